@@ -1,0 +1,105 @@
+//===- Boa.cpp - Dialect, types and model ops -----------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Boa.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+#include "dialect/BoaDialect.cpp.inc"
+#include "dialect/BoaEnums.cpp.inc"
+#include "dialect/BoaInterfaces.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialect/BoaTypes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/BoaOps.cpp.inc"
+
+namespace boa {
+
+void BoaDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialect/BoaTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/BoaOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+/// Parameters begin at multiples of 64 bytes also when stored as bf16.
+static constexpr int64_t kParamAlignment = 32; // elements
+/// A chunk is a whole number of 4096-byte blocks also in bf16, the unit of
+/// direct I/O.
+static constexpr int64_t kChunkUnit = 2048;    // elements
+static constexpr int64_t kChunks = 16;
+static constexpr int64_t kMaxChunkElements = 2 << 20;
+static constexpr int64_t kMinChunkElements = 4096;
+
+int64_t GroupOp::getOffset(StringRef name) {
+  int64_t offset = 0;
+  for (auto param : getBody().getOps<ParamOp>()) {
+    if (param.getSymName() == name)
+      return offset;
+    offset += llvm::alignTo(param.getTensorType().getNumElements(), kParamAlignment);
+  }
+  return -1;
+}
+
+int64_t GroupOp::getElements() {
+  int64_t elements = 0;
+  for (auto param : getBody().getOps<ParamOp>())
+    elements += llvm::alignTo(param.getTensorType().getNumElements(), kParamAlignment);
+  return elements;
+}
+
+int64_t GroupOp::getChunks() {
+  int64_t elements = getElements();
+  if (elements > kChunks * kMaxChunkElements)
+    return llvm::alignTo(llvm::divideCeil(elements, kMaxChunkElements), 4);
+  return std::clamp<int64_t>(elements / kMinChunkElements, 1, kChunks);
+}
+
+int64_t GroupOp::getChunkElements() {
+  return llvm::alignTo(llvm::divideCeil(getElements(), getChunks()), kChunkUnit);
+}
+
+int64_t getDelayedChunks(int64_t chunks, double delay) {
+  return std::clamp<int64_t>(std::llround(delay * double(chunks)), 0, chunks);
+}
+
+LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto callee = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError("expected a function named @") << getCallee();
+  for (unsigned i = 0, e = callee.getNumArguments(); i != e; ++i) {
+    auto param = callee.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
+    if (!param)
+      continue;
+    auto op = tables.lookupNearestSymbolFrom<ParamOp>(*this, param);
+    if (!op)
+      return emitOpError("argument ") << i << " of @" << getCallee()
+             << " names a parameter that does not exist: " << param;
+    if (op.getType() != callee.getArgumentTypes()[i])
+      return emitOpError("argument ") << i << " of @" << getCallee() << " has type "
+             << callee.getArgumentTypes()[i] << " but " << param << " has type " << op.getType();
+  }
+  return success();
+}
+
+} // namespace boa

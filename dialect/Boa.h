@@ -1,0 +1,44 @@
+//===- Boa.h - The boa dialect ----------------------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The dialect, its types, ops and interfaces. Begin at BoaDialect.td.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_DIALECT_BOA_H
+#define BOA_DIALECT_BOA_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialect/BoaDialect.h.inc"
+#include "dialect/BoaEnums.h.inc"
+#include "dialect/BoaInterfaces.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialect/BoaTypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialect/BoaOps.h.inc"
+
+namespace boa {
+
+/// Names of the attributes that phases read off functions and modules.
+inline constexpr llvm::StringLiteral kParamAttr = "boa.param";
+inline constexpr llvm::StringLiteral kTrainAttr = "boa.train";
+inline constexpr llvm::StringLiteral kMachineAttr = "boa.machine";
+
+/// A share of the step's chunks, rounded to whole chunks: how many of `chunks`
+/// are delayed into the next step.
+int64_t getDelayedChunks(int64_t chunks, double delay);
+
+} // namespace boa
+
+#endif // BOA_DIALECT_BOA_H

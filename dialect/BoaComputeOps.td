@@ -1,0 +1,275 @@
+//===- BoaComputeOps.td - Tensor ops in transformer terms ---*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Activations are [batch, time, width]; "rows" are all leading dimensions
+// together. Tensors are f32 (f64 in gradient tests). Ops that end in _grad are
+// what the VJPs are built of; they are differentiable no further.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_COMPUTE_OPS_TD
+#define BOA_COMPUTE_OPS_TD
+
+include "dialect/BoaDialect.td"
+include "dialect/BoaInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+def Boa_Tensor : TypeAlias<AnyStaticShapeTensor, "tensor of floating-point values">;
+def Boa_Indices : TypeAlias<AnyStaticShapeTensor, "tensor of i32 token indices">;
+
+class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
+    : Boa_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;
+class Boa_DifferentiableOp<string mnemonic, list<Trait> traits = []>
+    : Boa_ComputeOp<mnemonic, !listconcat(
+        [DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>], traits)>;
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+def Boa_LinearOp : Boa_DifferentiableOp<"linear"> {
+  let summary = "x w + b";
+  let description = [{
+    y[rows, out] = x[rows, in] w[in, out] + bias[out]; with `transpose`,
+    w is [out, in]. VJP: dx = dy w^T, dw = x^T dy, db = the sum of dy over rows.
+    ```mlir
+    %y = boa.linear %x, %w bias %b
+        : (tensor<8x256x384xf32>, tensor<384x1152xf32>, tensor<1152xf32>) -> tensor<8x256x1152xf32>
+    ```
+  }];
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Optional<Boa_Tensor>:$bias,
+                       UnitAttr:$transpose);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = [{
+    $x `,` $weight (`bias` $bias^)? (`transpose` $transpose^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Boa_LinearWeightGradOp : Boa_ComputeOp<"linear_weight_grad"> {
+  let summary = "x^T dy, the gradient of a linear's weight";
+  let description = [{
+    dw[in, out] = x[rows, in]^T dy[rows, out]; with `transpose`, dw is [out, in].
+  }];
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy, UnitAttr:$transpose);
+  let results = (outs Boa_Tensor:$dw);
+  let assemblyFormat = [{
+    $x `,` $dy (`transpose` $transpose^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+class Boa_BinaryOp<string mnemonic>
+    : Boa_DifferentiableOp<mnemonic, [AllTypesMatch<["lhs", "result"]>]> {
+  let arguments = (ins Boa_Tensor:$lhs, Boa_Tensor:$rhs);
+  let results = (outs Boa_Tensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs), [{
+    build($_builder, $_state, lhs.getType(), lhs, rhs);
+  }]>];
+}
+
+def Boa_AddOp : Boa_BinaryOp<"add"> {
+  let summary = "lhs + rhs";
+  let description = [{
+    The result has the shape of `lhs`; `rhs` has the same shape or lacks leading
+    dimensions, over which it is broadcast.
+  }];
+}
+def Boa_MulOp : Boa_BinaryOp<"mul"> {
+  let summary = "lhs * rhs, elementwise; broadcast as boa.add";
+}
+
+def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType]> {
+  let summary = "x times a constant";
+  let arguments = (ins Boa_Tensor:$x, F64Attr:$factor);
+  let results = (outs Boa_Tensor:$result);
+  let assemblyFormat = "$x `by` $factor attr-dict `:` type($x)";
+}
+
+class Boa_ActivationOp<string mnemonic>
+    : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType]> {
+  let arguments = (ins Boa_Tensor:$x);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+class Boa_ActivationGradOp<string mnemonic>
+    : Boa_ComputeOp<mnemonic, [SameOperandsAndResultType]> {
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy);
+  let results = (outs Boa_Tensor:$dx);
+  let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
+}
+def Boa_GeluOp : Boa_ActivationOp<"gelu"> {
+  let summary = "GELU, tanh form (GPT-2): x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))";
+}
+def Boa_GeluGradOp : Boa_ActivationGradOp<"gelu_grad"> {
+  let summary = "dy times the derivative of boa.gelu at x";
+}
+def Boa_SiluOp : Boa_ActivationOp<"silu"> {
+  let summary = "x * sigmoid(x)";
+}
+def Boa_SiluGradOp : Boa_ActivationGradOp<"silu_grad"> {
+  let summary = "dy times the derivative of boa.silu at x";
+}
+
+def Boa_CastOp : Boa_ComputeOp<"cast"> {
+  let summary = "to another floating-point type, same shape";
+  let arguments = (ins Boa_Tensor:$x);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
+}
+
+def Boa_SumLeadingOp : Boa_ComputeOp<"sum_leading"> {
+  let summary = "the sum over leading dimensions: the adjoint of a broadcast";
+  let description = [{
+    The result's shape is a suffix of the operand's.
+    `boa.sum_leading %dy : tensor<8x256x384xf32> to tensor<384xf32>`
+  }];
+  let arguments = (ins Boa_Tensor:$x);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+def Boa_SplitOp : Boa_DifferentiableOp<"split"> {
+  let summary = "consecutive parts of the last dimension";
+  let description = [{ The sizes are those of the result types. }];
+  let arguments = (ins Boa_Tensor:$x);
+  let results = (outs Variadic<Boa_Tensor>:$parts);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+def Boa_ConcatOp : Boa_DifferentiableOp<"concat"> {
+  let summary = "joins tensors along the last dimension";
+  let arguments = (ins Variadic<Boa_Tensor>:$parts);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisation
+//===----------------------------------------------------------------------===//
+
+def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm"> {
+  let summary = "(x - mean) / sqrt(var + eps) * weight + bias, over the last dimension";
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$bias,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x `,` $weight `,` $bias attr-dict `:` type($x)  `,` type($weight) `,` type($bias) `->` type($y)";
+}
+def Boa_LayerNormGradOp : Boa_ComputeOp<"layer_norm_grad"> {
+  let summary = "gradients of boa.layer_norm; mean and variance are computed again";
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+  let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight, Boa_Tensor:$dbias);
+  let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
+}
+def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
+  let summary = "x / sqrt(mean(x^2) + eps) * weight, over the last dimension";
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x `,` $weight attr-dict `:` type($x)  `,` type($weight) `->` type($y)";
+}
+def Boa_RmsNormGradOp : Boa_ComputeOp<"rms_norm_grad"> {
+  let summary = "gradients of boa.rms_norm";
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+  let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight);
+  let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
+  let summary = "rotary position embedding, rotate-half form";
+  let description = [{
+    x is [batch, time, heads * d]. Within each head, the pair (i, i + d/2) is
+    rotated by the angle t * base^(-2i/d); `inverse` rotates back (the VJP).
+  }];
+  let arguments = (ins Boa_Tensor:$x, I64Attr:$heads,
+                       DefaultValuedAttr<F64Attr, "1.0e4">:$base, UnitAttr:$inverse);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x `heads` $heads (`inverse` $inverse^)? attr-dict `:` type($x)";
+}
+
+def Boa_AttentionOp : Boa_DifferentiableOp<"attention"> {
+  let summary = "softmax(q k^T / sqrt(d)) v, by head";
+  let description = [{
+    q is [batch, time, heads * d], k and v are [batch, time, kv_heads * d]; head h
+    attends with key/value head h / (heads / kv_heads) (grouped queries). With
+    `causal`, row t sees keys 0..t. `lse` [batch, heads, time] is the logarithm
+    of each row's sum of exponentials, kept for the gradient. No lowering may
+    materialise [heads, time, time] for a whole micro-batch.
+  }];
+  let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Boa_Tensor:$y, Boa_Tensor:$lse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `heads` $heads `,` $kv_heads (`causal` $causal^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+def Boa_AttentionGradOp : Boa_ComputeOp<"attention_grad"> {
+  let summary = "gradients of boa.attention, from its results and dy";
+  let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
+                       Boa_Tensor:$lse, Boa_Tensor:$dy,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Boa_Tensor:$dq, Boa_Tensor:$dk, Boa_Tensor:$dv);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $y `,` $lse `,` $dy `heads` $heads `,` $kv_heads
+    (`causal` $causal^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Ends of the model
+//===----------------------------------------------------------------------===//
+
+def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding"> {
+  let summary = "rows of a table: y[b, t] = table[tokens[b, t]]";
+  let arguments = (ins Boa_Tensor:$table, Boa_Indices:$tokens);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$table `,` $tokens attr-dict `:` functional-type(operands, results)";
+}
+def Boa_EmbeddingGradOp : Boa_ComputeOp<"embedding_grad"> {
+  let summary = "scatters dy into a table of zeros: dtable[tokens[b, t]] += dy[b, t], in order of (b, t)";
+  let arguments = (ins Boa_Indices:$tokens, Boa_Tensor:$dy);
+  let results = (outs Boa_Tensor:$dtable);
+  let assemblyFormat = "$tokens `,` $dy attr-dict `:` functional-type(operands, results)";
+}
+
+def Boa_CrossEntropyOp : Boa_DifferentiableOp<"cross_entropy"> {
+  let summary = "the mean of -log softmax(logits)[target], in nats";
+  let description = [{
+    logits [batch, time, vocab], targets [batch, time] i32; a negative target is
+    left out. The result is a scalar tensor: the mean over the targets counted.
+  }];
+  let arguments = (ins Boa_Tensor:$logits, Boa_Indices:$targets);
+  let results = (outs Boa_Tensor:$loss);
+  let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
+}
+def Boa_CrossEntropyGradOp : Boa_ComputeOp<"cross_entropy_grad"> {
+  let summary = "(softmax(logits) - onehot(target)) * dloss / count; zero where left out";
+  let arguments = (ins Boa_Tensor:$logits, Boa_Indices:$targets, Boa_Tensor:$dloss);
+  let results = (outs Boa_Tensor:$dlogits);
+  let assemblyFormat = "$logits `,` $targets `,` $dloss attr-dict `:` functional-type(operands, results)";
+}
+
+#endif // BOA_COMPUTE_OPS_TD

@@ -1,0 +1,50 @@
+//===- BoaInterfaces.td - What passes ask of compute ops ----*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_INTERFACES_TD
+#define BOA_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Boa_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::boa";
+  let description = [{
+    A compute op that can build its vector-Jacobian product. No pass knows a
+    compute op by name: a new op is one entry here, one VJP and one lowering.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the gradients of the operands, given those of the results (null
+      where a result has none). Leaves null in `operands` where an operand has
+      no gradient (token indices). May use the op's operands and results: what
+      it uses is what must be kept or recomputed for the backward pass.
+    }], "void", "buildVJP",
+    (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$results,
+         "::llvm::SmallVectorImpl<::mlir::Value> &":$operands)>
+  ];
+}
+
+def Boa_CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::boa";
+  let description = [{ What a compute op costs, for planning and for the bound. }];
+  let methods = [
+    InterfaceMethod<"Floating-point operations of one execution.",
+      "double", "getFlops", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<"Bytes that it must at least read and write.",
+      "int64_t", "getBytes", (ins), [{}], [{
+        int64_t bytes = 0;
+        auto add = [&](::mlir::Type type) {
+          if (auto tensor = ::mlir::dyn_cast<::mlir::RankedTensorType>(type))
+            bytes += tensor.getNumElements() * (tensor.getElementTypeBitWidth() / 8);
+        };
+        for (::mlir::Type type : $_op->getOperandTypes()) add(type);
+        for (::mlir::Type type : $_op->getResultTypes()) add(type);
+        return bytes;
+      }]>
+  ];
+}
+
+#endif // BOA_INTERFACES_TD

@@ -1,0 +1,83 @@
+//===- BoaModelOps.td - The model phase: parameters and stages -*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_MODEL_OPS_TD
+#define BOA_MODEL_OPS_TD
+
+include "dialect/BoaDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+
+def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
+                                   SingleBlock, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "parameters that are stored, moved and updated together";
+  let description = [{
+    The parameters of one stage, or of one layer of a repeated stage: then there
+    are `repeat` entries of the same layout. They are packed in one entry, each
+    aligned to 64 bytes, so that a layer moves in one large transfer.
+    ```mlir
+    boa.group @block repeat 6 {
+      boa.param @ln1_w : tensor<384xf32> = "ones"
+      boa.param @qkv_w : tensor<384x1152xf32> = "normal" 2.0e-02
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$repeat);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `repeat` $repeat attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// Element offset of a parameter in the packed entry; -1 if there is none.
+    int64_t getOffset(::llvm::StringRef param);
+    /// Elements of an entry, without and with padding to whole chunks.
+    int64_t getElements();
+    int64_t getPaddedElements() { return getChunks() * getChunkElements(); }
+    /// An entry is divided into equal chunks, the unit of the optimizer's
+    /// streaming and of the delay: 16 of them, more where a chunk would exceed
+    /// 2 Mi elements, fewer where it would fall under 4096 elements.
+    int64_t getChunks();
+    int64_t getChunkElements();
+  }];
+}
+
+def Boa_ParamOp : Boa_Op<"param", [Symbol, HasParent<"GroupOp">]> {
+  let summary = "a trained tensor and how it is initialised";
+  let description = [{
+    `init` is "zeros", "ones", "normal" (deviation `scale`) or "uniform" (half
+    width `scale`).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$init,
+                       DefaultValuedAttr<F64Attr, "0.0">:$scale);
+  let assemblyFormat = "$sym_name `:` $type `=` $init ($scale^)? attr-dict";
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() {
+      return ::mlir::cast<::mlir::RankedTensorType>(getType());
+    }
+  }];
+}
+
+def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one stage of the model, in order; the repeated one is the layer";
+  let description = [{
+    Names the function that computes the stage. Stages run in the order in which
+    they stand. The first takes token indices, each other the result of the one
+    before it; the last also takes the targets and returns the loss (a scalar).
+    Arguments of the function after those are parameters, marked `boa.param`.
+    Activations are [micro_batch, context, ...] with static sizes.
+    ```mlir
+    boa.stage @block_forward repeat 6
+    func.func @block_forward(%x: tensor<8x256x384xf32>,
+                             %w: tensor<384xf32> {boa.param = @block::@ln1_w}, ...)
+        -> tensor<8x256x384xf32> { ... }
+    ```
+    By convention stage NAME has group @NAME and function @NAME_forward.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee,
+                       DefaultValuedAttr<I64Attr, "1">:$repeat);
+  let assemblyFormat = "$callee (`repeat` $repeat^)? attr-dict";
+}
+
+#endif // BOA_MODEL_OPS_TD

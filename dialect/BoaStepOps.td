@@ -1,0 +1,202 @@
+//===- BoaStepOps.td - The step phase: loops over indexed storage -*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Values that cross layers, micro-batches or steps live in storages, indexed by
+// (layer, micro_batch); that is scalar expansion done once and for all, and it
+// is what makes the loops distributable and interchangeable. Control is static:
+// every bound is a constant, so a pass may enumerate the step exactly
+// (passes/ScheduleTrace.h) instead of approximating its dependences.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_STEP_OPS_TD
+#define BOA_STEP_OPS_TD
+
+include "dialect/BoaDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "an array of equal entries and the tier where it lives";
+  let description = [{
+    ```mlir
+    boa.storage @checkpoints[7, 4] : tensor<8x256x384xf32> on ssd role "checkpoints"
+    boa.storage @weights.block[6] : tensor<1779712xf32> on ssd role "weights" chunks 16 persistent
+    ```
+    `slots` is how many entries (or parts, of `slot_chunks` chunks) the arena
+    holds for it, set by --boa-assign-buffers.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$dims,
+                       TypeAttr:$type, DefaultValuedAttr<Boa_Tier, "Tier::device">:$tier,
+                       StrAttr:$role, DefaultValuedAttr<I64Attr, "1">:$chunks,
+                       UnitAttr:$persistent, OptionalAttr<I64Attr>:$slots,
+                       OptionalAttr<I64Attr>:$slot_chunks);
+  let assemblyFormat = [{
+    $sym_name `` $dims `:` $type `on` $tier `role` $role (`chunks` $chunks^)?
+    (`persistent` $persistent^)? (`slots` $slots^)? (`of` $slot_chunks^)? attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getEntryType() {
+      return ::mlir::cast<::mlir::RankedTensorType>(getType());
+    }
+    int64_t getEntryCount() {
+      int64_t count = 1;
+      for (int64_t dim : getDims()) count *= dim;
+      return count;
+    }
+    /// Bytes of an entry on its tier: rounded up to 4096 for every chunk.
+    int64_t getEntryBytes();
+  }];
+}
+
+def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">,
+                                 SingleBlock, NoTerminator]> {
+  let summary = "an entry point of the compiled program";
+  let description = [{
+    @step is one training step, @drain applies the delayed optimizer updates
+    alone, @evaluate runs forward passes. The block's arguments are `step`,
+    counted from 1, and `pending`: the step whose delayed updates are still
+    outstanding, 0 for none. The delayed tail of the optimizer is carried across
+    the back edge of the step loop as `pending`; @drain is its epilogue.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+    ::mlir::Value getStep() { return getBlock()->getArgument(0); }
+    ::mlir::Value getPending() { return getBlock()->getArgument(1); }
+  }];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name)>];
+}
+
+def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator,
+                                 RecursiveMemoryEffects]> {
+  let summary = "a loop over layers, micro-batches or chunks";
+  let description = [{
+    The induction variable takes the values lower .. upper-1: ascending
+    (`forward`), descending (`reverse`), or by turns (`snake`): descending where
+    `parity` + `phase` is odd. In the vertical schedule the snake makes the last
+    micro-batch of one layer the first of the next.
+    ```mlir
+    boa.loop "layer" %l = 0 to 6 forward {
+      boa.loop "micro_batch" %m = 0 to 4 snake(%l + 1) { ... }
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$dimension, I64Attr:$lower, I64Attr:$upper,
+                       DefaultValuedAttr<Boa_LoopOrder, "LoopOrder::forward">:$order,
+                       Optional<Index>:$parity,
+                       DefaultValuedAttr<I64Attr, "0">:$phase);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+    ::mlir::BlockArgument getInductionVar() { return getBlock()->getArgument(0); }
+    int64_t getTripCount() { return getUpper() - getLower(); }
+  }];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$dimension, "int64_t":$lower,
+                                 "int64_t":$upper,
+                                 CArg<"LoopOrder", "LoopOrder::forward">:$order)>];
+}
+
+def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType]> {
+  let summary = "an index plus a constant: `boa.shift %l, 1`";
+  let arguments = (ins Index:$index, I64Attr:$by);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$index `,` $by attr-dict";
+}
+
+def Boa_AtFirstOp : Boa_Op<"at_first", [Pure]> {
+  let summary = "whether the loop of this induction variable is in its first iteration";
+  let arguments = (ins Index:$index);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$index attr-dict";
+  let hasVerifier = 1;
+}
+def Boa_AtLastOp : Boa_Op<"at_last", [Pure]> {
+  let summary = "whether the loop of this induction variable is in its last iteration";
+  let arguments = (ins Index:$index);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$index attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Reads and writes of whole entries, as values
+//===----------------------------------------------------------------------===//
+
+def Boa_ReadOp : Boa_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "the value of a storage's entry: `boa.read @checkpoints[%l, %m] : tensor<...>`";
+  let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices);
+  let results = (outs AnyStaticShapeTensor:$value);
+  let assemblyFormat = "$storage `[` $indices `]` attr-dict `:` type($value)";
+}
+def Boa_WriteOp : Boa_Op<"write", [MemoryEffects<[MemWrite]>]> {
+  let summary = "sets a storage's entry";
+  let arguments = (ins AnyStaticShapeTensor:$value, FlatSymbolRefAttr:$storage,
+                       Variadic<Index>:$indices);
+  let assemblyFormat = "$value `,` $storage `[` $indices `]` attr-dict `:` type($value)";
+}
+def Boa_AccumulateOp : Boa_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds to a storage's entry: a reduction, free to be reordered";
+  let description = [{
+    Where `initial` holds the entry is set instead: the first contribution of a
+    step. (Reordering changes rounding only.)
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$value, FlatSymbolRefAttr:$storage,
+                       Variadic<Index>:$indices, I1:$initial);
+  let assemblyFormat = [{
+    $value `,` $storage `[` $indices `]` `initial` $initial attr-dict `:` type($value)
+  }];
+}
+
+def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a stage's function on packed parameters";
+  let description = [{
+    Operands: the callee's activations in order, then one packed entry for each
+    parameter group that it takes, in the order of their first appearance.
+    Results: its activations, then one packed gradient for each group.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyStaticShapeTensor>:$inputs);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$outputs);
+  let assemblyFormat = "$callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+}
+
+def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "one optimizer step on chunks of a group's entry";
+  let description = [{
+    Reads @gradients.G, reads and writes @weights.G and the optimizer's storages
+    of group G, chunks [first, last) of entry `layer`, with the step count and
+    the learning rate of `step`; nothing where `step` is 0.
+    ```mlir
+    boa.optimizer_update @block[%l] chunks 0 to 12 step %step
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$group, Index:$layer, I64Attr:$first,
+                       I64Attr:$last, Index:$step);
+  let assemblyFormat = "$group `[` $layer `]` `chunks` $first `to` $last `step` $step attr-dict";
+}
+
+def Boa_GradientNormOp : Boa_Op<"gradient_norm", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds one entry of @gradients.G to the global norm of this step";
+  let arguments = (ins FlatSymbolRefAttr:$group, Index:$layer);
+  let assemblyFormat = "$group `[` $layer `]` attr-dict";
+}
+def Boa_FinishNormOp : Boa_Op<"finish_norm", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "all gradients are in: fixes the clipping factor of `step`";
+  let arguments = (ins Index:$step);
+  let assemblyFormat = "$step attr-dict";
+}
+
+#endif // BOA_STEP_OPS_TD

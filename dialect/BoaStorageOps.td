@@ -1,0 +1,111 @@
+//===- BoaStorageOps.td - The storage phase: buffers and tokens -*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every op here starts something and returns at once; each maps to one call of
+// the runtime's C ABI (runtime/abi.h, where the memory model is stated).
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_STORAGE_OPS_TD
+#define BOA_STORAGE_OPS_TD
+
+include "dialect/BoaDialect.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Boa_StorageAccessOp<string mnemonic>
+    : Boa_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  code accessors = [{
+    /// The chunks touched: [first, first + count); count 0: the whole entry.
+    bool isWholeEntry() { return getCount() == 0; }
+  }];
+  let extraClassDeclaration = accessors;
+}
+
+def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch"> {
+  let summary = "starts to bring chunks of an entry into a slot";
+  let description = [{
+    Where `zero` holds, the slot is filled with zeros and nothing is read.
+    ```mlir
+    %t = boa.prefetch @weights.block[%l]
+    %t = boa.prefetch @momentum.block[%l] chunk %c count 1
+    %t = boa.prefetch @gradients.block[%l] zero %first
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
+                       Optional<Index>:$first,
+                       DefaultValuedAttr<I64Attr, "0">:$count, Optional<I1>:$zero);
+  let results = (outs Boa_TokenType:$token);
+  let assemblyFormat = [{
+    $storage `[` $indices `]` (`chunk` $first^ `count` $count)? (`zero` $zero^)? attr-dict
+  }];
+}
+def Boa_AwaitOp : Boa_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the buffer that a prefetch fills; what uses it waits for the transfer";
+  let arguments = (ins Boa_TokenType:$token);
+  let results = (outs Boa_BufferType:$buffer);
+  let assemblyFormat = "$token attr-dict `:` type($buffer)";
+}
+def Boa_CreateOp : Boa_StorageAccessOp<"create"> {
+  let summary = "a slot for an entry, contents undefined: for a kernel's result";
+  let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
+                       Optional<Index>:$first, DefaultValuedAttr<I64Attr, "0">:$count);
+  let results = (outs Boa_BufferType:$buffer);
+  let assemblyFormat = [{
+    $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
+  }];
+}
+def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
+  let summary = "starts to write chunks of an entry home";
+  let arguments = (ins Boa_BufferType:$buffer, FlatSymbolRefAttr:$storage,
+                       Variadic<Index>:$indices, Optional<Index>:$first,
+                       DefaultValuedAttr<I64Attr, "0">:$count);
+  let results = (outs Boa_TokenType:$token);
+  let assemblyFormat = [{
+    $buffer `,` $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
+  }];
+}
+def Boa_ReleaseOp : Boa_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives a slot back; where `retain` holds its contents stay for the next prefetch";
+  let arguments = (ins Boa_BufferType:$buffer, Optional<I1>:$retain);
+  let assemblyFormat = "$buffer (`retain` $retain^)? attr-dict `:` type($buffer)";
+}
+def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "runs a kernel on the compute queue";
+  let description = [{
+    `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the
+    buffers in the kernel's order: those read, those read and written, those
+    written whole.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Boa_BufferType>:$reads,
+                       Variadic<Boa_BufferType>:$updates, Variadic<Boa_BufferType>:$writes);
+  let assemblyFormat = [{
+    $kernel (`reads` `(` $reads^ `:` type($reads) `)`)?
+    (`updates` `(` $updates^ `:` type($updates) `)`)?
+    (`writes` `(` $writes^ `:` type($writes) `)`)? attr-dict
+  }];
+}
+def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the optimizer on one chunk, on the optimizer queue";
+  let arguments = (ins FlatSymbolRefAttr:$group, Index:$chunk, Index:$step,
+                       Boa_BufferType:$weights, Boa_BufferType:$gradient,
+                       Optional<Boa_BufferType>:$low, Optional<Boa_BufferType>:$momentum,
+                       Optional<Boa_BufferType>:$variance);
+  let assemblyFormat = [{
+    $group `chunk` $chunk `step` $step `weights` $weights `gradient` $gradient
+    (`low` $low^)? (`momentum` $momentum^)? (`variance` $variance^)? attr-dict
+    `:` type($weights) `,` type($gradient) (`,` `low` type($low)^)?
+    (`,` `momentum` type($momentum)^)? (`,` `variance` type($variance)^)?
+  }];
+}
+def Boa_NormOp : Boa_Op<"norm", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds the squares of a gradient buffer to the global norm";
+  let arguments = (ins FlatSymbolRefAttr:$group, Boa_BufferType:$gradient);
+  let assemblyFormat = "$group `gradient` $gradient attr-dict `:` type($gradient)";
+}
+
+#endif // BOA_STORAGE_OPS_TD

@@ -1,0 +1,119 @@
+//===- BoaVJP.cpp - Vector-Jacobian products of the compute ops -----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// buildVJP(builder, results, operands): from the gradients of the results to
+// those of the operands. `results[i]` is null where result i has no gradient;
+// where no result has one the op is not asked.
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Boa.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace boa {
+
+using Grads = SmallVectorImpl<Value>;
+
+/// The gradient of an operand that was broadcast to dy's shape.
+static Value sumTo(OpBuilder &builder, Location loc, Value dy, Value operand) {
+  if (dy.getType() == operand.getType())
+    return dy;
+  return SumLeadingOp::create(builder, loc, operand.getType(), dy);
+}
+
+static Value zeros(OpBuilder &builder, Location loc, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(tensor, builder.getZeroAttr(tensor.getElementType())));
+}
+
+// y = x w + b: dx = dy w^T, dw = x^T dy, db = sum over rows of dy.
+void LinearOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  Value dy = results[0];
+  operands.push_back(LinearOp::create(builder, getLoc(), getX().getType(), dy, getWeight(),
+                                      Value(), !getTranspose()));
+  operands.push_back(LinearWeightGradOp::create(builder, getLoc(), getWeight().getType(), getX(),
+                                                dy, getTranspose()));
+  if (getBias())
+    operands.push_back(sumTo(builder, getLoc(), dy, getBias()));
+}
+
+void AddOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(results[0]);
+  operands.push_back(sumTo(builder, getLoc(), results[0], getRhs()));
+}
+
+void MulOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  Value dy = results[0];
+  operands.push_back(MulOp::create(builder, getLoc(), dy, getRhs()));
+  operands.push_back(
+      sumTo(builder, getLoc(), MulOp::create(builder, getLoc(), dy, getLhs()), getRhs()));
+}
+
+void ScaleOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(ScaleOp::create(builder, getLoc(), results[0], getFactor()));
+}
+
+void GeluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(GeluGradOp::create(builder, getLoc(), getX(), results[0]));
+}
+void SiluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(SiluGradOp::create(builder, getLoc(), getX(), results[0]));
+}
+
+void SplitOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  SmallVector<Value> parts;
+  for (auto [grad, part] : llvm::zip(results, getParts()))
+    parts.push_back(grad ? grad : zeros(builder, getLoc(), part.getType()));
+  operands.push_back(ConcatOp::create(builder, getLoc(), getX().getType(), parts));
+}
+void ConcatOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  auto split = SplitOp::create(builder, getLoc(), TypeRange(getParts()), results[0]);
+  llvm::append_range(operands, split.getParts());
+}
+
+void LayerNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  auto grad = LayerNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
+                                      getBias().getType(), getX(), getWeight(), results[0],
+                                      getEpsAttr());
+  llvm::append_range(operands, grad.getResults());
+}
+void RmsNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  auto grad = RmsNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
+                                    getX(), getWeight(), results[0], getEpsAttr());
+  llvm::append_range(operands, grad.getResults());
+}
+
+// A rotation's adjoint is its inverse.
+void RotaryOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(RotaryOp::create(builder, getLoc(), getX().getType(), results[0], getHeads(),
+                                      getBase(), !getInverse()));
+}
+
+void AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  auto grad = AttentionGradOp::create(builder, getLoc(), getQ().getType(), getK().getType(),
+                                      getV().getType(), getQ(), getK(), getV(), getY(), getLse(),
+                                      results[0], getHeads(), getKvHeads(), getCausal());
+  llvm::append_range(operands, grad.getResults());
+}
+
+void EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getTokens(),
+                                             results[0]));
+  operands.push_back(Value());
+}
+
+void CrossEntropyOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(),
+                                                getLogits(), getTargets(), results[0]));
+  operands.push_back(Value());
+}
+
+} // namespace boa

@@ -1,0 +1,126 @@
+//===- checker.cpp - The program as a whole -------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds the model, the train block and the machine among all files, evaluates
+// the constants, and checks what concerns several of them: that the objective
+// fits the attention, that the tokens fit the vocabulary. Assumes a tree without
+// syntax errors; refuses a second model, train block or machine.
+//
+//===----------------------------------------------------------------------===//
+#include "frontend/checker.h"
+
+namespace boa::frontend {
+
+Constants checkConstants(const ModelSyntax &model, CheckContext context) {
+  Constants constants;
+  for (const ConstantSyntax &constant : model.constants) {
+    const Name &name = constant.name;
+    auto found = constants.find(name.text);
+    if (found != constants.end()) {
+      context.diagnostics
+          .error(name.location, "constant '" + name.text + "' is defined twice")
+          .note(found->second.location, "first defined here");
+      continue;
+    }
+    auto value = evaluate(*constant.value, constants, context.diagnostics);
+    // After an error the name stands for 1, so that its uses are no errors too.
+    constants[name.text] = {value.value_or(Number::ofInteger(1)), name.location};
+  }
+  return constants;
+}
+
+/// The only item of its kind, or null, with an error, where there are several.
+template <typename Item>
+static const Item *single(const std::vector<Item> &items, const char *what,
+                          Diagnostics &diagnostics) {
+  for (size_t i = 1; i < items.size(); ++i)
+    diagnostics.error(items[i].location, std::string("expected one ") + what + " but found another")
+        .note(items[0].location, "the first is here");
+  return items.size() == 1 ? &items[0] : nullptr;
+}
+
+/// With the next token as target, attention that sees later tokens sees the
+/// answer: the loss would fall and nothing be learned.
+static void checkObjective(const ModelSpec &model, const TrainSpec &train,
+                           const ModelSyntax &syntax, const std::vector<Location> &attention,
+                           Diagnostics &diagnostics) {
+  if (train.masked)
+    return;
+  for (Location location : attention)
+    diagnostics
+        .error(location, "with the objective next_token every attention must be causal, or it "
+                         "sees the token that it is to predict")
+        .note(syntax.name.location, "add 'causal', or train with objective = masked(...)");
+}
+
+/// Places of the attentions without 'causal' in an expression.
+static void findOpenAttention(const Expr &expr, std::vector<Location> &found) {
+  for (const ExprPtr &operand : expr.operands)
+    findOpenAttention(*operand, found);
+  bool causal = false;
+  for (const Argument &argument : expr.arguments) {
+    causal |= argument.value->isName("causal");
+    findOpenAttention(*argument.value, found);
+  }
+  if (expr.kind == Expr::Kind::Call && expr.name == "attention" && !causal)
+    found.push_back(expr.location);
+}
+
+std::optional<Spec> check(const Program &program, const Sources &sources,
+                          Diagnostics &diagnostics) {
+  CheckContext context{sources, diagnostics};
+  size_t before = diagnostics.count();
+  const ModelSyntax *model = single(program.models, "model", diagnostics);
+  const TrainSyntax *train = single(program.trains, "train block", diagnostics);
+  const MachineSyntax *machine = single(program.machines, "machine", diagnostics);
+  if (program.models.empty())
+    diagnostics.error({}, "expected a model, 'model NAME(...) { ... }', but found none");
+  if (program.trains.empty())
+    diagnostics.error({}, "expected a train block, 'train MODEL { ... }', but found none");
+  if (diagnostics.count() > before)
+    return std::nullopt;
+
+  Spec spec;
+  for (size_t i = 0; i < sources.size(); ++i)
+    spec.files.push_back(sources.get(int32_t(i)).name);
+  if (train->model.text != model->name.text)
+    diagnostics
+        .error(train->model.location, "no model is named '" + train->model.text + "'" +
+                                          didYouMean(train->model.text, {model->name.text}))
+        .note(model->name.location, "the model is '" + model->name.text + "'");
+
+  Constants constants = checkConstants(*model, context);
+  for (const char *required : {"vocab", "context"})
+    if (constants.find(required) == constants.end())
+      diagnostics.error(model->name.location, "model '" + model->name.text +
+                                                  "' needs the constant '" + required + "'");
+  for (const ConstantSyntax &constant : model->constants)
+    if (diagnostics.count() == before &&
+        (constant.name.text == "vocab" || constant.name.text == "context"))
+      evaluateInteger(*constant.value, constants, 1, 1 << 24, "'" + constant.name.text + "'",
+                      diagnostics);
+  if (diagnostics.count() == before)
+    spec.model = checkModel(*model, constants, context);
+  spec.train = checkTrain(*train, constants, context);
+  if (machine)
+    spec.machine = checkMachine(*machine, context);
+  if (spec.machine.ssds.empty())
+    spec.machine.ssds.push_back({"state", 0, 0});
+  if (diagnostics.count() > before)
+    return std::nullopt;
+
+  std::vector<Location> attention;
+  for (const StageSyntax &stage : model->stages)
+    for (const Statement &statement : stage.body)
+      findOpenAttention(*statement.value, attention);
+  checkObjective(spec.model, spec.train, *model, attention, diagnostics);
+  if (diagnostics.count() > before)
+    return std::nullopt;
+  return spec;
+}
+
+} // namespace boa::frontend

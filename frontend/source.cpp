@@ -1,0 +1,211 @@
+//===- source.cpp - Source text, places in it, diagnostics ----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns byte ranges into lines, columns and carets. Assumes nothing about the
+// bytes: they may be no UTF-8, hold zeros, or have no newline at all.
+//
+//===----------------------------------------------------------------------===//
+#include "frontend/source.h"
+
+#include <algorithm>
+
+namespace boa::frontend {
+
+/// Bytes of the UTF-8 sequence at `text[at]`; 0 where it is none.
+static size_t sequenceLength(std::string_view text, size_t at) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  unsigned char lead = byte(at);
+  size_t length = lead < 0x80              ? 1
+                  : (lead & 0xe0) == 0xc0 ? 2
+                  : (lead & 0xf0) == 0xe0 ? 3
+                  : (lead & 0xf8) == 0xf0 ? 4
+                                           : 0;
+  if (length == 0 || at + length > text.size())
+    return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(at + i) & 0xc0) != 0x80)
+      return 0;
+  return length;
+}
+
+/// What a terminal can show of a line, one string for each column.
+static std::vector<std::string> columnsOf(std::string_view line) {
+  std::vector<std::string> columns;
+  for (size_t at = 0; at < line.size();) {
+    size_t length = sequenceLength(line, at);
+    unsigned char byte = static_cast<unsigned char>(line[at]);
+    bool control = byte < 0x20 || byte == 0x7f;
+    if (length == 0 || (control && byte != '\t'))
+      columns.push_back("?");
+    else
+      columns.push_back(std::string(line.substr(at, length)));
+    at += std::max<size_t>(length, 1);
+  }
+  return columns;
+}
+
+Location join(Location first, Location last) {
+  if (first.file != last.file || last.end < first.begin)
+    return first;
+  return {first.file, first.begin, std::max(first.end, last.end)};
+}
+
+int32_t Sources::add(std::string name, std::string text, bool isOption) {
+  Source source{std::move(name), std::move(text), isOption, {0}};
+  for (size_t i = 0; i < source.text.size(); ++i)
+    if (source.text[i] == '\n')
+      source.lineStarts.push_back(uint32_t(i + 1));
+  sources.push_back(std::move(source));
+  return int32_t(sources.size() - 1);
+}
+
+std::string_view Sources::text(Location location) const {
+  if (location.file < 0)
+    return {};
+  return std::string_view(get(location.file).text)
+      .substr(location.begin, location.end - location.begin);
+}
+
+/// The line that holds a location, without its newline.
+static std::string_view lineOf(const Source &source, uint32_t line) {
+  std::string_view text = source.text;
+  size_t begin = source.lineStarts[line];
+  size_t end = line + 1 < source.lineStarts.size() ? source.lineStarts[line + 1] - 1
+                                                   : text.size();
+  std::string_view result = text.substr(begin, end - begin);
+  if (!result.empty() && result.back() == '\r')
+    result.remove_suffix(1);
+  return result;
+}
+
+static uint32_t lineIndex(const Source &source, uint32_t offset) {
+  auto next = std::upper_bound(source.lineStarts.begin(), source.lineStarts.end(), offset);
+  return uint32_t(next - source.lineStarts.begin()) - 1;
+}
+
+/// Column of a byte in a line, from 0, in code points.
+static size_t columnOf(std::string_view line, size_t offset) {
+  size_t column = 0;
+  for (size_t at = 0; at < std::min(offset, line.size()); ++column)
+    at += std::max<size_t>(sequenceLength(line, at), 1);
+  return column;
+}
+
+Position Sources::position(Location location) const {
+  if (location.file < 0)
+    return {};
+  const Source &source = get(location.file);
+  uint32_t line = lineIndex(source, location.begin);
+  size_t column = columnOf(lineOf(source, line), location.begin - source.lineStarts[line]);
+  return {location.file, line + 1, uint32_t(column + 1)};
+}
+
+std::string Sources::excerpt(Location location) const {
+  if (location.file < 0)
+    return {};
+  const Source &source = get(location.file);
+  uint32_t index = lineIndex(source, location.begin);
+  std::string_view line = lineOf(source, index);
+  size_t start = source.lineStarts[index];
+  size_t begin = columnOf(line, location.begin - start);
+  size_t end = std::max(columnOf(line, location.end - start), begin + 1);
+  std::vector<std::string> columns = columnsOf(line);
+
+  constexpr size_t kWidth = 120;
+  size_t from = 0, to = columns.size();
+  if (to > kWidth) {
+    from = begin > kWidth / 2 ? begin - kWidth / 2 : 0;
+    to = std::min(to, from + kWidth);
+  }
+  std::string text = from > 0 ? "..." : "";
+  std::string caret = from > 0 ? "   " : "";
+  for (size_t i = from; i < to; ++i)
+    text += columns[i];
+  if (to < columns.size())
+    text += "...";
+  for (size_t i = from; i < begin; ++i)
+    caret += i < columns.size() && columns[i] == "\t" ? '\t' : ' ';
+  caret += '^';
+  for (size_t i = begin + 1; i < std::min(end, to); ++i)
+    caret += '~';
+  return text + "\n" + caret + "\n";
+}
+
+Diagnostic &Diagnostics::error(Location location, std::string message) {
+  Diagnostic next{location, std::move(message), {}};
+  if (diagnostics.size() >= kMaxErrors) {
+    truncated = true;
+    dropped = std::move(next);
+    return dropped;
+  }
+  diagnostics.push_back(std::move(next));
+  return diagnostics.back();
+}
+
+std::string Diagnostics::render(const Sources &sources) const {
+  std::string out;
+  auto print = [&](Location location, const char *kind, const std::string &message) {
+    if (location.file >= 0) {
+      Position position = sources.position(location);
+      out += sources.get(position.file).name + ":" + std::to_string(position.line) + ":" +
+             std::to_string(position.column) + ": ";
+    }
+    out += std::string(kind) + ": " + message + "\n" + sources.excerpt(location);
+  };
+  for (const Diagnostic &diagnostic : diagnostics) {
+    print(diagnostic.location, "error", diagnostic.message);
+    for (const Note &note : diagnostic.notes)
+      print(note.location, "note", note.message);
+  }
+  if (truncated)
+    out += "error: too many errors, only the first " + std::to_string(kMaxErrors) +
+           " are shown\n";
+  return out;
+}
+
+/// Levenshtein distance, with a swap of neighbours counted as one edit.
+static size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i)
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1,
+                          d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+std::string nearest(std::string_view name, const std::vector<std::string> &candidates) {
+  constexpr size_t kMaxName = 64;
+  std::string best;
+  if (name.size() > kMaxName)
+    return best;
+  size_t limit = std::max<size_t>(1, name.size() / 3), least = limit + 1;
+  for (const std::string &candidate : candidates) {
+    if (candidate.size() > kMaxName)
+      continue;
+    size_t edits = distance(name, candidate);
+    // A replacement of the whole name is no correction.
+    if (edits < least && edits < std::max(name.size(), candidate.size())) {
+      least = edits;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string didYouMean(std::string_view name, const std::vector<std::string> &candidates) {
+  std::string near = nearest(name, candidates);
+  return near.empty() ? "" : ", did you mean '" + near + "'?";
+}
+
+} // namespace boa::frontend

@@ -1,0 +1,256 @@
+//===- units.cpp - Constant expressions and units -------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each failure is reported once, at the smallest expression that causes it, and
+// yields no value; callers go on with the rest of the program.
+//
+//===----------------------------------------------------------------------===//
+#include "frontend/units.h"
+
+#include <cmath>
+
+namespace boa::frontend {
+
+std::optional<int64_t> multiplyChecked(int64_t a, int64_t b) {
+  int64_t result;
+  if (__builtin_mul_overflow(a, b, &result))
+    return std::nullopt;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Constant expressions
+//===----------------------------------------------------------------------===//
+
+bool isNumeric(const Expr &expr, const Constants &constants) {
+  switch (expr.kind) {
+  case Expr::Kind::Integer:
+  case Expr::Kind::Real:
+    return true;
+  case Expr::Kind::Name:
+    return constants.find(expr.name) != constants.end();
+  case Expr::Kind::Negate:
+    return isNumeric(*expr.operands[0], constants);
+  case Expr::Kind::Binary:
+    return isNumeric(*expr.operands[0], constants) && isNumeric(*expr.operands[1], constants);
+  case Expr::Kind::Call:
+    return expr.name == "sqrt";
+  default:
+    return false;
+  }
+}
+
+static std::optional<Number> binaryIntegers(const Expr &expr, int64_t a, int64_t b,
+                                            Diagnostics &diagnostics) {
+  int64_t result = 0;
+  bool overflow = false;
+  switch (expr.op) {
+  case '+': overflow = __builtin_add_overflow(a, b, &result); break;
+  case '-': overflow = __builtin_sub_overflow(a, b, &result); break;
+  case '*': overflow = __builtin_mul_overflow(a, b, &result); break;
+  default:
+    if (b == 0) {
+      diagnostics.error(expr.operands[1]->location, "division by zero");
+      return std::nullopt;
+    }
+    // The one quotient that does not fit.
+    if (b == -1) {
+      overflow = expr.op == '/' && __builtin_sub_overflow(int64_t(0), a, &result);
+      break;
+    }
+    result = expr.op == '/' ? a / b : a % b;
+    if (expr.op == '/' && a % b != 0) {
+      diagnostics.error(expr.location, "expected " + printExpr(*expr.operands[1]) + " = " +
+                                           std::to_string(b) + " to divide " +
+                                           printExpr(*expr.operands[0]) + " = " +
+                                           std::to_string(a));
+      return std::nullopt;
+    }
+  }
+  if (overflow) {
+    diagnostics.error(expr.location, "the value of " + printExpr(expr) + " does not fit 64 bits");
+    return std::nullopt;
+  }
+  return Number::ofInteger(result);
+}
+
+static std::optional<Number> finite(const Expr &expr, double value, Diagnostics &diagnostics) {
+  if (std::isfinite(value))
+    return Number::ofReal(value);
+  diagnostics.error(expr.location, "the value of " + printExpr(expr) + " is not finite");
+  return std::nullopt;
+}
+
+static std::vector<std::string> namesOf(const Constants &constants) {
+  std::vector<std::string> names;
+  for (const auto &entry : constants)
+    names.push_back(entry.first);
+  return names;
+}
+
+std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
+                               Diagnostics &diagnostics) {
+  switch (expr.kind) {
+  case Expr::Kind::Integer:
+  case Expr::Kind::Real:
+    if (!expr.unit.empty()) {
+      diagnostics.error(expr.unitLocation,
+                        "expected a number without a unit but found '" + expr.unit + "'");
+      return std::nullopt;
+    }
+    return expr.kind == Expr::Kind::Integer ? Number::ofInteger(expr.integer)
+                                            : Number::ofReal(expr.real);
+  case Expr::Kind::Name: {
+    auto found = constants.find(expr.name);
+    if (found != constants.end())
+      return found->second.value;
+    diagnostics.error(expr.location, "no constant is named '" + expr.name + "'" +
+                                         didYouMean(expr.name, namesOf(constants)));
+    return std::nullopt;
+  }
+  case Expr::Kind::Negate: {
+    auto value = evaluate(*expr.operands[0], constants, diagnostics);
+    if (!value)
+      return std::nullopt;
+    // A literal is at most 2^63 - 1, so that only computed values could be -2^63.
+    if (value->isInteger && value->integer != INT64_MIN)
+      return Number::ofInteger(-value->integer);
+    return Number::ofReal(-value->real);
+  }
+  case Expr::Kind::Binary: {
+    auto left = evaluate(*expr.operands[0], constants, diagnostics);
+    auto right = evaluate(*expr.operands[1], constants, diagnostics);
+    if (!left || !right)
+      return std::nullopt;
+    if (left->isInteger && right->isInteger)
+      return binaryIntegers(expr, left->integer, right->integer, diagnostics);
+    double a = left->real, b = right->real;
+    if ((expr.op == '/' || expr.op == '%') && b == 0) {
+      diagnostics.error(expr.operands[1]->location, "division by zero");
+      return std::nullopt;
+    }
+    return finite(expr,
+                  expr.op == '+'   ? a + b
+                  : expr.op == '-' ? a - b
+                  : expr.op == '*' ? a * b
+                  : expr.op == '/' ? a / b
+                                   : std::fmod(a, b),
+                  diagnostics);
+  }
+  case Expr::Kind::Call: {
+    if (expr.name != "sqrt" || expr.arguments.size() != 1 || expr.arguments[0].keyword) {
+      diagnostics.error(expr.location, "expected a number but found '" + expr.name +
+                                           "(...)'; of functions only sqrt(x) gives one");
+      return std::nullopt;
+    }
+    auto value = evaluate(*expr.arguments[0].value, constants, diagnostics);
+    if (!value)
+      return std::nullopt;
+    return finite(expr, std::sqrt(value->real), diagnostics);
+  }
+  case Expr::Kind::String:
+  case Expr::Kind::Member:
+  case Expr::Kind::Tuple:
+    break;
+  }
+  diagnostics.error(expr.location, "expected a number but found " + printExpr(expr));
+  return std::nullopt;
+}
+
+std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants,
+                                       int64_t least, int64_t most, const std::string &what,
+                                       Diagnostics &diagnostics) {
+  auto value = evaluate(expr, constants, diagnostics);
+  if (!value)
+    return std::nullopt;
+  if (!value->isInteger) {
+    diagnostics.error(expr.location,
+                      "expected " + what + " to be a whole number but found " + printExpr(expr));
+    return std::nullopt;
+  }
+  if (value->integer < least || value->integer > most) {
+    diagnostics.error(expr.location, "expected " + what + " between " + std::to_string(least) +
+                                         " and " + std::to_string(most) + " but found " +
+                                         std::to_string(value->integer));
+    return std::nullopt;
+  }
+  return value->integer;
+}
+
+//===----------------------------------------------------------------------===//
+// Units
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit,
+                                     const Constants &constants, int64_t least, int64_t most,
+                                     const std::string &what, Diagnostics &diagnostics) {
+  bool literal = expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
+  if (!literal || expr.unit.empty())
+    return evaluateInteger(expr, constants, least, most, what, diagnostics);
+  if (unit && expr.unit == unit) {
+    Expr bare;
+    bare.kind = expr.kind;
+    bare.location = expr.location;
+    bare.integer = expr.integer;
+    bare.real = expr.real;
+    return evaluateInteger(bare, constants, least, most, what, diagnostics);
+  }
+  diagnostics.error(expr.unitLocation, "expected " + what + " " +
+                                           (unit ? "in " + std::string(unit)
+                                                 : std::string("without a unit")) +
+                                           " but found '" + expr.unit + "'");
+  return std::nullopt;
+}
+
+std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std::string &what,
+                                     Diagnostics &diagnostics) {
+  static constexpr struct {
+    const char *name;
+    int64_t bytes;
+  } kUnits[] = {{"B", 1},
+                {"KiB", int64_t(1) << 10},
+                {"MiB", int64_t(1) << 20},
+                {"GiB", int64_t(1) << 30},
+                {"TiB", int64_t(1) << 40},
+                {"kB", 1000},
+                {"MB", 1000000},
+                {"GB", 1000000000},
+                {"TB", 1000000000000}};
+  const char *example = perSecond ? "a speed such as 200 MB/s" : "a size such as 256 MiB";
+  if (expr.kind != Expr::Kind::Integer && expr.kind != Expr::Kind::Real) {
+    diagnostics.error(expr.location, "expected " + what + " to be " + example + " but found " +
+                                         printExpr(expr));
+    return std::nullopt;
+  }
+  if (expr.kind == Expr::Kind::Integer && expr.integer == 0 && expr.unit.empty())
+    return 0;
+  if (expr.unit.empty()) {
+    diagnostics.error(expr.location, "expected " + what + " with a unit, " + example +
+                                         ", but found " + printExpr(expr));
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  for (const auto &unit : kUnits) {
+    std::string name = std::string(unit.name) + (perSecond ? "/s" : "");
+    names.push_back(name);
+    if (expr.unit != name)
+      continue;
+    double value = expr.real * double(unit.bytes);
+    // 2^62: far from where a double cannot tell whole bytes from a carry.
+    if (!(value < 4.6e18)) {
+      diagnostics.error(expr.location, what + " does not fit 64 bits");
+      return std::nullopt;
+    }
+    return expr.kind == Expr::Kind::Integer ? expr.integer * unit.bytes : int64_t(value);
+  }
+  diagnostics.error(expr.unitLocation, "expected " + what + " to be " + example +
+                                           " but found the unit '" + expr.unit + "'" +
+                                           didYouMean(expr.unit, names));
+  return std::nullopt;
+}
+
+} // namespace boa::frontend

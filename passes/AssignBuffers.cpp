@@ -1,0 +1,200 @@
+//===- AssignBuffers.cpp - --boa-assign-buffers ---------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sizes the arena exactly, by enumerating the entry points, and writes down what
+// each of them will move (boa.traffic). Slots beyond the most that are live at
+// once let the runtime look ahead; they are given up one by one where memory is
+// short. Refuses a program that does not fit, with the arithmetic. Reads
+// boa.workspace of the kernels where they have it.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Config.h"
+#include "passes/Passes.h"
+#include "passes/ScheduleTrace.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_ASSIGNBUFFERS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+using Key = decltype(Access().key());
+
+/// What one storage needs.
+struct Need {
+  int64_t live = 0, peak = 0;   // slots
+  int64_t slotChunks = 0;       // of the largest slot
+  int64_t lookahead = 0;        // slots to look ahead, wished for
+};
+
+class Enumeration {
+public:
+  std::map<Operation *, Need> needs;
+
+  /// Live slots of each storage, and bytes moved by role.
+  DictionaryAttr run(StepOp step) {
+    llvm::DenseMap<Value, Key> held;
+    std::set<Key> retained;
+    std::map<std::string, int64_t> read, written;
+    trace(step, [&](Operation *op, const TraceState &state) {
+      if (auto await = dyn_cast<AwaitOp>(op)) {
+        held[await.getBuffer()] = held[await.getToken()];
+      } else if (auto release = dyn_cast<ReleaseOp>(op)) {
+        const Key &key = held[release.getBuffer()];
+        if (state.test(release.getRetain(), false))
+          retained.insert(key);
+        else
+          --needs[std::get<0>(key)].live;
+      } else if (isa<PrefetchOp, CreateOp, OffloadOp>(op)) {
+        Access access = getAccess(op, state);
+        bool moves = access.storage.getTier() == Tier::ssd;
+        std::string role = access.storage.getRole().str();
+        if (isa<OffloadOp>(op)) {
+          written[role] += moves ? access.getBytes() : 0;
+          return;
+        }
+        held[op->getResult(0)] = access.key();
+        if (retained.erase(access.key()))
+          return;
+        Need &need = needs[access.storage];
+        need.peak = std::max(need.peak, ++need.live);
+        need.slotChunks = std::max(need.slotChunks, access.count);
+        auto prefetch = dyn_cast<PrefetchOp>(op);
+        if (prefetch && !state.test(prefetch.getZero(), false))
+          read[role] += moves ? access.getBytes() : 0;
+      }
+    });
+    for (auto &[storage, need] : needs)
+      need.live = 0;
+    Builder builder(step.getContext());
+    auto dictionary = [&](const std::map<std::string, int64_t> &bytes) {
+      SmallVector<NamedAttribute> attrs;
+      for (auto &[role, count] : bytes)
+        if (count)
+          attrs.push_back(builder.getNamedAttr(role, builder.getI64IntegerAttr(count)));
+      return builder.getDictionaryAttr(attrs);
+    };
+    return builder.getDictionaryAttr({builder.getNamedAttr("read", dictionary(read)),
+                                      builder.getNamedAttr("written", dictionary(written))});
+  }
+};
+
+std::string mebibytes(int64_t bytes) {
+  return llvm::formatv("{0:f1} MiB", double(bytes) / (1 << 20)).str();
+}
+
+struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
+  using AssignBuffersBase::AssignBuffersBase;
+
+  /// Bytes of a slot: spaced by one block more than its contents, so that slots
+  /// a power of two apart do not fall on the same cache sets.
+  static int64_t slotBytes(StorageOp storage, const Need &need) {
+    return storage.getEntryBytes() / int64_t(storage.getChunks()) * need.slotChunks;
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    Enumeration enumeration;
+    for (StepOp step : module.getOps<StepOp>())
+      step->setAttr("boa.traffic", enumeration.run(step));
+
+    int64_t distance = Config::train(module).integer("prefetch", 1);
+    SmallVector<StorageOp> streamed;
+    int64_t resident = 0, fixed = 0;
+    for (auto storage : module.getOps<StorageOp>()) {
+      if (storage.getTier() != Tier::ssd) {
+        resident += storage.getEntryBytes() * storage.getEntryCount();
+        continue;
+      }
+      Need &need = enumeration.needs[storage];
+      if (need.slotChunks == 0) // never accessed
+        need.slotChunks = 1;
+      // Chunks are small and stream in and out at once: look further ahead.
+      bool chunked = need.slotChunks < int64_t(storage.getChunks());
+      int64_t all = storage.getEntryCount() * (chunked ? int64_t(storage.getChunks()) : 1);
+      need.lookahead = std::min(distance * (chunked ? 4 : 2), all - need.peak);
+      need.lookahead = std::max<int64_t>(need.lookahead, 0);
+      fixed += need.peak * slotBytes(storage, need);
+      streamed.push_back(storage);
+    }
+    int64_t workspace = 0;
+    for (auto func : module.getOps<LLVM::LLVMFuncOp>())
+      if (auto bytes = func->getAttrOfType<IntegerAttr>("boa.workspace"))
+        workspace = std::max(workspace, bytes.getInt());
+
+    Config machine = Config::machine(module);
+    int64_t limit = machine.integer("device_memory") + machine.integer("host_memory");
+    int64_t available = limit ? limit - resident - fixed - workspace : INT64_MAX;
+    if (available < 0)
+      return refuse(streamed, enumeration, resident, workspace, limit);
+    // One more slot to each in turn, while memory lasts.
+    std::map<Operation *, int64_t> slots;
+    for (StorageOp storage : streamed)
+      slots[storage] = enumeration.needs[storage].peak;
+    for (bool given = true; given;) {
+      given = false;
+      for (StorageOp storage : streamed) {
+        Need &need = enumeration.needs[storage];
+        int64_t bytes = slotBytes(storage, need);
+        if (need.lookahead == 0 || bytes > available)
+          continue;
+        --need.lookahead;
+        ++slots[storage];
+        available -= bytes;
+        given = true;
+      }
+    }
+    int64_t total = resident + workspace;
+    for (StorageOp storage : streamed) {
+      storage.setSlots(slots[storage]);
+      storage.setSlotChunks(enumeration.needs[storage].slotChunks);
+      total += slots[storage] * slotBytes(storage, enumeration.needs[storage]);
+    }
+    Builder builder(module.getContext());
+    module->setAttr("boa.arena", builder.getI64IntegerAttr(total));
+    module->setAttr("boa.workspace", builder.getI64IntegerAttr(workspace));
+    remark::analysis(module.getLoc(),
+                     remark::RemarkOpts::name("assign-buffers").category("boa-storage"))
+        << "arena of " << remark::metric("bytes", total);
+  }
+
+  void refuse(ArrayRef<StorageOp> streamed, Enumeration &enumeration, int64_t resident,
+              int64_t workspace, int64_t limit) {
+    int64_t total = resident + workspace;
+    std::string lines;
+    for (StorageOp storage : streamed) {
+      const Need &need = enumeration.needs[storage];
+      int64_t bytes = slotBytes(storage, need);
+      total += need.peak * bytes;
+      lines += llvm::formatv("\n    {0,-28} {1} slots x {2} = {3}", storage.getSymName(),
+                             need.peak, mebibytes(bytes), mebibytes(need.peak * bytes));
+    }
+    for (auto storage : getOperation().getOps<StorageOp>())
+      if (storage.getTier() != Tier::ssd)
+        lines += llvm::formatv("\n    {0,-28} {1} entries x {2} = {3}", storage.getSymName(),
+                               storage.getEntryCount(), mebibytes(storage.getEntryBytes()),
+                               mebibytes(storage.getEntryBytes() * storage.getEntryCount()));
+    lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", mebibytes(workspace));
+    getOperation().emitError() << "the training step does not fit the memory given: it needs "
+                               << mebibytes(total) << " but the machine has " << mebibytes(limit)
+                               << " (device and host together)" << lines
+                               << "\n  give more memory, place more on ssd, or make micro_batch smaller";
+    signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace boa

@@ -1,0 +1,342 @@
+//===- BuildStep.cpp - --boa-build-step -----------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From the chain of stages to loops over indexed storage, in horizontal order.
+// Assumes a verified model, and for @step the functions of --boa-differentiate.
+//
+// Boundary k is the activation between stage instances k and k+1 (instances:
+// each repetition counts); checkpoints[k, m] holds it, boundary_gradients[k, m]
+// its gradient.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/CallLayout.h"
+#include "passes/Config.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_BUILDSTEP
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// One stage and where its boundaries are.
+struct Stage {
+  std::string name;
+  int64_t repeat;
+  int64_t boundary; // index of the boundary after its first instance
+  bool first, last;
+};
+
+class StepBuilder {
+public:
+  StepBuilder(ModuleOp module, bool predict)
+      : module(module), builder(module.getBodyRegion()), train(Config::train(module)),
+        predict(predict) {
+    builder.setInsertionPointToEnd(module.getBody());
+    microBatches = train.microBatches();
+    int64_t boundary = 0;
+    SmallVector<StageOp> ops(module.getOps<StageOp>());
+    for (auto [i, op] : llvm::enumerate(ops)) {
+      StringRef name = op.getCallee();
+      name.consume_back("_forward");
+      stages.push_back({name.str(), int64_t(op.getRepeat()), boundary, i == 0, i + 1 == ops.size()});
+      boundary += op.getRepeat();
+    }
+    boundaries = boundary - 1; // the last stage has a loss, not a boundary
+  }
+
+  void run() {
+    declareStorages();
+    if (predict)
+      return buildForward("predict", /*logits=*/true);
+    buildStep();
+    buildForward("evaluate", /*logits=*/false);
+  }
+
+private:
+  func::FuncOp lookup(const std::string &name) { return module.lookupSymbol<func::FuncOp>(name); }
+
+  //===--------------------------------------------------------------------===//
+  // Storages
+  //===--------------------------------------------------------------------===//
+
+  void declare(const Twine &name, ArrayRef<int64_t> dims, Type type, StringRef role,
+               int64_t chunks = 1, bool persistent = false) {
+    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, Tier::device, role, chunks,
+                      persistent, IntegerAttr(), IntegerAttr());
+  }
+
+  void declareStorages() {
+    func::FuncOp first = lookup(stages.front().name + "_forward");
+    func::FuncOp last = lookup(stages.back().name + "_forward");
+    Type f32 = builder.getF32Type();
+    declare("tokens", {microBatches}, first.getArgumentTypes()[0], "tokens");
+    if (predict) {
+      declare("logits", {microBatches}, getLogits(last).getType(), "logits");
+    } else {
+      declare("targets", {microBatches}, last.getArgumentTypes()[1], "targets");
+      declare("loss", {microBatches}, RankedTensorType::get({}, f32), "loss");
+    }
+    Type boundary = first.getResultTypes()[0];
+    declare("checkpoints", {boundaries, microBatches}, boundary, "checkpoints");
+    if (!predict)
+      declare("boundary_gradients", {boundaries, microBatches}, boundary, "boundary_gradients");
+    for (auto group : module.getOps<GroupOp>())
+      declareGroup(group);
+    for (const Stage &stage : stages)
+      if (auto saving = lookup(stage.name + "_forward_saving"); saving && !predict)
+        declare("saved." + stage.name, {stage.repeat, microBatches},
+                CallLayout::get(saving).outputs.back().type, "saved");
+  }
+
+  void declareGroup(GroupOp group) {
+    std::string name = group.getSymName().str();
+    int64_t chunks = group.getChunks();
+    SmallVector<int64_t> dims{int64_t(group.getRepeat())};
+    auto typeOf = [&](Type element) -> Type {
+      return RankedTensorType::get({group.getPaddedElements()}, element);
+    };
+    bool bf16 = train.string("weights") == "bf16";
+    Type f32 = builder.getF32Type();
+    Type weight = bf16 ? Type(builder.getBF16Type()) : f32;
+    declare("weights." + name, dims, typeOf(weight), "weights", chunks, true);
+    if (predict)
+      return;
+    declare("gradients." + name, dims, typeOf(f32), "gradients", chunks);
+    if (bf16)
+      declare("low." + name, dims, typeOf(builder.getI16Type()), "master", chunks, true);
+    declare("momentum." + name, dims, typeOf(f32), "momentum", chunks, true);
+    if (train.section("optimizer").string("kind", "adamw") == "adamw")
+      declare("variance." + name, dims, typeOf(f32), "variance", chunks, true);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Pieces of the loop nest
+  //===--------------------------------------------------------------------===//
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, module.getLoc(), value);
+  }
+  Value read(const Twine &storage, ValueRange indices) {
+    auto op = module.lookupSymbol<StorageOp>(storage.str());
+    return ReadOp::create(builder, loc, op.getEntryType(), op.getSymName(), indices);
+  }
+  void write(Value value, const Twine &storage, ValueRange indices) {
+    WriteOp::create(builder, loc, value, storage.str(), indices);
+  }
+  LoopOp loop(StringRef dimension, int64_t count, LoopOrder order = LoopOrder::forward) {
+    auto op = LoopOp::create(builder, module.getLoc(), dimension, 0, count, order);
+    builder.setInsertionPointToStart(op.getBlock());
+    return op;
+  }
+  /// `index` + by, or a constant where there is no loop.
+  Value shifted(Value index, int64_t by) {
+    if (!index)
+      return constant(by);
+    return by == 0 ? index : ShiftOp::create(builder, loc, index, by).getResult();
+  }
+
+  /// Calls `callee` for instance `layer` of a stage (null where it does not
+  /// repeat) and micro-batch `m`. `activations` are the operands before packs.
+  SmallVector<Value> call(func::FuncOp callee, SmallVector<Value> operands, Value layer, Value m,
+                          const Stage &stage) {
+    CallLayout layout = CallLayout::get(callee);
+    for (const CallSlot &slot : layout.inputs) {
+      if (slot.pack.empty())
+        continue;
+      bool own = slot.pack == stage.name || slot.pack == kSavedPack;
+      Value index = own && layer ? layer : constant(0);
+      if (slot.pack == kSavedPack)
+        operands.push_back(read("saved." + stage.name, {index, m}));
+      else
+        operands.push_back(read("weights." + slot.pack, index));
+    }
+    SmallVector<Type> types;
+    for (const CallSlot &slot : layout.outputs)
+      types.push_back(slot.type);
+    auto op = CallOp::create(builder, loc, types, callee.getName(), operands);
+    return SmallVector<Value>(op.getResults());
+  }
+
+  /// Forward of one instance: reads boundary k-1, writes boundary k.
+  void forwardInstance(const Stage &stage, Value layer, Value m, bool saving) {
+    func::FuncOp callee = lookup(stage.name + (saving ? "_forward_saving" : "_forward"));
+    loc = callee.getLoc();
+    Value input = stage.first ? read("tokens", m)
+                              : read("checkpoints", {shifted(layer, stage.boundary - 1), m});
+    auto outputs = call(callee, {input}, layer, m, stage);
+    write(outputs[0], "checkpoints", {shifted(layer, stage.boundary), m});
+    if (saving)
+      write(outputs[1], "saved." + stage.name, {layer ? layer : constant(0), m});
+  }
+
+  void forwardStage(const Stage &stage, Value m, bool training) {
+    bool saving = training && lookup(stage.name + "_forward_saving");
+    if (stage.repeat == 1)
+      return forwardInstance(stage, Value(), m, saving);
+    OpBuilder::InsertionGuard guard(builder);
+    LoopOp layers = loop("layer", stage.repeat);
+    forwardInstance(stage, layers.getInductionVar(), m, saving);
+  }
+
+  /// Gradient packs to their storages. The first contribution of a step sets.
+  void accumulateGradients(const CallLayout &layout, ArrayRef<Value> outputs, Value layer, Value m,
+                           const Stage &stage) {
+    for (auto [slot, value] : llvm::zip(layout.outputs, outputs)) {
+      if (slot.pack.empty())
+        continue;
+      bool initial = seenGradients.insert(slot.pack).second;
+      Value first = initial ? AtFirstOp::create(builder, loc, builder.getI1Type(), m).getResult()
+                            : arith::ConstantIntOp::create(builder, loc, 0, 1).getResult();
+      Value index = slot.pack == stage.name && layer ? layer : constant(0);
+      AccumulateOp::create(builder, loc, value, "gradients." + slot.pack, index, first);
+    }
+  }
+
+  void backwardInstance(const Stage &stage, Value layer, Value m) {
+    func::FuncOp callee = lookup(stage.name + "_backward");
+    loc = callee.getLoc();
+    SmallVector<Value> inputs;
+    if (stage.first)
+      inputs.push_back(read("tokens", m));
+    else
+      inputs.push_back(read("checkpoints", {shifted(layer, stage.boundary - 1), m}));
+    if (stage.last)
+      inputs.push_back(read("targets", m));
+    else
+      inputs.push_back(read("boundary_gradients", {shifted(layer, stage.boundary), m}));
+    auto outputs = call(callee, inputs, layer, m, stage);
+    unsigned next = 0;
+    if (stage.last)
+      write(outputs[next++], "loss", m);
+    if (!stage.first)
+      write(outputs[next++], "boundary_gradients", {shifted(layer, stage.boundary - 1), m});
+    accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage);
+  }
+
+  void backwardStage(const Stage &stage, Value m) {
+    if (stage.repeat == 1)
+      return backwardInstance(stage, Value(), m);
+    OpBuilder::InsertionGuard guard(builder);
+    LoopOp layers = loop("layer", stage.repeat, LoopOrder::reverse);
+    backwardInstance(stage, layers.getInductionVar(), m);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Entry points
+  //===--------------------------------------------------------------------===//
+
+  StepOp beginEntry(StringRef name) {
+    builder.setInsertionPointToEnd(module.getBody());
+    auto entry = StepOp::create(builder, module.getLoc(), name);
+    builder.setInsertionPointToStart(entry.getBlock());
+    return entry;
+  }
+
+  void buildStep() {
+    StepOp entry = beginEntry("step");
+    LoopOp micro = loop("micro_batch", microBatches);
+    Value m = micro.getInductionVar();
+    for (const Stage &stage : stages)
+      if (!stage.last)
+        forwardStage(stage, m, /*training=*/true);
+    for (const Stage &stage : llvm::reverse(stages))
+      backwardStage(stage, m);
+    builder.setInsertionPointToEnd(entry.getBlock());
+    if (train.real("clip") > 0)
+      measureNorm(entry);
+    for (auto group : module.getOps<GroupOp>())
+      perLayer(group, [&](Value layer) {
+        OptimizerUpdateOp::create(builder, loc, group.getSymName(), layer, 0, group.getChunks(),
+                                  entry.getStep());
+      });
+  }
+
+  void measureNorm(StepOp entry) {
+    for (auto group : module.getOps<GroupOp>())
+      perLayer(group, [&](Value layer) {
+        GradientNormOp::create(builder, loc, group.getSymName(), layer);
+      });
+    FinishNormOp::create(builder, loc, entry.getStep());
+  }
+
+  void perLayer(GroupOp group, function_ref<void(Value)> body) {
+    loc = group.getLoc();
+    OpBuilder::InsertionGuard guard(builder);
+    LoopOp layers = loop("layer", group.getRepeat());
+    body(layers.getInductionVar());
+  }
+
+  /// A forward pass of all micro-batches, to the loss or to the logits.
+  void buildForward(StringRef name, bool logits) {
+    beginEntry(name);
+    LoopOp micro = loop("micro_batch", microBatches);
+    Value m = micro.getInductionVar();
+    for (const Stage &stage : stages)
+      if (!stage.last)
+        forwardStage(stage, m, /*training=*/false);
+    const Stage &last = stages.back();
+    func::FuncOp callee = lookup(last.name + "_forward");
+    if (logits)
+      callee = returnLogits(callee, last.name);
+    loc = callee.getLoc();
+    Value x = read("checkpoints", {constant(last.boundary - 1), m});
+    SmallVector<Value> inputs{x};
+    if (!logits)
+      inputs.push_back(read("targets", m));
+    auto outputs = call(callee, inputs, Value(), m, last);
+    write(outputs[0], logits ? "logits" : "loss", m);
+  }
+
+  /// What the loss is computed from: the first operand of its defining op.
+  static Value getLogits(func::FuncOp head) {
+    Value loss = head.getBody().front().getTerminator()->getOperand(0);
+    return loss.getDefiningOp()->getOperand(0);
+  }
+
+  /// @NAME_logits: the last stage without its loss and its targets.
+  func::FuncOp returnLogits(func::FuncOp head, const std::string &name) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfter(head);
+    auto func = cast<func::FuncOp>(builder.clone(*head));
+    func.setName(name + "_logits");
+    Value logits = getLogits(func);
+    Operation *terminator = func.getBody().front().getTerminator();
+    Operation *loss = terminator->getOperand(0).getDefiningOp();
+    terminator->setOperand(0, logits);
+    loss->erase();
+    (void)func.eraseResult(0);
+    func.setFunctionType(
+        builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
+    (void)func.eraseArgument(1);
+    return func;
+  }
+
+  ModuleOp module;
+  OpBuilder builder;
+  Config train;
+  bool predict;
+  int64_t microBatches = 1, boundaries = 0;
+  SmallVector<Stage> stages;
+  std::set<std::string> seenGradients;
+  Location loc = builder.getUnknownLoc();
+};
+
+struct BuildStep : impl::BuildStepBase<BuildStep> {
+  using BuildStepBase::BuildStepBase;
+  void runOnOperation() override { StepBuilder(getOperation(), predict).run(); }
+};
+
+} // namespace
+} // namespace boa

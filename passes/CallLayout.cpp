@@ -1,0 +1,80 @@
+//===- CallLayout.cpp -----------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/CallLayout.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace boa {
+
+/// Saved values are aligned as parameters are: to 64 bytes in any type.
+static constexpr int64_t kSavedAlignment = 32; // elements
+
+namespace {
+/// Collects slots in the order: activations, then packs by first appearance.
+class LayoutBuilder {
+public:
+  explicit LayoutBuilder(func::FuncOp func) : func(func) {}
+
+  void add(unsigned position, Type type, DictionaryAttr attrs) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (attrs && attrs.contains(kSavedAttr))
+      return addSaved(position, tensor);
+    if (auto param = attrs ? attrs.getAs<SymbolRefAttr>(kParamAttr) : SymbolRefAttr())
+      return addParam(position, tensor, param);
+    single.push_back({"", {position}, {0}, tensor});
+  }
+
+  SmallVector<CallSlot> finish() {
+    llvm::append_range(single, packs);
+    return std::move(single);
+  }
+
+private:
+  CallSlot &getPack(StringRef name, RankedTensorType type) {
+    for (CallSlot &slot : packs)
+      if (slot.pack == name)
+        return slot;
+    packs.push_back({name.str(), {}, {}, type});
+    return packs.back();
+  }
+  void addSaved(unsigned position, RankedTensorType type) {
+    CallSlot &slot = getPack(kSavedPack, RankedTensorType::get({0}, type.getElementType()));
+    int64_t offset = slot.type.getNumElements();
+    slot.positions.push_back(position);
+    slot.offsets.push_back(offset);
+    int64_t end = llvm::alignTo(offset + type.getNumElements(), kSavedAlignment);
+    slot.type = RankedTensorType::get({end}, type.getElementType());
+  }
+  void addParam(unsigned position, RankedTensorType type, SymbolRefAttr param) {
+    auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(func, param.getRootReference());
+    CallSlot &slot = getPack(param.getRootReference(),
+                             RankedTensorType::get({group.getPaddedElements()},
+                                                   type.getElementType()));
+    slot.positions.push_back(position);
+    slot.offsets.push_back(group.getOffset(param.getLeafReference()));
+  }
+
+  func::FuncOp func;
+  SmallVector<CallSlot> single, packs;
+};
+} // namespace
+
+CallLayout CallLayout::get(func::FuncOp func) {
+  CallLayout layout;
+  LayoutBuilder inputs(func), outputs(func);
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+    inputs.add(i, type, func.getArgAttrDict(i));
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+    outputs.add(i, type, func.getResultAttrDict(i));
+  layout.inputs = inputs.finish();
+  layout.outputs = outputs.finish();
+  return layout;
+}
+
+} // namespace boa

@@ -1,0 +1,51 @@
+//===- CallLayout.h - How a stage's function takes packed entries -*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stage's function takes and returns single tensors; storages hold packed
+// entries. The layout says which tensors of a function make up which operand or
+// result of a boa.call, and at which offset:
+//
+//   - an activation is an operand (result) by itself;
+//   - parameters (or gradients of parameters, among results) of one group are
+//     one packed operand (result), at the offsets of boa.group;
+//   - values kept for the backward pass (attribute boa.saved) are one packed
+//     operand (result).
+//
+// Activations come first, then the packs in order of first appearance.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_CALLLAYOUT_H
+#define BOA_PASSES_CALLLAYOUT_H
+
+#include "dialect/Boa.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace boa {
+
+/// Marks values kept from forward for backward, on arguments and results.
+inline constexpr llvm::StringLiteral kSavedAttr = "boa.saved";
+/// The name of the pack of saved values.
+inline constexpr llvm::StringLiteral kSavedPack = "saved";
+
+/// One operand or result of a boa.call.
+struct CallSlot {
+  std::string pack;                       // group's name, "saved", or empty
+  llvm::SmallVector<unsigned> positions;  // arguments (results) of the function
+  llvm::SmallVector<int64_t> offsets;     // of each, in elements of the pack
+  mlir::RankedTensorType type;            // of the operand: packs are rank 1
+};
+
+struct CallLayout {
+  llvm::SmallVector<CallSlot> inputs, outputs;
+
+  static CallLayout get(mlir::func::FuncOp func);
+};
+
+} // namespace boa
+
+#endif // BOA_PASSES_CALLLAYOUT_H

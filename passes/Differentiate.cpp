@@ -1,0 +1,352 @@
+//===- Differentiate.cpp - --boa-differentiate ----------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reverse mode on straight-line tensor code: clone the forward body, walk it
+// backward, ask each op for its VJP, add up the gradients of a value that is used
+// more than once. Assumes a verified model. Refuses an op that is not
+// differentiable, at the op's own location.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/CallLayout.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+bool isFloatTensor(Value value) {
+  return isa<FloatType>(cast<RankedTensorType>(value.getType()).getElementType());
+}
+
+/// What a new function returns: a value and the attribute of its result.
+struct Result {
+  Value value;
+  NamedAttrList attrs;
+};
+
+/// Builds the backward function of one stage.
+class StageDifferentiator {
+public:
+  StageDifferentiator(func::FuncOp forward, double seed, bool recompute)
+      : forward(forward), seed(seed), recompute(recompute) {}
+
+  LogicalResult run() {
+    StringRef stem = forward.getName();
+    stem.consume_back("_forward");
+    name = stem.str();
+    isLast = cast<RankedTensorType>(forward.getResultTypes()[0]).getRank() == 0;
+    createBackward();
+    if (failed(differentiateBody()))
+      return failure();
+    returnGradients();
+    if (!recompute && !isLast)
+      splitSaved();
+    dropUnusedParams(backward);
+    return success();
+  }
+
+private:
+  /// @NAME_backward with the forward's arguments and, but for the last stage,
+  /// the gradient of its result; its body is a clone of the forward's.
+  void createBackward() {
+    OpBuilder builder(forward);
+    builder.setInsertionPointAfter(forward);
+    backward = func::FuncOp::create(builder, forward.getLoc(), name + "_backward",
+                                    builder.getFunctionType({}, {}));
+    Block *block = backward.addEntryBlock();
+    IRMapping map;
+    for (auto [i, arg] : llvm::enumerate(forward.getArguments()))
+      map.map(arg, block->addArgument(arg.getType(), arg.getLoc()));
+    Operation *terminator = forward.getBody().front().getTerminator();
+    if (!isLast)
+      block->addArgument(terminator->getOperand(0).getType(), forward.getLoc());
+    builder.setInsertionPointToEnd(block);
+    for (Operation &op : forward.getBody().front().without_terminator())
+      builder.clone(op, map);
+    output = map.lookup(terminator->getOperand(0));
+    setTypeAndAttrs();
+  }
+
+  void setTypeAndAttrs() {
+    Block &block = backward.getBody().front();
+    backward.setFunctionType(FunctionType::get(backward.getContext(), block.getArgumentTypes(),
+                                               backward.getResultTypes()));
+    for (unsigned i = 0; i < forward.getNumArguments(); ++i)
+      if (auto attrs = forward.getArgAttrDict(i))
+        backward.setArgAttrs(i, attrs);
+  }
+
+  void accumulate(OpBuilder &builder, Value value, Value grad) {
+    Value &sum = grads[value];
+    sum = sum ? AddOp::create(builder, grad.getLoc(), sum, grad).getResult() : grad;
+  }
+
+  LogicalResult differentiateBody() {
+    Block &block = backward.getBody().front();
+    SmallVector<Operation *> ops;
+    for (Operation &op : block)
+      ops.push_back(&op);
+    OpBuilder builder = OpBuilder::atBlockEnd(&block);
+    if (isLast) {
+      auto type = cast<RankedTensorType>(output.getType());
+      Attribute value = builder.getFloatAttr(type.getElementType(), seed);
+      grads[output] = arith::ConstantOp::create(builder, forward.getLoc(),
+                                                DenseElementsAttr::get(type, value));
+    } else {
+      grads[output] = block.getArguments().back();
+    }
+    for (Operation *op : llvm::reverse(ops)) {
+      SmallVector<Value> results;
+      for (Value result : op->getResults())
+        results.push_back(grads.lookup(result));
+      if (llvm::none_of(results, [](Value grad) { return bool(grad); }))
+        continue;
+      auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+      if (!differentiable)
+        return op->emitOpError("is not differentiable");
+      SmallVector<Value> operands;
+      differentiable.buildVJP(builder, results, operands);
+      for (auto [operand, grad] : llvm::zip(op->getOperands(), operands))
+        if (grad && isFloatTensor(operand))
+          accumulate(builder, operand, grad);
+    }
+    return success();
+  }
+
+  /// Returns (loss,) the gradient of the activation, those of the parameters.
+  void returnGradients() {
+    Block &block = backward.getBody().front();
+    OpBuilder builder = OpBuilder::atBlockEnd(&block);
+    SmallVector<Result> results;
+    if (isLast)
+      results.push_back({output, {}});
+    for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
+      Value arg = backward.getArgument(i);
+      auto param = forward.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
+      if (!isFloatTensor(arg))
+        continue;
+      Value grad = grads.lookup(arg);
+      if (!grad) // used by nothing: the gradient is zero
+        grad = arith::ConstantOp::create(
+            builder, arg.getLoc(),
+            DenseElementsAttr::get(cast<RankedTensorType>(arg.getType()),
+                                   builder.getZeroAttr(getElementTypeOrSelf(arg))));
+      Result result{grad, {}};
+      if (param)
+        result.attrs.set(kParamAttr, param);
+      results.push_back(result);
+    }
+    setResults(backward, builder, results);
+    eraseDeadOps(block);
+  }
+
+  static void setResults(func::FuncOp func, OpBuilder &builder, ArrayRef<Result> results) {
+    SmallVector<Value> values;
+    SmallVector<Type> types;
+    for (const Result &result : results) {
+      values.push_back(result.value);
+      types.push_back(result.value.getType());
+    }
+    func::ReturnOp::create(builder, func.getLoc(), values);
+    func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), types));
+    for (auto [i, result] : llvm::enumerate(results))
+      if (!result.attrs.empty())
+        func.setResultAttrs(i, result.attrs.getAttrs());
+  }
+
+  static void eraseDeadOps(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
+  /// Cuts the body where forward ends: values that cross the cut are returned by
+  /// @NAME_forward_saving and taken by the backward function, which then holds
+  /// no forward op but those that cost nothing.
+  void splitSaved() {
+    Block &block = backward.getBody().front();
+    SmallVector<Operation *> forwardOps;
+    llvm::DenseSet<Operation *> isForward;
+    // The clone of the forward body stands before every op of the VJPs; dead
+    // ops were erased, so find it by walking the uses from the top.
+    Value dy = block.getArguments().back();
+    llvm::DenseSet<Operation *> dependsOnDy;
+    for (Operation &op : block.without_terminator()) {
+      bool backwardOp = llvm::any_of(op.getOperands(), [&](Value operand) {
+        return operand == dy || (operand.getDefiningOp() &&
+                                 dependsOnDy.contains(operand.getDefiningOp()));
+      });
+      if (backwardOp) {
+        dependsOnDy.insert(&op);
+      } else {
+        forwardOps.push_back(&op);
+        isForward.insert(&op);
+      }
+    }
+    auto isFree = [](Operation *op) {
+      auto cost = dyn_cast<CostOpInterface>(op);
+      return isa<arith::ConstantOp>(op) || (cost && cost.getFlops() == 0 && !isa<CastOp>(op));
+    };
+    // Values that backward ops need, looking through ops that cost nothing.
+    llvm::SetVector<Value> saved;
+    llvm::SmallVector<Value> work;
+    for (Operation &op : block.without_terminator())
+      if (!isForward.contains(&op))
+        llvm::append_range(work, op.getOperands());
+    llvm::DenseSet<Operation *> keep;
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (!op || !isForward.contains(op))
+        continue;
+      if (isFree(op)) {
+        if (keep.insert(op).second)
+          llvm::append_range(work, op->getOperands());
+      } else {
+        saved.insert(value);
+      }
+    }
+    SmallVector<Value> ordered;
+    for (Operation *op : forwardOps)
+      for (Value result : op->getResults())
+        if (saved.contains(result))
+          ordered.push_back(result);
+
+    createSavingForward(forwardOps, ordered);
+    Attribute unit = UnitAttr::get(backward.getContext());
+    for (Value value : ordered) {
+      Value arg = block.addArgument(value.getType(), value.getLoc());
+      value.replaceUsesWithIf(
+          arg, [&](OpOperand &use) {
+            return !isForward.contains(use.getOwner()) || keep.contains(use.getOwner());
+          });
+    }
+    eraseDeadOps(block);
+    unsigned first = block.getNumArguments() - ordered.size();
+    setTypeAndAttrsOf(backward);
+    for (unsigned i = first; i < block.getNumArguments(); ++i)
+      backward.setArgAttr(i, kSavedAttr, unit);
+  }
+
+  static void setTypeAndAttrsOf(func::FuncOp func) {
+    SmallVector<DictionaryAttr> attrs;
+    func.getAllArgAttrs(attrs);
+    Block &block = func.getBody().front();
+    attrs.resize(block.getNumArguments(), DictionaryAttr::get(func.getContext()));
+    func.setFunctionType(
+        FunctionType::get(func.getContext(), block.getArgumentTypes(), func.getResultTypes()));
+    func.setAllArgAttrs(attrs);
+  }
+
+  /// @NAME_forward_saving: the forward function that also returns `saved`.
+  void createSavingForward(ArrayRef<Operation *> forwardOps, ArrayRef<Value> saved) {
+    OpBuilder builder(backward);
+    SmallVector<Type> types(backward.getArgumentTypes().drop_back());
+    auto func = func::FuncOp::create(builder, forward.getLoc(), name + "_forward_saving",
+                                     builder.getFunctionType(types, {}));
+    Block *block = func.addEntryBlock();
+    IRMapping map;
+    for (unsigned i = 0; i < types.size(); ++i) {
+      map.map(backward.getArgument(i), block->getArgument(i));
+      map.map(forward.getArgument(i), block->getArgument(i));
+      if (auto attrs = forward.getArgAttrDict(i))
+        func.setArgAttrs(i, attrs);
+    }
+    builder.setInsertionPointToEnd(block);
+    // The forward body again, whole; the saved values by position in it.
+    llvm::DenseMap<Value, Value> bySaved;
+    for (Operation *op : forwardOps) {
+      Operation *clone = builder.clone(*op, map);
+      for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults()))
+        bySaved[from] = to;
+    }
+    // Ops after the last saved value (the final residual add) were dead in the
+    // backward function: clone what is still missing from the forward.
+    Value y = cloneMissing(builder, forward.getBody().front().getTerminator()->getOperand(0), map);
+    SmallVector<Result> results{{y, {}}};
+    for (Value value : saved) {
+      Result result{bySaved.lookup(value), {}};
+      result.attrs.set(kSavedAttr, builder.getUnitAttr());
+      results.push_back(result);
+    }
+    setResults(func, builder, results);
+    mergeDuplicates(*block);
+  }
+
+  /// Clones the forward's `value` and what it needs into the builder's block.
+  Value cloneMissing(OpBuilder &builder, Value value, IRMapping &map) {
+    if (Value known = map.lookupOrNull(value))
+      return known;
+    Operation *op = value.getDefiningOp();
+    for (Value operand : op->getOperands())
+      cloneMissing(builder, operand, map);
+    builder.clone(*op, map);
+    return map.lookup(value);
+  }
+
+  /// Common subexpressions within straight-line code.
+  static void mergeDuplicates(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+      for (Operation &earlier : block.without_terminator()) {
+        if (&earlier == &op)
+          break;
+        if (OperationEquivalence::isEquivalentTo(&earlier, &op,
+                                                 OperationEquivalence::IgnoreLocations)) {
+          op.replaceAllUsesWith(&earlier);
+          op.erase();
+          break;
+        }
+      }
+    }
+  }
+
+  static void dropUnusedParams(func::FuncOp func) {
+    llvm::BitVector unused(func.getNumArguments());
+    for (BlockArgument arg : func.getArguments())
+      if (arg.use_empty() && func.getArgAttr(arg.getArgNumber(), kParamAttr))
+        unused.set(arg.getArgNumber());
+    (void)func.eraseArguments(unused);
+  }
+
+  func::FuncOp forward, backward;
+  double seed;
+  bool recompute;
+  bool isLast = false;
+  std::string name;
+  Value output;
+  llvm::DenseMap<Value, Value> grads;
+};
+
+struct Differentiate : impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    double seed = 1;
+    if (auto train = module->getAttrOfType<DictionaryAttr>(kTrainAttr)) {
+      double batch = cast<IntegerAttr>(train.get("batch")).getInt();
+      seed = cast<IntegerAttr>(train.get("micro_batch")).getInt() / batch;
+    }
+    SmallVector<StageOp> stages(module.getOps<StageOp>());
+    for (StageOp stage : stages) {
+      auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
+      bool keep = !recompute && stage.getRepeat() > 1;
+      if (failed(StageDifferentiator(func, seed, !keep).run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace boa

@@ -1,0 +1,190 @@
+//===- InsertOffload.cpp - --boa-insert-offload ---------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From values to buffers, one use at a time, with no attempt to be clever: what
+// a later pass removes it can remove because this form is correct. Assumes the
+// step phase. Refuses a call whose result is not stored.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/CallLayout.h"
+#include "passes/Config.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_INSERTOFFLOAD
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Which clause of `place` decides the tier of a role; empty: always memory.
+StringRef placeOf(StringRef role) {
+  return llvm::StringSwitch<StringRef>(role)
+      .Cases({"master", "momentum", "variance"}, "optimizer")
+      .Cases({"weights", "gradients", "checkpoints", "boundary_gradients", "saved"}, role)
+      .Default("");
+}
+
+class Inserter {
+public:
+  Inserter(ModuleOp module, StepOp step) : module(module), step(step), builder(step) {}
+
+  LogicalResult run() {
+    SmallVector<CallOp> calls;
+    SmallVector<OptimizerUpdateOp> optimizerUpdates;
+    SmallVector<GradientNormOp> norms;
+    step.walk([&](CallOp op) { calls.push_back(op); });
+    step.walk([&](OptimizerUpdateOp op) { optimizerUpdates.push_back(op); });
+    step.walk([&](GradientNormOp op) { norms.push_back(op); });
+    for (CallOp call : calls)
+      if (failed(insert(call)))
+        return failure();
+    for (OptimizerUpdateOp update : optimizerUpdates)
+      insert(update);
+    for (GradientNormOp norm : norms)
+      insert(norm);
+    return success();
+  }
+
+private:
+  BufferType bufferType(StringRef storage) {
+    return BufferType::get(step.getContext(),
+                           module.lookupSymbol<StorageOp>(storage).getEntryType());
+  }
+  Value prefetch(StringRef storage, ValueRange indices, Value chunk = {}, Value zero = {}) {
+    auto op = PrefetchOp::create(builder, loc, TokenType::get(step.getContext()), storage, indices,
+                                 chunk, chunk ? 1 : 0, zero);
+    return AwaitOp::create(builder, loc, bufferType(storage), op);
+  }
+  void offload(Value buffer, StringRef storage, ValueRange indices, Value chunk = {}) {
+    OffloadOp::create(builder, loc, TokenType::get(step.getContext()), buffer, storage, indices,
+                      chunk, chunk ? 1 : 0);
+  }
+  void release(Value buffer) { ReleaseOp::create(builder, loc, buffer, Value()); }
+
+  /// reads; launch; offload of what it wrote; release of all.
+  LogicalResult insert(CallOp call) {
+    builder.setInsertionPoint(call);
+    loc = call.getLoc();
+    SmallVector<Value> reads, updates, writes;
+    for (Value input : call.getInputs()) {
+      auto read = input.getDefiningOp<ReadOp>();
+      if (!read)
+        return call.emitOpError("expected operands that were read from storage");
+      reads.push_back(prefetch(read.getStorage(), read.getIndices()));
+    }
+    SmallVector<std::pair<Value, Operation *>> stores;
+    for (Value output : call.getOutputs()) {
+      if (!output.hasOneUse())
+        return call.emitOpError("expected each result to be stored exactly once");
+      Operation *user = *output.user_begin();
+      if (auto write = dyn_cast<WriteOp>(user)) {
+        writes.push_back(CreateOp::create(builder, loc, bufferType(write.getStorage()),
+                                          write.getStorage(), movedUp(write.getIndices(), call), Value(), 0));
+        stores.push_back({writes.back(), user});
+      } else if (auto accumulate = dyn_cast<AccumulateOp>(user)) {
+        updates.push_back(prefetch(accumulate.getStorage(), movedUp(accumulate.getIndices(), call), {},
+                                   movedUp({accumulate.getInitial()}, call).front()));
+        stores.push_back({updates.back(), user});
+      } else {
+        return call.emitOpError("expected each result to be stored exactly once");
+      }
+    }
+    LaunchOp::create(builder, loc, call.getCallee(), reads, updates, writes);
+    for (auto [buffer, user] : stores) {
+      loc = user->getLoc();
+      if (auto write = dyn_cast<WriteOp>(user))
+        offload(buffer, write.getStorage(), movedUp(write.getIndices(), call));
+      else if (auto accumulate = cast<AccumulateOp>(user))
+        offload(buffer, accumulate.getStorage(), movedUp(accumulate.getIndices(), call));
+      user->erase();
+    }
+    for (ArrayRef<Value> buffers : {ArrayRef<Value>(reads), ArrayRef<Value>(updates), ArrayRef<Value>(writes)})
+      for (Value buffer : buffers)
+        release(buffer);
+    SmallVector<Value> inputs(call.getInputs());
+    call.erase();
+    for (Value input : inputs)
+      if (input.use_empty())
+        input.getDefiningOp()->erase();
+    return success();
+  }
+
+  /// The same indices, computed before the call rather than after it.
+  SmallVector<Value> movedUp(ValueRange indices, CallOp call) {
+    for (Value index : indices)
+      if (Operation *def = index.getDefiningOp();
+          def && def->getBlock() == call->getBlock() && call->isBeforeInBlock(def))
+        def->moveBefore(call->getBlock(), call->getBlock()->begin());
+    return SmallVector<Value>(indices);
+  }
+
+  /// A loop over chunks that brings each one's state, updates it and writes it
+  /// back.
+  void insert(OptimizerUpdateOp update) {
+    builder.setInsertionPoint(update);
+    loc = update.getLoc();
+    auto chunks = LoopOp::create(builder, loc, "chunk", update.getFirst(), update.getLast());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(chunks.getBlock());
+    Value chunk = chunks.getInductionVar(), layer = update.getLayer();
+    std::string group = update.getGroup().str();
+    Value gradient = prefetch("gradients." + group, layer, chunk);
+    SmallVector<std::pair<std::string, Value>> state;
+    auto bring = [&](StringRef role) -> Value {
+      std::string name = (role + "." + group).str();
+      if (!module.lookupSymbol<StorageOp>(name))
+        return {};
+      state.push_back({name, prefetch(name, layer, chunk)});
+      return state.back().second;
+    };
+    Value weights = bring("weights"), low = bring("low"), momentum = bring("momentum"),
+          variance = bring("variance");
+    UpdateOp::create(builder, loc, group, chunk, update.getStep(), weights, gradient, low,
+                     momentum, variance);
+    for (auto &[name, buffer] : state)
+      offload(buffer, name, layer, chunk);
+    release(gradient);
+    for (auto &[name, buffer] : state)
+      release(buffer);
+    update.erase();
+  }
+
+  void insert(GradientNormOp norm) {
+    builder.setInsertionPoint(norm);
+    loc = norm.getLoc();
+    Value gradient = prefetch(("gradients." + norm.getGroup()).str(), norm.getLayer());
+    NormOp::create(builder, loc, norm.getGroup(), gradient);
+    release(gradient);
+    norm.erase();
+  }
+
+  ModuleOp module;
+  StepOp step;
+  OpBuilder builder;
+  Location loc = builder.getUnknownLoc();
+};
+
+struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
+  using InsertOffloadBase::InsertOffloadBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    Config place = Config::train(module).section("place");
+    for (auto storage : module.getOps<StorageOp>())
+      if (StringRef clause = placeOf(storage.getRole()); !clause.empty())
+        if (auto tier = symbolizeTier(place.string(clause, "device")))
+          storage.setTier(*tier);
+    for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))
+      if (failed(Inserter(module, step).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace boa

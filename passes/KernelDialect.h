@@ -1,0 +1,27 @@
+//===- KernelDialect.h - What a compute kernel is made of -------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The kernel dialect. Begin at KernelOps.td.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNELDIALECT_H
+#define BOA_PASSES_KERNELDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "passes/KernelDialect.h.inc"
+#define GET_OP_CLASSES
+#include "passes/KernelOps.h.inc"
+
+#endif // BOA_PASSES_KERNELDIALECT_H

@@ -1,0 +1,159 @@
+//===- KernelOps.td - What a compute kernel is made of ------*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNEL_OPS_TD
+#define BOA_PASSES_KERNEL_OPS_TD
+
+include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
+include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Kernel_Dialect : Dialect {
+  let name = "kernel";
+  let cppNamespace = "::boa::kernel";
+  let summary = "Library calls, memory and parallel loops of compute kernels";
+  let description = [{
+    Between `boa` compute ops and LLVM stand `linalg` for what is generated and
+    this dialect for the rest:
+
+    ```
+      boa ops --convert-boa-to-blas--> kernel.gemm / attention / scatter_rows
+              --convert-boa-to-linalg--> linalg.generic
+          | fusion, --kernel-bind-arguments, bufferization
+      memrefs of kernel.argument, memref.alloc
+          | --kernel-form-loops        kernel.parallel around rows or columns
+          | --kernel-assign-workspace  every alloc a kernel.view of the workspace
+          | --kernel-outline-loops     loop bodies to functions on the pool
+      LLVM
+    ```
+
+    The library ops are in destination style: on tensors they are pure and
+    bufferize in place, on memrefs they write their `outs`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+class Kernel_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Kernel_Dialect, mnemonic, traits>;
+
+/// A library call in destination style, on tensors or on memrefs.
+class Kernel_LibraryOp<string mnemonic, list<Trait> traits = []>
+    : Kernel_Op<mnemonic, !listconcat([
+        DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<BufferizableOpInterface,
+          ["bufferizesToMemoryRead", "bufferizesToMemoryWrite",
+           "getAliasingValues", "bufferize"]>], traits)> {
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+    /// Whether the previous contents of the outs matter.
+    bool readsInits();
+  }];
+}
+
+def Kernel_GemmOp : Kernel_LibraryOp<"gemm"> {
+  let summary = "c = a b, or c += a b";
+  let description = [{
+    The rows of an operand are all its leading dimensions together. With
+    `transpose_a` a is [k, m], with `transpose_b` b is [n, k]. With `accumulate`
+    the product is added to what c holds.
+    ```mlir
+    %y = kernel.gemm %x, %w into %init {accumulate}
+        : (tensor<8x256x384xf32>, tensor<384x1152xf32>, tensor<8x256x1152xf32>) -> tensor<8x256x1152xf32>
+    ```
+  }];
+  let arguments = (ins AnyShaped:$a, AnyShaped:$b, AnyShaped:$c,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       UnitAttr:$accumulate);
+  let results = (outs Variadic<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $a `,` $b `into` $c attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
+  let summary = "boa.attention into y and lse";
+  let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
+                       AnyShaped:$y, AnyShaped:$lse,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Variadic<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `into` $y `,` $lse attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+def Kernel_AttentionGradOp : Kernel_LibraryOp<"attention_grad"> {
+  let summary = "boa.attention_grad into dq, dk and dv";
+  let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
+                       AnyShaped:$y, AnyShaped:$lse, AnyShaped:$dy,
+                       AnyShaped:$dq, AnyShaped:$dk, AnyShaped:$dv,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Variadic<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $y `,` $lse `,` $dy
+    `into` $dq `,` $dk `,` $dv attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows"> {
+  let summary = "table[indices[i]] += rows[i], in order of i";
+  let arguments = (ins AnyShaped:$indices, AnyShaped:$rows, AnyShaped:$table);
+  let results = (outs Variadic<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $indices `,` $rows `into` $table attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+def Kernel_ArgumentOp : Kernel_Op<"argument", [Pure]> {
+  let summary = "the address of buffers[index]";
+  let arguments = (ins LLVM_DefaultPointer:$buffers, I64Attr:$index);
+  let results = (outs LLVM_DefaultPointer:$pointer);
+  let assemblyFormat = "$buffers `[` $index `]` attr-dict";
+  let builders = [OpBuilder<(ins "::mlir::Value":$buffers, "int64_t":$index), [{
+    build($_builder, $_state, buffers.getType(), buffers,
+          $_builder.getI64IntegerAttr(index));
+  }]>];
+}
+
+def Kernel_ViewOp : Kernel_Op<"view", [Pure]> {
+  let summary = "memory at a static byte offset from a pointer, as a memref";
+  let description = [{
+    Different views that are live at once denote disjoint memory.
+    ```mlir
+    %h = kernel.view %workspace + 4096 : memref<8x256x384xf32>
+    ```
+  }];
+  let arguments = (ins LLVM_DefaultPointer:$base, I64Attr:$offset);
+  let results = (outs AnyStaticShapeMemRef:$memory);
+  let assemblyFormat = "$base `+` $offset attr-dict `:` type($memory)";
+}
+
+def Kernel_ParallelOp : Kernel_Op<"parallel", [SingleBlock, NoTerminator,
+                                               RecursiveMemoryEffects]> {
+  let summary = "a loop over [0, count), run in disjoint ranges by the pool";
+  let description = [{
+    The region is given a range [begin, end). Ranges run in any order and at the
+    same time, each of at least `grain` iterations unless it is the last.
+    ```mlir
+    kernel.parallel (%begin, %end) of 2048 grain 8 { ... }
+    ```
+  }];
+  let arguments = (ins I64Attr:$count, I64Attr:$grain);
+  let regions = (region SizedRegion<1>:$bodyRegion);
+  let hasCustomAssemblyFormat = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "int64_t":$count, "int64_t":$grain)>];
+  let extraClassDeclaration = [{
+    ::mlir::Value getBegin() { return getBodyRegion().front().getArgument(0); }
+    ::mlir::Value getEnd() { return getBodyRegion().front().getArgument(1); }
+  }];
+}
+
+#endif // BOA_PASSES_KERNEL_OPS_TD

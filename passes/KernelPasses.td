@@ -1,0 +1,189 @@
+//===- KernelPasses.td - Compute bodies to code -------------*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In the order in which KernelPipeline.cpp runs them. Each works on functions
+// marked `boa.kernel` and leaves others alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNEL_PASSES_TD
+#define BOA_PASSES_KERNEL_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
+  let summary = "matrix products, attention and scatter to library calls";
+  let description = [{
+    Matrix products are the vendor's business, and attention is a blocked
+    routine of the runtime. What is added to a product becomes the matrix that
+    the product is accumulated into: a bias, a residual, another product, or a
+    gradient that is summed over micro-batches. So none of these costs a pass
+    over memory of its own, and no temporary holds a weight's gradient.
+
+    Before:
+    ```mlir
+    %0 = boa.linear %h, %w bias %b : ...
+    %y = boa.add %x, %0 : tensor<8x256x384xf32>, tensor<8x256x384xf32>
+    %1 = boa.linear_weight_grad %h, %dy : ...
+    %g = boa.add %g0, %1 : tensor<384x384xf32>, tensor<384x384xf32>
+    ```
+    After:
+    ```mlir
+    %0 = boa.add %x, %b : tensor<8x256x384xf32>, tensor<384xf32>
+    %y = kernel.gemm %h, %w into %0 {accumulate} : ...
+    %g = kernel.gemm %h, %dy into %g0 {accumulate, transpose_a} : ...
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect",
+      "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+      "::mlir::tensor::TensorDialect"];
+}
+
+def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "everything that is not a library call to linalg on tensors";
+  let description = [{
+    Elementwise ops, norms, softmax-cross-entropy, rotary embedding and their
+    gradients become `linalg.generic` over [batch, time, width]: reductions over
+    a row, elementwise work with the row's statistics, and sums over rows. A sum
+    over rows that is added to a tensor starts from that tensor.
+
+    Before:
+    ```mlir
+    %y = boa.rms_norm %x, %w : tensor<8x256x384xf32>, tensor<384xf32> -> tensor<8x256x384xf32>
+    ```
+    After: the sum of squares by row, its reciprocal root, and the product:
+    ```mlir
+    %s = linalg.generic {iterator_types = ["parallel", "parallel", "reduction"]} ins(%x) ...
+    %r = linalg.generic {iterator_types = ["parallel", "parallel"]} ins(%s) ...
+    %y = linalg.generic {iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %r, %w) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+      "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+      "::mlir::tensor::TensorDialect"];
+}
+
+def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "fuses elementwise producers into their consumers";
+  let description = [{
+    Upstream's fusion of linalg on tensors, with a rule for when: a producer with
+    one consumer is always fused; one with several is computed again in each
+    where that is a few additions and multiplications, and kept where it calls
+    exp or the like. So a value is written to memory only where a library call,
+    a reduction of another shape or an expensive recomputation wants it there.
+  }];
+}
+
+def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> {
+  let summary = "gives a kernel the signature of the runtime";
+  let description = [{
+    Arguments and results marked `boa.buffer`, `boa.offset` become views of the
+    buffers that the runtime passes; a result that accumulates into an argument
+    (`boa.result`) is the same view. Everything that follows then has definite
+    memory to be computed in.
+
+    Before:
+    ```mlir
+    func.func @k(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
+        -> (tensor<8xf32> {boa.buffer = 1 : i32, boa.offset = 64 : i64}) attributes {boa.kernel}
+    ```
+    After:
+    ```mlir
+    func.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel} {
+      %p = kernel.argument %buffers[0]
+      %m = kernel.view %p + 0 : memref<8xf32>
+      %x = bufferization.to_tensor %m restrict : memref<8xf32> to tensor<8xf32>
+      ...
+      bufferization.materialize_in_destination %y in restrict writable %dest : ...
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect",
+      "::mlir::bufferization::BufferizationDialect",
+      "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
+  let summary = "one-shot bufferization of a kernel";
+  let description = [{
+    Upstream's empty-tensor elimination (so that results and parts of a concat
+    are computed in place) and one-shot bufferization, on kernels only.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+      "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def FormKernelLoops : Pass<"kernel-form-loops", "::mlir::func::FuncOp"> {
+  let summary = "linalg on memrefs to loops over rows on the pool";
+  let description = [{
+    Consecutive ops that go over the same rows (leading parallel dimensions)
+    and touch only their own row of what the others write are put into one
+    `kernel.parallel` over rows: the row stays in the innermost cache from the
+    first reduction of a norm to the last elementwise op. Sums over rows are
+    divided by columns instead, so that each sum has one owner and one order.
+    Inner loops are left for LLVM to vectorise; reductions are carried in
+    registers and may be reassociated.
+
+    Before:
+    ```mlir
+    linalg.generic {["parallel", "parallel", "reduction"]} ins(%x) outs(%sum)
+    linalg.generic {["parallel", "parallel", "parallel"]} ins(%x, %sum) outs(%y)
+    ```
+    After:
+    ```mlir
+    kernel.parallel (%begin, %end) of 2048 grain 32 {
+      scf.for %r = %begin to %end step %c1 {
+        %s = scf.for %c = %c0 to %c384 step %c1 iter_args(...) { ... }
+        scf.for %c = %c0 to %c384 step %c1 { ... }
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect",
+      "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+      "::mlir::scf::SCFDialect"];
+}
+
+def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
+  let summary = "static offsets in the workspace for all temporaries";
+  let description = [{
+    Every `memref.alloc` becomes a view of the workspace at a fixed offset,
+    64-byte aligned; temporaries that are not live at once share memory. The
+    bytes needed are written on the function as `boa.workspace`. An alloc of a
+    size that is not static is an error.
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect"];
+}
+
+def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
+  let summary = "bodies of kernel.parallel to functions that the pool calls";
+  let description = [{
+    Each `kernel.parallel` becomes a call of `boa_rt_parallel_for` with a function
+    that loads the addresses it needs and calls the loop itself. The loop's
+    function takes every view as a `noalias`, aligned pointer: that is what lets
+    LLVM vectorise it without run-time checks.
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect",
+      "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandKernelMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "polynomials for f32 exp, log and tanh; integer code for bf16";
+  let description = [{
+    In f32 the approximations (to about 1e-7) vectorise; in f64, which only
+    gradient tests use, the functions become calls of the math library.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+      "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "kernels from memref and kernel ops to the LLVM dialect";
+  let description = [{
+    Library calls become calls of the runtime's C functions (runtime/kernels),
+    named by element type; rows of operands must be evenly spaced.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // BOA_PASSES_KERNEL_PASSES_TD

@@ -1,0 +1,142 @@
+//===- OutlineKernels.cpp - --boa-outline-kernels -------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stage's function becomes a kernel: every argument and result is a place in
+// one of the launch's buffers (boa.buffer, boa.offset in bytes). Gradients of
+// parameters become accumulators: an argument tied to the result (boa.result),
+// so that a matrix product can add in place. Weights stored as bf16 are widened
+// at the top. Functions that nothing launches are dropped.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/CallLayout.h"
+#include "passes/Config.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_OUTLINEKERNELS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+class Outliner {
+public:
+  Outliner(func::FuncOp func, bool bf16)
+      : func(func), bf16(bf16), builder(func.getContext()), layout(CallLayout::get(func)) {}
+
+  void run() {
+    double flops = 0;
+    func.walk([&](CostOpInterface op) { flops += op.getFlops(); });
+    placeInputs();
+    placeOutputs();
+    if (bf16)
+      widenWeights();
+    func->setAttr("boa.kernel", builder.getUnitAttr());
+    func->setAttr("boa.flops", builder.getF64FloatAttr(flops));
+    func->setAttr("boa.buffers", builder.getDenseI32ArrayAttr(
+                                     {int32_t(layout.inputs.size()), numUpdates, numWrites}));
+  }
+
+private:
+  static int64_t bytesOf(Type type) {
+    return cast<RankedTensorType>(type).getElementTypeBitWidth() / 8;
+  }
+  DictionaryAttr place(int32_t buffer, int64_t offset) {
+    return builder.getDictionaryAttr(
+        {builder.getNamedAttr("boa.buffer", builder.getI32IntegerAttr(buffer)),
+         builder.getNamedAttr("boa.offset", builder.getI64IntegerAttr(offset))});
+  }
+
+  void placeInputs() {
+    for (auto [buffer, slot] : llvm::enumerate(layout.inputs))
+      for (auto [position, offset] : llvm::zip(slot.positions, slot.offsets)) {
+        bool weight = !slot.pack.empty() && slot.pack != kSavedPack;
+        if (weight)
+          weights.push_back(position);
+        int64_t bytes = weight && bf16 ? 2 : bytesOf(func.getArgumentTypes()[position]);
+        func.setArgAttrs(position, place(buffer, offset * bytes));
+      }
+  }
+
+  /// Buffers after the inputs: accumulators, then results written whole.
+  void placeOutputs() {
+    int32_t buffer = layout.inputs.size();
+    for (bool updates : {true, false})
+      for (const CallSlot &slot : layout.outputs) {
+        bool isUpdate = !slot.pack.empty() && slot.pack != kSavedPack;
+        if (isUpdate != updates)
+          continue;
+        ++(updates ? numUpdates : numWrites);
+        for (auto [position, offset] : llvm::zip(slot.positions, slot.offsets)) {
+          int64_t bytes = offset * bytesOf(func.getResultTypes()[position]);
+          func.setResultAttrs(position, place(buffer, bytes));
+          if (updates)
+            accumulate(position, buffer, bytes);
+        }
+        ++buffer;
+      }
+  }
+
+  /// result = accumulator + gradient
+  void accumulate(unsigned result, int32_t buffer, int64_t offset) {
+    Operation *terminator = func.getBody().front().getTerminator();
+    Value gradient = terminator->getOperand(result);
+    unsigned index = func.getNumArguments();
+    NamedAttrList attrs(place(buffer, offset));
+    attrs.set("boa.result", builder.getI32IntegerAttr(result));
+    (void)func.insertArgument(index, gradient.getType(), attrs.getDictionary(func.getContext()),
+                              gradient.getLoc());
+    OpBuilder at(terminator);
+    terminator->setOperand(
+        result, AddOp::create(at, gradient.getLoc(), func.getArgument(index), gradient));
+  }
+
+  void widenWeights() {
+    OpBuilder at = OpBuilder::atBlockBegin(&func.getBody().front());
+    for (unsigned position : weights) {
+      BlockArgument arg = func.getArgument(position);
+      auto type = cast<RankedTensorType>(arg.getType());
+      auto cast = CastOp::create(at, arg.getLoc(), type, arg);
+      arg.replaceAllUsesExcept(cast.getY(), cast);
+      arg.setType(RankedTensorType::get(type.getShape(), at.getBF16Type()));
+    }
+    func.setFunctionType(builder.getFunctionType(func.getBody().front().getArgumentTypes(),
+                                                 func.getResultTypes()));
+  }
+
+  func::FuncOp func;
+  bool bf16;
+  Builder builder;
+  CallLayout layout;
+  SmallVector<unsigned> weights;
+  int32_t numUpdates = 0, numWrites = 0;
+};
+
+struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
+  using OutlineKernelsBase::OutlineKernelsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::StringSet<> launched;
+    module.walk([&](LaunchOp launch) { launched.insert(launch.getKernel()); });
+    bool bf16 = Config::train(module).string("weights") == "bf16";
+    for (StageOp stage : llvm::make_early_inc_range(module.getOps<StageOp>()))
+      stage.erase();
+    for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      if (launched.contains(func.getName()))
+        Outliner(func, bf16).run();
+      else
+        func.erase();
+    }
+  }
+};
+
+} // namespace
+} // namespace boa

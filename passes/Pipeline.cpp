@@ -1,0 +1,89 @@
+//===- Pipeline.cpp -------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Pipeline.h"
+
+#include "passes/Config.h"
+#include "passes/KernelPipeline.h"
+#include "passes/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace boa {
+
+PipelineOptions PipelineOptions::get(ModuleOp module) {
+  Config train = Config::train(module);
+  PipelineOptions options;
+  options.vertical = train.string("schedule", "vertical") == "vertical";
+  options.delay = train.real("delay");
+  options.recompute = train.flag("recompute", true);
+  return options;
+}
+
+static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options) {
+  if (!options.predict) {
+    DifferentiateOptions differentiate;
+    differentiate.recompute = options.recompute;
+    pm.addPass(createDifferentiate(differentiate));
+  }
+  BuildStepOptions build;
+  build.predict = options.predict;
+  pm.addPass(createBuildStep(build));
+  // Order first: where a gradient is complete depends on it.
+  if (options.vertical)
+    pm.addPass(createVerticalSchedule());
+  SplitOptimizerOptions split;
+  split.delay = options.delay;
+  pm.addPass(createSplitOptimizer(split));
+  pm.addPass(createVerifyStep());
+}
+
+static void buildStorage(OpPassManager &pm) {
+  pm.addPass(createInsertOffload());
+  // Out of the loops before anything is shared: then accesses to one entry
+  // stand in one block.
+  pm.addPass(createHoistPrefetch());
+  pm.addPass(createElideTransfers());
+  pm.addPass(createVerifyStorage());
+}
+
+static void buildCode(OpPassManager &pm) {
+  pm.addPass(createOutlineKernels());
+  buildKernelPipeline(pm);
+  // After the kernels, whose workspace is part of the arena.
+  pm.addPass(createAssignBuffers());
+  pm.addPass(createVerifyStorage());
+  pm.addPass(createConvertBoaToRuntime());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createVerifyModel());
+  if (options.stop == Phase::model)
+    return;
+  buildModelAndStep(pm, options);
+  if (options.stop == Phase::step)
+    return;
+  buildStorage(pm);
+  if (options.stop == Phase::storage) {
+    pm.addPass(createAssignBuffers());
+    return;
+  }
+  buildCode(pm);
+}
+
+void registerPipeline() {
+  PassPipelineRegistration<>("boa-pipeline", "a training step, vertical, without delay",
+                             [](OpPassManager &pm) { buildPipeline(pm, PipelineOptions()); });
+}
+
+} // namespace boa

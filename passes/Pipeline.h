@@ -1,0 +1,41 @@
+//===- Pipeline.h - From a model to a program -------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_PIPELINE_H
+#define BOA_PASSES_PIPELINE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace boa {
+
+/// Where to stop: after which phase the module is looked at.
+enum class Phase { model, step, storage, llvm };
+
+struct PipelineOptions {
+  bool vertical = true;      // else horizontal
+  double delay = 0;          // share of the optimizer step in the next iteration
+  bool recompute = true;     // a layer's inner activations, in backward
+  bool predict = false;      // build @predict (logits) instead of training
+  Phase stop = Phase::llvm;
+
+  /// What the module's boa.train says.
+  static PipelineOptions get(mlir::ModuleOp module);
+};
+
+/// From the model phase to `options.stop`; after Phase::llvm the module holds
+/// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or @boa_predict), the
+/// kernels, @boa_kernel_table and @boa_program. A pure function of the options.
+void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+
+/// `--boa-pipeline` for boa-opt.
+void registerPipeline();
+
+} // namespace boa
+
+#endif // BOA_PASSES_PIPELINE_H

@@ -1,0 +1,97 @@
+//===- ScheduleTrace.h - A program, enumerated ------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Control in the step and storage phases is static: every loop bound is a
+// constant and every index is computed from induction variables. So the ops can
+// be enumerated as they will run, with their concrete indices, in time
+// proportional to layers x micro-batches, and dependences, liveness and traffic
+// are exact instead of approximated.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_SCHEDULETRACE_H
+#define BOA_PASSES_SCHEDULETRACE_H
+
+#include "dialect/Boa.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <map>
+
+namespace boa {
+
+/// Concrete values of indices and conditions at one point of the enumeration.
+class TraceState {
+public:
+  int64_t get(mlir::Value value) const;
+  bool test(mlir::Value value, bool ifAbsent) const {
+    return value ? get(value) != 0 : ifAbsent;
+  }
+  /// Row-major index of an entry; -1 if out of the storage's bounds.
+  int64_t getEntry(StorageOp storage, mlir::OperandRange indices) const;
+
+private:
+  friend void trace(StepOp, llvm::function_ref<void(mlir::Operation *, const TraceState &)>,
+                    int64_t pending);
+  friend struct Enumerator;
+  llvm::DenseMap<mlir::Value, int64_t> values;
+  llvm::DenseMap<mlir::Value, std::pair<bool, bool>> ends; // at first, at last
+};
+
+/// Calls `visit` for each op of the entry point in the order in which it runs,
+/// except loops and index arithmetic. `%step` is 2 and `%pending` as given.
+void trace(StepOp step,
+           llvm::function_ref<void(mlir::Operation *, const TraceState &)> visit,
+           int64_t pending = 1);
+
+/// The chunks that a storage-phase op touches at one point of the enumeration.
+struct Access {
+  StorageOp storage;
+  int64_t entry = -1;             // -1: out of bounds, nothing moves
+  int64_t first = 0, count = 0;   // chunks
+  int64_t getBytes() {
+    return storage.getEntryBytes() / storage.getChunks() * count;
+  }
+  /// Same storage, entry and chunks.
+  auto key() const { return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count); }
+};
+
+/// The access of a prefetch, create or offload.
+Access getAccess(mlir::Operation *op, const TraceState &state);
+
+/// The prefetch or create that a buffer comes from.
+mlir::Operation *getOrigin(mlir::Value buffer);
+
+/// Which write each read sees.
+///
+/// Reads and writes are told apart by a number that the ops carry (markOps), so
+/// that the same op is recognised after loops around it were transformed.
+struct Dataflow {
+  /// (reading op's mark, storage, entry) -> sorted list of the (writing op's
+  /// mark, entry position) that it sees, for each time that it runs. For an
+  /// accumulated entry these are all its contributions.
+  using Instance = std::pair<int64_t, int64_t>;
+  using Key = std::tuple<int64_t, std::string, int64_t>;
+  std::map<Key, std::vector<std::vector<Instance>>> reads;
+  /// The ops by mark, for messages.
+  llvm::DenseMap<int64_t, mlir::Operation *> ops;
+
+  static Dataflow compute(StepOp step);
+};
+
+/// Numbers the accesses of an entry point (attribute boa.mark), and removes it.
+void markOps(StepOp step);
+void unmarkOps(StepOp step);
+
+/// Succeeds if every read sees the same writes in both; else emits an error on
+/// `step` that names the dependence.
+mlir::LogicalResult checkSameDataflow(StepOp step, const Dataflow &before, const Dataflow &after,
+                                      llvm::StringRef transformation);
+
+} // namespace boa
+
+#endif // BOA_PASSES_SCHEDULETRACE_H

@@ -1,0 +1,203 @@
+//===- SplitOptimizer.cpp - --boa-split-optimizer -------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Moves each update to where its gradient is complete, and its tail to before
+// the first use of the weights in the next step. The delayed share: GreedySnake,
+// arXiv 2512.17570. Updates are elementwise, so splitting an entry by chunks
+// changes no bit. Refuses what would let an update come before a gradient that
+// it needs.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Config.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_SPLITOPTIMIZER
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The loop at the top of the step that holds `op`.
+Operation *topLevel(StepOp step, Operation *op) {
+  while (op->getParentOp() != step)
+    op = op->getParentOp();
+  return op;
+}
+
+class Splitter {
+public:
+  Splitter(StepOp step, double delay) : step(step), delay(delay), builder(step) {}
+
+  void run() {
+    SmallVector<OptimizerUpdateOp> updates;
+    step.walk([&](OptimizerUpdateOp update) { updates.push_back(update); });
+    createDrain();
+    SmallVector<GradientNormOp> norms;
+    step.walk([&](GradientNormOp norm) { norms.push_back(norm); });
+    for (GradientNormOp norm : norms)
+      moveNorm(norm);
+    for (OptimizerUpdateOp update : updates)
+      split(update);
+  }
+
+private:
+  void createDrain() {
+    builder.setInsertionPointAfter(step);
+    drain = StepOp::create(builder, step.getLoc(), "drain");
+  }
+
+  /// An update of chunks [first, last) at the builder's insertion point.
+  void emit(GroupOp group, Value layer, int64_t first, int64_t last, Value of) {
+    if (first < last)
+      OptimizerUpdateOp::create(builder, group.getLoc(), group.getSymName(), layer, first, last,
+                                of);
+  }
+  void emitLoop(GroupOp group, int64_t first, int64_t last, Value of) {
+    if (first == last)
+      return;
+    OpBuilder::InsertionGuard guard(builder);
+    if (group.getRepeat() == 1)
+      return emit(group, arith::ConstantIndexOp::create(builder, group.getLoc(), 0), first, last,
+                  of);
+    auto loop = LoopOp::create(builder, group.getLoc(), "layer", 0, group.getRepeat());
+    builder.setInsertionPointToStart(loop.getBlock());
+    emit(group, loop.getInductionVar(), first, last, of);
+  }
+
+  /// The last contribution to a group's gradient.
+  AccumulateOp lastContribution(GroupOp group) {
+    std::string name = ("gradients." + group.getSymName()).str();
+    AccumulateOp last;
+    step.walk([&](AccumulateOp accumulate) {
+      if (accumulate.getStorage() == name)
+        last = accumulate;
+    });
+    return last;
+  }
+
+  /// Erases `op` and the loop around it where nothing is left in that.
+  void eraseWithLoop(Operation *op) {
+    auto loop = dyn_cast<LoopOp>(op->getParentOp());
+    op->erase();
+    if (loop && loop.getBlock()->empty())
+      loop.erase();
+  }
+
+  /// A layer's gradient is measured while it is still in memory.
+  void moveNorm(GradientNormOp norm) {
+    auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(step, norm.getGroupAttr());
+    AccumulateOp last = lastContribution(group);
+    auto loop = dyn_cast_or_null<LoopOp>(last ? topLevel(step, last) : nullptr);
+    if (!loop)
+      return;
+    if (loop.getDimension() == "layer" && group.getRepeat() > 1) {
+      builder.setInsertionPointToEnd(loop.getBlock());
+      GradientNormOp::create(builder, norm.getLoc(), norm.getGroup(), loop.getInductionVar());
+      eraseWithLoop(norm);
+    } else if (group.getRepeat() == 1) {
+      builder.setInsertionPointAfter(loop);
+      GradientNormOp::create(builder, norm.getLoc(), norm.getGroup(),
+                             arith::ConstantIndexOp::create(builder, norm.getLoc(), 0));
+      eraseWithLoop(norm);
+    }
+  }
+
+  void split(OptimizerUpdateOp update) {
+    auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(step, update.getGroupAttr());
+    int64_t chunks = group.getChunks();
+    int64_t head = chunks - getDelayedChunks(chunks, delay);
+    emitHead(group, update, head);
+    emitTail(group, head, chunks);
+    builder.setInsertionPointToEnd(drain.getBlock());
+    emitLoop(group, head, chunks, drain.getPending());
+    eraseWithLoop(update);
+  }
+
+  /// The head: at the end of the layer's backward, or after the loop that makes
+  /// the last contribution to the gradient. Stays put where the norm of all
+  /// gradients comes first.
+  void emitHead(GroupOp group, OptimizerUpdateOp update, int64_t head) {
+    AccumulateOp last = lastContribution(group);
+    bool needsNorm = false;
+    step.walk([&](FinishNormOp) { needsNorm = true; });
+    auto loop = dyn_cast<LoopOp>(topLevel(step, needsNorm || !last ? update : last));
+    if (loop && loop.getDimension() == "layer" && group.getRepeat() > 1) {
+      builder.setInsertionPointToEnd(loop.getBlock());
+      return emit(group, loop.getInductionVar(), 0, head, step.getStep());
+    }
+    builder.setInsertionPointAfter(loop);
+    emitLoop(group, 0, head, step.getStep());
+  }
+
+  /// The tail: before the first read of the weights in the step.
+  void emitTail(GroupOp group, int64_t head, int64_t chunks) {
+    std::string name = ("weights." + group.getSymName()).str();
+    ReadOp first;
+    step.walk([&](ReadOp read) {
+      if (!first && read.getStorage() == name)
+        first = read;
+    });
+    if (!first) {
+      builder.setInsertionPointToStart(step.getBlock());
+      return emitLoop(group, head, chunks, step.getPending());
+    }
+    auto loop = cast<LoopOp>(topLevel(step, first));
+    if (loop.getDimension() == "layer" && group.getRepeat() > 1) {
+      builder.setInsertionPointToStart(loop.getBlock());
+      return emit(group, loop.getInductionVar(), head, chunks, step.getPending());
+    }
+    builder.setInsertionPoint(loop);
+    emitLoop(group, head, chunks, step.getPending());
+  }
+
+  StepOp step, drain;
+  double delay;
+  OpBuilder builder;
+};
+
+struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
+  using SplitOptimizerBase::SplitOptimizerBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto step = module.lookupSymbol<StepOp>("step");
+    if (!step)
+      return;
+    if (delay < 0 || delay > 1) {
+      step.emitOpError("expected a delay in [0, 1] but found ") << double(delay);
+      return signalPassFailure();
+    }
+    bool clips = false;
+    FinishNormOp norm;
+    step.walk([&](FinishNormOp op) { clips = true, norm = op; });
+    if (clips && delay > 0 && delay < 1) {
+      auto diag = step.emitOpError("cannot split the optimizer at a delay of ")
+                  << double(delay) << ": clipping by the global norm needs every gradient of the "
+                  << "step before the first update; legal are delay = 0 (update after backward) "
+                  << "and delay = 1 (update in the next step)";
+      diag.attachNote(norm.getLoc()) << "the norm is complete here";
+      return signalPassFailure();
+    }
+    Splitter(step, delay).run();
+    // A gradient that waits for the next step is part of the trainer's state.
+    if (delay > 0)
+      for (auto storage : module.getOps<StorageOp>())
+        if (storage.getRole() == "gradients")
+          storage.setPersistent(true);
+    remark::passed(step.getLoc(),
+                   remark::RemarkOpts::name("split-optimizer").category("boa-schedule"))
+        << "delayed a share of " << remark::metric("delay", double(delay)) << " of each update";
+  }
+};
+
+} // namespace
+} // namespace boa

@@ -1,0 +1,244 @@
+//===- VerifyPhases.cpp - --boa-verify-{model,step,storage} ---------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Closes each phase: what holds after it, and what no single op's verifier can
+// see. The step and storage verifiers enumerate the program.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/CallLayout.h"
+#include "passes/Passes.h"
+#include "passes/ScheduleTrace.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_VERIFYMODEL
+#define GEN_PASS_DEF_VERIFYSTEP
+#define GEN_PASS_DEF_VERIFYSTORAGE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Model
+//===----------------------------------------------------------------------===//
+
+struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
+  using VerifyModelBase::VerifyModelBase;
+
+  LogicalResult verifyStage(StageOp stage, func::FuncOp func, bool first, bool last,
+                            Type &boundary) {
+    unsigned activations = 0;
+    while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
+      ++activations;
+    if (activations != (last ? 2u : 1u))
+      return stage.emitOpError("expected ") << (last ? "two activations (x, targets)"
+                                                     : "one activation")
+             << " before the parameters of @" << func.getName() << " but found " << activations;
+    if (func.getNumResults() != 1)
+      return stage.emitOpError("expected one result of @") << func.getName();
+    Type input = func.getArgumentTypes()[0], result = func.getResultTypes()[0];
+    bool tokens = getElementTypeOrSelf(input).isInteger(32);
+    if (first != tokens)
+      return stage.emitOpError(first ? "expected the first stage to take token indices"
+                                     : "expected only the first stage to take token indices");
+    if (!first && input != boundary)
+      return stage.emitOpError("takes ") << input << " but the stage before it returns " << boundary;
+    if (stage.getRepeat() > 1 && result != input)
+      return stage.emitOpError("repeats, so it must return what it takes: ") << input
+             << " but it returns " << result;
+    if (last && cast<RankedTensorType>(result).getRank() != 0)
+      return stage.emitOpError("expected the last stage to return a scalar loss but found ")
+             << result;
+    for (Operation &op : func.getBody().front().without_terminator())
+      if (!isa<CostOpInterface, arith::ConstantOp>(op))
+        return op.emitOpError("is not a compute op");
+    boundary = result;
+    return success();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<StageOp> stages(module.getOps<StageOp>());
+    if (stages.size() < 2) {
+      module.emitError("expected at least two stages but found ") << stages.size();
+      return signalPassFailure();
+    }
+    Type boundary;
+    StageOp repeated;
+    for (auto [i, stage] : llvm::enumerate(stages)) {
+      auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
+      if (failed(verifyStage(stage, func, i == 0, i + 1 == stages.size(), boundary)))
+        return signalPassFailure();
+      if (stage.getRepeat() > 1 && repeated) {
+        stage.emitOpError("expected at most one repeated stage").attachNote(repeated.getLoc())
+            << "another is here";
+        return signalPassFailure();
+      }
+      if (stage.getRepeat() > 1)
+        repeated = stage;
+    }
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Step
+//===----------------------------------------------------------------------===//
+
+struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
+  using VerifyStepBase::VerifyStepBase;
+
+  /// Roles whose entries hold values before the step begins.
+  static bool isLiveIn(StorageOp storage) {
+    return storage.getPersistent() || storage.getRole() == "tokens" ||
+           storage.getRole() == "targets";
+  }
+
+  LogicalResult verify(StepOp step) {
+    std::set<std::pair<Operation *, int64_t>> written;
+    LogicalResult result = success();
+    auto check = [&](Operation *op, StringRef name, OperandRange indices, bool read, bool write,
+                     const TraceState &state) {
+      if (failed(result))
+        return;
+      auto storage = getOperation().lookupSymbol<StorageOp>(name);
+      if (!storage) {
+        result = op->emitOpError("names a storage that does not exist: @") << name;
+        return;
+      }
+      if (indices.size() != storage.getDims().size()) {
+        result = op->emitOpError("expected ") << storage.getDims().size() << " indices of @" << name;
+        return;
+      }
+      int64_t entry = state.getEntry(storage, indices);
+      if (entry < 0) {
+        result = op->emitOpError("indexes @") << name << " out of bounds";
+        return;
+      }
+      if (read && !isLiveIn(storage) && !written.count({storage, entry}))
+        result = op->emitOpError("reads entry ") << entry << " of @" << name
+                 << " before it is written";
+      if (write)
+        written.insert({storage, entry});
+    };
+    trace(step, [&](Operation *op, const TraceState &state) {
+      if (auto read = dyn_cast<ReadOp>(op))
+        check(op, read.getStorage(), read.getIndices(), true, false, state);
+      else if (auto write = dyn_cast<WriteOp>(op))
+        check(op, write.getStorage(), write.getIndices(), false, true, state);
+      else if (auto accumulate = dyn_cast<AccumulateOp>(op))
+        check(op, accumulate.getStorage(), accumulate.getIndices(),
+              !state.get(accumulate.getInitial()), true, state);
+    });
+    return result;
+  }
+
+  void runOnOperation() override {
+    for (StepOp step : getOperation().getOps<StepOp>())
+      if (failed(verify(step)))
+        return signalPassFailure();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Storage
+//===----------------------------------------------------------------------===//
+
+class StorageVerifier {
+public:
+  explicit StorageVerifier(StepOp step) : step(step) {}
+
+  LogicalResult run() {
+    trace(step, [&](Operation *op, const TraceState &state) {
+      if (succeeded(result))
+        visit(op, state);
+    });
+    if (failed(result))
+      return result;
+    if (!live.empty())
+      return live.begin()->second->emitOpError("takes a slot that is not released");
+    if (!retained.empty())
+      return step.emitOpError("retains a copy of @")
+             << cast<StorageOp>(std::get<0>(*retained.begin())).getSymName() << " entry "
+             << std::get<1>(*retained.begin()) << " that nothing takes up";
+    return success();
+  }
+
+private:
+  using Key = decltype(Access().key());
+
+  void use(Operation *op, Value buffer) {
+    if (!live.count(holder[buffer]))
+      result = op->emitOpError("uses a buffer after its release");
+  }
+
+  void take(Operation *op, const Access &access) {
+    ++slots[access.storage];
+    std::optional<uint64_t> limit = const_cast<Access &>(access).storage.getSlots();
+    if (limit && slots[access.storage] > int64_t(*limit))
+      result = op->emitOpError("needs more slots of @")
+               << const_cast<Access &>(access).storage.getSymName() << " than the " << *limit
+               << " assigned";
+  }
+
+  void visit(Operation *op, const TraceState &state) {
+    if (isa<PrefetchOp, CreateOp>(op)) {
+      Access access = getAccess(op, state);
+      if (access.entry < 0) {
+        result = op->emitOpError("indexes @") << access.storage.getSymName() << " out of bounds";
+        return;
+      }
+      bool found = retained.erase(access.key()) && isa<PrefetchOp>(op);
+      if (!found)
+        take(op, access);
+      live[++next] = op;
+      holder[op->getResult(0)] = next;
+      keys.insert_or_assign(next, access.key());
+    } else if (auto await = dyn_cast<AwaitOp>(op)) {
+      holder[await.getBuffer()] = holder[await.getToken()];
+    } else if (auto release = dyn_cast<ReleaseOp>(op)) {
+      use(op, release.getBuffer());
+      int64_t id = holder[release.getBuffer()];
+      live.erase(id);
+      if (state.test(release.getRetain(), false))
+        retained.insert(keys.at(id));
+      else
+        --slots[std::get<0>(keys.at(id))];
+    } else {
+      for (Value operand : op->getOperands())
+        if (isa<BufferType>(operand.getType()))
+          use(op, operand);
+    }
+  }
+
+  StepOp step;
+  LogicalResult result = success();
+  int64_t next = 0;
+  std::map<int64_t, Operation *> live;       // by execution
+  std::map<int64_t, Key> keys;
+  llvm::DenseMap<Value, int64_t> holder;     // buffers and tokens: which execution
+  std::set<Key> retained;
+  std::map<Operation *, int64_t> slots;      // live, by storage
+};
+
+struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
+  using VerifyStorageBase::VerifyStorageBase;
+
+  void runOnOperation() override {
+    for (StepOp step : getOperation().getOps<StepOp>())
+      if (failed(StorageVerifier(step).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace boa

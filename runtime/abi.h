@@ -1,0 +1,124 @@
+//===- abi.h - What compiled code calls ---------------------------*- C -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The C ABI between a compiled program and the runtime. A compiled program is
+//
+//   const char boa_program[]            its descriptor, JSON (runtime/program.h)
+//   void boa_step(ctx, step, pending)   one training step
+//   void boa_drain(ctx, step, pending)  the delayed optimizer updates, nothing else
+//   void boa_evaluate(ctx, step, 0)     forward passes of all micro-batches, no update
+//   void boa_kernel_table[]             the kernels, in the order of the descriptor
+//
+// and calls the functions below from one thread, the *driver*. Every call only
+// enqueues a command and returns, without blocking; compute, each direction of
+// I/O and the host optimizer advance on their own. A command that needs a slot
+// when none is free waits for one *in the engine*, not in the driver: slots of a
+// storage are granted in program order as releases complete. So the driver runs
+// ahead of the device, and what bounds the lookahead is the number of slots. No
+// deadlock: every dependence points backward in program order, and a storage
+// has at least as many slots as the program holds live at once.
+//
+// Model of memory. A *storage* is an array of equal entries (say, the weights
+// of each layer) that has a home: memory or SSD. An entry is divided into equal
+// chunks, the unit of the optimizer and of commit. A *buffer* is a slot of the
+// arena that holds some chunks of one entry.
+//
+//   - Accesses to one chunk through prefetch and offload are coherent in program
+//     order: a prefetch after an offload sees what was offloaded.
+//   - Commands that take a buffer are ordered by the runtime: a reader waits for
+//     the last writer, a writer for the last writer and its readers.
+//   - A buffer is valid from await (or create) to release.
+//
+// Errors are latched in the context: after the first one every call is a no-op
+// that returns 0 and the step ends; runtime/engine.h tells the status.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ABI_H
+#define BOA_RUNTIME_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BOA_ABI_VERSION 1
+
+typedef struct boa_context boa_context;
+
+/// A pending transfer. 0 is the null token: complete, and moves nothing.
+typedef int64_t boa_token;
+/// A slot in use. 0 is the null buffer.
+typedef int64_t boa_buffer;
+
+/// Starts to bring chunks [first, first + count) of `entry` into a slot.
+/// entry < 0: past the end of a loop; returns the null token.
+/// `zero` != 0: nothing is read, the slot is filled with zeros instead.
+/// A retained copy (boa_rt_release) is found and costs no I/O.
+/// If the storage lives in memory the buffer is the entry itself.
+boa_token boa_rt_prefetch(boa_context *, int32_t storage, int64_t entry,
+                          int32_t first, int32_t count, int32_t zero);
+
+/// The buffer that the token's transfer fills. Does not block: commands that
+/// take the buffer wait. Consumes the token.
+boa_buffer boa_rt_await(boa_context *, boa_token);
+
+/// A slot for chunks [first, first + count) of `entry` with undefined contents,
+/// for a kernel's results.
+boa_buffer boa_rt_create(boa_context *, int32_t storage, int64_t entry,
+                         int32_t first, int32_t count);
+
+/// Starts to write chunks [first, first + count) of `entry` home from `buffer`,
+/// which holds at least them. A no-op where the storage lives in memory.
+boa_token boa_rt_offload(boa_context *, boa_buffer, int32_t storage,
+                         int64_t entry, int32_t first, int32_t count);
+
+/// Gives the slot back once the commands issued so far on it have completed.
+/// `retain` != 0: the contents stay findable by the next prefetch of exactly
+/// these chunks, which takes the slot over.
+void boa_rt_release(boa_context *, boa_buffer, int32_t retain);
+
+/// Runs kernel `kernel` of the table on the compute queue, in order. The
+/// descriptor says which of the buffers it reads and which it writes.
+void boa_rt_launch(boa_context *, int32_t kernel, int32_t count,
+                   const boa_buffer *buffers);
+
+/// Applies the optimizer to chunk `chunk` of a parameter group, with the
+/// gradient, step count and learning rate of step `step`. `weights` and
+/// `gradient` hold the whole entry or the chunk alone; `low` (lower half of the
+/// master weights when weights are bf16), `momentum`, `variance`: null where the
+/// optimizer has none. Runs on the optimizer queue. step == 0: nothing pending,
+/// a no-op.
+void boa_rt_update(boa_context *, int32_t group, int32_t chunk, int64_t step,
+                   boa_buffer weights, boa_buffer low, boa_buffer momentum,
+                   boa_buffer variance, boa_buffer gradient);
+
+/// Adds the squares of one entry's gradient to the global norm of this step.
+/// Updates of this step wait for every call of it (boa_rt_norm_done).
+void boa_rt_norm(boa_context *, int32_t group, boa_buffer gradient);
+
+/// All gradients of `step` are in: the clipping factor of that step is fixed.
+void boa_rt_norm_done(boa_context *, int64_t step);
+
+/// Data-parallel loop on the shared thread pool, called by generated kernels:
+/// body(data, begin, end) over a static partition of [0, count). Deterministic
+/// in which thread runs what does not matter: parts are disjoint. Blocks.
+void boa_rt_parallel_for(int64_t count, int64_t grain,
+                         void (*body)(void *data, int64_t begin, int64_t end),
+                         void *data);
+
+/// One kernel: its buffers' base addresses and a workspace as large as the
+/// descriptor says, 64-byte aligned. Called on the compute thread.
+typedef void (*boa_kernel)(void *const *buffers, void *workspace);
+/// One entry point of the program.
+typedef void (*boa_entry_point)(boa_context *, int64_t step, int64_t pending);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // BOA_RUNTIME_ABI_H

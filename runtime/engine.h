@@ -1,0 +1,114 @@
+//===- engine.h - Runs a compiled program's commands -*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The boa_context behind the C ABI. The driver (the thread that calls Run)
+// enqueues commands; they run as soon as what they depend on is done:
+//
+//   compute    one thread, kernels strictly in program order
+//   optimizer  one thread, updates in program order; zero-fills as they come
+//   I/O        the backend's threads, each transfer by itself
+//
+// Dependences are found here, from the buffers (by chunk) and storage chunks
+// that a command reads and writes; all point backward in program order. Slots of
+// a storage are granted in program order. One mutex guards the graph; no work is
+// done under it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ENGINE_H
+#define BOA_RUNTIME_ENGINE_H
+
+#include "runtime/abi.h"
+#include "runtime/program.h"
+#include "runtime/state.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+struct EngineOptions {
+  bool trace = false;
+  int64_t trace_events = 1 << 20;   // the newest are kept
+  IoOptions io;
+};
+
+/// What happened since the last TakeCounters.
+struct Counters {
+  std::map<std::string, int64_t> read, written;  // SSD bytes by role
+  double compute_seconds = 0;    // kernels running
+  double optimizer_seconds = 0;
+  // Compute had a next kernel but waited, by what it waited for last:
+  double waited_read = 0;        // a transfer from SSD
+  double waited_write = 0;       // a slot, given back after a write
+  double waited_optimizer = 0;
+};
+
+/// One command that ran, for the trace.
+struct TraceEvent {
+  enum class Row { compute, optimizer, read, write };
+  Row row;
+  int32_t link = 0;              // ssd path, for transfers
+  std::string name;              // kernel, storage or group
+  int64_t begin_ns = 0, end_ns = 0, bytes = 0;
+};
+
+class Engine {
+public:
+  /// `state` may be null where no storage lives on SSD and nothing is committed;
+  /// it must outlive the engine. `kernels` in the descriptor's order. Allocates
+  /// everything: nothing is allocated for data later.
+  static absl::StatusOr<std::unique_ptr<Engine>>
+  Create(const Program &, const boa_kernel *kernels, StateStore *state, const EngineOptions &);
+  ~Engine();
+
+  /// Runs one entry point and waits for its kernels and updates; transfers to
+  /// SSD may still be under way. After an error all later calls return it.
+  absl::Status Run(boa_entry_point, int64_t step, int64_t pending);
+
+  /// Waits for everything, transfers too.
+  absl::Status Drain();
+  absl::Status status() const;
+
+  /// An entry of a storage that lives in memory, for tokens, targets and losses.
+  /// Valid between calls of Run.
+  void *Memory(int32_t storage, int64_t entry);
+
+  /// One chunk, from wherever it lives, while nothing runs. `data` holds
+  /// storage.bytes / storage.chunks bytes, with any alignment.
+  absl::Status ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data);
+  absl::Status WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data);
+
+  /// Drains, writes persistent storages that live in memory to their extents and
+  /// commits. The clipping factors are added to the record.
+  absl::Status Commit(CommitRecord);
+  /// After StateStore::Open: brings persistent storages that live in memory back
+  /// and restores clipping factors.
+  absl::Status Restore();
+
+  Counters TakeCounters();
+  std::vector<TraceEvent> TakeTrace();
+  int64_t ArenaBytes() const;            // allocated, exactly
+  std::string DescribeIo() const;        // backend and what was degraded
+  /// Nanoseconds of the clock that TraceEvent uses.
+  static int64_t Now();
+
+  struct Impl;  // what the C ABI works on
+
+private:
+  explicit Engine(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_ENGINE_H

@@ -1,0 +1,292 @@
+//===- io.cpp - Choice of the backend, and the queue they share -*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A transfer completes when all of its bytes were handed out and no segment of
+// it is in flight, or when a segment failed and the others in flight are back:
+// its memory is never in use once `done` runs.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io_common.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace boa {
+namespace {
+
+constexpr int64_t kAlignment = 4096;
+constexpr int kMaxDepth = 1024;
+// A late wake-up of the I/O thread is made up for, up to this.
+constexpr IoClock::duration kBurst = std::chrono::milliseconds(20);
+
+absl::Status TransferError(const IoSegment &segment, const IoFile &file,
+                           int error) {
+  return absl::ErrnoToStatus(
+      error, absl::StrFormat("cannot %s %s at offset %d (%d bytes)",
+                             segment.transfer->request.write ? "write" : "read",
+                             file.path, segment.offset, segment.bytes));
+}
+
+absl::Status ShortError(const IoSegment &segment, const IoFile &file) {
+  if (segment.transfer->request.write)
+    return absl::DataLossError(absl::StrFormat("%s takes no bytes at offset %d",
+                                               file.path, segment.offset));
+  return absl::DataLossError(
+      absl::StrFormat("%s ends before offset %d: it is truncated", file.path,
+                      segment.offset + segment.bytes));
+}
+
+bool Aligned(int64_t value) { return value % kAlignment == 0; }
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// IoLimiter
+//===----------------------------------------------------------------------===//
+
+IoLimiter::IoLimiter(int64_t limit, int64_t segment_bytes,
+                     IoClock::time_point now)
+    : rate(double(std::max<int64_t>(limit, 0))), empty(now) {
+  window = std::max(kBurst, Cost(segment_bytes));
+}
+
+IoClock::duration IoLimiter::Cost(int64_t bytes) const {
+  if (rate == 0)
+    return IoClock::duration(0);
+  return std::chrono::duration_cast<IoClock::duration>(
+      std::chrono::duration<double>(double(bytes) / rate));
+}
+
+IoClock::time_point IoLimiter::ReadyAt(int64_t bytes, IoClock::time_point now) {
+  if (rate == 0)
+    return now;
+  empty = std::max(empty, now - window);
+  return empty + Cost(bytes);
+}
+
+void IoLimiter::Take(int64_t bytes) { empty += Cost(bytes); }
+
+//===----------------------------------------------------------------------===//
+// IoQueue
+//===----------------------------------------------------------------------===//
+
+IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links,
+                 const IoOptions &options)
+    : files(std::move(the_files)), segment_bytes(options.segment_bytes),
+      faults(options.faults) {
+  for (const IoFile &file : files)
+    if (file.link >= int32_t(links.size()))
+      links.resize(file.link + 1);
+  IoClock::time_point now = IoClock::now();
+  for (const IoLink &link : links)
+    for (int64_t limit : {link.read, link.write})
+      lanes.push_back({IoLimiter(limit, segment_bytes, now), {}, {}});
+}
+
+absl::Status IoQueue::Validate(const IoRequest &request) const {
+  if (request.file < 0 || request.file >= int32_t(files.size()))
+    return absl::InvalidArgumentError(
+        absl::StrCat("transfer to file ", request.file, " of ", files.size()));
+  if (request.bytes < 0 || request.offset < 0 || !Aligned(request.offset) ||
+      !Aligned(request.bytes) ||
+      !Aligned(reinterpret_cast<intptr_t>(request.data)))
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "transfer of %d bytes at offset %d of %s is not aligned to %d",
+        request.bytes, request.offset, files[request.file].path, kAlignment));
+  return absl::OkStatus();
+}
+
+IoQueue::Lane &IoQueue::LaneOf(const IoTransfer &transfer) {
+  const IoRequest &request = transfer.request;
+  return lanes[size_t(files[request.file].link) * 2 + request.write];
+}
+
+void IoQueue::Add(IoRequest request) {
+  absl::Status status = aborted.ok() ? Validate(request) : aborted;
+  if (!status.ok() || request.bytes == 0) {
+    done.emplace_back(std::move(request.done), std::move(status));
+    return;
+  }
+  auto transfer = std::make_shared<IoTransfer>();
+  transfer->request = std::move(request);
+  LaneOf(*transfer).waiting.push_back(transfer);
+  ++live;
+}
+
+/// Size of the segment that NextSegment would hand out.
+int64_t IoQueue::NextBytes(const Lane &lane) const {
+  const IoTransfer &transfer = *lane.waiting.front();
+  return std::min(segment_bytes, transfer.request.bytes - transfer.issued);
+}
+
+IoSegment IoQueue::NextSegment(Lane &lane) {
+  std::shared_ptr<IoTransfer> transfer = lane.waiting.front();
+  IoSegment segment;
+  segment.bytes = NextBytes(lane);
+  segment.offset = transfer->request.offset + transfer->issued;
+  segment.data = static_cast<char *>(transfer->request.data) + transfer->issued;
+  transfer->issued += segment.bytes;
+  ++transfer->in_flight;
+  if (transfer->issued == transfer->request.bytes)
+    lane.waiting.pop_front();
+  segment.transfer = std::move(transfer);
+  return segment;
+}
+
+std::optional<IoSegment> IoQueue::PopFrom(Lane &lane, IoClock::time_point now) {
+  IoSegment segment;
+  if (!lane.requeued.empty()) {
+    segment = std::move(lane.requeued.front());
+    lane.requeued.pop_front();
+  } else {
+    if (lane.waiting.empty() ||
+        lane.limiter.ReadyAt(NextBytes(lane), now) > now)
+      return std::nullopt;
+    lane.limiter.Take(NextBytes(lane));
+    segment = NextSegment(lane);
+  }
+  InjectFaults(segment);
+  return segment;
+}
+
+std::optional<IoSegment> IoQueue::Pop(IoClock::time_point now) {
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    size_t lane = (turn + i) % lanes.size();
+    if (std::optional<IoSegment> segment = PopFrom(lanes[lane], now)) {
+      turn = lane + 1;
+      return segment;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<IoClock::time_point> IoQueue::NextStart(IoClock::time_point now) {
+  std::optional<IoClock::time_point> first;
+  for (Lane &lane : lanes) {
+    if (lane.requeued.empty() && lane.waiting.empty())
+      continue;
+    IoClock::time_point ready = lane.requeued.empty()
+                                    ? lane.limiter.ReadyAt(NextBytes(lane), now)
+                                    : now;
+    first = first ? std::min(*first, ready) : ready;
+  }
+  return first;
+}
+
+void IoQueue::InjectFaults(IoSegment &segment) {
+  int64_t attempt = attempts++;
+  segment.attempt = segment.bytes;
+  segment.error = attempt == faults.fail_at ? faults.error : 0;
+  if (faults.short_every > 0 && (attempt + 1) % faults.short_every == 0)
+    segment.attempt =
+        std::max(kAlignment, segment.bytes / 2 / kAlignment * kAlignment);
+}
+
+void IoQueue::Finish(IoSegment segment, int64_t result) {
+  std::shared_ptr<IoTransfer> transfer = segment.transfer;
+  const IoFile &file = File(segment);
+  bool again = result == -EINTR || result == -EAGAIN;
+  // O_DIRECT continues at aligned offsets only.
+  int64_t moved = result > 0 ? result / kAlignment * kAlignment : 0;
+  if (result < 0 && !again)
+    Fail(*transfer, TransferError(segment, file, int(-result)));
+  else if (moved == 0 && !again)
+    Fail(*transfer, ShortError(segment, file));
+  else if (moved < segment.bytes && transfer->status.ok()) {
+    segment.offset += moved;
+    segment.data += moved;
+    segment.bytes -= moved;
+    LaneOf(*transfer).requeued.push_back(std::move(segment));
+    return;
+  }
+  --transfer->in_flight;
+  CompleteIfDone(transfer);
+}
+
+/// Keeps the first error and hands out no more of the transfer.
+void IoQueue::Fail(IoTransfer &transfer, const absl::Status &status) {
+  if (!transfer.status.ok())
+    return;
+  transfer.status = status;
+  Lane &lane = LaneOf(transfer);
+  auto is_transfer = [&](const std::shared_ptr<IoTransfer> &other) {
+    return other.get() == &transfer;
+  };
+  auto waiting =
+      std::find_if(lane.waiting.begin(), lane.waiting.end(), is_transfer);
+  if (waiting != lane.waiting.end())
+    lane.waiting.erase(waiting);
+  auto requeued = std::remove_if(
+      lane.requeued.begin(), lane.requeued.end(),
+      [&](const IoSegment &segment) { return is_transfer(segment.transfer); });
+  transfer.in_flight -= int32_t(lane.requeued.end() - requeued);
+  lane.requeued.erase(requeued, lane.requeued.end());
+}
+
+void IoQueue::CompleteIfDone(const std::shared_ptr<IoTransfer> &transfer) {
+  if (transfer->in_flight > 0 ||
+      (transfer->status.ok() && transfer->issued < transfer->request.bytes))
+    return;
+  done.emplace_back(std::move(transfer->request.done), transfer->status);
+  --live;
+}
+
+void IoQueue::Abort(const absl::Status &status) {
+  aborted = status;
+  for (Lane &lane : lanes) {
+    std::vector<std::shared_ptr<IoTransfer>> transfers(lane.waiting.begin(),
+                                                       lane.waiting.end());
+    for (const IoSegment &segment : lane.requeued)
+      if (std::find(transfers.begin(), transfers.end(), segment.transfer) ==
+          transfers.end())
+        transfers.push_back(segment.transfer);
+    for (const std::shared_ptr<IoTransfer> &transfer : transfers) {
+      Fail(*transfer, status);
+      CompleteIfDone(transfer);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Factory
+//===----------------------------------------------------------------------===//
+
+IoOptions NormalizeIoOptions(IoOptions options) {
+  options.depth = std::clamp(options.depth, 1, kMaxDepth);
+  int64_t bytes =
+      std::clamp<int64_t>(options.segment_bytes, kAlignment, 1 << 30);
+  options.segment_bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return options;
+}
+
+void RunCompletions(std::vector<IoQueue::Completion> completions) {
+  for (IoQueue::Completion &completion : completions)
+    if (completion.first)
+      completion.first(std::move(completion.second));
+}
+
+absl::StatusOr<std::unique_ptr<IoBackend>>
+CreateIoBackend(std::vector<IoFile> files, std::vector<IoLink> links,
+                void *arena, int64_t arena_bytes, const IoOptions &options) {
+  const char *wanted = std::getenv("BOA_IO");
+  if (options.prefer_threads || (wanted && std::strcmp(wanted, "threads") == 0))
+    return CreateThreadBackend(std::move(files), std::move(links), options);
+  if (wanted && *wanted && std::strcmp(wanted, "io_uring") != 0)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "BOA_IO=", wanted, ": expected \"io_uring\" or \"threads\""));
+  auto uring = CreateUringBackend(files, links, arena, arena_bytes, options);
+  if (uring.ok() || wanted)
+    return uring;
+  return CreateThreadBackend(std::move(files), std::move(links), options);
+}
+
+} // namespace boa

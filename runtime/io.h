@@ -1,0 +1,90 @@
+//===- io.h - Asynchronous transfers to and from files -*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One interface, two backends: io_uring, and threads with pread/pwrite where the
+// kernel refuses it. A backend owns its thread or threads; requests complete on
+// them, in any order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_IO_H
+#define BOA_RUNTIME_IO_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// A file that transfers go to. The descriptor is the caller's, opened with
+/// O_DIRECT where the file system has it, and stays open longer than the backend.
+struct IoFile {
+  int fd = -1;
+  std::string path;        // for messages
+  int32_t link = 0;        // files of one link share its limits: one ssd path
+};
+
+/// A link's limits, in bytes/s; 0: none. Reads and writes are apart.
+struct IoLink {
+  int64_t read = 0, write = 0;
+};
+
+/// One transfer. `data`, `offset` and `bytes` are multiples of 4096. `done` runs
+/// on a backend thread, once, with all bytes moved or an error that says which
+/// file and offset; it must not block. The memory is the caller's, and must stay
+/// valid and, for a write, unchanged until then.
+struct IoRequest {
+  bool write = false;
+  int32_t file = 0;
+  int64_t offset = 0, bytes = 0;
+  void *data = nullptr;
+  std::function<void(absl::Status)> done;
+};
+
+/// What tests make go wrong on purpose.
+struct IoFaults {
+  int64_t short_every = 0;   // every nth transfer moves half
+  int64_t fail_at = -1;      // the nth transfer fails with `error`
+  int error = 0;             // errno, for example EIO or ENOSPC
+};
+
+struct IoOptions {
+  bool prefer_threads = false;        // as the environment's BOA_IO=threads
+  int depth = 32;                     // segments in flight
+  int64_t segment_bytes = 1 << 20;    // a transfer is split into segments
+  IoFaults faults;
+};
+
+class IoBackend {
+public:
+  virtual ~IoBackend() = default;
+  /// Starts a transfer. From any thread; does not block on the transfer.
+  virtual void Submit(IoRequest) = 0;
+  /// "io_uring" or "threads", and what was degraded, for one line at start.
+  virtual std::string Describe() const = 0;
+};
+
+/// io_uring where the kernel allows it, else threads. `arena` is registered for
+/// fixed-buffer transfers where possible; requests may lie outside it.
+absl::StatusOr<std::unique_ptr<IoBackend>>
+CreateIoBackend(std::vector<IoFile> files, std::vector<IoLink> links,
+                void *arena, int64_t arena_bytes, const IoOptions &);
+
+/// Backends by themselves, for the tests.
+absl::StatusOr<std::unique_ptr<IoBackend>>
+CreateUringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
+                   void *arena, int64_t arena_bytes, const IoOptions &);
+absl::StatusOr<std::unique_ptr<IoBackend>>
+CreateThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_IO_H

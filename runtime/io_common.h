@@ -1,0 +1,123 @@
+//===- io_common.h - What the I/O backends share ----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A queue that divides transfers into segments and says which may start: first
+// come, first served within a lane (a link and a direction), round robin among
+// lanes, each lane held to its limit. Backends pop segments, move their bytes,
+// and report the outcome; the queue requeues what is left of a segment and
+// collects the transfers that are done. Not thread safe: a backend guards it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_IO_COMMON_H
+#define BOA_RUNTIME_IO_COMMON_H
+
+#include "runtime/io.h"
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace boa {
+
+using IoClock = std::chrono::steady_clock;
+
+/// A token bucket: bytes accrue at `rate` up to `capacity`. Rate 0: no limit.
+class IoLimiter {
+public:
+  IoLimiter(int64_t rate, int64_t segment_bytes, IoClock::time_point now);
+  /// When `bytes` (at most a segment) will have accrued.
+  IoClock::time_point ReadyAt(int64_t bytes, IoClock::time_point now);
+  void Take(int64_t bytes);
+
+private:
+  IoClock::duration Cost(int64_t bytes) const;
+  double rate = 0;
+  IoClock::duration window{0}; // time in which the bucket fills
+  IoClock::time_point empty;   // the bucket has been filling since then
+};
+
+/// A transfer in progress.
+struct IoTransfer {
+  IoRequest request;
+  int64_t issued = 0;    // bytes handed out in segments
+  int32_t in_flight = 0; // segments popped or requeued, not finished
+  absl::Status status;
+};
+
+/// Part of a transfer that one system call moves.
+struct IoSegment {
+  std::shared_ptr<IoTransfer> transfer;
+  int64_t offset = 0, bytes = 0;
+  char *data = nullptr;
+  int64_t attempt = 0; // bytes to ask for now: fewer under injected faults
+  int error = 0;       // injected: report this instead of moving anything
+};
+
+class IoQueue {
+public:
+  using Completion = std::pair<std::function<void(absl::Status)>, absl::Status>;
+
+  IoQueue(std::vector<IoFile> files, std::vector<IoLink> links,
+          const IoOptions &);
+
+  void Add(IoRequest);
+  /// The next segment that may start by `now`.
+  std::optional<IoSegment> Pop(IoClock::time_point now);
+  /// When Pop has to be tried again; nothing: not before Add or Finish.
+  std::optional<IoClock::time_point> NextStart(IoClock::time_point now);
+  /// `result`: bytes moved, or a negated errno.
+  void Finish(IoSegment, int64_t result);
+  /// Fails every transfer that has no segment in flight, and all that follow.
+  void Abort(const absl::Status &);
+
+  /// Callbacks to run, without any lock held.
+  std::vector<Completion> TakeDone() { return std::exchange(done, {}); }
+  /// Nothing waits and nothing is in flight.
+  bool Idle() const { return live == 0; }
+  const IoFile &File(const IoSegment &segment) const {
+    return files[segment.transfer->request.file];
+  }
+
+private:
+  struct Lane {
+    IoLimiter limiter;
+    std::deque<IoSegment> requeued;                  // already paid for
+    std::deque<std::shared_ptr<IoTransfer>> waiting; // with bytes to hand out
+  };
+
+  absl::Status Validate(const IoRequest &) const;
+  Lane &LaneOf(const IoTransfer &);
+  std::optional<IoSegment> PopFrom(Lane &, IoClock::time_point now);
+  IoSegment NextSegment(Lane &);
+  void InjectFaults(IoSegment &);
+  void Fail(IoTransfer &, const absl::Status &);
+  void CompleteIfDone(const std::shared_ptr<IoTransfer> &);
+  int64_t NextBytes(const Lane &) const;
+
+  std::vector<IoFile> files;
+  std::vector<Lane> lanes; // link * 2 + write
+  size_t turn = 0;         // lane to ask first
+  int64_t segment_bytes;
+  IoFaults faults;
+  int64_t attempts = 0;
+  int64_t live = 0;
+  absl::Status aborted;
+  std::vector<Completion> done;
+};
+
+/// Options with the bounds that backends rely on.
+IoOptions NormalizeIoOptions(IoOptions);
+
+/// Runs callbacks taken from a queue.
+void RunCompletions(std::vector<IoQueue::Completion>);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_IO_COMMON_H

@@ -1,0 +1,413 @@
+//===- io_uring.cpp - Transfers by io_uring ---------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One thread owns the ring: it alone makes it, submits to it and reaps from it,
+// as SINGLE_ISSUER and DEFER_TASKRUN demand. Submit leaves a request in the
+// inbox and wakes the thread through an eventfd on which the ring holds a read.
+// Segments that may start are submitted in batches, at most `depth` in flight.
+//
+// What the kernel refuses is done without, one thing at a time: the flags, the
+// registered files, the registered buffers. Describe says which.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io_common.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <liburing.h>
+#include <mutex>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace boa {
+namespace {
+
+constexpr int64_t kBufferPiece = int64_t(1) << 30; // the kernel's limit
+constexpr uint64_t kWakeTag = ~uint64_t(0);
+
+class UringBackend : public IoBackend {
+public:
+  UringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
+               void *arena, int64_t arena_bytes, const IoOptions &);
+  ~UringBackend() override;
+
+  /// Starts the thread and waits until its ring stands or is refused.
+  absl::Status Start();
+  void Submit(IoRequest) override;
+  std::string Describe() const override;
+
+private:
+  static void *ThreadMain(void *backend);
+  absl::Status SetUp();
+  absl::Status MakeRing();
+  void RegisterFiles();
+  void RegisterArena();
+
+  void Work();
+  void TakeInbox();
+  void StartSegments();
+  void StartSegment(IoSegment);
+  void Prepare(io_uring_sqe *, const IoSegment &);
+  int BufferPiece(const IoSegment &) const;
+  void ArmWake();
+  void Wake();
+  int SubmitAndWait();
+  void Reap();
+  void Complete(const io_uring_cqe &);
+  void GiveUp(int error);
+  void Refuse();
+
+  const std::vector<IoFile> files;
+  void *const arena;
+  const int64_t arena_bytes;
+  const IoOptions options;
+
+  // The thread's own.
+  io_uring ring{};
+  IoQueue queue;
+  std::vector<IoSegment> slots; // by the tag of a submission
+  std::vector<int> free_slots;
+  bool files_registered = false, arena_registered = false;
+  bool wake_armed = false, draining = false;
+  uint64_t wake_value = 0;
+
+  std::vector<std::string> degraded; // written before Start returns
+  int event = -1;
+  pthread_t thread{};
+  bool started = false;
+  std::promise<absl::Status> ready;
+
+  std::mutex mutex;
+  std::vector<IoRequest> inbox; // under mutex
+  bool stop = false;            // under mutex
+  bool woken = false;           // under mutex: the eventfd is signalled
+};
+
+UringBackend::UringBackend(std::vector<IoFile> the_files,
+                           std::vector<IoLink> links, void *arena,
+                           int64_t arena_bytes, const IoOptions &options)
+    : files(std::move(the_files)), arena(arena), arena_bytes(arena_bytes),
+      options(options), queue(files, std::move(links), options),
+      slots(options.depth) {
+  for (int slot = options.depth - 1; slot >= 0; --slot)
+    free_slots.push_back(slot);
+}
+
+UringBackend::~UringBackend() {
+  if (started) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      stop = true;
+      Wake();
+    }
+    pthread_join(thread, nullptr);
+  }
+  if (event >= 0)
+    close(event);
+}
+
+absl::Status UringBackend::Start() {
+  event = eventfd(0, EFD_CLOEXEC);
+  if (event < 0)
+    return absl::ErrnoToStatus(errno, "cannot make an eventfd");
+  int error = pthread_create(&thread, nullptr, ThreadMain, this);
+  if (error != 0)
+    return absl::ErrnoToStatus(error, "cannot start the I/O thread");
+  started = true;
+  return ready.get_future().get();
+}
+
+/// With the mutex held: makes the thread look into the inbox.
+void UringBackend::Wake() {
+  if (woken)
+    return;
+  woken = true;
+  uint64_t one = 1;
+  while (write(event, &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+}
+
+void UringBackend::Submit(IoRequest request) {
+  std::lock_guard<std::mutex> lock(mutex);
+  inbox.push_back(std::move(request));
+  Wake();
+}
+
+std::string UringBackend::Describe() const {
+  std::string text = absl::StrCat("io_uring (depth ", options.depth);
+  if (!degraded.empty())
+    absl::StrAppend(&text, ", without ", absl::StrJoin(degraded, ", "));
+  return text + ")";
+}
+
+//===----------------------------------------------------------------------===//
+// Setting up
+//===----------------------------------------------------------------------===//
+
+void *UringBackend::ThreadMain(void *data) {
+  auto *backend = static_cast<UringBackend *>(data);
+  absl::Status status = backend->SetUp();
+  backend->ready.set_value(status);
+  if (status.ok())
+    backend->Work();
+  return nullptr;
+}
+
+absl::Status UringBackend::MakeRing() {
+  struct Attempt {
+    unsigned flags;
+    const char *missing;
+  };
+  const Attempt attempts[] = {
+      {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, nullptr},
+      {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN, "DEFER_TASKRUN"},
+      {IORING_SETUP_COOP_TASKRUN, "SINGLE_ISSUER"},
+      {0, "COOP_TASKRUN"}};
+  int error = 0;
+  for (const Attempt &attempt : attempts) {
+    if (attempt.missing)
+      degraded.push_back(attempt.missing);
+    // One more than the segments: the read of the eventfd.
+    error =
+        -io_uring_queue_init(unsigned(options.depth) + 1, &ring, attempt.flags);
+    if (error == 0)
+      return absl::OkStatus();
+    if (error != EINVAL)
+      break;
+  }
+  return absl::ErrnoToStatus(error, "the kernel refuses io_uring");
+}
+
+void UringBackend::RegisterFiles() {
+  std::vector<int> descriptors;
+  for (const IoFile &file : files)
+    descriptors.push_back(file.fd);
+  files_registered = !descriptors.empty() &&
+                     io_uring_register_files(&ring, descriptors.data(),
+                                             unsigned(descriptors.size())) == 0;
+  if (!files_registered && !descriptors.empty())
+    degraded.push_back("registered files");
+}
+
+void UringBackend::RegisterArena() {
+  if (!arena || arena_bytes <= 0)
+    return;
+  std::vector<iovec> pieces;
+  for (int64_t offset = 0; offset < arena_bytes; offset += kBufferPiece)
+    pieces.push_back({static_cast<char *>(arena) + offset,
+                      size_t(std::min(kBufferPiece, arena_bytes - offset))});
+  int error =
+      -io_uring_register_buffers(&ring, pieces.data(), unsigned(pieces.size()));
+  arena_registered = error == 0;
+  if (error == ENOMEM)
+    degraded.push_back("registered buffers: raise `ulimit -l`");
+  else if (error != 0)
+    degraded.push_back(
+        absl::StrCat("registered buffers: ", std::strerror(error)));
+}
+
+absl::Status UringBackend::SetUp() {
+  if (absl::Status status = MakeRing(); !status.ok())
+    return status;
+  RegisterFiles();
+  RegisterArena();
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// The thread
+//===----------------------------------------------------------------------===//
+
+void UringBackend::Work() {
+  while (true) {
+    TakeInbox();
+    StartSegments();
+    // A callback may submit: look into the inbox again before the end.
+    if (auto done = queue.TakeDone(); !done.empty()) {
+      RunCompletions(std::move(done));
+      continue;
+    }
+    if (draining && queue.Idle())
+      break;
+    ArmWake();
+    int error = SubmitAndWait();
+    Reap();
+    if (error != 0) {
+      GiveUp(error);
+      return;
+    }
+  }
+  io_uring_queue_exit(&ring);
+}
+
+void UringBackend::TakeInbox() {
+  std::vector<IoRequest> requests;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    requests.swap(inbox);
+    draining = stop;
+  }
+  for (IoRequest &request : requests)
+    queue.Add(std::move(request));
+}
+
+void UringBackend::StartSegments() {
+  IoClock::time_point now = IoClock::now();
+  while (!free_slots.empty()) {
+    std::optional<IoSegment> segment = queue.Pop(now);
+    if (!segment)
+      return;
+    if (segment->error != 0) {
+      int error = segment->error;
+      queue.Finish(std::move(*segment), -int64_t(error));
+    } else {
+      StartSegment(std::move(*segment));
+    }
+  }
+}
+
+void UringBackend::StartSegment(IoSegment segment) {
+  int slot = free_slots.back();
+  free_slots.pop_back();
+  // Never null: the ring has an entry for each slot and one for the eventfd.
+  io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+  Prepare(sqe, segment);
+  io_uring_sqe_set_data64(sqe, uint64_t(slot));
+  slots[slot] = std::move(segment);
+}
+
+/// The registered piece that holds all of a segment, or -1.
+int UringBackend::BufferPiece(const IoSegment &segment) const {
+  if (!arena_registered)
+    return -1;
+  int64_t begin = int64_t(reinterpret_cast<intptr_t>(segment.data) -
+                          reinterpret_cast<intptr_t>(arena));
+  int64_t last = begin + segment.attempt - 1;
+  if (begin < 0 || last >= arena_bytes ||
+      begin / kBufferPiece != last / kBufferPiece)
+    return -1;
+  return int(begin / kBufferPiece);
+}
+
+void UringBackend::Prepare(io_uring_sqe *sqe, const IoSegment &segment) {
+  const IoRequest &request = segment.transfer->request;
+  int fd = files_registered ? request.file : files[request.file].fd;
+  auto bytes = unsigned(segment.attempt);
+  auto offset = uint64_t(segment.offset);
+  int piece = BufferPiece(segment);
+  if (request.write && piece >= 0)
+    io_uring_prep_write_fixed(sqe, fd, segment.data, bytes, offset, piece);
+  else if (request.write)
+    io_uring_prep_write(sqe, fd, segment.data, bytes, offset);
+  else if (piece >= 0)
+    io_uring_prep_read_fixed(sqe, fd, segment.data, bytes, offset, piece);
+  else
+    io_uring_prep_read(sqe, fd, segment.data, bytes, offset);
+  if (files_registered)
+    sqe->flags |= IOSQE_FIXED_FILE;
+}
+
+void UringBackend::ArmWake() {
+  if (wake_armed)
+    return;
+  io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+  io_uring_prep_read(sqe, event, &wake_value, sizeof(wake_value), 0);
+  io_uring_sqe_set_data64(sqe, kWakeTag);
+  wake_armed = true;
+}
+
+/// Submits, then waits for a completion or for the time of the next segment.
+/// Returns an errno that leaves the ring useless, else 0.
+int UringBackend::SubmitAndWait() {
+  IoClock::time_point now = IoClock::now();
+  std::optional<IoClock::time_point> next;
+  if (!free_slots.empty())
+    next = queue.NextStart(now);
+  int result;
+  io_uring_cqe *cqe = nullptr;
+  if (next) {
+    auto wait = std::max(*next - now, IoClock::duration(0));
+    int64_t nanoseconds =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(wait).count();
+    __kernel_timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};
+    result = io_uring_submit_and_wait_timeout(&ring, &cqe, 1, &time, nullptr);
+  } else {
+    result = io_uring_submit_and_wait(&ring, 1);
+  }
+  bool transient = result >= 0 || result == -EINTR || result == -EAGAIN ||
+                   result == -EBUSY || result == -ETIME;
+  return transient ? 0 : -result;
+}
+
+void UringBackend::Reap() {
+  io_uring_cqe *cqe = nullptr;
+  unsigned head = 0, count = 0;
+  io_uring_for_each_cqe(&ring, head, cqe) {
+    Complete(*cqe);
+    ++count;
+  }
+  io_uring_cq_advance(&ring, count);
+}
+
+void UringBackend::Complete(const io_uring_cqe &cqe) {
+  if (cqe.user_data == kWakeTag) {
+    wake_armed = false;
+    std::lock_guard<std::mutex> lock(mutex);
+    woken = false;
+    return;
+  }
+  int slot = int(cqe.user_data);
+  IoSegment segment = std::exchange(slots[slot], {});
+  free_slots.push_back(slot);
+  queue.Finish(std::move(segment), cqe.res);
+}
+
+/// The ring is lost: closes it, which ends what is in flight, then fails all.
+void UringBackend::GiveUp(int error) {
+  io_uring_queue_exit(&ring);
+  queue.Abort(absl::ErrnoToStatus(error, "io_uring failed"));
+  for (IoSegment &segment : slots)
+    if (segment.transfer)
+      queue.Finish(std::exchange(segment, {}), -int64_t(error));
+  Refuse();
+}
+
+/// Answers every further request with the error, until the end.
+void UringBackend::Refuse() {
+  while (true) {
+    TakeInbox();
+    RunCompletions(queue.TakeDone());
+    if (draining)
+      return;
+    uint64_t value = 0;
+    if (read(event, &value, sizeof(value)) < 0 && errno != EINTR)
+      return;
+    std::lock_guard<std::mutex> lock(mutex);
+    woken = false;
+  }
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<IoBackend>>
+CreateUringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
+                   void *arena, int64_t arena_bytes, const IoOptions &given) {
+  auto backend =
+      std::make_unique<UringBackend>(std::move(files), std::move(links), arena,
+                                     arena_bytes, NormalizeIoOptions(given));
+  if (absl::Status status = backend->Start(); !status.ok())
+    return status;
+  return backend;
+}
+
+} // namespace boa

@@ -1,0 +1,63 @@
+//===- attention.h - Blocked attention for compiled kernels -------*- C -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// y = softmax(q k^T / sqrt(d)) v by head, with online softmax: memory beside the
+// operands is a few blocks for each thread, whatever the context.
+//
+//   q, y    [batch * time, heads * d]       row strides ldq, ldy (elements)
+//   k, v    [batch * time, kv_heads * d]    row strides ldk, ldv
+//   lse     [batch, heads, time]            logarithm of each row's sum of exps
+//
+// Head h reads key/value head h / (heads / kv_heads). Rows may be slices of a
+// wider buffer. causal != 0: row t sees keys 0..t. Work is divided over the
+// shared pool; each result has one owner and one order of summation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_KERNELS_ATTENTION_H
+#define BOA_RUNTIME_KERNELS_ATTENTION_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void boa_attention_f32(int64_t batch, int64_t time, int64_t heads,
+                       int64_t kv_heads, int64_t d, int32_t causal,
+                       const float *q, int64_t ldq, const float *k, int64_t ldk,
+                       const float *v, int64_t ldv, float *y, int64_t ldy,
+                       float *lse);
+void boa_attention_f64(int64_t batch, int64_t time, int64_t heads,
+                       int64_t kv_heads, int64_t d, int32_t causal,
+                       const double *q, int64_t ldq, const double *k,
+                       int64_t ldk, const double *v, int64_t ldv, double *y,
+                       int64_t ldy, double *lse);
+
+/// Gradients of q, k, v from those of y; probabilities are computed again from
+/// lse. dq, dk, dv are overwritten.
+void boa_attention_grad_f32(int64_t batch, int64_t time, int64_t heads,
+                            int64_t kv_heads, int64_t d, int32_t causal,
+                            const float *q, int64_t ldq, const float *k,
+                            int64_t ldk, const float *v, int64_t ldv,
+                            const float *y, int64_t ldy, const float *lse,
+                            const float *dy, int64_t lddy, float *dq,
+                            int64_t lddq, float *dk, int64_t lddk, float *dv,
+                            int64_t lddv);
+void boa_attention_grad_f64(int64_t batch, int64_t time, int64_t heads,
+                            int64_t kv_heads, int64_t d, int32_t causal,
+                            const double *q, int64_t ldq, const double *k,
+                            int64_t ldk, const double *v, int64_t ldv,
+                            const double *y, int64_t ldy, const double *lse,
+                            const double *dy, int64_t lddy, double *dq,
+                            int64_t lddq, double *dk, int64_t lddk, double *dv,
+                            int64_t lddv);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // BOA_RUNTIME_KERNELS_ATTENTION_H

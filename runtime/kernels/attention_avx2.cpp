@@ -1,0 +1,10 @@
+//===- attention_avx2.cpp - Attention tasks for AVX2 and FMA -----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/kernels/attention_impl.h"
+
+BOA_ATTENTION_TABLE(kAttentionAvx2);

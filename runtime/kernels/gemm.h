@@ -1,0 +1,39 @@
+//===- gemm.h - Matrix products for compiled kernels --------------*- C -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// C[m, n] = alpha * op(A)[m, k] * op(B)[k, n] + beta * C, row-major, with row
+// strides lda, ldb, ldc in elements. op(X) is X, or its transpose where the
+// flag is set (then A is stored [k, m], B [n, k]).
+//
+// The work is divided over the shared pool (boa_rt_parallel_for); the parts of C
+// are disjoint and each element is summed in one order, so the result does not
+// depend on which thread does what. No allocation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_KERNELS_GEMM_H
+#define BOA_RUNTIME_KERNELS_GEMM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void boa_gemm_f32(int32_t transpose_a, int32_t transpose_b, int64_t m,
+                  int64_t n, int64_t k, float alpha, const float *a,
+                  int64_t lda, const float *b, int64_t ldb, float beta,
+                  float *c, int64_t ldc);
+void boa_gemm_f64(int32_t transpose_a, int32_t transpose_b, int64_t m,
+                  int64_t n, int64_t k, double alpha, const double *a,
+                  int64_t lda, const double *b, int64_t ldb, double beta,
+                  double *c, int64_t ldc);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // BOA_RUNTIME_KERNELS_GEMM_H

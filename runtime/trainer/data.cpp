@@ -1,0 +1,203 @@
+//===- data.cpp - Batches from a text -------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/data.h"
+
+#include "runtime/trainer/random.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace boa {
+namespace {
+
+// What a hash is for, the first word of its key.
+enum Purpose : uint64_t { kTrainingStart = 1, kTrainingMask, kValidationMask };
+
+absl::StatusOr<File> OpenText(const std::string &path) {
+  absl::StatusOr<File> file = File::Open(path);
+  if (file.ok())
+    return file;
+  return absl::Status(
+      file.status().code(),
+      absl::StrCat("training data: ", file.status().message(),
+                   "; `data` in the train block names it, relative to the "
+                   "directory that the trainer starts in"));
+}
+
+absl::Status CheckVocabulary(const File &file, const Training &options) {
+  if (options.vocab >= 256)
+    return absl::OkStatus();
+  std::vector<uint8_t> block(1 << 20);
+  for (int64_t offset = 0; offset < file.size(); offset += block.size()) {
+    const int64_t count = std::min<int64_t>(block.size(), file.size() - offset);
+    if (absl::Status status = file.Read(offset, block.data(), count);
+        !status.ok())
+      return status;
+    for (int64_t i = 0; i < count; ++i)
+      if (block[i] >= options.vocab)
+        return absl::InvalidArgumentError(
+            absl::StrCat("`", options.data, "`: byte ",
+                         static_cast<int>(block[i]), " at offset ", offset + i,
+                         " is outside the vocabulary of ", options.vocab));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMask(const Training &options) {
+  if (options.objective != "masked")
+    return absl::OkStatus();
+  if (options.mask_token < 0 || options.mask_token >= options.vocab)
+    return absl::InvalidArgumentError(
+        absl::StrCat("mask token ", options.mask_token,
+                     " is outside the vocabulary of ", options.vocab));
+  if (!(options.mask_probability > 0 && options.mask_probability <= 1))
+    return absl::InvalidArgumentError(
+        absl::StrCat("mask probability ", options.mask_probability,
+                     " is not above 0 and at most 1"));
+  return absl::OkStatus();
+}
+
+absl::Status CheckLength(int64_t size, int64_t training,
+                         const Training &options) {
+  const int64_t need = options.context + 1;
+  if (training < need)
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", options.data, "` has ", size, " bytes, of which ",
+                     training, " are for training, but one sequence takes ",
+                     need, ": a longer text or a smaller context is needed"));
+  if (options.evaluate_batches > 0 && size - training < need)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`", options.data, "` has ", size, " bytes, of which the last tenth, ",
+        size - training, ", is for validation, but one sequence takes ", need,
+        ": a longer text, a smaller context or no evaluation is needed"));
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::StatusOr<Data> Data::Open(const Training &options) {
+  if (absl::Status status = CheckMask(options); !status.ok())
+    return status;
+  absl::StatusOr<File> file = OpenText(options.data);
+  if (!file.ok())
+    return file.status();
+  const int64_t training = file->size() - file->size() / 10;
+  if (absl::Status status = CheckLength(file->size(), training, options);
+      !status.ok())
+    return status;
+  if (absl::Status status = CheckVocabulary(*file, options); !status.ok())
+    return status;
+  Data data;
+  data.options = options;
+  data.file = *std::move(file);
+  data.training = training;
+  return data;
+}
+
+absl::Status Data::FillTraining(int64_t step, int64_t micro_batch,
+                                int32_t *tokens, int32_t *targets) const {
+  const uint64_t seed = options.seed, step_key = step;
+  for (int64_t i = 0; i < options.micro_batch; ++i) {
+    const uint64_t sequence = micro_batch * options.micro_batch + i;
+    const int64_t start =
+        Below(Hash({kTrainingStart, seed, step_key, sequence}),
+              training - options.context);
+    if (absl::Status status = FillSequence(
+            start, Hash({kTrainingMask, seed, step_key, sequence}),
+            tokens + i * options.context, targets + i * options.context);
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens,
+                                  int32_t *targets) const {
+  const int64_t sequences = options.evaluate_batches * options.micro_batch;
+  const int64_t starts = validation_bytes() - options.context;
+  for (int64_t i = 0; i < options.micro_batch; ++i) {
+    const int64_t sequence = micro_batch * options.micro_batch + i;
+    const int64_t start = training + sequence % sequences * starts / sequences;
+    // Without the seed: runs with different seeds are compared on the same
+    // text.
+    if (absl::Status status = FillSequence(
+            start, Hash({kValidationMask, static_cast<uint64_t>(sequence)}),
+            tokens + i * options.context, targets + i * options.context);
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
+                                int32_t *targets) const {
+  // One byte more than the context: the last target.
+  std::vector<uint8_t> bytes(options.context + 1);
+  if (absl::Status status = file.Read(start, bytes.data(), bytes.size());
+      !status.ok())
+    return status;
+  std::copy_n(bytes.begin(), options.context, tokens);
+  if (options.objective == "masked")
+    Mask(key, tokens, targets);
+  else
+    std::copy_n(bytes.begin() + 1, options.context, targets);
+  return absl::OkStatus();
+}
+
+/// Devlin et al. 2018: of the positions to predict, 80% show the mask token,
+/// 10% a random one and 10% the original. Where chance picks none, one is
+/// predicted all the same: a sequence without any has no loss.
+void Data::Mask(uint64_t key, int32_t *tokens, int32_t *targets) const {
+  bool any = false;
+  for (int64_t i = 0; i < options.context; ++i) {
+    const bool picked = Unit(Hash({key, static_cast<uint64_t>(i), 0})) <
+                        options.mask_probability;
+    targets[i] = picked ? tokens[i] : -1;
+    any |= picked;
+  }
+  if (!any) {
+    const uint64_t one = Below(Mix(key), options.context);
+    targets[one] = tokens[one];
+  }
+  for (int64_t i = 0; i < options.context; ++i) {
+    const uint64_t position = i;
+    const double kind = Unit(Hash({key, position, 1}));
+    if (targets[i] == -1 || kind >= 0.9)
+      continue;
+    if (kind < 0.8)
+      tokens[i] = options.mask_token;
+    else
+      tokens[i] = Below(Hash({key, position, 2}),
+                        std::min<int64_t>(options.vocab, 256));
+  }
+}
+
+absl::StatusOr<uint64_t> Data::Fingerprint() const {
+  constexpr int64_t kBlock = 64 << 10, kBlocks = 256;
+  const int64_t size = file.size();
+  const int64_t blocks = std::min((size + kBlock - 1) / kBlock, kBlocks);
+  uint64_t hash = Hash({static_cast<uint64_t>(size)});
+  std::vector<uint64_t> words(kBlock / 8);
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t begin = blocks < kBlocks
+                              ? block * kBlock
+                              : block * (size - kBlock) / (kBlocks - 1);
+    const int64_t count = std::min(kBlock, size - begin);
+    words.assign(words.size(), 0);
+    if (absl::Status status = file.Read(begin, words.data(), count);
+        !status.ok())
+      return status;
+    for (uint64_t word : words)
+      hash = Mix(hash ^ word);
+  }
+  return hash;
+}
+
+} // namespace boa

@@ -1,0 +1,61 @@
+//===- data.h - Batches from a text -----------------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A text as bytes, one token each; its last tenth is for validation. Sampling
+// keeps no state: what sequence a step sees is a hash of (seed, step, sequence
+// of the step), so a resumed run sees what an unbroken one would have, and the
+// number of micro-batches that a step is cut into changes nothing. The text stays
+// in its file: it may be larger than memory.
+//
+// Refused: a text that does not exist, that is too short for one sequence in
+// either part, or that has a byte outside the vocabulary.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_DATA_H
+#define BOA_RUNTIME_TRAINER_DATA_H
+
+#include "runtime/program.h"
+#include "runtime/trainer/file.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+
+namespace boa {
+
+class Data {
+public:
+  static absl::StatusOr<Data> Open(const Training &);
+
+  /// One micro-batch of a training step: [micro_batch, context] each.
+  absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
+                            int32_t *targets) const;
+  /// One of the `evaluate_batches` micro-batches of validation, the same at
+  /// every evaluation. They are spread evenly over the validation part.
+  absl::Status FillValidation(int64_t micro_batch, int32_t *tokens,
+                              int32_t *targets) const;
+
+  int64_t training_bytes() const { return training; }
+  int64_t validation_bytes() const { return file.size() - training; }
+  /// Identifies the text by its size and up to 16 MiB spread over it: a resumed
+  /// run must see the same.
+  absl::StatusOr<uint64_t> Fingerprint() const;
+
+private:
+  absl::Status FillSequence(int64_t start, uint64_t key, int32_t *tokens,
+                            int32_t *targets) const;
+  void Mask(uint64_t key, int32_t *tokens, int32_t *targets) const;
+
+  Training options;
+  File file;
+  int64_t training = 0;  // bytes before the validation part
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_DATA_H

@@ -1,0 +1,215 @@
+//===- main.cpp - The command line of a trainer ---------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/main.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+
+namespace boa {
+namespace {
+
+struct Flag {
+  const char *name;  // without dashes
+  const char *value; // what its value is called, or null for a switch
+  const char *help;
+};
+
+constexpr Flag kFlags[] = {
+    {"state", "DIR",
+     "where weights and optimizer state live (default: the first ssd's path)"},
+    {"resume", nullptr, "continue from the last committed step in the state"},
+    {"steps", "N", "train to step N instead of the spec's"},
+    {"data", "FILE", "train on this text instead of the spec's"},
+    {"weights", "FILE",
+     "begin from these weights (.safetensors), not random ones"},
+    {"save", "FILE",
+     "where to save the weights (default: DIR/model.safetensors)"},
+    {"metrics", "FILE", "write one JSON object for each step"},
+    {"trace", "FILE", "write a timeline for ui.perfetto.dev"},
+    {"quiet", nullptr, "print errors only"},
+};
+
+absl::Status Assign(const Flag &flag, const std::string &value,
+                    TrainerOptions &options) {
+  const std::string_view name = flag.name;
+  if (name == "steps") {
+    int64_t steps = 0;
+    if (!absl::SimpleAtoi(value, &steps) || steps < 1)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--steps: expected a positive number but found `", value, "`"));
+    options.steps = steps;
+    return absl::OkStatus();
+  }
+  if (name == "resume")
+    options.resume = true;
+  else if (name == "quiet")
+    options.quiet = true;
+  else if (value.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag.name, ": expected a ", flag.value));
+  else if (name == "state")
+    options.state = value;
+  else if (name == "data")
+    options.data = value;
+  else if (name == "weights")
+    options.weights = value;
+  else if (name == "save")
+    options.save = value;
+  else if (name == "metrics")
+    options.metrics = value;
+  else if (name == "trace")
+    options.trace = value;
+  return absl::OkStatus();
+}
+
+/// Levenshtein's: insertions, deletions and substitutions from `a` to `b`.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+void PrintHelp(const char *executable, const Program &program) {
+  const std::string name =
+      std::filesystem::path(executable).filename().string();
+  std::printf("Trains %s for %d steps on %s.\n\n  %s [flags]\n\n%s"
+              "  --%-16s %s\n",
+              program.name.c_str(), static_cast<int>(program.training.steps),
+              program.training.data.c_str(), name.c_str(),
+              TrainerFlagsHelp().c_str(), "help", "this text");
+}
+
+absl::StatusOr<TrainerOptions> ReadFlags(int count, char **arguments) {
+  TrainerOptions options;
+  for (int i = 0; i < count;) {
+    absl::StatusOr<int> taken =
+        ReadTrainerFlag(count - i, arguments + i, options);
+    if (!taken.ok())
+      return taken.status();
+    if (*taken == 0) {
+      const std::string_view argument = arguments[i];
+      const std::string closest = ClosestWord(
+          argument.substr(0, argument.find('=')), TrainerFlagNames());
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unknown argument `", arguments[i], "`; ",
+          closest.empty() ? "--help lists the flags"
+                          : absl::StrCat("did you mean ", closest, "?")));
+    }
+    i += *taken;
+  }
+  return options;
+}
+
+} // namespace
+
+absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
+                                    TrainerOptions &options) {
+  std::string_view argument = arguments[0];
+  if (argument.substr(0, 2) != "--")
+    return 0;
+  argument.remove_prefix(2);
+  const size_t equals = argument.find('=');
+  const std::string_view name = argument.substr(0, equals);
+  for (const Flag &flag : kFlags) {
+    if (name != flag.name)
+      continue;
+    if (!flag.value && equals != std::string_view::npos)
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag.name, " takes no value"));
+    std::string value;
+    int taken = 1;
+    if (equals != std::string_view::npos) {
+      value = argument.substr(equals + 1);
+    } else if (flag.value) {
+      if (count < 2)
+        return absl::InvalidArgumentError(
+            absl::StrCat("--", flag.name, ": expected a ", flag.value));
+      value = arguments[1];
+      taken = 2;
+    }
+    if (absl::Status status = Assign(flag, value, options); !status.ok())
+      return status;
+    return taken;
+  }
+  return 0;
+}
+
+std::string TrainerFlagsHelp() {
+  std::string help;
+  for (const Flag &flag : kFlags)
+    absl::StrAppendFormat(&help, "  --%-16s %s\n",
+                          flag.value ? absl::StrCat(flag.name, " ", flag.value)
+                                     : flag.name,
+                          flag.help);
+  return help;
+}
+
+std::vector<std::string> TrainerFlagNames() {
+  std::vector<std::string> names;
+  for (const Flag &flag : kFlags)
+    names.push_back(absl::StrCat("--", flag.name));
+  return names;
+}
+
+std::string ClosestWord(std::string_view word,
+                        const std::vector<std::string> &words) {
+  std::string closest;
+  // A third of the letters may be wrong; beyond that it is another word.
+  size_t least = std::max<size_t>(word.size() / 3, 1) + 1;
+  for (const std::string &candidate : words) {
+    const size_t distance = Distance(word, candidate);
+    if (distance < least) {
+      least = distance;
+      closest = candidate;
+    }
+  }
+  return closest;
+}
+
+int ExitStatus(const absl::Status &status) {
+  if (status.ok())
+    return 0;
+  const bool interrupted = absl::IsCancelled(status);
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s%s\n", interrupted ? "" : "error: ",
+               std::string(status.message()).c_str());
+  return interrupted ? 130 : 1;
+}
+
+int TrainerMain(int argc, char **argv, std::string_view json,
+                const boa_kernel *kernels, const EntryPoints &entry_points) {
+  absl::StatusOr<Program> program = ParseProgram(json);
+  if (!program.ok())
+    return ExitStatus(program.status());
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--help" ||
+        std::string_view(argv[i]) == "-h") {
+      PrintHelp(argv[0], *program);
+      return 0;
+    }
+  absl::StatusOr<TrainerOptions> options = ReadFlags(argc - 1, argv + 1);
+  if (!options.ok())
+    return ExitStatus(options.status());
+  return ExitStatus(Train(*program, kernels, entry_points, *options));
+}
+
+} // namespace boa

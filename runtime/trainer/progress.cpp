@@ -1,0 +1,299 @@
+//===- progress.cpp - What a person sees of a run -------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/progress.h"
+
+#include "runtime/trainer/units.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <set>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <vector>
+
+namespace boa {
+namespace {
+
+/// In the order in which a person thinks of them; what is not here comes last.
+constexpr const char *kRoles[] = {"weights",
+                                  "master",
+                                  "momentum",
+                                  "variance",
+                                  "gradients",
+                                  "checkpoints",
+                                  "boundary_gradients",
+                                  "saved",
+                                  "tokens",
+                                  "targets",
+                                  "loss",
+                                  "logits"};
+
+size_t RoleOrder(const std::string &role) {
+  return std::find(std::begin(kRoles), std::end(kRoles), role) -
+         std::begin(kRoles);
+}
+
+std::string RoleLabel(const std::string &role) {
+  if (role == "master")
+    return "master (lower halves)";
+  if (role == "boundary_gradients")
+    return "boundary gradients";
+  if (role == "saved")
+    return "saved activations";
+  return role;
+}
+
+struct Home {
+  int64_t memory = 0, ssd = 0; // bytes
+};
+
+int64_t MemoryBytes(const Storage &storage) {
+  return storage.tier == "ssd" ? storage.slots * storage.slot_bytes
+                               : storage.entry_count() * storage.bytes;
+}
+
+/// Rows of the table: by role, then tier.
+using Homes =
+    std::map<std::pair<size_t, std::string>, std::pair<std::string, Home>>;
+
+Homes CollectHomes(const Program &program) {
+  Homes homes;
+  for (const Storage &storage : program.storages) {
+    auto &[role, home] = homes[{RoleOrder(storage.role), storage.tier}];
+    role = storage.role;
+    home.memory += MemoryBytes(storage);
+    if (storage.tier == "ssd")
+      home.ssd += storage.entry_count() * storage.bytes;
+  }
+  return homes;
+}
+
+int64_t ParameterCount(const Program &program) {
+  int64_t count = 0;
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters) {
+      int64_t elements = group.count;
+      for (int64_t size : parameter.shape)
+        elements *= size;
+      count += elements;
+    }
+  return count;
+}
+
+std::string Limit(int64_t limit) {
+  return limit > 0 ? absl::StrCat(" of ", FormatBytes(limit)) : " (no limit)";
+}
+
+std::string FormatHeadline(const Program &p, int64_t training_bytes,
+                           int64_t validation_bytes) {
+  const Training &t = p.training;
+  const int64_t sequences = t.micro_batch * t.micro_batches;
+  std::string text = absl::StrFormat(
+      "%s: %s parameters%s%s\n", p.name, FormatCount(ParameterCount(p)),
+      p.schedule.empty() ? "" : "; ", p.schedule);
+  absl::StrAppendFormat(
+      &text, "%d steps of %d sequences (%d x %d) of %d tokens\n", t.steps,
+      sequences, t.micro_batches, t.micro_batch, t.context);
+  absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
+                        FormatBytes(training_bytes),
+                        FormatBytes(validation_bytes));
+  return text;
+}
+
+/// "ssd read 31%", the link that compute waited for longest, or "compute".
+std::string FormatBound(const StepRecord &record) {
+  const std::pair<const std::string, double> *longest = nullptr;
+  for (const auto &link : record.waited)
+    if (!longest || link.second > longest->second)
+      longest = &link;
+  const double share =
+      longest && record.seconds > 0 ? longest->second / record.seconds : 0;
+  if (share < 0.01)
+    return "compute never waited";
+  return absl::StrFormat("waited %2.0f%% for %s", 100 * share, longest->first);
+}
+
+int TerminalWidth(std::FILE *out) {
+  winsize size;
+  if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  return 80;
+}
+
+std::string FormatTraffic(const Outcome &outcome) {
+  std::set<std::pair<size_t, std::string>> roles;
+  for (const auto *part : {&outcome.read, &outcome.written,
+                           &outcome.predicted.read, &outcome.predicted.written})
+    for (const auto &[role, bytes] : *part)
+      if (bytes > 0)
+        roles.insert({RoleOrder(role), role});
+  if (roles.empty())
+    return "";
+  auto bytes = [](const std::map<std::string, int64_t> &part,
+                  const std::string &role) {
+    auto it = part.find(role);
+    return it == part.end() ? int64_t{0} : it->second;
+  };
+  std::string text =
+      absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", "SSD traffic", "read",
+                      "planned", "written", "planned");
+  int64_t totals[4] = {};
+  for (const auto &[order, role] : roles) {
+    const int64_t row[4] = {
+        bytes(outcome.read, role), bytes(outcome.predicted.read, role),
+        bytes(outcome.written, role), bytes(outcome.predicted.written, role)};
+    for (int i = 0; i < 4; ++i)
+      totals[i] += row[i];
+    absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n",
+                          RoleLabel(role), FormatBytes(row[0]),
+                          FormatBytes(row[1]), FormatBytes(row[2]),
+                          FormatBytes(row[3]));
+  }
+  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", "total",
+                        FormatBytes(totals[0]), FormatBytes(totals[1]),
+                        FormatBytes(totals[2]), FormatBytes(totals[3]));
+  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n",
+                        "as the system counts", FormatBytes(outcome.disk_read),
+                        "", FormatBytes(outcome.disk_written), "");
+  return text;
+}
+
+} // namespace
+
+std::string FormatStart(const Program &program, int64_t training_bytes,
+                        int64_t validation_bytes) {
+  std::string text = FormatHeadline(program, training_bytes, validation_bytes);
+  absl::StrAppendFormat(&text, "\n  %-22s %-7s %11s %11s\n", "what", "home",
+                        "in memory", "on SSD");
+  Home total;
+  for (const auto &[key, row] : CollectHomes(program)) {
+    const auto &[role, home] = row;
+    total.memory += home.memory;
+    total.ssd += home.ssd;
+    absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", RoleLabel(role),
+                          key.second == "ssd" ? "SSD" : key.second,
+                          FormatBytes(home.memory),
+                          home.ssd ? FormatBytes(home.ssd) : "-");
+  }
+  const int64_t arena = program.arena_device + program.arena_host;
+  if (arena > total.memory)
+    absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", "workspace", "",
+                          FormatBytes(arena - total.memory), "-");
+  absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", "total", "",
+                        FormatBytes(std::max(arena, total.memory)),
+                        FormatBytes(total.ssd));
+  absl::StrAppendFormat(
+      &text, "\n  device memory %s%s, host memory %s%s\n",
+      FormatBytes(program.arena_device), Limit(program.machine.device_memory),
+      FormatBytes(program.arena_host), Limit(program.machine.host_memory));
+  return text;
+}
+
+std::string FormatArena(const Program &program, const std::string &tier) {
+  // Slots of what lives on SSD stand in the device's arena.
+  std::map<std::string, int64_t> by_role;
+  int64_t known = 0;
+  for (const Storage &storage : program.storages) {
+    const bool on_host = storage.tier == "host";
+    if (on_host != (tier == "host"))
+      continue;
+    by_role[RoleLabel(storage.role)] += MemoryBytes(storage);
+    known += MemoryBytes(storage);
+  }
+  const int64_t arena =
+      tier == "host" ? program.arena_host : program.arena_device;
+  if (arena > known)
+    by_role["workspace"] = arena - known;
+  std::vector<std::pair<int64_t, std::string>> rows;
+  for (const auto &[role, bytes] : by_role)
+    if (bytes > 0)
+      rows.push_back({bytes, role});
+  std::sort(rows.rbegin(), rows.rend());
+  std::string text;
+  for (const auto &[bytes, role] : rows)
+    absl::StrAppendFormat(&text, "  %-22s %11s\n", role, FormatBytes(bytes));
+  absl::StrAppendFormat(&text, "  %-22s %11s\n", "total", FormatBytes(arena));
+  return text;
+}
+
+std::string FormatStep(const StepRecord &record, int64_t steps, double left) {
+  const std::string total = absl::StrCat(steps);
+  const double speed = record.seconds > 0 ? record.tokens / record.seconds : 0;
+  std::string text = absl::StrFormat(
+      "step %*d/%s  loss %.4f  %8s tokens/s", static_cast<int>(total.size()),
+      record.step, total, record.loss, FormatCount(speed));
+  if (left >= 0)
+    absl::StrAppendFormat(&text, "  %9s left", FormatSeconds(left));
+  absl::StrAppend(&text, "  ", FormatBound(record));
+  return text;
+}
+
+std::string FormatOutcome(const Program &program, const Outcome &outcome) {
+  std::string text = absl::StrFormat(
+      "%d step%s in %s, %s tokens/s\n", outcome.steps,
+      outcome.steps == 1 ? "" : "s", FormatSeconds(outcome.seconds),
+      FormatCount(outcome.seconds > 0 ? outcome.tokens / outcome.seconds : 0));
+  absl::StrAppendFormat(&text, "step %d: loss %.4f", outcome.last_step,
+                        outcome.loss);
+  if (outcome.validation_loss)
+    absl::StrAppendFormat(&text, ", validation loss %.4f",
+                          *outcome.validation_loss);
+  text += '\n';
+  text += FormatTraffic(outcome);
+  absl::StrAppendFormat(
+      &text, "\n  device memory %s%s, host memory %s%s; resident at most %s\n",
+      FormatBytes(outcome.peak_device_bytes),
+      Limit(program.machine.device_memory),
+      FormatBytes(outcome.peak_host_bytes), Limit(program.machine.host_memory),
+      FormatBytes(outcome.resident_bytes));
+  if (!outcome.saved.empty())
+    absl::StrAppend(&text, "  weights saved to ", outcome.saved, "\n");
+  return text;
+}
+
+Progress::Progress(std::FILE *out, int64_t first, int64_t steps)
+    : out(out), terminal(out && isatty(fileno(out))), first(first),
+      steps(steps), interval(std::max<int64_t>(1, (steps - first) / 20)) {}
+
+Progress::~Progress() {
+  if (open_line)
+    std::fputc('\n', out);
+}
+
+void Progress::Step(const StepRecord &record) {
+  const int64_t done = record.step - first;
+  if (!out ||
+      (!terminal && done != 1 && done % interval != 0 && record.step != steps))
+    return;
+  const double elapsed =
+      std::chrono::duration<double>(Clock::now() - start).count();
+  // The first step reads what later ones keep: no measure for the rest.
+  const double left = done < 2 ? -1 : elapsed / done * (steps - record.step);
+  const std::string line = FormatStep(record, steps, left);
+  if (terminal) {
+    std::fprintf(out, "\r%.*s\033[K", TerminalWidth(out) - 1, line.c_str());
+    open_line = true;
+  } else {
+    std::fprintf(out, "%s\n", line.c_str());
+  }
+  std::fflush(out);
+}
+
+void Progress::Say(const std::string &text) {
+  if (!out)
+    return;
+  if (open_line)
+    std::fputc('\n', out);
+  open_line = false;
+  std::fprintf(out, "%s%s", text.c_str(),
+               !text.empty() && text.back() == '\n' ? "" : "\n");
+  std::fflush(out);
+}
+
+} // namespace boa

@@ -1,0 +1,91 @@
+//===- safetensors.h - Files of named tensors -------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The safetensors format: the header's length in 8 bytes, little-endian; the
+// header, JSON {name: {dtype, shape, data_offsets}}; then the tensors' bytes.
+// Both directions are streams: memory holds the header and what the caller
+// passes, never the model.
+//
+// A writer's file appears under its name complete and on disk, or not at all.
+// A reader refuses a header above 100 MB or that is not as above, offsets that
+// leave the file, overlap or do not match the shape, and types it cannot turn
+// into f32.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_SAFETENSORS_H
+#define BOA_RUNTIME_TRAINER_SAFETENSORS_H
+
+#include "runtime/trainer/file.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+struct Tensor {
+  std::string name;
+  std::string dtype;              // "F32", "BF16" or "F16"
+  std::vector<int64_t> shape;
+  int64_t begin = 0, end = 0;     // bytes, from the end of the header
+
+  int64_t elements() const;
+};
+
+/// Writes f32 tensors one after another.
+class SafetensorsWriter {
+public:
+  /// Announces all tensors, in the order in which their elements will come.
+  /// Offsets are computed here; `metadata` goes into `__metadata__`.
+  static absl::StatusOr<SafetensorsWriter>
+  Create(const std::string &path, std::vector<Tensor> tensors,
+         const std::map<std::string, std::string> &metadata);
+
+  absl::Status Append(const float *values, int64_t count);
+  /// All elements must have come. Syncs, then renames to the final name.
+  absl::Status Finish();
+
+  SafetensorsWriter(SafetensorsWriter &&) = default;
+  SafetensorsWriter &operator=(SafetensorsWriter &&) = default;
+  /// Removes the unfinished file, if any.
+  ~SafetensorsWriter();
+
+private:
+  SafetensorsWriter() = default;
+
+  std::string path;
+  File file;                           // under another name until it is whole
+  bool finished = false;
+  int64_t position = 0, expected = 0;  // bytes of tensors
+};
+
+class SafetensorsReader {
+public:
+  static absl::StatusOr<SafetensorsReader> Open(const std::string &path);
+
+  /// Null where there is none.
+  const Tensor *Find(const std::string &name) const;
+  const std::vector<Tensor> &tensors() const { return contents; }
+
+  /// Elements [first, first + count) of a tensor of this file, as f32.
+  absl::Status Read(const Tensor &, int64_t first, int64_t count,
+                    float *values) const;
+
+private:
+  File file;
+  int64_t data = 0;               // where the tensors begin in the file
+  std::vector<Tensor> contents;   // by offset
+  std::map<std::string, size_t> by_name;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_SAFETENSORS_H

@@ -1,0 +1,32 @@
+//===- trace.h - A timeline of what ran -------------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The engine's commands in the Trace Event Format, which ui.perfetto.dev and
+// chrome://tracing open. One row each for compute, the optimizer, and each SSD's
+// reads and writes; where transfers of one direction overlap, further rows below
+// it, since events of one row must nest.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_TRACE_H
+#define BOA_RUNTIME_TRAINER_TRACE_H
+
+#include "runtime/engine.h"
+#include "runtime/trainer/file.h"
+
+#include "absl/status/status.h"
+
+#include <vector>
+
+namespace boa {
+
+/// Writes all of `file`. `name` is the process's name in the viewer.
+absl::Status WriteTrace(File &file, const std::string &name,
+                        std::vector<TraceEvent> events);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_TRACE_H

@@ -1,0 +1,617 @@
+//===- trainer.cpp - The training loop ------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/trainer.h"
+
+#include "runtime/engine.h"
+#include "runtime/state.h"
+#include "runtime/trainer/data.h"
+#include "runtime/trainer/metrics.h"
+#include "runtime/trainer/process.h"
+#include "runtime/trainer/progress.h"
+#include "runtime/trainer/settings.h"
+#include "runtime/trainer/trace.h"
+#include "runtime/trainer/units.h"
+#include "runtime/trainer/weights.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace boa {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The program with what the command line says instead.
+Program Override(Program program, const TrainerOptions &options) {
+  if (options.steps)
+    program.training.steps = *options.steps;
+  if (!options.data.empty())
+    program.training.data = options.data;
+  return program;
+}
+
+absl::Status CheckArena(const Program &program, const std::string &tier,
+                        int64_t need, int64_t limit) {
+  if (limit == 0 || need <= limit)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the plan needs ", FormatBytes(need), " of ", tier,
+      " memory, but machine `", program.machine.name, "` gives ",
+      FormatBytes(limit), ":\n", FormatArena(program, tier),
+      "compile it for this machine, with a smaller micro_batch or with more on "
+      "SSD"));
+}
+
+absl::Status CheckMemory(const Program &program) {
+  absl::Status status = CheckArena(program, "device", program.arena_device,
+                                   program.machine.device_memory);
+  if (status.ok())
+    status = CheckArena(program, "host", program.arena_host,
+                        program.machine.host_memory);
+  return status;
+}
+
+/// So that a long run does not fail at its very end.
+absl::Status CheckWritableDirectory(const std::string &file) {
+  std::string parent = std::filesystem::path(file).parent_path().string();
+  if (parent.empty())
+    parent = ".";
+  if (access(parent.c_str(), W_OK) == 0)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot save the weights to `", file, "`: `", parent,
+                   "`: ", std::strerror(errno)));
+}
+
+/// The storage with a role that the trainer itself fills or reads: in memory,
+/// one entry for each micro-batch, of at least `bytes`.
+absl::StatusOr<int32_t> FindPort(const Program &program,
+                                 const std::string &role, int64_t bytes) {
+  for (size_t i = 0; i < program.storages.size(); ++i) {
+    const Storage &storage = program.storages[i];
+    if (storage.role != role)
+      continue;
+    if (storage.tier == "ssd" || storage.bytes < bytes ||
+        storage.entry_count() != program.training.micro_batches)
+      return absl::InvalidArgumentError(
+          absl::StrCat("program descriptor: storage `", storage.name,
+                       "`: expected ", program.training.micro_batches,
+                       " entries of at least ", bytes, " bytes in memory"));
+    return static_cast<int32_t>(i);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("program descriptor: no storage with role `", role, "`"));
+}
+
+void Add(std::map<std::string, int64_t> &to,
+         const std::map<std::string, int64_t> &from, int64_t times = 1) {
+  for (const auto &[role, bytes] : from)
+    to[role] += bytes * times;
+}
+
+void Add(Counters &to, const Counters &from) {
+  Add(to.read, from.read);
+  Add(to.written, from.written);
+  to.compute_seconds += from.compute_seconds;
+  to.optimizer_seconds += from.optimizer_seconds;
+  to.waited_read += from.waited_read;
+  to.waited_write += from.waited_write;
+  to.waited_optimizer += from.waited_optimizer;
+}
+
+/// One run of this process, from Open to Finish.
+class Run {
+public:
+  Run(const Program &compiled, const boa_kernel *kernels,
+      const EntryPoints &entries, const TrainerOptions &options)
+      : program(Override(compiled, options)), kernels(kernels),
+        entries(entries), options(options) {}
+
+  absl::Status Train();
+
+private:
+  // In this order; each relies on those before it.
+  absl::Status CheckRequest();
+  absl::Status OpenData();
+  absl::Status OpenState();
+  absl::Status OpenEngine();
+  absl::Status OpenReports();
+  absl::Status BeginOrRestore();
+  absl::Status Loop();
+  absl::Status Finish();
+
+  absl::Status Step();
+  absl::Status Evaluate(std::optional<double> &loss);
+  absl::Status FillPorts(const std::vector<int64_t> &batches, bool training);
+  std::vector<float> ReadLosses() const;
+  absl::Status Report(double loss, double seconds,
+                      std::optional<double> validation_loss);
+
+  absl::Status DrainUpdates();
+  absl::Status Commit();
+  bool PendingSurvivesCommit() const;
+  absl::Status Settle();
+  void LeaveTraining();
+  void EnterTraining();
+  void Account(const Counters &);
+  absl::Status Interrupted() const;
+  absl::Status AtStep(const absl::Status &) const;
+
+  const Program program;
+  const boa_kernel *const kernels;
+  const EntryPoints entries;
+  const TrainerOptions options;
+
+  InterruptGuard interrupt;
+  std::vector<std::string> directories; // of the state, by ssd path
+  std::string save;
+  std::optional<Data> data;
+  std::unique_ptr<StateStore> state;
+  std::unique_ptr<Engine> engine; // uses the state: goes first
+  std::optional<Metrics> metrics;
+  std::optional<File> trace;
+  std::unique_ptr<Progress> progress;
+  Settings settings;
+  int32_t tokens = -1, targets = -1, losses = -1; // storages
+
+  int64_t first = 0;   // steps done when this process began
+  int64_t step = 0;    // steps done
+  int64_t pending = 0; // step with updates outstanding, or 0
+  int64_t committed = 0;
+  Counters unreported;              // of training, not yet in a line
+  std::optional<DiskBytes> entered; // when training was last entered
+  Outcome outcome;
+};
+
+absl::Status Run::Train() {
+  using Stage = absl::Status (Run::*)();
+  for (Stage stage :
+       {&Run::CheckRequest, &Run::OpenData, &Run::OpenState, &Run::OpenEngine,
+        &Run::OpenReports, &Run::BeginOrRestore, &Run::Loop, &Run::Finish})
+    if (absl::Status status = (this->*stage)(); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+absl::Status Run::CheckRequest() {
+  if (absl::Status status = CheckMemory(program); !status.ok())
+    return status;
+  if (options.resume && !options.weights.empty())
+    return absl::InvalidArgumentError(
+        "--weights begins a run and --resume continues one: only one of them "
+        "can be given");
+  const std::vector<SsdPath> &ssd = program.machine.ssd;
+  if (!options.state.empty())
+    directories.push_back(options.state);
+  else
+    directories.push_back(ssd.empty() ? "state" : ssd[0].path);
+  for (size_t i = 1; i < ssd.size(); ++i)
+    directories.push_back(ssd[i].path);
+
+  const Training &t = program.training;
+  const int64_t token_bytes = t.micro_batch * t.context * sizeof(int32_t);
+  for (auto [role, bytes, port] : {std::tuple<const char *, int64_t, int32_t *>{
+                                       "tokens", token_bytes, &tokens},
+                                   {"targets", token_bytes, &targets},
+                                   {"loss", sizeof(float), &losses}}) {
+    absl::StatusOr<int32_t> found = FindPort(program, role, bytes);
+    if (!found.ok())
+      return found.status();
+    *port = *found;
+  }
+  save = options.save.empty() ? directories[0] + "/model.safetensors"
+                              : options.save;
+  return options.save.empty() ? absl::OkStatus() : CheckWritableDirectory(save);
+}
+
+absl::Status Run::OpenData() {
+  absl::StatusOr<Data> opened = Data::Open(program.training);
+  if (!opened.ok())
+    return opened.status();
+  absl::StatusOr<uint64_t> fingerprint = opened->Fingerprint();
+  if (!fingerprint.ok())
+    return fingerprint.status();
+  settings = CollectSettings(program, *fingerprint);
+  data = *std::move(opened);
+  return absl::OkStatus();
+}
+
+absl::Status Run::OpenState() {
+  const std::string &directory = directories[0];
+  const bool exists = StateStore::Exists(directory);
+  if (exists && !options.resume)
+    return absl::AlreadyExistsError(
+        absl::StrCat("`", directory,
+                     "` already holds a training; continue it with --resume, "
+                     "or begin another with --state and a new directory"));
+  if (!exists && options.resume)
+    return absl::NotFoundError(
+        absl::StrCat("`", directory,
+                     "` holds no training to resume; --state names its "
+                     "directory, and without --resume a new one begins"));
+  absl::StatusOr<std::unique_ptr<StateStore>> opened =
+      exists ? StateStore::Open(program, directories)
+             : StateStore::Create(program, directories);
+  if (!opened.ok())
+    return opened.status();
+  state = *std::move(opened);
+  return absl::OkStatus();
+}
+
+absl::Status Run::OpenEngine() {
+  EngineOptions engine_options;
+  engine_options.trace = !options.trace.empty();
+  absl::StatusOr<std::unique_ptr<Engine>> created =
+      Engine::Create(program, kernels, state.get(), engine_options);
+  if (!created.ok())
+    return created.status();
+  engine = *std::move(created);
+  // The plan was checked before anything was allocated; this is what was.
+  const Machine &machine = program.machine;
+  const int64_t allocated = engine->ArenaBytes();
+  const int64_t limit = machine.device_memory + machine.host_memory;
+  if (machine.device_memory == 0 || machine.host_memory == 0 ||
+      allocated <= limit)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the program takes ", FormatBytes(allocated), " of memory, but machine `",
+      machine.name, "` gives ", FormatBytes(machine.device_memory),
+      " for the device and ", FormatBytes(machine.host_memory),
+      " for the host"));
+}
+
+absl::Status Run::OpenReports() {
+  first = step = committed = options.resume ? state->Committed().step : 0;
+  if (!options.metrics.empty()) {
+    absl::StatusOr<Metrics> opened = Metrics::Open(options.metrics, first);
+    if (!opened.ok())
+      return opened.status();
+    metrics = *std::move(opened);
+  }
+  if (!options.trace.empty()) {
+    absl::StatusOr<File> created = File::Create(options.trace);
+    if (!created.ok())
+      return created.status();
+    trace = *std::move(created);
+  }
+  progress = std::make_unique<Progress>(options.quiet ? nullptr : options.out,
+                                        first, program.training.steps);
+  progress->Say(
+      FormatStart(program, data->training_bytes(), data->validation_bytes()));
+  progress->Say(absl::StrCat("  state in ", absl::StrJoin(directories, ", "),
+                             "; ", engine->DescribeIo(), "\n"));
+  return absl::OkStatus();
+}
+
+absl::Status Run::BeginOrRestore() {
+  if (options.resume) {
+    const CommitRecord &record = state->Committed();
+    std::string warning;
+    if (absl::Status status = CompareSettings(record.extra, settings, warning);
+        !status.ok())
+      return status;
+    if (!warning.empty())
+      progress->Say(warning);
+    if (first > program.training.steps)
+      return absl::FailedPreconditionError(absl::StrCat(
+          "`", directories[0], "` is at step ", first, ", beyond the ",
+          program.training.steps, " steps asked for; --steps can raise them"));
+    pending = record.pending;
+    progress->Say(absl::StrCat("resuming after step ", first));
+    return engine->Restore();
+  }
+  absl::Status status = options.weights.empty()
+                            ? InitializeParameters(program, *engine)
+                            : LoadParameters(program, *engine, options.weights);
+  // From here on the directory can be resumed.
+  return status.ok() ? Commit() : status;
+}
+
+absl::Status Run::Loop() {
+  EnterTraining();
+  while (step < program.training.steps) {
+    if (interrupt.interrupted()) {
+      absl::Status status = committed == step ? absl::OkStatus() : Commit();
+      return status.ok() ? Interrupted() : AtStep(status);
+    }
+    if (absl::Status status = Step(); !status.ok())
+      return status;
+    const int64_t every = program.training.commit_every;
+    if (every > 0 && step % every == 0)
+      if (absl::Status status = Commit(); !status.ok())
+        return AtStep(status);
+  }
+  return AtStep(DrainUpdates());
+}
+
+absl::Status Run::Step() {
+  const Training &t = program.training;
+  ++step;
+  std::vector<int64_t> batches(t.micro_batches);
+  for (int64_t m = 0; m < t.micro_batches; ++m)
+    batches[m] = m;
+  if (absl::Status status = FillPorts(batches, /*training=*/true); !status.ok())
+    return AtStep(status);
+
+  const Clock::time_point start = Clock::now();
+  if (absl::Status status = engine->Run(entries.step, step, pending);
+      !status.ok())
+    return AtStep(status);
+  const double seconds = SecondsSince(start);
+  // The plan counts a step with the delayed updates of the one before: what is
+  // outstanding here, its own call or a drain moves.
+  if (program.delay > 0 && pending == 0)
+    for (auto [to, from] : {std::pair{&outcome.predicted.read, &Traffic::read},
+                            {&outcome.predicted.written, &Traffic::written}})
+      if (auto it = program.traffic.find("drain"); it != program.traffic.end())
+        Add(*to, it->second.*from, -1);
+  if (auto it = program.traffic.find("step"); it != program.traffic.end()) {
+    Add(outcome.predicted.read, it->second.read);
+    Add(outcome.predicted.written, it->second.written);
+  }
+  pending = program.delay > 0 ? step : 0;
+
+  double loss = 0;
+  for (float micro_batch_loss : ReadLosses())
+    loss += micro_batch_loss;
+  loss /= t.micro_batches;
+  if (!std::isfinite(loss))
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the loss of step ", step, " is ",
+        std::isnan(loss) ? "nan" : "infinite",
+        "; nothing of it is kept: the last committed step is ", committed,
+        " in `", directories[0],
+        "`. The same settings lead here again; a lower learning rate, a longer "
+        "warm-up or gradient clipping may not"));
+
+  std::optional<double> validation_loss;
+  const bool due = t.evaluate_every > 0 && t.evaluate_batches > 0 &&
+                   entries.evaluate &&
+                   (step % t.evaluate_every == 0 || step == t.steps);
+  if (due)
+    if (absl::Status status = Evaluate(validation_loss); !status.ok())
+      return AtStep(status);
+  return Report(loss, seconds, validation_loss);
+}
+
+/// Puts a micro-batch into each entry of the ports; `batches` may be fewer.
+absl::Status Run::FillPorts(const std::vector<int64_t> &batches,
+                            bool training) {
+  for (size_t m = 0; m < batches.size(); ++m) {
+    auto *to_tokens = static_cast<int32_t *>(engine->Memory(tokens, m));
+    auto *to_targets = static_cast<int32_t *>(engine->Memory(targets, m));
+    absl::Status status =
+        training ? data->FillTraining(step, batches[m], to_tokens, to_targets)
+                 : data->FillValidation(batches[m], to_tokens, to_targets);
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<float> Run::ReadLosses() const {
+  std::vector<float> values(program.training.micro_batches);
+  for (size_t m = 0; m < values.size(); ++m)
+    std::memcpy(&values[m], engine->Memory(losses, m), sizeof(float));
+  return values;
+}
+
+/// Leaves `loss` empty if it is interrupted.
+absl::Status Run::Evaluate(std::optional<double> &loss) {
+  // The weights of all updates so far. To apply them now changes none of them.
+  if (absl::Status status = DrainUpdates(); !status.ok())
+    return status;
+  if (absl::Status status = Settle(); !status.ok())
+    return status;
+  LeaveTraining();
+  const int64_t total = program.training.evaluate_batches;
+  const int64_t at_once = program.training.micro_batches;
+  double sum = 0;
+  for (int64_t begin = 0; begin < total; begin += at_once) {
+    if (interrupt.interrupted())
+      break;
+    // The last call may have more room than batches: what is left over repeats
+    // them and does not count.
+    std::vector<int64_t> batches(at_once);
+    for (int64_t m = 0; m < at_once; ++m)
+      batches[m] = (begin + m) % total;
+    if (absl::Status status = FillPorts(batches, /*training=*/false);
+        !status.ok())
+      return status;
+    if (absl::Status status = engine->Run(entries.evaluate, step, 0);
+        !status.ok())
+      return status;
+    const std::vector<float> values = ReadLosses();
+    const int64_t count = std::min(at_once, total - begin);
+    for (int64_t m = 0; m < count; ++m)
+      sum += values[m];
+  }
+  if (!interrupt.interrupted())
+    loss = sum / total;
+  EnterTraining();
+  return absl::OkStatus();
+}
+
+absl::Status Run::Report(double loss, double seconds,
+                         std::optional<double> validation_loss) {
+  const Training &t = program.training;
+  // What moves after a step counts for the next; after the last there is none.
+  if (step == t.steps)
+    if (absl::Status status = Settle(); !status.ok())
+      return AtStep(status);
+  Account(engine->TakeCounters());
+  StepRecord record;
+  record.step = step;
+  record.loss = loss;
+  record.rate = LearningRate(program.optimizer, step, t.steps);
+  record.tokens = t.micro_batches * t.micro_batch * t.context;
+  record.seconds = seconds;
+  if (!unreported.read.empty())
+    record.read["ssd"] = unreported.read;
+  if (!unreported.written.empty())
+    record.written["ssd"] = unreported.written;
+  record.waited = {{"ssd read", unreported.waited_read},
+                   {"ssd write", unreported.waited_write},
+                   {"optimizer", unreported.waited_optimizer}};
+  record.peak_host_bytes = program.arena_host;
+  record.peak_device_bytes = engine->ArenaBytes() - program.arena_host;
+  record.validation_loss = validation_loss;
+  unreported = {};
+
+  ++outcome.steps;
+  outcome.tokens += record.tokens;
+  outcome.seconds += seconds;
+  outcome.loss = loss;
+  if (validation_loss)
+    outcome.validation_loss = validation_loss;
+  progress->Step(record);
+  if (validation_loss)
+    progress->Say(absl::StrFormat("step %d: validation loss %.4f", step,
+                                  *validation_loss));
+  return metrics ? metrics->Write(record) : absl::OkStatus();
+}
+
+absl::Status Run::DrainUpdates() {
+  if (pending == 0)
+    return absl::OkStatus();
+  if (absl::Status status = engine->Run(entries.drain, step, pending);
+      !status.ok())
+    return status;
+  pending = 0;
+  if (auto it = program.traffic.find("drain"); it != program.traffic.end()) {
+    Add(outcome.predicted.read, it->second.read);
+    Add(outcome.predicted.written, it->second.written);
+  }
+  return absl::OkStatus();
+}
+
+/// Whether the gradients of delayed updates are part of what a commit saves.
+bool Run::PendingSurvivesCommit() const {
+  return std::all_of(program.groups.begin(), program.groups.end(),
+                     [&](const Group &group) {
+                       return group.gradient >= 0 &&
+                              program.storages[group.gradient].persistent;
+                     });
+}
+
+absl::Status Run::Commit() {
+  if (pending != 0 && !PendingSurvivesCommit())
+    if (absl::Status status = DrainUpdates(); !status.ok())
+      return status;
+  if (absl::Status status = Settle(); !status.ok())
+    return status;
+  const bool training = entered.has_value();
+  LeaveTraining();
+  CommitRecord record;
+  record.step = step;
+  record.pending = pending;
+  record.extra = settings;
+  if (absl::Status status = engine->Commit(std::move(record)); !status.ok())
+    return status;
+  committed = step;
+  if (training)
+    EnterTraining();
+  return absl::OkStatus();
+}
+
+absl::Status Run::Finish() {
+  if (absl::Status status = Commit(); !status.ok())
+    return AtStep(status);
+  LeaveTraining();
+  if (absl::Status status = ExportParameters(program, *engine, save);
+      !status.ok())
+    return AtStep(status);
+  if (trace)
+    if (absl::Status status =
+            WriteTrace(*trace, program.name, engine->TakeTrace());
+        !status.ok())
+      return status;
+  outcome.last_step = step;
+  outcome.peak_host_bytes = program.arena_host;
+  outcome.peak_device_bytes = engine->ArenaBytes() - program.arena_host;
+  outcome.resident_bytes = PeakResidentBytes();
+  outcome.saved = save;
+  progress->Say("\n" + FormatOutcome(program, outcome));
+  return absl::OkStatus();
+}
+
+/// Waits for all transfers and counts them.
+absl::Status Run::Settle() {
+  absl::Status status = engine->Drain();
+  Account(engine->TakeCounters());
+  return status;
+}
+
+// The plan predicts steps and drains. What initialisation, evaluation, commits
+// and export move is not compared with it, so it is not counted.
+
+void Run::LeaveTraining() {
+  if (!entered)
+    return;
+  const DiskBytes now = ReadDiskBytes();
+  outcome.disk_read += now.read - entered->read;
+  outcome.disk_written += now.written - entered->written;
+  entered.reset();
+}
+
+void Run::EnterTraining() {
+  engine->TakeCounters();
+  entered = ReadDiskBytes();
+}
+
+void Run::Account(const Counters &counters) {
+  if (!entered)
+    return;
+  Add(unreported, counters);
+  Add(outcome.read, counters.read);
+  Add(outcome.written, counters.written);
+}
+
+absl::Status Run::Interrupted() const {
+  return absl::CancelledError(absl::StrCat(
+      "interrupted after step ", step, " of ", program.training.steps,
+      ", which is committed in `", directories[0],
+      "`; the same command with --resume continues"));
+}
+
+/// An error with where the run was and what is left of it.
+absl::Status Run::AtStep(const absl::Status &status) const {
+  if (status.ok())
+    return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("step ", step, ": ", status.message(),
+                                   "; the last committed step is ", committed,
+                                   " in `", directories[0],
+                                   "`, and --resume continues from it"));
+}
+
+} // namespace
+
+absl::Status Train(const Program &program, const boa_kernel *kernels,
+                   const EntryPoints &entries, const TrainerOptions &options) {
+  return Run(program, kernels, entries, options).Train();
+}
+
+} // namespace boa

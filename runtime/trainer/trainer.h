@@ -1,0 +1,65 @@
+//===- trainer.h - The training loop ----------------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a compiled program to its last step: fills batches, calls the entry
+// points, evaluates, commits, exports the weights and tells what happened.
+//
+// What holds:
+//   - The losses of a run do not depend on how often it was killed and resumed,
+//     nor on when it evaluates or commits: draining the delayed updates early
+//     applies the same updates.
+//   - Refused before the first step: a plan above the memory limits, a state
+//     directory that is in use, not empty without `resume`, or of another model,
+//     text or training settings.
+//   - SIGINT or SIGTERM ends the run after the step in progress, committed; a
+//     second one ends the process at once, which loses what was not committed.
+//
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_TRAINER_H
+#define BOA_RUNTIME_TRAINER_TRAINER_H
+
+#include "runtime/abi.h"
+#include "runtime/program.h"
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace boa {
+
+/// The code of a program; runtime/abi.h says what each does.
+struct EntryPoints {
+  boa_entry_point step = nullptr;
+  boa_entry_point drain = nullptr;     // may be null where delay is 0
+  boa_entry_point evaluate = nullptr;  // may be null: no evaluation
+};
+
+struct TrainerOptions {
+  std::string state;                   // directory; empty: the machine's first ssd
+  bool resume = false;
+  std::string weights;                 // safetensors to begin from; empty: random
+  std::optional<int64_t> steps;        // instead of the program's
+  std::string data;                    // instead of the program's; empty: its own
+  std::string metrics, trace;          // files; empty: none
+  std::string save;                    // empty: <state>/model.safetensors
+  bool quiet = false;                  // no tables and no progress
+  std::FILE *out = stdout;             // where tables and progress go
+};
+
+/// `kernels` is the program's table. kCancelled: interrupted, committed, and the
+/// message tells how to resume. Every message says what was being done, and
+/// where it can, what to do.
+absl::Status Train(const Program &, const boa_kernel *kernels,
+                   const EntryPoints &, const TrainerOptions &);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_TRAINER_H

@@ -1,0 +1,48 @@
+//===- weights.h - Parameters in and out of a program's storages *- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Fills the storages of a program's parameters and optimizer state, and exports
+// the parameters. One chunk at a time: memory holds a few chunks, not the model.
+//
+// In files a parameter is f32: the master weight, joined from its halves where
+// the group's weights are bf16 (runtime/optimizer.h).
+//
+// A parameter's name in a file is `group.parameter`, with the entry between
+// where the group has several: `embed.wte`, `block.3.qkv_w`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_WEIGHTS_H
+#define BOA_RUNTIME_TRAINER_WEIGHTS_H
+
+#include "runtime/engine.h"
+#include "runtime/program.h"
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace boa {
+
+/// Fresh parameters (runtime/trainer/initialize.h), zero optimizer state.
+absl::Status InitializeParameters(const Program &, Engine &);
+
+/// Parameters from a safetensors file, zero optimizer state. Refuses a file that
+/// lacks a parameter or has it in another shape, and names the first few;
+/// tensors that the program has no parameter for are refused too.
+absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
+
+/// The engine must be idle and drained.
+absl::Status ExportParameters(const Program &, Engine &, const std::string &path);
+
+int64_t ParameterElements(const Parameter &);
+
+std::string ParameterName(const Group &, int64_t entry, const Parameter &);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_WEIGHTS_H

@@ -1,0 +1,323 @@
+//===- Harness.cpp - Functions of compute ops, compiled and run -----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/gradients/Harness.h"
+
+#include "dialect/Boa.h"
+#include "passes/Codegen.h"
+#include "passes/KernelPasses.h"
+#include "passes/KernelPipeline.h"
+#include "runtime/abi.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/gemm.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+using namespace mlir;
+
+namespace boa::testing {
+
+namespace {
+
+[[noreturn]] void fail(const llvm::Twine &message) {
+  llvm::errs() << "test harness: " << message << "\n";
+  std::abort();
+}
+
+/// What kernels call; the runtime's own table has the rest of the ABI too.
+template <typename F> HostSymbol symbol(const char *name, F *function) {
+  return {name, reinterpret_cast<void *>(function)};
+}
+llvm::ArrayRef<HostSymbol> kernelSymbols() {
+  static const HostSymbol symbols[] = {
+      symbol("boa_rt_parallel_for", boa_rt_parallel_for),
+      symbol("boa_gemm_f32", boa_gemm_f32),
+      symbol("boa_gemm_f64", boa_gemm_f64),
+      symbol("boa_attention_f32", boa_attention_f32),
+      symbol("boa_attention_f64", boa_attention_f64),
+      symbol("boa_attention_grad_f32", boa_attention_grad_f32),
+      symbol("boa_attention_grad_f64", boa_attention_grad_f64),
+  };
+  return symbols;
+}
+
+/// Replaces @f by its vector-Jacobian product.
+void differentiate(func::FuncOp func) {
+  Block &block = func.getBody().front();
+  auto terminator = cast<func::ReturnOp>(block.getTerminator());
+  OpBuilder builder(terminator);
+  Location loc = func.getLoc();
+  llvm::DenseMap<Value, Value> gradients;
+  auto accumulate = [&](Value value, Value gradient) {
+    Value &sum = gradients[value];
+    sum = sum ? Value(AddOp::create(builder, loc, sum, gradient)) : gradient;
+  };
+  unsigned arguments = block.getNumArguments();
+  for (Value result : terminator.getOperands())
+    accumulate(result, block.addArgument(result.getType(), loc));
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops)) {
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    SmallVector<Value> results, operands;
+    for (Value result : op->getResults())
+      results.push_back(gradients.lookup(result));
+    if (!differentiable || llvm::none_of(results, [](Value v) { return !!v; }))
+      continue;
+    differentiable.buildVJP(builder, results, operands);
+    for (auto [operand, gradient] : llvm::zip(op->getOperands(), operands))
+      if (gradient)
+        accumulate(operand, gradient);
+  }
+  SmallVector<Value> results;
+  for (unsigned i = 0; i < arguments; ++i)
+    if (Value gradient = gradients.lookup(block.getArgument(i)))
+      results.push_back(gradient);
+  func::ReturnOp::create(builder, loc, results);
+  terminator.erase();
+  func.setFunctionType(FunctionType::get(func.getContext(),
+                                         block.getArgumentTypes(),
+                                         TypeRange(ValueRange(results))));
+}
+
+/// Adds every result to a new argument that lies where it does.
+void accumulateResults(func::FuncOp func) {
+  Block &block = func.getBody().front();
+  Operation *terminator = block.getTerminator();
+  OpBuilder builder(terminator);
+  for (OpOperand &result : terminator->getOpOperands()) {
+    Value argument = block.addArgument(result.get().getType(), func.getLoc());
+    result.set(AddOp::create(builder, func.getLoc(), argument, result.get()));
+  }
+  func.setFunctionType(FunctionType::get(func.getContext(),
+                                         block.getArgumentTypes(),
+                                         func.getResultTypes()));
+}
+
+Operand describe(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  Operand operand;
+  operand.shape = tensor.getShape().vec();
+  llvm::raw_string_ostream(operand.element) << tensor.getElementType();
+  return operand;
+}
+
+int64_t bytesOf(const Operand &operand) {
+  int64_t each = operand.element == "f64" ? 8 : operand.element == "bf16" ? 2 : 4;
+  return operand.size() * each;
+}
+
+void store(const Operand &operand, const Values &values, void *to) {
+  if (static_cast<int64_t>(values.size()) != operand.size())
+    fail("wrong number of values");
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (operand.element == "f64") {
+      static_cast<double *>(to)[i] = values[i];
+    } else if (operand.element == "f32") {
+      static_cast<float *>(to)[i] = static_cast<float>(values[i]);
+    } else if (operand.element == "i32") {
+      static_cast<int32_t *>(to)[i] = static_cast<int32_t>(values[i]);
+    } else { // bf16, rounded to nearest even
+      float single = static_cast<float>(values[i]);
+      uint32_t bits;
+      std::memcpy(&bits, &single, 4);
+      bits += 0x7fff + ((bits >> 16) & 1);
+      static_cast<uint16_t *>(to)[i] = static_cast<uint16_t>(bits >> 16);
+    }
+  }
+}
+
+Values load(const Operand &operand, const void *from) {
+  Values values(operand.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (operand.element == "f64") {
+      values[i] = static_cast<const double *>(from)[i];
+    } else if (operand.element == "f32") {
+      values[i] = static_cast<const float *>(from)[i];
+    } else if (operand.element == "i32") {
+      values[i] = static_cast<const int32_t *>(from)[i];
+    } else {
+      uint32_t bits = uint32_t(static_cast<const uint16_t *>(from)[i]) << 16;
+      float single;
+      std::memcpy(&single, &bits, 4);
+      values[i] = single;
+    }
+  }
+  return values;
+}
+
+} // namespace
+
+int64_t Operand::size() const {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+struct Compiled::Impl {
+  std::vector<Operand> arguments, results;
+  bool accumulate = false;
+  int64_t workspace = 0;
+  std::unique_ptr<JitProgram> program;
+  boa_kernel kernel = nullptr;
+};
+
+Compiled::Compiled() : impl(std::make_unique<Impl>()) {}
+Compiled::~Compiled() = default;
+const std::vector<Operand> &Compiled::arguments() const { return impl->arguments; }
+const std::vector<Operand> &Compiled::results() const { return impl->results; }
+int64_t Compiled::workspace() const { return impl->workspace; }
+
+std::unique_ptr<Compiled> Compiled::create(const std::string &text,
+                                           bool gradient, bool accumulate) {
+  std::unique_ptr<Compiled> compiled(new Compiled());
+  Impl &impl = *compiled->impl;
+  DialectRegistry registry;
+  registry.insert<BoaDialect>();
+  registerKernelDialects(registry);
+  MLIRContext context(registry);
+  context.disableMultithreading();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    fail("the function does not parse:\n" + text);
+  auto func = module->lookupSymbol<func::FuncOp>("f");
+  if (!func)
+    fail("no function @f in:\n" + text);
+  context.loadAllAvailableDialects();
+  if (gradient)
+    differentiate(func);
+  unsigned plain = func.getNumArguments();
+  if (accumulate)
+    accumulateResults(func);
+  impl.accumulate = accumulate;
+
+  Builder builder(&context);
+  func->setAttr(kKernelAttr, builder.getUnitAttr());
+  auto offset = builder.getI64IntegerAttr(0);
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    func.setArgAttr(i, kBufferAttr, builder.getI32IntegerAttr(i));
+    func.setArgAttr(i, kOffsetAttr, offset);
+    if (i >= plain)
+      func.setArgAttr(i, kResultAttr, builder.getI32IntegerAttr(i - plain));
+    else
+      impl.arguments.push_back(describe(func.getArgumentTypes()[i]));
+  }
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    func.setResultAttr(i, kBufferAttr, builder.getI32IntegerAttr(plain + i));
+    func.setResultAttr(i, kOffsetAttr, offset);
+    impl.results.push_back(describe(func.getResultTypes()[i]));
+  }
+  if (failed(verify(*module)))
+    fail("the function does not verify:\n" + text);
+
+  PassManager pm(&context);
+  buildKernelPipeline(pm);
+  if (failed(pm.run(*module)))
+    fail("the pipeline failed on:\n" + text);
+  if (const char *what = std::getenv("BOA_TEST_PRINT")) {
+    if (StringRef(what) == "mlir")
+      module->print(llvm::errs());
+    else
+      llvm::errs() << llvm::cantFail(StringRef(what) == "llvm"
+                                         ? emitLLVMIR(*module)
+                                         : emitAssembly(*module));
+  }
+  auto lowered = module->lookupSymbol<LLVM::LLVMFuncOp>("f");
+  impl.workspace = lowered->getAttrOfType<IntegerAttr>(kWorkspaceAttr).getInt();
+  auto program = JitProgram::create(*module, kernelSymbols());
+  if (!program)
+    fail(llvm::toString(program.takeError()));
+  impl.program = std::move(*program);
+  auto kernel = impl.program->lookupAs<boa_kernel>("f");
+  if (!kernel)
+    fail(llvm::toString(kernel.takeError()));
+  impl.kernel = *kernel;
+  return compiled;
+}
+
+std::vector<Values> Compiled::run(const std::vector<Values> &arguments,
+                                  const std::vector<Values> &results) const {
+  auto allocate = [](int64_t bytes) {
+    // A guard at the end: writing past a buffer shows.
+    size_t size = static_cast<size_t>((bytes + 63) / 64 * 64 + 64);
+    void *memory = std::aligned_alloc(64, size);
+    std::memset(memory, 0xff, size); // NaN: reading what nothing wrote shows
+    return memory;
+  };
+  auto guarded = [](void *memory, int64_t bytes) {
+    auto *end = static_cast<unsigned char *>(memory) + bytes;
+    for (int i = 0; i < 64; ++i)
+      if (end[i] != 0xff)
+        return false;
+    return true;
+  };
+  if (arguments.size() != impl->arguments.size())
+    fail("wrong number of arguments");
+  std::vector<void *> buffers;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    buffers.push_back(allocate(bytesOf(impl->arguments[i])));
+    store(impl->arguments[i], arguments[i], buffers.back());
+  }
+  for (size_t i = 0; i < impl->results.size(); ++i) {
+    buffers.push_back(allocate(bytesOf(impl->results[i])));
+    if (!results.empty())
+      store(impl->results[i], results[i], buffers.back());
+  }
+  void *workspace = allocate(impl->workspace);
+  impl->kernel(buffers.data(), workspace);
+  std::vector<Values> values;
+  for (size_t i = 0; i < impl->results.size(); ++i) {
+    void *buffer = buffers[arguments.size() + i];
+    if (!guarded(buffer, bytesOf(impl->results[i])))
+      fail("wrote past the end of a result");
+    values.push_back(load(impl->results[i], buffer));
+  }
+  if (!guarded(workspace, impl->workspace))
+    fail("wrote past the end of the workspace");
+  for (void *buffer : buffers)
+    std::free(buffer);
+  std::free(workspace);
+  return values;
+}
+
+Values randomValues(int64_t count, uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal;
+  Values values(count);
+  for (double &value : values)
+    value = normal(engine);
+  return values;
+}
+
+double largestError(const Values &a, const Values &b) {
+  if (a.size() != b.size())
+    return INFINITY;
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double error = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
+    if (!(error <= largest)) // NaN is the largest error of all
+      largest = error;
+  }
+  return largest;
+}
+
+std::string withElement(std::string text, const std::string &element) {
+  for (size_t at; (at = text.find("ELT")) != std::string::npos;)
+    text.replace(at, 3, element);
+  return text;
+}
+
+} // namespace boa::testing

@@ -1,0 +1,69 @@
+//===- Harness.h - Functions of compute ops, compiled and run ---*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A function of compute ops is given as text, compiled through the kernel
+// pipeline and run in process. Values are doubles on this side, whatever the
+// element type of the function.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_GRADIENTS_HARNESS_H
+#define BOA_TEST_GRADIENTS_HARNESS_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa::testing {
+
+using Values = std::vector<double>;
+
+struct Operand {
+  std::vector<int64_t> shape;
+  std::string element; // "f32", "f64", "bf16", "i32"
+  int64_t size() const;
+};
+
+/// One compiled function: each argument and result in a buffer of its own.
+class Compiled {
+public:
+  /// Compiles function @f of the module. With `gradient`, its vector-Jacobian
+  /// product instead: arguments are those of @f, then the gradients of its
+  /// results; results are the gradients of the floating-point arguments.
+  /// `accumulate`: each result of the product is added to a tensor given in its
+  /// place, in place. Aborts with a message on any error.
+  static std::unique_ptr<Compiled> create(const std::string &text,
+                                          bool gradient = false,
+                                          bool accumulate = false);
+  ~Compiled();
+
+  const std::vector<Operand> &arguments() const;
+  const std::vector<Operand> &results() const;
+  int64_t workspace() const;
+
+  /// `results`, where given, is what result buffers hold before.
+  std::vector<Values> run(const std::vector<Values> &arguments,
+                          const std::vector<Values> &results = {}) const;
+
+private:
+  Compiled();
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// Reproducible values from a normal distribution.
+Values randomValues(int64_t count, uint64_t seed);
+
+/// Largest |a - b| / max(1, |b|).
+double largestError(const Values &a, const Values &b);
+
+/// `text` with every `ELT` replaced by the element type.
+std::string withElement(std::string text, const std::string &element);
+
+} // namespace boa::testing
+
+#endif // BOA_TEST_GRADIENTS_HARNESS_H

@@ -1,0 +1,209 @@
+//===- data_test.cpp - Batches from a text --------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/data.h"
+
+#include "test/runtime/trainer/scratch.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <set>
+
+namespace boa {
+namespace {
+
+/// 1000 bytes whose value tells where they stand, modulo 251.
+std::string Ramp() {
+  std::string text(1000, '\0');
+  for (size_t i = 0; i < text.size(); ++i)
+    text[i] = static_cast<char>(i % 251);
+  return text;
+}
+
+class DataTest : public testing::Test {
+protected:
+  DataTest() {
+    options.data = scratch.Write("text", Ramp());
+    options.objective = "next_token";
+    options.context = 32;
+    options.micro_batch = 4;
+    options.micro_batches = 2;
+    options.evaluate_batches = 3;
+    options.seed = 7;
+  }
+
+  Data Open() {
+    absl::StatusOr<Data> data = Data::Open(options);
+    EXPECT_TRUE(data.ok()) << data.status();
+    return *std::move(data);
+  }
+  std::string Error() {
+    return std::string(Data::Open(options).status().message());
+  }
+  size_t Size() const { return options.micro_batch * options.context; }
+
+  Scratch scratch;
+  Training options;
+};
+
+TEST_F(DataTest, TargetsAreTheNextTokens) {
+  Data data = Open();
+  EXPECT_EQ(data.training_bytes(), 900);
+  EXPECT_EQ(data.validation_bytes(), 100);
+  std::vector<int32_t> tokens(Size()), targets(Size());
+  ASSERT_TRUE(data.FillTraining(1, 0, tokens.data(), targets.data()).ok());
+  for (size_t i = 0; i < Size(); ++i)
+    EXPECT_EQ(targets[i], (tokens[i] + 1) % 251);
+}
+
+// What a step sees depends on seed and step alone.
+TEST_F(DataTest, SamplingIsAFunctionOfSeedStepAndSequence) {
+  std::vector<int32_t> a(Size()), b(Size()), targets(Size());
+  ASSERT_TRUE(Open().FillTraining(5, 1, a.data(), targets.data()).ok());
+  ASSERT_TRUE(Open().FillTraining(5, 1, b.data(), targets.data()).ok());
+  EXPECT_EQ(a, b);
+  ASSERT_TRUE(Open().FillTraining(6, 1, b.data(), targets.data()).ok());
+  EXPECT_NE(a, b);
+  ASSERT_TRUE(Open().FillTraining(5, 0, b.data(), targets.data()).ok());
+  EXPECT_NE(a, b);
+  options.seed = 8;
+  ASSERT_TRUE(Open().FillTraining(5, 1, b.data(), targets.data()).ok());
+  EXPECT_NE(a, b);
+}
+
+// Cutting a step into other micro-batches changes no sequence of it.
+TEST_F(DataTest, SamplingDoesNotDependOnMicroBatches) {
+  std::vector<int32_t> whole(2 * Size()), parts(2 * Size()),
+      targets(2 * Size());
+  Data small = Open();
+  ASSERT_TRUE(small.FillTraining(3, 0, parts.data(), targets.data()).ok());
+  ASSERT_TRUE(
+      small.FillTraining(3, 1, parts.data() + Size(), targets.data()).ok());
+  options.micro_batch = 8;
+  ASSERT_TRUE(Open().FillTraining(3, 0, whole.data(), targets.data()).ok());
+  EXPECT_EQ(whole, parts);
+}
+
+TEST_F(DataTest, TrainingNeverSeesValidation) {
+  // The last tenth is marked.
+  options.data =
+      scratch.Write("text", std::string(900, 'a') + std::string(100, 'b'));
+  Data data = Open();
+  std::vector<int32_t> tokens(Size()), targets(Size());
+  for (int64_t step = 1; step <= 500; ++step) {
+    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+    ASSERT_EQ(std::count(tokens.begin(), tokens.end(), 'b'), 0);
+    ASSERT_EQ(std::count(targets.begin(), targets.end(), 'b'), 0);
+  }
+  for (int64_t batch = 0; batch < 3; ++batch) {
+    ASSERT_TRUE(data.FillValidation(batch, tokens.data(), targets.data()).ok());
+    EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 'a'), 0);
+  }
+}
+
+// Every start is possible, first and last included.
+TEST_F(DataTest, SamplingCoversTheTrainingPart) {
+  options.context = 890;
+  options.evaluate_batches = 0;
+  Data data = Open();
+  std::vector<int32_t> tokens(Size()), targets(Size());
+  std::set<int32_t> starts;
+  for (int64_t step = 1; step <= 200; ++step) {
+    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+    starts.insert(tokens[0]);
+  }
+  EXPECT_EQ(starts.size(), 10u);
+}
+
+TEST_F(DataTest, MaskingPredictsWhatItHides) {
+  options.objective = "masked";
+  options.mask_token = 255;
+  options.context = 64;
+  std::vector<int32_t> tokens(Size()), targets(Size()), plain(Size()),
+      next(Size());
+  int64_t predicted = 0, masked = 0, kept = 0, total = 0;
+  for (int64_t step = 1; step <= 400; ++step) {
+    options.objective = "masked";
+    Data data = Open();
+    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+    options.objective = "next_token";
+    ASSERT_TRUE(Open().FillTraining(step, 0, plain.data(), next.data()).ok());
+    for (size_t i = 0; i < Size(); ++i, ++total) {
+      if (targets[i] == -1) {
+        ASSERT_EQ(tokens[i], plain[i]);
+        continue;
+      }
+      ASSERT_EQ(targets[i], plain[i]);
+      ++predicted;
+      masked += tokens[i] == 255;
+      kept += tokens[i] == plain[i];
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(predicted) / total, 0.15, 0.01);
+  EXPECT_NEAR(static_cast<double>(masked) / predicted, 0.8, 0.02);
+  EXPECT_NEAR(static_cast<double>(kept) / predicted, 0.1, 0.02);
+}
+
+TEST_F(DataTest, MaskingHidesAtLeastOne) {
+  options.objective = "masked";
+  options.mask_token = 255;
+  options.mask_probability = 1e-9;
+  Data data = Open();
+  std::vector<int32_t> tokens(Size()), targets(Size());
+  ASSERT_TRUE(data.FillTraining(1, 0, tokens.data(), targets.data()).ok());
+  for (int64_t i = 0; i < options.micro_batch; ++i)
+    EXPECT_EQ(std::count(targets.begin() + i * options.context,
+                         targets.begin() + (i + 1) * options.context, -1),
+              options.context - 1);
+}
+
+TEST_F(DataTest, ValidationIsFixed) {
+  std::vector<int32_t> a(Size()), b(Size()), targets(Size());
+  ASSERT_TRUE(Open().FillValidation(2, a.data(), targets.data()).ok());
+  options.seed = 99;
+  ASSERT_TRUE(Open().FillValidation(2, b.data(), targets.data()).ok());
+  EXPECT_EQ(a, b);
+}
+
+TEST_F(DataTest, ErrorsSayWhatToDo) {
+  std::string good = options.data;
+  options.data = "nowhere.txt";
+  EXPECT_EQ(Error(), "training data: cannot open `nowhere.txt`: No such file "
+                     "or directory; `data` in the train block names it, "
+                     "relative to the directory that the trainer starts in");
+  options.data = scratch.path();
+  EXPECT_NE(Error().find("it is not a regular file"), std::string::npos)
+      << Error();
+  options.data = good;
+  options.context = 900;
+  EXPECT_NE(
+      Error().find("of which 900 are for training, but one sequence takes "
+                   "901"),
+      std::string::npos)
+      << Error();
+  options.context = 100;
+  EXPECT_NE(Error().find("the last tenth, 100, is for validation"),
+            std::string::npos)
+      << Error();
+  options.context = 32;
+  options.vocab = 128;
+  EXPECT_NE(Error().find("byte 128 at offset 128 is outside the vocabulary"),
+            std::string::npos)
+      << Error();
+}
+
+TEST_F(DataTest, FingerprintTellsTextsApart) {
+  const uint64_t before = *Open().Fingerprint();
+  EXPECT_EQ(*Open().Fingerprint(), before);
+  std::string text = Ramp();
+  text[999] ^= 1;
+  options.data = scratch.Write("other", text);
+  EXPECT_NE(*Open().Fingerprint(), before);
+}
+
+} // namespace
+} // namespace boa

@@ -1,0 +1,349 @@
+//===- linear.cpp - A model small enough to write by hand -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/runtime/trainer/linear.h"
+
+#include "runtime/trainer/random.h"
+
+#include "nlohmann/json.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace boa::linear {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kVocab = 64, kContext = 16, kMicroBatch = 4,
+                  kMicroBatches = 2;
+constexpr int64_t kElements = kVocab * kVocab;
+
+enum StorageId : int32_t {
+  kWeights,
+  kMomentum,
+  kVariance,
+  kGradients,
+  kTokens,
+  kTargets,
+  kLoss,
+  kLow
+};
+enum KernelId : int32_t { kTrain, kTrainBf16, kForward, kForwardBf16, kLogits };
+
+// One row of logits is read through this: f32, or bf16 widened.
+float Widen(const float *row, int64_t i) { return row[i]; }
+float Widen(const uint16_t *row, int64_t i) {
+  const uint32_t bits = static_cast<uint32_t>(row[i]) << 16;
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+/// Mean cross entropy over a micro-batch; adds to `gradient` where not null.
+template <typename T>
+void Run(const T *table, const int32_t *tokens, const int32_t *targets,
+         float *gradient, float *loss) {
+  double sum = 0;
+  for (int64_t i = 0; i < kMicroBatch * kContext; ++i) {
+    const T *row = table + tokens[i] * kVocab;
+    float exponents[kVocab], total = 0;
+    for (int64_t j = 0; j < kVocab; ++j)
+      total += exponents[j] = std::exp(Widen(row, j));
+    sum += std::log(total) - Widen(row, targets[i]);
+    for (int64_t j = 0; gradient && j < kVocab; ++j)
+      gradient[tokens[i] * kVocab + j] +=
+          (exponents[j] / total - (j == targets[i])) /
+          (kMicroBatch * kContext * kMicroBatches);
+  }
+  *loss = static_cast<float>(sum / (kMicroBatch * kContext));
+}
+
+template <typename T> void Train(void *const *buffers, void *) {
+  auto *loss = static_cast<float *>(buffers[4]);
+  Run(static_cast<const T *>(buffers[0]),
+      static_cast<const int32_t *>(buffers[1]),
+      static_cast<const int32_t *>(buffers[2]),
+      static_cast<float *>(buffers[3]), loss);
+  if (poison_after >= 0 && poison_after-- == 0) {
+    *loss = std::numeric_limits<float>::quiet_NaN();
+    poison_after = 0;
+  }
+}
+
+template <typename T> void Forward(void *const *buffers, void *) {
+  Run(static_cast<const T *>(buffers[0]),
+      static_cast<const int32_t *>(buffers[1]),
+      static_cast<const int32_t *>(buffers[2]), nullptr,
+      static_cast<float *>(buffers[3]));
+}
+
+void Logits(void *const *buffers, void *) {
+  auto *table = static_cast<const float *>(buffers[0]);
+  auto *tokens = static_cast<const int32_t *>(buffers[1]);
+  auto *logits = static_cast<float *>(buffers[2]);
+  for (int64_t i = 0; i < kContext; ++i)
+    std::memcpy(logits + i * kVocab, table + tokens[i] * kVocab, kVocab * 4);
+}
+
+boa_buffer Fetch(boa_context *ctx, int32_t storage, int64_t entry,
+                 int32_t first = 0, int32_t count = 1) {
+  return boa_rt_await(ctx,
+                      boa_rt_prefetch(ctx, storage, entry, first, count, 0));
+}
+
+/// The optimizer's part for one chunk, whose gradient and weights are given.
+template <bool Bf16>
+void Update(boa_context *ctx, int32_t chunk, int64_t step, boa_buffer weights,
+            boa_buffer gradient) {
+  const boa_buffer low = Bf16 ? Fetch(ctx, kLow, 0, chunk) : 0;
+  const boa_buffer momentum = Fetch(ctx, kMomentum, 0, chunk);
+  const boa_buffer variance = Fetch(ctx, kVariance, 0, chunk);
+  boa_rt_update(ctx, 0, chunk, step, weights, low, momentum, variance,
+                gradient);
+  boa_rt_offload(ctx, weights, kWeights, 0, chunk, 1);
+  if (Bf16)
+    boa_rt_offload(ctx, low, kLow, 0, chunk, 1);
+  boa_rt_offload(ctx, momentum, kMomentum, 0, chunk, 1);
+  boa_rt_offload(ctx, variance, kVariance, 0, chunk, 1);
+  if (Bf16)
+    boa_rt_release(ctx, low, 0);
+  boa_rt_release(ctx, momentum, 0);
+  boa_rt_release(ctx, variance, 0);
+}
+
+/// What is left of step `pending`: the second chunk.
+template <bool Bf16> void Drain(boa_context *ctx, int64_t, int64_t pending) {
+  if (pending == 0)
+    return;
+  const boa_buffer weights = Fetch(ctx, kWeights, 0, 1);
+  const boa_buffer gradient = Fetch(ctx, kGradients, 0, 1);
+  Update<Bf16>(ctx, 1, pending, weights, gradient);
+  boa_rt_release(ctx, weights, 0);
+  boa_rt_release(ctx, gradient, 0);
+}
+
+template <bool Bf16, bool Delayed, bool Clip>
+void Step(boa_context *ctx, int64_t step, int64_t pending) {
+  if (Delayed)
+    Drain<Bf16>(ctx, step, pending);
+  const boa_buffer weights = Fetch(ctx, kWeights, 0, 0, 2);
+  const boa_buffer gradient =
+      boa_rt_await(ctx, boa_rt_prefetch(ctx, kGradients, 0, 0, 2, /*zero=*/1));
+  for (int64_t m = 0; m < kMicroBatches; ++m) {
+    const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m),
+                                  Fetch(ctx, kTargets, m), gradient,
+                                  Fetch(ctx, kLoss, m)};
+    boa_rt_launch(ctx, Bf16 ? kTrainBf16 : kTrain, 5, buffers);
+    for (int i : {1, 2, 4})
+      boa_rt_release(ctx, buffers[i], 0);
+  }
+  if (Clip) {
+    boa_rt_norm(ctx, 0, gradient);
+    boa_rt_norm_done(ctx, step);
+  }
+  Update<Bf16>(ctx, 0, step, weights, gradient);
+  if (Delayed)
+    boa_rt_offload(ctx, gradient, kGradients, 0, 1, 1);
+  else
+    Update<Bf16>(ctx, 1, step, weights, gradient);
+  boa_rt_release(ctx, weights, 0);
+  boa_rt_release(ctx, gradient, 0);
+}
+
+template <bool Bf16> void Evaluate(boa_context *ctx, int64_t, int64_t) {
+  const boa_buffer weights = Fetch(ctx, kWeights, 0, 0, 2);
+  for (int64_t m = 0; m < kMicroBatches; ++m) {
+    const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m),
+                                  Fetch(ctx, kTargets, m),
+                                  Fetch(ctx, kLoss, m)};
+    boa_rt_launch(ctx, Bf16 ? kForwardBf16 : kForward, 4, buffers);
+    for (int i : {1, 2, 3})
+      boa_rt_release(ctx, buffers[i], 0);
+  }
+  boa_rt_release(ctx, weights, 0);
+}
+
+template <bool Bf16> EntryPoints MakeEntries(bool delayed, bool clip) {
+  const boa_entry_point step =
+      delayed ? clip ? Step<Bf16, true, true> : Step<Bf16, true, false>
+      : clip  ? Step<Bf16, false, true>
+              : Step<Bf16, false, false>;
+  return {step, Drain<Bf16>, Evaluate<Bf16>};
+}
+
+json MakeStorage(const char *name, const char *role, const std::string &tier,
+                 std::vector<int64_t> entries, int64_t bytes, int32_t chunks,
+                 bool persistent) {
+  const bool ssd = tier == "ssd";
+  return {{"name", name},
+          {"role", role},
+          {"tier", tier},
+          {"entries", entries},
+          {"bytes", bytes},
+          {"chunks", chunks},
+          {"persistent", persistent},
+          {"slots", ssd ? 4 : 0},
+          {"slot_bytes", ssd ? bytes : 0}};
+}
+
+json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
+  json list = json::array();
+  for (const std::string access : buffers)
+    list.push_back({{"read", access.find('r') != std::string::npos},
+                    {"write", access.find('w') != std::string::npos}});
+  return {{"name", name}, {"buffers", list}, {"workspace", 0}, {"flops", 0}};
+}
+
+json MakeGroup(bool bf16) {
+  return {{"name", "embed"},
+          {"count", 1},
+          {"elements", kElements},
+          {"chunks", 2},
+          {"chunk_elements", kElements / 2},
+          {"weight_type", bf16 ? "bf16" : "f32"},
+          {"parameters",
+           {{{"name", "table"},
+             {"shape", {kVocab, kVocab}},
+             {"offset", 0},
+             {"init", "normal"},
+             {"init_scale", 0.02},
+             {"decay", true}}}},
+          {"weights", kWeights},
+          {"low", bf16 ? kLow : -1},
+          {"momentum", kMomentum},
+          {"variance", kVariance},
+          {"gradient", kGradients}};
+}
+
+json MakeTraining(const Options &options) {
+  return {{"data", options.data},
+          {"objective", "next_token"},
+          {"mask_probability", 0.15},
+          {"mask_token", 0},
+          {"vocab", kVocab},
+          {"context", kContext},
+          {"micro_batch", kMicroBatch},
+          {"micro_batches", kMicroBatches},
+          {"steps", options.steps},
+          {"seed", options.seed},
+          {"evaluate_every", options.evaluate_every},
+          {"evaluate_batches", options.evaluate_every ? 3 : 0},
+          {"commit_every", options.commit_every}};
+}
+
+int64_t ArenaBytes(const json &storages) {
+  int64_t bytes = 0;
+  for (const json &storage : storages) {
+    int64_t entries = 1;
+    for (const json &dimension : storage["entries"])
+      entries *= dimension.get<int64_t>();
+    bytes += storage["tier"] == "ssd"
+                 ? storage["slots"].get<int64_t>() *
+                       storage["slot_bytes"].get<int64_t>()
+                 : entries * storage["bytes"].get<int64_t>();
+  }
+  return bytes;
+}
+
+} // namespace
+
+int64_t poison_after = -1;
+
+const boa_kernel kKernels[] = {Train<float>, Train<uint16_t>, Forward<float>,
+                               Forward<uint16_t>, Logits};
+
+std::string Descriptor(const Options &o) {
+  const bool bf16 = o.weight_type == "bf16";
+  const std::string &tier = o.tier;
+  json program;
+  program["abi"] = BOA_ABI_VERSION;
+  program["name"] = "linear";
+  program["schedule"] = o.delayed ? "by hand, delay 0.5" : "by hand";
+  program["delay"] = o.delayed ? 0.5 : 0.0;
+  program["storages"] = {
+      MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4),
+                  2, true),
+      MakeStorage("momentum", "momentum", tier, {1}, kElements * 4, 2, true),
+      MakeStorage("variance", "variance", tier, {1}, kElements * 4, 2, true),
+      MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2,
+                  o.delayed && tier == "ssd"),
+      MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1,
+                  false),
+      MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1,
+                  false),
+      MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
+  if (bf16)
+    program["storages"].push_back(
+        MakeStorage("low", "master", tier, {1}, kElements * 2, 2, true));
+  program["groups"] = json::array({MakeGroup(bf16)});
+  program["kernels"] = {MakeKernel("train", {"r", "r", "r", "rw", "w"}),
+                        MakeKernel("train_bf16", {"r", "r", "r", "rw", "w"}),
+                        MakeKernel("forward", {"r", "r", "r", "w"}),
+                        MakeKernel("forward_bf16", {"r", "r", "r", "w"}),
+                        MakeKernel("logits", {"r", "r", "w"})};
+  program["arena_device"] = ArenaBytes(program["storages"]);
+  program["arena_host"] = 0;
+  program["traffic"] = json::object();
+  program["optimizer"] = {
+      {"kind", "adamw"}, {"beta1", 0.9},         {"beta2", 0.95},
+      {"eps", 1e-8},     {"weight_decay", 0.01}, {"momentum", 0.0},
+      {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
+      {"floor", 0.05},   {"warmup", 3}};
+  program["training"] = MakeTraining(o);
+  program["machine"] = {{"name", "bench"},
+                        {"device_memory", o.device_memory},
+                        {"host_memory", 0},
+                        {"threads", 2},
+                        {"ssd", json::array()}};
+  return program.dump();
+}
+
+std::string PredictDescriptor() {
+  Options options;
+  options.tier = "device";
+  json program = json::parse(Descriptor(options));
+  json &storages = program["storages"];
+  storages[kMomentum]["role"] = "logits";
+  storages[kMomentum]["name"] = "logits";
+  program["groups"][0]["momentum"] = -1;
+  program["groups"][0]["variance"] = -1;
+  program["groups"][0]["gradient"] = -1;
+  program["training"]["micro_batch"] = 1;
+  program["training"]["micro_batches"] = 1;
+  return program.dump();
+}
+
+EntryPoints Entries(const Options &options) {
+  const bool clip = options.clip > 0;
+  return options.weight_type == "bf16"
+             ? MakeEntries<true>(options.delayed, clip)
+             : MakeEntries<false>(options.delayed, clip);
+}
+
+void Predict(boa_context *ctx, int64_t, int64_t) {
+  const boa_buffer buffers[] = {Fetch(ctx, kWeights, 0, 0, 2),
+                                Fetch(ctx, kTokens, 0),
+                                Fetch(ctx, kMomentum, 0, 0, 2)};
+  boa_rt_launch(ctx, kLogits, 3, buffers);
+  for (boa_buffer buffer : buffers)
+    boa_rt_release(ctx, buffer, 0);
+}
+
+std::string Text(size_t bytes) {
+  std::string text(bytes, '\0');
+  uint64_t present = 1;
+  for (size_t i = 0; i < bytes; ++i) {
+    const uint64_t noise = Hash({i});
+    present =
+        noise % 10 == 0 ? noise / 16 % kVocab : (present * 5 + 3) % kVocab;
+    text[i] = static_cast<char>(present);
+  }
+  return text;
+}
+
+} // namespace boa::linear

@@ -1,0 +1,54 @@
+//===- linear.h - A model small enough to write by hand ---------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A bigram model as the compiler would hand it to the runtime: the logits of the
+// next byte are the row of a [64, 64] table that the present byte names. One
+// group, one entry of two chunks, everything on SSD or everything in memory. With
+// delay 0.5 the update of the second chunk happens in the next step.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_RUNTIME_TRAINER_LINEAR_H
+#define BOA_TEST_RUNTIME_TRAINER_LINEAR_H
+
+#include "runtime/trainer/trainer.h"
+
+#include <string>
+
+namespace boa::linear {
+
+struct Options {
+  std::string data = "text";
+  std::string tier = "ssd";            // of weights and optimizer state
+  std::string weight_type = "f32";
+  bool delayed = false;
+  int64_t steps = 20;
+  int64_t seed = 1;
+  int64_t commit_every = 0, evaluate_every = 0;
+  int64_t device_memory = 0;           // the machine's limit
+  double clip = 0;
+};
+
+/// The JSON of the program.
+std::string Descriptor(const Options &);
+/// Of the program that `sample` runs: one sequence, all in memory.
+std::string PredictDescriptor();
+
+extern const boa_kernel kKernels[];
+/// For tables of either type and either time of update.
+EntryPoints Entries(const Options &);
+void Predict(boa_context *, int64_t step, int64_t pending);
+
+/// A text over 64 bytes in which the next byte follows from the present one but
+/// for a little noise.
+std::string Text(size_t bytes);
+
+/// The training kernel writes NaN from this call on; negative: never.
+extern int64_t poison_after;
+
+} // namespace boa::linear
+
+#endif // BOA_TEST_RUNTIME_TRAINER_LINEAR_H

@@ -1,0 +1,145 @@
+//===- program_test.cpp - Descriptors and learning rates ------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/runtime/trainer/linear.h"
+
+#include "runtime/program.h"
+
+#include "nlohmann/json.hpp"
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+namespace boa {
+namespace {
+
+using nlohmann::json;
+
+json Descriptor() { return json::parse(linear::Descriptor({})); }
+
+std::string Error(const json &descriptor) {
+  return std::string(ParseProgram(descriptor.dump()).status().message());
+}
+
+TEST(ParseProgram, ReadsWhatIsThere) {
+  absl::StatusOr<Program> program = ParseProgram(Descriptor().dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->name, "linear");
+  EXPECT_EQ(program->groups[0].parameters[0].name, "table");
+  EXPECT_EQ(program->groups[0].weights, 0);
+  EXPECT_EQ(program->training.context, 16);
+  EXPECT_EQ(program->storages[0].entry_count(), 1);
+}
+
+TEST(ParseProgram, RefusesWhatIsNotJson) {
+  EXPECT_EQ(ParseProgram("{\"abi\": ").status().message(),
+            "program descriptor: not valid JSON");
+  EXPECT_EQ(Error(json::array()),
+            "program descriptor: expected an object but found array");
+}
+
+TEST(ParseProgram, NamesTheMissingField) {
+  json descriptor = Descriptor();
+  descriptor["training"].erase("seed");
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: training: missing field `seed`");
+}
+
+TEST(ParseProgram, NamesTheUnknownField) {
+  json descriptor = Descriptor();
+  descriptor["storages"][1]["colour"] = "green";
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: storages[1]: unknown field `colour`");
+}
+
+TEST(ParseProgram, NamesTheFieldOfAnotherType) {
+  json descriptor = Descriptor();
+  descriptor["groups"][0]["parameters"][0]["shape"][0] = "wide";
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: groups[0].parameters[0]: field `shape`: "
+            "expected integers but found string");
+  descriptor = Descriptor();
+  descriptor["delay"] = "much";
+  EXPECT_EQ(Error(descriptor), "program descriptor: field `delay`: expected a "
+                               "number but found string");
+}
+
+TEST(ParseProgram, ListsTheWordsItKnows) {
+  json descriptor = Descriptor();
+  descriptor["storages"][0]["tier"] = "tape";
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: storages[0]: field `tier`: expected one of "
+            "device, host, ssd but found `tape`");
+}
+
+// A descriptor of another version has other fields: only the version counts.
+TEST(ParseProgram, ChecksTheVersionFirst) {
+  json descriptor = Descriptor();
+  descriptor["abi"] = 99;
+  descriptor.erase("storages");
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: field `abi`: the program was compiled for "
+            "version 99 but this runtime is version 1; compile it again with "
+            "the `boa` of this runtime");
+}
+
+TEST(ParseProgram, ChecksWhatGroupsReferTo) {
+  json descriptor = Descriptor();
+  descriptor["groups"][0]["momentum"] = 77;
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: group `embed`: momentum: no storage 77");
+  descriptor = Descriptor();
+  descriptor["groups"][0]["parameters"][0]["offset"] = 1 << 20;
+  EXPECT_NE(Error(descriptor).find("parameter `table` ends at"),
+            std::string::npos)
+      << Error(descriptor);
+}
+
+TEST(ParseProgram, ChecksThatChunksAreWholeBlocks) {
+  json descriptor = Descriptor();
+  descriptor["storages"][0]["bytes"] = 5000;
+  EXPECT_NE(Error(descriptor).find("5000 is no multiple of 4096"),
+            std::string::npos)
+      << Error(descriptor);
+}
+
+Optimizer Rate(const char *rate, int64_t warmup) {
+  Optimizer optimizer;
+  optimizer.rate = rate;
+  optimizer.peak = 1.0;
+  optimizer.floor = 0.1;
+  optimizer.warmup = warmup;
+  return optimizer;
+}
+
+TEST(LearningRate, WarmsUpLinearly) {
+  for (const char *rate : {"constant", "linear", "cosine"}) {
+    EXPECT_DOUBLE_EQ(LearningRate(Rate(rate, 10), 1, 100), 0.1);
+    EXPECT_DOUBLE_EQ(LearningRate(Rate(rate, 10), 5, 100), 0.5);
+    EXPECT_DOUBLE_EQ(LearningRate(Rate(rate, 10), 10, 100), 1.0);
+  }
+}
+
+TEST(LearningRate, DecaysToTheFloorAtTheLastStep) {
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("constant", 10), 100, 100), 1.0);
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("linear", 10), 55, 100), 0.55);
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("linear", 10), 100, 100), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("cosine", 10), 55, 100), 0.55);
+  EXPECT_NEAR(LearningRate(Rate("cosine", 10), 40, 100), 0.1 + 0.45 * 1.5,
+              1e-12);
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("cosine", 10), 100, 100), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("cosine", 10), 200, 100), 0.1);
+}
+
+TEST(LearningRate, NeedsNoWarmup) {
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("constant", 0), 1, 1), 1.0);
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("linear", 0), 50, 100), 0.55);
+  // Warm-up longer than the run: it just does not end.
+  EXPECT_DOUBLE_EQ(LearningRate(Rate("cosine", 20), 10, 10), 0.5);
+}
+
+} // namespace
+} // namespace boa

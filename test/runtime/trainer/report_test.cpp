@@ -1,0 +1,188 @@
+//===- report_test.cpp - Flags, units, metrics and tables -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/metrics.h"
+#include "runtime/trainer/progress.h"
+#include "runtime/trainer/trace.h"
+#include "runtime/trainer/units.h"
+
+#include "test/runtime/trainer/linear.h"
+#include "test/runtime/trainer/scratch.h"
+
+#include "nlohmann/json.hpp"
+#include "gtest/gtest.h"
+
+namespace boa {
+namespace {
+
+TEST(Units, HaveThreeDigits) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(999), "999 B");
+  EXPECT_EQ(FormatBytes(1023), "1.00 KiB");
+  EXPECT_EQ(FormatBytes(4096), "4.00 KiB");
+  EXPECT_EQ(FormatBytes(12.34 * 1024 * 1024), "12.3 MiB");
+  EXPECT_EQ(FormatBytes(345.0 * (1 << 30)), "345 GiB");
+  EXPECT_EQ(FormatCount(950), "950");
+  EXPECT_EQ(FormatCount(21700), "21.7 k");
+  EXPECT_EQ(FormatCount(999999), "1.00 M");
+  EXPECT_EQ(FormatSeconds(0.4249), "0.42 s");
+  EXPECT_EQ(FormatSeconds(12.34), "12.3 s");
+  EXPECT_EQ(FormatSeconds(185), "3 m 05 s");
+  EXPECT_EQ(FormatSeconds(3599.7), "1 h 00 m");
+  EXPECT_EQ(FormatSeconds(3720), "1 h 02 m");
+}
+
+StepRecord Record(int64_t step) {
+  StepRecord record;
+  record.step = step;
+  record.loss = 1.0 / 3;
+  record.rate = 1e-3;
+  record.tokens = 1000;
+  record.seconds = 0.5;
+  record.read["ssd"]["weights"] = 4096;
+  record.waited["ssd read"] = 0.1;
+  return record;
+}
+
+TEST(Metrics, NumbersReadBackToTheSameBits) {
+  StepRecord record = Record(7);
+  auto line = nlohmann::json::parse(FormatMetrics(record));
+  EXPECT_EQ(line["loss"].get<double>(), 1.0 / 3);
+  EXPECT_EQ(line["lr"], 1e-3);
+  EXPECT_EQ(line["tokens_per_s"], 2000);
+  EXPECT_EQ(line["read"]["ssd"]["weights"], 4096);
+  EXPECT_FALSE(line.contains("validation_loss"));
+  record.validation_loss = 2.5;
+  EXPECT_EQ(nlohmann::json::parse(FormatMetrics(record))["validation_loss"],
+            2.5);
+}
+
+// A killed run has written lines of steps that were not committed, the last one
+// perhaps in part.
+TEST(Metrics, ResumingCutsWhatWasLost) {
+  Scratch scratch;
+  const std::string path = scratch.path("metrics");
+  std::string expected;
+  {
+    auto metrics = Metrics::Open(path, 0);
+    ASSERT_TRUE(metrics.ok()) << metrics.status();
+    for (int64_t step = 1; step <= 4; ++step) {
+      ASSERT_TRUE(metrics->Write(Record(step)).ok());
+      if (step <= 3)
+        expected += FormatMetrics(Record(step)) + "\n";
+    }
+  }
+  std::ofstream(path, std::ios::app) << "{\"step\": 5, \"lo";
+  auto metrics = Metrics::Open(path, 2);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  ASSERT_TRUE(metrics->Write(Record(3)).ok());
+  EXPECT_EQ(ReadWhole(path), expected);
+}
+
+TEST(Metrics, SaysWhereItCannotWrite) {
+  EXPECT_EQ(Metrics::Open("/nowhere/metrics", 0).status().message(),
+            "cannot create `/nowhere/metrics`: No such file or directory");
+}
+
+TEST(Progress, TellsAStepInALine) {
+  StepRecord record = Record(12);
+  EXPECT_EQ(
+      FormatStep(record, 300, 185),
+      "step  12/300  loss 0.3333    2.00 k tokens/s   3 m 05 s left  waited "
+      "20% for ssd read");
+  record.waited.clear();
+  EXPECT_EQ(
+      FormatStep(record, 300, -1),
+      "step  12/300  loss 0.3333    2.00 k tokens/s  compute never waited");
+}
+
+TEST(Progress, TabulatesWhatLivesWhere) {
+  linear::Options options;
+  options.device_memory = 1 << 20;
+  auto program = ParseProgram(linear::Descriptor(options));
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(FormatStart(*program, 9000, 1000),
+            R"(linear: 4.10 k parameters; by hand
+20 steps of 8 sequences (2 x 4) of 16 tokens
+text: 8.79 KiB to train on, 0.98 KiB to validate
+
+  what                   home      in memory      on SSD
+  weights                SSD        64.0 KiB    16.0 KiB
+  momentum               SSD        64.0 KiB    16.0 KiB
+  variance               SSD        64.0 KiB    16.0 KiB
+  gradients              SSD        64.0 KiB    16.0 KiB
+  tokens                 device     8.00 KiB           -
+  targets                device     8.00 KiB           -
+  loss                   device     8.00 KiB           -
+  total                              280 KiB    64.0 KiB
+
+  device memory 280 KiB of 1.00 MiB, host memory 0 B (no limit)
+)");
+}
+
+TEST(Progress, SumsUpMeasuredBesidePlanned) {
+  auto program = ParseProgram(linear::Descriptor({}));
+  ASSERT_TRUE(program.ok()) << program.status();
+  Outcome outcome;
+  outcome.steps = outcome.last_step = 20;
+  outcome.tokens = 2560;
+  outcome.seconds = 2;
+  outcome.loss = 1.5;
+  outcome.validation_loss = 1.75;
+  outcome.read["weights"] = 1 << 20;
+  outcome.predicted.read["weights"] = 1 << 20;
+  outcome.written["momentum"] = 1 << 19;
+  outcome.disk_read = 1 << 20;
+  outcome.saved = "state/model.safetensors";
+  EXPECT_EQ(FormatOutcome(*program, outcome),
+            R"(20 steps in 2.00 s, 1.28 k tokens/s
+step 20: loss 1.5000, validation loss 1.7500
+
+  SSD traffic                   read     planned     written     planned
+  weights                   1.00 MiB    1.00 MiB         0 B         0 B
+  momentum                       0 B         0 B     512 KiB         0 B
+  total                     1.00 MiB    1.00 MiB     512 KiB         0 B
+  as the system counts      1.00 MiB                     0 B            
+
+  device memory 0 B (no limit), host memory 0 B (no limit); resident at most 0 B
+  weights saved to state/model.safetensors
+)");
+}
+
+// Transfers that overlap go to further rows: events of one row must nest.
+TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
+  using Row = TraceEvent::Row;
+  Scratch scratch;
+  auto file = File::Create(scratch.path("trace"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(WriteTrace(*file, "a \"model\"",
+                         {{Row::compute, 0, "forward", 5000, 9000, 0},
+                          {Row::read, 1, "weights", 2000, 6000, 4096},
+                          {Row::read, 1, "weights", 4000, 8000, 4096},
+                          {Row::read, 1, "momentum", 6000, 7000, 4096}})
+                  .ok());
+  auto trace = nlohmann::json::parse(ReadWhole(scratch.path("trace")), nullptr,
+                                     false);
+  ASSERT_TRUE(trace.is_object());
+  std::map<int, std::string> rows;
+  for (const auto &event : trace["traceEvents"])
+    if (event["name"] == "thread_name")
+      rows[event["tid"].get<int>()] = event["args"]["name"].get<std::string>();
+  std::vector<std::string> seen;
+  for (const auto &event : trace["traceEvents"])
+    if (event["ph"] == "X")
+      seen.push_back(event["name"].get<std::string>() + " in " +
+                     rows[event["tid"].get<int>()] + " at " +
+                     event["ts"].dump());
+  EXPECT_EQ(seen, (std::vector<std::string>{
+                      "weights in SSD 1 reads at 0.0",
+                      "weights in SSD 1 reads +1 at 2.0",
+                      "forward in compute at 3.0",
+                      "momentum in SSD 1 reads at 4.0"}));
+}
+
+} // namespace
+} // namespace boa

@@ -1,0 +1,169 @@
+//===- Compiler.cpp -------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/Compiler.h"
+
+#include "frontend/Frontend.h"
+#include "frontend/irgen.h"
+#include "passes/KernelPipeline.h"
+#include "runtime/symbols.h"
+#include "tools/Payload.h"
+
+#include "absl/strings/str_cat.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <cstdio>
+#include <fstream>
+
+using namespace mlir;
+
+namespace boa {
+namespace {
+
+absl::Status fromLLVM(llvm::Error error, llvm::StringRef doing) {
+  return absl::InternalError(absl::StrCat(doing.str(), ": ", llvm::toString(std::move(error))));
+}
+
+/// Diagnostics were printed: nothing is left to say.
+absl::Status alreadyPrinted() { return absl::InvalidArgumentError(""); }
+
+bool isModule(const CompileRequest &request) {
+  return request.files.size() == 1 && llvm::StringRef(request.files[0]).ends_with(".mlir");
+}
+
+} // namespace
+
+Compiler::Compiler() {
+  DialectRegistry registry;
+  registry.insert<BoaDialect>();
+  registerKernelDialects(registry);
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  registerConvertFuncToLLVMInterface(registry);
+  index::registerConvertIndexToLLVMInterface(registry);
+  context = std::make_unique<MLIRContext>(registry);
+}
+Compiler::~Compiler() = default;
+
+absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request) {
+  frontend::Result result = frontend::parseAndCheck(request.files, request.overrides);
+  std::fputs(result.diagnostics.c_str(), stderr);
+  if (!result.spec)
+    return alreadyPrinted();
+  return result.syntax;
+}
+
+absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &request) {
+  context->loadAllAvailableDialects();
+  if (isModule(request)) {
+    llvm::SourceMgr sources;
+    SourceMgrDiagnosticHandler handler(sources, context.get());
+    auto module = parseSourceFile<ModuleOp>(request.files[0], sources, context.get());
+    if (!module)
+      return alreadyPrinted();
+    return module;
+  }
+  frontend::Result result = frontend::parseAndCheck(request.files, request.overrides);
+  std::fputs(result.diagnostics.c_str(), stderr);
+  if (!result.spec)
+    return alreadyPrinted();
+  auto module = frontend::generateModel(*result.spec, *context, request.predict);
+  if (!module)
+    return absl::InternalError("the spec is valid but no model could be generated from it");
+  return module;
+}
+
+absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, context.get());
+  PipelineOptions options = PipelineOptions::get(module);
+  options.stop = stop;
+  options.predict = request.predict;
+  PassManager pm(context.get());
+  if (!request.dump.empty()) {
+    context->disableMultithreading();
+    pm.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
+                                  [](Pass *, Operation *) { return true; },
+                                  /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
+                                  /*printAfterOnlyOnFailure=*/false, request.dump);
+  }
+  buildPipeline(pm, options);
+  if (failed(pm.run(module)))
+    return alreadyPrinted();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
+  auto module = load(request);
+  if (!module.ok())
+    return module.status();
+  if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
+    return status;
+  std::vector<HostSymbol> symbols;
+  for (const RuntimeSymbol &symbol : RuntimeSymbols())
+    symbols.push_back({symbol.name, symbol.address});
+  CodegenOptions codegen;
+  codegen.cpu = request.cpu;
+  auto program = JitProgram::create(**module, symbols, codegen);
+  if (!program)
+    return fromLLVM(program.takeError(), "compiling the program");
+  return std::move(*program);
+}
+
+absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::string &path) {
+  auto module = load(request);
+  if (!module.ok())
+    return module.status();
+  if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
+    return status;
+  CodegenOptions codegen;
+  codegen.cpu = request.cpu;
+  auto object = emitObject(**module, codegen);
+  if (!object)
+    return fromLLVM(object.takeError(), "compiling the trainer");
+
+  // Object file, to shared object, to the end of a copy of the trainer's shell.
+  std::string objectPath = path + ".tmp.o", libraryPath = path + ".tmp.so";
+  llvm::scope_exit clean([&] {
+    (void)llvm::sys::fs::remove(objectPath);
+    (void)llvm::sys::fs::remove(libraryPath);
+  });
+  std::ofstream out(objectPath, std::ios::binary);
+  out.write(object->data(), object->size());
+  out.close();
+  if (!out)
+    return absl::UnavailableError(absl::StrCat("cannot write ", objectPath,
+                                               ": choose another --output or free some space"));
+  auto linker = llvm::sys::findProgramByName("ld.lld-22", {"", "/usr/lib/llvm-22/bin"});
+  if (!linker)
+    linker = llvm::sys::findProgramByName("ld");
+  if (!linker)
+    return absl::NotFoundError("no linker found: install lld-22");
+  std::string message;
+  if (llvm::sys::ExecuteAndWait(*linker,
+                                {*linker, "-shared", "-o", libraryPath, objectPath, "-z",
+                                 "noexecstack"},
+                                std::nullopt, {}, 0, 0, &message) != 0)
+    return absl::InternalError(absl::StrCat("linking the trainer failed: ", message));
+  static int anchor;
+  std::string self = llvm::sys::fs::getMainExecutable(nullptr, &anchor);
+  llvm::SmallString<256> shell(llvm::sys::path::parent_path(self));
+  llvm::sys::path::append(shell, "boa-trainer");
+  return AppendPayload(shell.str().str(), libraryPath, path);
+}
+
+} // namespace boa

@@ -1,0 +1,64 @@
+//===- Compiler.h - What the driver does with a spec ------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Spec files to a module, a module to a program: JIT-compiled into this process,
+// or a stand-alone trainer on disk. Diagnostics go to stderr with the user's own
+// file and line; the status that comes back then says only that there were some.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_COMPILER_H
+#define BOA_TOOLS_COMPILER_H
+
+#include "passes/Codegen.h"
+#include "passes/Pipeline.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+struct CompileRequest {
+  std::vector<std::string> files;      // specs, or one module (.mlir)
+  std::vector<std::string> overrides;  // --set KEY=VALUE
+  bool predict = false;                // one sequence at a time, to logits
+  std::string dump;                    // directory for the IR after every pass
+  std::string cpu = "host";
+};
+
+class Compiler {
+public:
+  Compiler();
+  ~Compiler();
+
+  /// The checked spec as text (--emit=ast).
+  absl::StatusOr<std::string> printSyntax(const CompileRequest &);
+
+  /// The model phase.
+  absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> load(const CompileRequest &);
+
+  /// Runs the passes up to `stop`.
+  absl::Status lower(mlir::ModuleOp module, const CompileRequest &, Phase stop);
+
+  /// Compiles into this process.
+  absl::StatusOr<std::unique_ptr<JitProgram>> jit(const CompileRequest &);
+
+  /// Writes a stand-alone trainer.
+  absl::Status writeTrainer(const CompileRequest &, const std::string &path);
+
+private:
+  std::unique_ptr<mlir::MLIRContext> context;
+};
+
+} // namespace boa
+
+#endif // BOA_TOOLS_COMPILER_H

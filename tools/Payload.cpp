@@ -1,0 +1,91 @@
+//===- Payload.cpp --------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/Payload.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace boa {
+
+static constexpr char kMagic[] = "boa-prog"; // 8 characters
+
+static absl::StatusOr<std::string> ReadAll(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (!in)
+    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  return bytes;
+}
+
+absl::Status AppendPayload(const std::string &shell, const std::string &library,
+                           const std::string &output) {
+  auto first = ReadAll(shell), second = ReadAll(library);
+  if (!first.ok())
+    return first.status();
+  if (!second.ok())
+    return second.status();
+  std::string temporary = output + ".tmp";
+  std::ofstream out(temporary, std::ios::binary);
+  uint64_t size = second->size();
+  out << *first << *second;
+  out.write(reinterpret_cast<const char *>(&size), sizeof(size));
+  out.write(kMagic, 8);
+  out.close();
+  std::error_code error;
+  if (out) {
+    using std::filesystem::perms;
+    std::filesystem::permissions(temporary, perms::owner_all | perms::group_read |
+                                 perms::group_exec | perms::others_read | perms::others_exec, error);
+    if (!error)
+      std::filesystem::rename(temporary, output, error);
+  }
+  if (!out || error) {
+    std::filesystem::remove(temporary, error);
+    return absl::UnavailableError(absl::StrCat("cannot write ", output,
+                                               ": choose another -o or free some space"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<void *> LoadPayload() {
+  auto self = ReadAll("/proc/self/exe");
+  if (!self.ok())
+    return self.status();
+  uint64_t size = 0;
+  const size_t tail = sizeof(size) + 8;
+  if (self->size() < tail || std::memcmp(self->data() + self->size() - 8, kMagic, 8) != 0)
+    return absl::FailedPreconditionError(
+        "there is no program in this executable: it is the shell that `boa compile -o TRAINER` "
+        "puts a program into");
+  std::memcpy(&size, self->data() + self->size() - tail, sizeof(size));
+  if (size > self->size() - tail)
+    return absl::DataLossError("the program in this executable is truncated: compile it again");
+  int fd = memfd_create("boa-program", MFD_CLOEXEC);
+  const char *data = self->data() + self->size() - tail - size;
+  for (uint64_t done = 0; fd >= 0 && done < size;) {
+    ssize_t n = write(fd, data + done, size - done);
+    if (n <= 0)
+      return absl::ResourceExhaustedError("no memory to load the program");
+    done += n;
+  }
+  void *handle = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW);
+  if (!handle)
+    return absl::InternalError(absl::StrCat("cannot load the program: ", dlerror()));
+  close(fd);
+  return handle;
+}
+
+} // namespace boa

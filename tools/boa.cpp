@@ -1,0 +1,293 @@
+//===- boa.cpp - The driver -----------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Flags and nothing else: what a command does is below (Compiler, Train, Sample).
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/program.h"
+#include "runtime/trainer/main.h"
+#include "runtime/trainer/sample.h"
+#include "runtime/trainer/trainer.h"
+#include "tools/Compiler.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace boa {
+namespace {
+
+constexpr char kUsage[] = R"(usage: boa COMMAND SPEC... [FLAGS]
+
+  boa train SPEC...                compile, then train
+  boa compile SPEC... -o TRAINER   a stand-alone trainer
+  boa compile SPEC... --emit=KIND  ast, model, step, storage, llvm, or asm, on stdout
+  boa sample SPEC... [PROMPT]      text from trained weights
+
+flags of every command:
+  --set KEY=VALUE      override a value of the spec, as train.steps=50
+  --dump-after-each DIR  the program after every pass
+
+flags of compile:
+  -o, --output FILE    where the trainer goes
+  --emit=KIND          print instead
+  --cpu NAME           processor to compile for (default: this one)
+
+flags of sample:
+  --weights FILE       default: model.safetensors in the first ssd's path
+  --prompt TEXT  --length N  --temperature T  --top-k K  --seed S
+
+flags of train:
+)";
+
+struct Invocation {
+  std::string command;
+  CompileRequest compile;
+  TrainerOptions train;
+  SampleOptions sample;
+  std::string output, emit, weights;
+  bool stateGiven = false;
+};
+
+/// The value of `--name VALUE` or `--name=VALUE` at `i`, which then moves on.
+absl::StatusOr<std::string> valueOf(int count, char **arguments, int &i, llvm::StringRef name) {
+  llvm::StringRef argument = arguments[i];
+  if (argument.consume_front(name) && argument.consume_front("="))
+    return argument.str();
+  if (i + 1 >= count)
+    return absl::InvalidArgumentError(absl::StrCat(name.str(), ": expected a value"));
+  return std::string(arguments[++i]);
+}
+
+absl::Status number(const std::string &text, llvm::StringRef name, int64_t &value) {
+  if (absl::SimpleAtoi(text, &value) && value >= 0)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name.str(), ": expected a number but found `", text, "`"));
+}
+
+/// Reads one of the driver's own flags. False: it is none.
+absl::StatusOr<bool> readFlag(int count, char **arguments, int &i, Invocation &invocation) {
+  llvm::StringRef name = llvm::StringRef(arguments[i]).split('=').first;
+  static const char *const known[] = {"--set",    "--dump-after-each", "-o",     "--output",
+                                      "--emit",   "--cpu",             "--prompt", "--length",
+                                      "--temperature", "--top-k",      "--seed"};
+  bool weights = name == "--weights" && invocation.command == "sample";
+  if (!weights && llvm::find(known, name) == std::end(known))
+    return false;
+  auto value = valueOf(count, arguments, i, name);
+  if (!value.ok())
+    return value.status();
+  absl::Status status;
+  if (name == "--set")
+    invocation.compile.overrides.push_back(*value);
+  else if (name == "--dump-after-each")
+    invocation.compile.dump = *value;
+  else if (name == "-o" || name == "--output")
+    invocation.output = *value;
+  else if (name == "--emit")
+    invocation.emit = *value;
+  else if (name == "--cpu")
+    invocation.compile.cpu = *value;
+  else if (name == "--weights")
+    invocation.weights = *value;
+  else if (name == "--prompt")
+    invocation.sample.prompt = *value;
+  else if (name == "--length")
+    status = number(*value, name, invocation.sample.length);
+  else if (name == "--top-k")
+    status = number(*value, name, invocation.sample.top_k);
+  else if (name == "--seed")
+    status = number(*value, name, invocation.sample.seed);
+  else if (!absl::SimpleAtod(*value, &invocation.sample.temperature))
+    status = absl::InvalidArgumentError("--temperature: expected a number");
+  if (!status.ok())
+    return status;
+  return true;
+}
+
+std::vector<std::string> flagNames() {
+  std::vector<std::string> names = TrainerFlagNames();
+  for (const char *name : {"--set", "--dump-after-each", "--output", "--emit", "--cpu", "--prompt",
+                           "--length", "--temperature", "--top-k", "--seed", "--weights"})
+    names.push_back(name);
+  return names;
+}
+
+absl::StatusOr<Invocation> parse(int argc, char **argv) {
+  Invocation invocation;
+  invocation.command = argv[1];
+  std::vector<std::string> commands{"train", "compile", "sample"};
+  if (llvm::find(commands, invocation.command) == commands.end()) {
+    std::string guess = ClosestWord(invocation.command, commands);
+    return absl::InvalidArgumentError(
+        absl::StrCat("no command `", invocation.command, "`",
+                     guess.empty() ? "" : absl::StrCat(": did you mean `", guess, "`?"),
+                     "\n  commands: ", absl::StrJoin(commands, ", "), "; `boa --help` explains"));
+  }
+  for (int i = 2; i < argc; ++i) {
+    auto own = readFlag(argc, argv, i, invocation);
+    if (!own.ok())
+      return own.status();
+    if (*own)
+      continue;
+    auto taken = ReadTrainerFlag(argc - i, argv + i, invocation.train);
+    if (!taken.ok())
+      return taken.status();
+    if (*taken > 0) {
+      invocation.stateGiven |= llvm::StringRef(argv[i]).starts_with("--state");
+      i += *taken - 1;
+    } else if (argv[i][0] == '-') {
+      std::string guess = ClosestWord(argv[i], flagNames());
+      return absl::InvalidArgumentError(
+          absl::StrCat("no flag `", argv[i], "`",
+                       guess.empty() ? "" : absl::StrCat(": did you mean `", guess, "`?")));
+    } else {
+      invocation.compile.files.push_back(argv[i]);
+    }
+  }
+  if (invocation.compile.files.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("boa ", invocation.command, ": expected a spec file, for example examples/gpt.boa"));
+  return invocation;
+}
+
+absl::Status fromLLVM(llvm::Error error) {
+  return absl::InternalError(llvm::toString(std::move(error)));
+}
+
+/// Where the state lives if the user does not say: the first ssd's path.
+void defaultState(const Program &program, Invocation &invocation) {
+  if (!invocation.stateGiven && !program.machine.ssd.empty())
+    invocation.train.state = program.machine.ssd[0].path;
+}
+
+absl::Status runTrain(Invocation &invocation) {
+  Compiler compiler;
+  auto jit = compiler.jit(invocation.compile);
+  if (!jit.ok())
+    return jit.status();
+  auto text = (*jit)->lookupAs<const char *>("boa_program");
+  auto kernels = (*jit)->lookupAs<const boa_kernel *>("boa_kernel_table");
+  auto step = (*jit)->lookupAs<boa_entry_point>("boa_step");
+  auto drain = (*jit)->lookupAs<boa_entry_point>("boa_drain");
+  auto evaluate = (*jit)->lookupAs<boa_entry_point>("boa_evaluate");
+  for (llvm::Error error : {text.takeError(), kernels.takeError(), step.takeError(),
+                            drain.takeError(), evaluate.takeError()})
+    if (error)
+      return fromLLVM(std::move(error));
+  auto program = ParseProgram(*text);
+  if (!program.ok())
+    return program.status();
+  defaultState(*program, invocation);
+  return Train(*program, *kernels, {*step, *drain, *evaluate}, invocation.train);
+}
+
+absl::Status runSample(Invocation &invocation) {
+  invocation.compile.predict = true;
+  Compiler compiler;
+  auto jit = compiler.jit(invocation.compile);
+  if (!jit.ok())
+    return jit.status();
+  auto text = (*jit)->lookupAs<const char *>("boa_program");
+  auto kernels = (*jit)->lookupAs<const boa_kernel *>("boa_kernel_table");
+  auto predict = (*jit)->lookupAs<boa_entry_point>("boa_predict");
+  for (llvm::Error error : {text.takeError(), kernels.takeError(), predict.takeError()})
+    if (error)
+      return fromLLVM(std::move(error));
+  auto program = ParseProgram(*text);
+  if (!program.ok())
+    return program.status();
+  defaultState(*program, invocation);
+  std::string weights = invocation.weights.empty()
+                            ? invocation.train.state + "/model.safetensors"
+                            : invocation.weights;
+  return Sample(*program, *kernels, *predict, weights, invocation.sample, std::cout);
+}
+
+absl::Status runEmit(const Invocation &invocation) {
+  Compiler compiler;
+  if (invocation.emit == "ast") {
+    auto text = compiler.printSyntax(invocation.compile);
+    if (!text.ok())
+      return text.status();
+    llvm::outs() << *text;
+    return absl::OkStatus();
+  }
+  std::vector<std::pair<std::string, Phase>> kinds{{"model", Phase::model},
+                                                   {"step", Phase::step},
+                                                   {"storage", Phase::storage},
+                                                   {"llvm", Phase::llvm},
+                                                   {"asm", Phase::llvm}};
+  auto kind = llvm::find_if(kinds, [&](auto &kind) { return kind.first == invocation.emit; });
+  if (kind == kinds.end())
+    return absl::InvalidArgumentError(absl::StrCat("--emit=", invocation.emit,
+        ": expected ast, model, step, storage, llvm or asm"));
+  auto module = compiler.load(invocation.compile);
+  if (!module.ok())
+    return module.status();
+  absl::Status status = compiler.lower(**module, invocation.compile, kind->second);
+  if (!status.ok())
+    return status;
+  if (kind->second != Phase::llvm) {
+    (*module)->print(llvm::outs());
+    llvm::outs() << '\n';
+    return absl::OkStatus();
+  }
+  CodegenOptions codegen;
+  codegen.cpu = invocation.compile.cpu;
+  auto text = invocation.emit == "asm" ? emitAssembly(**module, codegen)
+                                       : emitLLVMIR(**module, codegen);
+  if (!text)
+    return fromLLVM(text.takeError());
+  llvm::outs() << *text;
+  return absl::OkStatus();
+}
+
+absl::Status runCompile(const Invocation &invocation) {
+  if (!invocation.emit.empty())
+    return runEmit(invocation);
+  if (invocation.output.empty())
+    return absl::InvalidArgumentError(
+        "boa compile: expected -o TRAINER or --emit=KIND");
+  Compiler compiler;
+  absl::Status status = compiler.writeTrainer(invocation.compile, invocation.output);
+  if (status.ok())
+    llvm::outs() << "wrote " << invocation.output << "\n";
+  return status;
+}
+
+int run(int argc, char **argv) {
+  llvm::StringRef first = argc > 1 ? argv[1] : "--help";
+  if (first == "--help" || first == "-h" || first == "help") {
+    llvm::outs() << kUsage << TrainerFlagsHelp();
+    return argc > 1 ? 0 : 1;
+  }
+  auto invocation = parse(argc, argv);
+  if (!invocation.ok())
+    return ExitStatus(invocation.status());
+  absl::Status status = invocation->command == "train"    ? runTrain(*invocation)
+                        : invocation->command == "sample" ? runSample(*invocation)
+                                                          : runCompile(*invocation);
+  llvm::outs().flush();
+  // An empty message: diagnostics with their places were printed already.
+  if (!status.ok() && status.message().empty())
+    return 1;
+  return ExitStatus(status);
+}
+
+} // namespace
+} // namespace boa
+
+int main(int argc, char **argv) { return boa::run(argc, argv); }

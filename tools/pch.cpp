@@ -1,0 +1,1 @@
+// The unit that owns the precompiled header (tools/pch.h).
