@@ -16,6 +16,8 @@
 
 #include "frontend/builtins.h"
 
+#include <algorithm>
+
 namespace boa::frontend {
 
 namespace {
@@ -41,6 +43,7 @@ public:
     checkStatements();
     if (context.diagnostics.count() == before)
       checkUsed();
+    dropForeign();
   }
 
 private:
@@ -226,6 +229,18 @@ private:
       if (!binding.used && std::string_view(binding.what) != "parameter")
         error(binding.location,
               std::string(binding.what) + " '" + name + "' is never used");
+  }
+
+  /// Own parameters that only other stages use are no arguments of this one:
+  /// they would get no gradient here.
+  void dropForeign() {
+    std::vector<bool> read(stage.values.size(), false);
+    for (const Operation &operation : stage.operations)
+      for (uint32_t operand : operation.operands)
+        read[operand] = true;
+    auto unread = [&](const ParamUse &use) { return !read[use.value]; };
+    stage.uses.erase(std::remove_if(stage.uses.begin(), stage.uses.end(), unread),
+                     stage.uses.end());
   }
 
   //===--------------------------------------------------------------------===//

@@ -136,6 +136,9 @@ std::string Sources::excerpt(Location location) const {
 }
 
 Diagnostic &Diagnostics::error(Location location, std::string message) {
+  constexpr size_t kMaxMessage = 1000;
+  if (message.size() > kMaxMessage)
+    message = message.substr(0, kMaxMessage) + "...";
   Diagnostic next{location, std::move(message), {}};
   if (diagnostics.size() >= kMaxErrors) {
     truncated = true;

@@ -44,8 +44,9 @@ class Enumeration {
 public:
   std::map<Operation *, Need> needs;
 
-  /// Live slots of each storage, and bytes moved by role.
-  DictionaryAttr run(StepOp step) {
+  /// Live slots of each storage, and bytes moved by role, where an earlier step
+  /// is `pending` (or, as in the first step, is not: 0).
+  DictionaryAttr run(StepOp step, int64_t pending) {
     llvm::DenseMap<Value, Key> held;
     std::set<Key> retained;
     std::map<std::string, int64_t> read, written;
@@ -76,7 +77,7 @@ public:
         if (prefetch && !state.test(prefetch.getZero(), false))
           read[role] += moves ? access.getBytes() : 0;
       }
-    });
+    }, pending);
     for (auto &[storage, need] : needs)
       need.live = 0;
     Builder builder(step.getContext());
@@ -109,7 +110,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     ModuleOp module = getOperation();
     Enumeration enumeration;
     for (StepOp step : module.getOps<StepOp>())
-      step->setAttr("boa.traffic", enumeration.run(step));
+      for (auto [name, pending] : {std::pair("boa.traffic", 1), {"boa.first_traffic", 0}})
+        step->setAttr(name, enumeration.run(step, pending));
 
     int64_t distance = Config::train(module).integer("prefetch", 1);
     SmallVector<StorageOp> streamed;

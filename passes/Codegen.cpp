@@ -117,6 +117,8 @@ JitProgram::create(ModuleOp module, llvm::ArrayRef<HostSymbol> symbols,
   auto jit = llvm::orc::LLJITBuilder()
                  .setJITTargetMachineBuilder(*target)
                  .setLinkProcessSymbolsByDefault(false)
+                 // No static initialisers, no thread-local storage.
+                 .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
                  .create();
   if (!jit)
     return jit.takeError();

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Descriptor.h"
 #include "passes/Passes.h"
+#include "passes/ScheduleTrace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -220,6 +221,13 @@ private:
 
   /// Counts up from 0; the induction variable is lower + i, or upper - 1 - i.
   void lowerLoop(LoopOp loop) {
+    OpBuilder::InsertionGuard outside(builder);
+    if (isDelayedTail(loop)) {
+      Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                         get(entry.getPending()), constantIndex(0));
+      auto ifOp = scf::IfOp::create(builder, loc, some, /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(ifOp.thenBlock());
+    }
     Value zero = constantIndex(0), one = constantIndex(1);
     Value lower = constantIndex(loop.getLower()), top = constantIndex(loop.getUpper() - 1);
     Value last = constantIndex(loop.getTripCount() - 1);

@@ -44,12 +44,21 @@ public:
         kernelList.push_back(describeKernel(&op));
     json::Object traffic;
     for (auto step : module.getOps<StepOp>())
-      traffic[step.getSymName()] = describeTraffic(step);
+    {
+      traffic[step.getSymName()] = describeTraffic(step, "boa.traffic");
+      if (step.getSymName() == "step")
+        traffic["first_step"] = describeTraffic(step, "boa.first_traffic");
+    }
     int64_t device = 0;
     for (auto storage : module.getOps<StorageOp>())
       if (storage.getTier() == Tier::device)
         device += storage.getEntryBytes() * storage.getEntryCount();
-    int64_t workspace = integerAttr(module, "boa.workspace");
+    // On the CPU device and host are one memory: the device's share is filled
+    // first.
+    int64_t total = integerAttr(module, "boa.arena");
+    device += integerAttr(module, "boa.workspace");
+    if (int64_t limit = machine.integer("device_memory"))
+      device = std::min(limit, total);
     return json::Object{{"abi", BOA_ABI_VERSION},
                         {"name", train.string("model", "model")},
                         {"schedule", scheduleInWords()},
@@ -57,8 +66,8 @@ public:
                         {"storages", std::move(storageList)},
                         {"groups", std::move(groupList)},
                         {"kernels", std::move(kernelList)},
-                        {"arena_device", device + workspace},
-                        {"arena_host", integerAttr(module, "boa.arena") - device - workspace},
+                        {"arena_device", device},
+                        {"arena_host", total - device},
                         {"traffic", std::move(traffic)},
                         {"optimizer", describeOptimizer()},
                         {"training", describeTraining()},
@@ -135,9 +144,9 @@ private:
                         {"flops", flops ? flops.getValueAsDouble() : 0.0}};
   }
 
-  static json::Value describeTraffic(StepOp step) {
+  static json::Value describeTraffic(StepOp step, StringRef attr) {
     json::Object result;
-    auto traffic = step->getAttrOfType<DictionaryAttr>("boa.traffic");
+    auto traffic = step->getAttrOfType<DictionaryAttr>(attr);
     for (StringRef direction : {"read", "written"}) {
       json::Object bytes;
       if (traffic)

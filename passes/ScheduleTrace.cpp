@@ -45,9 +45,18 @@ int64_t TraceState::getEntry(StorageOp storage, OperandRange indices) const {
   return entry;
 }
 
+bool isDelayedTail(LoopOp loop) {
+  auto entry = loop->getParentOfType<StepOp>();
+  if (loop.getDimension() != "chunk" || !entry)
+    return false;
+  auto updates = loop.getBlock()->getOps<UpdateOp>();
+  return !updates.empty() && (*updates.begin()).getStep() == entry.getPending();
+}
+
 struct Enumerator {
   TraceState state;
   function_ref<void(Operation *, const TraceState &)> visit;
+  int64_t pending;
 
   void run(Block &block) {
     for (Operation &op : block) {
@@ -59,6 +68,8 @@ struct Enumerator {
   }
 
   void run(LoopOp loop) {
+    if (pending == 0 && isDelayedTail(loop))
+      return;
     bool reverse = loop.getOrder() == LoopOrder::reverse;
     if (loop.getOrder() == LoopOrder::snake)
       reverse = (state.get(loop.getParity()) + loop.getPhase()) & 1;
@@ -74,7 +85,7 @@ struct Enumerator {
 
 void trace(StepOp step, function_ref<void(Operation *, const TraceState &)> visit,
            int64_t pending) {
-  Enumerator enumerator{{}, visit};
+  Enumerator enumerator{{}, visit, pending};
   enumerator.state.values[step.getStep()] = 2;
   enumerator.state.values[step.getPending()] = pending;
   enumerator.run(*step.getBlock());

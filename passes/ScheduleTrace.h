@@ -42,6 +42,10 @@ private:
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> ends; // at first, at last
 };
 
+/// Whether the loop holds nothing but delayed updates, those of `%pending`: it
+/// does not run where no step is pending.
+bool isDelayedTail(LoopOp loop);
+
 /// Calls `visit` for each op of the entry point in the order in which it runs,
 /// except loops and index arithmetic. `%step` is 2 and `%pending` as given.
 void trace(StepOp step,

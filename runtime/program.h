@@ -123,7 +123,7 @@ struct Program {
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
   int64_t arena_device = 0, arena_host = 0;  // what assign-buffers sized
-  std::map<std::string, Traffic> traffic;    // by entry point: "step", "drain"
+  std::map<std::string, Traffic> traffic;    // by entry point, and "first_step": with nothing pending
   Optimizer optimizer;
   Training training;
   Machine machine;

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "tools/Compiler.h"
 
+#include "dialect/Boa.h"
 #include "frontend/Frontend.h"
 #include "frontend/irgen.h"
-#include "passes/KernelPipeline.h"
+#include "passes/KernelPasses.h"
 #include "runtime/symbols.h"
 #include "tools/Payload.h"
 
@@ -21,6 +22,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -60,11 +62,12 @@ Compiler::Compiler() {
 Compiler::~Compiler() = default;
 
 absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request) {
-  frontend::Result result = frontend::parseAndCheck(request.files, request.overrides);
+  frontend::FrontendResult result =
+      frontend::compileFiles(request.files, request.overrides);
   std::fputs(result.diagnostics.c_str(), stderr);
   if (!result.spec)
     return alreadyPrinted();
-  return result.syntax;
+  return result.ast;
 }
 
 absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &request) {
@@ -77,14 +80,15 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
       return alreadyPrinted();
     return module;
   }
-  frontend::Result result = frontend::parseAndCheck(request.files, request.overrides);
+  frontend::FrontendResult result =
+      frontend::compileFiles(request.files, request.overrides);
   std::fputs(result.diagnostics.c_str(), stderr);
   if (!result.spec)
     return alreadyPrinted();
-  auto module = frontend::generateModel(*result.spec, *context, request.predict);
-  if (!module)
-    return absl::InternalError("the spec is valid but no model could be generated from it");
-  return module;
+  frontend::IRGenOptions options;
+  if (request.predict)
+    options.batch = options.microBatch = 1;
+  return frontend::generateModel(*result.spec, *context, options);
 }
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
@@ -138,7 +142,7 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
 
   // Object file, to shared object, to the end of a copy of the trainer's shell.
   std::string objectPath = path + ".tmp.o", libraryPath = path + ".tmp.so";
-  llvm::scope_exit clean([&] {
+  auto clean = llvm::make_scope_exit([&] {
     (void)llvm::sys::fs::remove(objectPath);
     (void)llvm::sys::fs::remove(libraryPath);
   });

@@ -167,6 +167,22 @@ absl::Status fromLLVM(llvm::Error error) {
   return absl::InternalError(llvm::toString(std::move(error)));
 }
 
+/// Looks up what a program exports; keeps the first error.
+struct Symbols {
+  explicit Symbols(const JitProgram &program) : program(program) {}
+
+  template <typename T> T get(llvm::StringRef name) {
+    auto address = program.lookupAs<T>(name);
+    if (address)
+      return *address;
+    status = fromLLVM(address.takeError());
+    return nullptr;
+  }
+
+  const JitProgram &program;
+  absl::Status status;
+};
+
 /// Where the state lives if the user does not say: the first ssd's path.
 void defaultState(const Program &program, Invocation &invocation) {
   if (!invocation.stateGiven && !program.machine.ssd.empty())
@@ -178,20 +194,19 @@ absl::Status runTrain(Invocation &invocation) {
   auto jit = compiler.jit(invocation.compile);
   if (!jit.ok())
     return jit.status();
-  auto text = (*jit)->lookupAs<const char *>("boa_program");
-  auto kernels = (*jit)->lookupAs<const boa_kernel *>("boa_kernel_table");
-  auto step = (*jit)->lookupAs<boa_entry_point>("boa_step");
-  auto drain = (*jit)->lookupAs<boa_entry_point>("boa_drain");
-  auto evaluate = (*jit)->lookupAs<boa_entry_point>("boa_evaluate");
-  for (llvm::Error error : {text.takeError(), kernels.takeError(), step.takeError(),
-                            drain.takeError(), evaluate.takeError()})
-    if (error)
-      return fromLLVM(std::move(error));
-  auto program = ParseProgram(*text);
+  Symbols symbols(**jit);
+  auto *text = symbols.get<const char *>("boa_program");
+  auto *kernels = symbols.get<const boa_kernel *>("boa_kernel_table");
+  EntryPoints entries{symbols.get<boa_entry_point>("boa_step"),
+                      symbols.get<boa_entry_point>("boa_drain"),
+                      symbols.get<boa_entry_point>("boa_evaluate")};
+  if (!symbols.status.ok())
+    return symbols.status;
+  auto program = ParseProgram(text);
   if (!program.ok())
     return program.status();
   defaultState(*program, invocation);
-  return Train(*program, *kernels, {*step, *drain, *evaluate}, invocation.train);
+  return Train(*program, kernels, entries, invocation.train);
 }
 
 absl::Status runSample(Invocation &invocation) {
@@ -200,20 +215,20 @@ absl::Status runSample(Invocation &invocation) {
   auto jit = compiler.jit(invocation.compile);
   if (!jit.ok())
     return jit.status();
-  auto text = (*jit)->lookupAs<const char *>("boa_program");
-  auto kernels = (*jit)->lookupAs<const boa_kernel *>("boa_kernel_table");
-  auto predict = (*jit)->lookupAs<boa_entry_point>("boa_predict");
-  for (llvm::Error error : {text.takeError(), kernels.takeError(), predict.takeError()})
-    if (error)
-      return fromLLVM(std::move(error));
-  auto program = ParseProgram(*text);
+  Symbols symbols(**jit);
+  auto *text = symbols.get<const char *>("boa_program");
+  auto *kernels = symbols.get<const boa_kernel *>("boa_kernel_table");
+  auto predict = symbols.get<boa_entry_point>("boa_predict");
+  if (!symbols.status.ok())
+    return symbols.status;
+  auto program = ParseProgram(text);
   if (!program.ok())
     return program.status();
   defaultState(*program, invocation);
   std::string weights = invocation.weights.empty()
                             ? invocation.train.state + "/model.safetensors"
                             : invocation.weights;
-  return Sample(*program, *kernels, *predict, weights, invocation.sample, std::cout);
+  return Sample(*program, kernels, predict, weights, invocation.sample, std::cout);
 }
 
 absl::Status runEmit(const Invocation &invocation) {

@@ -360,14 +360,9 @@ absl::Status Run::Step() {
       !status.ok())
     return AtStep(status);
   const double seconds = SecondsSince(start);
-  // The plan counts a step with the delayed updates of the one before: what is
-  // outstanding here, its own call or a drain moves.
-  if (program.delay > 0 && pending == 0)
-    for (auto [to, from] : {std::pair{&outcome.predicted.read, &Traffic::read},
-                            {&outcome.predicted.written, &Traffic::written}})
-      if (auto it = program.traffic.find("drain"); it != program.traffic.end())
-        Add(*to, it->second.*from, -1);
-  if (auto it = program.traffic.find("step"); it != program.traffic.end()) {
+  // Where nothing is pending (at first, after a drain) a step moves less.
+  const char *plan = program.delay > 0 && pending == 0 ? "first_step" : "step";
+  if (auto it = program.traffic.find(plan); it != program.traffic.end()) {
     Add(outcome.predicted.read, it->second.read);
     Add(outcome.predicted.written, it->second.written);
   }

@@ -12,8 +12,7 @@
 #include "passes/KernelPasses.h"
 #include "passes/KernelPipeline.h"
 #include "runtime/abi.h"
-#include "runtime/kernels/attention.h"
-#include "runtime/kernels/gemm.h"
+#include "runtime/symbols.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -35,20 +34,10 @@ namespace {
   std::abort();
 }
 
-/// What kernels call; the runtime's own table has the rest of the ABI too.
-template <typename F> HostSymbol symbol(const char *name, F *function) {
-  return {name, reinterpret_cast<void *>(function)};
-}
-llvm::ArrayRef<HostSymbol> kernelSymbols() {
-  static const HostSymbol symbols[] = {
-      symbol("boa_rt_parallel_for", boa_rt_parallel_for),
-      symbol("boa_gemm_f32", boa_gemm_f32),
-      symbol("boa_gemm_f64", boa_gemm_f64),
-      symbol("boa_attention_f32", boa_attention_f32),
-      symbol("boa_attention_f64", boa_attention_f64),
-      symbol("boa_attention_grad_f32", boa_attention_grad_f32),
-      symbol("boa_attention_grad_f64", boa_attention_grad_f64),
-  };
+std::vector<HostSymbol> runtimeSymbols() {
+  std::vector<HostSymbol> symbols;
+  for (const RuntimeSymbol &symbol : RuntimeSymbols())
+    symbols.push_back({symbol.name, symbol.address});
   return symbols;
 }
 
@@ -237,7 +226,7 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text,
   }
   auto lowered = module->lookupSymbol<LLVM::LLVMFuncOp>("f");
   impl.workspace = lowered->getAttrOfType<IntegerAttr>(kWorkspaceAttr).getInt();
-  auto program = JitProgram::create(*module, kernelSymbols());
+  auto program = JitProgram::create(*module, runtimeSymbols());
   if (!program)
     fail(llvm::toString(program.takeError()));
   impl.program = std::move(*program);

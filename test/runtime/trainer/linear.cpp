@@ -236,6 +236,31 @@ json MakeTraining(const Options &options) {
           {"commit_every", options.commit_every}};
 }
 
+/// What one call of an entry point moves, by hand.
+json MakeTraffic(const Options &options, bool bf16) {
+  if (options.tier != "ssd")
+    return json::object();
+  const int64_t chunk = kElements / 2 * 4, weights = bf16 ? chunk / 2 : chunk;
+  auto states = [&](int64_t chunks, json more) {
+    more["momentum"] = more["variance"] = chunks * chunk;
+    if (bf16)
+      more["master"] = chunks * chunk / 2;
+    return more;
+  };
+  if (!options.delayed)
+    return {{"step",
+             {{"read", states(2, {{"weights", 2 * weights}})},
+              {"written", states(2, {{"weights", 2 * weights}})}}}};
+  return {
+      {"step",
+       {{"read", states(2, {{"weights", 3 * weights}, {"gradients", chunk}})},
+        {"written",
+         states(2, {{"weights", 2 * weights}, {"gradients", chunk}})}}},
+      {"drain",
+       {{"read", states(1, {{"weights", weights}, {"gradients", chunk}})},
+        {"written", states(1, {{"weights", weights}})}}}};
+}
+
 int64_t ArenaBytes(const json &storages) {
   int64_t bytes = 0;
   for (const json &storage : storages) {
@@ -288,7 +313,7 @@ std::string Descriptor(const Options &o) {
                         MakeKernel("logits", {"r", "r", "w"})};
   program["arena_device"] = ArenaBytes(program["storages"]);
   program["arena_host"] = 0;
-  program["traffic"] = json::object();
+  program["traffic"] = MakeTraffic(o, bf16);
   program["optimizer"] = {
       {"kind", "adamw"}, {"beta1", 0.9},         {"beta2", 0.95},
       {"eps", 1e-8},     {"weight_decay", 0.01}, {"momentum", 0.0},

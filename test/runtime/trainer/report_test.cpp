@@ -164,8 +164,8 @@ TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
                           {Row::read, 1, "weights", 4000, 8000, 4096},
                           {Row::read, 1, "momentum", 6000, 7000, 4096}})
                   .ok());
-  auto trace = nlohmann::json::parse(ReadWhole(scratch.path("trace")), nullptr,
-                                     false);
+  auto trace =
+      nlohmann::json::parse(ReadWhole(scratch.path("trace")), nullptr, false);
   ASSERT_TRUE(trace.is_object());
   std::map<int, std::string> rows;
   for (const auto &event : trace["traceEvents"])
@@ -177,11 +177,10 @@ TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
       seen.push_back(event["name"].get<std::string>() + " in " +
                      rows[event["tid"].get<int>()] + " at " +
                      event["ts"].dump());
-  EXPECT_EQ(seen, (std::vector<std::string>{
-                      "weights in SSD 1 reads at 0.0",
-                      "weights in SSD 1 reads +1 at 2.0",
-                      "forward in compute at 3.0",
-                      "momentum in SSD 1 reads at 4.0"}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"weights in SSD 1 reads at 0.0",
+                                            "weights in SSD 1 reads +1 at 2.0",
+                                            "forward in compute at 3.0",
+                                            "momentum in SSD 1 reads at 4.0"}));
 }
 
 } // namespace

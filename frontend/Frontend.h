@@ -1,0 +1,55 @@
+//===- Frontend.h - From spec files to a checked specification -*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The frontend's public surface (frontend/irgen.h turns its result into IR).
+// Reads, parses, applies overrides and checks; prints nothing and throws nothing.
+// Any bytes are accepted as input: what is wrong with them is said in
+// `diagnostics`, in the form
+//
+//   gpt.boa:14:27: error: expected heads = 5 to divide width = 256
+//       let a = attention(q, k, v, heads, causal)
+//                                  ^~~~~
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_FRONTEND_FRONTEND_H
+#define BOA_FRONTEND_FRONTEND_H
+
+#include "frontend/spec.h"
+
+#include <optional>
+
+namespace boa::frontend {
+
+/// A text and the name that messages give it. Paths in it are relative to the
+/// folder in the name.
+struct InputText {
+  std::string name;
+  std::string text;
+};
+
+struct FrontendResult {
+  /// Present if and only if there were no errors.
+  std::optional<Spec> spec;
+  /// The program with its overrides, in the language itself (--emit=ast); empty
+  /// where it did not parse.
+  std::string ast;
+  /// All errors, ready to print; empty if and only if `spec` is present.
+  std::string diagnostics;
+};
+
+/// `overrides` are the texts after --set, such as "train.steps=50", applied in
+/// order.
+FrontendResult compileTexts(const std::vector<InputText> &inputs,
+                            const std::vector<std::string> &overrides = {});
+
+/// The same, from files.
+FrontendResult compileFiles(const std::vector<std::string> &paths,
+                            const std::vector<std::string> &overrides = {});
+
+} // namespace boa::frontend
+
+#endif // BOA_FRONTEND_FRONTEND_H

@@ -1,0 +1,379 @@
+//===- kernel_bench.cpp - What a transformer block costs beside its GEMMs -===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles forward and backward of a GPT-2 block (backward computes the forward
+// values again and accumulates all weight gradients) and times them. The code is
+// bound to counting versions of the library calls, which say where the time
+// went: matrix products, attention, generated loops. For comparison the same
+// matrix products are timed alone.
+//
+//   kernel-bench [width heads context micro_batch]...
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Boa.h"
+#include "passes/Codegen.h"
+#include "passes/KernelPasses.h"
+#include "passes/KernelPipeline.h"
+#include "runtime/abi.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/gemm.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace mlir;
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+//===----------------------------------------------------------------------===//
+// Counted library calls
+//===----------------------------------------------------------------------===//
+
+struct Product {
+  int32_t ta, tb;
+  int64_t m, n, k;
+};
+double gemmSeconds, attentionSeconds, loopSeconds, products;
+std::vector<Product> calls;
+std::map<void *, double> loops;
+
+template <typename F> void timed(double &seconds, F &&function) {
+  double start = now();
+  function();
+  seconds += now() - start;
+}
+
+void countedGemm(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
+                 float alpha, const float *a, int64_t lda, const float *b,
+                 int64_t ldb, float beta, float *c, int64_t ldc) {
+  calls.push_back({ta, tb, m, n, k});
+  products += 2.0 * m * n * k;
+  timed(gemmSeconds, [&] {
+    boa_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  });
+}
+void countedAttention(int64_t batch, int64_t time, int64_t heads, int64_t kv,
+                      int64_t d, int32_t causal, const float *q, int64_t ldq,
+                      const float *k, int64_t ldk, const float *v, int64_t ldv,
+                      float *y, int64_t ldy, float *lse) {
+  timed(attentionSeconds, [&] {
+    boa_attention_f32(batch, time, heads, kv, d, causal, q, ldq, k, ldk, v, ldv,
+                      y, ldy, lse);
+  });
+}
+void countedAttentionGrad(int64_t batch, int64_t time, int64_t heads, int64_t kv,
+                          int64_t d, int32_t causal, const float *q, int64_t ldq,
+                          const float *k, int64_t ldk, const float *v,
+                          int64_t ldv, const float *y, int64_t ldy,
+                          const float *lse, const float *dy, int64_t lddy,
+                          float *dq, int64_t lddq, float *dk, int64_t lddk,
+                          float *dv, int64_t lddv) {
+  timed(attentionSeconds, [&] {
+    boa_attention_grad_f32(batch, time, heads, kv, d, causal, q, ldq, k, ldk, v,
+                           ldv, y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv,
+                           lddv);
+  });
+}
+void countedLoop(int64_t count, int64_t grain,
+                 void (*body)(void *, int64_t, int64_t), void *data) {
+  double seconds = 0;
+  timed(seconds, [&] { boa_rt_parallel_for(count, grain, body, data); });
+  loopSeconds += seconds;
+  loops[reinterpret_cast<void *>(body)] += seconds;
+}
+
+template <typename F> boa::HostSymbol symbol(const char *name, F *function) {
+  return {name, reinterpret_cast<void *>(function)};
+}
+const boa::HostSymbol kSymbols[] = {
+    symbol("boa_gemm_f32", countedGemm),
+    symbol("boa_attention_f32", countedAttention),
+    symbol("boa_attention_grad_f32", countedAttentionGrad),
+    symbol("boa_rt_parallel_for", countedLoop),
+};
+
+//===----------------------------------------------------------------------===//
+// The block
+//===----------------------------------------------------------------------===//
+
+struct Shape {
+  int64_t width, heads, context, batch;
+};
+
+/// Text of @block_forward or @block_backward, with places in buffers:
+/// 0 x, 1 parameters, 2 y (forward) or dy, 3 gradients, 4 dx.
+class Block {
+public:
+  explicit Block(Shape s) : s(s) {
+    int64_t w = s.width;
+    add("ln1_w", {w}), add("ln1_b", {w});
+    add("qkv_w", {w, 3 * w}), add("qkv_b", {3 * w});
+    add("out_w", {w, w}), add("out_b", {w});
+    add("ln2_w", {w}), add("ln2_b", {w});
+    add("fc_w", {w, 4 * w}), add("fc_b", {4 * w});
+    add("proj_w", {4 * w, w}), add("proj_b", {w});
+    x = tensor({s.batch, s.context, w});
+    qkv = tensor({s.batch, s.context, 3 * w});
+    hidden = tensor({s.batch, s.context, 4 * w});
+    lse = tensor({s.batch, s.heads, s.context});
+  }
+
+  int64_t parameterBytes() const { return bytes; }
+
+  std::string forward() {
+    text = "func.func @block_forward(%x: " + x + place(0, 0) + parameters() +
+           ") -> (" + x + place(2, 0) + ") attributes {boa.kernel} {\n";
+    body();
+    linear("p", "g", hidden, "proj", x);
+    op("out = boa.add %h, %p : " + x + ", " + x);
+    return text + "  return %out : " + x + "\n}\n";
+  }
+
+  std::string backward() {
+    text = "func.func @block_backward(%x: " + x + place(0, 0) + parameters() +
+           ", %dy: " + x + place(2, 0);
+    std::string results = x + place(4, 0), values = "%dx", types = x;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Parameter &p = all[i];
+      text += ", %g_" + p.name + ": " + p.type + " {boa.buffer = 3 : i32, boa.offset = " +
+              std::to_string(p.offset) + " : i64, boa.result = " + std::to_string(i + 1) +
+              " : i32}";
+      results += ", " + p.type + place(3, p.offset);
+      values += ", %r_" + p.name;
+      types += ", " + p.type;
+    }
+    text += ") -> (" + results + ") attributes {boa.kernel} {\n";
+    body();
+    linearGrad("dy", x, "proj", "g", hidden, "dg");
+    op("df = boa.gelu_grad %f, %dg : " + hidden);
+    linearGrad("df", hidden, "fc", "l2", x, "dl2");
+    normGrad("dl2", "ln2", "h", "dh2");
+    op("dh = boa.add %dy, %dh2 : " + x + ", " + x);
+    linearGrad("dh", x, "out", "y", x, "dyy");
+    op("dq, %dk, %dv = boa.attention_grad %q, %k, %v, %y, %lse, %dyy heads " + heads() +
+       " : (" + x + ", " + x + ", " + x + ", " + x + ", " + lse + ", " + x + ") -> (" + x +
+       ", " + x + ", " + x + ")");
+    op("dqkv = boa.concat %dq, %dk, %dv : (" + x + ", " + x + ", " + x + ") -> " + qkv);
+    linearGrad("dqkv", qkv, "qkv", "l1", x, "dl1");
+    normGrad("dl1", "ln1", "x", "dx1");
+    op("dx = boa.add %dh, %dx1 : " + x + ", " + x);
+    for (const Parameter &p : all)
+      op("r_" + p.name + " = boa.add %g_" + p.name + ", %d" + p.name + " : " + p.type +
+         ", " + p.type);
+    return text + "  return " + values + " : " + types + "\n}\n";
+  }
+
+private:
+  struct Parameter {
+    std::string name, type;
+    int64_t offset;
+  };
+
+  static std::string tensor(std::vector<int64_t> shape) {
+    std::string result = "tensor<";
+    for (int64_t extent : shape)
+      result += std::to_string(extent) + "x";
+    return result + "f32>";
+  }
+  static std::string place(int64_t buffer, int64_t offset) {
+    return " {boa.buffer = " + std::to_string(buffer) +
+           " : i32, boa.offset = " + std::to_string(offset) + " : i64}";
+  }
+  void add(const std::string &name, std::vector<int64_t> shape) {
+    all.push_back({name, tensor(shape), bytes});
+    int64_t count = 1;
+    for (int64_t extent : shape)
+      count *= extent;
+    bytes += (count * 4 + 63) / 64 * 64;
+  }
+  std::string parameters() const {
+    std::string result;
+    for (const Parameter &p : all)
+      result += ", %" + p.name + ": " + p.type + place(1, p.offset);
+    return result;
+  }
+  const std::string &type(const std::string &name) const {
+    for (const Parameter &p : all)
+      if (p.name == name)
+        return p.type;
+    std::abort();
+  }
+  std::string heads() const {
+    return std::to_string(s.heads) + ", " + std::to_string(s.heads) + " causal";
+  }
+  void op(const std::string &line) { text += "  %" + line + "\n"; }
+  void linear(const std::string &y, const std::string &in, const std::string &inType,
+              const std::string &name, const std::string &outType) {
+    op(y + " = boa.linear %" + in + ", %" + name + "_w bias %" + name + "_b : (" + inType +
+       ", " + type(name + "_w") + ", " + type(name + "_b") + ") -> " + outType);
+  }
+  void linearGrad(const std::string &dy, const std::string &dyType, const std::string &name,
+                  const std::string &in, const std::string &inType, const std::string &dx) {
+    op(dx + " = boa.linear %" + dy + ", %" + name + "_w transpose : (" + dyType + ", " +
+       type(name + "_w") + ") -> " + inType);
+    op("d" + name + "_w = boa.linear_weight_grad %" + in + ", %" + dy + " : (" + inType +
+       ", " + dyType + ") -> " + type(name + "_w"));
+    op("d" + name + "_b = boa.sum_leading %" + dy + " : " + dyType + " to " + type(name + "_b"));
+  }
+  void norm(const std::string &y, const std::string &in, const std::string &name) {
+    op(y + " = boa.layer_norm %" + in + ", %" + name + "_w, %" + name + "_b : " + x + ", " +
+       type(name + "_w") + ", " + type(name + "_b") + " -> " + x);
+  }
+  void normGrad(const std::string &dy, const std::string &name, const std::string &in,
+                const std::string &dx) {
+    op(dx + ", %d" + name + "_w, %d" + name + "_b = boa.layer_norm_grad %" + in + ", %" + name +
+       "_w, %" + dy + " : (" + x + ", " + type(name + "_w") + ", " + x + ") -> (" + x + ", " +
+       type(name + "_w") + ", " + type(name + "_b") + ")");
+  }
+  /// Everything up to the activation of the feed-forward part.
+  void body() {
+    norm("l1", "x", "ln1");
+    linear("qkv", "l1", x, "qkv", qkv);
+    op("q, %k, %v = boa.split %qkv : (" + qkv + ") -> (" + x + ", " + x + ", " + x + ")");
+    op("y, %lse = boa.attention %q, %k, %v heads " + heads() + " : (" + x + ", " + x + ", " +
+       x + ") -> (" + x + ", " + lse + ")");
+    linear("o", "y", x, "out", x);
+    op("h = boa.add %x, %o : " + x + ", " + x);
+    norm("l2", "h", "ln2");
+    linear("f", "l2", x, "fc", hidden);
+    op("g = boa.gelu %f : " + hidden);
+  }
+
+  Shape s;
+  std::vector<Parameter> all;
+  int64_t bytes = 0;
+  std::string x, qkv, hidden, lse, text;
+};
+
+//===----------------------------------------------------------------------===//
+// Measuring
+//===----------------------------------------------------------------------===//
+
+float *allocate(int64_t bytes) {
+  auto *memory = static_cast<float *>(
+      std::aligned_alloc(4096, static_cast<size_t>((bytes + 4095) / 4096 * 4096)));
+  for (int64_t i = 0; i < bytes / 4; ++i)
+    memory[i] = static_cast<float>((i * 7919) % 1009) / 1009 * 0.1f - 0.05f;
+  return memory;
+}
+
+/// Products of `list`, each on its own operands, again and again.
+double timeProducts(const std::vector<Product> &list) {
+  int64_t largest = 0;
+  for (const Product &p : list)
+    largest = std::max({largest, p.m * p.k, p.k * p.n, p.m * p.n});
+  float *a = allocate(largest * 4), *b = allocate(largest * 4), *c = allocate(largest * 4);
+  double best = 1e9;
+  for (int i = 0; i < 7; ++i) {
+    double start = now();
+    for (const Product &p : list)
+      boa_gemm_f32(p.ta, p.tb, p.m, p.n, p.k, 1, a, p.ta ? p.m : p.k, b, p.tb ? p.k : p.n, 0,
+                   c, p.n);
+    best = std::min(best, now() - start);
+  }
+  std::free(a), std::free(b), std::free(c);
+  return best;
+}
+
+void measure(Shape s) {
+  Block block(s);
+  DialectRegistry registry;
+  registry.insert<boa::BoaDialect>();
+  boa::registerKernelDialects(registry);
+  MLIRContext context(registry);
+  context.disableMultithreading();
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(block.forward() + block.backward(), &context);
+  double start = now();
+  PassManager pm(&context);
+  pm.enableVerifier(false);
+  boa::buildKernelPipeline(pm);
+  if (!module || failed(pm.run(*module)))
+    std::abort();
+  if (const char *what = std::getenv("BOA_BENCH_PRINT"))
+    llvm::errs() << llvm::cantFail(StringRef(what) == "llvm" ? boa::emitLLVMIR(*module)
+                                                             : boa::emitAssembly(*module));
+  double lowered = now();
+  auto program = llvm::cantFail(boa::JitProgram::create(*module, kSymbols));
+  std::printf("width %ld, %ld heads, context %ld, micro-batch %ld\n", s.width, s.heads,
+              s.context, s.batch);
+  const char *names[] = {"block_forward", "block_backward"};
+  int64_t workspaces[2];
+  boa_kernel kernels[2];
+  for (int i : {0, 1}) {
+    kernels[i] = llvm::cantFail(program->lookupAs<boa_kernel>(names[i]));
+    workspaces[i] = module->lookupSymbol<LLVM::LLVMFuncOp>(names[i])
+                        ->getAttrOfType<IntegerAttr>(boa::kWorkspaceAttr)
+                        .getInt();
+  }
+  std::printf("  compiled in %.0f ms (passes %.0f)\n", (now() - start) * 1e3,
+              (lowered - start) * 1e3);
+
+  int64_t activation = s.batch * s.context * s.width * 4;
+  void *buffers[] = {allocate(activation), allocate(block.parameterBytes()),
+                     allocate(activation), allocate(block.parameterBytes()),
+                     allocate(activation)};
+  for (int i : {0, 1}) {
+    void *workspace = allocate(workspaces[i]);
+    double best = 1e9, gemm = 0, attention = 0, generated = 0, flops = 0;
+    std::map<void *, double> each;
+    for (int repeat = 0; repeat < 9; ++repeat) {
+      gemmSeconds = attentionSeconds = loopSeconds = products = 0;
+      calls.clear(), loops.clear();
+      double begin = now();
+      kernels[i](buffers, workspace);
+      double seconds = now() - begin;
+      if (seconds >= best)
+        continue;
+      best = seconds, gemm = gemmSeconds, attention = attentionSeconds;
+      generated = loopSeconds, flops = products, each = loops;
+    }
+    double alone = timeProducts(calls);
+    std::printf("  %-14s %7.2f ms: products %.2f (%.0f GFLOP/s), attention %.2f, "
+                "loops %.2f; workspace %.1f MB\n",
+                names[i], best * 1e3, gemm * 1e3, flops / gemm / 1e9, attention * 1e3,
+                generated * 1e3, workspaces[i] / 1e6);
+    std::printf("  %-14s products alone %.2f ms; the rest is %.1f%% of the block\n", "",
+                alone * 1e3, (best - alone) / best * 100);
+    if (std::getenv("BOA_BENCH_LOOPS"))
+      for (auto [body, seconds] : each)
+        std::printf("      loop %p %.3f ms\n", body, seconds * 1e3);
+    std::free(workspace);
+  }
+  for (void *buffer : buffers)
+    std::free(buffer);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc > 1) {
+    for (int i = 1; i + 3 < argc; i += 4)
+      measure({std::atol(argv[i]), std::atol(argv[i + 1]), std::atol(argv[i + 2]),
+               std::atol(argv[i + 3])});
+    return 0;
+  }
+  measure({768, 12, 256, 2});
+  measure({768, 12, 256, 8});
+  return 0;
+}

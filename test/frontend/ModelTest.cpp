@@ -1,0 +1,443 @@
+//===- ModelTest.cpp - What the parser and the model checker refuse ------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One case a rule, each the whole text that a user sees.
+//
+//===----------------------------------------------------------------------===//
+#include "test/frontend/Fixture.h"
+
+using namespace boa::frontend;
+
+// What stands at the top level is a model, a train block or a machine.
+TEST(SyntaxTest, AnUnknownItem) {
+  EXPECT_EQ(refusal("train tiny {",
+                    "trian tiny {"),
+            R"(tiny.boa:17:1: error: expected 'model', 'train' or 'machine' but found 'trian', did you mean 'train'?
+trian tiny {
+^~~~~
+)");
+}
+
+TEST(SyntaxTest, AMissingBrace) {
+  EXPECT_EQ(refusal("  }\n  layer block",
+                    "  layer block"),
+            R"(tiny.boa:5:3: error: expected '}' at the end of stage 'embed' but found 'layer'
+  layer block(x: [context, width]) -> [context, width] repeat depth {
+  ^~~~~
+)");
+}
+
+TEST(SyntaxTest, AnUnknownStage) {
+  EXPECT_EQ(refusal("  layer block",
+                    "  layr block"),
+            R"(tiny.boa:6:3: error: expected 'stage' or 'layer' but found 'layr', did you mean 'layer'?
+  layr block(x: [context, width]) -> [context, width] repeat depth {
+  ^~~~
+)");
+}
+
+// One error for the statement, and the parser goes on with the next.
+TEST(SyntaxTest, AnUnknownStatement) {
+  EXPECT_EQ(refusal("    let q",
+                    "    lat q"),
+            R"(tiny.boa:10:5: error: expected 'param', 'let' or 'return' but found 'lat', did you mean 'let'?
+    lat q, k, v = split(linear(rms_norm(x, g), w, b), 3)
+    ^~~
+)");
+}
+
+TEST(SyntaxTest, AReservedWord) {
+  EXPECT_EQ(refusal("param b: [3 * width]",
+                    "param repeat: [3 * width]"),
+            R"(tiny.boa:8:11: error: expected the name of a parameter but found 'repeat', a word of the language
+    param repeat: [3 * width] = zeros
+          ^~~~~~
+)");
+}
+
+TEST(SyntaxTest, AMissingType) {
+  EXPECT_EQ(refusal("stage embed(tokens: [context] token)",
+                    "stage embed(tokens)"),
+            R"(tiny.boa:2:21: error: expected ':' after the name of an argument but found ')'
+  stage embed(tokens) -> [context, width] {
+                    ^
+)");
+}
+
+TEST(SyntaxTest, AMissingValue) {
+  EXPECT_EQ(refusal("    param g: [width] = ones",
+                    "    param g: [width] ="),
+            R"(tiny.boa:10:5: error: expected a value but found 'let', a word of the language
+    let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
+    ^~~
+)");
+}
+
+TEST(SyntaxTest, AnOpenString) {
+  EXPECT_EQ(refusal("\"corpus.txt\"",
+                    "\"corpus.txt"),
+            R"(tiny.boa:18:10: error: expected '"' at the end of the string
+  data = "corpus.txt
+         ^~~~~~~~~~~
+)");
+}
+
+TEST(SyntaxTest, ANumberOutOfRange) {
+  EXPECT_EQ(refusal("width = 32",
+                    "width = 99999999999999999999"),
+            R"(tiny.boa:1:46: error: the number is out of range
+model tiny(vocab = 64, context = 16, width = 99999999999999999999, heads = 4, depth = 2) {
+                                             ^~~~~~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(SyntaxTest, AStrayCharacter) {
+  EXPECT_EQ(refusal("width = 32",
+                    "width = 32 @"),
+            R"(tiny.boa:1:49: error: unexpected character
+model tiny(vocab = 64, context = 16, width = 32 @, heads = 4, depth = 2) {
+                                                ^
+)");
+}
+
+TEST(SyntaxTest, ASettingWithoutValue) {
+  EXPECT_EQ(refusal("  steps = 10\n",
+                    "  steps\n"),
+            R"(tiny.boa:22:3: error: expected '=' or '{' after 'steps' but found 'optimizer'
+  optimizer = adamw(lr = 1e-3)
+  ^~~~~~~~~
+)");
+}
+
+// Statements, settings and items recover separately.
+TEST(SyntaxTest, SeveralErrorsInOneRun) {
+  EXPECT_EQ(refusal("    param g: [width] = ones\n    let q, k, v =",
+                    "    param g [width] = ones\n    let q, k, ="),
+            R"(tiny.boa:9:13: error: expected ':' after the name of a parameter but found '['
+    param g [width] = ones
+            ^
+tiny.boa:10:15: error: expected a name after 'let' but found '='
+    let q, k, = split(linear(rms_norm(x, g), w, b), 3)
+              ^
+)");
+}
+
+TEST(ModelTest, ModelWithoutVocab) {
+  EXPECT_EQ(refusal("vocab = 64, ",
+                    "v = 64, "),
+            R"(tiny.boa:1:7: error: model 'tiny' needs the constant 'vocab'
+model tiny(v = 64, context = 16, width = 32, heads = 4, depth = 2) {
+      ^~~~
+)");
+}
+
+TEST(ModelTest, RepeatedConstant) {
+  EXPECT_EQ(refusal("heads = 4",
+                    "width = 4"),
+            R"(tiny.boa:1:50: error: constant 'width' is defined twice
+model tiny(vocab = 64, context = 16, width = 32, width = 4, depth = 2) {
+                                                 ^~~~~
+tiny.boa:1:38: note: first defined here
+model tiny(vocab = 64, context = 16, width = 32, width = 4, depth = 2) {
+                                     ^~~~~
+)");
+}
+
+TEST(ModelTest, UnknownConstant) {
+  EXPECT_EQ(refusal("[vocab, width]",
+                    "[vocab, witdh]"),
+            R"(tiny.boa:3:24: error: no constant is named 'witdh', did you mean 'width'?
+    param wte: [vocab, witdh] = normal(0.02)
+                       ^~~~~
+)");
+}
+
+TEST(ModelTest, Overflow) {
+  EXPECT_EQ(refusal("depth = 2",
+                    "depth = 9223372036854775807 + 1"),
+            R"(tiny.boa:1:69: error: the value of 9223372036854775807 + 1 does not fit 64 bits
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 9223372036854775807 + 1) {
+                                                                    ^~~~~~~~~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, DivisionByZero) {
+  EXPECT_EQ(refusal("depth = 2",
+                    "depth = 2 / (heads - 4)"),
+            R"(tiny.boa:1:73: error: division by zero
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2 / (heads - 4)) {
+                                                                        ^~~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, DivisionWithRemainder) {
+  EXPECT_EQ(refusal("depth = 2",
+                    "depth = width / 5"),
+            R"(tiny.boa:1:69: error: expected 5 = 5 to divide width = 32
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = width / 5) {
+                                                                    ^~~~~~~~~
+)");
+}
+
+TEST(ModelTest, NoLayer) {
+  EXPECT_EQ(refusal("  layer block",
+                    "  stage block"),
+            R"(tiny.boa:1:7: error: expected one layer, 'layer NAME(...) -> ... repeat N { ... }', but found none
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
+      ^~~~
+)");
+}
+
+TEST(ModelTest, LayerWithoutRepeat) {
+  EXPECT_EQ(refusal("repeat depth ",
+                    ""),
+            R"(tiny.boa:6:9: error: expected 'repeat N' after the result of a layer
+  layer block(x: [context, width]) -> [context, width] {
+        ^~~~~
+)");
+}
+
+// A count is refused before anything is allocated for it.
+TEST(ModelTest, HugeRepeat) {
+  EXPECT_EQ(refusal("repeat depth",
+                    "repeat 1000000000"),
+            R"(tiny.boa:6:63: error: expected the number of layers between 1 and 65536 but found 1000000000
+  layer block(x: [context, width]) -> [context, width] repeat 1000000000 {
+                                                              ^~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, RepeatedStage) {
+  EXPECT_EQ(refusal("stage head",
+                    "stage embed"),
+            R"(tiny.boa:13:9: error: stage 'embed' is defined twice
+  stage embed(x: [context, width], targets: [context] token) -> loss {
+        ^~~~~
+tiny.boa:2:9: note: first defined here
+  stage embed(tokens: [context] token) -> [context, width] {
+        ^~~~~
+)");
+}
+
+TEST(ModelTest, TakenStageName) {
+  EXPECT_EQ(refusal("layer block",
+                    "layer checkpoints"),
+            R"(tiny.boa:6:9: error: no stage can be named 'checkpoints', which the compiled program needs for itself
+  layer checkpoints(x: [context, width]) -> [context, width] repeat depth {
+        ^~~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, DimensionOutOfRange) {
+  EXPECT_EQ(refusal("[vocab, width] = normal",
+                    "[vocab - 64, width] = normal"),
+            R"(tiny.boa:3:17: error: expected a dimension between 1 and 2147483647 but found 0
+    param wte: [vocab - 64, width] = normal(0.02)
+                ^~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, HugeTensor) {
+  EXPECT_EQ(refusal("[vocab, width] = normal",
+                    "[2000000000, 2000000000] = normal"),
+            R"(tiny.boa:3:16: error: a tensor has at most 2^40 elements, [2000000000, 2000000000] has more
+    param wte: [2000000000, 2000000000] = normal(0.02)
+               ^~~~~~~~~~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, UnknownInit) {
+  EXPECT_EQ(refusal("= zeros",
+                    "= zeroes"),
+            R"(tiny.boa:8:28: error: expected ones, zeros, normal(deviation) or uniform(half_width) but found zeroes, did you mean 'zeros'?
+    param b: [3 * width] = zeroes
+                           ^~~~~~
+)");
+}
+
+TEST(ModelTest, NegativeScale) {
+  EXPECT_EQ(refusal("[vocab, width] = normal(0.02)",
+                    "[vocab, width] = normal(-0.02)"),
+            R"(tiny.boa:3:40: error: expected a scale between 0 and 1e6 but found -0.02
+    param wte: [vocab, width] = normal(-0.02)
+                                       ^~~~~
+)");
+}
+
+TEST(ModelTest, BrokenChain) {
+  EXPECT_EQ(refusal("x: [context, width]) -> [context, width] repeat",
+                    "x: [context, 2 * width]) -> [context, width] repeat"),
+            R"(tiny.boa:6:18: error: expected what stage 'embed' returns, [context, width] = [16, 32], but found [context, 2 * width] = [16, 64]
+  layer block(x: [context, 2 * width]) -> [context, width] repeat depth {
+                 ^~~~~~~~~~~~~~~~~~~~
+tiny.boa:2:43: note: returned here
+  stage embed(tokens: [context] token) -> [context, width] {
+                                          ^~~~~~~~~~~~~~~~
+tiny.boa:10:44: error: expected the weight of rms_norm to be [2 * width] = [64] but found [width] = [32]
+    let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
+                                           ^
+)");
+}
+
+TEST(ModelTest, WrongTokens) {
+  EXPECT_EQ(refusal("tokens: [context] token",
+                    "tokens: [2 * context] token"),
+            R"(tiny.boa:2:23: error: expected the tokens of type [context] token with context = 16 but found [2 * context] token = [32]
+  stage embed(tokens: [2 * context] token) -> [context, width] {
+                      ^~~~~~~~~~~~~~~~~~~
+tiny.boa:4:12: error: expected stage 'embed' to return [context, width] = [16, 32] but found [2 * context, width] = [32, 32]
+    return embedding(wte, tokens)
+           ^~~~~~~~~~~~~~~~~~~~~~
+tiny.boa:2:47: note: declared here
+  stage embed(tokens: [2 * context] token) -> [context, width] {
+                                              ^~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, WrongLastResult) {
+  EXPECT_EQ(refusal("token) -> loss",
+                    "token) -> [context]"),
+            R"(tiny.boa:13:64: error: expected the last stage to return loss but found [context] = [16]
+  stage head(x: [context, width], targets: [context] token) -> [context] {
+                                                               ^~~~~~~~~
+tiny.boa:14:12: error: expected stage 'head' to return [context] = [16] but found loss
+    return cross_entropy(linear(x, transpose(embed.wte)), targets)
+           ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+tiny.boa:13:64: note: declared here
+  stage head(x: [context, width], targets: [context] token) -> [context] {
+                                                               ^~~~~~~~~
+)");
+}
+
+TEST(ModelTest, RepeatedParameter) {
+  EXPECT_EQ(refusal("param b: [3 * width]",
+                    "param w: [3 * width]"),
+            R"(tiny.boa:8:11: error: 'w' is defined twice
+    param w: [3 * width] = zeros
+          ^
+tiny.boa:7:11: note: first defined here
+    param w: [width, 3 * width] = normal(0.02)
+          ^
+tiny.boa:10:51: error: nothing here is named 'b'
+    let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
+                                                  ^
+)");
+}
+
+TEST(ModelTest, ParameterNamedAsConstant) {
+  EXPECT_EQ(refusal("param b: [3 * width]",
+                    "param heads: [3 * width]"),
+            R"(tiny.boa:8:11: error: 'heads' is already a constant of the model
+    param heads: [3 * width] = zeros
+          ^~~~~
+tiny.boa:1:50: note: defined here
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
+                                                 ^~~~~
+tiny.boa:10:51: error: nothing here is named 'b'
+    let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
+                                                  ^
+)");
+}
+
+TEST(ModelTest, UnusedParameter) {
+  EXPECT_EQ(refusal("    param g: [width] = ones",
+                    "    param g: [width] = ones\n    param unused: [width] = ones"),
+            R"(tiny.boa:10:11: error: parameter 'unused' is never used, it would never be trained
+    param unused: [width] = ones
+          ^~~~~~
+)");
+}
+
+TEST(ModelTest, UnusedValue) {
+  EXPECT_EQ(refusal("    return x +",
+                    "    let y = gelu(x)\n    return x +"),
+            R"(tiny.boa:11:9: error: value 'y' is never used
+    let y = gelu(x)
+        ^
+)");
+}
+
+TEST(ModelTest, UnusedArgument) {
+  EXPECT_EQ(refusal("return x + attention(q, k, v, heads, causal)",
+                    "return attention(q, k, v, heads, causal)\n  }\n  stage second(y: [context, width]) -> [context, width] {\n    param p: [width] = ones\n    return embedding(embed.wte, y)"),
+            R"(tiny.boa:15:33: error: expected the second argument of embedding to be tokens but found [context, width] = [16, 32]
+    return embedding(embed.wte, y)
+                                ^
+)");
+}
+
+TEST(ModelTest, NoReturn) {
+  EXPECT_EQ(refusal("    return embedding(wte, tokens)\n",
+                    ""),
+            R"(tiny.boa:4:3: error: expected 'return' at the end of stage 'embed'
+  }
+  ^
+)");
+}
+
+TEST(ModelTest, AfterReturn) {
+  EXPECT_EQ(refusal("    return embedding(wte, tokens)\n",
+                    "    return embedding(wte, tokens)\n    let y = wte\n"),
+            R"(tiny.boa:5:5: error: nothing can follow 'return'
+    let y = wte
+    ^~~
+)");
+}
+
+TEST(ModelTest, WrongReturn) {
+  EXPECT_EQ(refusal("    return embedding(wte, tokens)\n  }\n  layer",
+                    "    return embedding(wte, tokens)\n  }\n  stage wide(x: [context, width]) -> [context, width] {\n    param up: [width, 2 * width] = ones\n    return linear(x, up)\n  }\n  layer"),
+            R"(tiny.boa:8:12: error: expected stage 'wide' to return [context, width] = [16, 32] but found [context, 2 * width] = [16, 64]
+    return linear(x, up)
+           ^~~~~~~~~~~~~
+tiny.boa:6:38: note: declared here
+  stage wide(x: [context, width]) -> [context, width] {
+                                     ^~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(ModelTest, LayerParameterShared) {
+  EXPECT_EQ(refusal("transpose(embed.wte)",
+                    "block.w"),
+            R"(tiny.boa:14:36: error: 'block.w' is a parameter of a layer, of which there are 2; only a stage's can be shared
+    return cross_entropy(linear(x, block.w), targets)
+                                   ^~~~~~~
+tiny.boa:6:9: note: the layer is here
+  layer block(x: [context, width]) -> [context, width] repeat depth {
+        ^~~~~
+)");
+}
+
+TEST(ModelTest, UnknownStageOfParameter) {
+  EXPECT_EQ(refusal("embed.wte",
+                    "embd.wte"),
+            R"(tiny.boa:14:46: error: no stage is named 'embd', did you mean 'embed'?
+    return cross_entropy(linear(x, transpose(embd.wte)), targets)
+                                             ^~~~~~~~
+)");
+}
+
+TEST(ModelTest, UnknownParameterOfStage) {
+  EXPECT_EQ(refusal("embed.wte",
+                    "embed.wt"),
+            R"(tiny.boa:14:46: error: stage 'embed' has no parameter 'wt', did you mean 'wte'?
+    return cross_entropy(linear(x, transpose(embed.wt)), targets)
+                                             ^~~~~~~~
+)");
+}
+
+TEST(ModelTest, OpenAttention) {
+  EXPECT_EQ(refusal("heads, causal)",
+                    "heads)"),
+            R"(tiny.boa:11:16: error: with the objective next_token every attention must be causal, or it sees the token that it is to predict
+    return x + attention(q, k, v, heads)
+               ^~~~~~~~~~~~~~~~~~~~~~~~~
+tiny.boa:1:7: note: add 'causal', or train with objective = masked(...)
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
+      ^~~~
+)");
+}

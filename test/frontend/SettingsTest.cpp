@@ -1,0 +1,414 @@
+//===- SettingsTest.cpp - What settings and overrides refuse -------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One case a rule, each the whole text that a user sees.
+//
+//===----------------------------------------------------------------------===//
+#include "test/frontend/Fixture.h"
+
+using namespace boa::frontend;
+
+TEST(TrainTest, MissingData) {
+  EXPECT_EQ(refusal("  data = \"corpus.txt\"\n",
+                    ""),
+            R"(tiny.boa:17:7: error: expected the setting 'data' in the train block
+train tiny {
+      ^~~~
+)");
+}
+
+TEST(TrainTest, UnknownModel) {
+  EXPECT_EQ(refusal("train tiny",
+                    "train tny"),
+            R"(tiny.boa:17:7: error: no model is named 'tny', did you mean 'tiny'?
+train tny {
+      ^~~
+tiny.boa:1:7: note: the model is 'tiny'
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
+      ^~~~
+)");
+}
+
+TEST(TrainTest, UnknownSetting) {
+  EXPECT_EQ(refusal("micro_batch = 2",
+                    "microbatch = 2"),
+            R"(tiny.boa:20:3: error: a train block has no setting 'microbatch', did you mean 'micro_batch'?
+  microbatch = 2
+  ^~~~~~~~~~
+)");
+}
+
+TEST(TrainTest, RepeatedSetting) {
+  EXPECT_EQ(refusal("  micro_batch = 2",
+                    "  micro_batch = 2\n  micro_batch = 4"),
+            R"(tiny.boa:21:3: error: 'micro_batch' is set twice
+  micro_batch = 4
+  ^~~~~~~~~~~
+tiny.boa:20:3: note: first set here
+  micro_batch = 2
+  ^~~~~~~~~~~
+)");
+}
+
+TEST(TrainTest, MicroBatchDividesBatch) {
+  EXPECT_EQ(refusal("micro_batch = 2",
+                    "micro_batch = 3"),
+            R"(tiny.boa:20:17: error: expected micro_batch = 3 to divide batch = 8
+  micro_batch = 3
+                ^
+)");
+}
+
+TEST(TrainTest, WrongUnit) {
+  EXPECT_EQ(refusal("8 sequences",
+                    "8 MiB"),
+            R"(tiny.boa:19:13: error: expected batch in sequences but found 'MiB'
+  batch = 8 MiB
+            ^~~
+tiny.boa:20:17: error: expected micro_batch = 2 to divide batch = 1
+  micro_batch = 2
+                ^
+)");
+}
+
+TEST(TrainTest, StepsOutOfRange) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 0"),
+            R"(tiny.boa:21:11: error: expected steps between 1 and 1099511627776 but found 0
+  steps = 0
+          ^
+)");
+}
+
+TEST(TrainTest, StepsNotWhole) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 1.5"),
+            R"(tiny.boa:21:11: error: expected steps to be a whole number but found 1.5
+  steps = 1.5
+          ^~~
+)");
+}
+
+TEST(TrainTest, DataIsNoString) {
+  EXPECT_EQ(refusal("\"corpus.txt\"",
+                    "corpus"),
+            R"(tiny.boa:18:10: error: expected data to be the path of a file, "...", but found corpus
+  data = corpus
+         ^~~~~~
+)");
+}
+
+TEST(TrainTest, UnknownOptimizer) {
+  EXPECT_EQ(refusal("adamw(",
+                    "adam("),
+            R"(tiny.boa:22:15: error: expected optimizer to be adamw or sgd but found adam(lr = 0.001), did you mean 'adamw'?
+  optimizer = adam(lr = 1e-3)
+              ^~~~~~~~~~~~~~~
+)");
+}
+
+TEST(TrainTest, OptimizerArgument) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "rate = 1e-3"),
+            R"(tiny.boa:22:21: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'rate'
+  optimizer = adamw(rate = 1e-3)
+                    ^~~~
+tiny.boa:22:15: error: expected the argument 'lr' of adamw
+  optimizer = adamw(rate = 1e-3)
+              ^~~~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(TrainTest, OptimizerWithoutRate) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "eps = 1e-8"),
+            R"(tiny.boa:22:15: error: expected the argument 'lr' of adamw
+  optimizer = adamw(eps = 1e-8)
+              ^~~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(TrainTest, Betas) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = 1e-3, betas = (0.9, 1)"),
+            R"(tiny.boa:22:46: error: expected a beta of at least 0 and less than 1 but found 1
+  optimizer = adamw(lr = 1e-3, betas = (0.9, 1))
+                                             ^
+)");
+}
+
+TEST(TrainTest, BetasAreTwo) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = 1e-3, betas = 0.9"),
+            R"(tiny.boa:22:40: error: expected betas to be two numbers, (a, b), but found 0.9
+  optimizer = adamw(lr = 1e-3, betas = 0.9)
+                                       ^~~
+)");
+}
+
+TEST(TrainTest, RateOutOfRange) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = -1"),
+            R"(tiny.boa:22:26: error: expected lr between 0 and 1000000 but found -1
+  optimizer = adamw(lr = -1)
+                         ^~
+)");
+}
+
+TEST(TrainTest, UnknownRate) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = cosin(1e-3, 10)"),
+            R"(tiny.boa:22:26: error: expected lr to be constant, linear or cosine but found cosin(0.001, 10), did you mean 'cosine'?
+  optimizer = adamw(lr = cosin(1e-3, 10))
+                         ^~~~~~~~~~~~~~~
+)");
+}
+
+TEST(TrainTest, FloorOverPeak) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = cosine(1e-3, 10, 1e-2)"),
+            R"(tiny.boa:22:43: error: expected floor to be at most peak
+  optimizer = adamw(lr = cosine(1e-3, 10, 1e-2))
+                                          ^~~~
+)");
+}
+
+TEST(TrainTest, MaskToken) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  objective = masked(token = 64)"),
+            R"(tiny.boa:22:30: error: expected token between 0 and 63 but found 64
+  objective = masked(token = 64)
+                             ^~
+)");
+}
+
+TEST(TrainTest, Weights) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  weights = f16"),
+            R"(tiny.boa:22:13: error: expected weights to be f32 or bf16 but found f16, did you mean 'bf16'?
+  weights = f16
+            ^~~
+)");
+}
+
+TEST(TrainTest, Delay) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  schedule = vertical(delay = 1.5)"),
+            R"(tiny.boa:22:31: error: expected delay between 0 and 1 but found 1.5
+  schedule = vertical(delay = 1.5)
+                              ^~~
+)");
+}
+
+TEST(TrainTest, Recompute) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  schedule = vertical(recompute = 1)"),
+            R"(tiny.boa:22:35: error: expected recompute to be true or false but found 1
+  schedule = vertical(recompute = 1)
+                                  ^
+)");
+}
+
+TEST(TrainTest, Schedule) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  schedule = diagonal"),
+            R"(tiny.boa:22:14: error: expected schedule to be vertical or horizontal but found diagonal
+  schedule = diagonal
+             ^~~~~~~~
+)");
+}
+
+TEST(TrainTest, Evaluate) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  evaluate = 50"),
+            R"(tiny.boa:22:14: error: expected evaluate to be every but found 50
+  evaluate = 50
+             ^~
+)");
+}
+
+TEST(TrainTest, Tier) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  place = disk"),
+            R"(tiny.boa:22:11: error: expected place to be device, host or ssd but found disk
+  place = disk
+          ^~~~
+)");
+}
+
+TEST(TrainTest, Role) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  place { weight = ssd }"),
+            R"(tiny.boa:22:11: error: place has no setting 'weight', did you mean 'weights'?
+  place { weight = ssd }
+          ^~~~~~
+)");
+}
+
+TEST(TrainTest, SecondModel) {
+  EXPECT_EQ(refusal("train tiny",
+                    "model other { }\ntrain tiny"),
+            R"(tiny.boa:17:1: error: expected one model but found another
+model other { }
+^~~~~
+tiny.boa:1:1: note: the first is here
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
+^~~~~
+)");
+}
+
+TEST(MachineTest, SizeWithoutUnit) {
+  EXPECT_EQ(refusal("256 MiB",
+                    "256"),
+            R"(tiny.boa:25:25: error: expected memory with a unit, a size such as 256 MiB, but found 256
+  device cpu { memory = 256 }
+                        ^~~
+)");
+}
+
+TEST(MachineTest, UnknownUnit) {
+  EXPECT_EQ(refusal("256 MiB",
+                    "256 MIB"),
+            R"(tiny.boa:25:29: error: expected memory to be a size such as 256 MiB but found the unit 'MIB', did you mean 'MiB'?
+  device cpu { memory = 256 MIB }
+                            ^~~
+)");
+}
+
+TEST(MachineTest, SizeTooLarge) {
+  EXPECT_EQ(refusal("256 MiB",
+                    "9000000000 GiB"),
+            R"(tiny.boa:25:25: error: memory does not fit 64 bits
+  device cpu { memory = 9000000000 GiB }
+                        ^~~~~~~~~~~~~~
+)");
+}
+
+TEST(MachineTest, SpeedWithoutSecond) {
+  EXPECT_EQ(refusal("200 MB/s",
+                    "200 MB"),
+            R"(tiny.boa:26:28: error: expected read to be a speed such as 200 MB/s but found the unit 'MB'
+  ssd "state" { read = 200 MB  write = 100 MB/s }
+                           ^~
+)");
+}
+
+TEST(MachineTest, UnknownDevice) {
+  EXPECT_EQ(refusal("device cpu",
+                    "device tpu"),
+            R"(tiny.boa:25:10: error: expected 'device cpu' or 'device cuda'
+  device tpu { memory = 256 MiB }
+         ^~~
+)");
+}
+
+TEST(MachineTest, UnknownMachineSetting) {
+  EXPECT_EQ(refusal("  ssd \"state\"",
+                    "  sdd \"state\""),
+            R"(tiny.boa:26:3: error: a machine has no setting 'sdd', did you mean 'ssd'?
+  sdd "state" { read = 200 MB/s  write = 100 MB/s }
+  ^~~
+)");
+}
+
+TEST(MachineTest, SsdWithoutPath) {
+  EXPECT_EQ(refusal("ssd \"state\"",
+                    "ssd"),
+            R"(tiny.boa:26:3: error: expected the path of a folder after 'ssd', ssd "..."
+  ssd { read = 200 MB/s  write = 100 MB/s }
+  ^~~
+)");
+}
+
+TEST(MachineTest, SameSsdTwice) {
+  EXPECT_EQ(refusal("  ssd \"state\"",
+                    "  ssd \"state\" { }\n  ssd \"state\""),
+            R"(tiny.boa:27:7: error: ssd "state" is given twice
+  ssd "state" { read = 200 MB/s  write = 100 MB/s }
+      ^~~~~~~
+)");
+}
+
+TEST(OverrideTest, NoEquals) {
+  EXPECT_EQ(overrideRefusal("train.steps"),
+            R"(--set:1:1: error: expected PATH=VALUE, such as train.steps=50, but found no '='
+train.steps
+^~~~~~~~~~~
+)");
+}
+
+TEST(OverrideTest, UnknownRoot) {
+  EXPECT_EQ(overrideRefusal("trian.steps=5"),
+            R"(--set:1:1: error: expected a path that begins with model, train or machine but found 'trian', did you mean 'train'?
+trian.steps=5
+^~~~~
+)");
+}
+
+TEST(OverrideTest, UnknownConstantOverride) {
+  EXPECT_EQ(overrideRefusal("model.dept=5"),
+            R"(--set:1:7: error: model 'tiny' has no constant 'dept', did you mean 'depth'?
+model.dept=5
+      ^~~~
+)");
+}
+
+TEST(OverrideTest, ShortPath) {
+  EXPECT_EQ(overrideRefusal("steps=5"),
+            R"(--set:1:1: error: expected a path of two or three names, such as train.steps
+steps=5
+^~~~~
+)");
+}
+
+TEST(OverrideTest, BadValue) {
+  EXPECT_EQ(overrideRefusal("train.steps=5 6"),
+            R"(--set:1:15: error: expected the end of the value but found '6'
+train.steps=5 6
+              ^
+)");
+}
+
+TEST(OverrideTest, OutOfRange) {
+  EXPECT_EQ(overrideRefusal("train.steps=-5"),
+            R"(--set:1:13: error: expected steps between 1 and 1099511627776 but found -5
+train.steps=-5
+            ^~
+)");
+}
+
+TEST(OverrideTest, OptionPointsAtItself) {
+  EXPECT_EQ(overrideRefusal("model.heads=5"),
+            R"(tiny.boa:11:35: error: expected heads = 5 to divide width = 32
+    return x + attention(q, k, v, heads, causal)
+                                  ^~~~~
+)");
+}
+
+TEST(OverrideTest, UnknownArgumentOverride) {
+  EXPECT_EQ(overrideRefusal("train.optimizer.beta=5"),
+            R"(--set:1:17: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'beta', did you mean 'betas'?
+train.optimizer.beta=5
+                ^~~~
+)");
+}
+
+TEST(OverrideTest, MachineUnit) {
+  EXPECT_EQ(overrideRefusal("machine.host.memory=1GB/s"),
+            R"(--set:1:22: error: expected memory to be a size such as 256 MiB but found the unit 'GB/s'
+machine.host.memory=1GB/s
+                     ^~~~
+)");
+}
+
+TEST(OverrideTest, NoPart) {
+  EXPECT_EQ(overrideRefusal("train.steps.x=5"),
+            R"(--set:1:13: error: 'steps' has no part 'x'
+train.steps.x=5
+            ^
+)");
+}

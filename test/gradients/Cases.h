@@ -1,0 +1,36 @@
+//===- Cases.h - Every compute op, in several shapes ------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_GRADIENTS_CASES_H
+#define BOA_TEST_GRADIENTS_CASES_H
+
+#include "test/gradients/Harness.h"
+
+#include <functional>
+
+namespace boa::testing {
+
+using Reference = std::function<std::vector<Values>(
+    const std::vector<Operand> &, const std::vector<Values> &)>;
+
+struct Case {
+  std::string name;
+  std::string text;         // function @f; the element type is ELT
+  Reference reference;      // plain C++, in doubles
+  int64_t indices = 0;      // i32 arguments are below this
+  bool ignored = false;     // and some of them negative
+  bool differentiable = true;
+};
+
+const std::vector<Case> &cases();
+
+/// Arguments of a case: normal values, and indices in range.
+std::vector<Values> makeArguments(const Case &c,
+                                  const std::vector<Operand> &operands);
+
+} // namespace boa::testing
+
+#endif // BOA_TEST_GRADIENTS_CASES_H

@@ -1,0 +1,431 @@
+//===- io_test.cpp - Tests of both I/O backends -----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One suite, run on each backend: whatever holds of one must hold of the other.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+namespace boa {
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr int64_t kMiB = 1 << 20;
+
+class AlignedBuffer {
+public:
+  explicit AlignedBuffer(int64_t bytes)
+      : bytes(bytes),
+        memory(static_cast<char *>(std::aligned_alloc(kPage, bytes))) {}
+  ~AlignedBuffer() { std::free(memory); }
+  AlignedBuffer(const AlignedBuffer &) = delete;
+  AlignedBuffer &operator=(const AlignedBuffer &) = delete;
+  char *data() { return memory; }
+  int64_t size() const { return bytes; }
+  void Fill(uint32_t seed) {
+    std::minstd_rand random(seed + 1);
+    for (int64_t i = 0; i < bytes; ++i)
+      memory[i] = char(random());
+  }
+
+private:
+  int64_t bytes;
+  char *memory;
+};
+
+/// A temporary file, with O_DIRECT where the file system has it.
+class TestFile {
+public:
+  explicit TestFile(int64_t bytes) {
+    name = testing::TempDir() + "boa_io_XXXXXX";
+    close(mkstemp(name.data()));
+    fd = open(name.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC);
+    if (fd < 0)
+      fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_GE(fd, 0);
+    EXPECT_EQ(ftruncate(fd, bytes), 0);
+  }
+  ~TestFile() {
+    close(fd);
+    unlink(name.c_str());
+  }
+  IoFile File(int32_t link = 0) const { return {fd, name, link}; }
+
+  std::string name;
+  int fd = -1;
+};
+
+/// Counts completions and keeps the statuses that are errors.
+class Waiter {
+public:
+  std::function<void(absl::Status)> Done() {
+    std::lock_guard<std::mutex> lock(mutex);
+    ++expected;
+    return [this](absl::Status status) {
+      std::lock_guard<std::mutex> lock(mutex);
+      ++arrived;
+      if (!status.ok())
+        errors.push_back(std::move(status));
+      changed.notify_all();
+    };
+  }
+  /// Waits for all; the first error, or OK.
+  absl::Status Wait() {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [this] { return arrived >= expected; });
+    EXPECT_EQ(arrived, expected);
+    return errors.empty() ? absl::OkStatus() : errors.front();
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  int expected = 0, arrived = 0;
+  std::vector<absl::Status> errors;
+};
+
+class IoTest : public testing::TestWithParam<const char *> {
+protected:
+  bool uring() const { return GetParam() == std::string("io_uring"); }
+
+  void Start(std::vector<IoFile> files, std::vector<IoLink> links = {},
+             AlignedBuffer *arena = nullptr) {
+    auto made = uring() ? CreateUringBackend(files, links,
+                                             arena ? arena->data() : nullptr,
+                                             arena ? arena->size() : 0, options)
+                        : CreateThreadBackend(files, links, options);
+    if (uring() && !made.ok())
+      GTEST_SKIP() << made.status();
+    ASSERT_TRUE(made.ok()) << made.status();
+    backend = *std::move(made);
+  }
+
+  void Submit(bool write, int32_t file, int64_t offset, int64_t bytes,
+              char *data, Waiter &waiter) {
+    backend->Submit({write, file, offset, bytes, data, waiter.Done()});
+  }
+
+  absl::Status Move(bool write, int64_t offset, int64_t bytes, char *data,
+                    int32_t file = 0) {
+    Waiter waiter;
+    Submit(write, file, offset, bytes, data, waiter);
+    return waiter.Wait();
+  }
+
+  void RoundTrip(int64_t bytes) {
+    AlignedBuffer written(bytes), read(bytes);
+    written.Fill(uint32_t(bytes));
+    ASSERT_EQ(Move(true, 0, bytes, written.data()), absl::OkStatus());
+    ASSERT_EQ(Move(false, 0, bytes, read.data()), absl::OkStatus());
+    EXPECT_EQ(std::memcmp(written.data(), read.data(), bytes), 0) << bytes;
+  }
+
+  IoOptions options;
+  std::unique_ptr<IoBackend> backend;
+};
+
+#define START(...)                                                             \
+  Start(__VA_ARGS__);                                                          \
+  if (!backend)                                                                \
+  return
+
+TEST_P(IoTest, DescribesItself) {
+  TestFile file(kMiB);
+  START({file.File()});
+  EXPECT_EQ(backend->Describe().rfind(GetParam(), 0), 0u)
+      << backend->Describe();
+}
+
+TEST_P(IoTest, RoundTripsOfManySizes) {
+  TestFile file(8 * kMiB);
+  START({file.File()});
+  for (int64_t bytes :
+       {kPage, 2 * kPage, kMiB - kPage, kMiB, kMiB + kPage, 5 * kMiB})
+    RoundTrip(bytes);
+}
+
+TEST_P(IoTest, SegmentsThatDoNotDivideTheTransfer) {
+  for (int64_t segment :
+       {int64_t(1), int64_t(5000), 3 * kPage, 100 * kPage + 1}) {
+    TestFile file(2 * kMiB);
+    options.segment_bytes = segment;
+    START({file.File()});
+    RoundTrip(255 * kPage);
+    RoundTrip(kPage);
+  }
+}
+
+TEST_P(IoTest, DepthOfOne) {
+  TestFile file(2 * kMiB);
+  options.depth = 1;
+  options.segment_bytes = 16 * kPage;
+  START({file.File()});
+  RoundTrip(2 * kMiB);
+}
+
+TEST_P(IoTest, ArenaAndOtherMemory) {
+  TestFile file(4 * kMiB);
+  AlignedBuffer arena(2 * kMiB), outside(kMiB);
+  START({file.File()}, {}, &arena);
+  arena.Fill(5);
+  outside.Fill(6);
+  ASSERT_EQ(Move(true, 0, kMiB, arena.data() + kMiB), absl::OkStatus());
+  ASSERT_EQ(Move(true, kMiB, kMiB, outside.data()), absl::OkStatus());
+  ASSERT_EQ(Move(false, kMiB, kMiB, arena.data()), absl::OkStatus());
+  EXPECT_EQ(std::memcmp(arena.data(), outside.data(), kMiB), 0);
+  ASSERT_EQ(Move(false, 0, kMiB, outside.data()), absl::OkStatus());
+  EXPECT_EQ(std::memcmp(arena.data() + kMiB, outside.data(), kMiB), 0);
+}
+
+TEST_P(IoTest, ShortTransfersAreContinued) {
+  for (int64_t every : {1, 2, 3}) {
+    TestFile file(2 * kMiB);
+    options.faults.short_every = every;
+    options.segment_bytes = 64 * kPage;
+    START({file.File()});
+    RoundTrip(2 * kMiB);
+  }
+}
+
+TEST_P(IoTest, EmptyTransferCompletes) {
+  TestFile file(kMiB);
+  START({file.File()});
+  EXPECT_EQ(Move(false, 0, 0, nullptr), absl::OkStatus());
+}
+
+TEST_P(IoTest, MisalignedTransfersAreRefused) {
+  TestFile file(kMiB);
+  AlignedBuffer buffer(2 * kPage);
+  START({file.File()});
+  using absl::IsInvalidArgument;
+  EXPECT_TRUE(IsInvalidArgument(Move(false, 512, kPage, buffer.data())));
+  EXPECT_TRUE(IsInvalidArgument(Move(false, 0, 100, buffer.data())));
+  EXPECT_TRUE(IsInvalidArgument(Move(false, 0, kPage, buffer.data() + 8)));
+  EXPECT_TRUE(IsInvalidArgument(Move(false, 0, kPage, buffer.data(), 7)));
+}
+
+TEST_P(IoTest, ReadBeyondTheEndFails) {
+  TestFile file(2 * kPage);
+  AlignedBuffer buffer(4 * kPage);
+  START({file.File()});
+  for (int64_t offset : {0, 1, 2, 8}) {
+    absl::Status status = Move(false, offset * kPage, 4 * kPage, buffer.data());
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_NE(status.message().find(file.name), std::string::npos) << status;
+  }
+}
+
+TEST_P(IoTest, ReadOfAnUnalignedTailFails) {
+  TestFile file(5000);
+  AlignedBuffer buffer(2 * kPage);
+  START({file.File()});
+  EXPECT_FALSE(Move(false, 0, 2 * kPage, buffer.data()).ok());
+  EXPECT_TRUE(Move(false, 0, kPage, buffer.data()).ok());
+}
+
+TEST_P(IoTest, InjectedErrorsNameTheFileAndOffset) {
+  for (int error : {EIO, ENOSPC}) {
+    TestFile file(kMiB);
+    options.faults.fail_at = 3;
+    options.faults.error = error;
+    options.segment_bytes = 16 * kPage;
+    options.depth = 1;
+    START({file.File()});
+    AlignedBuffer buffer(kMiB);
+    buffer.Fill(1);
+    absl::Status status = Move(true, 0, kMiB, buffer.data());
+    EXPECT_EQ(status.code(), absl::ErrnoToStatusCode(error));
+    EXPECT_NE(status.message().find(file.name), std::string::npos) << status;
+    EXPECT_NE(status.message().find("offset 196608"), std::string::npos)
+        << status;
+    EXPECT_NE(status.message().find(std::strerror(error)), std::string::npos);
+    // One transfer failed; the next is none the worse.
+    RoundTrip(kMiB);
+  }
+}
+
+TEST_P(IoTest, AnErrorFailsOneTransferOfMany) {
+  TestFile file(16 * kMiB);
+  AlignedBuffer buffer(16 * kMiB);
+  buffer.Fill(2);
+  options.faults.fail_at = 20;
+  options.faults.error = EIO;
+  options.segment_bytes = 64 * kPage;
+  START({file.File()});
+  Waiter waiter;
+  for (int i = 0; i < 16; ++i)
+    Submit(true, 0, i * kMiB, kMiB, buffer.data() + i * kMiB, waiter);
+  EXPECT_EQ(waiter.Wait().code(), absl::ErrnoToStatusCode(EIO));
+  EXPECT_EQ(waiter.errors.size(), 1u);
+}
+
+TEST_P(IoTest, ErrorsOfTheSystemAreReported) {
+  TestFile file(kMiB);
+  int reader = open(file.name.c_str(), O_RDONLY | O_CLOEXEC);
+  START({{reader, file.name, 0}});
+  AlignedBuffer buffer(kPage);
+  buffer.Fill(1);
+  absl::Status status = Move(true, 0, kPage, buffer.data());
+  EXPECT_EQ(status.code(), absl::ErrnoToStatusCode(EBADF)) << status;
+  backend.reset();
+  close(reader);
+}
+
+TEST_P(IoTest, ManyConcurrentTransfersFromManyThreads) {
+  constexpr int kThreads = 4, kTransfers = 64;
+  constexpr int64_t kBytes = 16 * kPage;
+  std::vector<std::unique_ptr<TestFile>> files;
+  std::vector<IoFile> descriptors;
+  for (int i = 0; i < kThreads; ++i) {
+    files.push_back(std::make_unique<TestFile>(kTransfers * kBytes));
+    descriptors.push_back(files.back()->File(i % 2));
+  }
+  options.depth = 7;
+  options.segment_bytes = 5 * kPage;
+  options.faults.short_every = 11;
+  START(descriptors, {{}, {}});
+  auto work = [&](int thread) {
+    AlignedBuffer written(kTransfers * kBytes), read(kTransfers * kBytes);
+    written.Fill(uint32_t(thread));
+    for (bool write : {true, false}) {
+      Waiter waiter;
+      char *data = write ? written.data() : read.data();
+      for (int i = 0; i < kTransfers; ++i)
+        Submit(write, thread, i * kBytes, kBytes, data + i * kBytes, waiter);
+      EXPECT_EQ(waiter.Wait(), absl::OkStatus());
+    }
+    EXPECT_EQ(std::memcmp(written.data(), read.data(), written.size()), 0);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back(work, i);
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST_P(IoTest, CallbacksMaySubmit) {
+  TestFile file(kMiB);
+  AlignedBuffer buffer(kPage);
+  START({file.File()});
+  Waiter waiter;
+  auto last = waiter.Done();
+  std::atomic<int> left{100};
+  std::function<void(absl::Status)> next = [&](absl::Status status) {
+    if (!status.ok() || --left == 0)
+      return last(status);
+    backend->Submit({false, 0, left * kPage, kPage, buffer.data(), next});
+  };
+  backend->Submit({false, 0, 0, kPage, buffer.data(), next});
+  EXPECT_EQ(waiter.Wait(), absl::OkStatus());
+  EXPECT_EQ(left, 0);
+  backend.reset();
+}
+
+TEST_P(IoTest, DestructionDrains) {
+  for (int64_t limit : {int64_t(0), 64 * kMiB}) {
+    TestFile file(16 * kMiB);
+    AlignedBuffer written(16 * kMiB), read(16 * kMiB);
+    written.Fill(9);
+    START({file.File()}, {{0, limit}});
+    Waiter waiter;
+    for (int i = 0; i < 16; ++i)
+      Submit(true, 0, i * kMiB, kMiB, written.data() + i * kMiB, waiter);
+    backend.reset();
+    EXPECT_EQ(waiter.arrived, 16);
+    ASSERT_EQ(waiter.Wait(), absl::OkStatus());
+    START({file.File()});
+    ASSERT_EQ(Move(false, 0, 16 * kMiB, read.data()), absl::OkStatus());
+    EXPECT_EQ(std::memcmp(written.data(), read.data(), 16 * kMiB), 0);
+  }
+}
+
+double Seconds(const std::function<void()> &run) {
+  auto begin = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+TEST_P(IoTest, LimitsHoldWithin15Percent) {
+  TestFile file(32 * kMiB);
+  AlignedBuffer buffer(32 * kMiB);
+  buffer.Fill(3);
+  ASSERT_EQ(pwrite(file.fd, buffer.data(), 32 * kMiB, 0), 32 * kMiB);
+  options.segment_bytes = kMiB / 2;
+  START({file.File()}, {{64 * kMiB, 32 * kMiB}});
+  for (bool write : {false, true}) {
+    double seconds = Seconds([&] {
+      Waiter waiter;
+      for (int i = 0; i < 8; ++i)
+        Submit(write, 0, i * 4 * kMiB, 4 * kMiB, buffer.data() + i * 4 * kMiB,
+               waiter);
+      ASSERT_EQ(waiter.Wait(), absl::OkStatus());
+    });
+    double expected = write ? 1.0 : 0.5;
+    EXPECT_NEAR(seconds, expected, 0.15 * expected)
+        << (write ? "write" : "read");
+  }
+}
+
+TEST_P(IoTest, LinksAndDirectionsHaveTheirOwnLimits) {
+  TestFile slow(16 * kMiB), fast(16 * kMiB);
+  AlignedBuffer buffer(16 * kMiB), other(16 * kMiB), third(16 * kMiB);
+  buffer.Fill(3);
+  other.Fill(4);
+  third.Fill(5);
+  for (const TestFile *file : {&slow, &fast})
+    ASSERT_EQ(pwrite(file->fd, buffer.data(), 16 * kMiB, 0), 16 * kMiB);
+  START({slow.File(0), fast.File(1)}, {{32 * kMiB, 0}, {32 * kMiB, 0}});
+  // Two links at once, and a direction without limit, take no longer than one.
+  double seconds = Seconds([&] {
+    Waiter waiter;
+    Submit(false, 0, 0, 16 * kMiB, buffer.data(), waiter);
+    Submit(false, 1, 0, 16 * kMiB, other.data(), waiter);
+    Submit(true, 1, 0, kMiB, third.data(), waiter);
+    ASSERT_EQ(waiter.Wait(), absl::OkStatus());
+  });
+  EXPECT_NEAR(seconds, 0.5, 0.15 * 0.5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, IoTest,
+                         testing::Values("io_uring", "threads"),
+                         [](const auto &info) {
+                           return std::string(info.param);
+                         });
+
+TEST(IoFactory, OptionAndEnvironmentChooseThreads) {
+  TestFile file(kMiB);
+  IoOptions options;
+  options.prefer_threads = true;
+  auto backend = CreateIoBackend({file.File()}, {}, nullptr, 0, options);
+  ASSERT_TRUE(backend.ok());
+  EXPECT_EQ((*backend)->Describe().rfind("threads", 0), 0u);
+  setenv("BOA_IO", "threads", 1);
+  backend = CreateIoBackend({file.File()}, {}, nullptr, 0, {});
+  ASSERT_TRUE(backend.ok());
+  EXPECT_EQ((*backend)->Describe().rfind("threads", 0), 0u);
+  setenv("BOA_IO", "carrier pigeons", 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      CreateIoBackend({file.File()}, {}, nullptr, 0, {}).status()));
+  unsetenv("BOA_IO");
+  EXPECT_TRUE(CreateIoBackend({file.File()}, {}, nullptr, 0, {}).ok());
+}
+
+} // namespace
+} // namespace boa
