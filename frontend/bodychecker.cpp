@@ -99,6 +99,8 @@ private:
   Operand resolveName(const Expr &expr) {
     auto found = bindings.find(expr.name);
     if (found == bindings.end()) {
+      if (namesAreMissing)
+        return Operand{Operand::Kind::Error};
       std::vector<std::string> names;
       for (const auto &entry : bindings)
         names.push_back(entry.first);
@@ -190,10 +192,12 @@ private:
                       "constants of the model");
     if (operand.kind == Operand::Kind::Param && operand.transposed)
       operand = error(statement.value->location, transposeMessage());
-    if (operand.kind != Operand::Kind::Error && parts != names)
+    if (operand.kind != Operand::Kind::Error && parts != names) {
+      namesAreMissing = true;
       operand = error(statement.value->location, "expected as many values as names, " +
                                                      std::to_string(names) + ", but found " +
                                                      std::to_string(parts));
+    }
     for (size_t i = 0; i < names; ++i) {
       Operand bound = operand;
       if (operand.kind == Operand::Kind::Parts)
@@ -366,6 +370,8 @@ private:
   ParamUsage &usage;
   CheckContext context;
   std::map<std::string, Binding> bindings;
+  /// After a 'let' of too few names: then an unknown name is no second error.
+  bool namesAreMissing = false;
 };
 
 } // namespace

@@ -135,13 +135,14 @@ private:
                               std::to_string(int64_t(most)) + " but found " + printExpr(*expr));
     return std::nullopt;
   }
-  bool divides(int64_t heads, const std::string &what, const Dim &dim, Location location) {
+  bool divides(int64_t heads, const std::string &what, const Dim &dim, const Expr &expr) {
     if (dim.value % heads == 0)
       return true;
-    std::string width = dim.text == std::to_string(dim.value)
-                            ? dim.text
-                            : dim.text + " = " + std::to_string(dim.value);
-    error(location, "expected " + what + " = " + std::to_string(heads) + " to divide " + width);
+    noteOrigin(expr, context.constants,
+               context.diagnostics.error(expr.location,
+                                         "expected " + what + " = " + std::to_string(heads) +
+                                             " to divide " +
+                                             printWithValue(dim.text, dim.value)));
     return false;
   }
   /// That an activation is [time, width].
@@ -334,7 +335,7 @@ Operand Checker::rotary() {
   auto heads = integer(*positional[1], "heads");
   auto base = positive(option("base"), 1e4, "base", 1e12);
   if (!x || !heads || !base || !isSequence(*x, 0) ||
-      !divides(*heads, "heads", last(*x), positional[1]->location))
+      !divides(*heads, "heads", last(*x), *positional[1]))
     return Operand();
   int64_t head = last(*x).value / *heads;
   if (head % 2 != 0)
@@ -352,7 +353,7 @@ Operand Checker::attention() {
   const Expr *kvExpr = option("kv_heads");
   auto kvHeads = kvExpr ? integer(*kvExpr, "kv_heads") : heads;
   if (!q || !k || !v || !heads || !kvHeads || !isSequence(*q, 0) ||
-      !divides(*heads, "heads", last(*q), positional[3]->location))
+      !divides(*heads, "heads", last(*q), *positional[3]))
     return Operand();
   if (kvExpr && *heads % *kvHeads != 0)
     return error(kvExpr->location, "expected kv_heads = " + std::to_string(*kvHeads) +
@@ -420,7 +421,7 @@ Operand Checker::split() {
   } else {
     auto count = evaluateInteger(parts, context.constants, 1, kMaxParts, "the number of parts",
                                  context.diagnostics);
-    if (!count || !divides(*count, "the number of parts", whole, parts.location))
+    if (!count || !divides(*count, "the number of parts", whole, parts))
       return Operand();
     int64_t size = whole.value / *count;
     std::string prefix = std::to_string(*count) + " * ";

@@ -28,7 +28,9 @@ Constants checkConstants(const ModelSyntax &model, CheckContext context) {
     }
     auto value = evaluate(*constant.value, constants, context.diagnostics);
     // After an error the name stands for 1, so that its uses are no errors too.
-    constants[name.text] = {value.value_or(Number::ofInteger(1)), name.location};
+    bool option = constant.value->location.file != name.location.file;
+    constants[name.text] = {value.value_or(Number::ofInteger(1)),
+                            option ? constant.value->location : name.location};
   }
   return constants;
 }

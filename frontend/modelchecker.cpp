@@ -43,10 +43,12 @@ public:
     for (const StageSyntax &stage : model.stages)
       checkSignature(stage);
     // Bodies over shapes that have errors would only repeat them.
-    if (context.diagnostics.count() > 0)
+    if (!context.diagnostics.empty())
       return std::move(spec);
     checkChain();
     checkSize();
+    if (!context.diagnostics.empty())
+      return std::move(spec);
     ParamUsage usage;
     for (const StageSpec &stage : spec.stages)
       usage.emplace_back(stage.params.size(), false);

@@ -21,6 +21,7 @@ SettingReader SettingReader::ofCall(const Expr &call, const std::vector<std::str
                                     const Constants &constants, CheckContext context) {
   SettingReader reader(constants, context);
   bool named = false;
+  size_t before = context.diagnostics.count();
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Argument &argument = call.arguments[i];
     Location location = argument.keyword ? argument.keyword->location : argument.value->location;
@@ -47,6 +48,7 @@ SettingReader SettingReader::ofCall(const Expr &call, const std::vector<std::str
     }
     reader.values.emplace_back(name, argument.value.get());
   }
+  reader.complete = context.diagnostics.count() == before;
   return reader;
 }
 
@@ -88,10 +90,11 @@ const Expr *SettingReader::find(const std::string &name) const {
 bool SettingReader::count(const std::string &name, const char *unit, int64_t least,
                           int64_t most, int64_t &value) const {
   const Expr *expr = find(name);
+  std::optional<int64_t> count;
   if (expr)
-    value = evaluateCount(*expr, unit, constants, least, most, name, context.diagnostics)
-                .value_or(value);
-  return expr != nullptr;
+    count = evaluateCount(*expr, unit, constants, least, most, name, context.diagnostics);
+  value = count.value_or(value);
+  return count.has_value();
 }
 
 bool SettingReader::real(const std::string &name, double least, double most,
@@ -101,7 +104,7 @@ bool SettingReader::real(const std::string &name, double least, double most,
     return false;
   auto number = evaluate(*expr, constants, context.diagnostics);
   if (!number)
-    return true;
+    return false;
   if (number->real >= least && number->real <= most) {
     value = number->real;
     return true;
@@ -115,7 +118,7 @@ bool SettingReader::real(const std::string &name, double least, double most,
   };
   error(expr->location, "expected " + name + " between " + print(least) + " and " + print(most) +
                             " but found " + printExpr(*expr));
-  return true;
+  return false;
 }
 
 bool SettingReader::flag(const std::string &name, bool &value) const {
@@ -124,9 +127,11 @@ bool SettingReader::flag(const std::string &name, bool &value) const {
 
 bool SettingReader::bytes(const std::string &name, bool perSecond, int64_t &value) const {
   const Expr *expr = find(name);
+  std::optional<int64_t> size;
   if (expr)
-    value = evaluateBytes(*expr, perSecond, name, context.diagnostics).value_or(value);
-  return expr != nullptr;
+    size = evaluateBytes(*expr, perSecond, name, context.diagnostics);
+  value = size.value_or(value);
+  return size.has_value();
 }
 
 int SettingReader::findWord(const Expr &expr, const std::string &what,
@@ -135,7 +140,7 @@ int SettingReader::findWord(const Expr &expr, const std::string &what,
   for (size_t i = 0; i < words.size(); ++i)
     if (named && expr.name == words[i])
       return int(i);
-  error(expr.location, "expected " + what + " to be " + listWords(words) + " but found " +
+  error(expr.location, "expected " + what + " to be " + listWords(words) + (words.size() == 1 ? "(...)" : "") + " but found " +
                            printExpr(expr) + (named ? didYouMean(expr.name, words) : ""));
   return -1;
 }

@@ -37,8 +37,11 @@ public:
 
   const Expr *find(const std::string &name) const;
 
-  /// Each sets `value` where the setting is given and right. Returns whether it
-  /// was given.
+  /// Whether all names were known and given once.
+  bool isComplete() const { return complete; }
+
+  /// Each sets `value` where the setting is given and right, and returns whether
+  /// it did.
   bool count(const std::string &name, const char *unit, int64_t least, int64_t most,
              int64_t &value) const;
   bool real(const std::string &name, double least, double most, double &value) const;
@@ -47,10 +50,10 @@ public:
   template <typename T>
   bool word(const std::string &name, const Words<T> &words, T &value) const {
     const Expr *expr = find(name);
-    if (expr)
-      if (int at = findWord(*expr, name, namesOf(words)); at >= 0)
-        value = words[size_t(at)].second;
-    return expr != nullptr;
+    int at = expr ? findWord(*expr, name, namesOf(words)) : -1;
+    if (at >= 0)
+      value = words[size_t(at)].second;
+    return at >= 0;
   }
 
   /// Index of the name that an expression is, or -1 with an error.
@@ -70,6 +73,7 @@ private:
   const Constants &constants;
   CheckContext context;
   std::vector<std::pair<std::string, const Expr *>> values;
+  bool complete = true;
 };
 
 /// `a, b or c`.

@@ -70,7 +70,7 @@ private:
     return SettingReader::ofCall(expr, names, constants, context);
   }
   void requireArgument(const SettingReader &from, const Expr &expr, const char *name) const {
-    if (!from.find(name))
+    if (from.isComplete() && !from.find(name))
       reader.error(expr.location,
                    std::string("expected the argument '") + name + "' of " + expr.name);
   }
@@ -299,7 +299,8 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
       Location location = field.label ? field.label->location : field.key.location;
       machine.device = field.label ? field.label->text : "";
       if (machine.device != "cpu" && machine.device != "cuda")
-        outer.error(location, "expected 'device cpu' or 'device cuda'");
+        outer.error(location, "expected 'device cpu' or 'device cuda' but found 'device" +
+                                  (field.label ? " " + machine.device : "") + "'");
       SettingReader device = readBlock(field, {"memory", "threads"}, none, context);
       device.bytes("memory", /*perSecond=*/false, machine.deviceMemory);
       device.count("threads", nullptr, 0, 4096, machine.threads);

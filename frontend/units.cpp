@@ -22,6 +22,17 @@ std::optional<int64_t> multiplyChecked(int64_t a, int64_t b) {
   return result;
 }
 
+std::string printWithValue(const std::string &text, int64_t value) {
+  std::string number = std::to_string(value);
+  return text == number ? text : text + " = " + number;
+}
+
+void noteOrigin(const Expr &expr, const Constants &constants, Diagnostic &diagnostic) {
+  auto found = expr.kind == Expr::Kind::Name ? constants.find(expr.name) : constants.end();
+  if (found != constants.end() && found->second.location.file != expr.location.file)
+    diagnostic.note(found->second.location, "'" + expr.name + "' is set here");
+}
+
 //===----------------------------------------------------------------------===//
 // Constant expressions
 //===----------------------------------------------------------------------===//
@@ -64,10 +75,9 @@ static std::optional<Number> binaryIntegers(const Expr &expr, int64_t a, int64_t
     }
     result = expr.op == '/' ? a / b : a % b;
     if (expr.op == '/' && a % b != 0) {
-      diagnostics.error(expr.location, "expected " + printExpr(*expr.operands[1]) + " = " +
-                                           std::to_string(b) + " to divide " +
-                                           printExpr(*expr.operands[0]) + " = " +
-                                           std::to_string(a));
+      diagnostics.error(expr.location,
+                        "expected " + printWithValue(printExpr(*expr.operands[1]), b) +
+                            " to divide " + printWithValue(printExpr(*expr.operands[0]), a));
       return std::nullopt;
     }
   }
@@ -173,9 +183,11 @@ std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &consta
     return std::nullopt;
   }
   if (value->integer < least || value->integer > most) {
-    diagnostics.error(expr.location, "expected " + what + " between " + std::to_string(least) +
-                                         " and " + std::to_string(most) + " but found " +
-                                         std::to_string(value->integer));
+    noteOrigin(expr, constants,
+               diagnostics.error(expr.location, "expected " + what + " between " +
+                                                    std::to_string(least) + " and " +
+                                                    std::to_string(most) + " but found " +
+                                                    std::to_string(value->integer)));
     return std::nullopt;
   }
   return value->integer;

@@ -40,6 +40,13 @@ using Constants = std::map<std::string, ConstantValue, std::less<>>;
 /// The expression as one writes it, with the fewest parentheses: `3 * width`.
 std::string printExpr(const Expr &expr);
 
+/// `width = 32`, or `32` where the expression is the number itself.
+std::string printWithValue(const std::string &text, int64_t value);
+
+/// Adds to an error about `expr` where the constant that it names was set, when
+/// that is another text: an option, say.
+void noteOrigin(const Expr &expr, const Constants &constants, Diagnostic &diagnostic);
+
 /// Whether an expression is built of numbers and constants alone, so that it
 /// can be evaluated as a number.
 bool isNumeric(const Expr &expr, const Constants &constants);

@@ -28,6 +28,7 @@
 #include <set>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 struct boa_context {};
 
@@ -103,6 +104,13 @@ struct DecayRange {
   bool decay;
 };
 
+int64_t Elements(const Parameter &parameter) {
+  int64_t elements = 1;
+  for (int64_t dimension : parameter.shape)
+    elements *= dimension;
+  return elements;
+}
+
 using Key = std::tuple<int32_t, int64_t, int32_t, int32_t>;
 
 } // namespace
@@ -125,6 +133,7 @@ struct Engine::Impl : boa_context {
   std::vector<Pool> pools;                        // by storage
   std::vector<std::vector<BufferRef>> homes;      // by storage and entry
   std::vector<std::vector<DecayRange>> decay;     // by group
+  std::vector<void *> kernel_buffers;             // the compute thread's
 
   // The graph, guarded by `mutex`.
   mutable std::mutex mutex;
@@ -134,7 +143,7 @@ struct Engine::Impl : boa_context {
   int64_t next_handle = 1;
   std::map<Key, int64_t> retained;                // handle
   std::map<std::tuple<int32_t, int64_t, int32_t>, Hazard> storage_hazards;
-  int64_t incomplete = 0;                         // commands issued and not done
+  std::unordered_set<CommandRef> incomplete;      // commands issued and not done
   int64_t transfers = 0;                          // submitted and not done
   std::deque<CommandRef> compute, optimizer, zeros;
   bool computing = false, updating = false, stopping = false;
@@ -142,13 +151,15 @@ struct Engine::Impl : boa_context {
   Counters counters;
   std::vector<TraceEvent> trace;
   size_t trace_next = 0;
-  std::map<std::pair<int32_t, int64_t>, double> squares; // of this step's gradients
+  // Sums of squares of this step's gradients, by group, entry and first chunk.
+  std::map<std::tuple<int32_t, int64_t, int32_t>, double> squares;
   std::map<int64_t, double> clip_factors;         // by step
 
   std::unique_ptr<IoBackend> io;
   std::thread compute_thread, optimizer_thread;
 
   absl::Status Start();
+  absl::Status CheckProgram() const;
   absl::Status Allocate();
   void PrepareDecay();
 
@@ -170,6 +181,9 @@ struct Engine::Impl : boa_context {
   boa_buffer Open(int32_t storage, int64_t entry, int32_t first, int32_t count, bool read,
                   bool zero);
   void Release(boa_buffer handle, bool retain);
+  void DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count);
+  bool Expect(bool holds, const char *what);
+  bool HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const;
   bool IsResident(int32_t storage) const { return program.storages[storage].tier != "ssd"; }
   int64_t ChunkBytes(int32_t storage) const {
     return program.storages[storage].bytes / program.storages[storage].chunks;
@@ -183,6 +197,8 @@ struct Engine::Impl : boa_context {
   void OptimizerLoop();
   void RunKernel(const Command &command);
   void RunUpdate(const Command &command, double clip);
+  double SumGradient(const Command &command) const;
+  void FinishNorm(int64_t step);
   void Record(TraceEvent::Row row, const Command &command, const std::string &name,
               int64_t end_ns, int64_t bytes);
   bool Stuck() const;
@@ -207,10 +223,40 @@ static int64_t Stride(int64_t bytes) {
   return rounded % (16 * kBlock) == 0 ? rounded + kBlock : rounded;
 }
 
-absl::Status Engine::Impl::Allocate() {
-  int64_t workspace_bytes = 0;
+static int64_t WorkspaceBytes(const Program &program) {
+  int64_t bytes = 0;
   for (const Kernel &kernel : program.kernels)
-    workspace_bytes = std::max(workspace_bytes, kernel.workspace);
+    bytes = std::max(bytes, kernel.workspace);
+  return bytes;
+}
+
+/// What the rest relies on: chunks are whole blocks, slots hold whole chunks,
+/// and the arena, but for the gaps of Stride, is no larger than was planned.
+absl::Status Engine::Impl::CheckProgram() const {
+  int64_t needed = WorkspaceBytes(program);
+  for (const Storage &storage : program.storages) {
+    if (storage.chunks < 1 || storage.bytes < 0 || storage.bytes % (kBlock * storage.chunks) != 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat(storage.name, " has entries of ", storage.bytes, " bytes in ",
+                       storage.chunks, " chunks: expected a multiple of ", kBlock, " in each"));
+    if (storage.tier != "ssd") {
+      needed += storage.entry_count() * storage.bytes;
+      continue;
+    }
+    if (!state)
+      return absl::InvalidArgumentError(
+          absl::StrCat(storage.name, " lives on ssd but there is no state directory"));
+    needed += storage.slots * storage.slot_bytes;
+  }
+  int64_t planned = program.arena_device + program.arena_host;
+  if (planned > 0 && needed > planned)
+    return absl::InternalError(absl::StrCat("the program needs ", needed,
+                                            " bytes of memory but was planned for ", planned));
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Impl::Allocate() {
+  int64_t workspace_bytes = WorkspaceBytes(program);
   arena_bytes = Stride(workspace_bytes);
   for (const Storage &storage : program.storages)
     arena_bytes += storage.tier == "ssd" ? storage.slots * Stride(storage.slot_bytes)
@@ -269,10 +315,16 @@ void Engine::Impl::PrepareDecay() {
 }
 
 absl::Status Engine::Impl::Start() {
+  if (absl::Status status = CheckProgram(); !status.ok())
+    return status;
   SetThreads(program.machine.threads);
   if (absl::Status status = Allocate(); !status.ok())
     return status;
   PrepareDecay();
+  size_t most_buffers = 0;
+  for (const Kernel &kernel : program.kernels)
+    most_buffers = std::max(most_buffers, kernel.buffers.size());
+  kernel_buffers.resize(most_buffers);
   if (state) {
     auto backend = CreateIoBackend(state->Files(), state->Links(), arena, arena_bytes, options.io);
     if (!backend.ok())
@@ -296,6 +348,11 @@ Engine::Impl::~Impl() {
   if (optimizer_thread.joinable())
     optimizer_thread.join();
   io.reset();
+  // After an error commands are left that hold the buffers that hold them.
+  for (const CommandRef &command : incomplete) {
+    command->buffers.clear();
+    command->dependents.clear();
+  }
   if (arena)
     munmap(arena, arena_bytes);
 }
@@ -307,7 +364,7 @@ Engine::Impl::~Impl() {
 CommandRef Engine::Impl::New(Command::Kind kind) {
   auto command = std::make_shared<Command>();
   command->kind = kind;
-  ++incomplete;
+  incomplete.insert(command);
   return command;
 }
 
@@ -409,7 +466,7 @@ void Engine::Impl::Complete(const CommandRef &command) {
     break;
   }
   command->done = true;
-  --incomplete;
+  incomplete.erase(command);
   std::vector<CommandRef> dependents = std::move(command->dependents);
   command->buffers.clear();
   for (const CommandRef &dependent : dependents)
@@ -437,6 +494,27 @@ void Engine::Impl::Fail(absl::Status status) {
   if (error.ok())
     error = std::move(status);
   changed.notify_all();
+}
+
+/// What compiled code must keep to; if it does not, that is a compiler's error
+/// and nothing more is run.
+bool Engine::Impl::Expect(bool holds, const char *what) {
+  if (!holds)
+    Fail(absl::InternalError(absl::StrCat("the program ", what)));
+  return holds;
+}
+
+bool Engine::Impl::HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const {
+  if (storage < 0 || storage >= int32_t(program.storages.size()))
+    return false;
+  const Storage &home = program.storages[storage];
+  bool fits = home.tier != "ssd" || count * ChunkBytes(storage) <= home.slot_bytes;
+  return entry >= 0 && entry < home.entry_count() && first >= 0 && count > 0 &&
+         first + count <= home.chunks && fits;
+}
+
+static bool Holds(const Buffer &buffer, int32_t first, int32_t count) {
+  return first >= buffer.first && count > 0 && first + count <= buffer.first + buffer.count;
 }
 
 BufferRef Engine::Impl::Lookup(boa_buffer handle) {
@@ -468,6 +546,8 @@ boa_buffer Engine::Impl::Open(int32_t storage, int64_t entry, int32_t first, int
                               bool read, bool zero) {
   if (!error.ok() || entry < 0)
     return 0;
+  if (!Expect(HasChunks(storage, entry, first, count), "asks for chunks that no slot can hold"))
+    return 0;
   if (IsResident(storage)) {
     BufferRef home = homes[storage][entry];
     if (zero) {
@@ -480,13 +560,12 @@ boa_buffer Engine::Impl::Open(int32_t storage, int64_t entry, int32_t first, int
     }
     return NewHandle(home);
   }
-  Key key{storage, entry, first, count};
-  if (auto it = retained.find(key); it != retained.end()) {
+  if (!read || zero) {
+    DropRetained(storage, entry, first, count); // about to be overwritten
+  } else if (auto it = retained.find({storage, entry, first, count}); it != retained.end()) {
     boa_buffer handle = it->second;
     retained.erase(it);
-    if (read && !zero)
-      return handle;
-    Release(handle, false); // stale: about to be overwritten
+    return handle;
   }
   BufferRef buffer = NewBuffer(storage, entry, first, count);
   CommandRef command = New(zero   ? Command::Kind::zero
@@ -519,6 +598,7 @@ void Engine::Impl::Release(boa_buffer handle, bool retain) {
     return;
   }
   if (retain) {
+    DropRetained(buffer->storage, buffer->entry, buffer->first, buffer->count);
     retained[{buffer->storage, buffer->entry, buffer->first, buffer->count}] = handle;
     return;
   }
@@ -527,6 +607,24 @@ void Engine::Impl::Release(boa_buffer handle, bool retain) {
   command->buffers = {buffer};
   Writes(command, *buffer, buffer->first, buffer->count);
   Issue(command);
+}
+
+/// Forgets retained copies that share a chunk with these: they are stale.
+void Engine::Impl::DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count) {
+  std::vector<boa_buffer> stale;
+  auto it = retained.lower_bound({storage, entry, 0, 0});
+  while (it != retained.end() && std::get<0>(it->first) == storage &&
+         std::get<1>(it->first) == entry) {
+    int32_t other_first = std::get<2>(it->first), other_count = std::get<3>(it->first);
+    if (other_first < first + count && first < other_first + other_count) {
+      stale.push_back(it->second);
+      it = retained.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  for (boa_buffer handle : stale)
+    Release(handle, false);
 }
 
 //===----------------------------------------------------------------------===//
@@ -634,10 +732,9 @@ void Engine::Impl::Record(TraceEvent::Row row, const Command &command, const std
 }
 
 void Engine::Impl::RunKernel(const Command &command) {
-  void *bases[64];
   for (size_t i = 0; i < command.buffers.size(); ++i)
-    bases[i] = command.buffers[i]->base;
-  kernels[command.index](bases, workspace);
+    kernel_buffers[i] = command.buffers[i] ? command.buffers[i]->base : nullptr;
+  kernels[command.index](kernel_buffers.data(), workspace);
 }
 
 void Engine::Impl::ComputeLoop() {
@@ -719,6 +816,39 @@ void Engine::Impl::RunUpdate(const Command &command, double clip) {
   }
 }
 
+/// Over the parameters alone: what lies between them is not part of the norm.
+double Engine::Impl::SumGradient(const Command &command) const {
+  const Group &group = program.groups[command.index];
+  const Buffer &buffer = *command.buffers[0];
+  auto *values = reinterpret_cast<const float *>(buffer.base);
+  int64_t begin = buffer.first * group.chunk_elements;
+  int64_t end = begin + buffer.count * group.chunk_elements;
+  double sum = 0;
+  for (const Parameter &parameter : group.parameters) {
+    int64_t from = std::max(begin, parameter.offset);
+    int64_t to = std::min(end, parameter.offset + Elements(parameter));
+    if (from < to)
+      sum += SumOfSquares(values + (from - begin), to - from);
+  }
+  return sum;
+}
+
+/// With the mutex held.
+void Engine::Impl::FinishNorm(int64_t step) {
+  double total = 0; // in order of group and entry, whatever the order of arrival
+  for (const auto &[key, value] : squares)
+    total += value;
+  squares.clear();
+  double norm = std::sqrt(total), limit = program.optimizer.clip;
+  if (!std::isfinite(norm))
+    Fail(absl::OutOfRangeError(absl::StrCat(
+        "the gradient norm of step ", step,
+        " is not finite: lower the learning rate, and go on from the last commit")));
+  clip_factors[step] = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
+  while (clip_factors.size() > 2) // this step's and the one before
+    clip_factors.erase(clip_factors.begin());
+}
+
 void Engine::Impl::OptimizerLoop() {
   std::unique_lock lock(mutex);
   while (!stopping) {
@@ -741,6 +871,12 @@ void Engine::Impl::OptimizerLoop() {
     double clip = 1;
     if (auto it = clip_factors.find(command->step); it != clip_factors.end())
       clip = it->second;
+    else if (command->kind == Command::Kind::update && program.optimizer.clip > 0)
+      Expect(false, "updates before the gradient norm of that step is known");
+    if (!error.ok()) {
+      updating = false;
+      continue;
+    }
     lock.unlock();
     command->begin_ns = Now();
     std::string name = "zero";
@@ -754,24 +890,17 @@ void Engine::Impl::OptimizerLoop() {
       RunUpdate(*command, clip);
     } else if (command->kind == Command::Kind::norm) {
       name = "norm";
-      sum = SumOfSquares(reinterpret_cast<const float *>(command->buffers[0]->base),
-                         program.groups[command->index].elements);
+      sum = SumGradient(*command);
     }
     int64_t end = Now();
     lock.lock();
     updating = false;
-    if (command->kind == Command::Kind::norm)
-      squares[{command->index, command->buffers[0]->entry}] = sum;
-    if (command->kind == Command::Kind::norm_done) {
-      double total = 0; // in order of group and entry, whatever the order of arrival
-      for (auto &[key, value] : squares)
-        total += value;
-      squares.clear();
-      double norm = std::sqrt(total), limit = program.optimizer.clip;
-      clip_factors[command->step] = norm > limit ? limit / norm : 1.0;
-      while (clip_factors.size() > 2) // this step's and the one before
-        clip_factors.erase(clip_factors.begin());
+    if (command->kind == Command::Kind::norm) {
+      const Buffer &buffer = *command->buffers[0];
+      squares[{command->index, buffer.entry, buffer.first}] = sum;
     }
+    if (command->kind == Command::Kind::norm_done)
+      FinishNorm(command->step);
     counters.optimizer_seconds += double(end - command->begin_ns) * 1e-9;
     Record(TraceEvent::Row::optimizer, *command, name, end, 0);
     Complete(command);
@@ -784,7 +913,7 @@ void Engine::Impl::OptimizerLoop() {
 bool Engine::Impl::Stuck() const {
   bool kernel = !compute.empty() && compute.front()->unmet == 0;
   bool update = !optimizer.empty() && optimizer.front()->unmet == 0;
-  return incomplete > 0 && transfers == 0 && !computing && !updating && zeros.empty() &&
+  return !incomplete.empty() && transfers == 0 && !computing && !updating && zeros.empty() &&
          to_submit.empty() && !kernel && !update;
 }
 
@@ -797,7 +926,7 @@ absl::Status Engine::Impl::Wait(bool transfers_too) {
     if (!error.ok())
       return !computing && !updating && transfers == 0;
     bool quiet = compute.empty() && optimizer.empty() && zeros.empty() && !computing && !updating;
-    return quiet && (!transfers_too || incomplete == 0);
+    return quiet && (!transfers_too || incomplete.empty());
   });
   return error;
 }
@@ -814,10 +943,6 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        StateStore *state,
                                                        const EngineOptions &options) {
   auto impl = std::make_unique<Impl>(program, kernels, state, options);
-  for (const Storage &storage : program.storages)
-    if (storage.tier == "ssd" && !state)
-      return absl::InvalidArgumentError(
-          absl::StrCat(storage.name, " lives on ssd but there is no state directory"));
   if (absl::Status status = impl->Start(); !status.ok())
     return status;
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
@@ -965,6 +1090,11 @@ Counters Engine::TakeCounters() {
 }
 std::vector<TraceEvent> Engine::TakeTrace() {
   std::unique_lock lock(impl->mutex);
+  // Once full, the oldest event stands where the next would go.
+  if (impl->trace_next > 0)
+    std::rotate(impl->trace.begin(),
+                impl->trace.begin() + impl->trace_next % impl->trace.size(), impl->trace.end());
+  impl->trace_next = 0;
   return std::exchange(impl->trace, {});
 }
 int64_t Engine::ArenaBytes() const { return impl->arena_bytes; }
@@ -1012,9 +1142,14 @@ boa_token boa_rt_offload(boa_context *context, boa_buffer handle, int32_t storag
                          int32_t first, int32_t count) {
   Call call(context);
   boa::Engine::Impl &impl = call.impl;
-  BufferRef buffer = impl.error.ok() ? impl.Lookup(handle) : nullptr;
+  BufferRef buffer = impl.error.ok() && handle ? impl.Lookup(handle) : nullptr;
   if (!buffer || buffer->home)
     return 0;
+  if (!impl.Expect(storage == buffer->storage && impl.HasChunks(storage, entry, first, count) &&
+                       boa::Holds(*buffer, first, count),
+                   "offloads chunks that the buffer does not hold"))
+    return 0;
+  impl.DropRetained(storage, entry, first, count);
   CommandRef command = impl.New(Command::Kind::write);
   command->buffers = {buffer};
   command->storage = storage;
@@ -1037,22 +1172,28 @@ boa_token boa_rt_offload(boa_context *context, boa_buffer handle, int32_t storag
 
 void boa_rt_release(boa_context *context, boa_buffer handle, int32_t retain) {
   Call call(context);
-  if (call.impl.error.ok())
+  if (call.impl.error.ok() && handle)
     call.impl.Release(handle, retain != 0);
 }
 
 void boa_rt_launch(boa_context *context, int32_t kernel, int32_t count, const boa_buffer *handles) {
   Call call(context);
   boa::Engine::Impl &impl = call.impl;
-  if (!impl.error.ok())
+  const auto &kernels = impl.program.kernels;
+  if (!impl.error.ok() ||
+      !impl.Expect(kernel >= 0 && kernel < int32_t(kernels.size()) &&
+                       count == int32_t(kernels[kernel].buffers.size()),
+                   "launches a kernel that the descriptor does not have"))
     return;
   CommandRef command = impl.New(Command::Kind::kernel);
   command->index = kernel;
   for (int32_t i = 0; i < count; ++i) {
-    BufferRef buffer = impl.Lookup(handles[i]);
-    if (!buffer)
+    BufferRef buffer = handles[i] ? impl.Lookup(handles[i]) : nullptr;
+    if (!impl.error.ok())
       return;
-    if (impl.program.kernels[kernel].buffers[i].write)
+    if (!buffer)
+      ; // null reaches the kernel as null
+    else if (kernels[kernel].buffers[i].write)
       impl.Writes(command, *buffer, buffer->first, buffer->count);
     else
       impl.Reads(command, *buffer, buffer->first, buffer->count);
@@ -1068,29 +1209,35 @@ void boa_rt_update(boa_context *context, int32_t group, int32_t chunk, int64_t s
   boa::Engine::Impl &impl = call.impl;
   if (!impl.error.ok() || step == 0)
     return;
+  const auto &groups = impl.program.groups;
+  if (!impl.Expect(group >= 0 && group < int32_t(groups.size()) && weights && gradient,
+                   "updates without weights or a gradient"))
+    return;
   CommandRef command = impl.New(Command::Kind::update);
   command->index = group;
   command->chunk = chunk;
   command->step = step;
-  for (boa_buffer handle : {weights, low, momentum, variance}) {
+  for (boa_buffer handle : {weights, low, momentum, variance, gradient}) {
     BufferRef buffer = handle ? impl.Lookup(handle) : nullptr;
-    if (buffer)
-      impl.Writes(command, *buffer, chunk, 1);
+    if (buffer && impl.Expect(boa::Holds(*buffer, chunk, 1),
+                              "updates a chunk that a buffer does not hold")) {
+      if (handle == gradient)
+        impl.Reads(command, *buffer, chunk, 1);
+      else
+        impl.Writes(command, *buffer, chunk, 1);
+    }
     command->buffers.push_back(std::move(buffer));
   }
-  BufferRef buffer = impl.Lookup(gradient);
-  if (!buffer)
-    return;
-  impl.Reads(command, *buffer, chunk, 1);
-  command->buffers.push_back(std::move(buffer));
-  impl.Issue(command);
+  if (impl.error.ok())
+    impl.Issue(command);
 }
 
 void boa_rt_norm(boa_context *context, int32_t group, boa_buffer gradient) {
   Call call(context);
   boa::Engine::Impl &impl = call.impl;
   BufferRef buffer = impl.error.ok() ? impl.Lookup(gradient) : nullptr;
-  if (!buffer)
+  if (!buffer || !impl.Expect(group >= 0 && group < int32_t(impl.program.groups.size()),
+                              "takes the norm of a group that it does not have"))
     return;
   CommandRef command = impl.New(Command::Kind::norm);
   command->index = group;

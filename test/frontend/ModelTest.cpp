@@ -177,7 +177,7 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2 / (heads -
 TEST(ModelTest, DivisionWithRemainder) {
   EXPECT_EQ(refusal("depth = 2",
                     "depth = width / 5"),
-            R"(tiny.boa:1:69: error: expected 5 = 5 to divide width = 32
+            R"(tiny.boa:1:69: error: expected 5 to divide width = 32
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = width / 5) {
                                                                     ^~~~~~~~~
 )");
@@ -277,9 +277,6 @@ TEST(ModelTest, BrokenChain) {
 tiny.boa:2:43: note: returned here
   stage embed(tokens: [context] token) -> [context, width] {
                                           ^~~~~~~~~~~~~~~~
-tiny.boa:10:44: error: expected the weight of rms_norm to be [2 * width] = [64] but found [width] = [32]
-    let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
-                                           ^
 )");
 }
 
@@ -289,12 +286,6 @@ TEST(ModelTest, WrongTokens) {
             R"(tiny.boa:2:23: error: expected the tokens of type [context] token with context = 16 but found [2 * context] token = [32]
   stage embed(tokens: [2 * context] token) -> [context, width] {
                       ^~~~~~~~~~~~~~~~~~~
-tiny.boa:4:12: error: expected stage 'embed' to return [context, width] = [16, 32] but found [2 * context, width] = [32, 32]
-    return embedding(wte, tokens)
-           ^~~~~~~~~~~~~~~~~~~~~~
-tiny.boa:2:47: note: declared here
-  stage embed(tokens: [2 * context] token) -> [context, width] {
-                                              ^~~~~~~~~~~~~~~~
 )");
 }
 
@@ -304,42 +295,30 @@ TEST(ModelTest, WrongLastResult) {
             R"(tiny.boa:13:64: error: expected the last stage to return loss but found [context] = [16]
   stage head(x: [context, width], targets: [context] token) -> [context] {
                                                                ^~~~~~~~~
-tiny.boa:14:12: error: expected stage 'head' to return [context] = [16] but found loss
-    return cross_entropy(linear(x, transpose(embed.wte)), targets)
-           ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-tiny.boa:13:64: note: declared here
-  stage head(x: [context, width], targets: [context] token) -> [context] {
-                                                               ^~~~~~~~~
 )");
 }
 
 TEST(ModelTest, RepeatedParameter) {
-  EXPECT_EQ(refusal("param b: [3 * width]",
-                    "param w: [3 * width]"),
-            R"(tiny.boa:8:11: error: 'w' is defined twice
-    param w: [3 * width] = zeros
+  EXPECT_EQ(refusal("    param g: [width] = ones",
+                    "    param g: [width] = ones\n    param w: [width] = ones"),
+            R"(tiny.boa:10:11: error: 'w' is defined twice
+    param w: [width] = ones
           ^
 tiny.boa:7:11: note: first defined here
     param w: [width, 3 * width] = normal(0.02)
           ^
-tiny.boa:10:51: error: nothing here is named 'b'
-    let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
-                                                  ^
 )");
 }
 
 TEST(ModelTest, ParameterNamedAsConstant) {
-  EXPECT_EQ(refusal("param b: [3 * width]",
-                    "param heads: [3 * width]"),
-            R"(tiny.boa:8:11: error: 'heads' is already a constant of the model
-    param heads: [3 * width] = zeros
+  EXPECT_EQ(refusal("    param g: [width] = ones",
+                    "    param g: [width] = ones\n    param heads: [width] = ones"),
+            R"(tiny.boa:10:11: error: 'heads' is already a constant of the model
+    param heads: [width] = ones
           ^~~~~
 tiny.boa:1:50: note: defined here
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
                                                  ^~~~~
-tiny.boa:10:51: error: nothing here is named 'b'
-    let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
-                                                  ^
 )");
 }
 
@@ -358,15 +337,6 @@ TEST(ModelTest, UnusedValue) {
             R"(tiny.boa:11:9: error: value 'y' is never used
     let y = gelu(x)
         ^
-)");
-}
-
-TEST(ModelTest, UnusedArgument) {
-  EXPECT_EQ(refusal("return x + attention(q, k, v, heads, causal)",
-                    "return attention(q, k, v, heads, causal)\n  }\n  stage second(y: [context, width]) -> [context, width] {\n    param p: [width] = ones\n    return embedding(embed.wte, y)"),
-            R"(tiny.boa:15:33: error: expected the second argument of embedding to be tokens but found [context, width] = [16, 32]
-    return embedding(embed.wte, y)
-                                ^
 )");
 }
 

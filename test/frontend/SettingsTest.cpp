@@ -69,9 +69,6 @@ TEST(TrainTest, WrongUnit) {
             R"(tiny.boa:19:13: error: expected batch in sequences but found 'MiB'
   batch = 8 MiB
             ^~~
-tiny.boa:20:17: error: expected micro_batch = 2 to divide batch = 1
-  micro_batch = 2
-                ^
 )");
 }
 
@@ -117,9 +114,6 @@ TEST(TrainTest, OptimizerArgument) {
             R"(tiny.boa:22:21: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'rate'
   optimizer = adamw(rate = 1e-3)
                     ^~~~
-tiny.boa:22:15: error: expected the argument 'lr' of adamw
-  optimizer = adamw(rate = 1e-3)
-              ^~~~~~~~~~~~~~~~~~
 )");
 }
 
@@ -225,7 +219,7 @@ TEST(TrainTest, Schedule) {
 TEST(TrainTest, Evaluate) {
   EXPECT_EQ(refusal("steps = 10",
                     "steps = 10\n  evaluate = 50"),
-            R"(tiny.boa:22:14: error: expected evaluate to be every but found 50
+            R"(tiny.boa:22:14: error: expected evaluate to be every(...) but found 50
   evaluate = 50
              ^~
 )");
@@ -300,7 +294,7 @@ TEST(MachineTest, SpeedWithoutSecond) {
 TEST(MachineTest, UnknownDevice) {
   EXPECT_EQ(refusal("device cpu",
                     "device tpu"),
-            R"(tiny.boa:25:10: error: expected 'device cpu' or 'device cuda'
+            R"(tiny.boa:25:10: error: expected 'device cpu' or 'device cuda' but found 'device tpu'
   device tpu { memory = 256 MiB }
          ^~~
 )");
@@ -386,6 +380,9 @@ TEST(OverrideTest, OptionPointsAtItself) {
             R"(tiny.boa:11:35: error: expected heads = 5 to divide width = 32
     return x + attention(q, k, v, heads, causal)
                                   ^~~~~
+--set:1:13: note: 'heads' is set here
+model.heads=5
+            ^
 )");
 }
 

@@ -252,6 +252,9 @@ json MakeTraffic(const Options &options, bool bf16) {
              {{"read", states(2, {{"weights", 2 * weights}})},
               {"written", states(2, {{"weights", 2 * weights}})}}}};
   return {
+      {"first_step",
+       {{"read", states(1, {{"weights", 2 * weights}})},
+        {"written", states(1, {{"weights", weights}, {"gradients", chunk}})}}},
       {"step",
        {{"read", states(2, {{"weights", 3 * weights}, {"gradients", chunk}})},
         {"written",

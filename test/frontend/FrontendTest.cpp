@@ -1,0 +1,191 @@
+//===- FrontendTest.cpp - What the frontend understands -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Correct specifications, overrides, several files together, and inputs that
+// nobody would write: none may crash the frontend or keep it busy.
+//
+//===----------------------------------------------------------------------===//
+#include "test/frontend/Fixture.h"
+
+using namespace boa::frontend;
+
+namespace {
+
+/// The checked specification; fails the test where there is none.
+Spec accepted(const std::string &text, const std::vector<std::string> &overrides = {}) {
+  FrontendResult result = compileText(text, overrides);
+  EXPECT_EQ(result.diagnostics, "");
+  return result.spec.value_or(Spec());
+}
+
+size_t count(const std::string &text, const std::string &part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+} // namespace
+
+// Settings that are absent have the defaults that frontend/README.md lists.
+TEST(FrontendTest, Defaults) {
+  Spec spec = accepted(kSpec);
+  EXPECT_EQ(spec.model.name, "tiny");
+  ASSERT_EQ(spec.model.stages.size(), 3u);
+  EXPECT_EQ(spec.model.stages[1].repeat, 2);
+  EXPECT_EQ(spec.train.data, "corpus.txt");
+  EXPECT_EQ(spec.train.batch, 8);
+  EXPECT_EQ(spec.train.microBatch, 2);
+  EXPECT_FALSE(spec.train.masked);
+  EXPECT_FALSE(spec.train.bf16);
+  EXPECT_TRUE(spec.train.vertical);
+  EXPECT_EQ(spec.train.delay, 0);
+  EXPECT_EQ(spec.train.prefetch, 1);
+  EXPECT_TRUE(spec.train.recompute);
+  EXPECT_EQ(spec.train.clip, 0);
+  EXPECT_EQ(spec.train.optimizer.beta2, 0.999);
+  EXPECT_EQ(spec.train.place[0], Tier::Device);
+  EXPECT_EQ(spec.machine.deviceMemory, 256 << 20);
+  EXPECT_EQ(spec.machine.hostMemory, 0);
+  ASSERT_EQ(spec.machine.ssds.size(), 1u);
+  EXPECT_EQ(spec.machine.ssds[0].read, 200000000);
+}
+
+// Without a machine there is no limit, and state goes to one folder.
+TEST(FrontendTest, NoMachine) {
+  std::string text = kSpec;
+  Spec spec = accepted(text.substr(0, text.find("machine")));
+  EXPECT_EQ(spec.machine.name, "default");
+  ASSERT_EQ(spec.machine.ssds.size(), 1u);
+  EXPECT_EQ(spec.machine.ssds[0].path, "state");
+}
+
+// Without micro_batch the batch is one micro-batch.
+TEST(FrontendTest, MicroBatchIsTheBatch) {
+  EXPECT_EQ(accepted(edited("  micro_batch = 2\n", "")).train.microBatch, 8);
+}
+
+// Clipping needs the norm of all gradients: vertical order then delays the whole
+// optimizer, unless a delay is given.
+TEST(FrontendTest, ClippingDelays) {
+  EXPECT_EQ(accepted(kSpec, {"train.clip=1"}).train.delay, 1);
+  EXPECT_EQ(accepted(kSpec, {"train.clip=1", "train.schedule=horizontal"}).train.delay, 0);
+  EXPECT_EQ(accepted(kSpec, {"train.clip=1", "train.schedule=vertical(delay=0)"}).train.delay, 0);
+}
+
+TEST(FrontendTest, Overrides) {
+  Spec spec = accepted(
+      kSpec, {"train.steps=50", "model.depth = 5", "machine.host.memory=1GiB",
+              "train.schedule=horizontal(delay = 0.5)", "train.place=ssd",
+              "train.place.saved=host", "train.optimizer.weight_decay=0.1",
+              "machine.ssd.read=1.5 GB/s", "train.data=\"other.txt\""});
+  EXPECT_EQ(spec.train.steps, 50);
+  EXPECT_EQ(spec.model.stages[1].repeat, 5);
+  EXPECT_EQ(spec.machine.hostMemory, int64_t(1) << 30);
+  EXPECT_FALSE(spec.train.vertical);
+  EXPECT_EQ(spec.train.delay, 0.5);
+  EXPECT_EQ(spec.train.place[size_t(Role::Weights)], Tier::Ssd);
+  EXPECT_EQ(spec.train.place[size_t(Role::Saved)], Tier::Host);
+  EXPECT_EQ(spec.train.optimizer.weightDecay, 0.1);
+  EXPECT_EQ(spec.machine.ssds[0].read, 1500000000);
+  EXPECT_EQ(spec.train.data, "other.txt");
+}
+
+// Model, training and machine in files of their own; data beside its file.
+TEST(FrontendTest, SeveralFiles) {
+  std::string text = kSpec;
+  size_t train = text.find("train tiny"), machine = text.find("machine");
+  FrontendResult result =
+      compileTexts({{"specs/run.boa", text.substr(train, machine - train)},
+                    {"laptop.boa", text.substr(machine)},
+                    {"models/tiny.boa", text.substr(0, train)}});
+  EXPECT_EQ(result.diagnostics, "");
+  ASSERT_TRUE(result.spec);
+  EXPECT_EQ(result.spec->train.data, "specs/corpus.txt");
+  EXPECT_EQ(result.spec->machine.name, "laptop");
+}
+
+// A path in an option is the user's, not the file's.
+TEST(FrontendTest, DataOfAnOption) {
+  FrontendResult result = compileTexts({{"specs/tiny.boa", kSpec}}, {"train.data=\"a.txt\""});
+  ASSERT_TRUE(result.spec);
+  EXPECT_EQ(result.spec->train.data, "a.txt");
+}
+
+// What --emit=ast prints is the language again, with the overrides in it.
+TEST(FrontendTest, PrintedTreeParses) {
+  FrontendResult first = compileText(kSpec, {"model.depth=1 + 2 * (heads - 1)"});
+  EXPECT_EQ(first.diagnostics, "");
+  EXPECT_EQ(count(first.ast, "depth = 1 + 2 * (heads - 1)"), 1u);
+  EXPECT_EQ(compileText(first.ast).ast, first.ast);
+}
+
+TEST(FrontendTest, Examples) {
+  for (const char *name : {"gpt", "llama", "bert"}) {
+    FrontendResult result =
+        compileFiles({std::string(BOA_SOURCE_DIR) + "/examples/" + name + ".boa"});
+    EXPECT_EQ(result.diagnostics, "") << name;
+    ASSERT_TRUE(result.spec) << name;
+    EXPECT_EQ(result.spec->train.data,
+              std::string(BOA_SOURCE_DIR) + "/examples/data/kjv.txt");
+  }
+}
+
+TEST(FrontendTest, FileThatIsNotThere) {
+  EXPECT_EQ(compileFiles({"no/such.boa"}).diagnostics,
+            "error: cannot read 'no/such.boa': No such file or directory\n");
+  EXPECT_EQ(compileFiles({}).diagnostics, "error: expected at least one spec file\n");
+}
+
+TEST(FrontendTest, EmptyText) {
+  EXPECT_EQ(compileText("").diagnostics,
+            "error: expected a model, 'model NAME(...) { ... }', but found none\n"
+            "error: expected a train block, 'train MODEL { ... }', but found none\n");
+}
+
+// Columns count characters, not bytes; what is no UTF-8 is shown as '?'.
+TEST(FrontendTest, OddCharacters) {
+  EXPECT_EQ(compileText("ä\xff\x01 model").diagnostics,
+            "tiny.boa:1:1: error: unexpected character\nä?? model\n^~~\n"
+            "tiny.boa:1:10: error: expected the name of the model but found the end of the "
+            "text\nä?? model\n         ^\n");
+}
+
+// Of many errors the first 20 are shown.
+TEST(FrontendTest, ErrorsAreCapped) {
+  std::string lines;
+  for (int i = 0; i < 50; ++i)
+    lines += "    let = 1\n";
+  std::string text =
+      compileText(edited("    return embedding(wte, tokens)\n", lines)).diagnostics;
+  EXPECT_EQ(count(text, ": error: "), 20u);
+  EXPECT_EQ(count(text, "error: too many errors, only the first 20 are shown\n"), 1u);
+}
+
+TEST(FrontendTest, NestingIsBounded) {
+  for (const char *open : {"(", "-", "gelu(", "1 + ", "1 * ("}) {
+    std::string value;
+    for (int i = 0; i < 100000; ++i)
+      value += open;
+    std::string text = refusal("heads = 4", "heads = " + value + "1");
+    EXPECT_EQ(count(text, "error: the expression nests more than 200 deep"), 1u) << open;
+  }
+  std::string blocks;
+  for (int i = 0; i < 100000; ++i)
+    blocks += "place { ";
+  EXPECT_EQ(count(refusal("steps = 10", blocks), "error: settings nest more than 3 deep"), 1u);
+}
+
+TEST(FrontendTest, LongLineIsCut) {
+  std::string text = refusal("heads = 4", std::string(100000, ' ') + "heads = @");
+  EXPECT_LT(text.size(), 2000u);
+}
+
+TEST(FrontendTest, HugeText) {
+  std::string text = compileText(std::string(5 << 20, '#')).diagnostics;
+  EXPECT_EQ(count(text, "error: expected a text of at most 4 MiB but found 5242880 bytes"), 1u);
+}

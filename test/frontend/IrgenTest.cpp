@@ -1,0 +1,170 @@
+//===- IrgenTest.cpp - The IR that is made of a specification -------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/frontend/Fixture.h"
+
+#include "frontend/irgen.h"
+
+#include "dialect/Boa.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace boa::frontend;
+
+namespace {
+
+class IrgenTest : public testing::Test {
+protected:
+  /// The module of a specification, verified.
+  mlir::OwningOpRef<mlir::ModuleOp> generate(const FrontendResult &result,
+                                             const IRGenOptions &options = {}) {
+    EXPECT_EQ(result.diagnostics, "");
+    if (!result.spec)
+      return nullptr;
+    auto module = generateModel(*result.spec, context, options);
+    EXPECT_TRUE(mlir::succeeded(mlir::verify(*module)));
+    return module;
+  }
+
+  static std::string print(mlir::Operation *op) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    op->print(stream, mlir::OpPrintingFlags().useLocalScope());
+    return text;
+  }
+
+  mlir::MLIRContext context;
+};
+
+} // namespace
+
+// Groups for stages with parameters only; batch in front of activations.
+TEST_F(IrgenTest, GroupsAndStages) {
+  auto module = generate(compileText(kSpec));
+  ASSERT_TRUE(module);
+  std::string text;
+  for (mlir::Operation &op : *module->getBody())
+    if (!mlir::isa<mlir::func::FuncOp>(op))
+      text += print(&op) + "\n";
+  EXPECT_EQ(text, R"(boa.group @embed repeat 1 {
+  boa.param @wte : tensor<64x32xf32> = "normal" 2.000000e-02
+}
+boa.group @block repeat 2 {
+  boa.param @w : tensor<32x96xf32> = "normal" 2.000000e-02
+  boa.param @b : tensor<96xf32> = "zeros"
+  boa.param @g : tensor<32xf32> = "ones"
+}
+boa.stage @embed_forward
+boa.stage @block_forward repeat 2
+boa.stage @head_forward
+)");
+}
+
+// A tied parameter is an argument of both stages, marked with its one name.
+TEST_F(IrgenTest, TiedParameter) {
+  auto module = generate(compileText(kSpec));
+  ASSERT_TRUE(module);
+  EXPECT_EQ(print(module->lookupSymbol("head_forward")),
+            R"(func.func @head_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<2x16xi32>, %arg2: tensor<64x32xf32> {boa.param = @embed::@wte}) -> tensor<f32> {
+  %0 = boa.linear %arg0, %arg2 transpose : (tensor<2x16x32xf32>, tensor<64x32xf32>) -> tensor<2x16x64xf32>
+  %1 = boa.cross_entropy %0, %arg1 : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> tensor<f32>
+  return %1 : tensor<f32>
+})");
+}
+
+// Own parameters stand in the order of their declaration, used or not yet.
+TEST_F(IrgenTest, Layer) {
+  auto module = generate(compileText(kSpec));
+  ASSERT_TRUE(module);
+  EXPECT_EQ(print(module->lookupSymbol("block_forward")),
+            R"(func.func @block_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<32x96xf32> {boa.param = @block::@w}, %arg2: tensor<96xf32> {boa.param = @block::@b}, %arg3: tensor<32xf32> {boa.param = @block::@g}) -> tensor<2x16x32xf32> {
+  %0 = boa.rms_norm %arg0, %arg3 : tensor<2x16x32xf32>, tensor<32xf32> -> tensor<2x16x32xf32>
+  %1 = boa.linear %0, %arg1 bias %arg2 : (tensor<2x16x32xf32>, tensor<32x96xf32>, tensor<96xf32>) -> tensor<2x16x96xf32>
+  %2:3 = boa.split %1 : (tensor<2x16x96xf32>) -> (tensor<2x16x32xf32>, tensor<2x16x32xf32>, tensor<2x16x32xf32>)
+  %y, %lse = boa.attention %2#0, %2#1, %2#2 heads 4, 4 causal : (tensor<2x16x32xf32>, tensor<2x16x32xf32>, tensor<2x16x32xf32>) -> (tensor<2x16x32xf32>, tensor<2x4x16xf32>)
+  %3 = boa.add %arg0, %y : tensor<2x16x32xf32>, tensor<2x16x32xf32>
+  return %3 : tensor<2x16x32xf32>
+})");
+}
+
+// A parameter that only another stage uses is no argument of its owner.
+TEST_F(IrgenTest, ForeignParameter) {
+  std::string text = edited("    return embedding(wte, tokens)",
+                            "    param bias: [vocab] = zeros\n    return embedding(wte, tokens)");
+  size_t at = text.find("transpose(embed.wte)");
+  ASSERT_NE(at, std::string::npos);
+  text.insert(at + std::string("transpose(embed.wte)").size(), ", embed.bias");
+  auto module = generate(compileText(text));
+  ASSERT_TRUE(module);
+  EXPECT_EQ(module->lookupSymbol<mlir::func::FuncOp>("embed_forward").getNumArguments(), 2u);
+  EXPECT_EQ(module->lookupSymbol<mlir::func::FuncOp>("head_forward").getNumArguments(), 4u);
+}
+
+// Numbers beside tensors become scales, folded.
+TEST_F(IrgenTest, Scale) {
+  auto module = generate(compileText(edited("return x + att", "return x / 2 * 3 + (1 - 0.5) * att")));
+  ASSERT_TRUE(module);
+  std::string text = print(module->lookupSymbol("block_forward"));
+  EXPECT_NE(text.find("boa.scale %arg0 by 5.000000e-01 "), std::string::npos) << text;
+  EXPECT_NE(text.find("boa.scale %4 by 3.000000e+00 "), std::string::npos) << text;
+  EXPECT_NE(text.find("boa.scale %y by 5.000000e-01 "), std::string::npos) << text;
+}
+
+// Sampling builds the same model for one sequence.
+TEST_F(IrgenTest, OtherBatch) {
+  IRGenOptions options;
+  options.batch = options.microBatch = 1;
+  auto module = generate(compileText(kSpec), options);
+  ASSERT_TRUE(module);
+  auto func = module->lookupSymbol<mlir::func::FuncOp>("embed_forward");
+  EXPECT_EQ(print(func).find("func.func @embed_forward(%arg0: tensor<1x16xi32>"), 0u);
+  auto train = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kTrainAttr);
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("batch").getInt(), 1);
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("micro_batch").getInt(), 1);
+}
+
+// Every op points at the place that it came from.
+TEST_F(IrgenTest, Locations) {
+  auto module = generate(compileText(kSpec));
+  ASSERT_TRUE(module);
+  module->walk([](mlir::Operation *op) {
+    EXPECT_TRUE(mlir::isa<mlir::FileLineColLoc>(op->getLoc())) << print(op);
+  });
+  auto func = module->lookupSymbol<mlir::func::FuncOp>("block_forward");
+  auto loc = mlir::cast<mlir::FileLineColLoc>(func.getBody().front().front().getLoc());
+  EXPECT_EQ(loc.getFilename().str(), "tiny.boa");
+  EXPECT_EQ(loc.getLine(), 10u);
+  EXPECT_EQ(loc.getColumn(), 32u);
+}
+
+TEST_F(IrgenTest, Configuration) {
+  auto module = generate(compileText(
+      kSpec, {"train.objective=masked(token = 63)", "train.evaluate=every(5, batches = 2)",
+              "train.place.saved=ssd", "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
+  ASSERT_TRUE(module);
+  auto train = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kTrainAttr);
+  auto optimizer = train.getAs<mlir::DictionaryAttr>("optimizer");
+  EXPECT_EQ(train.getAs<mlir::StringAttr>("objective").getValue(), "masked");
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("mask_token").getInt(), 63);
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("evaluate_batches").getInt(), 2);
+  auto place = train.getAs<mlir::DictionaryAttr>("place");
+  EXPECT_EQ(place.getAs<mlir::StringAttr>("saved").getValue(), "ssd");
+  EXPECT_EQ(place.getAs<mlir::StringAttr>("weights").getValue(), "device");
+  EXPECT_EQ(optimizer.getAs<mlir::StringAttr>("kind").getValue(), "sgd");
+  EXPECT_EQ(optimizer.getAs<mlir::StringAttr>("rate").getValue(), "linear");
+  EXPECT_EQ(optimizer.getAs<mlir::FloatAttr>("floor").getValueAsDouble(), 0.5);
+  EXPECT_EQ(optimizer.getAs<mlir::IntegerAttr>("warmup").getInt(), 2);
+  auto machine = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kMachineAttr);
+  EXPECT_EQ(machine.getAs<mlir::IntegerAttr>("device_memory").getInt(), 256 << 20);
+}
+
+TEST_F(IrgenTest, Examples) {
+  for (const char *name : {"gpt", "llama", "bert"})
+    EXPECT_TRUE(generate(
+        compileFiles({std::string(BOA_SOURCE_DIR) + "/examples/" + name + ".boa"})));
+}

@@ -1,0 +1,26 @@
+# How lit runs the tests of passes and of the driver.
+#
+#   lit build/release/test                           the build's own tools
+#   lit --param boa_bin=build/release/bin test       any tools
+
+import os
+
+import lit.formats
+
+config.name = "boa"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "frontend", "runtime", "gradients", "bench", "e2e"]
+config.test_source_root = os.path.dirname(os.path.abspath(__file__))
+
+root = os.path.dirname(config.test_source_root)
+boa_bin = os.path.abspath(getattr(config, "boa_bin", lit_config.params.get("boa_bin", "")))
+llvm_bin = getattr(config, "llvm_bin", "/usr/lib/llvm-22/bin")
+if config.test_exec_root is None:
+    config.test_exec_root = os.path.join(root, "build", "lit")
+if not os.path.exists(os.path.join(boa_bin, "boa-opt")):
+    lit_config.fatal("no boa-opt in '%s': build it, or give --param boa_bin=DIR" % boa_bin)
+
+config.environment["PATH"] = os.pathsep.join([boa_bin, llvm_bin, os.environ["PATH"]])
+# %examples: the specs that the documentation shows.
+config.substitutions.append(("%examples", os.path.join(root, "examples")))
