@@ -83,6 +83,11 @@ private:
     return uint32_t(stage.values.size() - 1);
   }
 
+  void addUse(ParamUse use) {
+    useOfValue[use.value] = stage.uses.size();
+    stage.uses.push_back(use);
+  }
+
   void bindParams() {
     uint32_t param = 0;
     for (const Statement &statement : syntax.body) {
@@ -90,7 +95,8 @@ private:
         continue;
       const Name &name = statement.names[0];
       uint32_t value = addValue(stage.params[param].shape, name.location);
-      stage.uses.push_back({uint32_t(index), param, value});
+      valueOfParam[{uint32_t(index), param}] = value;
+      addUse({uint32_t(index), param, value});
       bind(name, {Operand::Kind::Param, value}, "parameter");
       ++param;
     }
@@ -111,28 +117,27 @@ private:
     }
     Binding &binding = found->second;
     binding.used = true;
-    if (binding.operand.kind == Operand::Kind::Param)
-      for (const ParamUse &use : stage.uses)
-        if (use.value == binding.operand.value)
-          usage[use.stage][use.param] = true;
+    if (binding.operand.kind == Operand::Kind::Param) {
+      const ParamUse &use = stage.uses[useOfValue[binding.operand.value]];
+      usage[use.stage][use.param] = true;
+    }
     return binding.operand;
   }
 
   /// `stage.param`: the parameter of another stage, or the long way to name an
   /// own one.
   Operand resolveMember(const Expr &expr) {
-    std::vector<std::string> names;
+    std::vector<std::string> names, params;
     for (uint32_t i = 0; i < spec.stages.size(); ++i) {
       const StageSpec &other = spec.stages[i];
       names.push_back(other.name);
       if (other.name != expr.name)
         continue;
-      std::vector<std::string> params;
-      for (uint32_t j = 0; j < other.params.size(); ++j) {
-        params.push_back(other.params[j].name);
+      for (uint32_t j = 0; j < other.params.size(); ++j)
         if (other.params[j].name == expr.member)
           return useParam(expr, i, j);
-      }
+      for (const ParamSpec &param : other.params)
+        params.push_back(param.name);
       return error(expr.location, "stage '" + expr.name + "' has no parameter '" + expr.member +
                                       "'" + didYouMean(expr.member, params));
     }
@@ -151,12 +156,12 @@ private:
       return Operand{Operand::Kind::Error};
     }
     usage[from][param] = true;
-    for (const ParamUse &use : stage.uses)
-      if (use.stage == from && use.param == param)
-        return {Operand::Kind::Param, use.value};
-    uint32_t value = addValue(spec.stages[from].params[param].shape, expr.location);
-    stage.uses.push_back({from, param, value});
-    return {Operand::Kind::Param, value};
+    auto [found, isNew] = valueOfParam.try_emplace({from, param}, 0);
+    if (isNew) {
+      found->second = addValue(spec.stages[from].params[param].shape, expr.location);
+      addUse({from, param, found->second});
+    }
+    return {Operand::Kind::Param, found->second};
   }
 
   //===--------------------------------------------------------------------===//
@@ -166,6 +171,8 @@ private:
   void checkStatements() {
     bool returned = false;
     for (const Statement &statement : syntax.body) {
+      if (context.diagnostics.full())
+        return;
       if (returned) {
         context.diagnostics.error(statement.location, "nothing can follow 'return'");
         return;
@@ -370,6 +377,9 @@ private:
   ParamUsage &usage;
   CheckContext context;
   std::map<std::string, Binding> bindings;
+  /// Stage and parameter to value, and value to its place in stage.uses.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> valueOfParam;
+  std::map<uint32_t, size_t> useOfValue;
   /// After a 'let' of too few names: then an unknown name is no second error.
   bool namesAreMissing = false;
 };

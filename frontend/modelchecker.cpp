@@ -29,6 +29,7 @@ constexpr int64_t kMaxModel = int64_t(1) << 50;
 constexpr int64_t kMaxRepeat = 65536;
 constexpr size_t kMaxRank = 4;
 constexpr size_t kMaxStages = 64;
+constexpr size_t kMaxParams = 4096;
 
 class ModelChecker {
 public:
@@ -52,7 +53,7 @@ public:
     ParamUsage usage;
     for (const StageSpec &stage : spec.stages)
       usage.emplace_back(stage.params.size(), false);
-    for (size_t i = 0; i < spec.stages.size(); ++i)
+    for (size_t i = 0; i < spec.stages.size() && !context.diagnostics.full(); ++i)
       checkBody(model, i, signatures[i], constants, spec, usage, context);
     if (context.diagnostics.empty())
       checkUsage(usage);
@@ -118,6 +119,13 @@ private:
     return context.diagnostics.count() == before;
   }
 
+  /// How messages show a dimension; what is long is shown by its value.
+  static std::string dimText(const Expr &dim, int64_t value) {
+    constexpr size_t kMaxText = 64;
+    std::string text = printExpr(dim);
+    return text.size() > kMaxText ? std::to_string(value) : text;
+  }
+
   Shape checkShape(const std::vector<ExprPtr> &dims, Location location, Shape::Kind kind,
                    bool batched) {
     Shape shape;
@@ -134,7 +142,7 @@ private:
       auto value =
           evaluateInteger(*dim, constants, 1, kMaxDim, "a dimension", context.diagnostics);
       valid &= value.has_value();
-      shape.dims.push_back({value.value_or(1), printExpr(*dim)});
+      shape.dims.push_back({value.value_or(1), dimText(*dim, value.value_or(1))});
       auto product = multiplyChecked(elements, value.value_or(1));
       elements = std::min(product.value_or(INT64_MAX), kMaxElements + 1);
     }
@@ -195,6 +203,11 @@ private:
     for (const Statement &statement : syntax.body) {
       if (statement.kind != Statement::Kind::Param)
         continue;
+      if (stage.params.size() == kMaxParams) {
+        error(statement.location, "a stage has at most " + std::to_string(kMaxParams) +
+                                      " parameters, '" + stage.name + "' has more");
+        break;
+      }
       ParamSpec param;
       param.name = statement.names[0].text;
       param.position = context.sources.position(statement.names[0].location);

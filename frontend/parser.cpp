@@ -28,67 +28,20 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/parser.h"
 
+#include "frontend/exprparser.h"
 #include "frontend/lexer.h"
-
-#include <algorithm>
 
 namespace boa::frontend {
 
 namespace {
 
-class Parser {
+class Parser : public ExprParser {
 public:
-  Parser(const Sources &sources, std::vector<Token> tokens, Diagnostics &diagnostics)
-      : sources(sources), tokens(std::move(tokens)), diagnostics(diagnostics) {}
+  using ExprParser::ExprParser;
 
   void parseProgram(Program &program);
-  ExprPtr parseLoneValue();
 
 private:
-  //===--------------------------------------------------------------------===//
-  // Tokens
-  //===--------------------------------------------------------------------===//
-
-  const Token &token(size_t ahead = 0) const {
-    return tokens[std::min(at + ahead, tokens.size() - 1)];
-  }
-  bool is(TokenKind kind) const { return token().is(kind); }
-  bool isName(std::string_view name) const { return token().isName(name); }
-  Token take() {
-    Token taken = token();
-    if (at + 1 < tokens.size())
-      ++at;
-    return taken;
-  }
-  bool takeIf(TokenKind kind) {
-    if (!is(kind))
-      return false;
-    take();
-    return true;
-  }
-  Location previous() const { return tokens[at == 0 ? 0 : at - 1].location; }
-
-  bool fail(const std::string &expected) {
-    diagnostics.error(token().location,
-                      "expected " + expected + " but found " + describe(token(), sources));
-    return false;
-  }
-  bool expect(TokenKind kind, const char *where) {
-    return takeIf(kind) || fail(std::string(describe(kind)) + " " + where);
-  }
-  bool expectName(Name &name, const char *what) {
-    if (!is(TokenKind::Name))
-      return fail(what);
-    if (isReserved(token().text)) {
-      diagnostics.error(token().location, "expected " + std::string(what) + " but found '" +
-                                              token().text + "', a word of the language");
-      return false;
-    }
-    Token taken = take();
-    name = {taken.text, taken.location};
-    return true;
-  }
-
   /// Drops tokens up to one at nesting level 0 that `stop` accepts, or a '}'
   /// that closes what is open here, or the end.
   template <typename Stop> void recover(Stop stop) {
@@ -120,45 +73,6 @@ private:
   bool parseStatement(Statement &statement);
   bool parseFields(std::vector<Field> &fields, int depth);
   bool parseField(Field &field, int depth);
-
-  //===--------------------------------------------------------------------===//
-  // Expressions: null after an error
-  //===--------------------------------------------------------------------===//
-
-  ExprPtr parseExpr() { return parseSum(); }
-  ExprPtr parseSum();
-  ExprPtr parseProduct();
-  ExprPtr parseUnary();
-  ExprPtr parsePrimary();
-  ExprPtr parseNumber();
-  bool parseArguments(Expr &expr, bool keywords);
-  ExprPtr binary(ExprPtr left, char op, ExprPtr right);
-  ExprPtr make(Expr::Kind kind, Location location) {
-    auto expr = std::make_unique<Expr>();
-    expr->kind = kind;
-    expr->location = location;
-    return expr;
-  }
-  /// Sets the depth from the parts; false, with an error, where it is too deep.
-  bool measure(Expr &expr) {
-    for (const ExprPtr &operand : expr.operands)
-      expr.depth = std::max(expr.depth, operand->depth + 1);
-    for (const Argument &argument : expr.arguments)
-      expr.depth = std::max(expr.depth, argument.value->depth + 1);
-    return expr.depth <= Expr::kMaxDepth || tooDeep(expr.location);
-  }
-  bool tooDeep(Location location) {
-    diagnostics.error(location, "the expression nests more than " +
-                                    std::to_string(Expr::kMaxDepth) + " deep");
-    return false;
-  }
-
-  const Sources &sources;
-  std::vector<Token> tokens;
-  Diagnostics &diagnostics;
-  size_t at = 0;
-  /// Open parentheses and signs: bounds the recursion of the parser itself.
-  int open = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -415,165 +329,6 @@ bool Parser::parseField(Field &field, int depth) {
   return parseFields(field.fields, depth + 1);
 }
 
-//===----------------------------------------------------------------------===//
-// Expressions
-//===----------------------------------------------------------------------===//
-
-ExprPtr Parser::binary(ExprPtr left, char op, ExprPtr right) {
-  if (!right)
-    return nullptr;
-  ExprPtr expr = make(Expr::Kind::Binary, join(left->location, right->location));
-  expr->op = op;
-  expr->operands.push_back(std::move(left));
-  expr->operands.push_back(std::move(right));
-  return measure(*expr) ? std::move(expr) : nullptr;
-}
-
-ExprPtr Parser::parseSum() {
-  ExprPtr left = parseProduct();
-  while (left && (is(TokenKind::Plus) || is(TokenKind::Minus))) {
-    char op = take().is(TokenKind::Plus) ? '+' : '-';
-    left = binary(std::move(left), op, parseProduct());
-  }
-  return left;
-}
-
-ExprPtr Parser::parseProduct() {
-  ExprPtr left = parseUnary();
-  while (left && (is(TokenKind::Star) || is(TokenKind::Slash) || is(TokenKind::Percent))) {
-    TokenKind kind = take().kind;
-    char op = kind == TokenKind::Star ? '*' : kind == TokenKind::Slash ? '/' : '%';
-    left = binary(std::move(left), op, parseUnary());
-  }
-  return left;
-}
-
-ExprPtr Parser::parseUnary() {
-  if (open >= Expr::kMaxDepth) {
-    tooDeep(token().location);
-    return nullptr;
-  }
-  ++open;
-  ExprPtr result;
-  if (is(TokenKind::Minus)) {
-    Location minus = take().location;
-    if (ExprPtr operand = parseUnary()) {
-      result = make(Expr::Kind::Negate, join(minus, operand->location));
-      result->operands.push_back(std::move(operand));
-      if (!measure(*result))
-        result = nullptr;
-    }
-  } else {
-    result = parsePrimary();
-  }
-  --open;
-  return result;
-}
-
-ExprPtr Parser::parseNumber() {
-  Token number = take();
-  ExprPtr expr = make(number.is(TokenKind::Real) ? Expr::Kind::Real : Expr::Kind::Integer,
-                      number.location);
-  expr->integer = number.integer;
-  expr->real = number.real;
-  // A unit stands on the line of its number; `read = 1 write = 2` has none.
-  if (!is(TokenKind::Name) || token().firstOfLine || isReserved(token().text) ||
-      token(1).is(TokenKind::Equals))
-    return expr;
-  Token unit = take();
-  expr->unit = unit.text;
-  expr->unitLocation = unit.location;
-  if (is(TokenKind::Slash) && token(1).isName("s")) {
-    take();
-    expr->unit += "/s";
-    expr->unitLocation = join(unit.location, take().location);
-  }
-  expr->location = join(expr->location, expr->unitLocation);
-  return expr;
-}
-
-ExprPtr Parser::parsePrimary() {
-  const Token &first = token();
-  Location start = first.location;
-  ExprPtr expr;
-  switch (first.kind) {
-  case TokenKind::Integer:
-  case TokenKind::Real:
-    return parseNumber();
-  case TokenKind::String:
-    expr = make(Expr::Kind::String, start);
-    expr->name = take().text;
-    return expr;
-  case TokenKind::LeftParen: {
-    expr = make(Expr::Kind::Tuple, start);
-    if (!parseArguments(*expr, /*keywords=*/false))
-      return nullptr;
-    // (a) is a, with its parentheses in the printed place.
-    if (expr->arguments.size() == 1) {
-      ExprPtr inner = std::move(expr->arguments.front().value);
-      inner->location = expr->location;
-      return inner;
-    }
-    return expr;
-  }
-  case TokenKind::Name:
-    break;
-  default:
-    fail("a value");
-    return nullptr;
-  }
-  Name name;
-  if (!expectName(name, "a value"))
-    return nullptr;
-  if (is(TokenKind::LeftParen)) {
-    expr = make(Expr::Kind::Call, start);
-    expr->name = name.text;
-    return parseArguments(*expr, /*keywords=*/true) ? std::move(expr) : nullptr;
-  }
-  expr = make(Expr::Kind::Name, start);
-  expr->name = name.text;
-  if (takeIf(TokenKind::Dot)) {
-    Name member;
-    if (!expectName(member, "the name of a parameter after '.'"))
-      return nullptr;
-    expr->kind = Expr::Kind::Member;
-    expr->member = member.text;
-    expr->location = join(start, member.location);
-  }
-  return expr;
-}
-
-bool Parser::parseArguments(Expr &expr, bool keywords) {
-  take();
-  while (!is(TokenKind::RightParen)) {
-    Argument argument;
-    if (keywords && is(TokenKind::Name) && token(1).is(TokenKind::Equals)) {
-      Token keyword = take();
-      argument.keyword = Name{keyword.text, keyword.location};
-      take();
-    }
-    argument.value = parseExpr();
-    if (!argument.value)
-      return false;
-    expr.arguments.push_back(std::move(argument));
-    if (!takeIf(TokenKind::Comma))
-      break;
-  }
-  if (!expect(TokenKind::RightParen, keywords ? "after the arguments" : "after the values"))
-    return false;
-  expr.location = join(expr.location, previous());
-  return measure(expr);
-}
-
-ExprPtr Parser::parseLoneValue() {
-  ExprPtr value = parseExpr();
-  if (value && !is(TokenKind::End)) {
-    fail("the end of the value");
-    return nullptr;
-  }
-  return value;
-}
-
 } // namespace
 
 void parse(const Sources &sources, int32_t file, Program &program, Diagnostics &diagnostics) {
@@ -582,7 +337,7 @@ void parse(const Sources &sources, int32_t file, Program &program, Diagnostics &
 
 ExprPtr parseValue(const Sources &sources, int32_t file, size_t begin,
                    Diagnostics &diagnostics) {
-  return Parser(sources, lex(sources, file, diagnostics, begin), diagnostics).parseLoneValue();
+  return ExprParser(sources, lex(sources, file, diagnostics, begin), diagnostics).parseLoneValue();
 }
 
 } // namespace boa::frontend

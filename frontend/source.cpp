@@ -32,19 +32,22 @@ static size_t sequenceLength(std::string_view text, size_t at) {
   return length;
 }
 
-/// What a terminal can show of a line, one string for each column.
-static std::vector<std::string> columnsOf(std::string_view line) {
+/// What a terminal can show of columns [from, to) of a line, one string each.
+/// `more` says whether the line goes on.
+static std::vector<std::string> columnsOf(std::string_view line, size_t from, size_t to,
+                                          bool &more) {
   std::vector<std::string> columns;
-  for (size_t at = 0; at < line.size();) {
+  size_t at = 0;
+  for (size_t column = 0; at < line.size() && column < to; ++column) {
     size_t length = sequenceLength(line, at);
     unsigned char byte = static_cast<unsigned char>(line[at]);
     bool control = byte < 0x20 || byte == 0x7f;
-    if (length == 0 || (control && byte != '\t'))
-      columns.push_back("?");
-    else
-      columns.push_back(std::string(line.substr(at, length)));
+    bool shown = length > 0 && (!control || byte == '\t');
+    if (column >= from)
+      columns.push_back(shown ? std::string(line.substr(at, length)) : "?");
     at += std::max<size_t>(length, 1);
   }
+  more = at < line.size();
   return columns;
 }
 
@@ -113,24 +116,22 @@ std::string Sources::excerpt(Location location) const {
   size_t start = source.lineStarts[index];
   size_t begin = columnOf(line, location.begin - start);
   size_t end = std::max(columnOf(line, location.end - start), begin + 1);
-  std::vector<std::string> columns = columnsOf(line);
 
-  constexpr size_t kWidth = 120;
-  size_t from = 0, to = columns.size();
-  if (to > kWidth) {
-    from = begin > kWidth / 2 ? begin - kWidth / 2 : 0;
-    to = std::min(to, from + kWidth);
-  }
+  constexpr size_t kWidth = 200;
+  size_t from = line.size() > kWidth && begin > kWidth / 2 ? begin - kWidth / 2 : 0;
+  size_t to = from + kWidth;
+  bool more = false;
+  std::vector<std::string> columns = columnsOf(line, from, to, more);
   std::string text = from > 0 ? "..." : "";
   std::string caret = from > 0 ? "   " : "";
-  for (size_t i = from; i < to; ++i)
-    text += columns[i];
-  if (to < columns.size())
+  for (const std::string &column : columns)
+    text += column;
+  if (more)
     text += "...";
   for (size_t i = from; i < begin; ++i)
-    caret += i < columns.size() && columns[i] == "\t" ? '\t' : ' ';
+    caret += i - from < columns.size() && columns[i - from] == "\t" ? '\t' : ' ';
   caret += '^';
-  for (size_t i = begin + 1; i < std::min(end, to); ++i)
+  for (size_t i = begin + 1; i < std::min({end, to, from + columns.size()}); ++i)
     caret += '~';
   return text + "\n" + caret + "\n";
 }
@@ -188,12 +189,13 @@ static size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string> &candidates) {
-  constexpr size_t kMaxName = 64;
+  constexpr size_t kMaxName = 64, kMaxCandidates = 1000;
   std::string best;
   if (name.size() > kMaxName)
     return best;
   size_t limit = std::max<size_t>(1, name.size() / 3), least = limit + 1;
-  for (const std::string &candidate : candidates) {
+  for (size_t i = 0; i < std::min(candidates.size(), kMaxCandidates); ++i) {
+    const std::string &candidate = candidates[i];
     if (candidate.size() > kMaxName)
       continue;
     size_t edits = distance(name, candidate);

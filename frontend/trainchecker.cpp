@@ -314,6 +314,12 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
         outer.error(field.key.location, "expected the path of a folder after 'ssd', ssd \"...\"");
         continue;
       }
+      constexpr size_t kMaxSsds = 64;
+      if (machine.ssds.size() == kMaxSsds) {
+        outer.error(field.key.location,
+                    "a machine has at most " + std::to_string(kMaxSsds) + " ssds");
+        break;
+      }
       SsdSpec ssd;
       ssd.path = field.label->text;
       for (const SsdSpec &other : machine.ssds)

@@ -15,6 +15,7 @@
 #include "passes/Config.h"
 #include "passes/Passes.h"
 #include "passes/ScheduleTrace.h"
+#include "runtime/abi.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Remarks.h"
@@ -100,10 +101,12 @@ std::string mebibytes(int64_t bytes) {
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
-  /// Bytes of a slot: spaced by one block more than its contents, so that slots
-  /// a power of two apart do not fall on the same cache sets.
   static int64_t slotBytes(StorageOp storage, const Need &need) {
-    return storage.getEntryBytes() / int64_t(storage.getChunks()) * need.slotChunks;
+    return boa_slot_stride(storage.getEntryBytes() / int64_t(storage.getChunks()) *
+                           need.slotChunks);
+  }
+  static int64_t residentBytes(StorageOp storage) {
+    return boa_slot_stride(storage.getEntryBytes()) * storage.getEntryCount();
   }
 
   void runOnOperation() override {
@@ -118,7 +121,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     int64_t resident = 0, fixed = 0;
     for (auto storage : module.getOps<StorageOp>()) {
       if (storage.getTier() != Tier::ssd) {
-        resident += storage.getEntryBytes() * storage.getEntryCount();
+        resident += residentBytes(storage);
         continue;
       }
       Need &need = enumeration.needs[storage];
@@ -137,6 +140,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       if (auto bytes = func->getAttrOfType<IntegerAttr>("boa.workspace"))
         workspace = std::max(workspace, bytes.getInt());
 
+    workspace = boa_slot_stride(workspace);
     Config machine = Config::machine(module);
     int64_t limit = machine.integer("device_memory") + machine.integer("host_memory");
     int64_t available = limit ? limit - resident - fixed - workspace : INT64_MAX;
@@ -188,7 +192,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       if (storage.getTier() != Tier::ssd)
         lines += llvm::formatv("\n    {0,-28} {1} entries x {2} = {3}", storage.getSymName(),
                                storage.getEntryCount(), mebibytes(storage.getEntryBytes()),
-                               mebibytes(storage.getEntryBytes() * storage.getEntryCount()));
+                               mebibytes(residentBytes(storage)));
     lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", mebibytes(workspace));
     getOperation().emitError() << "the training step does not fit the memory given: it needs "
                                << mebibytes(total) << " but the machine has " << mebibytes(limit)

@@ -58,8 +58,10 @@ public:
 
   void run() {
     declareStorages();
-    if (predict)
+    if (predict) {
+      placeInMemory();
       return buildForward("predict", /*logits=*/true);
+    }
     buildStep();
     buildForward("evaluate", /*logits=*/false);
   }
@@ -119,6 +121,14 @@ private:
     declare("momentum." + name, dims, typeOf(f32), "momentum", chunks, true);
     if (train.section("optimizer").string("kind", "adamw") == "adamw")
       declare("variance." + name, dims, typeOf(f32), "variance", chunks, true);
+  }
+
+  /// Text is generated one token at a time: weights that came from SSD for each
+  /// would be all that it does.
+  void placeInMemory() {
+    NamedAttrList settings(module->getAttrOfType<DictionaryAttr>(kTrainAttr));
+    settings.erase("place");
+    module->setAttr(kTrainAttr, settings.getDictionary(module.getContext()));
   }
 
   //===--------------------------------------------------------------------===//

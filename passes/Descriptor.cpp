@@ -52,7 +52,7 @@ public:
     int64_t device = 0;
     for (auto storage : module.getOps<StorageOp>())
       if (storage.getTier() == Tier::device)
-        device += storage.getEntryBytes() * storage.getEntryCount();
+        device += boa_slot_stride(storage.getEntryBytes()) * storage.getEntryCount();
     // On the CPU device and host are one memory: the device's share is filled
     // first.
     int64_t total = integerAttr(module, "boa.arena");

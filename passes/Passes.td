@@ -72,7 +72,7 @@ def BuildStep : BoaPass<"boa-build-step"> {
     }
     ```
     With `predict` it builds @predict instead: one forward pass that leaves the
-    logits in a storage.
+    logits in a storage, with everything in memory.
   }];
   let options = [Option<"predict", "predict", "bool", "false",
                         "build the entry point that leaves logits, and no other">];

@@ -111,6 +111,14 @@ void boa_rt_parallel_for(int64_t count, int64_t grain,
                          void (*body)(void *data, int64_t begin, int64_t end),
                          void *data);
 
+/// Bytes from one slot of the arena to the next, for slots of `bytes`: whole
+/// blocks, and no multiple of 64 KiB, since arrays spaced by powers of two fall
+/// on the same cache sets. The compiler counts with it what the engine allocates.
+static inline int64_t boa_slot_stride(int64_t bytes) {
+  int64_t rounded = (bytes + 4095) / 4096 * 4096;
+  return rounded % 65536 == 0 ? rounded + 4096 : rounded;
+}
+
 /// One kernel: its buffers' base addresses and a workspace as large as the
 /// descriptor says, 64-byte aligned. Called on the compute thread.
 typedef void (*boa_kernel)(void *const *buffers, void *workspace);

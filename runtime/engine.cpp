@@ -1191,11 +1191,10 @@ void boa_rt_launch(boa_context *context, int32_t kernel, int32_t count, const bo
     BufferRef buffer = handles[i] ? impl.Lookup(handles[i]) : nullptr;
     if (!impl.error.ok())
       return;
-    if (!buffer)
-      ; // null reaches the kernel as null
-    else if (kernels[kernel].buffers[i].write)
+    // A null buffer reaches the kernel as null.
+    if (buffer && kernels[kernel].buffers[i].write)
       impl.Writes(command, *buffer, buffer->first, buffer->count);
-    else
+    else if (buffer)
       impl.Reads(command, *buffer, buffer->first, buffer->count);
     command->buffers.push_back(std::move(buffer));
   }

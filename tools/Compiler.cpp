@@ -58,6 +58,8 @@ Compiler::Compiler() {
   registerConvertFuncToLLVMInterface(registry);
   index::registerConvertIndexToLLVMInterface(registry);
   context = std::make_unique<MLIRContext>(registry);
+  // Users see their spec, not our IR.
+  context->printOpOnDiagnostic(false);
 }
 Compiler::~Compiler() = default;
 

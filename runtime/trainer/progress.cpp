@@ -106,7 +106,8 @@ std::string FormatHeadline(const Program &p, int64_t training_bytes,
   return text;
 }
 
-/// "ssd read 31%", the link that compute waited for longest, or "compute".
+/// "31% wait, ssd read": the link that compute waited for longest, and its
+/// share.
 std::string FormatBound(const StepRecord &record) {
   const std::pair<const std::string, double> *longest = nullptr;
   for (const auto &link : record.waited)
@@ -115,8 +116,8 @@ std::string FormatBound(const StepRecord &record) {
   const double share =
       longest && record.seconds > 0 ? longest->second / record.seconds : 0;
   if (share < 0.01)
-    return "compute never waited";
-  return absl::StrFormat("waited %2.0f%% for %s", 100 * share, longest->first);
+    return "compute-bound";
+  return absl::StrFormat("%2.0f%% wait, %s", 100 * share, longest->first);
 }
 
 int TerminalWidth(std::FILE *out) {
@@ -226,10 +227,10 @@ std::string FormatStep(const StepRecord &record, int64_t steps, double left) {
   const std::string total = absl::StrCat(steps);
   const double speed = record.seconds > 0 ? record.tokens / record.seconds : 0;
   std::string text = absl::StrFormat(
-      "step %*d/%s  loss %.4f  %8s tokens/s", static_cast<int>(total.size()),
+      "step %*d/%s  loss %.4f  %6s tokens/s", static_cast<int>(total.size()),
       record.step, total, record.loss, FormatCount(speed));
   if (left >= 0)
-    absl::StrAppendFormat(&text, "  %9s left", FormatSeconds(left));
+    absl::StrAppendFormat(&text, "  %8s left", FormatSeconds(left));
   absl::StrAppend(&text, "  ", FormatBound(record));
   return text;
 }
@@ -271,8 +272,13 @@ void Progress::Step(const StepRecord &record) {
   if (!out ||
       (!terminal && done != 1 && done % interval != 0 && record.step != steps))
     return;
-  const double elapsed =
-      std::chrono::duration<double>(Clock::now() - start).count();
+  const Clock::time_point now = Clock::now();
+  // Eyes need no more than ten lines a second; steps may take microseconds.
+  if (terminal && record.step != steps &&
+      now - shown < std::chrono::milliseconds(100))
+    return;
+  shown = now;
+  const double elapsed = std::chrono::duration<double>(now - start).count();
   // The first step reads what later ones keep: no measure for the rest.
   const double left = done < 2 ? -1 : elapsed / done * (steps - record.step);
   const std::string line = FormatStep(record, steps, left);

@@ -72,6 +72,7 @@ private:
   int64_t first, steps;
   int64_t interval;                       // steps between lines, no terminal
   Clock::time_point start = Clock::now();
+  Clock::time_point shown;                // when the line was last rewritten
   bool open_line = false;
 };
 

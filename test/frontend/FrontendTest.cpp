@@ -189,3 +189,28 @@ TEST(FrontendTest, HugeText) {
   std::string text = compileText(std::string(5 << 20, '#')).diagnostics;
   EXPECT_EQ(count(text, "error: expected a text of at most 4 MiB but found 5242880 bytes"), 1u);
 }
+
+// Time and memory grow with the text and not faster, also where it is at the
+// limit and full of errors.
+TEST(FrontendTest, ManyOfEach) {
+  auto repeated = [](int count, auto line) {
+    std::string text;
+    for (int i = 0; i < count; ++i)
+      text += line(std::to_string(i));
+    return text;
+  };
+  std::string head = "    return embedding(wte, tokens)\n";
+  auto params = [](std::string i) { return "    param p" + i + ": [width] = ones\n"; };
+  auto lets = [](std::string i) { return "    let v" + i + " = embedding(wte, tokens) + wpe\n"; };
+  auto ssds = [](std::string i) { return "  ssd \"" + i + "\" { }\n"; };
+  auto steps = [](std::string) { return "steps = 0 "; };
+  auto stages = [](std::string i) { return "  stage s" + i + "() -> loss { }\n"; };
+  EXPECT_EQ(count(refusal(head, repeated(60000, params) + head),
+                  "a stage has at most 4096 parameters, 'embed' has more"), 1u);
+  EXPECT_EQ(count(refusal(head, repeated(60000, lets) + head), "too many errors"), 1u);
+  EXPECT_EQ(count(refusal("  ssd \"state\"", repeated(60000, ssds) + "  ssd \"state\""),
+                  "a machine has at most 64 ssds"), 1u);
+  EXPECT_EQ(count(refusal("  steps = 10", repeated(200000, steps)), "too many errors"), 1u);
+  EXPECT_EQ(count(refusal("  layer block", repeated(60000, stages) + "  layer block"),
+                  "expected at most 64 stages but found 60003"), 1u);
+}

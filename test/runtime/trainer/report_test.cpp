@@ -91,12 +91,11 @@ TEST(Progress, TellsAStepInALine) {
   StepRecord record = Record(12);
   EXPECT_EQ(
       FormatStep(record, 300, 185),
-      "step  12/300  loss 0.3333    2.00 k tokens/s   3 m 05 s left  waited "
-      "20% for ssd read");
+      "step  12/300  loss 0.3333  2.00 k tokens/s  3 m 05 s left  20% wait, "
+      "ssd read");
   record.waited.clear();
-  EXPECT_EQ(
-      FormatStep(record, 300, -1),
-      "step  12/300  loss 0.3333    2.00 k tokens/s  compute never waited");
+  EXPECT_EQ(FormatStep(record, 300, -1),
+            "step  12/300  loss 0.3333  2.00 k tokens/s  compute-bound");
 }
 
 TEST(Progress, TabulatesWhatLivesWhere) {

@@ -1,0 +1,25 @@
+// RUN: not boa-opt %s --boa-assign-buffers 2>&1 | FileCheck %s --strict-whitespace
+
+// What does not fit is refused before anything runs, with the arithmetic: two
+// layers at once of 4 MiB each, 2 entries of 1 MiB in memory, in 6 MiB.
+
+// CHECK:      error: the training step does not fit the memory given: it needs 10.0 MiB but the machine has 6.0 MiB (device and host together)
+// CHECK-NEXT:{{^}}    w                            2 slots x 4.0 MiB = 8.0 MiB
+// CHECK-NEXT:{{^}}    x                            2 entries x 1.0 MiB = 2.0 MiB
+// CHECK-NEXT:{{^}}    kernel workspace             0.0 MiB
+// CHECK-NEXT:{{^}}  give more memory, place more on ssd, or make micro_batch smaller
+
+module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2097152 : i64}} {
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.storage @x[2] : tensor<262144xf32> on host role "checkpoints" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = boa.prefetch @w[%c0]
+    %1 = boa.prefetch @w[%c1]
+    %a = boa.await %0 : <tensor<1048576xf32>>
+    %b = boa.await %1 : <tensor<1048576xf32>>
+    boa.release %a : <tensor<1048576xf32>>
+    boa.release %b : <tensor<1048576xf32>>
+  }
+}

@@ -1,0 +1,93 @@
+// RUN: boa-opt %s --boa-assign-buffers --split-input-file | FileCheck %s
+// RUN: boa-opt %s --boa-assign-buffers --split-input-file --remarks-filter-analyse=boa-storage \
+// RUN:   2>&1 | FileCheck %s --check-prefix=REMARK
+
+// A layer's weights (4 MiB) are needed one at a time; two slots more let the
+// runtime look ahead. There are 3 layers, so 3 slots is all: no more is useful.
+// Momentum streams by chunks of 1 MiB: one at a time and 3 ahead,
+// which is all of them. What is on a
+// device needs no slots: it is there whole.
+
+// CHECK:      module attributes {boa.arena = 16785408 : i64
+// CHECK:      boa.storage @w[3] : {{.*}} slots 3 of 4
+// CHECK:      boa.storage @m[1] : {{.*}} slots 4 of 1
+// CHECK:      boa.storage @d[2] : tensor<1024xf32> on device role "tokens"{{$}}
+// What moves in a step, by role: 3 layers in, one chunk of 4 out, 4 chunks both ways.
+// CHECK:      boa.step @step
+// CHECK-SAME:   boa.traffic = {read = {momentum = 4194304 : i64, weights = 12582912 : i64}, written = {momentum = 4194304 : i64, weights = 3145728 : i64}}
+// 12 MiB of weights, 4 MiB of momentum, two entries of 4096 bytes in memory.
+// REMARK: remark: [Analysis] assign-buffers | Category:boa-storage | Remark="arena of ", bytes=16785408
+
+module attributes {boa.train = {prefetch = 1 : i64}} {
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" chunks 4 persistent
+  boa.storage @m[1] : tensor<1048576xf32> on ssd role "momentum" chunks 4 persistent
+  boa.storage @d[2] : tensor<1024xf32> on device role "tokens"
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c3 = arith.constant 3 : index
+    boa.loop "layer" %l = 0 to 3 forward {
+      %0 = boa.prefetch @w[%l]
+      %w = boa.await %0 : <tensor<1048576xf32>>
+      %1 = boa.offload %w, @w[%l] chunk %c3 count 1 : <tensor<1048576xf32>>
+      boa.release %w : <tensor<1048576xf32>>
+    }
+    boa.loop "chunk" %c = 0 to 4 forward {
+      %0 = boa.prefetch @m[%c0] chunk %c count 1
+      %m = boa.await %0 : <tensor<1048576xf32>>
+      %1 = boa.offload %m, @m[%c0] chunk %c count 1 : <tensor<1048576xf32>>
+      boa.release %m : <tensor<1048576xf32>>
+    }
+  }
+}
+
+// -----
+
+// Where memory is short, looking ahead is given up: 9 MiB hold two of the three
+// layers' weights, of 4 MiB.
+
+// CHECK: boa.storage @w[3] : {{.*}} slots 2 of 1
+// REMARK: bytes=8388608
+
+module attributes {boa.train = {prefetch = 1 : i64},
+                   boa.machine = {device_memory = 5242880 : i64, host_memory = 4194304 : i64}} {
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.step @step(%step, %pending) {
+    boa.loop "layer" %l = 0 to 3 forward {
+      %0 = boa.prefetch @w[%l]
+      %w = boa.await %0 : <tensor<1048576xf32>>
+      boa.release %w : <tensor<1048576xf32>>
+    }
+  }
+}
+
+// -----
+
+// No looking ahead is asked for: what is live at once, and no more. A retained
+// copy is live until it is taken up.
+
+// CHECK: boa.storage @w[3] : {{.*}} slots 1 of 1
+// CHECK: boa.storage @x[2] : {{.*}} slots 2 of 1
+
+module attributes {boa.train = {prefetch = 0 : i64}} {
+  boa.storage @w[3] : tensor<1024xf32> on ssd role "weights" persistent
+  boa.storage @x[2] : tensor<1024xf32> on ssd role "checkpoints" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %true = arith.constant true
+    %0 = boa.prefetch @x[%c0]
+    %x = boa.await %0 : <tensor<1024xf32>>
+    boa.release %x retain %true : <tensor<1024xf32>>
+    %1 = boa.prefetch @x[%c1]
+    %y = boa.await %1 : <tensor<1024xf32>>
+    boa.release %y : <tensor<1024xf32>>
+    %2 = boa.prefetch @x[%c0]
+    %z = boa.await %2 : <tensor<1024xf32>>
+    boa.release %z : <tensor<1024xf32>>
+    boa.loop "layer" %l = 0 to 3 forward {
+      %3 = boa.prefetch @w[%l]
+      %w = boa.await %3 : <tensor<1024xf32>>
+      boa.release %w : <tensor<1024xf32>>
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// RUN: boa-opt %s --boa-elide-transfers --split-input-file | FileCheck %s
+// RUN: boa-opt %s --boa-elide-transfers --split-input-file --remarks-filter-passed=boa-storage \
+// RUN:   2>&1 | FileCheck %s --check-prefix=REMARK
+
+// The optimizer follows the backward pass whose gradient is still in memory: it
+// takes that buffer, and the gradient never goes to SSD. What else
+// an update needs is still brought.
+
+// CHECK-LABEL: boa.step @step
+// CHECK:         %[[GT:.*]] = boa.prefetch @gradients.a
+// CHECK-NEXT:    %[[G:.*]] = boa.await %[[GT]]
+// CHECK-NEXT:    boa.launch @backward updates(%[[G]] :
+// CHECK-NOT:     boa.offload %[[G]]
+// CHECK-NOT:     boa.release %[[G]]
+// CHECK:         boa.loop "chunk" %[[C:.*]] = 0 to 4 forward {
+// CHECK-NOT:       boa.prefetch @gradients.a
+// CHECK:           boa.prefetch @low.a[%{{.*}}] chunk %[[C]] count 1
+// CHECK:           boa.update @a chunk %[[C]] {{.*}} gradient %[[G]]
+// CHECK:         }
+// CHECK:         boa.release %[[G]]
+// REMARK: Remark="in @", Remark=step, Remark=": ", shared=1, Remark=", ", retained=0
+// REMARK: remark: [Passed] elide-offloads | Category:boa-storage | Remark="dropped or narrowed ", offloads=1
+
+boa.group @a repeat 1 {
+  boa.param @w : tensor<16384xf32> = "ones"
+}
+boa.storage @weights.a[1] : tensor<16384xbf16> on device role "weights" chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+boa.storage @low.a[1] : tensor<16384xi16> on ssd role "master" chunks 4 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %0 = boa.prefetch @gradients.a[%c0] zero %true
+  %g = boa.await %0 : <tensor<16384xf32>>
+  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>>)
+  %1 = boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>>
+  boa.release %g : <tensor<16384xf32>>
+  boa.loop "chunk" %c = 0 to 4 forward {
+    %2 = boa.prefetch @gradients.a[%c0] chunk %c count 1
+    %3 = boa.await %2 : <tensor<16384xf32>>
+    %4 = boa.prefetch @weights.a[%c0] chunk %c count 1
+    %5 = boa.await %4 : <tensor<16384xbf16>>
+    %6 = boa.prefetch @low.a[%c0] chunk %c count 1
+    %7 = boa.await %6 : <tensor<16384xi16>>
+    boa.update @a chunk %c step %step weights %5 gradient %3 low %7 : <tensor<16384xbf16>>, <tensor<16384xf32>>, low !boa.buffer<tensor<16384xi16>>
+    %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xbf16>>
+    %9 = boa.offload %7, @low.a[%c0] chunk %c count 1 : <tensor<16384xi16>>
+    boa.release %3 : <tensor<16384xf32>>
+    boa.release %5 : <tensor<16384xbf16>>
+    boa.release %7 : <tensor<16384xi16>>
+  }
+}
+
+// -----
+
+// A quarter of the update comes in the next step: of the gradient only the chunks
+// that are then read are written. The weights are trained state: written whole.
+
+// CHECK-LABEL: boa.step @step
+// CHECK:         boa.launch @backward
+// CHECK:         %[[FIRST:.*]] = arith.constant 3 : index
+// CHECK:         boa.offload %{{.*}}, @gradients.a[%{{.*}}] chunk %[[FIRST]] count 1
+
+boa.group @a repeat 1 {
+  boa.param @w : tensor<16384xf32> = "ones"
+}
+boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  boa.loop "chunk" %c = 3 to 4 forward {
+    %2 = boa.prefetch @gradients.a[%c0] chunk %c count 1
+    %3 = boa.await %2 : <tensor<16384xf32>>
+    %4 = boa.prefetch @weights.a[%c0] chunk %c count 1
+    %5 = boa.await %4 : <tensor<16384xf32>>
+    boa.update @a chunk %c step %pending weights %5 gradient %3 : <tensor<16384xf32>>, <tensor<16384xf32>>
+    %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
+    boa.release %3 : <tensor<16384xf32>>
+    boa.release %5 : <tensor<16384xf32>>
+  }
+  %0 = boa.prefetch @gradients.a[%c0] zero %true
+  %g = boa.await %0 : <tensor<16384xf32>>
+  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>>)
+  %1 = boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>>
+  boa.release %g : <tensor<16384xf32>>
+}
+
+// -----
+
+// The snake: the last micro-batch of one layer is the first of the next, so its
+// activation stays in memory; the others go and come. Layer 1 is odd: it runs 1, 0.
+
+// CHECK-LABEL: boa.step @snake
+// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 2 forward {
+// CHECK:           boa.loop "micro_batch" %[[M:.*]] = 0 to 2 snake(%[[L]]) {
+// CHECK:             boa.prefetch @x[%[[L]], %[[M]]]
+// CHECK:             %[[Y:.*]] = boa.create @x
+// CHECK:             boa.launch
+// CHECK:             boa.offload %[[Y]], @x
+// CHECK:             %[[IN_M:.*]] = boa.at_last %[[M]]
+// CHECK:             boa.release %[[Y]] retain %[[IN_M]]
+// CHECK-LABEL: boa.step @next
+
+boa.storage @x[3, 2] : tensor<8xf32> on ssd role "checkpoints" persistent
+boa.step @snake(%step, %pending) {
+  boa.loop "layer" %l = 0 to 2 forward {
+    %l1 = boa.shift %l, 1
+    boa.loop "micro_batch" %m = 0 to 2 snake(%l) {
+      %0 = boa.prefetch @x[%l, %m]
+      %x = boa.await %0 : <tensor<8xf32>>
+      %y = boa.create @x[%l1, %m] : <tensor<8xf32>>
+      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
+      %1 = boa.offload %y, @x[%l1, %m] : <tensor<8xf32>>
+      boa.release %x : <tensor<8xf32>>
+      boa.release %y : <tensor<8xf32>>
+    }
+  }
+  boa.loop "micro_batch" %m = 0 to 2 forward {
+    %c2 = arith.constant 2 : index
+    %0 = boa.prefetch @x[%c2, %m]
+    %x = boa.await %0 : <tensor<8xf32>>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
+    boa.release %x : <tensor<8xf32>>
+  }
+}
+boa.step @next(%step, %pending) {
+}
+
+// -----
+
+// Without the snake the next layer begins with another micro-batch: nothing to
+// retain, as 3 other slots would be taken while a copy waits.
+
+// CHECK-LABEL: boa.step @plain
+// CHECK-NOT:     retain
+
+boa.storage @x[3, 4] : tensor<8xf32> on ssd role "checkpoints" persistent
+boa.step @plain(%step, %pending) {
+  boa.loop "layer" %l = 0 to 2 forward {
+    %l1 = boa.shift %l, 1
+    boa.loop "micro_batch" %m = 0 to 4 forward {
+      %0 = boa.prefetch @x[%l, %m]
+      %x = boa.await %0 : <tensor<8xf32>>
+      %y = boa.create @x[%l1, %m] : <tensor<8xf32>>
+      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
+      %1 = boa.offload %y, @x[%l1, %m] : <tensor<8xf32>>
+      boa.release %x : <tensor<8xf32>>
+      boa.release %y : <tensor<8xf32>>
+    }
+  }
+}

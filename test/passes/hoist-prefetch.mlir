@@ -1,0 +1,140 @@
+// RUN: boa-opt %s --boa-hoist-prefetch --split-input-file | FileCheck %s
+// RUN: boa-opt %s --boa-hoist-prefetch --split-input-file --remarks-filter-passed=boa-storage \
+// RUN:   2>&1 | FileCheck %s --check-prefix=REMARK
+
+// In the vertical order the weights of a layer are the same for all micro-batches:
+// they move once. The activation is not, and stays. Nothing leaves the layer loop,
+// whose weights differ.
+
+// CHECK-LABEL: boa.step @weights
+// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
+// CHECK-NEXT:      %[[T:.*]] = boa.prefetch @w[%[[L]]]
+// CHECK-NEXT:      %[[W:.*]] = boa.await %[[T]]
+// CHECK-NEXT:      boa.loop "micro_batch" %[[M:.*]] = 0 to 4 forward {
+// CHECK-NOT:         @w
+// CHECK:             boa.prefetch @x[%[[L]], %[[M]]]
+// CHECK:             boa.launch @k reads(%{{.*}}, %[[W]] :
+// CHECK:           }
+// CHECK-NEXT:      boa.release %[[W]]
+// CHECK-NEXT:    }
+// REMARK: remark: [Passed] hoist-prefetch | Category:boa-storage | Remark="moved transfers out of loops in @", Remark=weights, Remark=": ", hoisted=1
+
+boa.storage @w[3] : tensor<8xf32> on ssd role "weights" persistent
+boa.storage @x[4, 4] : tensor<4xf32> on ssd role "checkpoints"
+boa.step @weights(%step, %pending) {
+  boa.loop "layer" %l = 0 to 3 forward {
+    boa.loop "micro_batch" %m = 0 to 4 forward {
+      %0 = boa.prefetch @x[%l, %m]
+      %x = boa.await %0 : <tensor<4xf32>>
+      %1 = boa.prefetch @w[%l]
+      %w = boa.await %1 : <tensor<8xf32>>
+      boa.launch @k reads(%x, %w : !boa.buffer<tensor<4xf32>>, !boa.buffer<tensor<8xf32>>)
+      boa.release %x : <tensor<4xf32>>
+      boa.release %w : <tensor<8xf32>>
+    }
+  }
+}
+
+// -----
+
+// An accumulator leaves the loop with its offload; zero in the first iteration is
+// zero before the loop.
+
+// CHECK-LABEL: boa.step @accumulator
+// CHECK:         %[[TRUE:.*]] = arith.constant true
+// CHECK:         %[[T:.*]] = boa.prefetch @g[%{{.*}}] zero %[[TRUE]]
+// CHECK-NEXT:    %[[G:.*]] = boa.await %[[T]]
+// CHECK-NEXT:    boa.loop "micro_batch"
+// CHECK:           boa.launch @k updates(%[[G]] :
+// CHECK-NOT:       boa.offload
+// CHECK:         }
+// CHECK-NEXT:    boa.offload %[[G]], @g
+// CHECK-NEXT:    boa.release %[[G]]
+
+boa.storage @g[1] : tensor<8xf32> on ssd role "gradients"
+boa.step @accumulator(%step, %pending) {
+  boa.loop "micro_batch" %m = 0 to 4 forward {
+    %c0 = arith.constant 0 : index
+    %first = boa.at_first %m
+    %0 = boa.prefetch @g[%c0] zero %first
+    %g = boa.await %0 : <tensor<8xf32>>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
+    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
+    boa.release %g : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// What the loop also writes through another buffer must be read again each time.
+
+// CHECK-LABEL: boa.step @written
+// CHECK-NOT:     boa.prefetch
+// CHECK:         boa.loop "micro_batch"
+// CHECK-NEXT:      boa.prefetch @s
+// REMARK: Remark=written, Remark=": ", hoisted=0
+
+boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.step @written(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop "micro_batch" %m = 0 to 4 forward {
+    %0 = boa.prefetch @s[%c0]
+    %old = boa.await %0 : <tensor<8xf32>>
+    %new = boa.create @s[%c0] : <tensor<8xf32>>
+    boa.launch @k reads(%old : !boa.buffer<tensor<8xf32>>) writes(%new : !boa.buffer<tensor<8xf32>>)
+    %1 = boa.offload %new, @s[%c0] : <tensor<8xf32>>
+    boa.release %old : <tensor<8xf32>>
+    boa.release %new : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// Chunks stream: their loop is there to bound memory, so nothing leaves it.
+
+// CHECK-LABEL: boa.step @chunks
+// CHECK:         boa.loop "chunk"
+// CHECK-NEXT:      boa.prefetch @g
+
+boa.storage @g[1] : tensor<8xf32> on ssd role "gradients" chunks 4
+boa.step @chunks(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop "chunk" %c = 0 to 4 forward {
+    %0 = boa.prefetch @g[%c0]
+    %g = boa.await %0 : <tensor<8xf32>>
+    boa.norm @a gradient %g : <tensor<8xf32>>
+    boa.release %g : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// Within a block all transfers start before the first is awaited, but none before
+// an offload of the same storage.
+
+// CHECK-LABEL: boa.step @raise
+// CHECK:         boa.prefetch @x[
+// CHECK-NEXT:    boa.prefetch @w[
+// CHECK:         boa.launch @k
+// CHECK:         boa.offload %{{.*}}, @x[
+// CHECK-NEXT:    boa.prefetch @x[
+// CHECK:         boa.launch @k
+
+boa.storage @w[1] : tensor<8xf32> on ssd role "weights" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role "checkpoints"
+boa.step @raise(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = boa.prefetch @x[%c0]
+  %x = boa.await %0 : <tensor<8xf32>>
+  %1 = boa.prefetch @w[%c0]
+  %w = boa.await %1 : <tensor<8xf32>>
+  boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>>) updates(%x : !boa.buffer<tensor<8xf32>>)
+  %2 = boa.offload %x, @x[%c1] : <tensor<8xf32>>
+  boa.release %x : <tensor<8xf32>>
+  %3 = boa.prefetch @x[%c1]
+  %y = boa.await %3 : <tensor<8xf32>>
+  boa.launch @k reads(%w, %y : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xf32>>)
+  boa.release %y : <tensor<8xf32>>
+  boa.release %w : <tensor<8xf32>>
+}

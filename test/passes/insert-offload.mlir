@@ -1,0 +1,149 @@
+// RUN: boa-opt %s --boa-insert-offload --split-input-file | FileCheck %s
+// RUN: boa-opt %S/Inputs/tiny.mlir --boa-differentiate --boa-build-step --boa-vertical-schedule \
+// RUN:     --boa-split-optimizer=delay=0.25 --boa-insert-offload | FileCheck %s --check-prefix=WHOLE
+
+// Each read becomes a prefetch and an await, each result a slot, an offload; each
+// buffer is released after its use. `place` decides the tiers; what it does not
+// name (tokens) stays in memory.
+
+// CHECK-DAG: boa.storage @tokens[2] : tensor<2xi32> on device
+// CHECK-DAG: boa.storage @checkpoints[3, 2] : tensor<4xf32> on ssd
+// CHECK-DAG: boa.storage @weights.block[2] : tensor<4096xf32> on host
+// CHECK-LABEL: boa.step @step
+// CHECK:         boa.loop "micro_batch" %[[M:.*]] = 0 to 2 forward {
+// CHECK:           boa.loop "layer" %[[L:.*]] = 0 to 2 forward {
+// CHECK-NEXT:        %[[NEXT:.*]] = boa.shift %[[L]], 1
+// CHECK-NEXT:        %[[XT:.*]] = boa.prefetch @checkpoints[%[[L]], %[[M]]]
+// CHECK-NEXT:        %[[X:.*]] = boa.await %[[XT]]
+// CHECK-NEXT:        %[[WT:.*]] = boa.prefetch @weights.block[%[[L]]]
+// CHECK-NEXT:        %[[W:.*]] = boa.await %[[WT]]
+// CHECK-NEXT:        %[[Y:.*]] = boa.create @checkpoints[%[[NEXT]], %[[M]]]
+// CHECK-NEXT:        boa.launch @f reads(%[[X]], %[[W]] : {{.*}}) writes(%[[Y]] : {{.*}})
+// CHECK-NEXT:        boa.offload %[[Y]], @checkpoints[%[[NEXT]], %[[M]]]
+// CHECK-NEXT:        boa.release %[[X]] :
+// CHECK-NEXT:        boa.release %[[W]] :
+// CHECK-NEXT:        boa.release %[[Y]] :
+// CHECK-NOT:     boa.read
+// CHECK-NOT:     boa.write
+// CHECK-NOT:     boa.call
+
+module attributes {boa.train = {place = {weights = "host", checkpoints = "ssd"}}} {
+  func.func private @f(tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
+  boa.storage @tokens[2] : tensor<2xi32> on device role "tokens"
+  boa.storage @checkpoints[3, 2] : tensor<4xf32> on device role "checkpoints"
+  boa.storage @weights.block[2] : tensor<4096xf32> on device role "weights" persistent
+  boa.step @step(%step, %pending) {
+    boa.loop "micro_batch" %m = 0 to 2 forward {
+      boa.loop "layer" %l = 0 to 2 forward {
+        %x = boa.read @checkpoints[%l, %m] : tensor<4xf32>
+        %w = boa.read @weights.block[%l] : tensor<4096xf32>
+        %y = boa.call @f(%x, %w) : (tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
+        %next = boa.shift %l, 1
+        boa.write %y, @checkpoints[%next, %m] : tensor<4xf32>
+      }
+    }
+  }
+}
+
+// -----
+
+// An accumulation is read and written: the kernel adds into the buffer. The first
+// one begins at zero instead of reading.
+
+// CHECK-LABEL: boa.step @accumulate
+// CHECK:         boa.loop "micro_batch" %[[M:.*]] = 0 to 2 forward {
+// CHECK:           %[[FIRST:.*]] = boa.at_first %[[M]]
+// CHECK:           %[[GT:.*]] = boa.prefetch @gradients.a[%[[C0:.*]]] zero %[[FIRST]]
+// CHECK-NEXT:      %[[G:.*]] = boa.await %[[GT]]
+// CHECK-NEXT:      boa.launch @g reads(%{{.*}} : {{.*}}) updates(%[[G]] : {{.*}})
+// CHECK-NOT:       writes
+// CHECK-NEXT:      boa.offload %[[G]], @gradients.a[%[[C0]]]
+
+module {
+  func.func private @g(tensor<4xf32>) -> tensor<4096xf32>
+  boa.storage @x[2] : tensor<4xf32> on device role "checkpoints"
+  boa.storage @gradients.a[1] : tensor<4096xf32> on device role "gradients"
+  boa.step @accumulate(%step, %pending) {
+    boa.loop "micro_batch" %m = 0 to 2 forward {
+      %x = boa.read @x[%m] : tensor<4xf32>
+      %g = boa.call @g(%x) : (tensor<4xf32>) -> tensor<4096xf32>
+      %first = boa.at_first %m
+      %c0 = arith.constant 0 : index
+      boa.accumulate %g, @gradients.a[%c0] initial %first : tensor<4096xf32>
+    }
+  }
+}
+
+// -----
+
+// The optimizer streams: a loop over the chunks of its update, each brought,
+// updated and written back by itself. Its gradient is only read. The state is as
+// much as the optimizer has: here momentum and no variance, f32 weights without
+// lower halves. `optimizer` in `place` is the tier of both.
+
+// CHECK:       boa.storage @momentum.a[1] : tensor<16384xf32> on ssd
+// CHECK-LABEL: boa.step @update
+// CHECK-SAME:    (%[[STEP:.*]], %{{.*}}) {
+// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 1 forward {
+// CHECK-NEXT:      boa.loop "chunk" %[[C:.*]] = 1 to 4 forward {
+// CHECK:             %[[GT:.*]] = boa.prefetch @gradients.a[%[[L]]] chunk %[[C]] count 1
+// CHECK:             %[[G:.*]] = boa.await %[[GT]]
+// CHECK:             %[[WT:.*]] = boa.prefetch @weights.a[%[[L]]] chunk %[[C]] count 1
+// CHECK:             %[[W:.*]] = boa.await %[[WT]]
+// CHECK:             %[[MT:.*]] = boa.prefetch @momentum.a[%[[L]]] chunk %[[C]] count 1
+// CHECK:             %[[M:.*]] = boa.await %[[MT]]
+// CHECK:             boa.update @a chunk %[[C]] step %[[STEP]] weights %[[W]] gradient %[[G]] momentum %[[M]] :
+// CHECK-NEXT:        boa.offload %[[W]], @weights.a[%[[L]]] chunk %[[C]] count 1
+// CHECK-NEXT:        boa.offload %[[M]], @momentum.a[%[[L]]] chunk %[[C]] count 1
+// CHECK-NOT:         boa.offload
+// CHECK-DAG:         boa.release %[[G]]
+// CHECK-DAG:         boa.release %[[W]]
+// CHECK-DAG:         boa.release %[[M]]
+
+module attributes {boa.train = {place = {optimizer = "ssd"}}} {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+  boa.storage @momentum.a[1] : tensor<16384xf32> on device role "momentum" chunks 4 persistent
+  boa.step @update(%step, %pending) {
+    boa.loop "layer" %l = 0 to 1 forward {
+      boa.optimizer_update @a[%l] chunks 1 to 4 step %step
+    }
+  }
+}
+
+// -----
+
+// The whole of a gradient is measured.
+
+// CHECK-LABEL: boa.step @clip
+// CHECK-SAME:    (%[[STEP:.*]], %{{.*}}) {
+// CHECK:           %[[GT:.*]] = boa.prefetch @gradients.a[%{{.*}}]{{$}}
+// CHECK-NEXT:      %[[G:.*]] = boa.await %[[GT]]
+// CHECK-NEXT:      boa.norm @a gradient %[[G]]
+// CHECK-NEXT:      boa.release %[[G]]
+// CHECK:         boa.finish_norm %[[STEP]]
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+  boa.step @clip(%step, %pending) {
+    boa.loop "layer" %l = 0 to 1 forward {
+      boa.gradient_norm @a[%l]
+    }
+    boa.finish_norm %step
+  }
+}
+
+// In the whole step of a model nothing of the step phase is left.
+
+// WHOLE-LABEL: boa.step @step
+// WHOLE-NOT:     boa.{{(read|write|accumulate|call|optimizer_update|gradient_norm)}}{{ }}
+// WHOLE-LABEL: boa.step @drain
+// WHOLE-NOT:     boa.{{(read|write|accumulate|call|optimizer_update|gradient_norm)}}{{ }}
+// WHOLE-LABEL: boa.step @evaluate
+// WHOLE-NOT:     boa.{{(read|write|accumulate|call|optimizer_update|gradient_norm)}}{{ }}

@@ -1,0 +1,710 @@
+//===- engine_test.cpp - Tests of the command graph -------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Entry points written by hand, on both I/O backends. What they leave in the
+// storages is compared with the same commands carried out one after another.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/engine.h"
+#include "runtime/optimizer.h"
+#include "test/runtime/trainer/scratch.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <set>
+#include <thread>
+
+namespace boa {
+namespace {
+
+constexpr int64_t kChunk = 8192;                      // bytes
+constexpr int32_t kChunks = 2;
+constexpr int64_t kWords = kChunk * kChunks / 8;      // of one entry
+constexpr int64_t kEntries = 8;
+constexpr int64_t kElements = kChunk * kChunks / 4;   // f32 of one entry
+
+enum StorageId : int32_t { kData, kMemory, kWeights, kMomentum, kVariance, kGradient };
+enum KernelId : int32_t { kMix, kSlowMix, kCount };
+
+/// out = 3 out + a + 7 b, so that the order of two calls shows.
+void Mix(void *const *buffers, void *) {
+  auto *a = static_cast<const uint64_t *>(buffers[0]);
+  auto *b = static_cast<const uint64_t *>(buffers[1]);
+  auto *out = static_cast<uint64_t *>(buffers[2]);
+  for (int64_t i = 0; i < kWords; ++i)
+    out[i] = 3 * out[i] + a[i] + 7 * b[i];
+}
+void SlowMix(void *const *buffers, void *workspace) {
+  std::this_thread::sleep_for(std::chrono::microseconds(300));
+  Mix(buffers, workspace);
+}
+/// Counts the buffers that are null into the last one.
+void Count(void *const *buffers, void *) {
+  auto *out = static_cast<uint64_t *>(buffers[1]);
+  out[0] = buffers[0] == nullptr;
+}
+const boa_kernel kKernels[] = {Mix, SlowMix, Count};
+
+// Entry points carry no data of their own.
+std::function<void(boa_context *, int64_t, int64_t)> driver;
+void Drive(boa_context *context, int64_t step, int64_t pending) {
+  driver(context, step, pending);
+}
+
+Storage MakeStorage(const char *name, const char *tier, int64_t entries, bool persistent,
+                    int32_t slots) {
+  Storage storage;
+  storage.name = storage.role = name;
+  storage.tier = tier;
+  storage.entries = {entries};
+  storage.bytes = kChunk * kChunks;
+  storage.chunks = kChunks;
+  storage.persistent = persistent;
+  if (storage.tier == "ssd") {
+    storage.slots = slots;
+    storage.slot_bytes = storage.bytes;
+  }
+  return storage;
+}
+
+Program MakeProgram(int32_t slots = 16, bool persistent = true) {
+  Program program;
+  program.abi = BOA_ABI_VERSION;
+  program.name = "test";
+  program.storages = {MakeStorage("data", "ssd", kEntries, persistent, slots),
+                      MakeStorage("memory", "device", kEntries, true, 0),
+                      MakeStorage("weights", "ssd", 2, true, 4),
+                      MakeStorage("momentum", "ssd", 2, true, 4),
+                      MakeStorage("variance", "host", 2, true, 0),
+                      MakeStorage("gradient", "host", 2, false, 0)};
+  KernelBuffer read{true, false}, write{false, true}, both{true, true};
+  program.kernels = {{"mix", {read, read, both}, 64, 0},
+                     {"slow_mix", {read, read, both}, 4096, 0},
+                     {"count", {read, write}, 0, 0}};
+  Group group;
+  group.name = "block";
+  group.count = 2;
+  group.elements = kElements;
+  group.chunks = kChunks;
+  group.chunk_elements = kElements / kChunks;
+  group.weight_type = "f32";
+  group.parameters = {{"matrix", {40, 50}, 0, "zeros", 0, true},
+                      {"bias", {kElements - 2100}, 2048, "zeros", 0, false}};
+  group.weights = kWeights;
+  group.momentum = kMomentum;
+  group.variance = kVariance;
+  group.gradient = kGradient;
+  program.groups = {group};
+  program.optimizer.kind = "adamw";
+  program.optimizer.weight_decay = 0.1;
+  program.optimizer.rate = "constant";
+  program.optimizer.peak = program.optimizer.floor = 0.01;
+  program.training.steps = 100;
+  return program;
+}
+
+boa_buffer Fetch(boa_context *context, int32_t storage, int64_t entry, int32_t first = 0,
+                 int32_t count = kChunks) {
+  return boa_rt_await(context, boa_rt_prefetch(context, storage, entry, first, count, 0));
+}
+
+/// out = mix(a, b, out) with all three entries of `storage`, written home.
+void MixEntries(boa_context *context, int32_t storage, int64_t a, int64_t b, int64_t out,
+                int32_t retain = 0, KernelId kernel = kMix) {
+  boa_buffer buffers[] = {Fetch(context, storage, a), Fetch(context, storage, b),
+                          Fetch(context, storage, out)};
+  boa_rt_launch(context, kernel, 3, buffers);
+  boa_rt_offload(context, buffers[2], storage, out, 0, kChunks);
+  boa_rt_release(context, buffers[0], 0);
+  boa_rt_release(context, buffers[1], 0);
+  boa_rt_release(context, buffers[2], retain);
+}
+
+class EngineTest : public testing::TestWithParam<bool> {
+protected:
+  EngineOptions Options() const {
+    EngineOptions options;
+    options.io.prefer_threads = GetParam();
+    return options;
+  }
+
+  void Make(Program with, EngineOptions options, bool reopen = false) {
+    engine.reset();
+    state.reset();
+    program = std::move(with);
+    program.machine.ssd = {{scratch.path("state")}};
+    auto opened = reopen ? StateStore::Open(program, {scratch.path("state")})
+                         : StateStore::Create(program, {scratch.path("state")});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    state = *std::move(opened);
+    auto made = Engine::Create(program, kKernels, state.get(), options);
+    ASSERT_TRUE(made.ok()) << made.status();
+    engine = *std::move(made);
+  }
+  void Make() { Make(MakeProgram(), Options()); }
+
+  absl::Status Run(std::function<void(boa_context *)> body, int64_t step = 1) {
+    driver = [&](boa_context *context, int64_t, int64_t) { body(context); };
+    return engine->Run(Drive, step, 0);
+  }
+
+  template <class T> std::vector<T> Read(int32_t storage, int64_t entry) {
+    std::vector<T> values(kChunk * kChunks / sizeof(T));
+    for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
+      absl::Status status = engine->ReadChunk(storage, entry, chunk,
+                                              values.data() + chunk * (kChunk / sizeof(T)));
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    return values;
+  }
+  template <class T> void Write(int32_t storage, int64_t entry, const std::vector<T> &values) {
+    for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
+      absl::Status status = engine->WriteChunk(storage, entry, chunk,
+                                               values.data() + chunk * (kChunk / sizeof(T)));
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+  void FillWords(int32_t storage) {
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      Write(storage, entry, std::vector<uint64_t>(kWords, 100 * entry + 1));
+  }
+
+  Scratch scratch;
+  Program program;
+  std::unique_ptr<StateStore> state;
+  std::unique_ptr<Engine> engine;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, testing::Bool(),
+                         [](const auto &info) { return info.param ? "threads" : "preferred"; });
+
+// A chain through one entry: every prefetch sees the offload before it.
+TEST_P(EngineTest, PrefetchAfterOffloadSeesIt) {
+  Make();
+  FillWords(kData);
+  engine->TakeCounters();
+  ASSERT_TRUE(Run([](boa_context *context) {
+                for (int i = 0; i < 20; ++i)
+                  MixEntries(context, kData, 1, 2, 0, 0, i % 3 ? kMix : kSlowMix);
+              }).ok());
+  ASSERT_TRUE(engine->Drain().ok());
+  Counters counters = engine->TakeCounters();
+  EXPECT_EQ(counters.read["data"], 20 * 3 * kChunk * kChunks);
+  EXPECT_EQ(counters.written["data"], 20 * kChunk * kChunks);
+  EXPECT_GT(counters.compute_seconds, 0);
+  uint64_t expected = 1;
+  for (int i = 0; i < 20; ++i)
+    expected = 3 * expected + 101 + 7 * 201;
+  EXPECT_EQ(Read<uint64_t>(kData, 0), std::vector<uint64_t>(kWords, expected));
+}
+
+// Chunks move by themselves and meet in the entry again.
+TEST_P(EngineTest, ChunksMoveAlone) {
+  Make();
+  FillWords(kData);
+  ASSERT_TRUE(Run([](boa_context *context) {
+                boa_buffer second = Fetch(context, kData, 3, 1, 1);
+                boa_rt_offload(context, second, kData, 4, 1, 1);
+                boa_rt_release(context, second, 0);
+              }).ok());
+  std::vector<uint64_t> expected(kWords, 401);
+  std::fill(expected.begin() + kWords / 2, expected.end(), 301);
+  EXPECT_EQ(Read<uint64_t>(kData, 4), expected);
+}
+
+TEST_P(EngineTest, RetainedCopyCostsNoTransfer) {
+  Make();
+  FillWords(kData);
+  engine->TakeCounters();
+  ASSERT_TRUE(Run([](boa_context *context) {
+                MixEntries(context, kData, 1, 2, 0, /*retain=*/1);
+                MixEntries(context, kData, 1, 2, 0);
+              }).ok());
+  ASSERT_TRUE(engine->Drain().ok());
+  EXPECT_EQ(engine->TakeCounters().read["data"], 5 * kChunk * kChunks);
+  EXPECT_EQ(Read<uint64_t>(kData, 0)[7], 3 * (3 * 1 + 101 + 7 * 201) + 101 + 7 * 201);
+}
+
+// Neither a new entry written over a retained copy, nor one written home from
+// elsewhere, nor half of one, leaves the old contents to be found.
+TEST_P(EngineTest, StaleRetainedCopyIsNotFound) {
+  Make(MakeProgram(/*slots=*/4), Options());
+  FillWords(kData);
+  ASSERT_TRUE(Run([](boa_context *context) {
+                for (int i = 0; i < 10; ++i) {
+                  boa_rt_release(context, Fetch(context, kData, 0), /*retain=*/1);
+                  boa_buffer other = Fetch(context, kData, 5, 1, 1);
+                  boa_rt_offload(context, other, kData, 0, 1, 1);
+                  boa_rt_release(context, other, 0);
+                }
+                MixEntries(context, kData, 0, 0, 1);
+                boa_rt_release(context, Fetch(context, kData, 2), /*retain=*/1);
+                boa_buffer zeros = boa_rt_await(
+                    context, boa_rt_prefetch(context, kData, 2, 0, kChunks, /*zero=*/1));
+                boa_rt_offload(context, zeros, kData, 2, 0, kChunks);
+                boa_rt_release(context, zeros, 0);
+              }).ok());
+  std::vector<uint64_t> data = Read<uint64_t>(kData, 1);
+  EXPECT_EQ(data.front(), 3 * 101 + 8 * 1u);
+  EXPECT_EQ(data.back(), 3 * 101 + 8 * 501u);
+  EXPECT_EQ(Read<uint64_t>(kData, 2), std::vector<uint64_t>(kWords, 0));
+}
+
+TEST_P(EngineTest, MemoryIsOrderedToo) {
+  Make();
+  FillWords(kMemory);
+  engine->TakeCounters();
+  ASSERT_TRUE(Run([](boa_context *context) {
+                MixEntries(context, kMemory, 1, 2, 0, 0, kSlowMix);
+                boa_rt_release(context,
+                               boa_rt_await(context, boa_rt_prefetch(context, kMemory, 1, 0,
+                                                                     kChunks, /*zero=*/1)),
+                               0);
+                MixEntries(context, kMemory, 1, 2, 0);
+              }).ok());
+  Counters counters = engine->TakeCounters();
+  EXPECT_TRUE(counters.read.empty() && counters.written.empty());
+  uint64_t first = 3 * 1 + 101 + 7 * 201;
+  EXPECT_EQ(*static_cast<uint64_t *>(engine->Memory(kMemory, 0)), 3 * first + 7 * 201);
+}
+
+// Past the end of a loop: null tokens and buffers move nothing and harm nothing.
+TEST_P(EngineTest, NullBuffers) {
+  Make();
+  absl::Status status = Run([](boa_context *context) {
+    boa_buffer null = boa_rt_await(context, boa_rt_prefetch(context, kData, -1, 0, 1, 0));
+    EXPECT_EQ(null, 0);
+    boa_rt_offload(context, null, kData, 0, 0, 1);
+    boa_buffer buffers[] = {null, Fetch(context, kMemory, 0)};
+    boa_rt_launch(context, kCount, 2, buffers);
+    boa_rt_release(context, buffers[1], 0);
+    boa_rt_release(context, null, 1);
+    boa_rt_update(context, 0, 0, /*step=*/0, null, null, null, null, null);
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(*static_cast<uint64_t *>(engine->Memory(kMemory, 0)), 1u);
+}
+
+// One slot is enough if each use gives it back.
+TEST_P(EngineTest, OneSlot) {
+  Make(MakeProgram(/*slots=*/1), Options());
+  FillWords(kData);
+  absl::Status status = Run([](boa_context *context) {
+    for (int64_t i = 0; i < 40; ++i) {
+      boa_buffer data = Fetch(context, kData, i % kEntries);
+      boa_buffer buffers[] = {Fetch(context, kMemory, 0), Fetch(context, kMemory, 1), data};
+      boa_rt_launch(context, kMix, 3, buffers);
+      boa_rt_offload(context, data, kData, i % kEntries, 0, kChunks);
+      boa_rt_release(context, data, 0);
+    }
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Read<uint64_t>(kData, 2)[0], 201u * 3 * 3 * 3 * 3 * 3);
+}
+
+TEST_P(EngineTest, TooFewSlotsIsAnErrorAndNoHang) {
+  Make(MakeProgram(/*slots=*/2), Options());
+  FillWords(kData);
+  absl::Status status =
+      Run([](boa_context *context) { MixEntries(context, kData, 1, 2, 0); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
+  EXPECT_NE(status.message().find("slot"), std::string::npos) << status;
+  // It is latched.
+  EXPECT_EQ(Run([](boa_context *) { FAIL(); }), status);
+  EXPECT_EQ(engine->Commit({}), status);
+}
+
+TEST_P(EngineTest, BrokenProgramsAreRefused) {
+  const std::vector<std::function<void(boa_context *)>> bodies = {
+      [](boa_context *context) { // use after release
+        boa_buffer buffer = Fetch(context, kData, 0);
+        boa_rt_release(context, buffer, 0);
+        boa_rt_offload(context, buffer, kData, 0, 0, 1);
+      },
+      [](boa_context *context) { Fetch(context, kData, kEntries); },
+      [](boa_context *context) { Fetch(context, kData, 0, 1, kChunks); },
+      [](boa_context *context) { Fetch(context, 99, 0); },
+      [](boa_context *context) {
+        boa_buffer half = Fetch(context, kData, 0, 0, 1);
+        boa_rt_offload(context, half, kData, 0, 0, kChunks);
+      },
+      [](boa_context *context) {
+        boa_buffer buffer = Fetch(context, kMemory, 0);
+        boa_rt_launch(context, kMix, 1, &buffer);
+      },
+      [](boa_context *context) { boa_rt_launch(context, 99, 0, nullptr); },
+      [](boa_context *context) { boa_rt_update(context, 0, 0, 1, 0, 0, 0, 0, 0); },
+      [](boa_context *context) { boa_rt_norm(context, 5, Fetch(context, kGradient, 0)); }};
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    SCOPED_TRACE(i);
+    scratch.path();
+    std::error_code ignored;
+    std::filesystem::remove_all(scratch.path("state"), ignored);
+    Make();
+    EXPECT_EQ(Run(bodies[i]).code(), absl::StatusCode::kInternal);
+  }
+}
+
+TEST_P(EngineTest, RefusesMoreMemoryThanPlanned) {
+  Program small = MakeProgram();
+  small.arena_device = 1 << 20; // the sixteen slots alone take 256 KiB
+  Make(small, Options());
+  EXPECT_GE(engine->ArenaBytes(), 16 * kChunk * kChunks);
+  small.arena_device = 128 << 10;
+  auto refused = Engine::Create(small, kKernels, state.get(), Options());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInternal) << refused.status();
+}
+
+TEST_P(EngineTest, TransferErrorEndsTheStep) {
+  EngineOptions options = Options();
+  options.io.faults.fail_at = 2 * kEntries + 25; // after those that fill the entries
+  options.io.faults.error = EIO;
+  Make(MakeProgram(), options);
+  FillWords(kData);
+  absl::Status status = Run([](boa_context *context) {
+    for (int64_t i = 0; i < 100; ++i)
+      MixEntries(context, kData, i % 8, (i + 1) % 8, (i + 2) % 8);
+  });
+  if (status.ok())
+    status = engine->Drain();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("data.0"), std::string::npos) << status;
+  EXPECT_FALSE(engine->Commit({}).ok());
+}
+
+/// The same commands in plain order, on plain memory.
+struct Reference {
+  std::vector<std::vector<uint64_t>> data;
+  void Mix(int64_t a, int64_t b, int64_t out, bool fresh) {
+    std::vector<uint64_t> previous = fresh ? std::vector<uint64_t>(kWords) : data[out];
+    for (int64_t i = 0; i < kWords; ++i)
+      data[out][i] = 3 * previous[i] + data[a][i] + 7 * data[b][i];
+  }
+};
+
+struct MixCommand {
+  int64_t a, b, out;
+  bool fresh;       // out starts from zeros
+  bool slow, retain;
+};
+
+std::vector<MixCommand> RandomCommands(std::mt19937 &random, int count) {
+  std::vector<MixCommand> commands;
+  for (int i = 0; i < count; ++i) {
+    int64_t entries[kEntries];
+    for (int64_t e = 0; e < kEntries; ++e)
+      entries[e] = e;
+    std::shuffle(entries, entries + kEntries, random);
+    commands.push_back({entries[0], entries[1], entries[2], random() % 4 == 0,
+                        random() % 8 == 0, random() % 4 == 0});
+  }
+  return commands;
+}
+
+/// Issues commands with the inputs of each brought before the one before it runs,
+/// where that one does not write them.
+class RandomDriver {
+public:
+  RandomDriver(boa_context *context, const std::vector<MixCommand> &commands)
+      : context(context), commands(commands) {}
+  void Run() {
+    std::vector<boa_buffer> next = Bring(0);
+    for (size_t i = 0; i < commands.size(); ++i) {
+      std::vector<boa_buffer> now = std::move(next);
+      bool hoist = i + 1 < commands.size() && !Touches(commands[i + 1], commands[i].out);
+      if (hoist)
+        next = Bring(i + 1);
+      boa_rt_launch(context, commands[i].slow ? kSlowMix : kMix, 3, now.data());
+      boa_rt_offload(context, now[2], kData, commands[i].out, 0, 1);
+      boa_rt_offload(context, now[2], kData, commands[i].out, 1, 1);
+      boa_rt_release(context, now[0], 0);
+      boa_rt_release(context, now[1], 0);
+      // At most as many copies as there are entries: slots are sized for that.
+      boa_rt_release(context, now[2], commands[i].retain);
+      if (!hoist && i + 1 < commands.size())
+        next = Bring(i + 1);
+    }
+  }
+
+private:
+  static bool Touches(const MixCommand &command, int64_t entry) {
+    return command.a == entry || command.b == entry || command.out == entry;
+  }
+  std::vector<boa_buffer> Bring(size_t i) {
+    const MixCommand &command = commands[i];
+    return {Fetch(context, kData, command.a), Fetch(context, kData, command.b),
+            boa_rt_await(context, boa_rt_prefetch(context, kData, command.out, 0, kChunks,
+                                                  command.fresh))};
+  }
+  boa_context *context;
+  const std::vector<MixCommand> &commands;
+};
+
+// Whatever overlaps, the outcome is that of the commands one after another.
+TEST_P(EngineTest, RandomProgramsEqualSequentialOnes) {
+  for (int seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE(seed);
+    std::error_code ignored;
+    std::filesystem::remove_all(scratch.path("state"), ignored);
+    EngineOptions options = Options();
+    if (seed % 2)
+      options.io.faults.short_every = 3;
+    options.io.segment_bytes = seed % 3 ? 4096 : 1 << 20;
+    Make(MakeProgram(6 + kEntries, /*persistent=*/seed < 3), options);
+    FillWords(kData);
+    Reference reference;
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      reference.data.emplace_back(kWords, 100 * entry + 1);
+    std::mt19937 random(seed);
+    for (int64_t step = 1; step <= 4; ++step) {
+      std::vector<MixCommand> commands = RandomCommands(random, 60);
+      absl::Status status =
+          Run([&](boa_context *context) { RandomDriver(context, commands).Run(); }, step);
+      ASSERT_TRUE(status.ok()) << status;
+      for (const MixCommand &command : commands)
+        reference.Mix(command.a, command.b, command.out, command.fresh);
+      if (step == 2 && seed < 3) {
+        ASSERT_TRUE(engine->Commit({step, 0, {}, {}}).ok());
+      }
+    }
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      ASSERT_EQ(Read<uint64_t>(kData, entry), reference.data[entry]) << entry;
+  }
+}
+
+std::vector<float> RandomFloats(uint32_t seed) {
+  std::minstd_rand random(seed + 1);
+  std::vector<float> values(kElements);
+  for (float &value : values)
+    value = float(int64_t(random() % 2001) - 1000) / 1000;
+  return values;
+}
+
+/// Both chunks of both entries, from the last to the first.
+void UpdateAll(boa_context *context, int64_t step) {
+  for (int64_t entry = 0; entry < 2; ++entry)
+    for (int32_t chunk = kChunks; chunk-- > 0;) {
+      boa_buffer weights = Fetch(context, kWeights, entry, chunk, 1);
+      boa_buffer momentum = Fetch(context, kMomentum, entry, chunk, 1);
+      boa_buffer variance = Fetch(context, kVariance, entry, chunk, 1);
+      boa_buffer gradient = Fetch(context, kGradient, entry);
+      boa_rt_update(context, 0, chunk, step, weights, 0, momentum, variance, gradient);
+      boa_rt_offload(context, weights, kWeights, entry, chunk, 1);
+      boa_rt_offload(context, momentum, kMomentum, entry, chunk, 1);
+      for (boa_buffer buffer : {weights, momentum, variance, gradient})
+        boa_rt_release(context, buffer, 0);
+    }
+}
+
+void TakeNorm(boa_context *context, int64_t step) {
+  for (int64_t entry = 2; entry-- > 0;) {
+    boa_buffer gradient = Fetch(context, kGradient, entry);
+    boa_rt_norm(context, 0, gradient);
+    boa_rt_release(context, gradient, 0);
+  }
+  boa_rt_norm_done(context, step);
+}
+
+double InParameters(int64_t i) { return i < 2000 || (i >= 2048 && i < kElements - 52); }
+
+TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
+  Program with = MakeProgram();
+  with.optimizer.clip = 1.5;
+  Make(with, Options());
+  std::vector<double> weights[2], m[2], v[2];
+  for (int64_t entry = 0; entry < 2; ++entry) {
+    std::vector<float> values = RandomFloats(7 + entry);
+    Write(kWeights, entry, values);
+    Write(kMomentum, entry, std::vector<float>(kElements));
+    Write(kVariance, entry, std::vector<float>(kElements));
+    weights[entry].assign(values.begin(), values.end());
+    m[entry].assign(kElements, 0);
+    v[entry].assign(kElements, 0);
+  }
+  const Optimizer &config = program.optimizer;
+  for (int64_t step = 1; step <= 3; ++step) {
+    double squares = 0;
+    std::vector<float> gradient[2];
+    for (int64_t entry = 0; entry < 2; ++entry) {
+      gradient[entry] = RandomFloats(10 * step + entry);
+      Write(kGradient, entry, gradient[entry]);
+      for (int64_t i = 0; i < kElements; ++i)
+        squares += InParameters(i) * gradient[entry][i] * gradient[entry][i];
+    }
+    absl::Status status = Run(
+        [&](boa_context *context) {
+          TakeNorm(context, step);
+          UpdateAll(context, step);
+        },
+        step);
+    ASSERT_TRUE(status.ok()) << status;
+    double factor = std::min(1.0, config.clip / (std::sqrt(squares) + 1e-6));
+    ASSERT_LT(factor, 1);
+    for (int64_t entry = 0; entry < 2; ++entry)
+      for (int64_t i = 0; i < kElements; ++i) {
+        double g = gradient[entry][i] * factor;
+        double &w = weights[entry][i];
+        m[entry][i] = config.beta1 * m[entry][i] + (1 - config.beta1) * g;
+        v[entry][i] = config.beta2 * v[entry][i] + (1 - config.beta2) * g * g;
+        double direction = m[entry][i] / (1 - std::pow(config.beta1, step)) /
+                           (std::sqrt(v[entry][i] / (1 - std::pow(config.beta2, step))) +
+                            config.eps);
+        w -= config.peak * (direction + (i < 2048 ? config.weight_decay : 0) * w);
+      }
+  }
+  for (int64_t entry = 0; entry < 2; ++entry) {
+    std::vector<float> got = Read<float>(kWeights, entry);
+    for (int64_t i = 0; i < kElements; ++i)
+      if (InParameters(i)) {
+        ASSERT_NEAR(got[i], weights[entry][i], 1e-5) << entry << " " << i;
+      }
+  }
+}
+
+TEST_P(EngineTest, UpdateWithoutItsNormIsAnError) {
+  Program with = MakeProgram();
+  with.optimizer.clip = 1;
+  Make(with, Options());
+  for (int64_t entry = 0; entry < 2; ++entry)
+    for (int32_t storage : {kWeights, kMomentum})
+      Write(storage, entry, std::vector<float>(kElements));
+  EXPECT_EQ(Run([](boa_context *context) { UpdateAll(context, 1); }).code(),
+            absl::StatusCode::kInternal);
+}
+
+TEST_P(EngineTest, NormThatIsNotFiniteIsAnError) {
+  Program with = MakeProgram();
+  with.optimizer.clip = 1;
+  Make(with, Options());
+  std::vector<float> gradient(kElements);
+  gradient[2047] = std::numeric_limits<float>::quiet_NaN(); // padding: no matter
+  Write(kGradient, 0, gradient);
+  EXPECT_TRUE(Run([](boa_context *context) { TakeNorm(context, 1); }, 1).ok());
+  gradient[1999] = std::numeric_limits<float>::infinity();
+  Write(kGradient, 0, gradient);
+  absl::Status status = Run([](boa_context *context) { TakeNorm(context, 2); }, 2);
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+}
+
+// What was committed comes back, with the factors of delayed updates; what came
+// after it does not.
+TEST_P(EngineTest, CommitAndRestore) {
+  Program with = MakeProgram();
+  with.optimizer.clip = 1.5;
+  Make(with, Options());
+  FillWords(kData);
+  FillWords(kMemory);
+  for (int64_t entry = 0; entry < 2; ++entry)
+    for (int32_t storage : {kWeights, kMomentum, kVariance, kGradient})
+      Write(storage, entry, RandomFloats(storage + entry));
+  ASSERT_TRUE(Run([](boa_context *context) {
+                MixEntries(context, kData, 1, 2, 0);
+                MixEntries(context, kMemory, 1, 2, 0);
+                TakeNorm(context, 1);
+              }).ok());
+  absl::Status status = engine->Commit({1, 1, {}, {{"note", "kept"}}});
+  ASSERT_TRUE(status.ok()) << status;
+  std::vector<uint64_t> data = Read<uint64_t>(kData, 0), memory = Read<uint64_t>(kMemory, 0);
+  ASSERT_TRUE(Run([](boa_context *context) {
+                MixEntries(context, kData, 1, 2, 0);
+                MixEntries(context, kMemory, 1, 2, 0);
+              }, 2).ok());
+  ASSERT_TRUE(engine->Drain().ok());
+  EXPECT_NE(Read<uint64_t>(kData, 0), data);
+
+  Make(with, Options(), /*reopen=*/true);
+  EXPECT_EQ(state->Committed().step, 1);
+  EXPECT_EQ(state->Committed().pending, 1);
+  EXPECT_EQ(state->Committed().extra.at("note"), "kept");
+  ASSERT_TRUE(engine->Restore().ok());
+  EXPECT_EQ(Read<uint64_t>(kData, 0), data);
+  EXPECT_EQ(Read<uint64_t>(kMemory, 0), memory);
+  // The update of step 1 needs the factor that was committed.
+  for (int64_t entry = 0; entry < 2; ++entry)
+    Write(kGradient, entry, RandomFloats(entry));
+  status = Run([](boa_context *context) { UpdateAll(context, 1); }, 2);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
+  Make();
+  for (int64_t entry = 0; entry < kEntries; ++entry)
+    Write(kData, entry, std::vector<uint64_t>(kWords, 0x0123456789abcdef + entry));
+  FillWords(kMemory);
+  for (int64_t entry = 0; entry < 2; ++entry)
+    for (int32_t storage : {kWeights, kMomentum})
+      Write(storage, entry, RandomFloats(storage));
+  ASSERT_TRUE(engine->Commit({1, 0, {}, {}}).ok());
+  engine.reset();
+  Extent extent = state->Current(kData, 3, 1);
+  std::string path = state->Files()[extent.file].path;
+  state.reset();
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(extent.offset + 100);
+    file.put('x');
+  }
+  Make(MakeProgram(), Options(), /*reopen=*/true);
+  ASSERT_TRUE(engine->Restore().ok());
+  std::vector<char> chunk(kChunk);
+  EXPECT_TRUE(engine->ReadChunk(kData, 3, 0, chunk.data()).ok());
+  absl::Status direct = engine->ReadChunk(kData, 3, 1, chunk.data());
+  EXPECT_EQ(direct.code(), absl::StatusCode::kDataLoss) << direct;
+  absl::Status status = Run([](boa_context *context) {
+    boa_rt_release(context, Fetch(context, kData, 3), 0);
+  });
+  if (status.ok())
+    status = engine->Drain();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_NE(status.message().find(path), std::string::npos) << status;
+}
+
+TEST_P(EngineTest, TraceKeepsTheNewestInOrder) {
+  EngineOptions options = Options();
+  options.trace = true;
+  options.trace_events = 10;
+  Make(MakeProgram(), options);
+  FillWords(kMemory);
+  for (int64_t step = 1; step <= 2; ++step) {
+    ASSERT_TRUE(Run([](boa_context *context) {
+                  for (int i = 0; i < 33; ++i)
+                    MixEntries(context, kMemory, 1, 2, 0, 0, i < 30 ? kMix : kSlowMix);
+                }, step).ok());
+    std::vector<TraceEvent> trace = engine->TakeTrace();
+    ASSERT_EQ(trace.size(), 10u);
+    for (size_t i = 0; i < trace.size(); ++i) {
+      EXPECT_EQ(trace[i].name, i < 7 ? "mix" : "slow_mix");
+      EXPECT_LE(trace[i].begin_ns, trace[i].end_ns);
+      EXPECT_TRUE(i == 0 || trace[i - 1].end_ns <= trace[i].begin_ns);
+    }
+  }
+}
+
+TEST_P(EngineTest, WaitsAreAttributed) {
+  Program with = MakeProgram();
+  Make(with, Options());
+  FillWords(kData);
+  ASSERT_TRUE(engine->Drain().ok());
+  engine->TakeCounters();
+  ASSERT_TRUE(Run([](boa_context *context) {
+                for (int64_t i = 0; i + 2 < kEntries; ++i)
+                  MixEntries(context, kData, i, i + 1, i + 2);
+              }).ok());
+  Counters counters = engine->TakeCounters();
+  EXPECT_GT(counters.waited_read, 0);
+  EXPECT_EQ(counters.waited_optimizer, 0);
+}
+
+} // namespace
+} // namespace boa
