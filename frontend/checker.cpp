@@ -27,6 +27,12 @@ Constants checkConstants(const ModelSyntax &model, CheckContext context) {
       continue;
     }
     auto value = evaluate(*constant.value, constants, context.diagnostics);
+    if (value && value->isInteger && value->integer < 1) {
+      context.diagnostics.error(constant.value->location,
+                                "expected constant '" + name.text + "' to be at least 1 but found " +
+                                    std::to_string(value->integer));
+      value.reset();
+    }
     // After an error the name stands for 1, so that its uses are no errors too.
     bool option = constant.value->location.file != name.location.file;
     constants[name.text] = {value.value_or(Number::ofInteger(1)),
@@ -47,9 +53,8 @@ static const Item *single(const std::vector<Item> &items, const char *what,
 
 /// With the next token as target, attention that sees later tokens sees the
 /// answer: the loss would fall and nothing be learned.
-static void checkObjective(const ModelSpec &model, const TrainSpec &train,
-                           const ModelSyntax &syntax, const std::vector<Location> &attention,
-                           Diagnostics &diagnostics) {
+static void checkObjective(const TrainSpec &train, const ModelSyntax &syntax,
+                           const std::vector<Location> &attention, Diagnostics &diagnostics) {
   if (train.masked)
     return;
   for (Location location : attention)
@@ -95,6 +100,7 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
                                           didYouMean(train->model.text, {model->name.text}))
         .note(model->name.location, "the model is '" + model->name.text + "'");
 
+  size_t beforeConstants = diagnostics.count();
   Constants constants = checkConstants(*model, context);
   for (const char *required : {"vocab", "context"})
     if (constants.find(required) == constants.end())
@@ -105,6 +111,9 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
         (constant.name.text == "vocab" || constant.name.text == "context"))
       evaluateInteger(*constant.value, constants, 1, 1 << 24, "'" + constant.name.text + "'",
                       diagnostics);
+  // Dimensions and settings alike are made of constants.
+  if (diagnostics.count() > beforeConstants)
+    return std::nullopt;
   if (diagnostics.count() == before)
     spec.model = checkModel(*model, constants, context);
   spec.train = checkTrain(*train, constants, context);
@@ -119,7 +128,7 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
   for (const StageSyntax &stage : model->stages)
     for (const Statement &statement : stage.body)
       findOpenAttention(*statement.value, attention);
-  checkObjective(spec.model, spec.train, *model, attention, diagnostics);
+  checkObjective(spec.train, *model, attention, diagnostics);
   if (diagnostics.count() > before)
     return std::nullopt;
   return spec;

@@ -71,9 +71,11 @@ ExprPtr ExprParser::parseNumber() {
                       number.location);
   expr->integer = number.integer;
   expr->real = number.real;
-  // A unit stands on the line of its number; `read = 1 write = 2` has none.
+  // A unit stands on the line of its number; before `write = 2`, `place {` or
+  // `ssd "state"` there is none.
   if (!is(TokenKind::Name) || token().firstOfLine || isReserved(token().text) ||
-      token(1).is(TokenKind::Equals))
+      token(1).is(TokenKind::Equals) || token(1).is(TokenKind::LeftBrace) ||
+      token(1).is(TokenKind::String))
     return expr;
   Token unit = take();
   expr->unit = unit.text;

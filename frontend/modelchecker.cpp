@@ -16,6 +16,7 @@
 #include "frontend/bodychecker.h"
 
 #include <algorithm>
+#include <set>
 
 namespace boa::frontend {
 
@@ -126,6 +127,30 @@ private:
     return text.size() > kMaxText ? std::to_string(value) : text;
   }
 
+  /// Constants that an expression names.
+  static void findNames(const Expr &expr, std::vector<std::string> &names) {
+    if (expr.kind == Expr::Kind::Name)
+      names.push_back(expr.name);
+    for (const ExprPtr &operand : expr.operands)
+      findNames(*operand, names);
+    for (const Argument &argument : expr.arguments)
+      findNames(*argument.value, names);
+  }
+
+  /// The value of a dimension. Of the dimensions made of one bad constant only
+  /// the first is an error.
+  std::optional<int64_t> checkDim(const Expr &dim) {
+    std::vector<std::string> names;
+    findNames(dim, names);
+    for (const std::string &name : names)
+      if (suspects.count(name))
+        return std::nullopt;
+    auto value = evaluateInteger(dim, constants, 1, kMaxDim, "a dimension", context.diagnostics);
+    if (!value)
+      suspects.insert(names.begin(), names.end());
+    return value;
+  }
+
   Shape checkShape(const std::vector<ExprPtr> &dims, Location location, Shape::Kind kind,
                    bool batched) {
     Shape shape;
@@ -139,8 +164,7 @@ private:
     int64_t elements = 1;
     bool valid = true;
     for (const ExprPtr &dim : dims) {
-      auto value =
-          evaluateInteger(*dim, constants, 1, kMaxDim, "a dimension", context.diagnostics);
+      auto value = checkDim(*dim);
       valid &= value.has_value();
       shape.dims.push_back({value.value_or(1), dimText(*dim, value.value_or(1))});
       auto product = multiplyChecked(elements, value.value_or(1));
@@ -313,6 +337,8 @@ private:
   CheckContext context;
   ModelSpec spec;
   std::vector<Signature> signatures;
+  /// Constants in dimensions that were refused.
+  std::set<std::string> suspects;
 };
 
 } // namespace

@@ -9,12 +9,14 @@
 // checker sees no difference, except that what is wrong with the value points at
 // the option. Constants must exist, since nothing would use a new one; settings
 // and arguments are added where they are absent, and the checker says which are
-// known.
+// known. A path of a file may stand without quotes, which a shell takes away.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/override.h"
 
 #include "frontend/parser.h"
+#include "frontend/settings.h"
+#include "frontend/token.h"
 
 #include <algorithm>
 
@@ -37,7 +39,7 @@ public:
     }
     if (!splitPath(text.substr(0, equals)))
       return;
-    value = parseValue(sources, file, equals + 1, diagnostics);
+    value = parseOption(equals + 1);
     if (!value)
       return;
     if (path[0].text == "model")
@@ -60,6 +62,13 @@ private:
     diagnostics.error(location, std::move(message));
   }
 
+  static bool isPlainName(const std::string &name) {
+    for (char c : name)
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
+        return false;
+    return !name.empty() && !(name[0] >= '0' && name[0] <= '9');
+  }
+
   bool splitPath(const std::string &text) {
     for (size_t at = 0; at <= text.size();) {
       size_t dot = std::min(text.find('.', at), text.size());
@@ -67,17 +76,44 @@ private:
       size_t end = dot;
       while (end > begin && (text[end - 1] == ' ' || text[end - 1] == '\t'))
         --end;
-      if (begin == end) {
-        error(whole(at, dot), "expected a name in the path of the option");
+      // What is no name could not be printed and parsed again.
+      std::string name = text.substr(begin, end - begin);
+      if (!isPlainName(name) || (!path.empty() && isReserved(name))) {
+        error(whole(begin == end ? at : begin, end), "expected a name in the path of the option");
         return false;
       }
-      path.push_back({text.substr(begin, end - begin), whole(begin, end)});
+      path.push_back({name, whole(begin, end)});
       at = dot + 1;
     }
-    if (path.size() >= 2 && path.size() <= 3)
+    if (path.size() >= 2 && path.size() <= 4)
       return true;
-    error(whole(0, text.size()), "expected a path of two or three names, such as train.steps");
+    error(whole(0, text.size()), "expected a path of two to four names, such as train.steps");
     return false;
+  }
+
+  bool isPath(std::string_view first, std::string_view second, std::string_view third = "") const {
+    return path[0].text == first && path[1].text == second &&
+           (path.size() == 2 ? third.empty() : path.size() == 3 && path[2].text == third);
+  }
+
+  /// The value from byte `begin` on; a string without quotes where it names a
+  /// file or a folder.
+  ExprPtr parseOption(size_t begin) {
+    const std::string &text = sources.get(file).text;
+    size_t first = text.find_first_not_of(" \t\r\n", begin);
+    bool names = isPath("train", "data") || isPath("machine", "ssd", "path");
+    // What no string can hold is left to the parser to refuse.
+    bool holds = first != std::string::npos && text.size() <= Sources::kMaxBytes;
+    size_t end = holds ? text.find_last_not_of(" \t\r\n") + 1 : begin;
+    for (size_t i = first; holds && i < end; ++i)
+      holds = text[i] != '"' && text[i] != '\n' && text[i] != '\0';
+    if (!names || !holds)
+      return parseValue(sources, file, begin, diagnostics);
+    auto string = std::make_unique<Expr>();
+    string->kind = Expr::Kind::String;
+    string->location = whole(first, end);
+    string->name = text.substr(first, end - first);
+    return string;
   }
 
   void applyToModel() {
@@ -124,13 +160,15 @@ private:
       return setPlace(fields);
     for (Field &field : fields)
       if (field.key.text == path[1].text && !field.isBlock)
-        return setArgument(*field.value);
+        return setPart(*field.value);
     error(path[1].location, "the train block sets no '" + path[1].text + "' of which '" +
                                 path[2].text + "' could be changed");
   }
 
   /// One role; place = ssd becomes a block in which all others keep that tier.
   void setPlace(std::vector<Field> &fields) {
+    if (path.size() != 3)
+      return noPart(3);
     static constexpr const char *kRoles[] = {"weights",     "gradients",          "optimizer",
                                              "checkpoints", "boundary_gradients", "saved"};
     Field *place = nullptr;
@@ -157,20 +195,61 @@ private:
     setField(place->fields, path[2]);
   }
 
+  /// That what the first `names` names of the path mean has no part of the next.
+  void noPart(size_t names) {
+    error(path[names].location,
+          "'" + path[names - 1].text + "' has no part '" + path[names].text + "'");
+  }
+
+  /// The argument of a call that has a name, or stands where that one belongs.
+  static Argument *findArgument(Expr &call, const std::string &name) {
+    const std::vector<std::string> &names = argumentNames(call.name);
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      Argument &argument = call.arguments[i];
+      if (argument.keyword ? argument.keyword->text == name : i < names.size() && names[i] == name)
+        return &argument;
+    }
+    return nullptr;
+  }
+
+  /// Sets what path[2], path[3] ... name in the value of a setting.
+  void setPart(Expr &setting) {
+    std::vector<Expr *> calls;
+    Expr *part = &setting;
+    for (size_t i = 2; i < path.size(); ++i) {
+      if (part->kind != Expr::Kind::Call && part->kind != Expr::Kind::Name)
+        return noPart(i);
+      calls.push_back(part);
+      if (i + 1 == path.size())
+        break;
+      Argument *argument = part->kind == Expr::Kind::Call ? findArgument(*part, path[i].text)
+                                                          : nullptr;
+      if (!argument)
+        return error(path[i].location, "'" + part->name + "' sets no '" + path[i].text +
+                                           "' of which '" + path[i + 1].text +
+                                           "' could be changed");
+      part = argument->value.get();
+    }
+    // In the calls around it the value is deeper than where it was parsed.
+    if (value->depth + int(calls.size()) > Expr::kMaxDepth)
+      return error(value->location, "the expression nests more than " +
+                                        std::to_string(Expr::kMaxDepth) + " deep");
+    setArgument(*calls.back());
+    for (size_t i = calls.size(); i-- > 0;) {
+      calls[i]->depth = 1;
+      for (const Argument &argument : calls[i]->arguments)
+        calls[i]->depth = std::max(calls[i]->depth, argument.value->depth + 1);
+    }
+  }
+
   void setArgument(Expr &call) {
-    if (call.kind == Expr::Kind::Name)
-      call.kind = Expr::Kind::Call;
-    if (call.kind != Expr::Kind::Call)
-      return error(path[2].location,
-                   "'" + path[1].text + "' has no part '" + path[2].text + "'");
-    call.depth = std::max(call.depth, value->depth + 1);
-    for (Argument &argument : call.arguments)
-      if (argument.keyword && argument.keyword->text == path[2].text) {
-        argument.value = std::move(value);
-        return;
-      }
+    call.kind = Expr::Kind::Call;
+    if (Argument *argument = findArgument(call, path.back().text)) {
+      argument->value = std::move(value);
+      return;
+    }
     Argument argument;
-    argument.keyword = path[2];
+    argument.keyword = path.back();
     argument.value = std::move(value);
     call.arguments.push_back(std::move(argument));
   }
@@ -207,6 +286,8 @@ private:
       fields.push_back(std::move(block));
       blocks.push_back(&fields.back());
     }
+    if (isPath("machine", "ssd", "path"))
+      return setFolder(blocks);
     // Each ssd gets the value; a tree owns its parts, so it is parsed again.
     size_t begin = sources.get(file).text.find('=') + 1;
     for (Field *block : blocks) {
@@ -214,6 +295,17 @@ private:
         value = parseValue(sources, file, begin, diagnostics);
       setField(block->fields, path[2]);
     }
+  }
+
+  /// The folder of the ssd, which is its label.
+  void setFolder(const std::vector<Field *> &ssds) {
+    if (ssds.size() > 1)
+      return error(path[2].location, "the machine has " + std::to_string(ssds.size()) +
+                                         " ssds, of which each needs a path of its own");
+    if (value->kind != Expr::Kind::String)
+      return error(value->location, "expected the path of a folder");
+    ssds[0]->label = Name{value->name, value->location};
+    ssds[0]->labelIsString = true;
   }
 
   const Sources &sources;

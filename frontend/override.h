@@ -12,8 +12,9 @@
 namespace boa::frontend {
 
 /// Applies option `file` of the sources, `PATH=VALUE`, to a parsed program:
-/// model.CONSTANT, train.KEY, train.KEY.ARGUMENT, machine.device.KEY,
-/// machine.host.KEY, machine.ssd.KEY (every ssd).
+/// model.CONSTANT, train.KEY, train.KEY.ARGUMENT, train.KEY.ARGUMENT.ARGUMENT,
+/// machine.device.KEY, machine.host.KEY, machine.ssd.KEY (every ssd),
+/// machine.ssd.path (the only one).
 void applyOverride(const Sources &sources, int32_t file, Program &program,
                    Diagnostics &diagnostics);
 

@@ -306,7 +306,9 @@ bool Parser::parseFields(std::vector<Field> &fields, int depth) {
 
 bool Parser::parseField(Field &field, int depth) {
   if (!expectName(field.key, "a setting, 'name = value',")) {
-    take();
+    // recover() drops a '{' with all that it opens.
+    if (!is(TokenKind::LeftBrace))
+      take();
     return false;
   }
   if (takeIf(TokenKind::Equals)) {

@@ -7,6 +7,7 @@
 #include "frontend/settings.h"
 
 #include <algorithm>
+#include <map>
 
 namespace boa::frontend {
 
@@ -15,6 +16,23 @@ std::string listWords(const std::vector<std::string> &words) {
   for (size_t i = 0; i < words.size(); ++i)
     text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
   return text;
+}
+
+const std::vector<std::string> &argumentNames(std::string_view callee) {
+  static const std::map<std::string, std::vector<std::string>, std::less<>> names = {
+      {"adamw", {"lr", "betas", "eps", "weight_decay"}},
+      {"sgd", {"lr", "momentum"}},
+      {"constant", {"peak", "warmup"}},
+      {"linear", {"peak", "warmup", "floor"}},
+      {"cosine", {"peak", "warmup", "floor"}},
+      {"masked", {"probability", "token"}},
+      {"every", {"steps", "batches"}},
+      {"vertical", {"delay", "prefetch", "recompute"}},
+      {"horizontal", {"delay", "prefetch", "recompute"}},
+  };
+  static const std::vector<std::string> none;
+  auto found = names.find(callee);
+  return found == names.end() ? none : found->second;
 }
 
 SettingReader SettingReader::ofCall(const Expr &call, const std::vector<std::string> &names,

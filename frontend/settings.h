@@ -76,6 +76,9 @@ private:
   bool complete = true;
 };
 
+/// Names of the arguments of a call among the settings, in order: of adamw, say.
+const std::vector<std::string> &argumentNames(std::string_view callee);
+
 /// `a, b or c`.
 std::string listWords(const std::vector<std::string> &words);
 

@@ -7,8 +7,8 @@
 //
 // Which settings there are, their ranges and their defaults; README.md lists
 // them for users. Settings may use the constants of the model. Whether an order
-// is legal (clipping with a delay, say) is left to the passes, which can name
-// the dependence; here only the default follows it.
+// is legal is left to the passes, which can name the dependence; of clipping
+// with a delay it is said here too, where the user's own line can be shown.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/settings.h"
@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kMaxBatch = 1 << 20;
 constexpr int64_t kMaxSteps = int64_t(1) << 40;
+constexpr double kMaxRate = 1e6;
 
 class TrainChecker {
 public:
@@ -118,10 +119,7 @@ private:
     if (kind < 0)
       return;
     optimizer.kind = kind == 0 ? OptimizerSpec::Kind::AdamW : OptimizerSpec::Kind::Sgd;
-    std::vector<std::string> names = {"lr", "momentum"};
-    if (kind == 0)
-      names = {"lr", "betas", "eps", "weight_decay"};
-    SettingReader reader = arguments(*expr, names);
+    SettingReader reader = arguments(*expr, argumentNames(expr->name));
     reader.real("eps", 1e-30, 1, optimizer.eps);
     reader.real("weight_decay", 0, 1, optimizer.weightDecay);
     reader.real("momentum", 0, 1, optimizer.momentum);
@@ -150,28 +148,35 @@ private:
     }
   }
 
+  /// The rate itself, or the peak of one that changes.
+  bool checkPeak(const Expr &expr, const char *name) {
+    auto value = evaluate(expr, constants, context.diagnostics);
+    if (!value)
+      return false;
+    bool valid = value->real > 0 && value->real <= kMaxRate;
+    if (valid)
+      train.optimizer.peak = value->real;
+    else
+      reader.error(expr.location, std::string("expected ") + name +
+                                      " above 0 and at most 1000000 but found " +
+                                      printExpr(expr));
+    return valid;
+  }
+
   void checkRate(const Expr &expr) {
     OptimizerSpec &optimizer = train.optimizer;
-    constexpr double kMaxRate = 1e6;
     if (expr.kind != Expr::Kind::Call || expr.name == "sqrt") {
-      auto value = evaluate(expr, constants, context.diagnostics);
-      if (value && !(value->real >= 0 && value->real <= kMaxRate))
-        reader.error(expr.location, "expected lr between 0 and 1000000 but found " +
-                                        printExpr(expr));
-      if (value)
-        optimizer.peak = value->real;
+      checkPeak(expr, "lr");
       return;
     }
     int kind = reader.findWord(expr, "lr", {"constant", "linear", "cosine"});
     if (kind < 0)
       return;
     optimizer.rate = OptimizerSpec::Rate(kind);
-    std::vector<std::string> names = {"peak", "warmup"};
-    if (kind > 0)
-      names.push_back("floor");
-    SettingReader rate = arguments(expr, names);
+    SettingReader rate = arguments(expr, argumentNames(expr.name));
     requireArgument(rate, expr, "peak");
-    bool peak = rate.real("peak", 0, kMaxRate, optimizer.peak);
+    const Expr *given = rate.find("peak");
+    bool peak = given && checkPeak(*given, "peak");
     rate.count("warmup", "steps", 0, kMaxSteps, optimizer.warmup);
     bool floor = rate.real("floor", 0, kMaxRate, optimizer.floor);
     if (peak && floor && optimizer.floor > optimizer.peak)
@@ -186,10 +191,7 @@ private:
     if (kind < 0)
       return;
     train.masked = kind == 1;
-    std::vector<std::string> names;
-    if (train.masked)
-      names = {"probability", "token"};
-    SettingReader masked = arguments(*expr, names);
+    SettingReader masked = arguments(*expr, argumentNames(expr->name));
     if (!train.masked)
       return;
     masked.real("probability", 1e-6, 1, train.maskProbability);
@@ -200,7 +202,7 @@ private:
   void checkIntervals() {
     if (const Expr *expr = reader.find("evaluate");
         expr && reader.findWord(*expr, "evaluate", {"every"}) == 0) {
-      SettingReader every = arguments(*expr, {"steps", "batches"});
+      SettingReader every = arguments(*expr, argumentNames("every"));
       requireArgument(every, *expr, "steps");
       every.count("steps", "steps", 1, kMaxSteps, train.evaluateEvery);
       every.count("batches", nullptr, 1, kMaxBatch, train.evaluateBatches);
@@ -221,8 +223,14 @@ private:
       if (kind < 0)
         return;
       train.vertical = kind == 0;
-      SettingReader schedule = arguments(*expr, {"delay", "prefetch", "recompute"});
+      SettingReader schedule = arguments(*expr, argumentNames(expr->name));
       delay = schedule.real("delay", 0, 1, train.delay);
+      if (train.clip > 0 && train.delay > 0 && train.delay < 1)
+        context.diagnostics
+            .error(schedule.find("delay")->location,
+                   "clipping by the global norm needs all gradients before the first update: "
+                   "delay must be 0 or 1")
+            .note(reader.find("clip")->location, "clipping is set here");
       schedule.count("prefetch", nullptr, 0, 1024, train.prefetch);
       schedule.flag("recompute", train.recompute);
     }

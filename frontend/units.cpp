@@ -178,8 +178,10 @@ std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &consta
   if (!value)
     return std::nullopt;
   if (!value->isInteger) {
-    diagnostics.error(expr.location,
-                      "expected " + what + " to be a whole number but found " + printExpr(expr));
+    noteOrigin(expr, constants,
+               diagnostics.error(expr.location, "expected " + what +
+                                                    " to be a whole number but found " +
+                                                    printExpr(expr)));
     return std::nullopt;
   }
   if (value->integer < least || value->integer > most) {

@@ -103,9 +103,16 @@ struct CastToLinalg : OpRewritePattern<CastOp> {
     Value y = linalg.elementwise(
         tensorOf(op.getY()), {op.getX()},
         [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          if (want > have)
-            return arith::ExtFOp::create(b, loc, to, args[0]);
-          return arith::TruncFOp::create(b, loc, to, args[0]);
+          // Between bf16 and f64 by way of f32, which has instructions.
+          Value value = args[0];
+          SmallVector<Type> steps{to};
+          if (have + want == 16 + 64)
+            steps.insert(steps.begin(), b.getF32Type());
+          for (Type step : steps)
+            value = want > have
+                        ? Value(arith::ExtFOp::create(b, loc, step, value))
+                        : Value(arith::TruncFOp::create(b, loc, step, value));
+          return value;
         });
     rewriter.replaceOp(op, y);
     return success();

@@ -95,6 +95,46 @@ TEST(FrontendTest, Overrides) {
   EXPECT_EQ(spec.train.data, "other.txt");
 }
 
+// An argument without a name is overridden by the name of its place.
+TEST(FrontendTest, OverridesOfPlacedArguments) {
+  std::string text = edited("adamw(lr = 1e-3)", "adamw(cosine(1e-3, 4))\n  evaluate = every(50, 3)");
+  Spec spec = accepted(text, {"train.evaluate.steps=10", "train.optimizer.lr.peak=0.5",
+                              "train.optimizer.lr.floor=0.25"});
+  EXPECT_EQ(spec.train.evaluateEvery, 10);
+  EXPECT_EQ(spec.train.evaluateBatches, 3);
+  EXPECT_EQ(spec.train.optimizer.peak, 0.5);
+  EXPECT_EQ(spec.train.optimizer.floor, 0.25);
+  EXPECT_EQ(spec.train.optimizer.warmup, 4);
+  EXPECT_EQ(accepted(text, {"train.optimizer.lr=0.125"}).train.optimizer.peak, 0.125);
+}
+
+// A shell takes the quotes away.
+TEST(FrontendTest, PathsWithoutQuotes) {
+  FrontendResult result = compileText(kSpec, {"train.data= data/my x-1.txt ",
+                                              "machine.ssd.path=/mnt/state#2"});
+  EXPECT_EQ(result.diagnostics, "");
+  ASSERT_TRUE(result.spec);
+  EXPECT_EQ(result.spec->train.data, "data/my x-1.txt");
+  ASSERT_EQ(result.spec->machine.ssds.size(), 1u);
+  EXPECT_EQ(result.spec->machine.ssds[0].path, "/mnt/state#2");
+  EXPECT_EQ(result.spec->machine.ssds[0].read, 200000000);
+  EXPECT_EQ(compileText(result.ast).ast, result.ast);
+  EXPECT_EQ(accepted(kSpec, {"machine.ssd.path=\"b\""}).machine.ssds[0].path, "b");
+}
+
+// A name before '{', '=' or a string is no unit, and a '{' that nothing stands
+// before closes with its own '}'.
+TEST(FrontendTest, SettingsOnOneLine) {
+  Spec spec = accepted(edited("  batch = 8 sequences\n",
+                              "  batch = 32 place { weights = ssd }\n"));
+  EXPECT_EQ(spec.train.batch, 32);
+  EXPECT_EQ(spec.train.place[size_t(Role::Weights)], Tier::Ssd);
+  EXPECT_EQ(refusal("steps = 10", "steps = 10 { weights = ssd }"),
+            "tiny.boa:21:14: error: expected a setting, 'name = value', but found '{'\n"
+            "  steps = 10 { weights = ssd }\n"
+            "             ^\n");
+}
+
 // Model, training and machine in files of their own; data beside its file.
 TEST(FrontendTest, SeveralFiles) {
   std::string text = kSpec;
@@ -178,6 +218,29 @@ TEST(FrontendTest, NestingIsBounded) {
   for (int i = 0; i < 100000; ++i)
     blocks += "place { ";
   EXPECT_EQ(count(refusal("steps = 10", blocks), "error: settings nest more than 3 deep"), 1u);
+}
+
+// What an option puts into a call is as deep as if it had been written there.
+TEST(FrontendTest, NestingOfAnOptionIsBounded) {
+  auto nested = [](int calls) {
+    std::string value = "1";
+    for (int i = 0; i < calls; ++i)
+      value = "sqrt(" + value + ")";
+    return value;
+  };
+  std::string text = edited("steps = 10", "steps = 10\n  evaluate = every(50)");
+  FrontendResult fits = compileText(text, {"train.evaluate.x=" + nested(198)});
+  EXPECT_NE(fits.ast, "");
+  EXPECT_EQ(compileText(fits.ast).ast, fits.ast);
+  for (const char *path : {"train.evaluate.x=", "train.evaluate.steps="}) {
+    FrontendResult deep = compileText(text, {path + nested(199)});
+    EXPECT_EQ(count(deep.diagnostics, "error: the expression nests more than 200 deep"), 1u);
+    EXPECT_EQ(deep.ast, "");
+  }
+  text = edited("adamw(lr = 1e-3)", "adamw(lr = constant(1))");
+  EXPECT_EQ(compileText(text, {"train.optimizer.lr.peak=" + nested(197)}).diagnostics, "");
+  EXPECT_EQ(count(compileText(text, {"train.optimizer.lr.peak=" + nested(198)}).diagnostics,
+                  "error: the expression nests more than 200 deep"), 1u);
 }
 
 TEST(FrontendTest, LongLineIsCut) {

@@ -147,7 +147,7 @@ TEST(TrainTest, BetasAreTwo) {
 TEST(TrainTest, RateOutOfRange) {
   EXPECT_EQ(refusal("lr = 1e-3",
                     "lr = -1"),
-            R"(tiny.boa:22:26: error: expected lr between 0 and 1000000 but found -1
+            R"(tiny.boa:22:26: error: expected lr above 0 and at most 1000000 but found -1
   optimizer = adamw(lr = -1)
                          ^~
 )");
@@ -353,7 +353,7 @@ model.dept=5
 
 TEST(OverrideTest, ShortPath) {
   EXPECT_EQ(overrideRefusal("steps=5"),
-            R"(--set:1:1: error: expected a path of two or three names, such as train.steps
+            R"(--set:1:1: error: expected a path of two to four names, such as train.steps
 steps=5
 ^~~~~
 )");
@@ -407,5 +407,111 @@ TEST(OverrideTest, NoPart) {
             R"(--set:1:13: error: 'steps' has no part 'x'
 train.steps.x=5
             ^
+)");
+}
+
+TEST(TrainTest, RateIsNotZero) {
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = 0"),
+            R"(tiny.boa:22:26: error: expected lr above 0 and at most 1000000 but found 0
+  optimizer = adamw(lr = 0)
+                         ^
+)");
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = linear(0, 10)"),
+            R"(tiny.boa:22:33: error: expected peak above 0 and at most 1000000 but found 0
+  optimizer = adamw(lr = linear(0, 10))
+                                ^
+)");
+}
+
+TEST(TrainTest, ClippingAndDelay) {
+  for (const char *order : {"vertical  ", "horizontal"})
+    EXPECT_EQ(refusal("steps = 10",
+                      "steps = 10\n  clip = 1.5\n  schedule = " + std::string(order) +
+                          "(delay = 0.5)"),
+              R"(tiny.boa:23:33: error: clipping by the global norm needs all gradients before the first update: delay must be 0 or 1
+  schedule = )" + std::string(order) + R"((delay = 0.5)
+                                ^~~
+tiny.boa:22:10: note: clipping is set here
+  clip = 1.5
+         ^~~
+)");
+}
+
+// Also where the other setting has its default, or another mistake.
+TEST(OverrideTest, BatchUnitIsOneError) {
+  const char *const said = R"(--set:1:16: error: expected batch in sequences but found 'MiB'
+train.batch=32 MiB
+               ^~~
+)";
+  EXPECT_EQ(overrideRefusal("train.batch=32 MiB"), said);
+  EXPECT_EQ(compileText(kSpec, {"train.micro_batch=3", "train.batch=32 MiB"}).diagnostics, said);
+}
+
+TEST(OverrideTest, ConstantIsAtLeastOne) {
+  EXPECT_EQ(overrideRefusal("model.width=0"),
+            R"(--set:1:13: error: expected constant 'width' to be at least 1 but found 0
+model.width=0
+            ^
+)");
+  EXPECT_EQ(refusal("depth = 2",
+                    "depth = 2 - 4"),
+            R"(tiny.boa:1:69: error: expected constant 'depth' to be at least 1 but found -2
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2 - 4) {
+                                                                    ^~~~~
+)");
+}
+
+// One error for all dimensions that a bad constant is part of.
+TEST(OverrideTest, ConstantIsNoDimension) {
+  EXPECT_EQ(overrideRefusal("model.width=1.5"),
+            R"(tiny.boa:2:53: error: expected a dimension to be a whole number but found width
+  stage embed(tokens: [context] token) -> [context, width] {
+                                                    ^~~~~
+--set:1:13: note: 'width' is set here
+model.width=1.5
+            ^~~
+)");
+}
+
+TEST(OverrideTest, NoName) {
+  EXPECT_EQ(overrideRefusal("train.a b=5"),
+            R"(--set:1:7: error: expected a name in the path of the option
+train.a b=5
+      ^~~
+)");
+  EXPECT_EQ(overrideRefusal("train.let=5"),
+            R"(--set:1:7: error: expected a name in the path of the option
+train.let=5
+      ^~~
+)");
+}
+
+TEST(OverrideTest, NoPartOfAPart) {
+  EXPECT_EQ(overrideRefusal("train.optimizer.lr.peak=5"),
+            R"(--set:1:20: error: 'lr' has no part 'peak'
+train.optimizer.lr.peak=5
+                   ^~~~
+)");
+  EXPECT_EQ(overrideRefusal("train.optimizer.eps.x=5"),
+            R"(--set:1:17: error: 'adamw' sets no 'eps' of which 'x' could be changed
+train.optimizer.eps.x=5
+                ^~~
+)");
+  EXPECT_EQ(overrideRefusal("train.place.saved.x=5"),
+            R"(--set:1:19: error: 'saved' has no part 'x'
+train.place.saved.x=5
+                  ^
+)");
+}
+
+TEST(OverrideTest, PathOfSeveralSsds) {
+  EXPECT_EQ(compileText(edited("  ssd \"state\"", "  ssd \"a\" { }\n  ssd \"state\""),
+                        {"machine.ssd.path=b"})
+                .diagnostics,
+            R"(--set:1:13: error: the machine has 2 ssds, of which each needs a path of its own
+machine.ssd.path=b
+            ^~~~
 )");
 }

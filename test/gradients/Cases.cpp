@@ -344,6 +344,172 @@ void addEnds(std::vector<Case> &all) {
     }
 }
 
+//===----------------------------------------------------------------------===//
+// Larger: several threads, several blocks of attention, several ops together
+//===----------------------------------------------------------------------===//
+
+/// Text with each $NAME$ replaced by what it stands for.
+std::string substitute(std::string text,
+                       const std::vector<std::pair<std::string, std::string>> &types) {
+  for (const auto &[name, type] : types)
+    for (size_t at; (at = text.find("$" + name + "$")) != std::string::npos;)
+      text.replace(at, name.size() + 2, type);
+  return text;
+}
+
+/// GPT-2: pre-norm attention and feed-forward with residuals.
+std::string gptBlock(int64_t batch, int64_t time, int64_t width, int64_t heads) {
+  return substitute(R"(
+func.func @f(%x: $X$, %n1: $W$, %b1: $W$, %qw: $WQ$, %qb: $Q1$, %ow: $WW$, %ob: $W$,
+             %n2: $W$, %b2: $W$, %fw: $WF$, %fb: $F1$, %pw: $FW$, %pb: $W$) -> ($X$) {
+  %l1 = boa.layer_norm %x, %n1, %b1 : $X$, $W$, $W$ -> $X$
+  %qkv = boa.linear %l1, %qw bias %qb : ($X$, $WQ$, $Q1$) -> $Q$
+  %q, %k, %v = boa.split %qkv : ($Q$) -> ($X$, $X$, $X$)
+  %y, %lse = boa.attention %q, %k, %v heads $H$, $H$ causal : ($X$, $X$, $X$) -> ($X$, $L$)
+  %o = boa.linear %y, %ow bias %ob : ($X$, $WW$, $W$) -> $X$
+  %h = boa.add %x, %o : $X$, $X$
+  %l2 = boa.layer_norm %h, %n2, %b2 : $X$, $W$, $W$ -> $X$
+  %f = boa.linear %l2, %fw bias %fb : ($X$, $WF$, $F1$) -> $F$
+  %g = boa.gelu %f : $F$
+  %p = boa.linear %g, %pw bias %pb : ($F$, $FW$, $W$) -> $X$
+  %out = boa.add %h, %p : $X$, $X$
+  return %out : $X$
+})",
+                    {{"X", tensor({batch, time, width})},
+                     {"W", tensor({width})},
+                     {"WQ", tensor({width, 3 * width})},
+                     {"Q1", tensor({3 * width})},
+                     {"Q", tensor({batch, time, 3 * width})},
+                     {"WW", tensor({width, width})},
+                     {"WF", tensor({width, 4 * width})},
+                     {"F1", tensor({4 * width})},
+                     {"FW", tensor({4 * width, width})},
+                     {"F", tensor({batch, time, 4 * width})},
+                     {"L", tensor({batch, heads, time})},
+                     {"H", std::to_string(heads)}});
+}
+
+/// Llama: RMSNorm, rotary, grouped queries, SwiGLU, transposed weights.
+std::string llamaBlock(int64_t batch, int64_t time, int64_t width, int64_t heads,
+                       int64_t kvHeads) {
+  int64_t kv = width / heads * kvHeads, hidden = 2 * width + 6;
+  return substitute(R"(
+func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2: $W$,
+             %gw: $FW$, %uw: $FW$, %dw: $WF$) -> ($X$) {
+  %l1 = boa.rms_norm %x, %n1 : $X$, $W$ -> $X$
+  %q0 = boa.linear %l1, %qw transpose : ($X$, $WW$) -> $X$
+  %k0 = boa.linear %l1, %kw transpose : ($X$, $KW$) -> $K$
+  %v = boa.linear %l1, %vw transpose : ($X$, $KW$) -> $K$
+  %q = boa.rotary %q0 heads $H$ : $X$
+  %k = boa.rotary %k0 heads $G$ : $K$
+  %y, %lse = boa.attention %q, %k, %v heads $H$, $G$ causal : ($X$, $K$, $K$) -> ($X$, $L$)
+  %o = boa.linear %y, %ow transpose : ($X$, $WW$) -> $X$
+  %h = boa.add %x, %o : $X$, $X$
+  %l2 = boa.rms_norm %h, %n2 : $X$, $W$ -> $X$
+  %g = boa.linear %l2, %gw transpose : ($X$, $FW$) -> $F$
+  %u = boa.linear %l2, %uw transpose : ($X$, $FW$) -> $F$
+  %s = boa.silu %g : $F$
+  %m = boa.mul %s, %u : $F$, $F$
+  %d = boa.linear %m, %dw transpose : ($F$, $WF$) -> $X$
+  %out = boa.add %h, %d : $X$, $X$
+  return %out : $X$
+})",
+                    {{"X", tensor({batch, time, width})},
+                     {"W", tensor({width})},
+                     {"WW", tensor({width, width})},
+                     {"KW", tensor({kv, width})},
+                     {"K", tensor({batch, time, kv})},
+                     {"FW", tensor({hidden, width})},
+                     {"WF", tensor({width, hidden})},
+                     {"F", tensor({batch, time, hidden})},
+                     {"L", tensor({batch, heads, time})},
+                     {"H", std::to_string(heads)},
+                     {"G", std::to_string(kvHeads)}});
+}
+
+/// Embedding with positions, norm, tied head and loss: one table used twice.
+std::string tiedEnds(int64_t batch, int64_t time, int64_t width, int64_t vocab) {
+  return substitute(R"(
+func.func @f(%tokens: $I$, %targets: $I$, %table: $V$, %positions: $P$, %n: $W$, %b: $W$)
+    -> (tensor<ELT>) {
+  %e = boa.embedding %table, %tokens : ($V$, $I$) -> $X$
+  %x = boa.add %e, %positions : $X$, $P$
+  %h = boa.layer_norm %x, %n, %b : $X$, $W$, $W$ -> $X$
+  %logits = boa.linear %h, %table transpose : ($X$, $V$) -> $L$
+  %loss = boa.cross_entropy %logits, %targets : ($L$, $I$) -> tensor<ELT>
+  return %loss : tensor<ELT>
+})",
+                    {{"I", tensor({batch, time}, "i32")},
+                     {"V", tensor({vocab, width})},
+                     {"P", tensor({time, width})},
+                     {"W", tensor({width})},
+                     {"X", tensor({batch, time, width})},
+                     {"L", tensor({batch, time, vocab})}});
+}
+
+void addLarge(std::vector<Case> &all) {
+  auto add = [&](Case c) {
+    c.large = true;
+    all.push_back(c);
+  };
+  std::string x = tensor({3, 70, 131}), w = tensor({131});
+  add({"gelu_large", function({x}, "  %y = boa.gelu %a0 : " + x, "%y", x),
+       elementwise([](double v, double) { return geluOf(v); })});
+  add({"layer_norm_large",
+       function({x, w, w},
+                "  %y = boa.layer_norm %a0, %a1, %a2 : " + x + ", " + w + ", " + w + " -> " + x,
+                "%y", x),
+       layerNorm});
+  std::string weight = tensor({131, 203}), y = tensor({3, 70, 203}), bias = tensor({203});
+  add({"linear_large",
+       function({x, weight, bias},
+                "  %y = boa.linear %a0, %a1 bias %a2 : (" + x + ", " + weight + ", " + bias +
+                    ") -> " + y,
+                "%y", y),
+       linear(false)});
+  std::string q = tensor({2, 300, 256}), k = tensor({2, 300, 128}), lse = tensor({2, 4, 300});
+  for (bool causal : {false, true})
+    add({std::string("attention_large") + (causal ? "_causal" : ""),
+         function({q, k, k},
+                  std::string("  %y, %lse = boa.attention %a0, %a1, %a2 heads 4, 2") +
+                      (causal ? " causal" : "") + " : (" + q + ", " + k + ", " + k + ") -> (" +
+                      q + ", " + lse + ")",
+                  "%y", q),
+         attention(4, 2, causal)});
+  add({"gpt_block", gptBlock(2, 70, 48, 3), nullptr});
+  add({"llama_block", llamaBlock(2, 70, 48, 4, 2), nullptr});
+  add({"tied_ends", tiedEnds(3, 40, 24, 67), nullptr, 67});
+}
+
+/// Weights in bf16, widened before use.
+void addBfloat(std::vector<Case> &all) {
+  std::string x = tensor({2, 5, 12}), y = tensor({2, 5, 9});
+  std::string w = tensor({12, 9}), b = tensor({9});
+  std::string half = tensor({12, 9}, "bf16"), halfBias = tensor({9}, "bf16");
+  Case c{"linear_bf16",
+         function({x, half, halfBias},
+                  "  %w = boa.cast %a1 : " + half + " to " + w + "\n  %b = boa.cast %a2 : " +
+                      halfBias + " to " + b + "\n  %y = boa.linear %a0, %w bias %b : (" + x +
+                      ", " + w + ", " + b + ") -> " + y,
+                  "%y", y),
+         [](Operands operands, Arguments a) {
+           std::vector<Values> rounded = a;
+           for (size_t i : {1, 2})
+             rounded[i] = roundTo(operands[i], a[i]);
+           return linear(false)(operands, rounded);
+         }};
+  c.differentiable = false;
+  all.push_back(c);
+  std::string narrow = tensor({2, 5, 12}, "bf16");
+  Case d{"cast_to_bf16",
+         function({x}, "  %y = boa.cast %a0 : " + x + " to " + narrow, "%y", narrow),
+         [narrow](Operands, Arguments a) -> Results {
+           return {roundTo(Operand{{2, 5, 12}, "bf16"}, a[0])};
+         }};
+  d.differentiable = false;
+  all.push_back(d);
+}
+
 } // namespace
 
 const std::vector<Case> &cases() {
@@ -355,6 +521,8 @@ const std::vector<Case> &cases() {
     addNorms(list);
     addAttention(list);
     addEnds(list);
+    addLarge(list);
+    addBfloat(list);
     return list;
   }();
   return all;
@@ -364,6 +532,10 @@ std::vector<Values> makeArguments(const Case &c, const std::vector<Operand> &ope
   std::vector<Values> arguments;
   for (const Operand &operand : operands) {
     Values values = randomValues(operand.size(), 17 + arguments.size());
+    // Weights of whole blocks as a model would have them: activations stay near 1.
+    if (!c.reference && operand.shape.size() == 2)
+      for (double &value : values)
+        value *= 0.15;
     if (operand.element == "i32")
       for (size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(static_cast<int64_t>(std::abs(values[i]) * 1e6) % c.indices);

@@ -10,6 +10,7 @@
 #include "test/gradients/Harness.h"
 
 #include <functional>
+#include <ostream>
 
 namespace boa::testing {
 
@@ -19,11 +20,17 @@ using Reference = std::function<std::vector<Values>(
 struct Case {
   std::string name;
   std::string text;         // function @f; the element type is ELT
-  Reference reference;      // plain C++, in doubles
+  Reference reference;      // plain C++, in doubles; may be null
   int64_t indices = 0;      // i32 arguments are below this
   bool ignored = false;     // and some of them negative
   bool differentiable = true;
+  bool large = false;       // differences along one direction only
 };
+
+/// For test messages.
+inline std::ostream &operator<<(std::ostream &stream, const Case &c) {
+  return stream << c.name;
+}
 
 const std::vector<Case> &cases();
 

@@ -7,13 +7,19 @@
 //
 // For each case: forward in f32 and f64 against plain loops; the vector-Jacobian
 // product in f64 against central differences of the compiled function; the same
-// in f32 against the one in f64; accumulation in place.
+// in f32 against the one in f64; accumulation in place. Some cases also against
+// values that PyTorch computed (golden/, made by make_golden.py).
 //
 //===----------------------------------------------------------------------===//
 
 #include "test/gradients/Cases.h"
 
 #include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
 
 using namespace boa::testing;
 
@@ -45,8 +51,10 @@ std::vector<Values> makeSeeds(const std::vector<Operand> &results) {
 
 TEST_P(OpTest, ForwardMatchesReference) {
   const Case &c = GetParam();
+  if (!c.reference)
+    GTEST_SKIP();
   for (const char *element : {"f32", "f64"}) {
-    auto compiled = Compiled::create(withElement(c.text, element));
+    auto compiled = Compiled::get(withElement(c.text, element));
     std::vector<Values> arguments = makeArguments(c, compiled->arguments());
     roundToSingle(arguments);
     std::vector<Values> got = compiled->run(arguments);
@@ -54,7 +62,7 @@ TEST_P(OpTest, ForwardMatchesReference) {
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i)
       EXPECT_LT(largestError(got[i], want[i]),
-                element == std::string("f32") ? 5e-6 : 1e-12)
+                element == std::string("f64") ? 1e-12 : c.large ? 3e-5 : 5e-6)
           << element << " result " << i;
   }
 }
@@ -64,8 +72,8 @@ TEST_P(OpTest, GradientMatchesDifferences) {
   if (!c.differentiable)
     GTEST_SKIP();
   std::string text = withElement(c.text, "f64");
-  auto forward = Compiled::create(text);
-  auto gradient = Compiled::create(text, /*gradient=*/true);
+  auto forward = Compiled::get(text);
+  auto gradient = Compiled::get(text, /*gradient=*/true);
   std::vector<Values> arguments = makeArguments(c, forward->arguments());
   std::vector<Values> seeds = makeSeeds(forward->results());
   std::vector<Values> all = arguments;
@@ -77,6 +85,22 @@ TEST_P(OpTest, GradientMatchesDifferences) {
     if (forward->arguments()[i].element == "i32")
       continue;
     ASSERT_LT(result, got.size());
+    if (c.large) {
+      // Along a random direction: one number instead of one for each element.
+      const double step = 1e-5;
+      Values direction = randomValues(arguments[i].size(), 333 + i);
+      auto valueAt = [&](double distance) {
+        std::vector<Values> moved = arguments;
+        for (size_t j = 0; j < direction.size(); ++j)
+          moved[i][j] += distance * direction[j];
+        return dot(forward->run(moved), seeds);
+      };
+      double want = (valueAt(step) - valueAt(-step)) / (2 * step);
+      double have = dot({got[result]}, {direction});
+      EXPECT_NEAR(have, want, 1e-6 * std::max(1.0, std::abs(want))) << "argument " << i;
+      ++result;
+      continue;
+    }
     Values want(arguments[i].size());
     for (size_t j = 0; j < want.size(); ++j) {
       const double step = 1e-5, at = arguments[i][j];
@@ -100,8 +124,8 @@ TEST_P(OpTest, SingleMatchesDouble) {
   std::vector<Values> results[2];
   for (int i : {0, 1}) {
     std::string text = withElement(c.text, i ? "f64" : "f32");
-    auto forward = Compiled::create(text);
-    auto gradient = Compiled::create(text, /*gradient=*/true);
+    auto forward = Compiled::get(text);
+    auto gradient = Compiled::get(text, /*gradient=*/true);
     std::vector<Values> all = makeArguments(c, forward->arguments());
     for (Values &seed : makeSeeds(forward->results()))
       all.push_back(seed);
@@ -110,7 +134,8 @@ TEST_P(OpTest, SingleMatchesDouble) {
   }
   ASSERT_EQ(results[0].size(), results[1].size());
   for (size_t i = 0; i < results[0].size(); ++i)
-    EXPECT_LT(largestError(results[0][i], results[1][i]), 2e-5) << "gradient " << i;
+    EXPECT_LT(largestError(results[0][i], results[1][i]), c.large ? 5e-4 : 2e-5)
+        << "gradient " << i;
 }
 
 TEST_P(OpTest, AccumulatesInPlace) {
@@ -118,10 +143,10 @@ TEST_P(OpTest, AccumulatesInPlace) {
   if (!c.differentiable)
     GTEST_SKIP();
   std::string text = withElement(c.text, "f64");
-  auto forward = Compiled::create(text);
-  auto plain = Compiled::create(text, /*gradient=*/true);
+  auto forward = Compiled::get(text);
+  auto plain = Compiled::get(text, /*gradient=*/true);
   auto accumulating =
-      Compiled::create(text, /*gradient=*/true, /*accumulate=*/true);
+      Compiled::get(text, /*gradient=*/true, /*accumulate=*/true);
   std::vector<Values> all = makeArguments(c, forward->arguments());
   for (Values &seed : makeSeeds(forward->results()))
     all.push_back(seed);
@@ -135,6 +160,53 @@ TEST_P(OpTest, AccumulatesInPlace) {
       want[i][j] += before[i][j];
     EXPECT_LT(largestError(got[i], want[i]), 1e-12) << "gradient " << i;
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Against PyTorch
+//===----------------------------------------------------------------------===//
+
+/// Tensors of a file by role.
+std::map<std::string, std::vector<Values>> readGolden(const std::string &path) {
+  std::map<std::string, std::vector<Values>> golden;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string role;
+    words >> role;
+    Values values;
+    for (double value; words >> value;)
+      values.push_back(value);
+    golden[role].push_back(values);
+  }
+  return golden;
+}
+
+TEST(Golden, MatchesPyTorch) {
+  int found = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(BOA_GOLDEN)) {
+    std::string name = entry.path().stem();
+    SCOPED_TRACE(name);
+    const Case *match = nullptr;
+    for (const Case &c : cases())
+      if (c.name == name)
+        match = &c;
+    ASSERT_NE(match, nullptr);
+    auto golden = readGolden(entry.path());
+    std::string text = withElement(match->text, "f64");
+    std::vector<Values> all = golden["argument"];
+    std::vector<Values> results = Compiled::get(text)->run(all);
+    all.insert(all.end(), golden["seed"].begin(), golden["seed"].end());
+    std::vector<Values> gradients = Compiled::get(text, /*gradient=*/true)->run(all);
+    ASSERT_EQ(results.size(), golden["result"].size());
+    ASSERT_EQ(gradients.size(), golden["gradient"].size());
+    for (size_t i = 0; i < results.size(); ++i)
+      EXPECT_LT(largestError(results[i], golden["result"][i]), 1e-12);
+    for (size_t i = 0; i < gradients.size(); ++i)
+      EXPECT_LT(largestError(gradients[i], golden["gradient"][i]), 1e-12);
+    ++found;
+  }
+  EXPECT_GE(found, 12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpTest, ::testing::ValuesIn(cases()),

@@ -21,7 +21,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <random>
+#include <tuple>
 
 using namespace mlir;
 
@@ -170,6 +172,16 @@ const std::vector<Operand> &Compiled::arguments() const { return impl->arguments
 const std::vector<Operand> &Compiled::results() const { return impl->results; }
 int64_t Compiled::workspace() const { return impl->workspace; }
 
+const Compiled *Compiled::get(const std::string &text, bool gradient,
+                              bool accumulate) {
+  static std::map<std::tuple<std::string, bool, bool>, std::unique_ptr<Compiled>>
+      known;
+  auto &compiled = known[{text, gradient, accumulate}];
+  if (!compiled)
+    compiled = create(text, gradient, accumulate);
+  return compiled.get();
+}
+
 std::unique_ptr<Compiled> Compiled::create(const std::string &text,
                                            bool gradient, bool accumulate) {
   std::unique_ptr<Compiled> compiled(new Compiled());
@@ -280,6 +292,12 @@ std::vector<Values> Compiled::run(const std::vector<Values> &arguments,
     std::free(buffer);
   std::free(workspace);
   return values;
+}
+
+Values roundTo(const Operand &operand, const Values &values) {
+  std::vector<char> memory(bytesOf(operand));
+  store(operand, values, memory.data());
+  return load(operand, memory.data());
 }
 
 Values randomValues(int64_t count, uint64_t seed) {

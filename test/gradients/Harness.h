@@ -36,9 +36,9 @@ public:
   /// results; results are the gradients of the floating-point arguments.
   /// `accumulate`: each result of the product is added to a tensor given in its
   /// place, in place. Aborts with a message on any error.
-  static std::unique_ptr<Compiled> create(const std::string &text,
-                                          bool gradient = false,
-                                          bool accumulate = false);
+  /// Compiled once for each set of arguments.
+  static const Compiled *get(const std::string &text, bool gradient = false,
+                             bool accumulate = false);
   ~Compiled();
 
   const std::vector<Operand> &arguments() const;
@@ -51,12 +51,17 @@ public:
 
 private:
   Compiled();
+  static std::unique_ptr<Compiled> create(const std::string &text,
+                                          bool gradient, bool accumulate);
   struct Impl;
   std::unique_ptr<Impl> impl;
 };
 
 /// Reproducible values from a normal distribution.
 Values randomValues(int64_t count, uint64_t seed);
+
+/// The values as a tensor of this element type holds them.
+Values roundTo(const Operand &operand, const Values &values);
 
 /// Largest |a - b| / max(1, |b|).
 double largestError(const Values &a, const Values &b);

@@ -18,7 +18,7 @@
 // CHECK:           boa.update @a chunk %[[C]] {{.*}} gradient %[[G]]
 // CHECK:         }
 // CHECK:         boa.release %[[G]]
-// REMARK: Remark="in @", Remark=step, Remark=": ", shared=1, Remark=", ", retained=0
+// REMARK: remark: [Passed] elide-transfers | Category:boa-storage | {{.*}}Remark=step, {{.*}}retained=0, shared=1
 // REMARK: remark: [Passed] elide-offloads | Category:boa-storage | Remark="dropped or narrowed ", offloads=1
 
 boa.group @a repeat 1 {

@@ -1,0 +1,211 @@
+//===- engine_impl.h - The parts of the engine ------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What engine.cpp, engine_graph.cpp, engine_queues.cpp and abi.cpp share; nobody
+// else includes it. Everything below "the graph" is guarded by the mutex.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ENGINE_IMPL_H
+#define BOA_RUNTIME_ENGINE_IMPL_H
+
+#include "runtime/engine.h"
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <algorithm>
+
+struct boa_context {};
+
+namespace boa {
+
+constexpr int64_t kBlock = 4096;
+
+/// Why a command became ready when it did: what compute waited for.
+enum class Cause { none, read, write, optimizer, compute };
+
+struct Buffer;
+
+struct Command {
+  enum class Kind { kernel, update, norm, norm_done, zero, create, release, read, write };
+  Kind kind;
+  int unmet = 1;                    // dependences left; 1 while being issued
+  bool done = false;
+  Cause cause = Cause::none;
+  std::vector<std::shared_ptr<Command>> dependents;
+
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  int32_t index = 0;                // kernel, or group
+  int32_t chunk = 0;
+  int64_t step = 0;
+  // Transfers: the chunks, and how many requests are under way.
+  int32_t storage = 0, first = 0, count = 0;
+  int64_t entry = 0;
+  std::vector<Extent> extents;
+  int requests = 0;
+  int64_t begin_ns = 0;
+};
+using CommandRef = std::shared_ptr<Command>;
+
+/// The commands on one chunk that later ones must wait for.
+struct Hazard {
+  CommandRef writer;
+  std::vector<CommandRef> readers;
+
+  /// Entries that are only ever read must not gather readers for ever.
+  void AddReader(const CommandRef &command) {
+    if (readers.size() >= 8)
+      readers.erase(std::remove_if(readers.begin(), readers.end(),
+                                   [](const CommandRef &reader) { return reader->done; }),
+                    readers.end());
+    readers.push_back(command);
+  }
+};
+
+/// Chunks [first, first + count) of an entry, in a slot or at home in memory.
+struct Buffer {
+  int32_t storage = 0, first = 0, count = 0;
+  int64_t entry = 0;
+  char *base = nullptr;             // null until a slot is granted
+  int32_t slot = -1;
+  bool home = false;                // lives in memory: never released
+  CommandRef opener;                // waits for the slot
+  std::vector<Hazard> hazards;      // by chunk
+};
+using BufferRef = std::shared_ptr<Buffer>;
+
+inline bool Holds(const Buffer &buffer, int32_t first, int32_t count) {
+  return first >= buffer.first && count > 0 && first + count <= buffer.first + buffer.count;
+}
+
+/// The slots of one storage.
+struct Pool {
+  char *base = nullptr;
+  int64_t stride = 0;
+  std::vector<int32_t> free;
+  std::deque<BufferRef> waiting;    // in program order
+};
+
+/// Elements with the same weight decay.
+struct DecayRange {
+  int64_t begin, end;
+  bool decay;
+};
+
+inline int64_t Elements(const Parameter &parameter) {
+  int64_t elements = 1;
+  for (int64_t dimension : parameter.shape)
+    elements *= dimension;
+  return elements;
+}
+
+using Key = std::tuple<int32_t, int64_t, int32_t, int32_t>;
+
+
+struct Engine::Impl : boa_context {
+  Impl(const Program &program, const boa_kernel *kernels, StateStore *state,
+       const EngineOptions &options)
+      : program(program), kernels(kernels), state(state), options(options) {}
+  ~Impl();
+
+  const Program &program;
+  const boa_kernel *kernels;
+  StateStore *state;
+  EngineOptions options;
+
+  // Memory.
+  char *arena = nullptr;
+  int64_t arena_bytes = 0;
+  char *workspace = nullptr;
+  std::vector<Pool> pools;                        // by storage
+  std::vector<std::vector<BufferRef>> homes;      // by storage and entry
+  std::vector<std::vector<DecayRange>> decay;     // by group
+  std::vector<void *> kernel_buffers;             // the compute thread's
+
+  // The graph, guarded by `mutex`.
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  absl::Status error;
+  std::unordered_map<int64_t, BufferRef> buffers; // by handle
+  int64_t next_handle = 1;
+  std::map<Key, int64_t> retained;                // handle
+  std::map<std::tuple<int32_t, int64_t, int32_t>, Hazard> storage_hazards;
+  std::unordered_set<CommandRef> incomplete;      // commands issued and not done
+  int64_t transfers = 0;                          // submitted and not done
+  std::deque<CommandRef> compute, optimizer, zeros;
+  bool computing = false, updating = false, stopping = false;
+  std::vector<CommandRef> to_submit;
+  Counters counters;
+  std::vector<TraceEvent> trace;
+  size_t trace_next = 0;
+  // Sums of squares of this step's gradients, by group, entry and first chunk.
+  std::map<std::tuple<int32_t, int64_t, int32_t>, double> squares;
+  std::map<int64_t, double> clip_factors;         // by step
+
+  std::unique_ptr<IoBackend> io;
+  std::thread compute_thread, optimizer_thread;
+
+  absl::Status Start();
+  absl::Status CheckProgram() const;
+  absl::Status Allocate();
+  void PrepareDecay();
+
+  // Graph.
+  CommandRef New(Command::Kind kind);
+  void DependOn(const CommandRef &command, const CommandRef &on);
+  void Reads(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count);
+  void Writes(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count);
+  void Issue(const CommandRef &command);
+  void Satisfy(const CommandRef &command, Cause cause);
+  void Ready(const CommandRef &command);
+  void Complete(const CommandRef &command);
+  void Grant(Pool &pool, const BufferRef &buffer, Cause cause);
+  void RequestSlot(const BufferRef &buffer, const CommandRef &opener);
+  void Fail(absl::Status status);
+  BufferRef Lookup(boa_buffer handle);
+  boa_buffer NewHandle(BufferRef buffer);
+  BufferRef NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count);
+  boa_buffer Open(int32_t storage, int64_t entry, int32_t first, int32_t count, bool read,
+                  bool zero);
+  void Release(boa_buffer handle, bool retain);
+  void DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count);
+  bool Expect(bool holds, const char *what);
+  bool HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const;
+  bool IsResident(int32_t storage) const { return program.storages[storage].tier != "ssd"; }
+  int64_t ChunkBytes(int32_t storage) const {
+    return program.storages[storage].bytes / program.storages[storage].chunks;
+  }
+
+  // Queues.
+  void Submit(std::unique_lock<std::mutex> &lock);
+  void Transfer(const CommandRef &command);
+  void TransferDone(const CommandRef &command, int32_t first, int32_t count, absl::Status status);
+  void ComputeLoop();
+  void OptimizerLoop();
+  void RunKernel(const Command &command);
+  void RunUpdate(const Command &command, double clip);
+  double SumGradient(const Command &command) const;
+  void FinishNorm(int64_t step);
+  void Record(TraceEvent::Row row, const Command &command, const std::string &name,
+              int64_t end_ns, int64_t bytes);
+  bool Stuck() const;
+  absl::Status Wait(bool transfers_too);
+  absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
+  absl::Status Move(bool write, const Extent &extent, void *data, int64_t bytes);
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_ENGINE_IMPL_H

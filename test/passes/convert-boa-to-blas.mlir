@@ -1,0 +1,71 @@
+// RUN: boa-opt %s --convert-boa-to-blas | FileCheck %s
+
+// The bias is repeated on every row and the product added to it.
+
+// CHECK-LABEL: func.func @linear_with_bias
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3x4xf32>, %[[W:.*]]: tensor<4x5xf32>, %[[B:.*]]: tensor<5xf32>)
+// CHECK:         %[[INIT:.*]] = linalg.generic {{.*}} ins(%[[B]] : tensor<5xf32>)
+// CHECK:         kernel.gemm %[[X]], %[[W]] into %[[INIT]] {accumulate}
+func.func @linear_with_bias(%x: tensor<2x3x4xf32>, %w: tensor<4x5xf32>, %b: tensor<5xf32>) -> tensor<2x3x5xf32> {
+  %y = boa.linear %x, %w bias %b : (tensor<2x3x4xf32>, tensor<4x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+  return %y : tensor<2x3x5xf32>
+}
+
+// Without one nothing is accumulated: what the result held does not matter.
+
+// CHECK-LABEL: func.func @linear_transposed
+// CHECK:         %[[INIT:.*]] = tensor.empty
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[INIT]] {transpose_b}
+func.func @linear_transposed(%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>) -> tensor<2x3x5xf32> {
+  %y = boa.linear %x, %w transpose : (tensor<2x3x4xf32>, tensor<5x4xf32>) -> tensor<2x3x5xf32>
+  return %y : tensor<2x3x5xf32>
+}
+
+// A residual is what the product is added to, together with the bias.
+
+// CHECK-LABEL: func.func @residual
+// CHECK-SAME:    (%[[X:.*]]: tensor<3x4xf32>, %{{.*}}: tensor<4x4xf32>, %[[B:.*]]: tensor<4xf32>)
+// CHECK:         %[[INIT:.*]] = boa.add %[[X]], %[[B]] : tensor<3x4xf32>, tensor<4xf32>
+// CHECK:         %[[Y:.*]] = kernel.gemm %{{.*}}, %{{.*}} into %[[INIT]] {accumulate}
+// CHECK-NOT:     boa.add
+// CHECK:         return %[[Y]]
+func.func @residual(%x: tensor<3x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<3x4xf32> {
+  %0 = boa.linear %x, %w bias %b : (tensor<3x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %y = boa.add %x, %0 : tensor<3x4xf32>, tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}
+
+// A product that something else uses too is left whole.
+
+// CHECK-LABEL: func.func @used_twice
+// CHECK:         %[[P:.*]] = kernel.gemm
+// CHECK:         boa.add %{{.*}}, %[[P]]
+func.func @used_twice(%x: tensor<3x4xf32>, %w: tensor<4x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %0 = boa.linear %x, %w : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %y = boa.add %x, %0 : tensor<3x4xf32>, tensor<3x4xf32>
+  return %0, %y : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// The gradient of a weight that is used twice (a tied head): both products go to
+// the accumulator, one after the other, in whatever order the sums were written.
+
+// CHECK-LABEL: func.func @tied_gradient
+// CHECK-SAME:    %[[G:[a-z0-9]*]]: tensor<5x4xf32>)
+// CHECK:         %[[ONE:.*]] = kernel.gemm %{{.*}}, %{{.*}} into %[[G]] {accumulate, transpose_a}
+// CHECK:         %[[TWO:.*]] = kernel.scatter_rows %{{.*}}, %{{.*}} into %[[ONE]]
+// CHECK-NOT:     boa.add
+// CHECK:         return %[[TWO]]
+func.func @tied_gradient(%x: tensor<3x4xf32>, %dy: tensor<3x5xf32>, %tokens: tensor<3xi32>, %dx: tensor<3x4xf32>, %g: tensor<5x4xf32>) -> tensor<5x4xf32> {
+  %0 = boa.linear_weight_grad %x, %dy transpose : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<5x4xf32>
+  %1 = boa.embedding_grad %tokens, %dx : (tensor<3xi32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %2 = boa.add %0, %1 : tensor<5x4xf32>, tensor<5x4xf32>
+  %3 = boa.add %g, %2 : tensor<5x4xf32>, tensor<5x4xf32>
+  return %3 : tensor<5x4xf32>
+}
+
+// CHECK-LABEL: func.func @attention
+// CHECK:         kernel.attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} {causal, heads = 4 : i64, kv_heads = 2 : i64}
+func.func @attention(%q: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>) -> tensor<2x3x8xf32> {
+  %y, %lse = boa.attention %q, %k, %v heads 4, 2 causal : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return %y : tensor<2x3x8xf32>
+}

@@ -1,0 +1,108 @@
+// RUN: boa-opt %s --convert-boa-to-runtime --split-input-file | FileCheck %s
+
+// Each op of the storage phase is one call of the C ABI; storages, groups and kernels
+// are numbers, in the order in which they stand. Loops stay loops.
+
+// CHECK-LABEL: func.func @boa_step
+// CHECK-SAME:    (%[[CONTEXT:.*]]: !llvm.ptr, %[[STEP:.*]]: i64, %[[PENDING:.*]]: i64)
+// CHECK:         scf.for %[[I:[a-z0-9]+]] =
+// CHECK:           %[[L:.*]] = arith.addi %{{.*}}, %[[I]]
+// CHECK:           scf.for %[[J:[a-z0-9]+]] =
+
+// The snake: downward where l + 1 is odd.
+
+// CHECK:             %[[SUM:.*]] = arith.addi %[[L]], %{{.*}} : index
+// CHECK:             %[[WIDE:.*]] = arith.index_cast %[[SUM]]
+// CHECK:             %[[ODD:.*]] = arith.trunci %[[WIDE]] : i64 to i1
+// CHECK:             %[[DOWN:.*]] = arith.subi %{{.*}}, %[[J]]
+// CHECK:             %[[UP:.*]] = arith.addi %{{.*}}, %[[J]]
+// CHECK:             %[[M:.*]] = arith.select %[[ODD]], %[[DOWN]], %[[UP]]
+
+// Storage 1, entry 4 * l + m of two dimensions, the first and only chunk.
+
+// CHECK:             %[[FIRST:.*]] = arith.constant 0 : i32
+// CHECK:             %[[STORAGE:.*]] = arith.constant 1 : i32
+// CHECK:             %[[DIM:.*]] = arith.constant 4 : index
+// CHECK:             %[[ROW:.*]] = arith.muli %{{.*}}, %[[DIM]]
+// CHECK:             %[[AT:.*]] = arith.addi %[[ROW]], %[[M]]
+// CHECK:             %[[ENTRY:.*]] = arith.index_cast %[[AT]] : index to i64
+// CHECK:             %[[COUNT:.*]] = arith.constant 1 : i32
+// CHECK:             %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK:             %[[TOKEN:.*]] = func.call @boa_rt_prefetch(%[[CONTEXT]], %[[STORAGE]], %[[ENTRY]], %[[FIRST]], %[[COUNT]], %[[ZERO]]) : (!llvm.ptr, i32, i64, i32, i32, i32) -> i64
+// CHECK:             %[[X:.*]] = func.call @boa_rt_await(%[[CONTEXT]], %[[TOKEN]])
+// CHECK:             %[[Y:.*]] = func.call @boa_rt_create(%[[CONTEXT]],
+// The buffers of a launch are an array, in the kernel's order.
+// CHECK:             llvm.store %[[X]], %{{.*}} : i64, !llvm.ptr
+// CHECK:             llvm.store %[[Y]], %{{.*}} : i64, !llvm.ptr
+// CHECK:             %[[KERNEL:.*]] = arith.constant 0 : i32
+// CHECK:             %[[COUNT:.*]] = arith.constant 2 : i32
+// CHECK:             call @boa_rt_launch(%[[CONTEXT]], %[[KERNEL]], %[[COUNT]], %{{.*}})
+// CHECK:             call @boa_rt_offload(%[[CONTEXT]], %[[Y]],
+// CHECK:             call @boa_rt_release(%[[CONTEXT]], %[[X]],
+// at_last is a comparison of the counter.
+// CHECK:             %[[KEEP:.*]] = arith.extui %{{.*}} : i1 to i32
+// CHECK:             call @boa_rt_release(%[[CONTEXT]], %[[Y]], %[[KEEP]])
+
+// A delayed update is skipped whole where nothing is pending, transfers included.
+
+// CHECK:         %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK:         %[[SOME:.*]] = arith.cmpi ne, %{{.*}}, %[[ZERO]] : index
+// CHECK:         scf.if %[[SOME]] {
+// CHECK:           scf.for
+// CHECK:             call @boa_rt_update(
+// CHECK:         call @boa_rt_norm(%[[CONTEXT]],
+// CHECK:         call @boa_rt_norm_done(%[[CONTEXT]],
+// CHECK:         return
+
+// The descriptor says the rest; nothing of the dialect is left.
+
+// CHECK-NOT:   boa.
+// CHECK:       llvm.mlir.global external constant @boa_program(
+// CHECK-NOT:   boa.storage
+// CHECK-NOT:   boa.group
+// CHECK-NOT:   boa.step
+
+module attributes {boa.train = {model = "m", batch = 4 : i64, micro_batch = 1 : i64,
+                                optimizer = {kind = "sgd"}},
+                   boa.machine = {}, boa.arena = 0 : i64, boa.workspace = 0 : i64} {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent slots 1 of 1
+  boa.storage @x[3, 4] : tensor<1024xf32> on ssd role "checkpoints" slots 2 of 1
+  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4 slots 1 of 4
+  llvm.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
+    llvm.return
+  }
+  boa.step @step(%step, %pending) attributes {boa.traffic = {read = {}, written = {}}, boa.first_traffic = {read = {}, written = {}}} {
+    %c0 = arith.constant 0 : index
+    boa.loop "layer" %l = 0 to 2 forward {
+      %l1 = boa.shift %l, 1
+      boa.loop "micro_batch" %m = 0 to 4 snake(%l + 1) {
+        %0 = boa.prefetch @x[%l, %m]
+        %x = boa.await %0 : <tensor<1024xf32>>
+        %y = boa.create @x[%l1, %m] : <tensor<1024xf32>>
+        boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>>) writes(%y : !boa.buffer<tensor<1024xf32>>)
+        %1 = boa.offload %y, @x[%l1, %m] : <tensor<1024xf32>>
+        boa.release %x : <tensor<1024xf32>>
+        %last = boa.at_last %m
+        boa.release %y retain %last : <tensor<1024xf32>>
+      }
+    }
+    boa.loop "chunk" %c = 2 to 4 forward {
+      %0 = boa.prefetch @gradients.a[%c0] chunk %c count 1
+      %g = boa.await %0 : <tensor<16384xf32>>
+      %1 = boa.prefetch @weights.a[%c0] chunk %c count 1
+      %w = boa.await %1 : <tensor<16384xf32>>
+      boa.update @a chunk %c step %pending weights %w gradient %g : <tensor<16384xf32>>, <tensor<16384xf32>>
+      %2 = boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
+      boa.release %g : <tensor<16384xf32>>
+      boa.release %w : <tensor<16384xf32>>
+    }
+    %0 = boa.prefetch @gradients.a[%c0]
+    %g = boa.await %0 : <tensor<16384xf32>>
+    boa.norm @a gradient %g : <tensor<16384xf32>>
+    boa.release %g : <tensor<16384xf32>>
+    boa.finish_norm %step
+  }
+}

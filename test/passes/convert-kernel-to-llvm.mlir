@@ -1,0 +1,51 @@
+// RUN: boa-opt %s --convert-kernel-to-llvm --reconcile-unrealized-casts --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+
+// A product passes rows, columns and the strides of rows; the leading dimensions
+// together are rows.
+
+// CHECK-LABEL: llvm.func @gemm
+// CHECK-DAG:     %[[ROWS:.*]] = llvm.mlir.constant(6 : i64) : i64
+// CHECK-DAG:     %[[DEEP:.*]] = llvm.mlir.constant(4 : i64) : i64
+// CHECK-DAG:     %[[COLUMNS:.*]] = llvm.mlir.constant(5 : i64) : i64
+// CHECK-DAG:     %[[STRIDE:.*]] = llvm.mlir.constant(10 : i64) : i64
+// CHECK:         llvm.call @boa_gemm_f32(%{{.*}}, %{{.*}}, %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %{{.*}}, %{{.*}}, %[[DEEP]], %{{.*}}, %[[COLUMNS]], %{{.*}}, %{{.*}}, %[[STRIDE]])
+func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<2x3x4xf32>
+  %b = kernel.view %p + 128 : memref<4x5xf32>
+  %c = kernel.view %w + 0 : memref<2x3x10xf32>
+  %y = memref.reinterpret_cast %c to offset: [5], sizes: [2, 3, 5], strides: [30, 10, 1] : memref<2x3x10xf32> to memref<2x3x5xf32, strided<[30, 10, 1], offset: 5>>
+  kernel.gemm %a, %b into %y : (memref<2x3x4xf32>, memref<4x5xf32>, memref<2x3x5xf32, strided<[30, 10, 1], offset: 5>>) -> ()
+  return
+}
+
+// -----
+
+// CHECK-LABEL: llvm.func @double
+// CHECK:         llvm.call @boa_gemm_f64
+func.func @double(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xf64>
+  kernel.gemm %a, %a into %a {transpose_a} : (memref<4x4xf64>, memref<4x4xf64>, memref<4x4xf64>) -> ()
+  return
+}
+
+// -----
+
+func.func @gaps(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %c = kernel.view %w + 0 : memref<100xf32>
+  %x = memref.reinterpret_cast %c to offset: [0], sizes: [2, 3, 5], strides: [40, 10, 1] : memref<100xf32> to memref<2x3x5xf32, strided<[40, 10, 1]>>
+  // expected-error @below {{'kernel.gemm' op expected operands with evenly spaced rows}}
+  // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
+  kernel.gemm %x, %x into %x {transpose_b} : (memref<2x3x5xf32, strided<[40, 10, 1]>>, memref<2x3x5xf32, strided<[40, 10, 1]>>, memref<2x3x5xf32, strided<[40, 10, 1]>>) -> ()
+  return
+}
+
+// -----
+
+// The program around the kernels is left alone.
+
+// CHECK-LABEL: boa.step @step
+// CHECK:         arith.constant 3 : i64
+boa.step @step(%step, %pending) {
+  %0 = arith.constant 3 : i64
+  boa.return
+}

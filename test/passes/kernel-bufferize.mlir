@@ -1,0 +1,46 @@
+// RUN: boa-opt %s --convert-boa-to-blas --convert-boa-to-linalg --kernel-bind-arguments --kernel-bufferize --cse --canonicalize --split-input-file | FileCheck %s
+
+// The gradient of a weight is accumulated where it lies: no temporary, no copy.
+
+// CHECK-LABEL: func.func @accumulator
+// CHECK:         %[[P:.*]] = kernel.argument %{{.*}}[2]
+// CHECK:         %[[G:.*]] = kernel.view %[[P]] + 0 : memref<4x5xf32>
+// CHECK-NOT:     memref.alloc
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[G]] {accumulate, transpose_a} : (memref<3x4xf32>, memref<3x5xf32>, memref<4x5xf32>) -> ()
+// CHECK-NEXT:    return
+func.func @accumulator(%x: tensor<3x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+                       %dy: tensor<3x5xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
+                       %g: tensor<4x5xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64, boa.result = 0 : i32})
+    -> (tensor<4x5xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %0 = boa.linear_weight_grad %x, %dy : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %1 = boa.add %g, %0 : tensor<4x5xf32>, tensor<4x5xf32>
+  return %1 : tensor<4x5xf32>
+}
+
+// -----
+
+// What one op computes and a concatenation joins is computed in place, in strided
+// slices; what a split gives is read where it lies.
+
+// CHECK-LABEL: func.func @slices
+// CHECK:         %[[IN:.*]] = kernel.view %{{.*}} + 0 : memref<1x8x12xf32>
+// CHECK:         %[[OUT:.*]] = kernel.view %{{.*}} + 0 : memref<1x8x12xf32>
+// CHECK-NOT:     memref.alloc() {{.*}}memref<1x8x12xf32>
+// CHECK-DAG:     memref.subview %[[IN]][0, 0, 4] [1, 8, 4] [1, 1, 1]
+// CHECK-DAG:     memref.subview %[[OUT]][0, 0, 4] [1, 8, 4] [1, 1, 1]
+// CHECK:         kernel.attention_grad
+// CHECK-SAME:      memref<1x8x4xf32, strided<[96, 12, 1], offset: 8>>
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @slices(%qkv: tensor<1x8x12xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+                  %y: tensor<1x8x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
+                  %lse: tensor<1x2x8xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64},
+                  %dy: tensor<1x8x4xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64})
+    -> (tensor<1x8x12xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %q, %k, %v = boa.split %qkv : (tensor<1x8x12xf32>) -> (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>)
+  %dq, %dk, %dv = boa.attention_grad %q, %k, %v, %y, %lse, %dy heads 2, 2 causal
+      : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x2x8xf32>, tensor<1x8x4xf32>)
+      -> (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>)
+  %dqkv = boa.concat %dq, %dk, %dv : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x12xf32>
+  return %dqkv : tensor<1x8x12xf32>
+}

@@ -1,0 +1,29 @@
+// RUN: boa-opt %s --boa-kernel-pipeline | FileCheck %s
+
+// From compute ops to calls of the runtime, in one function of the runtime's
+// signature; nothing is allocated.
+
+// CHECK-LABEL: llvm.func @block
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) attributes {boa.kernel, boa.workspace = {{[1-9][0-9]*}} : i64}
+// CHECK-NOT:     malloc
+// CHECK:         llvm.call @boa_rt_parallel_for
+// CHECK:         llvm.call @boa_gemm_f32
+// CHECK:         llvm.call @boa_rt_parallel_for
+// CHECK:         llvm.call @boa_gemm_f32
+// CHECK-NOT:     malloc
+// CHECK:         llvm.return
+func.func @block(%x: tensor<2x8x16xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+                 %n: tensor<16xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
+                 %w: tensor<16x64xbf16> {boa.buffer = 1 : i32, boa.offset = 64 : i64},
+                 %v: tensor<64x16xbf16> {boa.buffer = 1 : i32, boa.offset = 2112 : i64})
+    -> (tensor<2x8x16xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %n32 = boa.cast %n : tensor<16xbf16> to tensor<16xf32>
+  %w32 = boa.cast %w : tensor<16x64xbf16> to tensor<16x64xf32>
+  %v32 = boa.cast %v : tensor<64x16xbf16> to tensor<64x16xf32>
+  %0 = boa.rms_norm %x, %n32 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  %1 = boa.linear %0, %w32 : (tensor<2x8x16xf32>, tensor<16x64xf32>) -> tensor<2x8x64xf32>
+  %2 = boa.gelu %1 : tensor<2x8x64xf32>
+  %3 = boa.linear %2, %v32 : (tensor<2x8x64xf32>, tensor<64x16xf32>) -> tensor<2x8x16xf32>
+  %4 = boa.add %x, %3 : tensor<2x8x16xf32>, tensor<2x8x16xf32>
+  return %4 : tensor<2x8x16xf32>
+}

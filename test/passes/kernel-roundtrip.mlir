@@ -1,0 +1,34 @@
+// RUN: boa-opt %s | boa-opt | FileCheck %s
+
+// Every op of the kernel dialect, on tensors or on memory.
+
+// CHECK-LABEL: func.func @tensors
+func.func @tensors(%x: tensor<1x8x4xf32>, %w: tensor<4x4xf32>, %l: tensor<1x2x8xf32>, %i: tensor<1x8xi32>) {
+  // CHECK: kernel.gemm %{{.*}}, %{{.*}} into %{{.*}} {accumulate} : (tensor<1x8x4xf32>, tensor<4x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
+  %0 = kernel.gemm %x, %w into %x {accumulate} : (tensor<1x8x4xf32>, tensor<4x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
+  // CHECK: kernel.attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} {causal, heads = 2 : i64, kv_heads = 2 : i64}
+  %1:2 = kernel.attention %x, %x, %x into %x, %l {causal, heads = 2 : i64, kv_heads = 2 : i64}
+      : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x2x8xf32>) -> (tensor<1x8x4xf32>, tensor<1x2x8xf32>)
+  // CHECK: kernel.attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}}, %{{.*}} {heads = 2 : i64, kv_heads = 2 : i64}
+  %2:3 = kernel.attention_grad %x, %x, %x, %x, %l, %x into %x, %x, %x {heads = 2 : i64, kv_heads = 2 : i64}
+      : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x2x8xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>)
+  // CHECK: kernel.scatter_rows %{{.*}}, %{{.*}} into %{{.*}} :
+  %3 = kernel.scatter_rows %i, %x into %w : (tensor<1x8xi32>, tensor<1x8x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @memory
+func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
+  // CHECK: %[[P:.*]] = kernel.argument %{{.*}}[2]
+  %p = kernel.argument %buffers[2]
+  // CHECK: kernel.view %[[P]] + 64 : memref<8x4xf32>
+  %v = kernel.view %p + 64 : memref<8x4xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  // CHECK: kernel.parallel (%[[BEGIN:.*]], %{{.*}}) of 8 grain 2 {
+  // CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%[[BEGIN]], %{{.*}}]
+  kernel.parallel (%begin, %end) of 8 grain 2 {
+    memref.store %zero, %v[%begin, %c0] : memref<8x4xf32>
+  }
+  return
+}

@@ -1,0 +1,183 @@
+// RUN: boa-opt %s | boa-opt | FileCheck %s
+// RUN: boa-opt %s --mlir-print-op-generic | boa-opt | FileCheck %s
+// RUN: boa-opt %s --emit-bytecode | boa-opt | FileCheck %s
+
+// Every op prints what it parses. The model phase:
+
+// CHECK-LABEL: boa.group @block repeat 6 {
+// CHECK-NEXT:    boa.param @ones : tensor<384xf32> = "ones"
+// CHECK-NEXT:    boa.param @normal : tensor<384x1152xf32> = "normal" 2.000000e-02
+boa.group @block repeat 6 {
+  boa.param @ones : tensor<384xf32> = "ones"
+  boa.param @normal : tensor<384x1152xf32> = "normal" 0.02
+}
+// CHECK: boa.stage @once{{$}}
+boa.stage @once
+// CHECK: boa.stage @often repeat 6
+boa.stage @often repeat 6
+func.func private @once()
+func.func private @often()
+
+// CHECK-LABEL: func.func @matrices
+func.func @matrices(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<6xf32>, %dy: tensor<2x4x6xf32>) {
+  // CHECK: boa.linear %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<8x6xf32>) -> tensor<2x4x6xf32>
+  %0 = boa.linear %x, %w : (tensor<2x4x8xf32>, tensor<8x6xf32>) -> tensor<2x4x6xf32>
+  // CHECK: boa.linear %{{.*}}, %{{.*}} bias %{{.*}} :
+  %1 = boa.linear %x, %w bias %b : (tensor<2x4x8xf32>, tensor<8x6xf32>, tensor<6xf32>) -> tensor<2x4x6xf32>
+  // CHECK: boa.linear %{{.*}}, %{{.*}} transpose :
+  %2 = boa.linear %dy, %w transpose : (tensor<2x4x6xf32>, tensor<8x6xf32>) -> tensor<2x4x8xf32>
+  // CHECK: boa.linear_weight_grad %{{.*}}, %{{.*}} : {{.*}} -> tensor<8x6xf32>
+  %3 = boa.linear_weight_grad %x, %dy : (tensor<2x4x8xf32>, tensor<2x4x6xf32>) -> tensor<8x6xf32>
+  // CHECK: boa.linear_weight_grad %{{.*}}, %{{.*}} transpose : {{.*}} -> tensor<6x8xf32>
+  %4 = boa.linear_weight_grad %x, %dy transpose : (tensor<2x4x8xf32>, tensor<2x4x6xf32>) -> tensor<6x8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @elementwise
+func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+  // CHECK: boa.add %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<8xf32>
+  %0 = boa.add %x, %w : tensor<2x4x8xf32>, tensor<8xf32>
+  // CHECK: boa.mul %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+  %1 = boa.mul %x, %x : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+  // CHECK: boa.scale %{{.*}} by 5.000000e-01 : tensor<2x4x8xf32>
+  %2 = boa.scale %x by 0.5 : tensor<2x4x8xf32>
+  // CHECK: boa.gelu %{{.*}} : tensor<2x4x8xf32>
+  %3 = boa.gelu %x : tensor<2x4x8xf32>
+  // CHECK: boa.gelu_grad %{{.*}}, %{{.*}} : tensor<2x4x8xf32>
+  %4 = boa.gelu_grad %x, %x : tensor<2x4x8xf32>
+  // CHECK: boa.silu %{{.*}} : tensor<2x4x8xf32>
+  %5 = boa.silu %x : tensor<2x4x8xf32>
+  // CHECK: boa.silu_grad %{{.*}}, %{{.*}} : tensor<2x4x8xf32>
+  %6 = boa.silu_grad %x, %x : tensor<2x4x8xf32>
+  // CHECK: boa.cast %{{.*}} : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %7 = boa.cast %x : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  // CHECK: boa.sum_leading %{{.*}} : tensor<2x4x8xf32> to tensor<8xf32>
+  %8 = boa.sum_leading %x : tensor<2x4x8xf32> to tensor<8xf32>
+  // CHECK: boa.split %{{.*}} : (tensor<2x4x8xf32>) -> (tensor<2x4x6xf32>, tensor<2x4x2xf32>)
+  %9:2 = boa.split %x : (tensor<2x4x8xf32>) -> (tensor<2x4x6xf32>, tensor<2x4x2xf32>)
+  // CHECK: boa.concat %{{.*}}, %{{.*}} : (tensor<2x4x6xf32>, tensor<2x4x2xf32>) -> tensor<2x4x8xf32>
+  %10 = boa.concat %9#0, %9#1 : (tensor<2x4x6xf32>, tensor<2x4x2xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @norms
+func.func @norms(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+  // CHECK: boa.layer_norm %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  %0 = boa.layer_norm %x, %w, %w : tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  // CHECK: boa.layer_norm_grad %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>)
+  %1:3 = boa.layer_norm_grad %x, %w, %x : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>)
+  // CHECK: boa.rms_norm %{{.*}}, %{{.*}} {eps = 6.250000e-02 : f64} : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  %2 = boa.rms_norm %x, %w {eps = 0.0625 : f64} : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  // CHECK: boa.rms_norm_grad %{{.*}}, %{{.*}}, %{{.*}} {eps = 6.250000e-02 : f64} : {{.*}} -> (tensor<2x4x8xf32>, tensor<8xf32>)
+  %3:2 = boa.rms_norm_grad %x, %w, %x {eps = 0.0625 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<2x4x8xf32>, %k: tensor<2x4x4xf32>) {
+  // CHECK: boa.rotary %{{.*}} heads 4 : tensor<2x4x8xf32>
+  %0 = boa.rotary %q heads 4 : tensor<2x4x8xf32>
+  // CHECK: boa.rotary %{{.*}} heads 4 inverse {base = 5.000000e+05 : f64} : tensor<2x4x8xf32>
+  %1 = boa.rotary %q heads 4 inverse {base = 5.0e+5 : f64} : tensor<2x4x8xf32>
+  // CHECK: boa.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4, 2 causal : {{.*}} -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
+  %y, %lse = boa.attention %q, %k, %k heads 4, 2 causal : (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
+  // CHECK: boa.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4, 4 : {{.*}}
+  %y2, %lse2 = boa.attention %q, %q, %q heads 4, 4 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
+  // CHECK: boa.attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} heads 4, 2 causal : {{.*}} -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>)
+  %d:3 = boa.attention_grad %q, %k, %k, %y, %lse, %y heads 4, 2 causal : (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>, tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @ends
+func.func @ends(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi32>, %dy: tensor<2x4x8xf32>, %dloss: tensor<f32>) {
+  // CHECK: boa.embedding %{{.*}}, %{{.*}} : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  // CHECK: boa.embedding_grad %{{.*}}, %{{.*}} : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
+  %1 = boa.embedding_grad %tokens, %dy : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
+  // CHECK: boa.cross_entropy %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+  %2 = boa.cross_entropy %0, %tokens : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+  // CHECK: boa.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<2x4xi32>, tensor<f32>) -> tensor<2x4x8xf32>
+  %3 = boa.cross_entropy_grad %0, %tokens, %dloss : (tensor<2x4x8xf32>, tensor<2x4xi32>, tensor<f32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// The step phase. Tiers and sizes are part of a storage; the default chunk is one.
+
+// CHECK: boa.storage @x[7, 4] : tensor<8xf32> on ssd role "checkpoints"{{$}}
+boa.storage @x[7, 4] : tensor<8xf32> on ssd role "checkpoints"
+// CHECK: boa.storage @w[6] : tensor<8xbf16> on host role "weights" chunks 4 persistent slots 3 of 2
+boa.storage @w[6] : tensor<8xbf16> on host role "weights" chunks 4 persistent slots 3 of 2
+// CHECK: boa.storage @gradients.block[6] : tensor<8xf32> on device role "gradients"
+boa.storage @gradients.block[6] : tensor<8xf32> on device role "gradients"
+func.func private @f(tensor<8xf32>) -> tensor<8xf32>
+
+// CHECK-LABEL: boa.step @step
+// CHECK-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
+boa.step @step(%step, %pending) {
+  // CHECK-NEXT: boa.loop "layer" %[[L:.*]] = 0 to 6 reverse {
+  boa.loop "layer" %l = 0 to 6 reverse {
+    // CHECK-NEXT: %[[L1:.*]] = boa.shift %[[L]], 1
+    %l1 = boa.shift %l, 1
+    // CHECK-NEXT: boa.loop "micro_batch" %[[M:.*]] = 0 to 4 snake(%[[L]] + 1) {
+    boa.loop "micro_batch" %m = 0 to 4 snake(%l + 1) {
+      // CHECK-NEXT: %[[X:.*]] = boa.read @x[%[[L]], %[[M]]] : tensor<8xf32>
+      %x = boa.read @x[%l, %m] : tensor<8xf32>
+      // CHECK-NEXT: %[[Y:.*]] = boa.call @f(%[[X]]) : (tensor<8xf32>) -> tensor<8xf32>
+      %y = boa.call @f(%x) : (tensor<8xf32>) -> tensor<8xf32>
+      // CHECK-NEXT: boa.write %[[Y]], @x[%[[L1]], %[[M]]] : tensor<8xf32>
+      boa.write %y, @x[%l1, %m] : tensor<8xf32>
+      // CHECK-NEXT: %[[FIRST:.*]] = boa.at_first %[[M]]
+      %first = boa.at_first %m
+      // CHECK-NEXT: boa.at_last %[[M]]
+      %last = boa.at_last %m
+      // CHECK-NEXT: boa.accumulate %[[Y]], @gradients.block[%[[L]]] initial %[[FIRST]] : tensor<8xf32>
+      boa.accumulate %y, @gradients.block[%l] initial %first : tensor<8xf32>
+    }
+    // CHECK: boa.loop "micro_batch" %{{.*}} = 0 to 4 snake(%[[L]]) {
+    boa.loop "micro_batch" %m = 0 to 4 snake(%l) {
+    }
+    // CHECK: boa.gradient_norm @block[%[[L]]]
+    boa.gradient_norm @block[%l]
+    // CHECK-NEXT: boa.optimizer_update @block[%[[L]]] chunks 0 to 12 step %[[STEP]]
+    boa.optimizer_update @block[%l] chunks 0 to 12 step %step
+  }
+  // CHECK: boa.finish_norm %[[PENDING]]
+  boa.finish_norm %pending
+}
+
+// The storage phase. Attributes stand before the body.
+
+// CHECK-LABEL: boa.step @storage
+// CHECK-SAME:    attributes {boa.traffic = {read = {weights = 12 : i64}}}
+boa.step @storage(%step, %pending) attributes {boa.traffic = {read = {weights = 12 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  // CHECK: %[[T0:.*]] = boa.prefetch @x[%{{.*}}, %{{.*}}]{{$}}
+  %0 = boa.prefetch @x[%c0, %c0]
+  // CHECK-NEXT: %[[B0:.*]] = boa.await %[[T0]] : <tensor<8xf32>>
+  %x = boa.await %0 : <tensor<8xf32>>
+  // CHECK-NEXT: %[[T1:.*]] = boa.prefetch @w[%{{.*}}] chunk %{{.*}} count 1{{$}}
+  %1 = boa.prefetch @w[%c0] chunk %c0 count 1
+  // CHECK-NEXT: %[[B1:.*]] = boa.await %[[T1]]
+  %w = boa.await %1 : <tensor<8xbf16>>
+  // CHECK-NEXT: %[[T2:.*]] = boa.prefetch @gradients.block[%{{.*}}] zero %{{.*}}
+  %2 = boa.prefetch @gradients.block[%c0] zero %true
+  // CHECK-NEXT: %[[B2:.*]] = boa.await %[[T2]]
+  %g = boa.await %2 : <tensor<8xf32>>
+  // CHECK-NEXT: %[[B3:.*]] = boa.create @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>>
+  %y = boa.create @x[%c0, %c0] : <tensor<8xf32>>
+  // CHECK-NEXT: boa.launch @f reads(%[[B0]], %[[B1]] : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%[[B2]] : !boa.buffer<tensor<8xf32>>) writes(%[[B3]] : !boa.buffer<tensor<8xf32>>)
+  boa.launch @f reads(%x, %w : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%g : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
+  // CHECK-NEXT: boa.offload %[[B3]], @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>>
+  %3 = boa.offload %y, @x[%c0, %c0] : <tensor<8xf32>>
+  // CHECK-NEXT: boa.offload %[[B1]], @w[%{{.*}}] chunk %{{.*}} count 1 : <tensor<8xbf16>>
+  %4 = boa.offload %w, @w[%c0] chunk %c0 count 1 : <tensor<8xbf16>>
+  // CHECK-NEXT: boa.norm @block gradient %[[B2]] : <tensor<8xf32>>
+  boa.norm @block gradient %g : <tensor<8xf32>>
+  // CHECK-NEXT: boa.update @block chunk %{{.*}} step %{{.*}} weights %[[B1]] gradient %[[B2]] low %[[B0]] momentum %[[B0]] variance %[[B0]] :
+  boa.update @block chunk %c0 step %step weights %w gradient %g low %x momentum %x variance %x : <tensor<8xbf16>>, <tensor<8xf32>>, low !boa.buffer<tensor<8xf32>>, momentum !boa.buffer<tensor<8xf32>>, variance !boa.buffer<tensor<8xf32>>
+  // CHECK-NEXT: boa.release %[[B0]] : <tensor<8xf32>>
+  boa.release %x : <tensor<8xf32>>
+  // CHECK-NEXT: boa.release %[[B3]] retain %{{.*}} : <tensor<8xf32>>
+  boa.release %y retain %true : <tensor<8xf32>>
+}

@@ -1,0 +1,179 @@
+// RUN: boa-opt %s --boa-verify-model --split-input-file --verify-diagnostics
+
+// A model has an end and a beginning.
+
+// expected-error @below {{expected at least two stages but found 1}}
+module {
+  boa.stage @a_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// The first stage takes token indices.
+
+module {
+  // expected-error @below {{'boa.stage' op expected the first stage to take token indices}}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+    return %x : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// The others take what the stage before them returns: not indices,
+
+module {
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected only the first stage to take token indices}}
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xi32> {
+    return %x : tensor<2x4xi32>
+  }
+  func.func @b_forward(%x: tensor<2x4xi32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// nor a tensor of another shape.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x16xf32>' but the stage before it returns 'tensor<2x4x8xf32>'}}
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x16xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x16xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// The last stage has the targets, and returns a loss.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected two activations (x, targets) before the parameters of @b_forward but found 1}}
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    return %x : tensor<2x4x8xf32>
+  }
+}
+
+// -----
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected the last stage to return a scalar loss but found 'tensor<2x4x8xf32>'}}
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    return %x : tensor<2x4x8xf32>
+  }
+}
+
+// -----
+
+// A layer that repeats returns what it takes, and there is one.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op repeats, so it must return what it takes: 'tensor<2x4x8xf32>' but it returns 'tensor<2x4x4xf32>'}}
+  boa.stage @b_forward repeat 2
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x4xf32> {
+    %0:2 = boa.split %x : (tensor<2x4x8xf32>) -> (tensor<2x4x4xf32>, tensor<2x4x4xf32>)
+    return %0#0 : tensor<2x4x4xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x4xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-note @below {{another is here}}
+  boa.stage @b_forward repeat 2
+  // expected-error @below {{'boa.stage' op expected at most one repeated stage}}
+  boa.stage @b_forward repeat 3
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.gelu %x : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// A body is tensor code: what knows no cost and no gradient has no place there.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    // expected-error @below {{'arith.addf' op is not a compute op}}
+    %1 = arith.addf %0, %0 : tensor<2x4x8xf32>
+    return %1 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
