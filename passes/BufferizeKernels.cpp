@@ -5,10 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes kernels bound by --kernel-bind-arguments. Before upstream's analysis,
-// the parts of a concatenation that one op computes together are given slices of
-// the whole as their destinations: empty-tensor elimination takes one part at a
-// time and cannot see that they are disjoint.
+// Assumes kernels bound by --kernel-bind-arguments. What upstream's analysis does
+// not see is left as copies for --kernel-elide-copies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,44 +46,6 @@ void unshareInits(RewriterBase &rewriter, func::FuncOp func) {
     unshare(op);
 }
 
-/// The op that computes `value` into a fresh tensor, and the operand that is it.
-OpOperand *getFreshInit(Value value) {
-  auto producer = value.getDefiningOp<DestinationStyleOpInterface>();
-  if (!producer || !value.hasOneUse())
-    return nullptr;
-  OpOperand *init = producer.getTiedOpOperand(cast<OpResult>(value));
-  auto empty = init->get().getDefiningOp<tensor::EmptyOp>();
-  return empty ? init : nullptr;
-}
-
-/// Has all parts of the concatenation that ends in `last` computed in slices of
-/// it. The chain of insertions starts from a tensor.empty.
-void computePartsInPlace(RewriterBase &rewriter, tensor::InsertSliceOp last) {
-  SmallVector<tensor::InsertSliceOp> chain{last};
-  while (auto before =
-             chain.back().getDest().getDefiningOp<tensor::InsertSliceOp>()) {
-    if (!before->hasOneUse())
-      return;
-    chain.push_back(before);
-  }
-  auto whole = chain.back().getDest().getDefiningOp<tensor::EmptyOp>();
-  if (!whole || chain.size() < 2)
-    return;
-  Block *block = last->getBlock();
-  rewriter.moveOpBefore(whole, block, block->begin());
-  for (tensor::InsertSliceOp insert : chain) {
-    OpOperand *init = getFreshInit(insert.getSource());
-    if (!init || init->getOwner()->getBlock() != block)
-      continue;
-    rewriter.setInsertionPoint(init->getOwner());
-    auto slice = tensor::ExtractSliceOp::create(
-        rewriter, insert.getLoc(), insert.getSourceType(), whole,
-        insert.getMixedOffsets(), insert.getMixedSizes(),
-        insert.getMixedStrides());
-    rewriter.modifyOpInPlace(init->getOwner(), [&] { init->set(slice); });
-  }
-}
-
 struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
   void runOnOperation() override {
     bufferization::OneShotBufferizationOptions options;
@@ -101,13 +61,6 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
       if (!func->hasAttr(boa::kKernelAttr))
         continue;
       unshareInits(rewriter, func);
-      SmallVector<tensor::InsertSliceOp> ends;
-      func.walk([&](tensor::InsertSliceOp op) {
-        if (llvm::none_of(op->getUsers(), llvm::IsaPred<tensor::InsertSliceOp>))
-          ends.push_back(op);
-      });
-      for (tensor::InsertSliceOp op : ends)
-        computePartsInPlace(rewriter, op);
       bufferization::BufferizationState state;
       if (failed(bufferization::eliminateEmptyTensors(rewriter, func)) ||
           failed(bufferization::runOneShotBufferize(func, options, state)))

@@ -21,7 +21,6 @@
 #include "passes/MemoryAccess.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace boa {
 #define GEN_PASS_DEF_FORMKERNELLOOPS
@@ -174,27 +173,6 @@ LogicalResult emitGroup(OpBuilder &builder, const Group &group) {
       return failure();
   }
   return success();
-}
-
-/// Ops that hold or describe memory and compute nothing.
-bool isMemoryOp(Operation *op) {
-  return isa<ViewLikeOpInterface, memref::AllocOp, memref::GetGlobalOp,
-             memref::CastOp, kernel::ViewOp, kernel::ArgumentOp,
-             arith::ConstantOp>(op);
-}
-
-/// Moves what defines the memrefs of `op` before `point`.
-void hoistMemory(Operation *op, Operation *point) {
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands()) {
-      Operation *definition = operand.getDefiningOp();
-      if (!definition || definition->getBlock() != point->getBlock() ||
-          definition->isBeforeInBlock(point) || !isMemoryOp(definition))
-        continue;
-      hoistMemory(definition, point);
-      definition->moveBefore(point);
-    }
-  });
 }
 
 struct FormKernelLoops : boa::impl::FormKernelLoopsBase<FormKernelLoops> {

@@ -108,11 +108,33 @@ def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> 
 def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
   let summary = "one-shot bufferization of a kernel";
   let description = [{
-    Upstream's empty-tensor elimination (so that results and parts of a concat
-    are computed in place) and one-shot bufferization, on kernels only.
+    Upstream's empty-tensor elimination (so that results are computed where they
+    belong) and one-shot bufferization, on kernels only. Copies that could be
+    saved may be left.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
+  let summary = "computes in place what would be copied there";
+  let description = [{
+    Bufferization is correct first: the parts of a concatenation that one op
+    computes together are copied into it, since its analysis takes one slice at
+    a time. Here the memory is definite and a temporary that is only copied
+    gives way to the slice that it is copied to.
+
+    Before:
+    ```mlir
+    kernel.attention_grad ... into %dq, %dk, %dv
+    linalg.generic {copy} ins(%dk) outs(%slice)
+    ```
+    After:
+    ```mlir
+    kernel.attention_grad ... into %dq, %slice, %dv
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
 def FormKernelLoops : Pass<"kernel-form-loops", "::mlir::func::FuncOp"> {

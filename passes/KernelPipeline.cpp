@@ -64,6 +64,7 @@ void boa::buildKernelPipeline(OpPassManager &pm,
   // One view for an accumulator and its result: copies to itself fall away.
   each(createCSEPass());
   each(createCanonicalizerPass());
+  each(createElideKernelCopies());
   each(createFormKernelLoops());
   // Temporaries that only fill and reduce touched are now inside loops; what is
   // left of them gets its place.

@@ -40,6 +40,41 @@ Value boa::getMemoryRoot(Value memref) {
   return memref;
 }
 
+bool boa::isMemoryOp(Operation *op) {
+  return isa<ViewLikeOpInterface, memref::AllocOp, memref::GetGlobalOp,
+             memref::CastOp, kernel::ViewOp, kernel::ArgumentOp,
+             arith::ConstantOp>(op);
+}
+
+void boa::hoistMemory(Operation *op, Operation *point) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      if (!definition || definition->getBlock() != point->getBlock() ||
+          definition->isBeforeInBlock(point) || !isMemoryOp(definition))
+        continue;
+      hoistMemory(definition, point);
+      definition->moveBefore(point);
+    }
+  });
+}
+
+bool boa::mayOverlap(Value a, Value b) {
+  auto x = a.getDefiningOp<memref::SubViewOp>();
+  auto y = b.getDefiningOp<memref::SubViewOp>();
+  if (!x || !y || x.getSource() != y.getSource())
+    return true;
+  for (auto [dim, extent] : llvm::enumerate(x.getSourceType().getShape())) {
+    if (x.getStaticStrides()[dim] != 1 || y.getStaticStrides()[dim] != 1)
+      return true;
+    int64_t from = x.getStaticOffsets()[dim], other = y.getStaticOffsets()[dim];
+    if (from + x.getStaticSizes()[dim] <= other ||
+        other + y.getStaticSizes()[dim] <= from)
+      return false;
+  }
+  return true;
+}
+
 bool boa::keepsLeadingDims(Value memref, unsigned rows) {
   for (; Value viewed = getViewed(memref); memref = viewed) {
     Operation *op = memref.getDefiningOp();

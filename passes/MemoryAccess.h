@@ -20,6 +20,16 @@ namespace boa {
 /// The alloc, kernel.view or global that a memref is (a part of).
 mlir::Value getMemoryRoot(mlir::Value memref);
 
+/// Ops that hold or describe memory and compute nothing.
+bool isMemoryOp(mlir::Operation *op);
+
+/// Moves what defines the memrefs of `op` (and the ops in it) before `point`, in
+/// the same block.
+void hoistMemory(mlir::Operation *op, mlir::Operation *point);
+
+/// Whether two views of one root may have an element in common.
+bool mayOverlap(mlir::Value a, mlir::Value b);
+
 /// Whether the first `rows` dimensions of `memref` are those of its root.
 bool keepsLeadingDims(mlir::Value memref, unsigned rows);
 

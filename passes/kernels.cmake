@@ -17,6 +17,7 @@ boa_mlir_library(boa_kernels
   ConvertBoaToLinalg.cpp
   ConvertKernelToLLVM.cpp
   ConvertRowOps.cpp
+  ElideKernelCopies.cpp
   ExpandKernelMath.cpp
   FormKernelLoops.cpp
   FuseKernelElementwise.cpp

@@ -18,6 +18,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   registry.insert<boa::BoaDialect>();
+  boa::registerKernelDialects(registry);
   mlir::registerAllPasses();
   boa::registerBoaSchedulePasses();
   boa::registerBoaKernelPasses();

@@ -1,4 +1,4 @@
-// RUN: boa-opt %s --convert-boa-to-blas --convert-boa-to-linalg --kernel-bind-arguments --kernel-bufferize --cse --canonicalize --split-input-file | FileCheck %s
+// RUN: boa-opt %s --convert-boa-to-blas --convert-boa-to-linalg --kernel-bind-arguments --kernel-bufferize --cse --canonicalize --kernel-elide-copies --canonicalize --split-input-file | FileCheck %s
 
 // The gradient of a weight is accumulated where it lies: no temporary, no copy.
 
@@ -25,7 +25,7 @@ func.func @accumulator(%x: tensor<3x4xf32> {boa.buffer = 0 : i32, boa.offset = 0
 // CHECK-LABEL: func.func @slices
 // CHECK:         %[[IN:.*]] = kernel.view %{{.*}} + 0 : memref<1x8x12xf32>
 // CHECK:         %[[OUT:.*]] = kernel.view %{{.*}} + 0 : memref<1x8x12xf32>
-// CHECK-NOT:     memref.alloc() {{.*}}memref<1x8x12xf32>
+// CHECK-NOT:     memref.alloc
 // CHECK-DAG:     memref.subview %[[IN]][0, 0, 4] [1, 8, 4] [1, 1, 1]
 // CHECK-DAG:     memref.subview %[[OUT]][0, 0, 4] [1, 8, 4] [1, 1, 1]
 // CHECK:         kernel.attention_grad
