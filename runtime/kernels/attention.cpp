@@ -15,6 +15,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/kernels/attention_task.h"
+#include "runtime/thread_pool.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -64,8 +65,7 @@ template <typename T> T *scratch(int64_t d) {
   return static_cast<T *>(memory.get());
 }
 
-template <typename T>
-using Task = void (*)(const AttentionArgs<T> &, int64_t, T *);
+template <typename T> using Task = typename boa::AttentionTasks<T>::Task;
 
 template <typename T> struct Work {
   const AttentionArgs<T> *args;
@@ -101,6 +101,10 @@ AttentionArgs<T> shape(int64_t batch, int64_t time, int64_t heads,
   return args;
 }
 
+template <typename T> int64_t chunksOf(const AttentionArgs<T> &args) {
+  return (args.time + boa::kAttentionChunk - 1) / boa::kAttentionChunk;
+}
+
 template <typename T>
 void forward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq,
              const T *k, int64_t ldk, const T *v, int64_t ldv, T *y,
@@ -110,13 +114,11 @@ void forward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq,
   args.v = v, args.ldv = ldv;
   args.y = y, args.ldy = ldy;
   args.lse = lse;
-  int64_t chunks =
-      (args.time + boa::kAttentionChunk - 1) / boa::kAttentionChunk;
-  runTasks(args, task, args.batch * args.heads * chunks);
+  runTasks<T>(args, task, args.batch * args.heads * chunksOf(args));
 }
 
 template <typename T>
-void backward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq,
+void backward(AttentionArgs<T> args, const boa::AttentionTasks<T> &tasks, const T *q, int64_t ldq,
               const T *k, int64_t ldk, const T *v, int64_t ldv, const T *y,
               int64_t ldy, const T *lse, const T *dy, int64_t lddy, T *dq,
               int64_t lddq, T *dk, int64_t lddk, T *dv, int64_t lddv) {
@@ -129,18 +131,27 @@ void backward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq,
   args.dq = dq, args.lddq = lddq;
   args.dk = dk, args.lddk = lddk;
   args.dv = dv, args.lddv = lddv;
-  runTasks(args, task, args.batch * args.kv_heads);
+  // Long contexts of few heads: more, smaller tasks, at 7/5 of the products.
+  int64_t whole = args.batch * args.kv_heads, threads = boa::Threads();
+  int64_t blocks =
+      (args.time + boa::kAttentionRowBlock - 1) / boa::kAttentionRowBlock;
+  if ((whole + threads - 1) / threads * threads * 5 <= whole * 7 || blocks == 1) {
+    runTasks<T>(args, tasks.backward, whole);
+    return;
+  }
+  runTasks<T>(args, tasks.keys, whole * blocks);
+  runTasks<T>(args, tasks.queries, args.batch * args.heads * chunksOf(args));
 }
 
 } // namespace
 
-#define BOA_DEFINE_ATTENTION(suffix, T, F)                                     \
+#define BOA_DEFINE_ATTENTION(suffix, T)                                        \
   extern "C" void boa_attention_##suffix(                                      \
       int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, \
       int32_t causal, const T *q, int64_t ldq, const T *k, int64_t ldk,        \
       const T *v, int64_t ldv, T *y, int64_t ldy, T *lse) {                    \
     forward<T>(shape<T>(batch, time, heads, kv_heads, d, causal),              \
-               table().forward##F, q, ldq, k, ldk, v, ldv, y, ldy, lse);       \
+               table().suffix.forward, q, ldq, k, ldk, v, ldv, y, ldy, lse);       \
   }                                                                            \
   extern "C" void boa_attention_grad_##suffix(                                 \
       int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, \
@@ -149,9 +160,9 @@ void backward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq,
       const T *dy, int64_t lddy, T *dq, int64_t lddq, T *dk, int64_t lddk,     \
       T *dv, int64_t lddv) {                                                   \
     backward<T>(shape<T>(batch, time, heads, kv_heads, d, causal),             \
-                table().backward##F, q, ldq, k, ldk, v, ldv, y, ldy, lse, dy,  \
+                table().suffix, q, ldq, k, ldk, v, ldv, y, ldy, lse, dy,  \
                 lddy, dq, lddq, dk, lddk, dv, lddv);                           \
   }
 
-BOA_DEFINE_ATTENTION(f32, float, F32)
-BOA_DEFINE_ATTENTION(f64, double, F64)
+BOA_DEFINE_ATTENTION(f32, float)
+BOA_DEFINE_ATTENTION(f64, double)

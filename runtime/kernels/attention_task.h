@@ -43,15 +43,15 @@ template <typename T> struct AttentionArgs {
   T (*log)(T);
 };
 
-/// One task, with scratch of scratchElements(d).
+/// Tasks of one instruction set and element type; each is given scratch of
+/// scratchElements(d).
+template <typename T> struct AttentionTasks {
+  using Task = void (*)(const AttentionArgs<T> &, int64_t task, T *scratch);
+  Task forward, backward, keys, queries;
+};
 struct AttentionTable {
-  void (*forwardF32)(const AttentionArgs<float> &, int64_t task, float *scratch);
-  void (*forwardF64)(const AttentionArgs<double> &, int64_t task,
-                     double *scratch);
-  void (*backwardF32)(const AttentionArgs<float> &, int64_t task,
-                      float *scratch);
-  void (*backwardF64)(const AttentionArgs<double> &, int64_t task,
-                      double *scratch);
+  AttentionTasks<float> f32;
+  AttentionTasks<double> f64;
 };
 
 } // namespace boa
