@@ -96,10 +96,10 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
                        Optional<Boa_BufferType>:$low, Optional<Boa_BufferType>:$momentum,
                        Optional<Boa_BufferType>:$variance);
   let assemblyFormat = [{
-    $group `chunk` $chunk `step` $step `weights` $weights `gradient` $gradient
-    (`low` $low^)? (`momentum` $momentum^)? (`variance` $variance^)? attr-dict
-    `:` type($weights) `,` type($gradient) (`,` `low` type($low)^)?
-    (`,` `momentum` type($momentum)^)? (`,` `variance` type($variance)^)?
+    $group `chunk` $chunk `step` $step `weights` `(` $weights `:` type($weights) `)`
+    `gradient` `(` $gradient `:` type($gradient) `)` (`low` `(` $low^ `:` type($low) `)`)?
+    (`momentum` `(` $momentum^ `:` type($momentum) `)`)?
+    (`variance` `(` $variance^ `:` type($variance) `)`)? attr-dict
   }];
 }
 def Boa_NormOp : Boa_Op<"norm", [MemoryEffects<[MemRead, MemWrite]>]> {

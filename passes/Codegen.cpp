@@ -97,7 +97,11 @@ const HostSymbol kLibrary[] = {
 //===----------------------------------------------------------------------===//
 
 JitProgram::JitProgram(std::unique_ptr<llvm::orc::LLJIT> jit)
-    : jit(std::move(jit)) {}
+    : jit(std::move(jit)) {
+  this->jit->getExecutionSession().setErrorReporter([this](llvm::Error error) {
+    reported += llvm::toString(std::move(error)) + "; ";
+  });
+}
 JitProgram::~JitProgram() = default;
 
 llvm::Expected<std::unique_ptr<JitProgram>>
@@ -142,7 +146,8 @@ JitProgram::create(ModuleOp module, llvm::ArrayRef<HostSymbol> symbols,
 llvm::Expected<void *> JitProgram::lookup(llvm::StringRef name) const {
   auto address = jit->lookup(name);
   if (!address)
-    return address.takeError();
+    return makeError(llvm::Twine(reported) +
+                     llvm::toString(address.takeError()));
   return address->toPtr<void *>();
 }
 

@@ -64,6 +64,8 @@ public:
 
 private:
   explicit JitProgram(std::unique_ptr<llvm::orc::LLJIT> jit);
+  /// What the linker said: which symbols it did not find. Outlives the session.
+  std::string reported;
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 

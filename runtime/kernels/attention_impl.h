@@ -85,7 +85,7 @@ void forwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
       const bool diagonal = s.causal && off < keys - 1;
       T *yb = y + i0 * s.ldy;
       multiply<T>(rows, width, d, {q + i0 * s.ldq, s.ldq, 1}, kt, kKeyBlock, p,
-                  kKeyBlock, false, diagonal ? off : -1);
+                  kKeyBlock, false, diagonal ? Triangle::Result : Triangle::None, off);
       for (int64_t i = 0; i < rows; ++i) {
         T *row = p + i * kKeyBlock;
         const int64_t n = seen(diagonal, i, off, keys);
@@ -119,7 +119,7 @@ void forwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
         max[i0 + i] = now;
       }
       multiply<T>(rows, d, keys, {p, kKeyBlock, 1}, v + k0 * s.ldv, s.ldv, yb,
-                  s.ldy, k0 != 0, -1, diagonal ? off : -1);
+                  s.ldy, k0 != 0, diagonal ? Triangle::Lower : Triangle::None, off);
     }
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -159,7 +159,7 @@ void scoreGradients(const boa::AttentionArgs<T> &s, const GradBlock<T> &g,
   const int64_t d = s.d;
   const T scale = s.scale, scale2 = s.scale * T(kLog2E);
   const int64_t width = (g.keys + 2 * L - 1) / (2 * L) * (2 * L);
-  const int64_t triangle = g.diagonal ? 0 : -1;
+  const Triangle triangle = g.diagonal ? Triangle::Result : Triangle::None;
   multiply<T>(g.rows, width, d, {g.q, s.ldq, 1}, kt, kRowBlock, p, kRowBlock,
               false, triangle);
   multiply<T>(g.rows, width, d, {g.dy, s.lddy, 1}, vt, kRowBlock, ds, kRowBlock,
@@ -211,10 +211,11 @@ void keyBlockGradients(const boa::AttentionArgs<T> &s, int64_t b, int64_t kvh,
     for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
       GradBlock<T> g(s, b, h, i0, k0);
       scoreGradients(s, g, kt, vt, p, ds);
+      const Triangle upper = g.diagonal ? Triangle::Upper : Triangle::None;
       multiply<T>(keys, d, g.rows, {p, 1, kRowBlock}, g.dy, s.lddy, dvb, d,
-                  !first);
+                  !first, upper);
       multiply<T>(keys, d, g.rows, {ds, 1, kRowBlock}, g.q, s.ldq, dkb, d,
-                  !first);
+                  !first, upper);
       first = false;
       each(g, h, i0, k, ds);
     }
@@ -234,7 +235,7 @@ void addQueryGradients(const boa::AttentionArgs<T> &s, const GradBlock<T> &g,
                        const T *ds) {
   T *dq = s.dq + (b * s.time + i0) * s.lddq + h * s.d;
   multiply<T>(g.rows, s.d, g.keys, {ds, kRowBlock, 1}, k, s.ldk, dq, s.lddq,
-              k0 != 0, -1, g.diagonal ? 0 : -1);
+              k0 != 0, g.diagonal ? Triangle::Lower : Triangle::None);
 }
 
 template <typename T>

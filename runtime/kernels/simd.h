@@ -109,8 +109,38 @@ template <typename T> BOA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) {
   return a > b ? a : b;
 }
 
-/// to[x][j] = from[j][x] for j < count, x < d; columns count..width are zeroed.
-/// `width` is a multiple of the lanes.
+/// rows[i][j] = rows[j][i], of a square of vectors.
+BOA_INLINE void transposeSquare(Simd<float>::Vec (&r)[8]) {
+  Simd<float>::Vec a[8], b[8];
+  for (int i = 0; i < 8; i += 2) {
+    a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int k = 0; k < 2; ++k) {
+      b[i + 2 * k] = __builtin_shufflevector(a[i + k], a[i + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      b[i + 2 * k + 1] = __builtin_shufflevector(a[i + k], a[i + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    r[i + 4] = __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+BOA_INLINE void transposeSquare(Simd<double>::Vec (&r)[4]) {
+  Simd<double>::Vec a[4];
+  for (int i = 0; i < 4; i += 2) {
+    a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 4, 2, 6);
+    a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 5, 3, 7);
+  }
+  for (int i = 0; i < 2; ++i) {
+    r[i] = __builtin_shufflevector(a[i], a[i + 2], 0, 1, 4, 5);
+    r[i + 2] = __builtin_shufflevector(a[i], a[i + 2], 2, 3, 6, 7);
+  }
+}
+
+/// to[x][j] = from[j][x] for j < count, x < d; up to the next full vector the
+/// columns past count are zeroed. Rows of `to` are `width` apart, a multiple of
+/// the lanes.
 template <typename T>
 void transpose(const T *from, int64_t stride, int64_t count, int64_t d, T *to,
                int64_t width) {
@@ -119,16 +149,12 @@ void transpose(const T *from, int64_t stride, int64_t count, int64_t d, T *to,
     int64_t x = 0;
     if (j + L <= count)
       for (; x + L <= d; x += L) {
-        // A square of L by L, as L gathers of columns that stay in registers.
-        T square[L][L];
+        Vec<T> square[L];
         for (int r = 0; r < L; ++r)
-          store(square[r], load(from + (j + r) * stride + x));
-        for (int r = 0; r < L; ++r) {
-          Vec<T> column;
-          for (int c = 0; c < L; ++c)
-            column[c] = square[c][r];
-          store(to + (x + r) * width + j, column);
-        }
+          square[r] = load(from + (j + r) * stride + x);
+        transposeSquare(square);
+        for (int r = 0; r < L; ++r)
+          store(to + (x + r) * width + j, square[r]);
       }
     for (; x < d; ++x)
       for (int r = 0; r < L; ++r)
@@ -188,33 +214,45 @@ BOA_INLINE void rows(int64_t n, int64_t k, Strided<T> a, const T *b,
 
 constexpr int64_t kTileRows = 6;
 
+/// What is known of a triangular operand or result of a product of square blocks
+/// on the diagonal (offset 0) or left of it (offset > 0).
+enum class Triangle {
+  None,
+  Result, // row i of C is wanted only up to column i + offset
+  Lower,  // row i of A is zero past column i + offset
+  Upper,  // row i of A is zero before column i - offset
+};
+
 /// C[m, n] = (add ? C : 0) + A[m, k] B[k, n]. A may be strided either way, so a
-/// transposed operand needs no copy. With `triangle` >= 0, row i of C is wanted
-/// only up to column i + triangle (n counts what is wanted at most), with
-/// `depth` >= 0 row i of A is zero from column i + depth + 1 on.
+/// transposed operand needs no copy.
 template <typename T>
 void multiply(int64_t m, int64_t n, int64_t k, Strided<T> a, const T *b,
-              int64_t ldb, T *c, int64_t ldc, bool add, int64_t triangle = -1,
-              int64_t depth = -1) {
+              int64_t ldb, T *c, int64_t ldc, bool add,
+              Triangle triangle = Triangle::None, int64_t offset = 0) {
   constexpr int64_t kWide = 2 * Simd<T>::kLanes;
   for (int64_t i = 0; i < m;) {
     int64_t r = m - i < kTileRows ? m - i : kTileRows;
-    int64_t columns = n, deep = k;
-    if (triangle >= 0) {
-      int64_t wanted = (i + r + triangle + kWide - 1) / kWide * kWide;
+    int64_t columns = n, begin = 0, end = k;
+    if (triangle == Triangle::Result) {
+      int64_t wanted = (i + r + offset + kWide - 1) / kWide * kWide;
       columns = wanted < n ? wanted : n;
+    } else if (triangle == Triangle::Lower) {
+      end = i + r + offset < k ? i + r + offset : k;
+    } else if (triangle == Triangle::Upper) {
+      begin = i > offset ? i - offset : 0;
+      begin = begin < k ? begin : k;
     }
-    if (depth >= 0)
-      deep = i + r + depth < k ? i + r + depth : k;
-    Strided<T> at{a.p + i * a.row, a.row, a.column};
+    Strided<T> at{a.p + i * a.row + begin * a.column, a.row, a.column};
+    const T *bt = b + begin * ldb;
+    int64_t deep = end - begin;
     T *ct = c + i * ldc;
     switch (r) {
-    case 6: rows<T, 6>(columns, deep, at, b, ldb, ct, ldc, add); break;
-    case 5: rows<T, 5>(columns, deep, at, b, ldb, ct, ldc, add); break;
-    case 4: rows<T, 4>(columns, deep, at, b, ldb, ct, ldc, add); break;
-    case 3: rows<T, 3>(columns, deep, at, b, ldb, ct, ldc, add); break;
-    case 2: rows<T, 2>(columns, deep, at, b, ldb, ct, ldc, add); break;
-    default: rows<T, 1>(columns, deep, at, b, ldb, ct, ldc, add); break;
+    case 6: rows<T, 6>(columns, deep, at, bt, ldb, ct, ldc, add); break;
+    case 5: rows<T, 5>(columns, deep, at, bt, ldb, ct, ldc, add); break;
+    case 4: rows<T, 4>(columns, deep, at, bt, ldb, ct, ldc, add); break;
+    case 3: rows<T, 3>(columns, deep, at, bt, ldb, ct, ldc, add); break;
+    case 2: rows<T, 2>(columns, deep, at, bt, ldb, ct, ldc, add); break;
+    default: rows<T, 1>(columns, deep, at, bt, ldb, ct, ldc, add); break;
     }
     i += r;
   }

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/thread_pool.h"
 #include "test/gradients/Cases.h"
 
 #include <gtest/gtest.h>
@@ -162,6 +163,57 @@ TEST_P(OpTest, AccumulatesInPlace) {
   }
 }
 
+// The design's promise: the same bits on any number of threads.
+TEST_P(OpTest, DoesNotDependOnThreads) {
+  const Case &c = GetParam();
+  if (!c.large || !c.differentiable)
+    GTEST_SKIP();
+  std::string text = withElement(c.text, "f32");
+  auto forward = Compiled::get(text);
+  auto gradient = Compiled::get(text, /*gradient=*/true);
+  std::vector<Values> arguments = makeArguments(c, forward->arguments());
+  std::vector<Values> all = arguments;
+  for (Values &seed : makeSeeds(forward->results()))
+    all.push_back(seed);
+  std::vector<Values> results, gradients;
+  for (int64_t threads : {1, 2, 3, 5}) {
+    boa::SetThreads(threads);
+    std::vector<Values> y = forward->run(arguments), g = gradient->run(all);
+    if (threads == 1)
+      results = y, gradients = g;
+    EXPECT_EQ(y, results) << threads << " threads";
+    EXPECT_EQ(g, gradients) << threads << " threads";
+  }
+  boa::SetThreads(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Code for files, and what it may call
+//===----------------------------------------------------------------------===//
+
+const Case &findCase(const std::string &name) {
+  for (const Case &c : cases())
+    if (c.name == name)
+      return c;
+  ADD_FAILURE() << "no case " << name;
+  return cases().front();
+}
+
+TEST(Codegen, WritesObjectFiles) {
+  std::string text = withElement(findCase("gpt_block").text, "f32");
+  for (const char *cpu : {"host", "x86-64-v3"}) {
+    std::string object = compileToObject(text, cpu);
+    EXPECT_EQ(object.substr(0, 4), "\x7f" "ELF") << cpu;
+    EXPECT_NE(object.find("boa_gemm_f32"), std::string::npos) << cpu;
+    EXPECT_EQ(object.find("malloc"), std::string::npos) << cpu;
+  }
+}
+
+TEST(Codegen, RefusesUnknownSymbols) {
+  std::string text = withElement(findCase("linear_7").text, "f32");
+  EXPECT_NE(compileWithoutRuntime(text).find("boa_gemm_f32"), std::string::npos);
+}
+
 //===----------------------------------------------------------------------===//
 // Against PyTorch
 //===----------------------------------------------------------------------===//
@@ -187,13 +239,8 @@ TEST(Golden, MatchesPyTorch) {
   for (const auto &entry : std::filesystem::directory_iterator(BOA_GOLDEN)) {
     std::string name = entry.path().stem();
     SCOPED_TRACE(name);
-    const Case *match = nullptr;
-    for (const Case &c : cases())
-      if (c.name == name)
-        match = &c;
-    ASSERT_NE(match, nullptr);
     auto golden = readGolden(entry.path());
-    std::string text = withElement(match->text, "f64");
+    std::string text = withElement(findCase(name).text, "f64");
     std::vector<Values> all = golden["argument"];
     std::vector<Values> results = Compiled::get(text)->run(all);
     all.insert(all.end(), golden["seed"].begin(), golden["seed"].end());

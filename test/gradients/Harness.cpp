@@ -160,7 +160,6 @@ int64_t Operand::size() const {
 
 struct Compiled::Impl {
   std::vector<Operand> arguments, results;
-  bool accumulate = false;
   int64_t workspace = 0;
   std::unique_ptr<JitProgram> program;
   boa_kernel kernel = nullptr;
@@ -182,28 +181,36 @@ const Compiled *Compiled::get(const std::string &text, bool gradient,
   return compiled.get();
 }
 
-std::unique_ptr<Compiled> Compiled::create(const std::string &text,
-                                           bool gradient, bool accumulate) {
-  std::unique_ptr<Compiled> compiled(new Compiled());
-  Impl &impl = *compiled->impl;
+namespace {
+
+/// @f of a text, lowered to the LLVM dialect.
+struct Lowered {
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::vector<Operand> arguments, results;
+  int64_t workspace = 0;
+
+  Lowered(const std::string &text, bool gradient, bool accumulate);
+};
+
+Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
+    : context(MLIRContext::Threading::DISABLED) {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
   registerKernelDialects(registry);
-  MLIRContext context(registry);
-  context.disableMultithreading();
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     fail("the function does not parse:\n" + text);
   auto func = module->lookupSymbol<func::FuncOp>("f");
   if (!func)
     fail("no function @f in:\n" + text);
-  context.loadAllAvailableDialects();
   if (gradient)
     differentiate(func);
   unsigned plain = func.getNumArguments();
   if (accumulate)
     accumulateResults(func);
-  impl.accumulate = accumulate;
 
   Builder builder(&context);
   func->setAttr(kKernelAttr, builder.getUnitAttr());
@@ -214,12 +221,12 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text,
     if (i >= plain)
       func.setArgAttr(i, kResultAttr, builder.getI32IntegerAttr(i - plain));
     else
-      impl.arguments.push_back(describe(func.getArgumentTypes()[i]));
+      arguments.push_back(describe(func.getArgumentTypes()[i]));
   }
   for (unsigned i = 0; i < func.getNumResults(); ++i) {
     func.setResultAttr(i, kBufferAttr, builder.getI32IntegerAttr(plain + i));
     func.setResultAttr(i, kOffsetAttr, offset);
-    impl.results.push_back(describe(func.getResultTypes()[i]));
+    results.push_back(describe(func.getResultTypes()[i]));
   }
   if (failed(verify(*module)))
     fail("the function does not verify:\n" + text);
@@ -237,8 +244,20 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text,
                                          : emitAssembly(*module));
   }
   auto lowered = module->lookupSymbol<LLVM::LLVMFuncOp>("f");
-  impl.workspace = lowered->getAttrOfType<IntegerAttr>(kWorkspaceAttr).getInt();
-  auto program = JitProgram::create(*module, runtimeSymbols());
+  workspace = lowered->getAttrOfType<IntegerAttr>(kWorkspaceAttr).getInt();
+}
+
+} // namespace
+
+std::unique_ptr<Compiled> Compiled::create(const std::string &text,
+                                           bool gradient, bool accumulate) {
+  Lowered lowered(text, gradient, accumulate);
+  std::unique_ptr<Compiled> compiled(new Compiled());
+  Impl &impl = *compiled->impl;
+  impl.arguments = lowered.arguments;
+  impl.results = lowered.results;
+  impl.workspace = lowered.workspace;
+  auto program = JitProgram::create(*lowered.module, runtimeSymbols());
   if (!program)
     fail(llvm::toString(program.takeError()));
   impl.program = std::move(*program);
@@ -247,6 +266,25 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text,
     fail(llvm::toString(kernel.takeError()));
   impl.kernel = *kernel;
   return compiled;
+}
+
+std::string compileToObject(const std::string &text, const std::string &cpu) {
+  Lowered lowered(text, false, false);
+  CodegenOptions options;
+  options.cpu = cpu;
+  auto object = emitObject(*lowered.module, options);
+  if (!object)
+    fail(llvm::toString(object.takeError()));
+  return std::string(object->begin(), object->end());
+}
+
+std::string compileWithoutRuntime(const std::string &text) {
+  Lowered lowered(text, false, false);
+  auto program = JitProgram::create(*lowered.module, {});
+  if (!program)
+    return llvm::toString(program.takeError());
+  auto kernel = (*program)->lookup("f");
+  return kernel ? "" : llvm::toString(kernel.takeError());
 }
 
 std::vector<Values> Compiled::run(const std::vector<Values> &arguments,

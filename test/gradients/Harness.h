@@ -57,6 +57,12 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
+/// The object file of @f for a processor (passes/Codegen.h).
+std::string compileToObject(const std::string &text, const std::string &cpu);
+
+/// What compiling @f says if the runtime's symbols are kept from it.
+std::string compileWithoutRuntime(const std::string &text);
+
 /// Reproducible values from a normal distribution.
 Values randomValues(int64_t count, uint64_t seed);
 

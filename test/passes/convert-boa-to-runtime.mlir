@@ -94,7 +94,7 @@ module attributes {boa.train = {model = "m", batch = 4 : i64, micro_batch = 1 : 
       %g = boa.await %0 : <tensor<16384xf32>>
       %1 = boa.prefetch @weights.a[%c0] chunk %c count 1
       %w = boa.await %1 : <tensor<16384xf32>>
-      boa.update @a chunk %c step %pending weights %w gradient %g : <tensor<16384xf32>>, <tensor<16384xf32>>
+      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
       %2 = boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
       boa.release %g : <tensor<16384xf32>>
       boa.release %w : <tensor<16384xf32>>

@@ -15,7 +15,7 @@
 // CHECK:         boa.loop "chunk" %[[C:.*]] = 0 to 4 forward {
 // CHECK-NOT:       boa.prefetch @gradients.a
 // CHECK:           boa.prefetch @low.a[%{{.*}}] chunk %[[C]] count 1
-// CHECK:           boa.update @a chunk %[[C]] {{.*}} gradient %[[G]]
+// CHECK:           boa.update @a chunk %[[C]] {{.*}} gradient(%[[G]]
 // CHECK:         }
 // CHECK:         boa.release %[[G]]
 // REMARK: remark: [Passed] elide-transfers | Category:boa-storage | {{.*}}Remark=step, {{.*}}retained=0, shared=1
@@ -42,7 +42,7 @@ boa.step @step(%step, %pending) {
     %5 = boa.await %4 : <tensor<16384xbf16>>
     %6 = boa.prefetch @low.a[%c0] chunk %c count 1
     %7 = boa.await %6 : <tensor<16384xi16>>
-    boa.update @a chunk %c step %step weights %5 gradient %3 low %7 : <tensor<16384xbf16>>, <tensor<16384xf32>>, low !boa.buffer<tensor<16384xi16>>
+    boa.update @a chunk %c step %step weights(%5 : <tensor<16384xbf16>>) gradient(%3 : <tensor<16384xf32>>) low(%7 : !boa.buffer<tensor<16384xi16>>)
     %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xbf16>>
     %9 = boa.offload %7, @low.a[%c0] chunk %c count 1 : <tensor<16384xi16>>
     boa.release %3 : <tensor<16384xf32>>
@@ -74,7 +74,7 @@ boa.step @step(%step, %pending) {
     %3 = boa.await %2 : <tensor<16384xf32>>
     %4 = boa.prefetch @weights.a[%c0] chunk %c count 1
     %5 = boa.await %4 : <tensor<16384xf32>>
-    boa.update @a chunk %c step %pending weights %5 gradient %3 : <tensor<16384xf32>>, <tensor<16384xf32>>
+    boa.update @a chunk %c step %pending weights(%5 : <tensor<16384xf32>>) gradient(%3 : <tensor<16384xf32>>)
     %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
     boa.release %3 : <tensor<16384xf32>>
     boa.release %5 : <tensor<16384xf32>>

@@ -92,7 +92,7 @@ module {
 // CHECK:             %[[W:.*]] = boa.await %[[WT]]
 // CHECK:             %[[MT:.*]] = boa.prefetch @momentum.a[%[[L]]] chunk %[[C]] count 1
 // CHECK:             %[[M:.*]] = boa.await %[[MT]]
-// CHECK:             boa.update @a chunk %[[C]] step %[[STEP]] weights %[[W]] gradient %[[G]] momentum %[[M]] :
+// CHECK:             boa.update @a chunk %[[C]] step %[[STEP]] weights(%[[W]] : {{.*}}) gradient(%[[G]] : {{.*}}) momentum(%[[M]] :
 // CHECK-NEXT:        boa.offload %[[W]], @weights.a[%[[L]]] chunk %[[C]] count 1
 // CHECK-NEXT:        boa.offload %[[M]], @momentum.a[%[[L]]] chunk %[[C]] count 1
 // CHECK-NOT:         boa.offload

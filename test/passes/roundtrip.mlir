@@ -174,8 +174,8 @@ boa.step @storage(%step, %pending) attributes {boa.traffic = {read = {weights = 
   %4 = boa.offload %w, @w[%c0] chunk %c0 count 1 : <tensor<8xbf16>>
   // CHECK-NEXT: boa.norm @block gradient %[[B2]] : <tensor<8xf32>>
   boa.norm @block gradient %g : <tensor<8xf32>>
-  // CHECK-NEXT: boa.update @block chunk %{{.*}} step %{{.*}} weights %[[B1]] gradient %[[B2]] low %[[B0]] momentum %[[B0]] variance %[[B0]] :
-  boa.update @block chunk %c0 step %step weights %w gradient %g low %x momentum %x variance %x : <tensor<8xbf16>>, <tensor<8xf32>>, low !boa.buffer<tensor<8xf32>>, momentum !boa.buffer<tensor<8xf32>>, variance !boa.buffer<tensor<8xf32>>
+  // CHECK-NEXT: boa.update @block chunk %{{.*}} step %{{.*}} weights(%[[B1]] : {{.*}}) gradient(%[[B2]] : {{.*}}) low(%[[B0]] : {{.*}}) momentum(%[[B0]] : {{.*}}) variance(%[[B0]] : {{.*}})
+  boa.update @block chunk %c0 step %step weights(%w : <tensor<8xbf16>>) gradient(%g : <tensor<8xf32>>) low(%x : !boa.buffer<tensor<8xf32>>) momentum(%x : !boa.buffer<tensor<8xf32>>) variance(%x : !boa.buffer<tensor<8xf32>>)
   // CHECK-NEXT: boa.release %[[B0]] : <tensor<8xf32>>
   boa.release %x : <tensor<8xf32>>
   // CHECK-NEXT: boa.release %[[B3]] retain %{{.*}} : <tensor<8xf32>>

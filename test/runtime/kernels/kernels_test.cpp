@@ -1,0 +1,296 @@
+//===- kernels_test.cpp - Library calls of compiled kernels ---------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Against plain loops in doubles; for each element type, instruction set and
+// number of threads. Results must not depend on the number of threads by a bit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/abi.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/attention_task.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+extern const boa::AttentionTable kAttentionBaseline;
+
+namespace {
+
+template <typename T> std::vector<T> random(int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal;
+  std::vector<T> values(static_cast<size_t>(count));
+  for (T &value : values)
+    value = static_cast<T>(normal(engine));
+  return values;
+}
+
+template <typename T> double tolerance() { return sizeof(T) == 4 ? 2e-5 : 1e-12; }
+
+template <typename T, typename U>
+void expectNear(const std::vector<T> &got, const std::vector<U> &want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], want[i], tolerance<T>() * std::max(1.0, std::abs(double(want[i]))))
+        << "at " << i;
+}
+
+/// Runs the test body with several numbers of threads, then restores it.
+template <typename Body> void withThreads(Body body) {
+  int64_t before = boa::Threads();
+  for (int64_t threads : {1, 2, 3, 7}) {
+    SCOPED_TRACE(threads);
+    boa::SetThreads(threads);
+    body();
+  }
+  boa::SetThreads(before);
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+          int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+  boa_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, double alpha, const double *a,
+          int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+  boa_gemm_f64(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+template <typename T> class GemmTest : public ::testing::Test {};
+template <typename T> class AttentionTest : public ::testing::Test {};
+using Elements = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(GemmTest, Elements);
+TYPED_TEST_SUITE(AttentionTest, Elements);
+
+// Rows wider than the matrix: what lies between them must stay as it is.
+TYPED_TEST(GemmTest, MatchesLoopsInEveryForm) {
+  using T = TypeParam;
+  struct Shape {
+    int64_t m, n, k;
+  };
+  for (Shape s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{64, 130, 33}, Shape{301, 257, 128},
+                  Shape{97, 480, 96}})
+    for (int form = 0; form < 4; ++form)
+      for (T beta : {T(0), T(1), T(0.5)}) {
+        bool ta = form & 1, tb = form & 2;
+        int64_t lda = (ta ? s.m : s.k) + 3, ldb = (tb ? s.k : s.n) + 1, ldc = s.n + 2;
+        auto a = random<T>((ta ? s.k : s.m) * lda, 1), b = random<T>((tb ? s.n : s.k) * ldb, 2);
+        auto before = random<T>(s.m * ldc, 3);
+        std::vector<double> want(before.begin(), before.end());
+        for (int64_t i = 0; i < s.m; ++i)
+          for (int64_t j = 0; j < s.n; ++j) {
+            double sum = 0;
+            for (int64_t x = 0; x < s.k; ++x)
+              sum += double(a[ta ? x * lda + i : i * lda + x]) *
+                     double(b[tb ? j * ldb + x : x * ldb + j]);
+            want[i * ldc + j] = 1.5 * sum + double(beta) * before[i * ldc + j];
+          }
+        withThreads([&] {
+          auto c = before;
+          gemm(ta, tb, s.m, s.n, s.k, T(1.5), a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
+          expectNear(c, want);
+        });
+      }
+}
+
+TYPED_TEST(GemmTest, DoesNotDependOnThreads) {
+  using T = TypeParam;
+  for (int form = 0; form < 4; ++form) {
+    SCOPED_TRACE(form);
+    bool ta = form & 1, tb = form & 2;
+    const int64_t m = 517, n = 389, k = 701;
+    auto a = random<T>(m * k, 1), b = random<T>(k * n, 2), first = random<T>(m * n, 3);
+    auto before = first;
+    auto run = [&](std::vector<T> &c) {
+      gemm(ta, tb, m, n, k, T(1), a.data(), ta ? m : k, b.data(), tb ? k : n, T(1), c.data(), n);
+    };
+    boa::SetThreads(1);
+    run(first);
+    withThreads([&] {
+      auto c = before;
+      run(c);
+      EXPECT_EQ(std::memcmp(c.data(), first.data(), c.size() * sizeof(T)), 0);
+    });
+  }
+  boa::SetThreads(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+struct AttentionShape {
+  int64_t batch, time, heads, kvHeads, d;
+  bool causal;
+};
+const AttentionShape kShapes[] = {
+    {1, 1, 1, 1, 1, true},     {2, 37, 3, 3, 16, false},   {2, 37, 3, 3, 16, true},
+    {1, 300, 4, 2, 64, false}, {1, 300, 4, 2, 64, true},   {2, 129, 2, 1, 20, true},
+    {1, 65, 2, 1, 5, false},   {1, 128, 2, 2, 32, true},   {1, 520, 1, 1, 24, true},
+};
+
+/// q, k, v side by side in rows of one buffer, and so are their gradients.
+template <typename T> struct Attention {
+  AttentionShape s;
+  int64_t width, stride, rows;
+  std::vector<T> qkv, dy, y, lse, grad;
+
+  explicit Attention(AttentionShape shape)
+      : s(shape), width(s.heads * s.d), stride((s.heads + 2 * s.kvHeads) * s.d),
+        rows(s.batch * s.time), qkv(random<T>(rows * stride, 1)), dy(random<T>(rows * width, 2)),
+        y(rows * width), lse(s.batch * s.heads * s.time), grad(rows * stride) {}
+
+  T *q() { return qkv.data(); }
+  T *k() { return q() + width; }
+  T *v() { return k() + s.kvHeads * s.d; }
+
+  void run();
+
+  /// y, lse and gradients by definition.
+  void reference(std::vector<double> &wantY, std::vector<double> &wantLse,
+                 std::vector<double> &want) {
+    wantY.assign(y.size(), 0), wantLse.assign(lse.size(), 0), want.assign(grad.size(), 0);
+    double scale = 1 / std::sqrt(double(s.d));
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t h = 0; h < s.heads; ++h)
+        for (int64_t t = 0; t < s.time; ++t) {
+          int64_t seen = s.causal ? t + 1 : s.time, at = b * s.time + t;
+          int64_t qAt = at * stride + h * s.d, kv = h / (s.heads / s.kvHeads) * s.d;
+          std::vector<double> p(seen);
+          double max = -INFINITY, sum = 0, delta = 0;
+          for (int64_t j = 0; j < seen; ++j) {
+            for (int64_t x = 0; x < s.d; ++x)
+              p[j] += scale * q()[qAt + x] * k()[(b * s.time + j) * stride + kv + x];
+            max = std::max(max, p[j]);
+          }
+          for (double &value : p)
+            sum += value = std::exp(value - max);
+          wantLse[(b * s.heads + h) * s.time + t] = max + std::log(sum);
+          double *yt = &wantY[at * width + h * s.d];
+          const T *dyt = &dy[at * width + h * s.d];
+          for (int64_t j = 0; j < seen; ++j)
+            for (int64_t x = 0; x < s.d; ++x)
+              yt[x] += (p[j] / sum) * v()[(b * s.time + j) * stride + kv + x];
+          for (int64_t x = 0; x < s.d; ++x)
+            delta += dyt[x] * yt[x];
+          for (int64_t j = 0; j < seen; ++j) {
+            int64_t kAt = (b * s.time + j) * stride + kv;
+            double dp = 0, pj = p[j] / sum;
+            for (int64_t x = 0; x < s.d; ++x)
+              dp += dyt[x] * v()[kAt + x];
+            double ds = pj * (dp - delta) * scale;
+            for (int64_t x = 0; x < s.d; ++x) {
+              want[qAt + x] += ds * k()[kAt + x];
+              want[width + kAt + x] += ds * q()[qAt + x];
+              want[width + s.kvHeads * s.d + kAt + x] += pj * dyt[x];
+            }
+          }
+        }
+  }
+};
+
+template <> void Attention<float>::run() {
+  boa_attention_f32(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, q(), stride, k(), stride,
+                    v(), stride, y.data(), width, lse.data());
+  float *g = grad.data();
+  boa_attention_grad_f32(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, q(), stride, k(),
+                         stride, v(), stride, y.data(), width, lse.data(), dy.data(), width, g,
+                         stride, g + width, stride, g + width + s.kvHeads * s.d, stride);
+}
+template <> void Attention<double>::run() {
+  boa_attention_f64(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, q(), stride, k(), stride,
+                    v(), stride, y.data(), width, lse.data());
+  double *g = grad.data();
+  boa_attention_grad_f64(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, q(), stride, k(),
+                         stride, v(), stride, y.data(), width, lse.data(), dy.data(), width, g,
+                         stride, g + width, stride, g + width + s.kvHeads * s.d, stride);
+}
+
+TYPED_TEST(AttentionTest, MatchesDefinition) {
+  for (AttentionShape shape : kShapes) {
+    SCOPED_TRACE(shape.time);
+    Attention<TypeParam> a(shape);
+    std::vector<double> y, lse, grad;
+    a.reference(y, lse, grad);
+    a.run();
+    expectNear(a.y, y);
+    expectNear(a.lse, lse);
+    expectNear(a.grad, grad);
+  }
+}
+
+// Whether one task does a whole head's backward pass or several share it.
+TYPED_TEST(AttentionTest, DoesNotDependOnThreads) {
+  for (AttentionShape shape : kShapes) {
+    SCOPED_TRACE(shape.time);
+    Attention<TypeParam> first(shape);
+    boa::SetThreads(1);
+    first.run();
+    withThreads([&] {
+      Attention<TypeParam> a(shape);
+      a.run();
+      EXPECT_EQ(std::memcmp(a.y.data(), first.y.data(), a.y.size() * sizeof(TypeParam)), 0);
+      EXPECT_EQ(std::memcmp(a.grad.data(), first.grad.data(), a.grad.size() * sizeof(TypeParam)),
+                0);
+    });
+  }
+  boa::SetThreads(0);
+}
+
+// The code for processors without AVX2, which this one may not run by itself.
+TEST(AttentionBaseline, MatchesDefinition) {
+  for (AttentionShape shape : kShapes) {
+    SCOPED_TRACE(shape.time);
+    Attention<float> a(shape);
+    std::vector<double> y, lse, grad;
+    a.reference(y, lse, grad);
+    boa::AttentionArgs<float> args{};
+    args.batch = shape.batch, args.time = shape.time;
+    args.heads = shape.heads, args.kv_heads = shape.kvHeads, args.d = shape.d;
+    args.causal = shape.causal;
+    args.scale = static_cast<float>(1 / std::sqrt(double(shape.d)));
+    args.log = [](float x) { return std::log(x); };
+    args.q = a.q(), args.k = a.k(), args.v = a.v();
+    args.ldq = args.ldk = args.ldv = a.stride;
+    args.y = a.y.data(), args.lse = a.lse.data();
+    args.yIn = args.y, args.lseIn = args.lse;
+    args.dy = a.dy.data();
+    args.ldy = args.lddy = a.width;
+    args.dq = a.grad.data(), args.dk = args.dq + a.width, args.dv = args.dk + shape.kvHeads * shape.d;
+    args.lddq = args.lddk = args.lddv = a.stride;
+    std::vector<float> scratch(1 << 20);
+    int64_t chunks = (shape.time + boa::kAttentionChunk - 1) / boa::kAttentionChunk;
+    for (int64_t task = 0; task < shape.batch * shape.heads * chunks; ++task)
+      kAttentionBaseline.f32.forward(args, task, scratch.data());
+    for (int64_t task = 0; task < shape.batch * shape.kvHeads; ++task)
+      kAttentionBaseline.f32.backward(args, task, scratch.data());
+    expectNear(a.y, y);
+    expectNear(a.lse, lse);
+    expectNear(a.grad, grad);
+  }
+}
+
+// A diverged run must show: NaN in gives NaN out, not zero.
+TEST(Attention, KeepsNaN) {
+  Attention<float> a({1, 40, 1, 1, 16, true});
+  a.qkv[20 * a.stride] = NAN; // of q, row 20
+  a.run();
+  EXPECT_TRUE(std::isnan(a.y[20 * a.width]));
+  EXPECT_FALSE(std::isnan(a.y[19 * a.width]));
+}
+
+} // namespace
