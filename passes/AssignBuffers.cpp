@@ -142,7 +142,9 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
     workspace = boa_slot_stride(workspace);
     Config machine = Config::machine(module);
-    int64_t limit = machine.integer("device_memory") + machine.integer("host_memory");
+    // One memory on the CPU; where either share has no limit, neither has the sum.
+    int64_t device = machine.integer("device_memory"), host = machine.integer("host_memory");
+    int64_t limit = device && host ? device + host : 0;
     int64_t available = limit ? limit - resident - fixed - workspace : INT64_MAX;
     if (available < 0)
       return refuse(streamed, enumeration, resident, workspace, limit);

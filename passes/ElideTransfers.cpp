@@ -71,6 +71,20 @@ bool spansLayers(Operation *from, Operation *to) {
   return false;
 }
 
+/// Whether something between two ops of a block sets the entry's storage other
+/// than from `buffer`: then `buffer` is not what a later access must see.
+bool isOverwritten(Operation *from, Operation *to, StringRef storage, Value buffer) {
+  bool overwritten = false;
+  for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
+    op->walk([&](Operation *nested) {
+      if (auto create = dyn_cast<CreateOp>(nested))
+        overwritten |= create.getStorage() == storage;
+      if (auto offload = dyn_cast<OffloadOp>(nested))
+        overwritten |= offload.getStorage() == storage && offload.getBuffer() != buffer;
+    });
+  return overwritten;
+}
+
 class Coalescer {
 public:
   unsigned run(Block &block) {
@@ -104,7 +118,8 @@ private:
       if (!other)
         continue;
       if (prefetch->isBeforeInBlock(&op)) {
-        if (spansLayers(prefetch, &op))
+        if (spansLayers(prefetch, &op) ||
+            isOverwritten(prefetch, &op, prefetch.getStorage(), buffer))
           continue;
         Operation *last = &op;
         if (auto whole = dyn_cast<PrefetchOp>(op)) {
@@ -118,7 +133,8 @@ private:
         return true;
       }
       // A chunk loop before: bring the whole entry first, update it in place.
-      if (isa<LoopOp>(op) && !prefetch.getZero() && !spansLayers(&op, prefetch)) {
+      if (isa<LoopOp>(op) && !prefetch.getZero() && !spansLayers(&op, prefetch) &&
+          !isOverwritten(&op, prefetch, prefetch.getStorage(), buffer)) {
         Operation *await = awaitOf(prefetch);
         for (Value index : prefetch.getIndices())
           if (auto constant = index.getDefiningOp<arith::ConstantOp>())

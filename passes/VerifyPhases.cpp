@@ -103,6 +103,21 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
            storage.getRole() == "targets";
   }
 
+  void checkUpdate(OptimizerUpdateOp update, const TraceState &state, LogicalResult &result) {
+    if (failed(result))
+      return;
+    auto group = getOperation().lookupSymbol<GroupOp>(update.getGroup());
+    if (!group)
+      result = update.emitOpError("names a group that does not exist: @") << update.getGroup();
+    else if (state.get(update.getLayer()) < 0 ||
+             state.get(update.getLayer()) >= int64_t(group.getRepeat()) ||
+             update.getFirst() >= update.getLast() || int64_t(update.getLast()) > group.getChunks())
+      result = update.emitOpError("updates layer ")
+               << state.get(update.getLayer()) << ", chunks " << update.getFirst() << " to "
+               << update.getLast() << ", of a group with " << group.getRepeat() << " layers of "
+               << group.getChunks() << " chunks";
+  }
+
   LogicalResult verify(StepOp step) {
     std::set<std::pair<Operation *, int64_t>> written;
     LogicalResult result = success();
@@ -135,6 +150,8 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
         check(op, read.getStorage(), read.getIndices(), true, false, state);
       else if (auto write = dyn_cast<WriteOp>(op))
         check(op, write.getStorage(), write.getIndices(), false, true, state);
+      else if (auto update = dyn_cast<OptimizerUpdateOp>(op))
+        checkUpdate(update, state, result);
       else if (auto accumulate = dyn_cast<AccumulateOp>(op))
         check(op, accumulate.getStorage(), accumulate.getIndices(),
               !state.get(accumulate.getInitial()), true, state);

@@ -96,6 +96,11 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, context.get());
+  auto machine = module->getAttrOfType<DictionaryAttr>(kMachineAttr);
+  auto device = machine ? machine.getAs<StringAttr>("device") : StringAttr();
+  if (device && device != "cpu")
+    return absl::UnimplementedError(absl::StrCat(
+        "machine: there is no `device ", device.str(), "` in this build: write `device cpu`"));
   PipelineOptions options = PipelineOptions::get(module);
   options.stop = stop;
   options.predict = request.predict;

@@ -33,7 +33,7 @@ constexpr char kUsage[] = R"(usage: boa COMMAND SPEC... [FLAGS]
   boa train SPEC...                compile, then train
   boa compile SPEC... -o TRAINER   a stand-alone trainer
   boa compile SPEC... --emit=KIND  ast, model, step, storage, llvm, or asm, on stdout
-  boa sample SPEC... [PROMPT]      text from trained weights
+  boa sample SPEC...               text from trained weights
 
 flags of every command:
   --set KEY=VALUE      override a value of the spec, as train.steps=50

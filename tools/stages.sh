@@ -23,7 +23,7 @@ end_stage() {
 
 # Parallel compilations: a core each, and 2 GiB of memory, which MLIR's headers
 # take. BOA_JOBS overrides.
-jobs() {
+compile_jobs() {
   local by_memory cores
   by_memory=$(awk '/^MemAvailable/ { print int($2 / 2097152) }' /proc/meminfo)
   cores=$(nproc)
@@ -36,7 +36,7 @@ jobs() {
 build() {
   local log=build/$1.log
   mkdir -p build
-  if cmake --preset "$1" >"$log" 2>&1 && cmake --build --preset "$1" -j "$(jobs)" >>"$log" 2>&1; then
+  if cmake --preset "$1" >"$log" 2>&1 && cmake --build --preset "$1" -j "$(compile_jobs)" >>"$log" 2>&1; then
     echo "built build/$1"
   else
     grep -E -A 20 'error|Error|FAILED' "$log" | head -60 || tail -40 "$log"
