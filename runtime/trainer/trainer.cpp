@@ -572,6 +572,9 @@ void Run::LeaveTraining() {
 }
 
 void Run::EnterTraining() {
+  // What is still under way was not training's. An error stays in the engine:
+  // its next call returns it.
+  engine->Drain().IgnoreError();
   engine->TakeCounters();
   entered = ReadDiskBytes();
 }
