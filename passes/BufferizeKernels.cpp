@@ -46,6 +46,39 @@ void unshareInits(RewriterBase &rewriter, func::FuncOp func) {
     unshare(op);
 }
 
+/// Whether the op is the last to use `value`, in its block.
+bool isLastUse(Value value, Operation *op) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user == op || (user->getBlock() == op->getBlock() && user->isBeforeInBlock(op));
+  });
+}
+
+/// Has elementwise ops write over an operand that nothing needs afterwards: the
+/// workspace of a kernel counts against the memory of the machine.
+void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
+  func.walk([&](linalg::GenericOp op) {
+    if (op->getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops())
+      return;
+    OpOperand *init = op.getDpsInitOperand(0);
+    // Results and parts of a whole have their place already.
+    auto placed = [](Operation *user) {
+      return isa<bufferization::MaterializeInDestinationOp, tensor::InsertSliceOp>(user);
+    };
+    if (!init->get().getDefiningOp<tensor::EmptyOp>() ||
+        llvm::any_of(op->getUsers(), placed))
+      return;
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      auto producer = input->get().getDefiningOp<DestinationStyleOpInterface>();
+      if (producer && input->get().getType() == init->get().getType() &&
+          op.getMatchingIndexingMap(input) == op.getMatchingIndexingMap(init) &&
+          isLastUse(input->get(), op)) {
+        rewriter.modifyOpInPlace(op, [&] { init->set(input->get()); });
+        return;
+      }
+    }
+  });
+}
+
 struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
   void runOnOperation() override {
     bufferization::OneShotBufferizationOptions options;
@@ -61,6 +94,7 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
       if (!func->hasAttr(boa::kKernelAttr))
         continue;
       unshareInits(rewriter, func);
+      reuseDeadOperands(rewriter, func);
       bufferization::BufferizationState state;
       if (failed(bufferization::eliminateEmptyTensors(rewriter, func)) ||
           failed(bufferization::runOneShotBufferize(func, options, state)))

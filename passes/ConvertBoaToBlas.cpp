@@ -43,31 +43,25 @@ Value zeroTensor(OpBuilder &builder, Location loc, Type type) {
       .getResult(0);
 }
 
-/// With a bias the product is accumulated into the bias repeated on every row:
-/// a broadcast costs what clearing the result would.
+/// A weight as it is stored: the product widens bf16 to f32 on the way.
+Value getStoredWeight(Value weight) {
+  auto cast = weight.getDefiningOp<CastOp>();
+  if (!cast || !getElementTypeOrSelf(weight).isF32() ||
+      !getElementTypeOrSelf(cast.getX()).isBF16())
+    return weight;
+  return cast.getX();
+}
+
 struct LinearToGemm : OpRewritePattern<LinearOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LinearOp op,
                                 PatternRewriter &rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getY().getType());
-    Value init = emptyTensor(rewriter, op.getLoc(), type);
-    if (Value bias = op.getBias()) {
-      AffineMap all = rewriter.getMultiDimIdentityMap(type.getRank());
-      AffineMap last = all.getMinorSubMap(1);
-      SmallVector<utils::IteratorType> parallel(type.getRank(),
-                                                utils::IteratorType::parallel);
-      init = linalg::GenericOp::create(
-                 rewriter, op.getLoc(), TypeRange(type), bias, init,
-                 ArrayRef<AffineMap>{last, all}, parallel,
-                 [](OpBuilder &b, Location loc, ValueRange args) {
-                   linalg::YieldOp::create(b, loc, args[0]);
-                 })
-                 .getResult(0);
-    }
+    Type type = op.getY().getType();
     auto gemm = kernel::GemmOp::create(
-        rewriter, op.getLoc(), TypeRange(type), op.getX(), op.getWeight(), init,
-        /*transpose_a=*/false, op.getTranspose(),
-        /*accumulate=*/static_cast<bool>(op.getBias()));
+        rewriter, op.getLoc(), TypeRange(type), op.getX(),
+        getStoredWeight(op.getWeight()), op.getBias(),
+        emptyTensor(rewriter, op.getLoc(), type), /*transpose_a=*/false,
+        op.getTranspose(), /*accumulate=*/false);
     rewriter.replaceOp(op, gemm.getResults());
     return success();
   }
@@ -82,10 +76,9 @@ struct WeightGradToGemm : OpRewritePattern<LinearWeightGradOp> {
     Value a = op.getX(), b = op.getDy();
     if (op.getTranspose())
       std::swap(a, b);
-    auto gemm = kernel::GemmOp::create(rewriter, op.getLoc(), TypeRange(type), a,
-                                       b, init, /*transpose_a=*/true,
-                                       /*transpose_b=*/false,
-                                       /*accumulate=*/false);
+    auto gemm = kernel::GemmOp::create(
+        rewriter, op.getLoc(), TypeRange(type), a, b, /*bias=*/Value(), init,
+        /*transpose_a=*/true, /*transpose_b=*/false, /*accumulate=*/false);
     rewriter.replaceOp(op, gemm.getResults());
     return success();
   }
@@ -136,15 +129,6 @@ struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
   }
 };
 
-/// The bias that a product's init repeats, if that is what it is.
-Value getBiasOfInit(Value init) {
-  auto generic = init.getDefiningOp<linalg::GenericOp>();
-  if (generic && generic->hasOneUse() && generic.getNumDpsInputs() == 1 &&
-      llvm::hasSingleElement(generic.getBody()->getOperations()))
-    return generic.getInputs()[0];
-  return nullptr;
-}
-
 /// A product or scatter that nothing but its one user needs.
 bool isFoldable(Value value) {
   Operation *op = value.getDefiningOp();
@@ -153,8 +137,8 @@ bool isFoldable(Value value) {
 }
 
 /// add(u, product) and add(product, u), where nothing else uses the product, to
-/// a product accumulated into u. What the product was accumulated into so far is
-/// added to u: a bias elementwise, another product by the same rule.
+/// a product accumulated into u. What it was accumulated into so far, itself a
+/// product, is added to u by the same rule.
 struct AccumulateInto : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op,
@@ -174,15 +158,12 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
     Type type = product.getType();
     if (auto gemm = product.getDefiningOp<kernel::GemmOp>()) {
       if (gemm.getAccumulate()) {
-        Value before = getBiasOfInit(gemm.getC());
-        if (!before && isFoldable(gemm.getC()))
-          before = gemm.getC();
-        if (!before)
+        if (!isFoldable(gemm.getC()))
           return failure();
-        addend = AddOp::create(rewriter, loc, type, addend, before);
+        addend = AddOp::create(rewriter, loc, type, addend, gemm.getC());
       }
       rewriter.replaceOpWithNewOp<kernel::GemmOp>(
-          op, TypeRange(type), gemm.getA(), gemm.getB(), addend,
+          op, TypeRange(type), gemm.getA(), gemm.getB(), gemm.getBias(), addend,
           gemm.getTransposeA(), gemm.getTransposeB(), /*accumulate=*/true);
       rewriter.eraseOp(gemm);
       return success();
@@ -199,6 +180,32 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
   }
 };
 
+/// Moves each gradient of a weight up to where its operands are: activations that
+/// only it needs die before those of the next gradient are made.
+void hoistWeightGradients(func::FuncOp func) {
+  SmallVector<kernel::GemmOp> products;
+  func.walk([&](kernel::GemmOp op) {
+    if (op.getTransposeA())
+      products.push_back(op);
+  });
+  for (kernel::GemmOp op : products) {
+    Operation *last = nullptr, *empty = nullptr;
+    for (Value operand : op->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      if (isa_and_nonnull<tensor::EmptyOp>(definition) && definition->hasOneUse())
+        empty = definition;
+      else if (definition && (!last || last->isBeforeInBlock(definition)))
+        last = definition;
+    }
+    if (last)
+      op->moveAfter(last);
+    else
+      op->moveBefore(op->getBlock(), op->getBlock()->begin());
+    if (empty)
+      empty->moveBefore(op);
+  }
+}
+
 struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -206,7 +213,8 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
                  AttentionToCall, AttentionGradToCall, AccumulateInto>(
         &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    hoistWeightGradients(getOperation());
   }
 };
 

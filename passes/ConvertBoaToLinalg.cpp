@@ -319,19 +319,33 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
   }
 };
 
+/// From bf16 to f32, which is one instruction.
+bool isWidening(CastOp op) {
+  return tensorOf(op.getX()).getElementType().isBF16() &&
+         tensorOf(op.getY()).getElementType().isF32();
+}
+
 struct EmbeddingToLinalg : OpRewritePattern<EmbeddingOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EmbeddingOp op,
                                 PatternRewriter &rewriter) const override {
     LinalgBuilder linalg(rewriter, op.getLoc());
     RankedTensorType type = tensorOf(op.getY());
+    // Of a table that is widened, only the rows wanted are.
+    Value table = op.getTable();
+    if (auto cast = table.getDefiningOp<CastOp>())
+      if (isWidening(cast))
+        table = cast.getX();
     Value y = linalg.elementwise(
         type, {{op.getTokens(), Access::Leading}},
         [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
           Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
           Value column = linalg::IndexOp::create(b, loc, type.getRank() - 1);
-          return tensor::ExtractOp::create(b, loc, op.getTable(),
-                                           ValueRange{row, column});
+          Value element =
+              tensor::ExtractOp::create(b, loc, table, ValueRange{row, column});
+          if (element.getType() != type.getElementType())
+            element = arith::ExtFOp::create(b, loc, type.getElementType(), element);
+          return element;
         });
     rewriter.replaceOp(op, y);
     return success();

@@ -56,10 +56,7 @@ public:
                                  rewriter.getIntegerAttr(
                                      rewriter.getIntegerType(bits), value)));
   }
-  void addFloat(double value, Type type) {
-    add(LLVM::ConstantOp::create(rewriter, loc, type,
-                                 rewriter.getFloatAttr(type, value)));
-  }
+  void addNull() { add(LLVM::ZeroOp::create(rewriter, loc, pointer)); }
   void add(Value value) {
     arguments.push_back(value);
     types.push_back(value.getType());
@@ -75,14 +72,14 @@ public:
     int64_t offset;
     if (failed(type.getStridesAndOffset(strides, offset)) ||
         ShapedType::isDynamic(offset) || strides.empty() || strides.back() != 1)
-      return op->emitOpError("expected operands with contiguous rows");
+      return op->emitOpError("expected operands with contiguous rows, not ") << type;
     int64_t rank = type.getRank();
     Matrix result{address(memref, descriptor), 1, type.getShape().back(),
                   rank > 1 ? strides[rank - 2] : type.getShape().back()};
     int64_t spacing = result.stride;
     for (int64_t i = rank - 2; i >= 0; --i) {
       if (strides[i] != spacing && type.getDimSize(i) != 1)
-        return op->emitOpError("expected operands with evenly spaced rows");
+        return op->emitOpError("expected operands with evenly spaced rows, not ") << type;
       spacing *= type.getDimSize(i);
       result.rows *= type.getDimSize(i);
     }
@@ -102,9 +99,10 @@ public:
 
   /// Replaces the op by the call of `name` for this element type.
   LogicalResult emit(StringRef name, Type element) {
-    if (!element.isF32() && !element.isF64())
+    if (!element.isF32() && !element.isF64() && !element.isBF16())
       return op->emitOpError("expected operands of f32 or f64, not ") << element;
-    std::string symbol = (name + (element.isF32() ? "_f32" : "_f64")).str();
+    StringRef suffix = element.isF32() ? "_f32" : element.isF64() ? "_f64" : "_bf16";
+    std::string symbol = (name + suffix).str();
     auto function = LLVM::lookupOrCreateFn(
         rewriter, op->getParentOfType<ModuleOp>(), symbol, types,
         LLVM::LLVMVoidType::get(op->getContext()));
@@ -139,18 +137,24 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
     FailureOr<Matrix> c = call.matrix(op.getC(), adaptor.getC());
     if (failed(a) || failed(b) || failed(c))
       return failure();
-    Type element = elementOf(op.getC());
     call.addInt(op.getTransposeA(), 32);
     call.addInt(op.getTransposeB(), 32);
     call.addInt(c->rows);
     call.addInt(c->columns);
     call.addInt(op.getTransposeA() ? a->rows : a->columns);
-    call.addFloat(1, element);
     call.addRows(*a);
     call.addRows(*b);
-    call.addFloat(op.getAccumulate() ? 1 : 0, element);
+    if (op.getBias())
+      call.add(call.address(op.getBias(), adaptor.getBias()));
+    else
+      call.addNull();
+    call.addInt(op.getAccumulate(), 32);
     call.addRows(*c);
-    return call.emit("boa_gemm", element);
+    Type element = elementOf(op.getC()), weight = elementOf(op.getB());
+    if (elementOf(op.getA()) != element ||
+        (weight != element && !(weight.isBF16() && element.isF32())))
+      return op.emitOpError("expected operands of one type, or f32 with b in bf16");
+    return call.emit("boa_gemm", weight);
   }
 };
 

@@ -57,22 +57,23 @@ class Kernel_LibraryOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Kernel_GemmOp : Kernel_LibraryOp<"gemm"> {
-  let summary = "c = a b, or c += a b";
+  let summary = "c = a b + bias, or c += a b + bias";
   let description = [{
     The rows of an operand are all its leading dimensions together. With
-    `transpose_a` a is [k, m], with `transpose_b` b is [n, k]. With `accumulate`
-    the product is added to what c holds.
+    `transpose_a` a is [k, m], with `transpose_b` b is [n, k]. The bias, one value
+    for each column, is added to every row. With `accumulate` all of it is added
+    to what c holds. b may be bf16 where the rest is f32.
     ```mlir
-    %y = kernel.gemm %x, %w into %init {accumulate}
-        : (tensor<8x256x384xf32>, tensor<384x1152xf32>, tensor<8x256x1152xf32>) -> tensor<8x256x1152xf32>
+    %y = kernel.gemm %x, %w bias %b into %init {accumulate}
+        : (tensor<8x256x384xf32>, tensor<384x1152xbf16>, tensor<1152xf32>, tensor<8x256x1152xf32>) -> tensor<8x256x1152xf32>
     ```
   }];
-  let arguments = (ins AnyShaped:$a, AnyShaped:$b, AnyShaped:$c,
-                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+  let arguments = (ins AnyShaped:$a, AnyShaped:$b, Optional<AnyShaped>:$bias,
+                       AnyShaped:$c, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        UnitAttr:$accumulate);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $a `,` $b `into` $c attr-dict `:` functional-type(operands, results)
+    $a `,` $b (`bias` $bias^)? `into` $c attr-dict `:` functional-type(operands, results)
   }];
 }
 

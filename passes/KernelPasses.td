@@ -109,8 +109,8 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
   let summary = "one-shot bufferization of a kernel";
   let description = [{
     Upstream's empty-tensor elimination (so that results are computed where they
-    belong) and one-shot bufferization, on kernels only. Copies that could be
-    saved may be left.
+    belong) and one-shot bufferization, on kernels only. Elementwise ops write over
+    an operand that is dead after them. Copies that could be saved may be left.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];

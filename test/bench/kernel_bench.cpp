@@ -11,10 +11,11 @@
 // went: matrix products, attention, generated loops. For comparison the same
 // matrix products are timed alone.
 //
-//   kernel-bench [--cpu-time] [width heads context micro_batch]...
+//   kernel-bench [--cpu-time] [--bf16] [width heads context micro_batch]...
 //
 // With --cpu-time one thread works and its processor time is counted, which
-// holds on a machine that is busy with other things.
+// holds on a machine that is busy with other things. With --bf16 weights are stored
+// so, as a trainer stores them unless told otherwise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +43,7 @@ using namespace mlir;
 
 namespace {
 
-bool cpuTime = false;
+bool cpuTime = false, bf16 = false;
 
 double now() {
   timespec time;
@@ -68,14 +69,24 @@ template <typename F> void timed(double &seconds, F &&function) {
   seconds += now() - start;
 }
 
-void countedGemm(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
-                 float alpha, const float *a, int64_t lda, const float *b,
-                 int64_t ldb, float beta, float *c, int64_t ldc) {
+template <typename B, typename Function>
+void countGemm(Function function, int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
+               const float *a, int64_t lda, const B *b, int64_t ldb, const float *bias,
+               int32_t accumulate, float *c, int64_t ldc) {
   calls.push_back({ta, tb, m, n, k});
   products += 2.0 * m * n * k;
-  timed(gemmSeconds, [&] {
-    boa_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  });
+  timed(gemmSeconds,
+        [&] { function(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc); });
+}
+void countedGemm(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, const float *a,
+                 int64_t lda, const float *b, int64_t ldb, const float *bias,
+                 int32_t accumulate, float *c, int64_t ldc) {
+  countGemm(boa_gemm_f32, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+}
+void countedGemmNarrow(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, const float *a,
+                       int64_t lda, const uint16_t *b, int64_t ldb, const float *bias,
+                       int32_t accumulate, float *c, int64_t ldc) {
+  countGemm(boa_gemm_bf16, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
 }
 void countedAttention(int64_t batch, int64_t time, int64_t heads, int64_t kv,
                       int64_t d, int32_t causal, const float *q, int64_t ldq,
@@ -112,6 +123,7 @@ template <typename F> boa::HostSymbol symbol(const char *name, F *function) {
 }
 const boa::HostSymbol kSymbols[] = {
     symbol("boa_gemm_f32", countedGemm),
+    symbol("boa_gemm_bf16", countedGemmNarrow),
     symbol("boa_attention_f32", countedAttention),
     symbol("boa_attention_grad_f32", countedAttentionGrad),
     symbol("boa_rt_parallel_for", countedLoop),
@@ -190,8 +202,9 @@ public:
 
 private:
   struct Parameter {
-    std::string name, type;
-    int64_t offset;
+    std::string name, type, stored;
+    int64_t offset;         // of the gradient
+    int64_t storedOffset;
   };
 
   static std::string tensor(std::vector<int64_t> shape) {
@@ -205,16 +218,21 @@ private:
            " : i32, boa.offset = " + std::to_string(offset) + " : i64}";
   }
   void add(const std::string &name, std::vector<int64_t> shape) {
-    all.push_back({name, tensor(shape), bytes});
+    std::string type = tensor(shape), stored = type;
+    if (bf16)
+      stored.replace(stored.size() - 4, 3, "bf16");
+    all.push_back({name, type, stored, bytes, storedBytes});
     int64_t count = 1;
     for (int64_t extent : shape)
       count *= extent;
     bytes += (count * 4 + 63) / 64 * 64;
+    storedBytes += (count * (bf16 ? 2 : 4) + 63) / 64 * 64;
   }
   std::string parameters() const {
     std::string result;
     for (const Parameter &p : all)
-      result += ", %" + p.name + ": " + p.type + place(1, p.offset);
+      result += ", %" + p.name + (bf16 ? "_bf16" : "") + ": " + p.stored +
+                place(1, p.storedOffset);
     return result;
   }
   const std::string &type(const std::string &name) const {
@@ -252,6 +270,9 @@ private:
   }
   /// Everything up to the activation of the feed-forward part.
   void body() {
+    if (bf16)
+      for (const Parameter &p : all)
+        op(p.name + " = boa.cast %" + p.name + "_bf16 : " + p.stored + " to " + p.type);
     norm("l1", "x", "ln1");
     linear("qkv", "l1", x, "qkv", qkv);
     op("q, %k, %v = boa.split %qkv : (" + qkv + ") -> (" + x + ", " + x + ", " + x + ")");
@@ -266,7 +287,7 @@ private:
 
   Shape s;
   std::vector<Parameter> all;
-  int64_t bytes = 0;
+  int64_t bytes = 0, storedBytes = 0;
   std::string x, qkv, hidden, lse, text;
 };
 
@@ -292,8 +313,8 @@ double timeProducts(const std::vector<Product> &list) {
   for (int i = 0; i < 7; ++i) {
     double start = now();
     for (const Product &p : list)
-      boa_gemm_f32(p.ta, p.tb, p.m, p.n, p.k, 1, a, p.ta ? p.m : p.k, b, p.tb ? p.k : p.n, 0,
-                   c, p.n);
+      boa_gemm_f32(p.ta, p.tb, p.m, p.n, p.k, a, p.ta ? p.m : p.k, b, p.tb ? p.k : p.n, nullptr,
+                   0, c, p.n);
     best = std::min(best, now() - start);
   }
   std::free(a), std::free(b), std::free(c);
@@ -379,10 +400,16 @@ void measure(Shape s) {
 
 int main(int argc, char **argv) {
   int first = 1;
-  if (argc > 1 && std::string(argv[1]) == "--cpu-time") {
-    cpuTime = true;
-    boa::SetThreads(1);
-    first = 2;
+  for (; first < argc && argv[first][0] == '-'; ++first) {
+    if (std::string(argv[first]) == "--cpu-time") {
+      cpuTime = true;
+      boa::SetThreads(1);
+    } else if (std::string(argv[first]) == "--bf16") {
+      bf16 = true;
+    } else {
+      std::fprintf(stderr, "unknown option %s\n", argv[first]);
+      return 2;
+    }
   }
   if (argc > first) {
     for (int i = first; i + 3 < argc; i += 4)

@@ -1,11 +1,11 @@
 // RUN: boa-opt %s --convert-boa-to-blas | FileCheck %s
 
-// The bias is repeated on every row and the product added to it.
+// The bias is the product's own business.
 
 // CHECK-LABEL: func.func @linear_with_bias
 // CHECK-SAME:    (%[[X:.*]]: tensor<2x3x4xf32>, %[[W:.*]]: tensor<4x5xf32>, %[[B:.*]]: tensor<5xf32>)
-// CHECK:         %[[INIT:.*]] = linalg.generic {{.*}} ins(%[[B]] : tensor<5xf32>)
-// CHECK:         kernel.gemm %[[X]], %[[W]] into %[[INIT]] {accumulate}
+// CHECK:         %[[INIT:.*]] = tensor.empty() : tensor<2x3x5xf32>
+// CHECK:         kernel.gemm %[[X]], %[[W]] bias %[[B]] into %[[INIT]] :
 func.func @linear_with_bias(%x: tensor<2x3x4xf32>, %w: tensor<4x5xf32>, %b: tensor<5xf32>) -> tensor<2x3x5xf32> {
   %y = boa.linear %x, %w bias %b : (tensor<2x3x4xf32>, tensor<4x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
   return %y : tensor<2x3x5xf32>
@@ -21,12 +21,11 @@ func.func @linear_transposed(%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>) -> tens
   return %y : tensor<2x3x5xf32>
 }
 
-// A residual is what the product is added to, together with the bias.
+// A residual is what the product is added to.
 
 // CHECK-LABEL: func.func @residual
 // CHECK-SAME:    (%[[X:.*]]: tensor<3x4xf32>, %{{.*}}: tensor<4x4xf32>, %[[B:.*]]: tensor<4xf32>)
-// CHECK:         %[[INIT:.*]] = boa.add %[[X]], %[[B]] : tensor<3x4xf32>, tensor<4xf32>
-// CHECK:         %[[Y:.*]] = kernel.gemm %{{.*}}, %{{.*}} into %[[INIT]] {accumulate}
+// CHECK:         %[[Y:.*]] = kernel.gemm %{{.*}}, %{{.*}} bias %[[B]] into %[[X]] {accumulate}
 // CHECK-NOT:     boa.add
 // CHECK:         return %[[Y]]
 func.func @residual(%x: tensor<3x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<3x4xf32> {
@@ -61,6 +60,33 @@ func.func @tied_gradient(%x: tensor<3x4xf32>, %dy: tensor<3x5xf32>, %tokens: ten
   %2 = boa.add %0, %1 : tensor<5x4xf32>, tensor<5x4xf32>
   %3 = boa.add %g, %2 : tensor<5x4xf32>, tensor<5x4xf32>
   return %3 : tensor<5x4xf32>
+}
+
+// A weight stored as bf16 goes into the product as it is; it is widened on the way.
+
+// CHECK-LABEL: func.func @narrow_weight
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: tensor<4x5xbf16>)
+// CHECK-NOT:     boa.cast
+// CHECK:         kernel.gemm %{{.*}}, %[[W]] into
+func.func @narrow_weight(%x: tensor<3x4xf32>, %w: tensor<4x5xbf16>) -> tensor<3x5xf32> {
+  %0 = boa.cast %w : tensor<4x5xbf16> to tensor<4x5xf32>
+  %y = boa.linear %x, %0 : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+  return %y : tensor<3x5xf32>
+}
+
+// The gradient of a weight moves up to where its operands are: %h is dead before the
+// next activation of its size is made.
+
+// CHECK-LABEL: func.func @early
+// CHECK:         %[[H:.*]] = boa.silu
+// CHECK-NEXT:    tensor.empty
+// CHECK-NEXT:    kernel.gemm %[[H]], %{{.*}} into %{{.*}} {transpose_a}
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %{{.*}} {transpose_b}
+func.func @early(%x: tensor<3x4xf32>, %dy: tensor<3x5xf32>, %w: tensor<4x5xf32>) -> (tensor<3x4xf32>, tensor<4x5xf32>) {
+  %h = boa.silu %x : tensor<3x4xf32>
+  %dh = boa.linear %dy, %w transpose : (tensor<3x5xf32>, tensor<4x5xf32>) -> tensor<3x4xf32>
+  %dw = boa.linear_weight_grad %h, %dy : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  return %dh, %dw : tensor<3x4xf32>, tensor<4x5xf32>
 }
 
 // CHECK-LABEL: func.func @attention

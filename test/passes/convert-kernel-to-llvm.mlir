@@ -9,7 +9,8 @@
 // CHECK-DAG:     %[[DEEP:.*]] = llvm.mlir.constant(4 : i64) : i64
 // CHECK-DAG:     %[[COLUMNS:.*]] = llvm.mlir.constant(5 : i64) : i64
 // CHECK-DAG:     %[[STRIDE:.*]] = llvm.mlir.constant(10 : i64) : i64
-// CHECK:         llvm.call @boa_gemm_f32(%{{.*}}, %{{.*}}, %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %{{.*}}, %{{.*}}, %[[DEEP]], %{{.*}}, %[[COLUMNS]], %{{.*}}, %{{.*}}, %[[STRIDE]])
+// CHECK-DAG:     %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
+// CHECK:         llvm.call @boa_gemm_f32(%{{.*}}, %{{.*}}, %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[COLUMNS]], %[[NULL]], %{{.*}}, %{{.*}}, %[[STRIDE]])
 func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %a = kernel.view %p + 0 : memref<2x3x4xf32>
   %b = kernel.view %p + 128 : memref<4x5xf32>
@@ -31,10 +32,33 @@ func.func @double(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
+// CHECK-LABEL: llvm.func @narrow
+// CHECK:         llvm.call @boa_gemm_bf16
+func.func @narrow(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xf32>
+  %b = kernel.view %p + 64 : memref<4x4xbf16>
+  %c = kernel.view %p + 128 : memref<4xf32>
+  kernel.gemm %a, %b bias %c into %a : (memref<4x4xf32>, memref<4x4xbf16>, memref<4xf32>, memref<4x4xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @types(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xf64>
+  %b = kernel.view %p + 128 : memref<4x4xbf16>
+  // expected-error @below {{'kernel.gemm' op expected operands of one type, or f32 with b in bf16}}
+  // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
+  kernel.gemm %a, %b into %a : (memref<4x4xf64>, memref<4x4xbf16>, memref<4x4xf64>) -> ()
+  return
+}
+
+// -----
+
 func.func @gaps(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %c = kernel.view %w + 0 : memref<100xf32>
   %x = memref.reinterpret_cast %c to offset: [0], sizes: [2, 3, 5], strides: [40, 10, 1] : memref<100xf32> to memref<2x3x5xf32, strided<[40, 10, 1]>>
-  // expected-error @below {{'kernel.gemm' op expected operands with evenly spaced rows}}
+  // expected-error @below {{'kernel.gemm' op expected operands with evenly spaced rows, not 'memref<2x3x5xf32, strided<[40, 10, 1]>>'}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %x, %x into %x {transpose_b} : (memref<2x3x5xf32, strided<[40, 10, 1]>>, memref<2x3x5xf32, strided<[40, 10, 1]>>, memref<2x3x5xf32, strided<[40, 10, 1]>>) -> ()
   return

@@ -44,3 +44,20 @@ func.func @slices(%qkv: tensor<1x8x12xf32> {boa.buffer = 0 : i32, boa.offset = 0
   %dqkv = boa.concat %dq, %dk, %dv : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x12xf32>
   return %dqkv : tensor<1x8x12xf32>
 }
+
+// -----
+
+// An elementwise op writes over an operand that nothing needs afterwards.
+
+// CHECK-LABEL: func.func @over_operand
+// CHECK-COUNT-1: memref.alloc
+// CHECK:         linalg.generic {{.*}} ins(%[[A:.*]] : memref<8x8xf32>) outs(%[[A]] : memref<8x8xf32>)
+// CHECK-NOT:     memref.alloc
+// CHECK:         return
+func.func @over_operand(%x: tensor<8x8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
+    -> (tensor<8x8xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %0 = boa.linear %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = boa.gelu %0 : tensor<8x8xf32>
+  %2 = boa.linear %1, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}

@@ -7,9 +7,9 @@
 // CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) attributes {boa.kernel, boa.workspace = {{[1-9][0-9]*}} : i64}
 // CHECK-NOT:     malloc
 // CHECK:         llvm.call @boa_rt_parallel_for
-// CHECK:         llvm.call @boa_gemm_f32
+// CHECK:         llvm.call @boa_gemm_bf16
 // CHECK:         llvm.call @boa_rt_parallel_for
-// CHECK:         llvm.call @boa_gemm_f32
+// CHECK:         llvm.call @boa_gemm_bf16
 // CHECK-NOT:     malloc
 // CHECK:         llvm.return
 func.func @block(%x: tensor<2x8x16xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},

@@ -6,6 +6,9 @@
 func.func @tensors(%x: tensor<1x8x4xf32>, %w: tensor<4x4xf32>, %l: tensor<1x2x8xf32>, %i: tensor<1x8xi32>) {
   // CHECK: kernel.gemm %{{.*}}, %{{.*}} into %{{.*}} {accumulate} : (tensor<1x8x4xf32>, tensor<4x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
   %0 = kernel.gemm %x, %w into %x {accumulate} : (tensor<1x8x4xf32>, tensor<4x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
+  // CHECK: kernel.gemm %{{.*}}, %{{.*}} bias %{{.*}} into %{{.*}} {transpose_b}
+  %b = tensor.empty() : tensor<4xf32>
+  %g = kernel.gemm %x, %w bias %b into %x {transpose_b} : (tensor<1x8x4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
   // CHECK: kernel.attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} {causal, heads = 2 : i64, kv_heads = 2 : i64}
   %1:2 = kernel.attention %x, %x, %x into %x, %l {causal, heads = 2 : i64, kv_heads = 2 : i64}
       : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x2x8xf32>) -> (tensor<1x8x4xf32>, tensor<1x2x8xf32>)
