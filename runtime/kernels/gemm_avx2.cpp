@@ -53,7 +53,7 @@ BOA_INLINE float loadOne(const uint16_t *p) {
 }
 
 /// A panel of kTileM rows: to[x][i] = op(A)(i, x) for x < k; rows past `count` are
-/// zero. Vectors stored 6 apart overlap: the panel needs two elements more.
+/// zero. Vectors stored 6 apart overlap: the block needs two elements more.
 void packA(const float *a, int64_t lda, bool transpose, int64_t count, int64_t k, float *to) {
   int64_t x = 0;
   if (count == kTileM && !transpose) {
@@ -66,13 +66,27 @@ void packA(const float *a, int64_t lda, bool transpose, int64_t count, int64_t k
       for (int64_t i = 0; i < kLanes; ++i)
         store(to + (x + i) * kTileM, square[i]);
     }
-  } else if (count == kTileM) {
-    for (; x + 1 < k; ++x) // the last row may end where the matrix does
-      store(to + x * kTileM, load(a + x * lda));
   }
   for (; x < k; ++x)
     for (int64_t i = 0; i < kTileM; ++i)
       to[x * kTileM + i] = i < count ? (transpose ? a[x * lda + i] : a[i * lda + x]) : 0.0f;
+}
+
+/// Packs the panels of A from `a` on that hold m rows, as packPanels does.
+void packPanelsA(const float *a, int64_t lda, bool transpose, int64_t m, int64_t k, float *to) {
+  constexpr int64_t kStep = kAbreast * kTileM;
+  int64_t i = 0;
+  if (transpose)
+    for (; i + kStep <= m; i += kStep) {
+      // The last row apart: it may end where the matrix does, and the panel.
+      for (int64_t x = 0; x + 1 < k; ++x)
+        for (int64_t panel = i; panel < i + kStep; panel += kTileM)
+          store(to + panel * k + x * kTileM, load(a + x * lda + panel));
+      for (int64_t panel = i; panel < i + kStep; panel += kTileM)
+        packA(a + (k - 1) * lda + panel, lda, true, kTileM, 1, to + panel * k + (k - 1) * kTileM);
+    }
+  for (; i < m; i += kTileM)
+    packA(a + i * (transpose ? 1 : lda), lda, transpose, lesser(kTileM, m - i), k, to + i * k);
 }
 
 /// A panel of kTileN columns: to[x][j] = op(B)(x, j) for x < k; columns past `count`
@@ -194,9 +208,8 @@ template <typename B> void product(const boa::GemmBlock<float, B> &g, float *scr
       const float *bias = g.bias && x0 == 0 ? g.bias + j0 : nullptr;
       for (int64_t i0 = 0; i0 < g.m; i0 += kRows) {
         const int64_t m = lesser(kRows, g.m - i0);
-        for (int64_t i = 0; i < m; i += kTileM)
-          packA(g.transpose_a ? g.a + x0 * g.lda + i0 + i : g.a + (i0 + i) * g.lda + x0, g.lda,
-                g.transpose_a, lesser(kTileM, m - i), k, packedA + i * k);
+        packPanelsA(g.transpose_a ? g.a + x0 * g.lda + i0 : g.a + i0 * g.lda + x0, g.lda,
+                    g.transpose_a, m, k, packedA);
         macroKernel(m, n, k, packedA, packedB, bias, g.c + i0 * g.ldc + j0, g.ldc,
                     g.accumulate || x0 != 0);
       }
