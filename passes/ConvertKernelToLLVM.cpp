@@ -90,11 +90,7 @@ public:
     auto type = cast<MemRefType>(memref.getType());
     auto [strides, offset] = type.getStridesAndOffset();
     Value base = MemRefDescriptor(descriptor).alignedPtr(rewriter, loc);
-    if (offset == 0)
-      return base;
-    return LLVM::GEPOp::create(rewriter, loc, pointer, type.getElementType(),
-                               base,
-                               ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(offset)));
+    return kernel::offsetPointer(rewriter, loc, base, type.getElementType(), offset);
   }
 
   /// Replaces the op by the call of `name` for this element type.
@@ -230,14 +226,8 @@ struct ViewToDescriptor : ConvertOpToLLVMPattern<kernel::ViewOp> {
   matchAndRewrite(kernel::ViewOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Value address = adaptor.getBase();
-    if (op.getOffset() != 0) {
-      Value offset = LLVM::ConstantOp::create(
-          rewriter, loc, rewriter.getI64Type(), op.getOffsetAttr());
-      address = LLVM::GEPOp::create(rewriter, loc, address.getType(),
-                                    rewriter.getI8Type(), address,
-                                    ArrayRef<LLVM::GEPArg>(offset));
-    }
+    Value address = kernel::offsetPointer(rewriter, loc, adaptor.getBase(), rewriter.getI8Type(),
+                                          op.getOffset());
     MemRefDescriptor descriptor = MemRefDescriptor::fromStaticShape(
         rewriter, loc, *getTypeConverter(),
         cast<MemRefType>(op.getMemory().getType()), address);

@@ -26,6 +26,16 @@ void KernelDialect::initialize() {
       >();
 }
 
+Value boa::kernel::offsetPointer(OpBuilder &builder, Location loc, Value base, Type element,
+                                 int64_t offset) {
+  if (offset == 0)
+    return base;
+  Value index =
+      LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), builder.getI64IntegerAttr(offset));
+  return LLVM::GEPOp::create(builder, loc, base.getType(), element, base,
+                             ArrayRef<LLVM::GEPArg>(index));
+}
+
 //===----------------------------------------------------------------------===//
 // Library calls
 //===----------------------------------------------------------------------===//

@@ -24,4 +24,13 @@
 #define GET_OP_CLASSES
 #include "passes/KernelOps.h.inc"
 
+namespace boa::kernel {
+
+/// The address `offset` elements behind `base`, of any size: the constant indices of
+/// llvm.getelementptr themselves hold 30 bits.
+mlir::Value offsetPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base,
+                          mlir::Type element, int64_t offset);
+
+} // namespace boa::kernel
+
 #endif // BOA_PASSES_KERNELDIALECT_H

@@ -172,9 +172,8 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
         builder, loc, i64, builder.getI64IntegerAttr(captures.views.size()));
     Value array = LLVM::AllocaOp::create(builder, loc, pointer, pointer, size);
     for (auto [i, view] : llvm::enumerate(captures.views)) {
-      Value address = LLVM::GEPOp::create(
-          builder, loc, pointer, builder.getI8Type(), view.getBase(),
-          ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(view.getOffset())));
+      Value address = kernel::offsetPointer(builder, loc, view.getBase(), builder.getI8Type(),
+                                            view.getOffset());
       Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, array,
                                        ArrayRef<LLVM::GEPArg>(i));
       LLVM::StoreOp::create(builder, loc, address, slot);

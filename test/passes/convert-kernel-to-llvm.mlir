@@ -22,6 +22,23 @@ func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
+// Offsets of any size, of the view and within it.
+
+// CHECK-LABEL: llvm.func @far
+// CHECK-DAG:     %[[IN:.*]] = llvm.mlir.constant(600000000 : i64)
+// CHECK-DAG:     %[[VIEW:.*]] = llvm.mlir.constant(5000000000 : i64)
+// CHECK-DAG:     %[[BASE:.*]] = llvm.getelementptr %arg0[%[[VIEW]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+// CHECK:         llvm.getelementptr %[[BASE]][%[[IN]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+func.func @far(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 5000000000 : memref<600000016xf32>
+  %b = memref.reinterpret_cast %a to offset: [600000000], sizes: [4, 4], strides: [4, 1] : memref<600000016xf32> to memref<4x4xf32, strided<[4, 1], offset: 600000000>>
+  %c = kernel.view %w + 0 : memref<4x4xf32>
+  kernel.gemm %b, %b into %c : (memref<4x4xf32, strided<[4, 1], offset: 600000000>>, memref<4x4xf32, strided<[4, 1], offset: 600000000>>, memref<4x4xf32>) -> ()
+  return
+}
+
+// -----
+
 // CHECK-LABEL: llvm.func @double
 // CHECK:         llvm.call @boa_gemm_f64
 func.func @double(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {

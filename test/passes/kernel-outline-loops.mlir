@@ -1,7 +1,8 @@
 // RUN: boa-opt %s --kernel-outline-loops --split-input-file --verify-diagnostics | FileCheck %s
 
 // The body becomes a function of noalias pointers and a range; a second one, which
-// the pool calls, loads them; the kernel stores them and makes the call.
+// the pool calls, loads them; the kernel stores them and makes the call. The offset is
+// more than a constant index of getelementptr holds.
 
 // CHECK:       func.func private @boa_rt_parallel_for(i64, i64, !llvm.ptr, !llvm.ptr)
 // CHECK-LABEL: func.func private @k_loop0
@@ -14,13 +15,14 @@
 // CHECK-SAME:    (%[[DATA:.*]]: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
 // CHECK:         call @k_loop0
 // CHECK-LABEL: func.func @k
-// CHECK:         %[[FIRST:.*]] = llvm.getelementptr %{{.*}}[256]
+// CHECK:         %[[OFFSET:.*]] = llvm.mlir.constant(5000000000 : i64)
+// CHECK:         %[[FIRST:.*]] = llvm.getelementptr %{{.*}}[%[[OFFSET]]]
 // CHECK:         llvm.store %[[FIRST]]
 // CHECK:         %[[F:.*]] = constant @k_part0
 // CHECK:         call @boa_rt_parallel_for
 // CHECK-NOT:     kernel.parallel
 func.func @k(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
-  %x = kernel.view %p + 256 : memref<8x8xf32>
+  %x = kernel.view %p + 5000000000 : memref<8x8xf32>
   %part = memref.subview %x[0, 4] [8, 4] [1, 1] : memref<8x8xf32> to memref<8x4xf32, strided<[8, 1], offset: 4>>
   %y = kernel.view %w + 0 : memref<8xf32>
   %c0 = arith.constant 0 : index
