@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/source.h"
 
+#include "runtime/nearest.h"
+
 #include <algorithm>
 
 namespace boa::frontend {
@@ -171,46 +173,10 @@ std::string Diagnostics::render(const Sources &sources) const {
   return out;
 }
 
-/// Levenshtein distance, with a swap of neighbours counted as one edit.
-static size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i)
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1,
-                          d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  return d[a.size()][b.size()];
-}
-
-std::string nearest(std::string_view name, const std::vector<std::string> &candidates) {
-  constexpr size_t kMaxName = 64, kMaxCandidates = 1000;
-  std::string best;
-  if (name.size() > kMaxName)
-    return best;
-  size_t limit = std::max<size_t>(1, name.size() / 3), least = limit + 1;
-  for (size_t i = 0; i < std::min(candidates.size(), kMaxCandidates); ++i) {
-    const std::string &candidate = candidates[i];
-    if (candidate.size() > kMaxName)
-      continue;
-    size_t edits = distance(name, candidate);
-    // A replacement of the whole name is no correction.
-    if (edits < least && edits < std::max(name.size(), candidate.size())) {
-      least = edits;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
 std::string didYouMean(std::string_view name, const std::vector<std::string> &candidates) {
-  std::string near = nearest(name, candidates);
-  return near.empty() ? "" : ", did you mean '" + near + "'?";
+  std::string near = NearestWord(name, candidates);
+  // The right word in the wrong form, normal for normal(0.02), needs no hint.
+  return near.empty() || near == name ? "" : ", did you mean '" + near + "'?";
 }
 
 } // namespace boa::frontend

@@ -103,10 +103,6 @@ private:
   bool truncated = false;
 };
 
-/// The candidate nearest to `name` by edits, or "" where none is near enough
-/// to be what was meant.
-std::string nearest(std::string_view name, const std::vector<std::string> &candidates);
-
 /// `, did you mean 'x'?` or "".
 std::string didYouMean(std::string_view name, const std::vector<std::string> &candidates);
 

@@ -8,6 +8,7 @@
 // Flags and nothing else: what a command does is below (Compiler, Train, Sample).
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/nearest.h"
 #include "runtime/program.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/sample.h"
@@ -130,7 +131,7 @@ absl::StatusOr<Invocation> parse(int argc, char **argv) {
   invocation.command = argv[1];
   std::vector<std::string> commands{"train", "compile", "sample"};
   if (llvm::find(commands, invocation.command) == commands.end()) {
-    std::string guess = ClosestWord(invocation.command, commands);
+    std::string guess = NearestWord(invocation.command, commands);
     return absl::InvalidArgumentError(
         absl::StrCat("no command `", invocation.command, "`",
                      guess.empty() ? "" : absl::StrCat(": did you mean `", guess, "`?"),
@@ -149,7 +150,7 @@ absl::StatusOr<Invocation> parse(int argc, char **argv) {
       invocation.stateGiven |= llvm::StringRef(argv[i]).starts_with("--state");
       i += *taken - 1;
     } else if (argv[i][0] == '-') {
-      std::string guess = ClosestWord(argv[i], flagNames());
+      std::string guess = NearestWord(argv[i], flagNames());
       return absl::InvalidArgumentError(
           absl::StrCat("no flag `", argv[i], "`",
                        guess.empty() ? "" : absl::StrCat(": did you mean `", guess, "`?")));

@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/main.h"
 
+#include "runtime/nearest.h"
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
 
 namespace boa {
 namespace {
@@ -72,22 +72,6 @@ absl::Status Assign(const Flag &flag, const std::string &value,
   return absl::OkStatus();
 }
 
-/// Levenshtein's: insertions, deletions and substitutions from `a` to `b`.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 void PrintHelp(const char *executable, const Program &program) {
   const std::string name =
       std::filesystem::path(executable).filename().string();
@@ -107,7 +91,7 @@ absl::StatusOr<TrainerOptions> ReadFlags(int count, char **arguments) {
       return taken.status();
     if (*taken == 0) {
       const std::string_view argument = arguments[i];
-      const std::string closest = ClosestWord(
+      const std::string closest = NearestWord(
           argument.substr(0, argument.find('=')), TrainerFlagNames());
       return absl::InvalidArgumentError(absl::StrCat(
           "unknown argument `", arguments[i], "`; ",
@@ -168,21 +152,6 @@ std::vector<std::string> TrainerFlagNames() {
   for (const Flag &flag : kFlags)
     names.push_back(absl::StrCat("--", flag.name));
   return names;
-}
-
-std::string ClosestWord(std::string_view word,
-                        const std::vector<std::string> &words) {
-  std::string closest;
-  // A third of the letters may be wrong; beyond that it is another word.
-  size_t least = std::max<size_t>(word.size() / 3, 1) + 1;
-  for (const std::string &candidate : words) {
-    const size_t distance = Distance(word, candidate);
-    if (distance < least) {
-      least = distance;
-      closest = candidate;
-    }
-  }
-  return closest;
 }
 
 int ExitStatus(const absl::Status &status) {

@@ -31,9 +31,6 @@ absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
 std::string TrainerFlagsHelp();
 /// Their names, with dashes, for suggestions.
 std::vector<std::string> TrainerFlagNames();
-/// The one of `words` that `word` is probably meant to be, or "".
-std::string ClosestWord(std::string_view word,
-                        const std::vector<std::string> &words);
 
 /// Prints what is not OK to stderr (`error: ...`) and returns the process's exit
 /// status: 0, 130 after an interrupt, else 1.

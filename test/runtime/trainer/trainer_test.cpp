@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/trainer.h"
 
+#include "runtime/nearest.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/safetensors.h"
 #include "runtime/trainer/sample.h"
@@ -483,9 +484,12 @@ TEST(Flags, AreReadInBothForms) {
   const char *missing[] = {"--trace"};
   EXPECT_EQ(ReadTrainerFlag(1, missing, options).status().message(),
             "--trace: expected a FILE");
-  EXPECT_EQ(ClosestWord("--resum", TrainerFlagNames()), "--resume");
-  EXPECT_EQ(ClosestWord("--stat", TrainerFlagNames()), "--state");
-  EXPECT_EQ(ClosestWord("--colour", TrainerFlagNames()), "");
+  EXPECT_EQ(NearestWord("--resum", TrainerFlagNames()), "--resume");
+  EXPECT_EQ(NearestWord("--stat", TrainerFlagNames()), "--state");
+  EXPECT_EQ(NearestWord("--colour", TrainerFlagNames()), "");
+  // Letters that changed places are one mistake.
+  EXPECT_EQ(NearestWord("tarin", {"compile", "train", "sample"}), "train");
+  EXPECT_EQ(NearestWord("tran", {"compile", "train", "sample"}), "train");
 }
 
 } // namespace
