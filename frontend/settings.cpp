@@ -155,9 +155,14 @@ bool SettingReader::bytes(const std::string &name, bool perSecond, int64_t &valu
 int SettingReader::findWord(const Expr &expr, const std::string &what,
                             const std::vector<std::string> &words) const {
   bool named = expr.kind == Expr::Kind::Name || expr.kind == Expr::Kind::Call;
-  for (size_t i = 0; i < words.size(); ++i)
-    if (named && expr.name == words[i])
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!named || expr.name != words[i])
+      continue;
+    if (expr.kind != Expr::Kind::Call || !argumentNames(expr.name).empty())
       return int(i);
+    error(expr.location, "'" + expr.name + "' takes no arguments, but found " + printExpr(expr));
+    return -1;
+  }
   error(expr.location, "expected " + what + " to be " + listWords(words) + (words.size() == 1 ? "(...)" : "") + " but found " +
                            printExpr(expr) + (named ? didYouMean(expr.name, words) : ""));
   return -1;

@@ -56,7 +56,8 @@ public:
     return at >= 0;
   }
 
-  /// Index of the name that an expression is, or -1 with an error.
+  /// Index of the name that an expression is, or of the call of one that takes
+  /// arguments; -1 with an error.
   int findWord(const Expr &expr, const std::string &what,
                const std::vector<std::string> &words) const;
   void error(Location location, std::string message) const {

@@ -45,7 +45,7 @@ public:
     checkBatch();
     reader.count("steps", "steps", 1, kMaxSteps, train.steps);
     reader.count("seed", nullptr, 0, INT64_MAX, train.seed);
-    reader.real("clip", 0, 1e12, train.clip);
+    checkClip();
     reader.word("weights", Words<bool>{{"f32", false}, {"bf16", true}}, train.bf16);
     checkOptimizer();
     checkObjective();
@@ -108,6 +108,19 @@ private:
       reader.error(reader.find("micro_batch")->location,
                    "expected micro_batch = " + std::to_string(train.microBatch) +
                        " to divide batch = " + std::to_string(train.batch));
+  }
+
+  void checkClip() {
+    constexpr double kMaxClip = 1e12;
+    const Expr *expr = reader.find("clip");
+    auto value = expr ? evaluate(*expr, constants, context.diagnostics) : std::nullopt;
+    if (!value)
+      return;
+    if (value->real > 0 && value->real <= kMaxClip)
+      train.clip = value->real;
+    else
+      reader.error(expr->location, "expected clip above 0 and at most 1000000000000 but found " +
+                                       printExpr(*expr) + "; without clip nothing is clipped");
   }
 
   void checkOptimizer() {

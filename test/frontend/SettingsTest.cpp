@@ -189,6 +189,76 @@ TEST(TrainTest, Weights) {
 )");
 }
 
+// A word that stands for itself has nothing to do with arguments.
+TEST(TrainTest, WordsTakeNoArguments) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  weights = f32(x = 3)"),
+            R"(tiny.boa:22:13: error: 'f32' takes no arguments, but found f32(x = 3)
+  weights = f32(x = 3)
+            ^~~~~~~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  place = ssd(0)"),
+            R"(tiny.boa:22:11: error: 'ssd' takes no arguments, but found ssd(0)
+  place = ssd(0)
+          ^~~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  place { saved = host() }"),
+            R"(tiny.boa:22:19: error: 'host' takes no arguments, but found host()
+  place { saved = host() }
+                  ^~~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  objective = next_token(token = 3)"),
+            R"(tiny.boa:22:15: error: 'next_token' takes no arguments, but found next_token(token = 3)
+  objective = next_token(token = 3)
+              ^~~~~~~~~~~~~~~~~~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  schedule = vertical(recompute = true(1))"),
+            R"(tiny.boa:22:35: error: 'true' takes no arguments, but found true(1)
+  schedule = vertical(recompute = true(1))
+                                  ^~~~~~~
+)");
+}
+
+// Names of optimizers, rates and orders take the arguments that they have.
+TEST(TrainTest, WordsTakeTheirOwnArguments) {
+  EXPECT_EQ(refusal("adamw(lr = 1e-3)",
+                    "sgd(lr = 1e-3, betas = (0.9, 0.95))"),
+            R"(tiny.boa:22:30: error: expected lr or momentum in sgd(...) but found 'betas'
+  optimizer = sgd(lr = 1e-3, betas = (0.9, 0.95))
+                             ^~~~~
+)");
+  EXPECT_EQ(refusal("lr = 1e-3",
+                    "lr = constant(peak = 1e-3, floor = 1e-4)"),
+            R"(tiny.boa:22:48: error: expected peak or warmup in constant(...) but found 'floor'
+  optimizer = adamw(lr = constant(peak = 1e-3, floor = 1e-4))
+                                               ^~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  schedule = horizontal(snake = 1)"),
+            R"(tiny.boa:22:25: error: expected delay, prefetch or recompute in horizontal(...) but found 'snake'
+  schedule = horizontal(snake = 1)
+                        ^~~~~
+)");
+}
+
+TEST(TrainTest, ClipIsAboveZero) {
+  EXPECT_EQ(refusal("steps = 10",
+                    "steps = 10\n  clip = 0"),
+            R"(tiny.boa:22:10: error: expected clip above 0 and at most 1000000000000 but found 0; without clip nothing is clipped
+  clip = 0
+         ^
+)");
+  EXPECT_EQ(overrideRefusal("train.clip=-1.5"),
+            R"(--set:1:12: error: expected clip above 0 and at most 1000000000000 but found -1.5; without clip nothing is clipped
+train.clip=-1.5
+           ^~~~
+)");
+}
+
 TEST(TrainTest, Delay) {
   EXPECT_EQ(refusal("steps = 10",
                     "steps = 10\n  schedule = vertical(delay = 1.5)"),
