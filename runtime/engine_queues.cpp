@@ -235,9 +235,10 @@ void Engine::Impl::FinishNorm(int64_t step) {
   squares.clear();
   double norm = std::sqrt(total), limit = program.optimizer.clip;
   if (!std::isfinite(norm))
-    Fail(absl::OutOfRangeError(absl::StrCat(
+    return Fail(absl::OutOfRangeError(absl::StrCat(
         "the gradient norm of step ", step,
         " is not finite: lower the learning rate, and go on from the last commit")));
+  // The small number is for a norm of 0, all of whose gradients stay as they are.
   clip_factors[step] = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
   while (clip_factors.size() > 2) // this step's and the one before
     clip_factors.erase(clip_factors.begin());

@@ -581,6 +581,47 @@ TEST_P(EngineTest, UpdateWithoutItsNormIsAnError) {
             absl::StatusCode::kInternal);
 }
 
+// Nothing is divided by a norm of 0: without gradients only the decay acts.
+TEST_P(EngineTest, NormOfZeroClipsNothing) {
+  Program with = MakeProgram();
+  with.optimizer.clip = 0.5;
+  Make(with, Options());
+  std::vector<float> weights = RandomFloats(3), none(kElements);
+  for (int64_t entry = 0; entry < 2; ++entry) {
+    Write(kWeights, entry, weights);
+    for (int32_t storage : {kMomentum, kVariance, kGradient})
+      Write(storage, entry, none);
+  }
+  absl::Status status = Run(
+      [&](boa_context *context) {
+        TakeNorm(context, 1);
+        UpdateAll(context, 1);
+      },
+      1);
+  ASSERT_TRUE(status.ok()) << status;
+  const Optimizer &config = program.optimizer;
+  for (int64_t entry = 0; entry < 2; ++entry) {
+    std::vector<float> got = Read<float>(kWeights, entry);
+    for (int64_t i = 0; i < kElements; ++i)
+      if (InParameters(i)) {
+        double decay = config.peak * (i < 2048 ? config.weight_decay : 0);
+        ASSERT_NEAR(got[i], weights[i] * (1 - decay), 1e-6) << entry << " " << i;
+      }
+  }
+}
+
+TEST_P(EngineTest, NormThatIsNotANumberIsAnError) {
+  Program with = MakeProgram();
+  with.optimizer.clip = 1;
+  Make(with, Options());
+  std::vector<float> gradient(kElements);
+  gradient[0] = std::numeric_limits<float>::quiet_NaN();
+  Write(kGradient, 0, gradient);
+  absl::Status status = Run([](boa_context *context) { TakeNorm(context, 4); }, 4);
+  EXPECT_EQ(status.message(), "the gradient norm of step 4 is not finite: lower the learning "
+                              "rate, and go on from the last commit");
+}
+
 TEST_P(EngineTest, NormThatIsNotFiniteIsAnError) {
   Program with = MakeProgram();
   with.optimizer.clip = 1;
