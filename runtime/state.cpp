@@ -54,7 +54,7 @@ StateStore::Create(const Program &program,
   Undo undo;
   for (const std::string &directory : state.directories)
     if (absl::Status status = MakeDirectories(directory, undo); !status.ok())
-      return status;
+      return Unwritable(status);
   if (absl::Status status = state.TakeLocks(undo); !status.ok())
     return status;
   state.LayOut(program);

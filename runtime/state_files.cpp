@@ -21,6 +21,14 @@
 
 namespace boa {
 
+absl::Status Unwritable(const absl::Status &status) {
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(),
+                   "; name another directory with --state or in the machine's "
+                   "ssd, or permit writing to this one"));
+}
+
 void StateStore::Impl::NameFiles() {
   for (size_t path = 0; path < directories.size(); ++path)
     for (const char *kind : {"data", "scratch"}) {
@@ -82,7 +90,7 @@ absl::Status StateStore::Impl::MakeFile(size_t index) {
   int64_t bytes = file_bytes[index];
   Descriptor made(OpenDirect(file.path, O_RDWR | O_CREAT));
   if (made.get() < 0)
-    return ErrnoError("create", file.path);
+    return Unwritable(ErrnoError("create", file.path));
   file.fd = made.get();
   descriptors.push_back(std::move(made));
   int result = 0;

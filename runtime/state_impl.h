@@ -47,6 +47,8 @@ struct Lock {
 };
 
 std::string ManifestPath(const std::string &directory);
+/// An error of writing to a state directory, with what to do.
+absl::Status Unwritable(const absl::Status &);
 /// What a program must have in common with the one that made a state.
 nlohmann::json Fingerprint(const Program &);
 /// How many of the bytes each path takes, in parts.

@@ -45,7 +45,7 @@ absl::StatusOr<Descriptor> HoldLockFile(const std::string &directory) {
   while (true) {
     Descriptor file(OpenRetrying(path, O_RDWR | O_CREAT));
     if (file.get() < 0)
-      return ErrnoError("open", path);
+      return Unwritable(ErrnoError("open", path));
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK)
         return InUseError(directory);

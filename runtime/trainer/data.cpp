@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 namespace boa {
@@ -24,11 +26,14 @@ absl::StatusOr<File> OpenText(const std::string &path) {
   absl::StatusOr<File> file = File::Open(path);
   if (file.ok())
     return file;
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(path, error).string();
   return absl::Status(
       file.status().code(),
       absl::StrCat("training data: ", file.status().message(),
-                   "; `data` in the train block names it, relative to the "
-                   "directory that the trainer starts in"));
+                   "\n  looked for: ", error ? path : whole,
+                   "\n  `data` in a spec is relative to the spec file; in --set "
+                   "and --data, to the working directory"));
 }
 
 absl::Status CheckVocabulary(const File &file, const Training &options) {

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 namespace boa {
@@ -172,9 +173,12 @@ TEST_F(DataTest, ValidationIsFixed) {
 TEST_F(DataTest, ErrorsSayWhatToDo) {
   std::string good = options.data;
   options.data = "nowhere.txt";
-  EXPECT_EQ(Error(), "training data: cannot open `nowhere.txt`: No such file "
-                     "or directory; `data` in the train block names it, "
-                     "relative to the directory that the trainer starts in");
+  EXPECT_EQ(Error(),
+            "training data: cannot open `nowhere.txt`: No such file or "
+            "directory\n  looked for: " +
+                std::filesystem::current_path().string() +
+                "/nowhere.txt\n  `data` in a spec is relative to the spec "
+                "file; in --set and --data, to the working directory");
   options.data = scratch.path();
   EXPECT_NE(Error().find("it is not a regular file"), std::string::npos)
       << Error();
