@@ -18,39 +18,84 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace boa {
 namespace {
 
-constexpr char kUsage[] = R"(usage: boa COMMAND SPEC... [FLAGS]
+struct Command {
+  const char *name, *usage, *summary;
+};
+constexpr Command kCommands[] = {
+    {"train", "boa train SPEC...", "compile, then train"},
+    {"compile", "boa compile SPEC... -o TRAINER", "a stand-alone trainer"},
+    {"compile", "boa compile SPEC... --emit=KIND",
+     "one stage of the program, on stdout"},
+    {"sample", "boa sample SPEC...", "text from trained weights"},
+};
 
-  boa train SPEC...                compile, then train
-  boa compile SPEC... -o TRAINER   a stand-alone trainer
-  boa compile SPEC... --emit=KIND  ast, model, step, storage, llvm, or asm, on stdout
-  boa sample SPEC...               text from trained weights
+/// The driver's own flags; those of training are the runtime's.
+struct DriverFlag {
+  const char *command; // empty: every one
+  const char *name, *value, *help;
+};
+constexpr DriverFlag kFlags[] = {
+    {"", "--set", "KEY=VALUE", "override a value of the spec: train.steps=50"},
+    {"", "--dump-after-each", "DIR", "write the program after every pass"},
+    {"compile", "--output", "FILE", "where the trainer goes; also -o FILE"},
+    {"compile", "--emit", "KIND", "ast, model, step, storage, llvm or asm"},
+    {"compile", "--cpu", "NAME", "processor to compile for (default: this one)"},
+    {"sample", "--weights", "FILE", "default: model.safetensors in the state"},
+    {"sample", "--prompt", "TEXT", "text to continue (default: a new line)"},
+    {"sample", "--length", "N", "bytes to add (default: 256)"},
+    {"sample", "--temperature", "T", "0: always the likeliest byte (default: 0.8)"},
+    {"sample", "--top-k", "K", "draw from the K likeliest bytes (default: all)"},
+    {"sample", "--seed", "N", "another seed, another text (default: 1)"},
+};
 
-flags of every command:
-  --set KEY=VALUE      override a value of the spec, as train.steps=50
-  --dump-after-each DIR  the program after every pass
+std::string usageLine(const Command &command) {
+  return llvm::formatv("{0,-33} {1}\n", command.usage, command.summary);
+}
 
-flags of compile:
-  -o, --output FILE    where the trainer goes
-  --emit=KIND          print instead
-  --cpu NAME           processor to compile for (default: this one)
+/// Flags of one command, or of every one where `command` is empty.
+std::string flagLines(llvm::StringRef command) {
+  std::string text;
+  for (const DriverFlag &flag : kFlags)
+    if (command == flag.command)
+      text += FlagHelp(absl::StrCat(flag.name, " ", flag.value), flag.help);
+  if (command == "train")
+    text += TrainerFlagsHelp();
+  if (command == "sample")
+    text += FlagHelp("--state DIR", "where the training lives (default: the path of the ssd)");
+  return text;
+}
 
-flags of sample:
-  --weights FILE       default: model.safetensors in the first ssd's path
-  --prompt TEXT  --length N  --temperature T  --top-k K  --seed S
+std::string help() {
+  std::string text = "usage: boa COMMAND SPEC... [FLAGS]\n\n";
+  for (const Command &command : kCommands)
+    text += "  " + usageLine(command);
+  return absl::StrCat(text, "\nflags of every command:\n", flagLines(""), FlagHelp("--help", "this text"),
+                      "\nflags of compile:\n", flagLines("compile"),
+                      "\nflags of sample:\n", flagLines("sample"),
+                      "\nflags of train:\n", flagLines("train"));
+}
 
-flags of train:
-)";
+std::string helpOf(const std::string &command) {
+  std::string text;
+  for (const Command &entry : kCommands)
+    if (command == entry.name)
+      text += (text.empty() ? "usage: " : "       ") + usageLine(entry);
+  return absl::StrCat(text, "\n", flagLines(command), flagLines(""),
+                      FlagHelp("--help", "this text"));
+}
 
 struct Invocation {
   std::string command;
@@ -58,7 +103,7 @@ struct Invocation {
   TrainerOptions train;
   SampleOptions sample;
   std::string output, emit, weights;
-  bool stateGiven = false;
+  bool stateGiven = false, help = false;
 };
 
 /// The value of `--name VALUE` or `--name=VALUE` at `i`, which then moves on.
@@ -81,11 +126,11 @@ absl::Status number(const std::string &text, llvm::StringRef name, int64_t &valu
 /// Reads one of the driver's own flags. False: it is none.
 absl::StatusOr<bool> readFlag(int count, char **arguments, int &i, Invocation &invocation) {
   llvm::StringRef name = llvm::StringRef(arguments[i]).split('=').first;
-  static const char *const known[] = {"--set",    "--dump-after-each", "-o",     "--output",
-                                      "--emit",   "--cpu",             "--prompt", "--length",
-                                      "--temperature", "--top-k",      "--seed"};
-  bool weights = name == "--weights" && invocation.command == "sample";
-  if (!weights && llvm::find(known, name) == std::end(known))
+  bool known = llvm::any_of(kFlags, [&](const DriverFlag &flag) { return name == flag.name; });
+  // Training has --weights too, and says itself what they are.
+  if (name == "--weights")
+    known = invocation.command == "sample";
+  if (!known && name != "-o")
     return false;
   auto value = valueOf(count, arguments, i, name);
   if (!value.ok())
@@ -120,11 +165,13 @@ absl::StatusOr<bool> readFlag(int count, char **arguments, int &i, Invocation &i
 
 std::vector<std::string> flagNames() {
   std::vector<std::string> names = TrainerFlagNames();
-  for (const char *name : {"--set", "--dump-after-each", "--output", "--emit", "--cpu", "--prompt",
-                           "--length", "--temperature", "--top-k", "--seed", "--weights"})
-    names.push_back(name);
+  for (const DriverFlag &flag : kFlags)
+    names.push_back(flag.name);
+  names.push_back("--help");
   return names;
 }
+
+bool isHelp(llvm::StringRef argument) { return argument == "--help" || argument == "-h"; }
 
 absl::StatusOr<Invocation> parse(int argc, char **argv) {
   Invocation invocation;
@@ -138,6 +185,10 @@ absl::StatusOr<Invocation> parse(int argc, char **argv) {
                      "\n  commands: ", absl::StrJoin(commands, ", "), "; `boa --help` explains"));
   }
   for (int i = 2; i < argc; ++i) {
+    if (isHelp(argv[i])) {
+      invocation.help = true;
+      return invocation;
+    }
     auto own = readFlag(argc, argv, i, invocation);
     if (!own.ok())
       return own.status();
@@ -229,7 +280,12 @@ absl::Status runSample(Invocation &invocation) {
   std::string weights = invocation.weights.empty()
                             ? invocation.train.state + "/model.safetensors"
                             : invocation.weights;
-  return Sample(*program, kernels, predict, weights, invocation.sample, std::cout);
+  absl::Status status =
+      Sample(*program, kernels, predict, weights, invocation.sample, std::cout);
+  // The prompt of a shell should not stand behind the text.
+  if (isatty(STDOUT_FILENO))
+    std::cout << std::endl;
+  return status;
 }
 
 absl::Status runEmit(const Invocation &invocation) {
@@ -286,13 +342,17 @@ absl::Status runCompile(const Invocation &invocation) {
 
 int run(int argc, char **argv) {
   llvm::StringRef first = argc > 1 ? argv[1] : "--help";
-  if (first == "--help" || first == "-h" || first == "help") {
-    llvm::outs() << kUsage << TrainerFlagsHelp();
+  if (isHelp(first) || first == "help") {
+    llvm::outs() << help();
     return argc > 1 ? 0 : 1;
   }
   auto invocation = parse(argc, argv);
   if (!invocation.ok())
     return ExitStatus(invocation.status());
+  if (invocation->help) {
+    llvm::outs() << helpOf(invocation->command);
+    return 0;
+  }
   absl::Status status = invocation->command == "train"    ? runTrain(*invocation)
                         : invocation->command == "sample" ? runSample(*invocation)
                                                           : runCompile(*invocation);

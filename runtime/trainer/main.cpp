@@ -26,17 +26,17 @@ struct Flag {
 
 constexpr Flag kFlags[] = {
     {"state", "DIR",
-     "where weights and optimizer state live (default: the first ssd's path)"},
-    {"resume", nullptr, "continue from the last committed step in the state"},
+     "where the training lives (default: the path of the ssd)"},
+    {"resume", nullptr, "continue from the last committed step"},
     {"steps", "N", "train to step N instead of the spec's"},
     {"data", "FILE", "train on this text instead of the spec's"},
     {"weights", "FILE",
-     "begin from these weights (.safetensors), not random ones"},
+     "begin from these weights (safetensors), not random ones"},
     {"save", "FILE",
-     "where to save the weights (default: DIR/model.safetensors)"},
+     "the trained weights (default: DIR/model.safetensors)"},
     {"metrics", "FILE", "write one JSON object for each step"},
     {"trace", "FILE", "write a timeline for ui.perfetto.dev"},
-    {"quiet", nullptr, "print errors only"},
+    {"quiet", nullptr, "print nothing but errors"},
 };
 
 absl::Status Assign(const Flag &flag, const std::string &value,
@@ -75,11 +75,12 @@ absl::Status Assign(const Flag &flag, const std::string &value,
 void PrintHelp(const char *executable, const Program &program) {
   const std::string name =
       std::filesystem::path(executable).filename().string();
-  std::printf("Trains %s for %d steps on %s.\n\n  %s [flags]\n\n%s"
-              "  --%-16s %s\n",
-              program.name.c_str(), static_cast<int>(program.training.steps),
-              program.training.data.c_str(), name.c_str(),
-              TrainerFlagsHelp().c_str(), "help", "this text");
+  const std::string text = absl::StrFormat(
+      "Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.name,
+      program.training.steps, program.training.steps == 1 ? "" : "s",
+      program.training.data, name, TrainerFlagsHelp(),
+      FlagHelp("--help", "this text"));
+  std::fputs(text.c_str(), stdout);
 }
 
 absl::StatusOr<TrainerOptions> ReadFlags(int count, char **arguments) {
@@ -140,11 +141,14 @@ absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
 std::string TrainerFlagsHelp() {
   std::string help;
   for (const Flag &flag : kFlags)
-    absl::StrAppendFormat(&help, "  --%-16s %s\n",
-                          flag.value ? absl::StrCat(flag.name, " ", flag.value)
-                                     : flag.name,
-                          flag.help);
+    help += FlagHelp(absl::StrCat("--", flag.name, flag.value ? " " : "",
+                                  flag.value ? flag.value : ""),
+                     flag.help);
   return help;
+}
+
+std::string FlagHelp(std::string_view flag, std::string_view help) {
+  return absl::StrFormat("  %-22s %s\n", flag, help);
 }
 
 std::vector<std::string> TrainerFlagNames() {

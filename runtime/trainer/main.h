@@ -29,6 +29,8 @@ absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
 
 /// What --help says of these flags: one line each.
 std::string TrainerFlagsHelp();
+/// One such line.
+std::string FlagHelp(std::string_view flag, std::string_view help);
 /// Their names, with dashes, for suggestions.
 std::vector<std::string> TrainerFlagNames();
 

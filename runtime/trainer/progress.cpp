@@ -98,8 +98,9 @@ std::string FormatHeadline(const Program &p, int64_t training_bytes,
       "%s: %s parameters%s%s\n", p.name, FormatCount(ParameterCount(p)),
       p.schedule.empty() ? "" : "; ", p.schedule);
   absl::StrAppendFormat(
-      &text, "%d steps of %d sequences (%d x %d) of %d tokens\n", t.steps,
-      sequences, t.micro_batches, t.micro_batch, t.context);
+      &text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
+      t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
+      t.micro_batches, t.micro_batch, t.context);
   absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
                         FormatBytes(training_bytes),
                         FormatBytes(validation_bytes));
@@ -159,9 +160,9 @@ std::string FormatTraffic(const Outcome &outcome) {
   absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", "total",
                         FormatBytes(totals[0]), FormatBytes(totals[1]),
                         FormatBytes(totals[2]), FormatBytes(totals[3]));
-  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n",
+  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s\n",
                         "as the system counts", FormatBytes(outcome.disk_read),
-                        "", FormatBytes(outcome.disk_written), "");
+                        "", FormatBytes(outcome.disk_written));
   return text;
 }
 
@@ -229,10 +230,22 @@ std::string FormatStep(const StepRecord &record, int64_t steps, double left) {
   std::string text = absl::StrFormat(
       "step %*d/%s  loss %.4f  %6s tokens/s", static_cast<int>(total.size()),
       record.step, total, record.loss, FormatCount(speed));
-  if (left >= 0)
+  // Blank where nothing is known or left, so that lines stand in columns.
+  if (left > 0)
     absl::StrAppendFormat(&text, "  %8s left", FormatSeconds(left));
+  else if (steps > 1)
+    text.append(15, ' ');
   absl::StrAppend(&text, "  ", FormatBound(record));
   return text;
+}
+
+std::string FitLine(const std::string &line, size_t width) {
+  if (line.size() <= width)
+    return line;
+  size_t end = line.rfind("  ", width);
+  if (end == std::string::npos || end == 0)
+    return line.substr(0, width);
+  return line.substr(0, line.find_last_not_of(' ', end) + 1);
 }
 
 std::string FormatOutcome(const Program &program, const Outcome &outcome) {
@@ -283,7 +296,8 @@ void Progress::Step(const StepRecord &record) {
   const double left = done < 2 ? -1 : elapsed / done * (steps - record.step);
   const std::string line = FormatStep(record, steps, left);
   if (terminal) {
-    std::fprintf(out, "\r%.*s\033[K", TerminalWidth(out) - 1, line.c_str());
+    std::fprintf(out, "\r%s\033[K",
+                 FitLine(line, size_t(TerminalWidth(out)) - 1).c_str());
     open_line = true;
   } else {
     std::fprintf(out, "%s\n", line.c_str());

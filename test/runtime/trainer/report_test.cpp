@@ -95,7 +95,19 @@ TEST(Progress, TellsAStepInALine) {
       "ssd read");
   record.waited.clear();
   EXPECT_EQ(FormatStep(record, 300, -1),
-            "step  12/300  loss 0.3333  2.00 k tokens/s  compute-bound");
+            "step  12/300  loss 0.3333  2.00 k tokens/s                 "
+            "compute-bound");
+  EXPECT_EQ(FormatStep(record, 1, -1),
+            "step 12/1  loss 0.3333  2.00 k tokens/s  compute-bound");
+}
+
+TEST(Progress, LosesWholePartsWhereALineIsTooLong) {
+  const std::string line = "step 1/2  loss 0.3333            compute-bound";
+  EXPECT_EQ(FitLine(line, 80), line);
+  EXPECT_EQ(FitLine(line, line.size()), line);
+  EXPECT_EQ(FitLine(line, line.size() - 1), "step 1/2  loss 0.3333");
+  EXPECT_EQ(FitLine(line, 20), "step 1/2");
+  EXPECT_EQ(FitLine(line, 5), "step ");
 }
 
 TEST(Progress, TabulatesWhatLivesWhere) {
@@ -144,7 +156,7 @@ step 20: loss 1.5000, validation loss 1.7500
   weights                   1.00 MiB    1.00 MiB         0 B         0 B
   momentum                       0 B         0 B     512 KiB         0 B
   total                     1.00 MiB    1.00 MiB     512 KiB         0 B
-  as the system counts      1.00 MiB                     0 B            
+  as the system counts      1.00 MiB                     0 B
 
   device memory 0 B (no limit), host memory 0 B (no limit); resident at most 0 B
   weights saved to state/model.safetensors
