@@ -20,6 +20,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace boa {
@@ -209,28 +210,89 @@ void *Engine::Memory(int32_t storage, int64_t entry) {
   return impl->homes[storage][entry]->base;
 }
 
-/// One transfer of aligned memory, waited for.
-absl::Status Engine::Impl::Move(bool write, const Extent &extent, void *data, int64_t bytes) {
-  std::mutex done_mutex;
-  std::condition_variable done_changed;
-  bool done = false;
-  absl::Status result;
+/// Transfers outside of a step, of aligned memory, several under way at once.
+class Transfers {
+public:
+  Transfers(IoBackend &io, int most) : io(io), most(std::max(most, 1)) {}
+  ~Transfers() { Finish().IgnoreError(); }
+  Transfers(const Transfers &) = delete;
+
+  /// Waits while `most` are under way. `then` runs on this thread, in order of
+  /// submission, once the bytes are moved; after an error nothing more starts.
+  void Submit(bool write, const Extent &extent, void *data, int64_t bytes,
+              std::function<absl::Status()> then);
+  /// Waits for all; the first error.
+  absl::Status Finish();
+
+private:
+  struct Flight {
+    bool done = false;
+    absl::Status status;
+    std::function<absl::Status()> then;
+  };
+  void Land();
+
+  IoBackend &io;
+  const size_t most;
+  absl::Status error;
+  std::deque<Flight> flights; // oldest first
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+void Transfers::Submit(bool write, const Extent &extent, void *data, int64_t bytes,
+                       std::function<absl::Status()> then) {
+  if (flights.size() == most)
+    Land();
+  if (!error.ok())
+    return;
+  flights.emplace_back();
+  Flight &flight = flights.back(); // stays where it is: only the ends change
+  flight.then = std::move(then);
   IoRequest request;
   request.write = write;
   request.file = extent.file;
   request.offset = extent.offset;
   request.bytes = bytes;
   request.data = data;
-  request.done = [&](absl::Status status) {
-    std::unique_lock lock(done_mutex);
-    result = std::move(status);
-    done = true;
-    done_changed.notify_all();
+  request.done = [this, &flight](absl::Status status) {
+    std::unique_lock lock(mutex);
+    flight.status = std::move(status);
+    flight.done = true;
+    changed.notify_all();
   };
-  io->Submit(std::move(request));
-  std::unique_lock lock(done_mutex);
-  done_changed.wait(lock, [&] { return done; });
-  return result;
+  io.Submit(std::move(request));
+}
+
+void Transfers::Land() {
+  Flight &flight = flights.front();
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return flight.done; });
+  }
+  if (error.ok())
+    error = std::move(flight.status);
+  if (error.ok() && flight.then)
+    error = flight.then();
+  flights.pop_front();
+}
+
+absl::Status Transfers::Finish() {
+  while (!flights.empty())
+    Land();
+  return error;
+}
+
+/// Compares what was read with its checksum, where there is one.
+absl::Status Engine::Impl::CheckChunk(int32_t storage, int64_t entry, int32_t chunk,
+                                      const Extent &extent, const void *data) const {
+  auto expected = state->Checksum(storage, entry, chunk);
+  if (!expected || *expected == Crc32c(data, ChunkBytes(storage)))
+    return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("checksum of ", program.storages[storage].name,
+                                          " entry ", entry, " chunk ", chunk, " in ",
+                                          state->Files()[extent.file].path,
+                                          " does not match: the data on disk was damaged"));
 }
 
 absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
@@ -245,26 +307,23 @@ absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk,
   }
   std::unique_ptr<char, decltype(&std::free)> bounce(
       static_cast<char *>(std::aligned_alloc(kBlock, bytes)), &std::free);
+  Transfers transfer(*io, 1);
   if (write) {
     std::memcpy(bounce.get(), data, bytes);
-    Extent extent = state->Next(storage, entry, chunk);
-    absl::Status status = Move(true, extent, bounce.get(), bytes);
+    transfer.Submit(true, state->Next(storage, entry, chunk), bounce.get(), bytes, nullptr);
+    absl::Status status = transfer.Finish();
     if (status.ok() && program.storages[storage].persistent)
       state->SetChecksum(storage, entry, chunk, Crc32c(bounce.get(), bytes));
     return status;
   }
   Extent extent = state->Current(storage, entry, chunk);
-  absl::Status status = Move(false, extent, bounce.get(), bytes);
-  if (!status.ok())
-    return status;
-  auto expected = state->Checksum(storage, entry, chunk);
-  if (expected && *expected != Crc32c(bounce.get(), bytes))
-    return absl::DataLossError(absl::StrCat("checksum of ", program.storages[storage].name,
-                                            " entry ", entry, " chunk ", chunk, " in ",
-                                            state->Files()[extent.file].path,
-                                            " does not match: the data on disk was damaged"));
-  std::memcpy(data, bounce.get(), bytes);
-  return absl::OkStatus();
+  transfer.Submit(false, extent, bounce.get(), bytes, nullptr);
+  absl::Status status = transfer.Finish();
+  if (status.ok())
+    status = CheckChunk(storage, entry, chunk, extent, bounce.get());
+  if (status.ok())
+    std::memcpy(data, bounce.get(), bytes);
+  return status;
 }
 
 absl::Status Engine::ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data) {
@@ -274,51 +333,46 @@ absl::Status Engine::WriteChunk(int32_t storage, int64_t entry, int32_t chunk, c
   return impl->Access(storage, entry, chunk, const_cast<void *>(data), /*write=*/true);
 }
 
-absl::Status Engine::Commit(CommitRecord record) {
-  if (absl::Status status = Drain(); !status.ok())
-    return status;
-  const Program &program = impl->program;
+/// All persistent chunks that live in memory, to or from their extents. Straight
+/// from and to where they live: nothing runs meanwhile.
+absl::Status Engine::Impl::MoveResident(bool write) {
+  Transfers transfers(*io, options.io.depth);
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage &storage = program.storages[s];
     if (storage.tier == "ssd" || !storage.persistent)
       continue;
-    int64_t bytes = impl->ChunkBytes(s);
+    int64_t bytes = ChunkBytes(s);
     for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
       for (int32_t chunk = 0; chunk < storage.chunks; ++chunk) {
-        char *data = impl->homes[s][entry]->base + chunk * bytes;
-        Extent extent = impl->state->Next(s, entry, chunk);
-        if (absl::Status status = impl->Move(true, extent, data, bytes); !status.ok())
-          return status;
-        impl->state->SetChecksum(s, entry, chunk, Crc32c(data, bytes));
+        char *data = homes[s][entry]->base + chunk * bytes;
+        if (write) {
+          transfers.Submit(true, state->Next(s, entry, chunk), data, bytes, nullptr);
+          // While it is written.
+          state->SetChecksum(s, entry, chunk, Crc32c(data, bytes));
+          continue;
+        }
+        Extent extent = state->Current(s, entry, chunk);
+        transfers.Submit(false, extent, data, bytes, [this, s, entry, chunk, extent, data] {
+          return CheckChunk(s, entry, chunk, extent, data);
+        });
       }
   }
+  return transfers.Finish();
+}
+
+absl::Status Engine::Commit(CommitRecord record) {
+  if (absl::Status status = Drain(); !status.ok())
+    return status;
+  // The manifest names what was written only once all of it is.
+  if (absl::Status status = impl->MoveResident(/*write=*/true); !status.ok())
+    return status;
   record.clip_factors = impl->clip_factors;
   return impl->state->Commit(record);
 }
 
 absl::Status Engine::Restore() {
-  const Program &program = impl->program;
   impl->clip_factors = impl->state->Committed().clip_factors;
-  for (size_t s = 0; s < program.storages.size(); ++s) {
-    const Storage &storage = program.storages[s];
-    if (storage.tier == "ssd" || !storage.persistent)
-      continue;
-    int64_t bytes = impl->ChunkBytes(s);
-    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
-      for (int32_t chunk = 0; chunk < storage.chunks; ++chunk) {
-        char *data = impl->homes[s][entry]->base + chunk * bytes;
-        Extent extent = impl->state->Current(s, entry, chunk);
-        if (absl::Status status = impl->Move(false, extent, data, bytes); !status.ok())
-          return status;
-        auto expected = impl->state->Checksum(s, entry, chunk);
-        if (expected && *expected != Crc32c(data, bytes))
-          return absl::DataLossError(absl::StrCat(
-              "checksum of ", storage.name, " entry ", entry, " chunk ", chunk, " in ",
-              impl->state->Files()[extent.file].path,
-              " does not match: the data on disk was damaged"));
-      }
-  }
-  return absl::OkStatus();
+  return impl->MoveResident(/*write=*/false);
 }
 
 Counters Engine::TakeCounters() {

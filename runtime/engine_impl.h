@@ -203,7 +203,9 @@ struct Engine::Impl : boa_context {
   bool Stuck() const;
   absl::Status Wait(bool transfers_too);
   absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
-  absl::Status Move(bool write, const Extent &extent, void *data, int64_t bytes);
+  absl::Status CheckChunk(int32_t storage, int64_t entry, int32_t chunk, const Extent &extent,
+                          const void *data) const;
+  absl::Status MoveResident(bool write);
 };
 
 } // namespace boa

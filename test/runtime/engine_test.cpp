@@ -676,6 +676,59 @@ TEST_P(EngineTest, CommitAndRestore) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+// A commit that fails among its writes, of which several are under way, leaves
+// the one before; so does a kill there.
+TEST_P(EngineTest, CommitThatFailsLeavesTheOneBefore) {
+  const std::vector<uint64_t> before(kWords, 11), after(kWords, 22);
+  for (int depth : {1, 3, 32}) {
+    engine.reset();
+    state.reset();
+    std::filesystem::remove_all(scratch.path("state"));
+    EngineOptions options = Options();
+    options.io.depth = depth;
+    Make(MakeProgram(), options);
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      Write(kMemory, entry, before);
+    ASSERT_TRUE(engine->Commit({1, 0, {}, {}}).ok());
+
+    options.io.faults.fail_at = kEntries; // half of the chunks are written
+    options.io.faults.error = EIO;
+    Make(MakeProgram(), options, /*reopen=*/true);
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      Write(kMemory, entry, after);
+    absl::Status status = engine->Commit({2, 0, {}, {}});
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.message().find("data.0"), std::string::npos) << status;
+    EXPECT_EQ(state->Committed().step, 1);
+
+    options.io.faults = {};
+    Make(MakeProgram(), options, /*reopen=*/true);
+    EXPECT_EQ(state->Committed().step, 1);
+    ASSERT_TRUE(engine->Restore().ok());
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      EXPECT_EQ(Read<uint64_t>(kMemory, entry), before) << entry;
+  }
+}
+
+TEST_P(EngineTest, RestoreNamesADamagedChunk) {
+  Make();
+  FillWords(kMemory);
+  ASSERT_TRUE(engine->Commit({1, 0, {}, {}}).ok());
+  engine.reset();
+  Extent extent = state->Current(kMemory, 5, 1);
+  std::string path = state->Files()[extent.file].path;
+  state.reset();
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(extent.offset + 100);
+    file.put('x');
+  }
+  Make(MakeProgram(), Options(), /*reopen=*/true);
+  absl::Status status = engine->Restore();
+  EXPECT_EQ(status.message(), "checksum of memory entry 5 chunk 1 in " + path +
+                                  " does not match: the data on disk was damaged");
+}
+
 TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
   Make();
   for (int64_t entry = 0; entry < kEntries; ++entry)
