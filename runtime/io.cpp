@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 namespace boa {
 namespace {
@@ -277,16 +276,18 @@ void RunCompletions(std::vector<IoQueue::Completion> completions) {
 absl::StatusOr<std::unique_ptr<IoBackend>>
 CreateIoBackend(std::vector<IoFile> files, std::vector<IoLink> links,
                 void *arena, int64_t arena_bytes, const IoOptions &options) {
-  const char *wanted = std::getenv("BOA_IO");
-  if (options.prefer_threads || (wanted && std::strcmp(wanted, "threads") == 0))
+  const char *given = std::getenv("BOA_IO");
+  const std::string wanted = given ? given : "";
+  if (options.prefer_threads || wanted == "threads")
     return CreateThreadBackend(std::move(files), std::move(links), options);
-  if (wanted && *wanted && std::strcmp(wanted, "io_uring") != 0)
+  if (!wanted.empty() && wanted != "io_uring")
     return absl::InvalidArgumentError(absl::StrCat(
         "BOA_IO=", wanted, ": expected \"io_uring\" or \"threads\""));
   auto uring = CreateUringBackend(files, links, arena, arena_bytes, options);
-  if (uring.ok() || wanted)
+  if (uring.ok() || !wanted.empty())
     return uring;
-  return CreateThreadBackend(std::move(files), std::move(links), options);
+  return CreateThreadBackend(std::move(files), std::move(links), options,
+                             std::string(uring.status().message()));
 }
 
 } // namespace boa

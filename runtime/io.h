@@ -54,6 +54,10 @@ struct IoFaults {
   int64_t short_every = 0;   // every nth transfer moves half
   int64_t fail_at = -1;      // the nth transfer fails with `error`
   int error = 0;             // errno, for example EIO or ENOSPC
+  // Of io_uring: its creation fails with an errno, or `submit_fails` calls that
+  // submit do, from the nth on.
+  int ring_error = 0, submit_error = 0;
+  int64_t submit_fail_at = 0, submit_fails = 0;
 };
 
 struct IoOptions {
@@ -82,8 +86,10 @@ CreateIoBackend(std::vector<IoFile> files, std::vector<IoLink> links,
 absl::StatusOr<std::unique_ptr<IoBackend>>
 CreateUringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
                    void *arena, int64_t arena_bytes, const IoOptions &);
+/// `why`, if given, is part of the description: why there is no io_uring.
 absl::StatusOr<std::unique_ptr<IoBackend>>
-CreateThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &);
+CreateThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &,
+                    std::string why = "");
 
 } // namespace boa
 

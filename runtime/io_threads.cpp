@@ -29,8 +29,8 @@ constexpr int kMaxIoThreads = 8;
 class ThreadBackend : public IoBackend {
 public:
   ThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                const IoOptions &options)
-      : queue(std::move(files), std::move(links), options) {}
+                const IoOptions &options, std::string why)
+      : why(std::move(why)), queue(std::move(files), std::move(links), options) {}
   ~ThreadBackend() override;
 
   absl::Status Start(int count);
@@ -43,6 +43,7 @@ private:
   bool Step(std::unique_lock<std::mutex> &);
   void Wait(std::unique_lock<std::mutex> &);
 
+  const std::string why;
   std::mutex mutex;
   std::condition_variable changed;
   IoQueue queue;
@@ -82,7 +83,8 @@ void ThreadBackend::Submit(IoRequest request) {
 }
 
 std::string ThreadBackend::Describe() const {
-  return absl::StrCat("threads (", threads.size(), ")");
+  return absl::StrCat("threads (", threads.size(), ")", why.empty() ? "" : ", ",
+                      why);
 }
 
 void *ThreadBackend::ThreadMain(void *backend) {
@@ -144,10 +146,10 @@ void ThreadBackend::Work() {
 
 absl::StatusOr<std::unique_ptr<IoBackend>>
 CreateThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                    const IoOptions &given) {
+                    const IoOptions &given, std::string why) {
   IoOptions options = NormalizeIoOptions(given);
-  auto backend = std::make_unique<ThreadBackend>(std::move(files),
-                                                 std::move(links), options);
+  auto backend = std::make_unique<ThreadBackend>(
+      std::move(files), std::move(links), options, std::move(why));
   if (absl::Status status =
           backend->Start(std::min(options.depth, kMaxIoThreads));
       !status.ok())

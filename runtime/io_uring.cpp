@@ -13,6 +13,11 @@
 // What the kernel refuses is done without, one thing at a time: the flags, the
 // registered files, the registered buffers. Describe says which.
 //
+// Where submitting fails for want of memory or of room, what was not submitted
+// stays in the ring, and is tried again after a pause. The completion queue
+// cannot overflow: it is twice the ring, which has an entry for all that is ever
+// in flight.
+//
 //===----------------------------------------------------------------------===//
 #include "runtime/io_common.h"
 
@@ -21,19 +26,29 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <future>
 #include <liburing.h>
 #include <mutex>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <thread>
 #include <unistd.h>
 
 namespace boa {
 namespace {
 
 constexpr int64_t kBufferPiece = int64_t(1) << 30; // the kernel's limit
-constexpr uint64_t kWakeTag = ~uint64_t(0);
+// Not the greatest one: where the kernel cannot wait with a limit, liburing
+// waits for a completion of its own, which has that tag.
+constexpr uint64_t kWakeTag = ~uint64_t(1);
+constexpr uint64_t kTimeoutTag = LIBURING_UDATA_TIMEOUT;
+// Shortages while submitting may pass.
+constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
+constexpr IoClock::duration kLongestPause = std::chrono::milliseconds(20);
+constexpr IoClock::duration kPatience = std::chrono::seconds(10);
 
 class UringBackend : public IoBackend {
 public:
@@ -50,6 +65,7 @@ private:
   static void *ThreadMain(void *backend);
   absl::Status SetUp();
   absl::Status MakeRing();
+  absl::Status CheckOperations();
   void RegisterFiles();
   void RegisterArena();
 
@@ -62,8 +78,9 @@ private:
   void ArmWake();
   void Wake();
   int SubmitAndWait();
-  void Reap();
-  void Complete(const io_uring_cqe &);
+  int EnterRing();
+  int Reap();
+  int Complete(const io_uring_cqe &);
   void GiveUp(int error);
   void Refuse();
 
@@ -80,6 +97,9 @@ private:
   bool files_registered = false, arena_registered = false;
   bool wake_armed = false, draining = false;
   uint64_t wake_value = 0;
+  int64_t submits = 0;                  // calls that submit
+  IoClock::duration pause = kFirstPause; // before the next, after a shortage
+  IoClock::time_point submitted;        // when one succeeded last
 
   std::vector<std::string> degraded; // written before Start returns
   int event = -1;
@@ -88,6 +108,7 @@ private:
   std::promise<absl::Status> ready;
 
   std::mutex mutex;
+  std::condition_variable arrived; // for a thread without a ring
   std::vector<IoRequest> inbox; // under mutex
   bool stop = false;            // under mutex
   bool woken = false;           // under mutex: the eventfd is signalled
@@ -129,6 +150,7 @@ absl::Status UringBackend::Start() {
 
 /// With the mutex held: makes the thread look into the inbox.
 void UringBackend::Wake() {
+  arrived.notify_one();
   if (woken)
     return;
   woken = true;
@@ -173,19 +195,33 @@ absl::Status UringBackend::MakeRing() {
       {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN, "DEFER_TASKRUN"},
       {IORING_SETUP_COOP_TASKRUN, "SINGLE_ISSUER"},
       {0, "COOP_TASKRUN"}};
-  int error = 0;
+  int error = options.faults.ring_error;
   for (const Attempt &attempt : attempts) {
+    if (error != 0 && error != EINVAL)
+      break;
     if (attempt.missing)
       degraded.push_back(attempt.missing);
-    // One more than the segments: the read of the eventfd.
+    // Two more than the segments: the read of the eventfd, and liburing's own.
     error =
-        -io_uring_queue_init(unsigned(options.depth) + 1, &ring, attempt.flags);
+        -io_uring_queue_init(unsigned(options.depth) + 2, &ring, attempt.flags);
     if (error == 0)
-      return absl::OkStatus();
-    if (error != EINVAL)
-      break;
+      return CheckOperations();
   }
   return absl::ErrnoToStatus(error, "the kernel refuses io_uring");
+}
+
+/// Kernels that have a ring but not all that is asked of it.
+absl::Status UringBackend::CheckOperations() {
+  io_uring_probe *probe = io_uring_get_probe_ring(&ring);
+  bool all = probe != nullptr;
+  for (int operation : {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READ_FIXED,
+                        IORING_OP_WRITE_FIXED})
+    all = all && io_uring_opcode_supported(probe, operation);
+  io_uring_free_probe(probe);
+  if (all)
+    return absl::OkStatus();
+  io_uring_queue_exit(&ring);
+  return absl::UnimplementedError("the kernel's io_uring cannot read and write files");
 }
 
 void UringBackend::RegisterFiles() {
@@ -221,6 +257,7 @@ absl::Status UringBackend::SetUp() {
     return status;
   RegisterFiles();
   RegisterArena();
+  submitted = IoClock::now();
   return absl::OkStatus();
 }
 
@@ -241,7 +278,9 @@ void UringBackend::Work() {
       break;
     ArmWake();
     int error = SubmitAndWait();
-    Reap();
+    // What has completed counts even where the ring is of no more use.
+    if (int other = Reap(); error == 0)
+      error = other;
     if (error != 0) {
       GiveUp(error);
       return;
@@ -329,50 +368,75 @@ void UringBackend::ArmWake() {
 /// Submits, then waits for a completion or for the time of the next segment.
 /// Returns an errno that leaves the ring useless, else 0.
 int UringBackend::SubmitAndWait() {
+  int result = EnterRing();
+  IoClock::time_point now = IoClock::now();
+  if (result != -EAGAIN && result != -ENOMEM && result != -EBUSY) {
+    submitted = now;
+    pause = kFirstPause;
+    bool transient = result >= 0 || result == -EINTR || result == -ETIME;
+    return transient ? 0 : -result;
+  }
+  if (now - submitted > kPatience)
+    return -result;
+  std::this_thread::sleep_for(pause);
+  pause = std::min(2 * pause, kLongestPause);
+  return 0;
+}
+
+/// The call itself; a negated errno, or at least 0.
+int UringBackend::EnterRing() {
+  const IoFaults &faults = options.faults;
+  if (int64_t call = submits++ - faults.submit_fail_at;
+      call >= 0 && call < faults.submit_fails)
+    return -faults.submit_error;
   IoClock::time_point now = IoClock::now();
   std::optional<IoClock::time_point> next;
   if (!free_slots.empty())
     next = queue.NextStart(now);
-  int result;
+  if (!next)
+    return io_uring_submit_and_wait(&ring, 1);
+  auto wait = std::max(*next - now, IoClock::duration(0));
+  int64_t nanoseconds =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(wait).count();
+  __kernel_timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};
   io_uring_cqe *cqe = nullptr;
-  if (next) {
-    auto wait = std::max(*next - now, IoClock::duration(0));
-    int64_t nanoseconds =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(wait).count();
-    __kernel_timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};
-    result = io_uring_submit_and_wait_timeout(&ring, &cqe, 1, &time, nullptr);
-  } else {
-    result = io_uring_submit_and_wait(&ring, 1);
-  }
-  bool transient = result >= 0 || result == -EINTR || result == -EAGAIN ||
-                   result == -EBUSY || result == -ETIME;
-  return transient ? 0 : -result;
+  return io_uring_submit_and_wait_timeout(&ring, &cqe, 1, &time, nullptr);
 }
 
-void UringBackend::Reap() {
+/// Returns an errno that leaves the ring useless, else 0.
+int UringBackend::Reap() {
   io_uring_cqe *cqe = nullptr;
   unsigned head = 0, count = 0;
+  int error = 0;
   io_uring_for_each_cqe(&ring, head, cqe) {
-    Complete(*cqe);
+    if (int other = Complete(*cqe); error == 0)
+      error = other;
     ++count;
   }
   io_uring_cq_advance(&ring, count);
+  return error;
 }
 
-void UringBackend::Complete(const io_uring_cqe &cqe) {
+int UringBackend::Complete(const io_uring_cqe &cqe) {
+  if (cqe.user_data == kTimeoutTag)
+    return 0;
   if (cqe.user_data == kWakeTag) {
     wake_armed = false;
     std::lock_guard<std::mutex> lock(mutex);
     woken = false;
-    return;
+    // Else it would be armed and fail for ever.
+    return cqe.res >= 0 || cqe.res == -EINTR || cqe.res == -EAGAIN ? 0
+                                                                   : -cqe.res;
   }
   int slot = int(cqe.user_data);
   IoSegment segment = std::exchange(slots[slot], {});
   free_slots.push_back(slot);
   queue.Finish(std::move(segment), cqe.res);
+  return 0;
 }
 
-/// The ring is lost: closes it, which ends what is in flight, then fails all.
+/// The ring is lost: closes it, which cancels what it can of what is in flight,
+/// then fails all.
 void UringBackend::GiveUp(int error) {
   io_uring_queue_exit(&ring);
   queue.Abort(absl::ErrnoToStatus(error, "io_uring failed"));
@@ -382,18 +446,16 @@ void UringBackend::GiveUp(int error) {
   Refuse();
 }
 
-/// Answers every further request with the error, until the end.
+/// Answers every further request with the error, until the end. Does not read
+/// the eventfd: a read of the ring may be left that takes what is written there.
 void UringBackend::Refuse() {
   while (true) {
     TakeInbox();
     RunCompletions(queue.TakeDone());
-    if (draining)
+    std::unique_lock<std::mutex> lock(mutex);
+    if (draining && inbox.empty())
       return;
-    uint64_t value = 0;
-    if (read(event, &value, sizeof(value)) < 0 && errno != EINTR)
-      return;
-    std::lock_guard<std::mutex> lock(mutex);
-    woken = false;
+    arrived.wait(lock, [&] { return !inbox.empty() || stop; });
   }
 }
 

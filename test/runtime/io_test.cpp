@@ -260,6 +260,19 @@ TEST_P(IoTest, InjectedErrorsNameTheFileAndOffset) {
   }
 }
 
+// What a signal or a lack of resources interrupts is done again.
+TEST_P(IoTest, InterruptedTransfersAreDoneAgain) {
+  for (int error : {EINTR, EAGAIN}) {
+    TestFile file(kMiB);
+    options.faults.fail_at = 3;
+    options.faults.error = error;
+    options.faults.short_every = 3;
+    options.segment_bytes = 16 * kPage;
+    START({file.File()});
+    RoundTrip(kMiB);
+  }
+}
+
 TEST_P(IoTest, AnErrorFailsOneTransferOfMany) {
   TestFile file(16 * kMiB);
   AlignedBuffer buffer(16 * kMiB);
@@ -355,6 +368,53 @@ TEST_P(IoTest, DestructionDrains) {
   }
 }
 
+// A ring that cannot take more now takes it later; nothing is lost or moved
+// twice.
+TEST_P(IoTest, ShortagesWhileSubmittingPass) {
+  if (!uring())
+    return;
+  for (int error : {EAGAIN, ENOMEM, EBUSY, EINTR})
+    for (int64_t at : {0, 1, 5}) {
+      TestFile file(4 * kMiB);
+      options.segment_bytes = 16 * kPage;
+      options.depth = 4;
+      options.faults.submit_error = error;
+      options.faults.submit_fail_at = at;
+      options.faults.submit_fails = 6;
+      START({file.File()});
+      RoundTrip(4 * kMiB);
+    }
+}
+
+// A ring that is lost fails what was asked of it and all that follows, once each.
+TEST_P(IoTest, ALostRingFailsAllThatFollows) {
+  if (!uring())
+    return;
+  for (int64_t at : {0, 1, 3}) {
+    TestFile file(16 * kMiB);
+    AlignedBuffer buffer(16 * kMiB);
+    buffer.Fill(4);
+    options.segment_bytes = 16 * kPage;
+    options.depth = 2;
+    options.faults.submit_error = EBADF;
+    options.faults.submit_fail_at = at;
+    options.faults.submit_fails = 1;
+    START({file.File()});
+    Waiter waiter;
+    for (int i = 0; i < 16; ++i)
+      Submit(true, 0, i * kMiB, kMiB, buffer.data() + i * kMiB, waiter);
+    absl::Status status = waiter.Wait();
+    EXPECT_EQ(status.code(), absl::ErrnoToStatusCode(EBADF)) << status;
+    // Long after, too.
+    for (int i = 0; i < 3; ++i) {
+      status = Move(true, 0, kPage, buffer.data());
+      EXPECT_NE(status.message().find("io_uring failed"), std::string::npos)
+          << status;
+    }
+    backend.reset();
+  }
+}
+
 double Seconds(const std::function<void()> &run) {
   auto begin = std::chrono::steady_clock::now();
   run();
@@ -425,6 +485,34 @@ TEST(IoFactory, OptionAndEnvironmentChooseThreads) {
       CreateIoBackend({file.File()}, {}, nullptr, 0, {}).status()));
   unsetenv("BOA_IO");
   EXPECT_TRUE(CreateIoBackend({file.File()}, {}, nullptr, 0, {}).ok());
+}
+
+// Where there is no ring there are threads, and what is printed at start says
+// why; whoever asks for io_uring by name gets an error.
+TEST(IoFactory, ThreadsStandInForARefusedRing) {
+  for (int error : {EPERM, ENOSYS, ENOMEM, EMFILE}) {
+    TestFile file(kMiB);
+    IoOptions options;
+    options.faults.ring_error = error;
+    for (const char *wanted : {"", "io_uring"}) {
+      setenv("BOA_IO", wanted, 1);
+      auto backend = CreateIoBackend({file.File()}, {}, nullptr, 0, options);
+      unsetenv("BOA_IO");
+      const std::string why =
+          std::string("the kernel refuses io_uring: ") + std::strerror(error);
+      if (*wanted) {
+        EXPECT_EQ(backend.status().message(), why);
+        continue;
+      }
+      ASSERT_TRUE(backend.ok()) << backend.status();
+      EXPECT_EQ((*backend)->Describe(), "threads (8), " + why);
+      AlignedBuffer buffer(kPage);
+      buffer.Fill(1);
+      Waiter waiter;
+      (*backend)->Submit({true, 0, 0, kPage, buffer.data(), waiter.Done()});
+      EXPECT_EQ(waiter.Wait(), absl::OkStatus());
+    }
+  }
 }
 
 } // namespace
