@@ -228,7 +228,7 @@ std::string FormatStep(const StepRecord &record, int64_t steps, double left) {
   const std::string total = absl::StrCat(steps);
   const double speed = record.seconds > 0 ? record.tokens / record.seconds : 0;
   std::string text = absl::StrFormat(
-      "step %*d/%s  loss %.4f  %6s tokens/s", static_cast<int>(total.size()),
+      "step %*d/%s  loss %.4f  %6s tok/s", static_cast<int>(total.size()),
       record.step, total, record.loss, FormatCount(speed));
   // Blank where nothing is known or left, so that lines stand in columns.
   if (left > 0)
@@ -239,13 +239,15 @@ std::string FormatStep(const StepRecord &record, int64_t steps, double left) {
   return text;
 }
 
-std::string FitLine(const std::string &line, size_t width) {
+std::string FitLine(std::string line, size_t width) {
+  if (line.size() <= width)
+    return line;
+  for (size_t at; (at = line.find("   ")) != std::string::npos;)
+    line.erase(at, 1);
   if (line.size() <= width)
     return line;
   size_t end = line.rfind("  ", width);
-  if (end == std::string::npos || end == 0)
-    return line.substr(0, width);
-  return line.substr(0, line.find_last_not_of(' ', end) + 1);
+  return line.substr(0, end == std::string::npos ? width : end);
 }
 
 std::string FormatOutcome(const Program &program, const Outcome &outcome) {
@@ -261,7 +263,7 @@ std::string FormatOutcome(const Program &program, const Outcome &outcome) {
   text += '\n';
   text += FormatTraffic(outcome);
   absl::StrAppendFormat(
-      &text, "\n  device memory %s%s, host memory %s%s; resident at most %s\n",
+      &text, "\n  device memory %s%s, host memory %s%s\n  resident at most %s\n",
       FormatBytes(outcome.peak_device_bytes),
       Limit(program.machine.device_memory),
       FormatBytes(outcome.peak_host_bytes), Limit(program.machine.host_memory),

@@ -47,8 +47,9 @@ std::string FormatStart(const Program &, int64_t training_bytes,
                         int64_t validation_bytes);
 /// One line, without newline. `left` in seconds; negative: not known yet.
 std::string FormatStep(const StepRecord &, int64_t steps, double left);
-/// As many of a line's parts, two spaces apart, as there is room for.
-std::string FitLine(const std::string &line, size_t width);
+/// A line without its columns where that is too wide; then as many of its parts,
+/// two spaces apart, as there is room for.
+std::string FitLine(std::string line, size_t width);
 std::string FormatOutcome(const Program &, const Outcome &);
 
 /// What the memory of a plan is for, by role, the largest first: for the table

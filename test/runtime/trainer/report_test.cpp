@@ -91,23 +91,31 @@ TEST(Progress, TellsAStepInALine) {
   StepRecord record = Record(12);
   EXPECT_EQ(
       FormatStep(record, 300, 185),
-      "step  12/300  loss 0.3333  2.00 k tokens/s  3 m 05 s left  20% wait, "
+      "step  12/300  loss 0.3333  2.00 k tok/s  3 m 05 s left  20% wait, "
       "ssd read");
   record.waited.clear();
   EXPECT_EQ(FormatStep(record, 300, -1),
-            "step  12/300  loss 0.3333  2.00 k tokens/s                 "
+            "step  12/300  loss 0.3333  2.00 k tok/s                 "
             "compute-bound");
   EXPECT_EQ(FormatStep(record, 1, -1),
-            "step 12/1  loss 0.3333  2.00 k tokens/s  compute-bound");
+            "step 12/1  loss 0.3333  2.00 k tok/s  compute-bound");
 }
 
 TEST(Progress, LosesWholePartsWhereALineIsTooLong) {
   const std::string line = "step 1/2  loss 0.3333            compute-bound";
   EXPECT_EQ(FitLine(line, 80), line);
   EXPECT_EQ(FitLine(line, line.size()), line);
-  EXPECT_EQ(FitLine(line, line.size() - 1), "step 1/2  loss 0.3333");
+  EXPECT_EQ(FitLine(line, line.size() - 1),
+            "step 1/2  loss 0.3333  compute-bound");
+  EXPECT_EQ(FitLine(line, 36), "step 1/2  loss 0.3333  compute-bound");
+  EXPECT_EQ(FitLine(line, 35), "step 1/2  loss 0.3333");
   EXPECT_EQ(FitLine(line, 20), "step 1/2");
   EXPECT_EQ(FitLine(line, 5), "step ");
+  // A long run says all of it on a terminal of 80 columns.
+  StepRecord record = Record(99999);
+  EXPECT_LE(FitLine(FormatStep(record, 99999, 12345), 79).size(), 79u);
+  EXPECT_NE(FitLine(FormatStep(record, 99999, 770), 79).find("ssd read"),
+            std::string::npos);
 }
 
 TEST(Progress, TabulatesWhatLivesWhere) {
@@ -158,7 +166,8 @@ step 20: loss 1.5000, validation loss 1.7500
   total                     1.00 MiB    1.00 MiB     512 KiB         0 B
   as the system counts      1.00 MiB                     0 B
 
-  device memory 0 B (no limit), host memory 0 B (no limit); resident at most 0 B
+  device memory 0 B (no limit), host memory 0 B (no limit)
+  resident at most 0 B
   weights saved to state/model.safetensors
 )");
 }
