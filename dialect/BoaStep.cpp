@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -67,9 +68,23 @@ ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
 void StepOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
-  printer << '(' << getStep() << ", " << getPending() << ") ";
+  printer << '(' << getStep() << ", " << getPending() << ')';
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getSymNameAttrName()});
+  printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+// Passes enumerate the program, so they must be able to compute every index.
+LogicalResult StepOp::verifyRegions() {
+  WalkResult walked = getBody().walk([](Operation *op) {
+    if (isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op) ||
+        llvm::none_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+      return WalkResult::advance();
+    op->emitOpError("computes an index or a condition in a boa.step: expected boa.shift, "
+                    "boa.at_first, boa.at_last, arith.andi or a constant");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,13 +146,14 @@ void LoopOp::print(OpAsmPrinter &printer) {
     printer << "snake(" << getParity();
     if (getPhase())
       printer << " + " << getPhase();
-    printer << ") ";
+    printer << ')';
   } else {
-    printer << stringifyLoopOrder(getOrder()) << ' ';
+    printer << stringifyLoopOrder(getOrder());
   }
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(), {getDimensionAttrName(), getLowerAttrName(), getUpperAttrName(),
                             getOrderAttrName(), getPhaseAttrName()});
+  printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
@@ -159,10 +175,72 @@ static LogicalResult verifyInductionVar(Operation *op, Value index) {
 LogicalResult AtFirstOp::verify() { return verifyInductionVar(*this, getIndex()); }
 LogicalResult AtLastOp::verify() { return verifyInductionVar(*this, getIndex()); }
 
+//===----------------------------------------------------------------------===//
+// Symbols: storages, groups, functions
+//===----------------------------------------------------------------------===//
+
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (!tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr()))
     return emitOpError("expected a function named @") << getCallee();
   return success();
+}
+
+static LogicalResult verifyGroup(Operation *op, FlatSymbolRefAttr name,
+                                 SymbolTableCollection &tables) {
+  if (!tables.lookupNearestSymbolFrom<GroupOp>(op, name))
+    return op->emitOpError("names a group that does not exist: ") << name;
+  return success();
+}
+LogicalResult OptimizerUpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyGroup(*this, getGroupAttr(), tables);
+}
+LogicalResult GradientNormOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyGroup(*this, getGroupAttr(), tables);
+}
+
+/// The storage must exist, be indexed in all its dimensions and, where `value`
+/// is given, have entries of that type.
+static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr name, OperandRange indices,
+                                  Type value, SymbolTableCollection &tables) {
+  auto storage = tables.lookupNearestSymbolFrom<StorageOp>(op, name);
+  if (!storage)
+    return op->emitOpError("names a storage that does not exist: ") << name;
+  if (indices.size() != storage.getDims().size())
+    return op->emitOpError("expected ") << storage.getDims().size() << " indices of " << name;
+  if (value && value != storage.getType()) {
+    InFlightDiagnostic diag = op->emitOpError("expected an entry of ")
+                              << name << ", " << storage.getType() << ", but found " << value;
+    diag.attachNote(storage.getLoc()) << "the storage is declared here";
+    return diag;
+  }
+  return success();
+}
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
+}
+LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
+}
+LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
+}
+LogicalResult PrefetchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getStorageAttr(), getIndices(), Type(), tables);
+}
+LogicalResult CreateOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
+                      tables);
+}
+LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
+                      tables);
+}
+LogicalResult AwaitOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto prefetch = getToken().getDefiningOp<PrefetchOp>();
+  if (!prefetch)
+    return emitOpError("expected the token of a boa.prefetch: nothing else fills a buffer");
+  return verifyAccess(*this, prefetch.getStorageAttr(), prefetch.getIndices(),
+                      getBuffer().getType().getContents(), tables);
 }
 
 } // namespace boa

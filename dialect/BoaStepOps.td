@@ -68,6 +68,7 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">,
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::Value getStep() { return getBlock()->getArgument(0); }
@@ -135,19 +136,22 @@ def Boa_AtLastOp : Boa_Op<"at_last", [Pure]> {
 // Reads and writes of whole entries, as values
 //===----------------------------------------------------------------------===//
 
-def Boa_ReadOp : Boa_Op<"read", [MemoryEffects<[MemRead]>]> {
+def Boa_ReadOp : Boa_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemRead]>]> {
   let summary = "the value of a storage's entry: `boa.read @checkpoints[%l, %m] : tensor<...>`";
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices);
   let results = (outs AnyStaticShapeTensor:$value);
   let assemblyFormat = "$storage `[` $indices `]` attr-dict `:` type($value)";
 }
-def Boa_WriteOp : Boa_Op<"write", [MemoryEffects<[MemWrite]>]> {
+def Boa_WriteOp : Boa_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemWrite]>]> {
   let summary = "sets a storage's entry";
   let arguments = (ins AnyStaticShapeTensor:$value, FlatSymbolRefAttr:$storage,
                        Variadic<Index>:$indices);
   let assemblyFormat = "$value `,` $storage `[` $indices `]` attr-dict `:` type($value)";
 }
-def Boa_AccumulateOp : Boa_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_AccumulateOp : Boa_Op<"accumulate", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to a storage's entry: a reduction, free to be reordered";
   let description = [{
     Where `initial` holds the entry is set instead: the first contribution of a
@@ -173,7 +177,8 @@ def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>,
   let assemblyFormat = "$callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
 }
 
-def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "one optimizer step on chunks of a group's entry";
   let description = [{
     Reads @gradients.G, reads and writes @weights.G and the optimizer's storages
@@ -188,7 +193,8 @@ def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [MemoryEffects<[MemRead, 
   let assemblyFormat = "$group `[` $layer `]` `chunks` $first `to` $last `step` $step attr-dict";
 }
 
-def Boa_GradientNormOp : Boa_Op<"gradient_norm", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_GradientNormOp : Boa_Op<"gradient_norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds one entry of @gradients.G to the global norm of this step";
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$layer);
   let assemblyFormat = "$group `[` $layer `]` attr-dict";

@@ -13,10 +13,12 @@
 #define BOA_STORAGE_OPS_TD
 
 include "dialect/BoaDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Boa_StorageAccessOp<string mnemonic>
-    : Boa_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+    : Boa_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
+                        DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   code accessors = [{
     /// The chunks touched: [first, first + count); count 0: the whole entry.
     bool isWholeEntry() { return getCount() == 0; }
@@ -42,7 +44,8 @@ def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch"> {
     $storage `[` $indices `]` (`chunk` $first^ `count` $count)? (`zero` $zero^)? attr-dict
   }];
 }
-def Boa_AwaitOp : Boa_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_AwaitOp : Boa_Op<"await", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the buffer that a prefetch fills; what uses it waits for the transfer";
   let arguments = (ins Boa_TokenType:$token);
   let results = (outs Boa_BufferType:$buffer);

@@ -98,3 +98,118 @@ boa.step @step(%step, %pending) {
     boa.call @none(%x) : (tensor<8xf32>) -> ()
   }
 }
+
+// -----
+
+// What is read or written is an entry of the storage, in type and shape,
+
+// expected-note @below {{the storage is declared here}}
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'boa.read' op expected an entry of @x, 'tensor<8xf32>', but found 'tensor<16xf32>'}}
+  %x = boa.read @x[%c0] : tensor<16xf32>
+}
+
+// -----
+
+// expected-note @below {{the storage is declared here}}
+boa.storage @y[2] : tensor<8xbf16> on ssd role "y" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %x = boa.read @x[%c0] : tensor<8xf32>
+  // expected-error @below {{'boa.write' op expected an entry of @y, 'tensor<8xbf16>', but found 'tensor<8xf32>'}}
+  boa.write %x, @y[%c0] : tensor<8xf32>
+}
+
+// -----
+
+// expected-note @below {{the storage is declared here}}
+boa.storage @g[2] : tensor<4xf32> on ssd role "gradients" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %x = boa.read @x[%c0] : tensor<8xf32>
+  // expected-error @below {{'boa.accumulate' op expected an entry of @g, 'tensor<4xf32>', but found 'tensor<8xf32>'}}
+  boa.accumulate %x, @g[%c0] initial %true : tensor<8xf32>
+}
+
+// -----
+
+// and so is what a buffer holds.
+
+// expected-note @below {{the storage is declared here}}
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %0 = boa.prefetch @x[%c0]
+  // expected-error @below {{'boa.await' op expected an entry of @x, 'tensor<8xf32>', but found 'tensor<8xbf16>'}}
+  %x = boa.await %0 : <tensor<8xbf16>>
+  boa.release %x : <tensor<8xbf16>>
+}
+
+// -----
+
+// expected-note @below {{the storage is declared here}}
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'boa.create' op expected an entry of @x, 'tensor<8xf32>', but found 'tensor<4xf32>'}}
+  %x = boa.create @x[%c0] : <tensor<4xf32>>
+  boa.release %x : <tensor<4xf32>>
+}
+
+// -----
+
+// expected-note @below {{the storage is declared here}}
+boa.storage @y[2] : tensor<4xf32> on ssd role "y" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %x = boa.create @x[%c0] : <tensor<8xf32>>
+  // expected-error @below {{'boa.offload' op expected an entry of @y, 'tensor<4xf32>', but found 'tensor<8xf32>'}}
+  %0 = boa.offload %x, @y[%c0] : <tensor<8xf32>>
+  boa.release %x : <tensor<8xf32>>
+}
+
+// -----
+
+// Only a prefetch fills a buffer.
+
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %x = boa.create @x[%c0] : <tensor<8xf32>>
+  %0 = boa.offload %x, @x[%c0] : <tensor<8xf32>>
+  // expected-error @below {{'boa.await' op expected the token of a boa.prefetch: nothing else fills a buffer}}
+  %y = boa.await %0 : <tensor<8xf32>>
+  boa.release %x : <tensor<8xf32>>
+  boa.release %y : <tensor<8xf32>>
+}
+
+// -----
+
+// An update is of a group that there is.
+
+boa.step @step(%step, %pending) {
+  boa.loop "layer" %l = 0 to 1 forward {
+    // expected-error @below {{'boa.optimizer_update' op names a group that does not exist: @nosuch}}
+    boa.optimizer_update @nosuch[%l] chunks 0 to 4 step %step
+  }
+}
+
+// -----
+
+// Indices are what the passes that enumerate the program can compute.
+
+boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.step @step(%step, %pending) {
+  boa.loop "layer" %l = 0 to 1 forward {
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{'arith.addi' op computes an index or a condition in a boa.step: expected boa.shift, boa.at_first, boa.at_last, arith.andi or a constant}}
+    %next = arith.addi %l, %c1 : index
+    %x = boa.read @x[%next] : tensor<8xf32>
+  }
+}
