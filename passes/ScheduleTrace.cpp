@@ -134,95 +134,134 @@ public:
 
   Dataflow run() {
     trace(step, [&](Operation *op, const TraceState &state) { visit(op, state); });
+    for (auto &[entry, writes] : value)
+      llvm::sort(writes);
+    flow.finals = std::move(value);
     return std::move(flow);
   }
 
 private:
-  using Entry = std::pair<std::string, int64_t>;
+  using Entry = Dataflow::Entry;
 
-  int64_t markOf(Operation *op) {
+  Dataflow::Instance instanceOf(Operation *op, const TraceState &state) {
     auto attr = op->getAttrOfType<IntegerAttr>(kMarkAttr);
     int64_t mark = attr ? attr.getInt() : -1;
     flow.ops[mark] = op;
-    return mark;
+    // Loops of one dimension keep their order; those of different ones may not.
+    SmallVector<LoopOp> loops;
+    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+      if (auto loop = dyn_cast<LoopOp>(parent))
+        loops.push_back(loop);
+    std::reverse(loops.begin(), loops.end());
+    llvm::stable_sort(loops,
+                      [](LoopOp a, LoopOp b) { return a.getDimension() < b.getDimension(); });
+    std::string iteration;
+    for (LoopOp loop : loops)
+      iteration += (iteration.empty() ? "" : ", ") + loop.getDimension().str() + " " +
+                   std::to_string(state.get(loop.getInductionVar()));
+    return {mark, iteration};
   }
   Entry entryOf(FlatSymbolRefAttr name, OperandRange indices, const TraceState &state) {
     auto storage = SymbolTable::lookupNearestSymbolFrom<StorageOp>(step, name);
     return {name.getValue().str(), storage ? state.getEntry(storage, indices) : -1};
   }
-  void read(Operation *op, const Entry &entry) {
-    std::vector<Dataflow::Instance> seen = value[entry];
+  void read(Operation *op, const Entry &entry, const TraceState &state) {
+    Dataflow::Writes seen = value[entry];
     llvm::sort(seen);
-    flow.reads[{markOf(op), entry.first, entry.second}].push_back(std::move(seen));
+    flow.reads[{instanceOf(op, state), entry}] = std::move(seen);
   }
-  /// The entry that stands for iteration identity in a write.
-  void write(Operation *op, const Entry &entry, int64_t instance, bool keep) {
-    auto &seen = value[entry];
+  void write(Operation *op, const Entry &entry, const TraceState &state, bool keep) {
+    auto &writes = value[entry];
     if (!keep)
-      seen.clear();
-    seen.push_back({markOf(op), instance});
-  }
-  /// What tells one execution of an accumulation from another: the entries that
-  /// its value was computed from are told by the micro-batch and layer indices.
-  int64_t instanceOf(Operation *op, const TraceState &state) {
-    int64_t instance = 0;
-    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
-      if (auto loop = dyn_cast<LoopOp>(parent))
-        instance += state.get(loop.getInductionVar()) *
-                    (loop.getDimension() == "micro_batch" ? 1 : (1 << 20));
-    return instance;
+      writes.clear();
+    writes.push_back(instanceOf(op, state));
   }
   void visit(Operation *op, const TraceState &state) {
-    if (auto access = dyn_cast<ReadOp>(op))
-      return read(op, entryOf(access.getStorageAttr(), access.getIndices(), state));
-    if (auto access = dyn_cast<WriteOp>(op))
-      return write(op, entryOf(access.getStorageAttr(), access.getIndices(), state),
-                   instanceOf(op, state), /*keep=*/false);
-    if (auto access = dyn_cast<AccumulateOp>(op))
-      return write(op, entryOf(access.getStorageAttr(), access.getIndices(), state),
-                   instanceOf(op, state), /*keep=*/!state.get(access.getInitial()));
-    if (auto update = dyn_cast<OptimizerUpdateOp>(op)) {
+    // The global norm is one more value: a sum until it is finished, then read
+    // by every update.
+    const Entry norm{"global norm", 0};
+    if (auto access = dyn_cast<ReadOp>(op)) {
+      read(op, entryOf(access.getStorageAttr(), access.getIndices(), state), state);
+    } else if (auto access = dyn_cast<WriteOp>(op)) {
+      write(op, entryOf(access.getStorageAttr(), access.getIndices(), state), state,
+            /*keep=*/false);
+    } else if (auto access = dyn_cast<AccumulateOp>(op)) {
+      write(op, entryOf(access.getStorageAttr(), access.getIndices(), state), state,
+            /*keep=*/!state.get(access.getInitial()));
+    } else if (auto update = dyn_cast<OptimizerUpdateOp>(op)) {
       std::string group = update.getGroup().str();
       int64_t layer = state.get(update.getLayer());
-      read(op, {"gradients." + group, layer});
-      return write(op, {"weights." + group, layer}, instanceOf(op, state), /*keep=*/true);
+      read(op, norm, state);
+      read(op, {"gradients." + group, layer}, state);
+      // Updates of one entry do not commute: each sees those before it.
+      read(op, {"weights." + group, layer}, state);
+      write(op, {"weights." + group, layer}, state, /*keep=*/true);
+    } else if (auto add = dyn_cast<GradientNormOp>(op)) {
+      read(op, {"gradients." + add.getGroup().str(), state.get(add.getLayer())}, state);
+      write(op, norm, state, /*keep=*/true);
+    } else if (isa<FinishNormOp>(op)) {
+      read(op, norm, state);
+      write(op, norm, state, /*keep=*/false);
     }
-    if (auto norm = dyn_cast<GradientNormOp>(op))
-      return read(op, {"gradients." + norm.getGroup().str(), state.get(norm.getLayer())});
   }
 
   StepOp step;
   Dataflow flow;
-  std::map<Entry, std::vector<Dataflow::Instance>> value;
+  std::map<Entry, Dataflow::Writes> value;
 };
+
+/// The first write of `writes` that `others` lacks; null if there is none.
+const Dataflow::Instance *firstNotIn(const Dataflow::Writes &writes,
+                                     const Dataflow::Writes &others) {
+  for (const Dataflow::Instance &write : writes)
+    if (!llvm::is_contained(others, write))
+      return &write;
+  return nullptr;
+}
+
+void noteFinal(InFlightDiagnostic &diag, const Dataflow &flow, const Dataflow::Instance *write,
+               StringRef when) {
+  if (!write)
+    return;
+  Operation *op = flow.ops.lookup(write->first);
+  Diagnostic &note = diag.attachNote(op->getLoc()) << when << " it is this one";
+  if (!write->second.empty())
+    note << " of " << write->second;
+}
 } // namespace
 
 Dataflow Dataflow::compute(StepOp step) { return DataflowBuilder(step).run(); }
 
 LogicalResult checkSameDataflow(StepOp step, const Dataflow &before, const Dataflow &after,
                                 StringRef transformation) {
-  for (const auto &[key, seen] : before.reads) {
+  for (const auto &[key, was] : before.reads) {
+    const auto &[reader, place] = key;
     auto it = after.reads.find(key);
-    // An op that reads one entry several times must see the same values each
-    // time, in any order of the times.
-    std::vector<std::vector<Dataflow::Instance>> was = seen, is;
-    if (it != after.reads.end())
-      is = it->second;
-    llvm::sort(was);
-    llvm::sort(is);
+    if (it != after.reads.end() && it->second == was)
+      continue;
+    InFlightDiagnostic diag = step.emitOpError(transformation)
+                              << " is illegal: it would change what a read of @" << place.first
+                              << " entry " << place.second << " sees";
+    diag.attachNote(before.ops.lookup(reader.first)->getLoc()) << "the read is here";
+    Dataflow::Writes is = it == after.reads.end() ? Dataflow::Writes() : it->second;
+    const Dataflow &flow = was.empty() ? after : before;
+    for (const auto &[writer, iteration] : was.empty() ? is : was) {
+      diag.attachNote(flow.ops.lookup(writer)->getLoc())
+          << "the dependence is on this write of @" << place.first;
+      break;
+    }
+    return diag;
+  }
+  for (const auto &[entry, was] : before.finals) {
+    auto it = after.finals.find(entry);
+    Dataflow::Writes is = it == after.finals.end() ? Dataflow::Writes() : it->second;
     if (was == is)
       continue;
-    const auto &[mark, storage, entry] = key;
     InFlightDiagnostic diag = step.emitOpError(transformation)
-                              << " is illegal: it would change what a read of @" << storage
-                              << " entry " << entry << " sees";
-    diag.attachNote(before.ops.lookup(mark)->getLoc()) << "the read is here";
-    for (const auto &list : was)
-      for (const auto &[writer, instance] : list)
-        if (Operation *op = before.ops.lookup(writer)) {
-          diag.attachNote(op->getLoc()) << "the dependence is on this write of @" << storage;
-          return diag;
-        }
+                              << " is illegal: it would change the last write of @" << entry.first
+                              << " entry " << entry.second;
+    noteFinal(diag, before, firstNotIn(was, is), "in the order given");
+    noteFinal(diag, after, firstNotIn(is, was), "in the new order");
     return diag;
   }
   return success();

@@ -70,17 +70,22 @@ Access getAccess(mlir::Operation *op, const TraceState &state);
 /// The prefetch or create that a buffer comes from.
 mlir::Operation *getOrigin(mlir::Value buffer);
 
-/// Which write each read sees.
+/// Which write each read sees, and which is the last to each entry.
 ///
-/// Reads and writes are told apart by a number that the ops carry (markOps), so
-/// that the same op is recognised after loops around it were transformed.
+/// Reads and writes are told apart by a number that the ops carry (markOps) and
+/// by the iteration in which they run, so that the same execution is recognised
+/// after the loops around it were transformed.
 struct Dataflow {
-  /// (reading op's mark, storage, entry) -> sorted list of the (writing op's
-  /// mark, entry position) that it sees, for each time that it runs. For an
-  /// accumulated entry these are all its contributions.
-  using Instance = std::pair<int64_t, int64_t>;
-  using Key = std::tuple<int64_t, std::string, int64_t>;
-  std::map<Key, std::vector<std::vector<Instance>>> reads;
+  /// One execution of an op: its mark, and its iteration in words ("layer 1,
+  /// micro_batch 3"), which does not depend on how the loops are nested.
+  using Instance = std::pair<int64_t, std::string>;
+  using Entry = std::pair<std::string, int64_t>; // storage, position
+  /// The sorted writes that a value is made of: of an accumulated entry all its
+  /// contributions.
+  using Writes = std::vector<Instance>;
+  std::map<std::pair<Instance, Entry>, Writes> reads;
+  /// What each entry holds after the step: somebody may read it then.
+  std::map<Entry, Writes> finals;
   /// The ops by mark, for messages.
   llvm::DenseMap<int64_t, mlir::Operation *> ops;
 
@@ -91,8 +96,8 @@ struct Dataflow {
 void markOps(StepOp step);
 void unmarkOps(StepOp step);
 
-/// Succeeds if every read sees the same writes in both; else emits an error on
-/// `step` that names the dependence.
+/// Succeeds if every read sees the same writes in both, and every entry ends with
+/// the same; else emits an error on `step` that names the dependence.
 mlir::LogicalResult checkSameDataflow(StepOp step, const Dataflow &before, const Dataflow &after,
                                       llvm::StringRef transformation);
 

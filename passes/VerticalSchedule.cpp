@@ -9,7 +9,8 @@
 // Order and its cost: GreedySnake, arXiv 2512.17570. Assumes the step phase;
 // values cross the statements of the body through storages only (scalar
 // expansion), except indices and conditions, which are computed again. Refuses
-// an order in which a read would see another write.
+// values that cross otherwise, and an order in which a read would see another
+// write or an entry would end with another.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
@@ -29,7 +30,7 @@ namespace {
 
 bool isMicroBatch(LoopOp loop) { return loop.getDimension() == "micro_batch"; }
 bool isIndexArithmetic(Operation *op) {
-  return isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp>(op);
+  return isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op);
 }
 
 /// The body's ops in runs that stay together: each inner loop by itself, and
@@ -52,16 +53,60 @@ SmallVector<SmallVector<Operation *>> splitStatements(Block &body) {
   return statements;
 }
 
-/// Clones `op` with what it needs of index arithmetic.
+/// Clones `op` with what it needs of index arithmetic, which may need more of it.
 void cloneWithIndices(OpBuilder &builder, Operation *op, IRMapping &map) {
   op->walk([&](Operation *nested) {
     for (Value operand : nested->getOperands()) {
       Operation *def = operand.getDefiningOp();
       if (def && isIndexArithmetic(def) && !map.contains(operand) && !op->isAncestor(def))
-        builder.clone(*def, map);
+        cloneWithIndices(builder, def, map);
     }
   });
   builder.clone(*op, map);
+}
+
+LogicalResult checkNotSnake(LoopOp loop) {
+  if (loop.getOrder() != LoopOrder::snake)
+    return success();
+  return loop.emitOpError("cannot be interchanged: expected order forward or reverse but found "
+                          "snake");
+}
+
+/// Distribution parts statements, so a value of one that another takes would have
+/// to cross loops; and a loop that becomes an outer one cannot take its direction
+/// from what is then inside it.
+LogicalResult checkDistributable(StepOp step, LoopOp micro) {
+  if (failed(checkNotSnake(micro)))
+    return failure();
+  auto statements = splitStatements(*micro.getBlock());
+  llvm::DenseMap<Operation *, unsigned> statementOf;
+  for (auto [i, statement] : llvm::enumerate(statements))
+    for (Operation *op : statement)
+      statementOf[op] = i;
+  for (auto [i, statement] : llvm::enumerate(statements)) {
+    if (auto layers = dyn_cast<LoopOp>(statement.front()); layers && failed(checkNotSnake(layers)))
+      return failure();
+    for (Operation *op : statement) {
+      WalkResult walked = op->walk([&](Operation *nested) {
+        for (Value operand : nested->getOperands()) {
+          Operation *def = operand.getDefiningOp();
+          auto it = statementOf.find(def);
+          if (!def || it == statementOf.end() || it->second == i)
+            continue;
+          InFlightDiagnostic diag =
+              step.emitOpError("the vertical schedule is illegal: a value would cross from one "
+                               "loop to another; expected it to go through a storage");
+          diag.attachNote(nested->getLoc()) << "it is used here";
+          diag.attachNote(def->getLoc()) << "and defined here";
+          return WalkResult::interrupt();
+        }
+        return WalkResult::advance();
+      });
+      if (walked.wasInterrupted())
+        return failure();
+    }
+  }
+  return success();
 }
 
 /// Emits micro_batch loops, one a statement, layer loops outside.
@@ -144,6 +189,9 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
         micro.push_back(loop);
     if (micro.empty())
       return success();
+    for (LoopOp loop : micro)
+      if (failed(checkDistributable(step, loop)))
+        return failure();
     markOps(step);
     StepOp original = step.clone();
     // The clone stands beside the step so that symbols resolve from it.
