@@ -87,7 +87,8 @@ def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {
     layer is the first of the next.
 
     Legality is decided exactly: control is static, so the program is enumerated
-    before and after, and every read must see the same write. Otherwise the pass
+    before and after; every read must see the same write, and every entry end with
+    the same one, since somebody may read it after the step. Otherwise the pass
     refuses and names the dependence. Accumulations may be reordered: that
     changes rounding, not the sum.
   }];
@@ -140,6 +141,8 @@ def HoistPrefetch : BoaPass<"boa-hoist-prefetch"> {
     with its offload and release after it: in the vertical order the weights of a
     layer move once for all micro-batches. Then each prefetch moves to the top of
     its block, as far as no offload of the same storage is in the way.
+
+    An entry point that would then compute something else is left as it was.
   }];
 }
 
@@ -153,7 +156,11 @@ def ElideTransfers : BoaPass<"boa-elide-transfers"> {
        narrowed to the chunks that are read.
     3. Where the next use of an entry follows at once, its buffer is retained
        instead of given back: the snake's boundary activation, the last layer's
-       weights between forward and backward.
+       weights between forward and backward. Not where a chunk of the entry is
+       written in between, or the buffer holds what never went home.
+
+    What is shared is put back in an entry point that would then compute something
+    else.
   }];
 }
 
@@ -169,9 +176,11 @@ def AssignBuffers : BoaPass<"boa-assign-buffers"> {
 def VerifyStorage : BoaPass<"boa-verify-storage"> {
   let summary = "closes the storage phase";
   let description = [{
-    Enumerates the program: every buffer is released exactly once and not used
-    after; every retained copy is taken up; no more slots are live than were
-    assigned; every chunk read was written before.
+    Enumerates the program, with and without a pending step: every buffer is
+    released exactly once and not used after; every retained copy is taken up; no
+    more slots are live than were assigned; every chunk read was written before,
+    or existed before the step; buffers go home to their own storage; no kernel
+    writes memory that another of its operands reads.
   }];
 }
 

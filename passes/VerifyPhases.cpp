@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/CallLayout.h"
 #include "passes/Passes.h"
-#include "passes/ScheduleTrace.h"
+#include "passes/StorageTrace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -170,81 +170,57 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
 // Storage
 //===----------------------------------------------------------------------===//
 
-class StorageVerifier {
+class StorageVerifier : public StorageTrace {
 public:
-  explicit StorageVerifier(StepOp step) : step(step) {}
+  StorageVerifier(ModuleOp module, StepOp step) : StorageTrace(module), step(step) {}
 
-  LogicalResult run() {
-    trace(step, [&](Operation *op, const TraceState &state) {
-      if (succeeded(result))
-        visit(op, state);
-    });
-    if (failed(result))
-      return result;
-    if (!live.empty())
-      return live.begin()->second->emitOpError("takes a slot that is not released");
-    if (!retained.empty())
-      return step.emitOpError("retains a copy of @")
-             << cast<StorageOp>(std::get<0>(*retained.begin())).getSymName() << " entry "
-             << std::get<1>(*retained.begin()) << " that nothing takes up";
-    return success();
+  LogicalResult verify(int64_t pending) {
+    run(step, pending);
+    if (succeeded(result) && !open.empty())
+      violation(open.front()->origin, "takes a slot that is not released");
+    // Last: what a buffer holds means nothing while its lifetime is wrong.
+    if (succeeded(result) && undefined.first)
+      violation(undefined.first, undefined.second);
+    return result;
   }
 
 private:
-  using Key = decltype(Access().key());
-
-  void use(Operation *op, Value buffer) {
-    if (!live.count(holder[buffer]))
-      result = op->emitOpError("uses a buffer after its release");
+  void violation(Operation *op, const Twine &message) override {
+    if (succeeded(result))
+      result = op->emitOpError(message);
   }
 
-  void take(Operation *op, const Access &access) {
-    ++slots[access.storage];
-    std::optional<uint64_t> limit = const_cast<Access &>(access).storage.getSlots();
-    if (limit && slots[access.storage] > int64_t(*limit))
-      result = op->emitOpError("needs more slots of @")
-               << const_cast<Access &>(access).storage.getSymName() << " than the " << *limit
-               << " assigned";
+  void undefinedRead(Operation *op, const Access &access) override {
+    StorageOp storage = access.storage;
+    if (!undefined.first)
+      undefined = {op, ("reads entry " + Twine(access.entry) + " of @" + storage.getSymName() +
+                        " before it is written").str()};
   }
 
-  void visit(Operation *op, const TraceState &state) {
-    if (isa<PrefetchOp, CreateOp>(op)) {
-      Access access = getAccess(op, state);
-      if (access.entry < 0) {
-        result = op->emitOpError("indexes @") << access.storage.getSymName() << " out of bounds";
-        return;
-      }
-      bool found = retained.erase(access.key()) && isa<PrefetchOp>(op);
-      if (!found)
-        take(op, access);
-      live[++next] = op;
-      holder[op->getResult(0)] = next;
-      keys.insert_or_assign(next, access.key());
-    } else if (auto await = dyn_cast<AwaitOp>(op)) {
-      holder[await.getBuffer()] = holder[await.getToken()];
-    } else if (auto release = dyn_cast<ReleaseOp>(op)) {
-      use(op, release.getBuffer());
-      int64_t id = holder[release.getBuffer()];
-      live.erase(id);
-      if (state.test(release.getRetain(), false))
-        retained.insert(keys.at(id));
-      else
-        --slots[std::get<0>(keys.at(id))];
-    } else {
-      for (Value operand : op->getOperands())
-        if (isa<BufferType>(operand.getType()))
-          use(op, operand);
-    }
+  void opened(Operation *op, const Buffer &buffer, const TraceState &, bool retained) override {
+    if (retained)
+      return;
+    StorageOp storage = buffer.access.storage;
+    std::optional<uint64_t> limit = storage.getSlots();
+    if (++slots[storage] > int64_t(limit.value_or(INT64_MAX)))
+      violation(op, "needs more slots of @" + storage.getSymName() + " than the " + Twine(*limit) +
+                        " assigned");
+  }
+  void released(ReleaseOp, const Buffer &buffer, const TraceState &, bool retain) override {
+    if (!retain)
+      --slots[buffer.access.storage];
+  }
+  void dropped(const Buffer &buffer, Operation *) override {
+    StorageOp storage = buffer.access.storage;
+    --slots[storage];
+    violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
+                        Twine(buffer.access.entry) + " that nothing takes up");
   }
 
   StepOp step;
   LogicalResult result = success();
-  int64_t next = 0;
-  std::map<int64_t, Operation *> live;       // by execution
-  std::map<int64_t, Key> keys;
-  llvm::DenseMap<Value, int64_t> holder;     // buffers and tokens: which execution
-  std::set<Key> retained;
-  std::map<Operation *, int64_t> slots;      // live, by storage
+  std::pair<Operation *, std::string> undefined{nullptr, {}};
+  std::map<Operation *, int64_t> slots; // live, by storage
 };
 
 struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
@@ -252,8 +228,9 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
 
   void runOnOperation() override {
     for (StepOp step : getOperation().getOps<StepOp>())
-      if (failed(StorageVerifier(step).run()))
-        return signalPassFailure();
+      for (int64_t pending : {1, 0})
+        if (failed(StorageVerifier(getOperation(), step).verify(pending)))
+          return signalPassFailure();
   }
 };
 

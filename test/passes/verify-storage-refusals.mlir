@@ -131,3 +131,254 @@ module {
     boa.release %y : <tensor<8xf32>>
   }
 }
+
+// -----
+
+// A storage must be declared.
+
+module {
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'boa.prefetch' op names a storage that does not exist: @nosuch}}
+    %0 = boa.prefetch @nosuch[%c0]
+    %x = boa.await %0 : <tensor<8xf32>>
+    boa.release %x : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// Nobody wrote entry 1, and it did not exist before the step.
+
+module {
+  boa.storage @x[2] : tensor<8xf32> on ssd role "checkpoints"
+  boa.step @step(%step, %pending) {
+    boa.loop "layer" %l = 0 to 1 forward {
+      %x = boa.create @x[%l] : <tensor<8xf32>>
+      boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
+      %0 = boa.offload %x, @x[%l] : <tensor<8xf32>>
+      boa.release %x : <tensor<8xf32>>
+      %next = boa.shift %l, 1
+      // expected-error @below {{'boa.prefetch' op reads entry 1 of @x before it is written}}
+      %1 = boa.prefetch @x[%next]
+      %y = boa.await %1 : <tensor<8xf32>>
+      boa.launch @k reads(%y : !boa.buffer<tensor<8xf32>>)
+      boa.release %y : <tensor<8xf32>>
+    }
+  }
+}
+
+// -----
+
+// Of four chunks three were written.
+
+module {
+  boa.storage @x[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    boa.loop "chunk" %c = 0 to 3 forward {
+      %0 = boa.prefetch @x[%c0] chunk %c count 1 zero %true
+      %x = boa.await %0 : <tensor<16384xf32>>
+      %1 = boa.offload %x, @x[%c0] chunk %c count 1 : <tensor<16384xf32>>
+      boa.release %x : <tensor<16384xf32>>
+    }
+    // expected-error @below {{'boa.prefetch' op reads entry 0 of @x before it is written}}
+    %0 = boa.prefetch @x[%c0]
+    %x = boa.await %0 : <tensor<16384xf32>>
+    boa.release %x : <tensor<16384xf32>>
+  }
+}
+
+// -----
+
+// A created buffer holds nothing yet, in memory as on SSD.
+
+module {
+  boa.storage @x[1] : tensor<8xf32> on device role "checkpoints"
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %x = boa.create @x[%c0] : <tensor<8xf32>>
+    // expected-error @below {{'boa.launch' op reads entry 0 of @x before it is written}}
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
+    boa.release %x : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// Chunks, too, have bounds,
+
+module {
+  boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c3 = arith.constant 3 : index
+    // expected-error @below {{'boa.prefetch' op indexes @x out of bounds}}
+    %0 = boa.prefetch @x[%c0] chunk %c3 count 2
+    %x = boa.await %0 : <tensor<16384xf32>>
+    boa.release %x : <tensor<16384xf32>>
+  }
+}
+
+// -----
+
+// and only those that a buffer holds are written or updated.
+
+module {
+  boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = boa.prefetch @x[%c0] chunk %c0 count 1
+    %x = boa.await %0 : <tensor<16384xf32>>
+    // expected-error @below {{'boa.offload' op writes chunks that its buffer does not hold}}
+    %1 = boa.offload %x, @x[%c0] chunk %c1 count 1 : <tensor<16384xf32>>
+    boa.release %x : <tensor<16384xf32>>
+  }
+}
+
+// -----
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = boa.prefetch @gradients.a[%c0]
+    %g = boa.await %0 : <tensor<16384xf32>>
+    %1 = boa.prefetch @weights.a[%c0] chunk %c0 count 1
+    %w = boa.await %1 : <tensor<16384xf32>>
+    // expected-error @below {{'boa.update' op updates a chunk that a buffer of @weights.a entry 0 does not hold}}
+    boa.update @a chunk %c1 step %step weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
+    boa.release %g : <tensor<16384xf32>>
+    boa.release %w : <tensor<16384xf32>>
+  }
+}
+
+// -----
+
+// The group must be declared, too.
+
+module {
+  boa.storage @g[1] : tensor<8xf32> on ssd role "gradients" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %0 = boa.prefetch @g[%c0]
+    %g = boa.await %0 : <tensor<8xf32>>
+    // expected-error @below {{'boa.norm' op names a group that does not exist: @a}}
+    boa.norm @a gradient %g : <tensor<8xf32>>
+    boa.release %g : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// A buffer goes home to its own storage,
+
+module {
+  boa.storage @x[1] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @y[1] : tensor<8xf32> on ssd role "y" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %0 = boa.prefetch @x[%c0]
+    %x = boa.await %0 : <tensor<8xf32>>
+    // expected-error @below {{'boa.offload' op writes a buffer of @x to @y}}
+    %1 = boa.offload %x, @y[%c0] : <tensor<8xf32>>
+    boa.release %x : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// and where that is memory, to its own entry: the buffer is the entry.
+
+module {
+  boa.storage @x[2] : tensor<8xf32> on host role "x" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = boa.prefetch @x[%c0]
+    %x = boa.await %0 : <tensor<8xf32>>
+    // expected-error @below {{'boa.offload' op writes @x entry 0 to entry 1, but moves nothing where a storage lives in memory}}
+    %1 = boa.offload %x, @x[%c1] : <tensor<8xf32>>
+    boa.release %x : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// Hence two buffers of one entry are the same memory there.
+
+module {
+  boa.storage @x[1] : tensor<8xf32> on device role "x" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %0 = boa.prefetch @x[%c0]
+    %x = boa.await %0 : <tensor<8xf32>>
+    %y = boa.create @x[%c0] : <tensor<8xf32>>
+    // expected-error @below {{'boa.launch' op writes @x entry 0 while another operand is the same memory}}
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
+    boa.release %x : <tensor<8xf32>>
+    boa.release %y : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// A copy that a write makes stale is given back by the runtime: it was retained for
+// nothing.
+
+module {
+  boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+  // expected-error @below {{'boa.step' op retains a copy of @x entry 0 that nothing takes up}}
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %0 = boa.prefetch @x[%c0]
+    %x = boa.await %0 : <tensor<16384xf32>>
+    boa.release %x retain %true : <tensor<16384xf32>>
+    %1 = boa.prefetch @x[%c0] chunk %c0 count 1 zero %true
+    %y = boa.await %1 : <tensor<16384xf32>>
+    %2 = boa.offload %y, @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>>
+    boa.release %y : <tensor<16384xf32>>
+    %3 = boa.prefetch @x[%c0]
+    %z = boa.await %3 : <tensor<16384xf32>>
+    boa.release %z : <tensor<16384xf32>>
+  }
+}
+
+// -----
+
+// In the first step nothing is pending, so the copy would never be taken up.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 1 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 1 persistent
+  // expected-error @below {{'boa.step' op retains a copy of @weights.a entry 0 that nothing takes up}}
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %0 = boa.prefetch @weights.a[%c0]
+    %x = boa.await %0 : <tensor<16384xf32>>
+    boa.launch @k reads(%x : !boa.buffer<tensor<16384xf32>>)
+    boa.release %x retain %true : <tensor<16384xf32>>
+    boa.loop "chunk" %c = 0 to 1 forward {
+      %1 = boa.prefetch @gradients.a[%c0] chunk %c count 1
+      %g = boa.await %1 : <tensor<16384xf32>>
+      %2 = boa.prefetch @weights.a[%c0] chunk %c count 1
+      %w = boa.await %2 : <tensor<16384xf32>>
+      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
+      %3 = boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
+      boa.release %g : <tensor<16384xf32>>
+      boa.release %w : <tensor<16384xf32>>
+    }
+  }
+}
