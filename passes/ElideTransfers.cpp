@@ -7,13 +7,14 @@
 //
 // Removes what the naive insertion moves twice: live buffers are shared, short
 // waits are spent in memory, writes that nobody reads are dropped. The second
-// and third are decided on the enumerated program, so they are exact. Assumes
-// the storage phase; leaves a program in which every prefetch is a real read or
-// takes up a retained copy.
+// and third are decided on the enumerated program, so they are exact; the first
+// is undone where that program would compute something else. Assumes the storage
+// phase; leaves a program in which every prefetch is a real read or takes up a
+// retained copy.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/ScheduleTrace.h"
+#include "passes/StorageTrace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -52,6 +53,24 @@ ReleaseOp releaseOf(Value buffer) {
     if (auto release = dyn_cast<ReleaseOp>(user))
       return release;
   return {};
+}
+
+/// Awaited once and released once, both in the prefetch's block.
+bool isSimple(PrefetchOp prefetch) {
+  if (!prefetch.getToken().hasOneUse() || awaitOf(prefetch)->getBlock() != prefetch->getBlock())
+    return false;
+  Value buffer = awaitOf(prefetch).getBuffer();
+  auto isRelease = [](Operation *user) { return isa<ReleaseOp>(user); };
+  return llvm::count_if(buffer.getUsers(), isRelease) == 1 &&
+         releaseOf(buffer)->getBlock() == prefetch->getBlock();
+}
+
+/// Whether an op takes both: as one buffer it would be read and written at once.
+bool meet(PrefetchOp a, PrefetchOp b) {
+  Value other = awaitOf(b).getBuffer();
+  return llvm::any_of(awaitOf(a).getBuffer().getUsers(), [&](Operation *user) {
+    return llvm::is_contained(user->getOperands(), other);
+  });
 }
 
 /// Lets the users of `from`'s buffer use `buffer`, and removes the transfer.
@@ -96,7 +115,7 @@ public:
     while (changed) {
       changed = false;
       for (PrefetchOp prefetch : block.getOps<PrefetchOp>())
-        if (prefetch.isWholeEntry() && coalesce(prefetch, block)) {
+        if (prefetch.isWholeEntry() && isSimple(prefetch) && coalesce(prefetch, block)) {
           changed = true;
           ++count;
           break;
@@ -111,22 +130,17 @@ private:
   bool coalesce(PrefetchOp prefetch, Block &block) {
     Value buffer = awaitOf(prefetch).getBuffer();
     ReleaseOp release = releaseOf(buffer);
-    if (!release || release->getBlock() != &block)
-      return false;
     for (Operation &op : block) {
       PrefetchOp other = findAccess(&op, prefetch);
-      if (!other)
+      if (!other || other.getZero() || !isSimple(other) || meet(prefetch, other))
         continue;
       if (prefetch->isBeforeInBlock(&op)) {
         if (spansLayers(prefetch, &op) ||
             isOverwritten(prefetch, &op, prefetch.getStorage(), buffer))
           continue;
         Operation *last = &op;
-        if (auto whole = dyn_cast<PrefetchOp>(op)) {
-          if (whole.getZero())
-            continue;
+        if (auto whole = dyn_cast<PrefetchOp>(op))
           last = releaseOf(awaitOf(whole).getBuffer());
-        }
         if (release->isBeforeInBlock(last))
           release->moveAfter(last);
         forward(other, buffer);
@@ -137,7 +151,8 @@ private:
           !isOverwritten(&op, prefetch, prefetch.getStorage(), buffer)) {
         Operation *await = awaitOf(prefetch);
         for (Value index : prefetch.getIndices())
-          if (auto constant = index.getDefiningOp<arith::ConstantOp>())
+          if (auto constant = index.getDefiningOp<arith::ConstantOp>();
+              constant && constant->getBlock() == &block && op.isBeforeInBlock(constant))
             constant->moveBefore(&op);
         prefetch->moveBefore(&op);
         await->moveBefore(&op);
@@ -182,12 +197,16 @@ SmallVector<LoopOp> loopsAround(Operation *op) {
   return loops;
 }
 
-class Retainer {
+class Retainer : public StorageTrace {
 public:
-  explicit Retainer(StepOp step) : step(step), probe(step.getContext()) {}
+  Retainer(ModuleOp module, StepOp step) : StorageTrace(module), step(step) {}
 
-  unsigned run() {
-    collect();
+  /// A copy is worth retaining only if it is with and without a pending step.
+  unsigned retainCopies() {
+    for (int64_t pending : {0, 1}) {
+      waiting.clear();
+      run(step, pending);
+    }
     unsigned retained = 0;
     for (auto &[release, instances] : releases)
       retained += retain(cast<ReleaseOp>(release), instances);
@@ -198,46 +217,54 @@ private:
   /// Other slots of a storage that may be taken while a copy waits.
   static constexpr int64_t kPatience = 1;
 
-  void collect() {
-    struct Waiting {
-      Operation *release;
-      size_t instance;
-      int64_t acquired;
-    };
-    using Key = decltype(Access().key());
-    std::map<Key, Waiting> waiting;
-    std::map<Operation *, int64_t> acquired; // slots taken so far, by storage
-    llvm::DenseMap<Value, Key> held;
-    llvm::DenseMap<Value, int64_t> unused;
-    trace(step, [&](Operation *op, const TraceState &state) {
-      if (isa<PrefetchOp, CreateOp>(op)) {
-        Access access = getAccess(op, state);
-        Key key = access.key();
-        held[op->getResult(0)] = key;
-        auto prefetch = dyn_cast<PrefetchOp>(op);
-        bool reads = prefetch && !state.test(prefetch.getZero(), false);
-        int64_t &count = acquired[access.storage];
-        if (auto it = waiting.find(key); it != waiting.end()) {
-          if (reads && count - it->second.acquired <= kPatience)
-            releases[it->second.release][it->second.instance].good = true;
-          waiting.erase(it);
-        }
-        ++count;
-      } else if (auto await = dyn_cast<AwaitOp>(op)) {
-        held[await.getBuffer()] = held[await.getToken()];
-      } else if (auto release = dyn_cast<ReleaseOp>(op)) {
-        Key key = held[release.getBuffer()];
-        StorageOp storage = cast<StorageOp>(std::get<0>(key));
-        if (storage.getTier() != Tier::ssd)
-          return;
-        ReleaseInstance instance;
-        for (LoopOp loop : loopsAround(op))
-          instance.atLast.push_back(isAtLast(loop, state));
-        auto &list = releases[op];
-        waiting[key] = {op, list.size(), acquired[storage]};
-        list.push_back(instance);
+  /// A buffer that was released, until the next access to its chunks.
+  struct Waiting {
+    Access access;
+    std::vector<Version> contents;
+    Operation *release;
+    size_t instance;
+    int64_t acquired;
+  };
+
+  void opened(Operation *op, const Buffer &buffer, const TraceState &state, bool) override {
+    if (buffer.home)
+      return;
+    auto prefetch = dyn_cast<PrefetchOp>(op);
+    if (!prefetch || state.test(prefetch.getZero(), false)) {
+      forget(buffer.access);
+    } else {
+      auto it = llvm::find_if(waiting, [&](const Waiting &copy) {
+        return copy.access.key() == buffer.access.key();
+      });
+      // The copy must be what is at home: not updated and thrown away.
+      if (it != waiting.end()) {
+        if (slotsTaken[buffer.access.storage] - it->acquired <= kPatience &&
+            it->contents == buffer.own)
+          releases[it->release][it->instance].good = true;
+        waiting.erase(it);
       }
-    });
+    }
+    ++slotsTaken[buffer.access.storage];
+  }
+
+  void offloaded(OffloadOp, const Access &access) override { forget(access); }
+
+  void released(ReleaseOp op, const Buffer &buffer, const TraceState &state, bool) override {
+    if (buffer.home)
+      return;
+    ReleaseInstance instance;
+    for (LoopOp loop : loopsAround(op))
+      instance.atLast.push_back(isAtLast(loop, state));
+    auto &list = releases[op];
+    forget(buffer.access);
+    waiting.push_back(
+        {buffer.access, buffer.own, op, list.size(), slotsTaken[buffer.access.storage]});
+    list.push_back(instance);
+  }
+
+  /// A write to any of its chunks makes a copy stale.
+  void forget(const Access &access) {
+    llvm::erase_if(waiting, [&](const Waiting &copy) { return overlap(copy.access, access); });
   }
 
   static bool isAtLast(LoopOp loop, const TraceState &state) {
@@ -251,7 +278,8 @@ private:
   /// The weakest condition under which every execution is worth retaining:
   /// always, at the last iteration of one loop, or of all.
   bool retain(ReleaseOp release, ArrayRef<ReleaseInstance> instances) {
-    if (llvm::none_of(instances, [](const ReleaseInstance &i) { return i.good; }))
+    if (release.getRetain() ||
+        llvm::none_of(instances, [](const ReleaseInstance &i) { return i.good; }))
       return false;
     SmallVector<LoopOp> loops = loopsAround(release);
     auto holds = [&](ArrayRef<unsigned> last) {
@@ -290,7 +318,8 @@ private:
   }
 
   StepOp step;
-  OpBuilder probe;
+  std::vector<Waiting> waiting;
+  std::map<Operation *, int64_t> slotsTaken; // so far, by storage
   llvm::MapVector<Operation *, std::vector<ReleaseInstance>> releases;
 };
 
@@ -298,62 +327,55 @@ private:
 // 3. Offloads that nobody reads
 //===----------------------------------------------------------------------===//
 
-class DeadOffloads {
+class DeadOffloads : public StorageTrace {
 public:
-  explicit DeadOffloads(ModuleOp module) : module(module) {}
+  using ReadChunks = std::map<Operation *, std::set<int64_t>>; // by offload
 
-  unsigned run() {
+  DeadOffloads(ModuleOp module, ReadChunks &readChunks)
+      : StorageTrace(module), readChunks(&readChunks) {}
+
+  static unsigned run(ModuleOp module) {
     auto step = module.lookupSymbol<StepOp>("step");
     if (!step)
       return 0;
-    // What a step leaves on SSD, the next step or the drain reads.
-    follow(step);
-    auto afterStep = writer;
-    follow(step);
-    writer = afterStep;
-    if (auto drain = module.lookupSymbol<StepOp>("drain"))
-      follow(drain);
+    // What a step leaves on SSD, the next step or another entry point reads.
+    ReadChunks readChunks;
+    runEntries(module, DeadOffloads(module, readChunks),
+               [](DeadOffloads &trace, StepOp entry, int64_t pending) {
+                 trace.StorageTrace::run(entry, pending);
+               });
     unsigned changed = 0;
-    step.walk([&](OffloadOp offload) { changed += narrow(offload); });
+    step.walk([&](OffloadOp offload) { changed += narrow(offload, readChunks); });
     return changed;
   }
 
 private:
   using Chunk = std::tuple<Operation *, int64_t, int64_t>;
 
-  void follow(StepOp entry) {
-    using Key = decltype(Access().key());
-    std::set<Key> retained;
-    llvm::DenseMap<Value, Key> held;
-    trace(entry, [&](Operation *op, const TraceState &state) {
-      if (auto await = dyn_cast<AwaitOp>(op))
-        held[await.getBuffer()] = held[await.getToken()];
-      if (auto release = dyn_cast<ReleaseOp>(op))
-        if (state.test(release.getRetain(), false))
-          retained.insert(held[release.getBuffer()]);
-      if (!isa<PrefetchOp, CreateOp, OffloadOp>(op))
-        return;
-      Access access = getAccess(op, state);
-      if (access.entry < 0)
-        return;
-      held[op->getResult(0)] = access.key();
-      auto prefetch = dyn_cast<PrefetchOp>(op);
-      bool reads = prefetch && !state.test(prefetch.getZero(), false) &&
-                   !retained.erase(access.key());
-      for (int64_t c = access.first; c < access.first + access.count; ++c) {
-        Chunk chunk{access.storage, access.entry, c};
-        if (isa<OffloadOp>(op))
-          writer[chunk] = op;
-        else if (auto it = writer.find(chunk); reads && it != writer.end())
-          readChunks[it->second].insert(c);
-      }
-    });
+  void opened(Operation *op, const Buffer &buffer, const TraceState &state,
+              bool retained) override {
+    auto prefetch = dyn_cast<PrefetchOp>(op);
+    if (!prefetch || retained || state.test(prefetch.getZero(), false))
+      return;
+    const Access &access = buffer.access;
+    for (int64_t c = access.first; c < access.first + access.count; ++c)
+      if (auto it = writer.find(chunkAt(access, c)); it != writer.end())
+        (*readChunks)[it->second].insert(c);
+  }
+  void offloaded(OffloadOp op, const Access &access) override {
+    for (int64_t c = access.first; c < access.first + access.count; ++c)
+      writer[chunkAt(access, c)] = op;
+  }
+  static Chunk chunkAt(const Access &access, int64_t chunk) {
+    return {StorageOp(access.storage), access.entry, chunk};
   }
 
-  bool narrow(OffloadOp offload) {
+  static bool narrow(OffloadOp offload, const ReadChunks &readChunks) {
     auto storage = SymbolTable::lookupNearestSymbolFrom<StorageOp>(offload, offload.getStorageAttr());
-    // Trained state outlives the program.
-    if (storage.getPersistent() && storage.getRole() != "gradients")
+    // Trained state outlives the program, and results are read after it.
+    bool result = storage.getRole() == "loss" || storage.getRole() == "logits";
+    if ((storage.getPersistent() && storage.getRole() != "gradients") ||
+        (result && storage.getTier() == Tier::ssd))
       return false;
     auto it = readChunks.find(offload);
     if (it == readChunks.end()) {
@@ -370,9 +392,8 @@ private:
     return true;
   }
 
-  ModuleOp module;
   std::map<Chunk, Operation *> writer;
-  std::map<Operation *, std::set<int64_t>> readChunks;
+  ReadChunks *readChunks;
 };
 
 struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
@@ -380,18 +401,23 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    std::map<Operation *, unsigned> shared;
+    transformEntries(module, [&](StepOp step) { shared[step] = Coalescer().run(*step.getBlock()); });
+    Computation before = Computation::compute(module);
     for (StepOp step : module.getOps<StepOp>()) {
-      unsigned shared = Coalescer().run(*step.getBlock());
-      unsigned retained = Retainer(step).run();
+      unsigned retained = Retainer(module, step).retainCopies();
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("elide-transfers").category("boa-storage"))
-          << "in @" << step.getSymName() << ": " << remark::metric("shared", int64_t(shared))
-          << ", " << remark::metric("retained", int64_t(retained));
+          << "in @" << step.getSymName() << ": "
+          << remark::metric("shared", int64_t(shared[step])) << ", "
+          << remark::metric("retained", int64_t(retained));
     }
-    unsigned dead = DeadOffloads(module).run();
+    unsigned dead = DeadOffloads::run(module);
     remark::passed(module.getLoc(),
                    remark::RemarkOpts::name("elide-offloads").category("boa-storage"))
         << "dropped or narrowed " << remark::metric("offloads", int64_t(dead));
+    if (failed(checkSameComputation(before, Computation::compute(module), "elided transfers")))
+      signalPassFailure();
   }
 };
 

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Loop-invariant transfers leave their loop, inside out. Legal where the loop
-// touches the storage through that one buffer only. Then prefetches rise to the
-// top of their block. How far the runtime looks ahead beyond that is the number
+// touches the storage through that one buffer only, and each iteration finds
+// there what the one before it wrote home. Then prefetches rise to the top of
+// their block. All is undone where the program would compute something else. How far the runtime looks ahead beyond that is the number
 // of slots (--boa-assign-buffers): commands wait for slots, not the program.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
+#include "passes/StorageTrace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -51,8 +53,11 @@ std::optional<Transfer> match(PrefetchOp prefetch) {
   if (!transfer.await || transfer.await->getBlock() != prefetch->getBlock())
     return std::nullopt;
   for (Operation *user : transfer.await.getBuffer().getUsers()) {
-    if (auto release = dyn_cast<ReleaseOp>(user))
+    if (auto release = dyn_cast<ReleaseOp>(user)) {
+      if (transfer.release || release.getRetain())
+        return std::nullopt;
       transfer.release = release;
+    }
     if (auto offload = dyn_cast<OffloadOp>(user))
       transfer.offloads.push_back(offload);
   }
@@ -75,17 +80,49 @@ void hoistIndices(LoopOp loop) {
       op.moveBefore(loop);
 }
 
+bool writes(Operation *op, Value buffer) {
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return llvm::is_contained(launch.getUpdates(), buffer) ||
+           llvm::is_contained(launch.getWrites(), buffer);
+  return isa<UpdateOp>(op);
+}
+
+/// Whether what the loop writes in the buffer goes home before the iteration
+/// ends: else the next iteration reads older contents there.
+bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
+  Value buffer = AwaitOp(transfer.await).getBuffer();
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    if (!writes(user, buffer))
+      return true;
+    Operation *inBlock = loop.getBlock()->findAncestorOpInBlock(*user);
+    return llvm::any_of(transfer.offloads, [&](OffloadOp offload) {
+      return inBlock && offload->getBlock() == loop.getBlock() &&
+             inBlock->isBeforeInBlock(offload) &&
+             (offload.isWholeEntry() ||
+              offload.getCount() == PrefetchOp(transfer.prefetch).getCount());
+    });
+  });
+}
+
+bool isNever(Value condition) {
+  auto constant = condition.getDefiningOp<arith::ConstantIntOp>();
+  return constant && constant.value() == 0;
+}
+
 bool isInvariant(LoopOp loop, const Transfer &transfer) {
   PrefetchOp prefetch = transfer.prefetch;
   SmallVector<Value> operands(prefetch.getIndices());
   operands.push_back(prefetch.getFirst());
   if (!definedOutside(loop, operands))
     return false;
-  if (Value zero = prefetch.getZero(); zero && !definedOutside(loop, zero)) {
+  if (Value zero = prefetch.getZero(); zero && !isNever(zero)) {
+    // Any other zeroes in each iteration.
     auto at = zero.getDefiningOp<AtFirstOp>();
     if (!at || at.getIndex() != loop.getInductionVar())
       return false;
   }
+  if (!isWrittenHome(loop, transfer))
+    return false;
   bool only = true;
   loop.walk([&](Operation *op) {
     if (op != prefetch && storageOf(op) == prefetch.getStorage() &&
@@ -101,7 +138,7 @@ bool isInvariant(LoopOp loop, const Transfer &transfer) {
 
 void hoist(LoopOp loop, Transfer transfer) {
   PrefetchOp prefetch = transfer.prefetch;
-  if (Value zero = prefetch.getZero(); zero && !definedOutside(loop, zero)) {
+  if (Value zero = prefetch.getZero(); zero && !isNever(zero)) {
     // Zero in the first iteration: zero before the loop.
     OpBuilder builder(loop);
     prefetch.getZeroMutable().assign(
@@ -131,6 +168,14 @@ unsigned hoistFrom(LoopOp loop) {
   return count;
 }
 
+/// Whether `op` needs what `prefetch` would overwrite: in memory both are one.
+bool usesStorage(Operation *op, PrefetchOp prefetch) {
+  return prefetch.getZero() && llvm::any_of(op->getOperands(), [&](Value operand) {
+           Operation *origin = isa<BufferType>(operand.getType()) ? getOrigin(operand) : nullptr;
+           return origin && storageOf(origin) == prefetch.getStorage();
+         });
+}
+
 /// Moves each prefetch up its block: above launches, not above an access to the
 /// same storage nor above what it is computed from.
 void raisePrefetches(Block &block) {
@@ -144,7 +189,7 @@ void raisePrefetches(Block &block) {
     Operation *before = &op;
     while (Operation *previous = before->getPrevNode()) {
       bool blocked = previous->getNumRegions() != 0 || storageOf(previous) == prefetch.getStorage() ||
-                     isa<PrefetchOp>(previous);
+                     isa<PrefetchOp>(previous) || usesStorage(previous, prefetch);
       for (Value operand : op.getOperands())
         blocked |= operand.getDefiningOp() == previous;
       if (blocked)
@@ -159,16 +204,17 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
   using HoistPrefetchBase::HoistPrefetchBase;
 
   void runOnOperation() override {
-    for (StepOp step : getOperation().getOps<StepOp>()) {
-      unsigned hoisted = 0;
+    std::map<Operation *, unsigned> hoisted;
+    transformEntries(getOperation(), [&](StepOp step) {
       for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>()))
-        hoisted += hoistFrom(loop);
+        hoisted[step] += hoistFrom(loop);
       raisePrefetches(*step.getBlock());
+    });
+    for (StepOp step : getOperation().getOps<StepOp>())
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("hoist-prefetch").category("boa-storage"))
           << "moved transfers out of loops in @" << step.getSymName() << ": "
-          << remark::metric("hoisted", int64_t(hoisted));
-    }
+          << remark::metric("hoisted", int64_t(hoisted[step]));
   }
 };
 

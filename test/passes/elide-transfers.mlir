@@ -150,3 +150,223 @@ boa.step @plain(%step, %pending) {
     }
   }
 }
+
+// -----
+
+// A copy of a whole entry is stale once one of its chunks is updated: it is not
+// retained across that, and the second kernel reads the entry again.
+
+// CHECK-LABEL: boa.step @stale
+// CHECK-NOT:     retain
+// CHECK:         boa.loop "layer"
+// CHECK:           boa.prefetch @weights.a
+// CHECK:         boa.loop "chunk"
+// CHECK:           boa.offload %{{.*}}, @weights.a
+// CHECK-NOT:     retain
+// CHECK:         boa.loop "layer"
+// CHECK-NEXT:      boa.prefetch @weights.a
+
+boa.group @a repeat 1 {
+  boa.param @w : tensor<16384xf32> = "ones"
+}
+boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4 persistent
+boa.step @stale(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop "layer" %l = 0 to 1 forward {
+    %0 = boa.prefetch @weights.a[%l]
+    %w = boa.await %0 : <tensor<16384xf32>>
+    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>>)
+    boa.release %w : <tensor<16384xf32>>
+  }
+  boa.loop "chunk" %c = 3 to 4 forward {
+    %2 = boa.prefetch @gradients.a[%c0] chunk %c count 1
+    %3 = boa.await %2 : <tensor<16384xf32>>
+    %4 = boa.prefetch @weights.a[%c0] chunk %c count 1
+    %5 = boa.await %4 : <tensor<16384xf32>>
+    boa.update @a chunk %c step %step weights(%5 : !boa.buffer<tensor<16384xf32>>) gradient(%3 : !boa.buffer<tensor<16384xf32>>)
+    %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
+    boa.release %3 : <tensor<16384xf32>>
+    boa.release %5 : <tensor<16384xf32>>
+  }
+  boa.loop "layer" %l = 0 to 1 forward {
+    %0 = boa.prefetch @weights.a[%l]
+    %w = boa.await %0 : <tensor<16384xf32>>
+    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>>)
+    boa.release %w : <tensor<16384xf32>>
+  }
+}
+
+// -----
+
+// What was updated and not written home is thrown away by its release: the next
+// kernel reads what is at home, so the copy is neither shared nor retained.
+
+// CHECK-LABEL: boa.step @scratch
+// CHECK:         boa.prefetch @s
+// CHECK:         boa.launch @k updates
+// CHECK-NOT:     retain
+// CHECK:         boa.prefetch @s
+// CHECK:         boa.launch @k2 reads
+
+boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.step @scratch(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %0 = boa.prefetch @s[%c0]
+  %x = boa.await %0 : <tensor<8xf32>>
+  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>>)
+  boa.release %x : <tensor<8xf32>>
+  %1 = boa.prefetch @s[%c0]
+  %y = boa.await %1 : <tensor<8xf32>>
+  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>>)
+  boa.release %y : <tensor<8xf32>>
+}
+
+// -----
+
+// A kernel that reads an entry and writes a new one of it needs both buffers.
+
+// CHECK-LABEL: boa.step @both
+// CHECK:         boa.launch @k reads(%[[X:.*]] : {{.*}}) updates(%[[Y:.*]] :
+// CHECK:         boa.release %[[X]] :
+// CHECK:         boa.release %[[Y]] :
+
+boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.step @both(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %0 = boa.prefetch @s[%c0]
+  %x = boa.await %0 : <tensor<8xf32>>
+  %1 = boa.prefetch @s[%c0]
+  %y = boa.await %1 : <tensor<8xf32>>
+  boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) updates(%y : !boa.buffer<tensor<8xf32>>)
+  %2 = boa.offload %y, @s[%c0] : <tensor<8xf32>>
+  boa.release %x : <tensor<8xf32>>
+  boa.release %y : <tensor<8xf32>>
+}
+
+// -----
+
+// Chunks that begin at zero do not begin with what a live buffer holds.
+
+// CHECK-LABEL: boa.step @zeroed
+// CHECK:         boa.loop "chunk"
+// CHECK-NEXT:      boa.prefetch @gradients.a[%{{.*}}] chunk %{{.*}} count 1 zero
+
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4 persistent
+boa.step @zeroed(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %0 = boa.prefetch @gradients.a[%c0]
+  %g = boa.await %0 : <tensor<16384xf32>>
+  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
+  boa.loop "chunk" %c = 0 to 4 forward {
+    %1 = boa.prefetch @gradients.a[%c0] chunk %c count 1 zero %true
+    %z = boa.await %1 : <tensor<16384xf32>>
+    boa.launch @k reads(%z : !boa.buffer<tensor<16384xf32>>)
+    boa.release %z : <tensor<16384xf32>>
+  }
+  boa.release %g : <tensor<16384xf32>>
+}
+
+// -----
+
+// In the first step nothing is pending, so the delayed update does not write x.
+// The kernel then reads what the step before left: that offload is needed.
+
+// CHECK-LABEL: boa.step @step
+// CHECK:         boa.offload %{{.*}}, @gradients.a[%{{.*}}] : <tensor<16384xf32>>
+
+boa.group @a repeat 1 {
+  boa.param @w : tensor<16384xf32> = "ones"
+}
+boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>>
+  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>>)
+  %1 = boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>>
+  boa.release %0 : <tensor<16384xf32>>
+  boa.loop "chunk" %c = 0 to 4 forward {
+    %2 = boa.prefetch @weights.a[%c0] chunk %c count 1
+    %w = boa.await %2 : <tensor<16384xf32>>
+    %3 = boa.create @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
+    boa.launch @fill writes(%3 : !boa.buffer<tensor<16384xf32>>)
+    boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>>) gradient(%3 : <tensor<16384xf32>>)
+    %4 = boa.offload %3, @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
+    boa.release %w : <tensor<16384xf32>>
+    boa.release %3 : <tensor<16384xf32>>
+  }
+  boa.loop "layer" %l = 0 to 1 forward {
+    %2 = boa.prefetch @gradients.a[%c0]
+    %g = boa.await %2 : <tensor<16384xf32>>
+    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
+    boa.release %g : <tensor<16384xf32>>
+  }
+}
+
+// -----
+
+// An evaluation that reads what a step left keeps it on SSD.
+
+// CHECK-LABEL: boa.step @step
+// CHECK:         boa.offload %{{.*}}, @gradients.a
+// CHECK-LABEL: boa.step @inspect
+
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>>
+  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>>)
+  %1 = boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>>
+  boa.release %0 : <tensor<16384xf32>>
+}
+boa.step @inspect(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %0 = boa.prefetch @gradients.a[%c0]
+  %g = boa.await %0 : <tensor<16384xf32>>
+  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
+  boa.release %g : <tensor<16384xf32>>
+}
+
+// -----
+
+// A shared constant stays where its other users see it.
+
+// CHECK-LABEL: boa.step @constant
+// CHECK-NEXT:    %[[C0:.*]] = arith.constant 0 : index
+// CHECK:         boa.loop "layer"
+// CHECK:           boa.prefetch @weights.a[%[[C0]]]{{$}}
+// CHECK:           boa.loop "chunk"
+// CHECK-NOT:         boa.prefetch @weights.a
+
+boa.group @a repeat 1 {
+  boa.param @w : tensor<16384xf32> = "ones"
+}
+boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4 persistent
+boa.step @constant(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop "chunk" %c = 0 to 4 forward {
+      %0 = boa.prefetch @gradients.a[%c0] chunk %c count 1
+      %g = boa.await %0 : <tensor<16384xf32>>
+      %1 = boa.prefetch @weights.a[%c0] chunk %c count 1
+      %w = boa.await %1 : <tensor<16384xf32>>
+      boa.update @a chunk %c step %step weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
+      %2 = boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
+      boa.release %g : <tensor<16384xf32>>
+      boa.release %w : <tensor<16384xf32>>
+    }
+    %0 = boa.prefetch @weights.a[%c0]
+    %w = boa.await %0 : <tensor<16384xf32>>
+    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>>)
+    boa.release %w : <tensor<16384xf32>>
+  }
+  boa.loop "layer" %l = 0 to 1 forward {
+    %0 = boa.prefetch @gradients.a[%c0]
+    %g = boa.await %0 : <tensor<16384xf32>>
+    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
+    boa.release %g : <tensor<16384xf32>>
+  }
+}

@@ -138,3 +138,121 @@ boa.step @raise(%step, %pending) {
   boa.release %y : <tensor<8xf32>>
   boa.release %w : <tensor<8xf32>>
 }
+
+// -----
+
+// Zero in every iteration is not zero once,
+
+// CHECK-LABEL: boa.step @always_zero
+// CHECK:         boa.loop "micro_batch"
+// CHECK-NEXT:      boa.prefetch @g[%{{.*}}] zero
+
+boa.storage @g[1] : tensor<8xf32> on ssd role "gradients"
+boa.step @always_zero(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  boa.loop "micro_batch" %m = 0 to 4 forward {
+    %0 = boa.prefetch @g[%c0] zero %true
+    %g = boa.await %0 : <tensor<8xf32>>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
+    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
+    boa.release %g : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// but a condition that never holds zeroes nothing: this accumulates,
+
+// CHECK-LABEL: boa.step @never_zero
+// CHECK:         boa.prefetch @g[%{{.*}}] zero
+// CHECK:         boa.loop "micro_batch"
+// CHECK-NEXT:      boa.launch @k
+
+boa.storage @g[1] : tensor<8xf32> on ssd role "gradients" persistent
+boa.step @never_zero(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %false = arith.constant false
+  boa.loop "micro_batch" %m = 0 to 4 forward {
+    %0 = boa.prefetch @g[%c0] zero %false
+    %g = boa.await %0 : <tensor<8xf32>>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
+    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
+    boa.release %g : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// and what goes home before it is updated, or not at all, is not carried from one
+// iteration to the next.
+
+// CHECK-LABEL: boa.step @not_home
+// CHECK:         boa.loop "micro_batch"
+// CHECK:           boa.prefetch @g
+// CHECK:           boa.launch @k
+// CHECK:         boa.loop "micro_batch"
+// CHECK:           boa.prefetch @g
+// CHECK:           boa.offload
+// CHECK:           boa.launch @k
+
+boa.storage @g[1] : tensor<8xf32> on ssd role "state" persistent
+boa.step @not_home(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop "micro_batch" %m = 0 to 4 forward {
+    %0 = boa.prefetch @g[%c0]
+    %g = boa.await %0 : <tensor<8xf32>>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
+    boa.release %g : <tensor<8xf32>>
+  }
+  boa.loop "micro_batch" %m = 0 to 4 forward {
+    %0 = boa.prefetch @g[%c0]
+    %g = boa.await %0 : <tensor<8xf32>>
+    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
+    boa.release %g : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// In memory a zeroed prefetch empties the entry at once: not before its last use.
+
+// CHECK-LABEL: boa.step @in_memory
+// CHECK:         boa.launch @k reads
+// CHECK:         boa.prefetch @g[%{{.*}}] zero
+
+boa.storage @g[1] : tensor<8xf32> on device role "gradients" persistent
+boa.step @in_memory(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %0 = boa.prefetch @g[%c0]
+  %g = boa.await %0 : <tensor<8xf32>>
+  boa.launch @k reads(%g : !boa.buffer<tensor<8xf32>>)
+  boa.release %g : <tensor<8xf32>>
+  %1 = boa.prefetch @g[%c0] zero %true
+  %z = boa.await %1 : <tensor<8xf32>>
+  boa.launch @k updates(%z : !boa.buffer<tensor<8xf32>>)
+  boa.release %z : <tensor<8xf32>>
+}
+
+// -----
+
+// The release stays with the condition that it retains by.
+
+// CHECK-LABEL: boa.step @retained
+// CHECK:         boa.loop "micro_batch"
+// CHECK:           boa.prefetch @s
+// CHECK:           boa.release %{{.*}} retain
+
+boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.step @retained(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop "micro_batch" %m = 0 to 4 forward {
+    %0 = boa.prefetch @s[%c0]
+    %x = boa.await %0 : <tensor<8xf32>>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
+    %first = boa.at_first %m
+    boa.release %x retain %first : <tensor<8xf32>>
+  }
+}
