@@ -56,17 +56,34 @@ public:
     boundaries = boundary - 1; // the last stage has a loss, not a boundary
   }
 
-  void run() {
+  LogicalResult run() {
+    if (failed(checkFunctions()))
+      return failure();
     declareStorages();
     if (predict) {
       placeInMemory();
-      return buildForward("predict", /*logits=*/true);
+      buildForward("predict", /*logits=*/true);
+      return success();
     }
     buildStep();
     buildForward("evaluate", /*logits=*/false);
+    return success();
   }
 
 private:
+  /// Stages are found by the names of their functions.
+  LogicalResult checkFunctions() {
+    if (stages.size() < 2)
+      return module.emitError("expected at least two stages but found ") << stages.size();
+    for (const Stage &stage : stages)
+      for (StringRef suffix : {"_forward", "_backward"})
+        if (!(predict && suffix == "_backward") && !lookup(stage.name + suffix.str()))
+          return module.emitError("expected a function @")
+                 << stage.name << suffix
+                 << (suffix == "_backward" ? ", which --boa-differentiate makes" : "");
+    return success();
+  }
+
   func::FuncOp lookup(const std::string &name) { return module.lookupSymbol<func::FuncOp>(name); }
 
   //===--------------------------------------------------------------------===//
@@ -200,7 +217,8 @@ private:
     forwardInstance(stage, layers.getInductionVar(), m, saving);
   }
 
-  /// Gradient packs to their storages. The first contribution of a step sets.
+  /// Gradient packs to their storages. The first contribution of a step sets: of
+  /// what the layers share, that of the first layer to run.
   void accumulateGradients(const CallLayout &layout, ArrayRef<Value> outputs, Value layer, Value m,
                            const Stage &stage) {
     for (auto [slot, value] : llvm::zip(layout.outputs, outputs)) {
@@ -209,7 +227,11 @@ private:
       bool initial = seenGradients.insert(slot.pack).second;
       Value first = initial ? AtFirstOp::create(builder, loc, builder.getI1Type(), m).getResult()
                             : arith::ConstantIntOp::create(builder, loc, 0, 1).getResult();
-      Value index = slot.pack == stage.name && layer ? layer : constant(0);
+      bool own = slot.pack == stage.name;
+      if (initial && layer && !own)
+        first = arith::AndIOp::create(
+            builder, loc, first, AtFirstOp::create(builder, loc, builder.getI1Type(), layer));
+      Value index = own && layer ? layer : constant(0);
       AccumulateOp::create(builder, loc, value, "gradients." + slot.pack, index, first);
     }
   }
@@ -345,7 +367,10 @@ private:
 
 struct BuildStep : impl::BuildStepBase<BuildStep> {
   using BuildStepBase::BuildStepBase;
-  void runOnOperation() override { StepBuilder(getOperation(), predict).run(); }
+  void runOnOperation() override {
+    if (failed(StepBuilder(getOperation(), predict).run()))
+      signalPassFailure();
+  }
 };
 
 } // namespace
