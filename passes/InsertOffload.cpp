@@ -7,12 +7,15 @@
 //
 // From values to buffers, one use at a time, with no attempt to be clever: what
 // a later pass removes it can remove because this form is correct. Assumes the
-// step phase. Refuses a call whose result is not stored.
+// step phase. Refuses a call whose result is not stored, and a value that is read
+// or written too far from its call to be moved there.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
+
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -42,13 +45,23 @@ public:
     step.walk([&](OptimizerUpdateOp op) { optimizerUpdates.push_back(op); });
     step.walk([&](GradientNormOp op) { norms.push_back(op); });
     for (CallOp call : calls)
+      if (failed(checkMoves(call)))
+        return failure();
+    for (CallOp call : calls)
       if (failed(insert(call)))
         return failure();
-    for (OptimizerUpdateOp update : optimizerUpdates)
+    for (OptimizerUpdateOp update : optimizerUpdates) {
+      if (failed(checkDeclared(update, "gradients", update.getGroup())) ||
+          failed(checkDeclared(update, "weights", update.getGroup())))
+        return failure();
       insert(update);
-    for (GradientNormOp norm : norms)
+    }
+    for (GradientNormOp norm : norms) {
+      if (failed(checkDeclared(norm, "gradients", norm.getGroup())))
+        return failure();
       insert(norm);
-    return success();
+    }
+    return checkNothingLeft();
   }
 
 private:
@@ -83,6 +96,11 @@ private:
       if (!output.hasOneUse())
         return call.emitOpError("expected each result to be stored exactly once");
       Operation *user = *output.user_begin();
+      if (user->getBlock() != call->getBlock())
+        return call.emitOpError("expected each result to be stored beside the call");
+      for (auto [buffer, other] : stores)
+        if (isSameEntry(user, other))
+          return call.emitOpError("stores two results in one entry of @") << storageOf(user);
       if (auto write = dyn_cast<WriteOp>(user)) {
         writes.push_back(CreateOp::create(builder, loc, bufferType(write.getStorage()),
                                           write.getStorage(), movedUp(write.getIndices(), call), Value(), 0));
@@ -120,8 +138,127 @@ private:
     for (Value index : indices)
       if (Operation *def = index.getDefiningOp();
           def && def->getBlock() == call->getBlock() && call->isBeforeInBlock(def))
-        def->moveBefore(call->getBlock(), call->getBlock()->begin());
+        moveToStart(def);
     return SmallVector<Value>(indices);
+  }
+  /// With what it is computed from.
+  static void moveToStart(Operation *op) {
+    op->moveBefore(op->getBlock(), op->getBlock()->begin());
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == op->getBlock())
+        moveToStart(def);
+  }
+
+  /// Reads move down to the call that takes them, and its writes up to it: nothing
+  /// on the way may touch their storage.
+  LogicalResult checkMoves(CallOp call) {
+    for (Value input : call.getInputs())
+      if (auto read = input.getDefiningOp<ReadOp>())
+        if (Operation *write = findBetween(read, call, read.getStorage(), /*writes=*/true)) {
+          InFlightDiagnostic diag = call.emitOpError("takes a value of @")
+                                    << read.getStorage()
+                                    << " that is overwritten before the call: expected its read "
+                                       "beside it";
+          diag.attachNote(read.getLoc()) << "it is read here";
+          diag.attachNote(write->getLoc()) << "and overwritten here";
+          return diag;
+        }
+    for (Operation *user : call->getUsers()) {
+      StringRef storage = storageOf(user);
+      Operation *access = findBetween(call, user, storage, /*writes=*/false);
+      if (storage.empty() || !access)
+        continue;
+      InFlightDiagnostic diag = call.emitOpError("has a result that is written to @")
+                                << storage << " only after another access to it: expected its "
+                                << "write beside it";
+      diag.attachNote(access->getLoc()) << "the other access is here";
+      diag.attachNote(user->getLoc()) << "it is written here";
+      return diag;
+    }
+    return success();
+  }
+
+  static OperandRange indicesOf(Operation *store) {
+    if (auto write = dyn_cast<WriteOp>(store))
+      return write.getIndices();
+    return cast<AccumulateOp>(store).getIndices();
+  }
+  static bool isSameEntry(Operation *a, Operation *b) {
+    return isa<WriteOp, AccumulateOp>(a) && isa<WriteOp, AccumulateOp>(b) &&
+           storageOf(a) == storageOf(b) &&
+           llvm::equal(indicesOf(a), indicesOf(b), [](Value x, Value y) {
+             IntegerAttr left, right;
+             return x == y || (matchPattern(x, m_Constant(&left)) &&
+                               matchPattern(y, m_Constant(&right)) && left == right);
+           });
+  }
+  static StringRef storageOf(Operation *op) {
+    if (auto read = dyn_cast<ReadOp>(op))
+      return read.getStorage();
+    if (auto write = dyn_cast<WriteOp>(op))
+      return write.getStorage();
+    if (auto accumulate = dyn_cast<AccumulateOp>(op))
+      return accumulate.getStorage();
+    return {};
+  }
+
+  /// Whether an update or a norm touches a storage of its group.
+  static bool touchesGroup(Operation *op, StringRef storage) {
+    auto isOf = [&](StringRef group) { return storage.ends_with((Twine(".") + group).str()); };
+    if (auto update = dyn_cast<OptimizerUpdateOp>(op))
+      return isOf(update.getGroup());
+    if (auto norm = dyn_cast<GradientNormOp>(op))
+      return isOf(norm.getGroup());
+    return false;
+  }
+
+  /// An access to `storage` in program order between two ops, of which the second
+  /// may be in a loop after the first; only those that write if `writes`.
+  static Operation *findBetween(Operation *from, Operation *to, StringRef storage, bool writes) {
+    Operation *found = nullptr;
+    auto look = [&](Operation *op) {
+      if (op == to || op == from || found)
+        return;
+      // The other operands and results of the same call move with it.
+      auto feeds = [](Operation *def, Operation *user) {
+        return llvm::any_of(user->getOperands(),
+                            [&](Value operand) { return operand.getDefiningOp() == def; });
+      };
+      bool same = isa<CallOp>(to) ? feeds(op, to) : feeds(from, op);
+      bool touches = storageOf(op) == storage && !(writes && isa<ReadOp>(op));
+      if (!same && (touches || touchesGroup(op, storage)))
+        found = op;
+    };
+    Block *block = from->getBlock();
+    Operation *end = block->findAncestorOpInBlock(*to);
+    for (Operation *op = from->getNextNode(); op && op != end; op = op->getNextNode())
+      op->walk(look);
+    // In a loop around `to` everything comes before it, in an earlier iteration.
+    if (end && end != to)
+      end->walk(look);
+    return found;
+  }
+
+  /// What an update needs must be declared.
+  LogicalResult checkDeclared(Operation *op, StringRef role, StringRef group) {
+    std::string name = (role + "." + group).str();
+    if (module.lookupSymbol<StorageOp>(name))
+      return success();
+    return op->emitOpError("expected a storage @") << name;
+  }
+
+  /// Every value was moved: what is left has no kernel to go with.
+  LogicalResult checkNothingLeft() {
+    WalkResult walked = step.walk([](Operation *op) {
+      if (auto read = dyn_cast<ReadOp>(op); read && read->use_empty()) {
+        read.erase();
+      } else if (!storageOf(op).empty()) {
+        op->emitOpError("expected the operand or the result of a boa.call");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
   }
 
   /// A loop over chunks that brings each one's state, updates it and writes it
