@@ -9,14 +9,19 @@
 // the first use of the weights in the next step. The delayed share: GreedySnake,
 // arXiv 2512.17570. Updates are elementwise, so splitting an entry by chunks
 // changes no bit. Refuses what would let an update come before a gradient that
-// it needs.
+// it needs or after a read that must see it: the step is enumerated before and
+// after.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Config.h"
 #include "passes/Passes.h"
+#include "passes/ScheduleTrace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
+
+#include <map>
+#include <set>
 
 using namespace mlir;
 
@@ -164,6 +169,128 @@ private:
   OpBuilder builder;
 };
 
+/// What the updates of a step see and who sees them.
+class UpdateTrace {
+public:
+  /// A group's name and a layer.
+  using Entry = std::pair<std::string, int64_t>;
+  /// The contributions that a gradient is made of.
+  using Gradient = std::multiset<Operation *>;
+
+  explicit UpdateTrace(StepOp step) : step(step) {
+    trace(step, [&](Operation *op, const TraceState &state) { visit(op, state); });
+  }
+
+  /// Null where `after` applies each update once, in this step or the next, with
+  /// the gradient of its own step, and no read sees other weights; else the group
+  /// of which that does not hold.
+  const std::string *findDifference(const UpdateTrace &after) const {
+    for (const auto &[entry, chunks] : updated) {
+      std::multiset<int64_t> moved = after.chunksOf(after.updated, entry);
+      std::multiset<int64_t> pending = after.chunksOf(after.delayed, entry);
+      moved.insert(pending.begin(), pending.end());
+      if (moved != chunks)
+        return &entry.first;
+    }
+    for (const auto &[entry, chunks] : after.updated)
+      if (!updated.count(entry) || after.used.at(entry) != used.at(entry))
+        return &entry.first;
+    for (const auto &[entry, chunks] : after.delayed)
+      if (!updated.count(entry) || !after.usedDelayed.at(entry).empty())
+        return &entry.first;
+    for (auto [was, is] : llvm::zip(reads, after.reads))
+      if (was.updated != is.updated ||
+          is.delayed != after.chunksOf(after.delayed, is.entry))
+        return &is.entry.first;
+    for (const auto &[entry, gradient] : measured)
+      if (auto it = after.measured.find(entry);
+          it == after.measured.end() || it->second != gradient)
+        return &entry.first;
+    return nullptr;
+  }
+
+private:
+  using Chunks = std::map<Entry, std::multiset<int64_t>>;
+  struct Read {
+    Entry entry;
+    std::multiset<int64_t> updated, delayed;
+  };
+
+  static std::multiset<int64_t> chunksOf(const Chunks &chunks, const Entry &entry) {
+    auto it = chunks.find(entry);
+    return it == chunks.end() ? std::multiset<int64_t>() : it->second;
+  }
+  void visit(Operation *op, const TraceState &state) {
+    auto indexed = [&](StringRef name, OperandRange indices) -> Entry {
+      return {name.str(), indices.empty() ? 0 : state.get(indices[0])};
+    };
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      StringRef group = read.getStorage();
+      Entry entry = indexed(group, read.getIndices());
+      if (!group.consume_front("weights."))
+        return;
+      entry.first = group.str();
+      reads.push_back({entry, chunksOf(updated, entry), chunksOf(delayed, entry)});
+    } else if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+      StringRef group = accumulate.getStorage();
+      Entry entry = indexed(group, accumulate.getIndices());
+      if (!group.consume_front("gradients."))
+        return;
+      entry.first = group.str();
+      if (state.get(accumulate.getInitial()))
+        gradients[entry].clear();
+      gradients[entry].insert(op);
+    } else if (auto norm = dyn_cast<GradientNormOp>(op)) {
+      Entry entry{norm.getGroup().str(), state.get(norm.getLayer())};
+      summed[entry] = gradients[entry];
+    } else if (isa<FinishNormOp>(op)) {
+      measured = summed;
+    } else if (auto update = dyn_cast<OptimizerUpdateOp>(op)) {
+      Entry entry{update.getGroup().str(), state.get(update.getLayer())};
+      bool pending = update.getStep() == step.getPending();
+      for (int64_t c = update.getFirst(); c < int64_t(update.getLast()); ++c)
+        (pending ? delayed : updated)[entry].insert(c);
+      (pending ? usedDelayed : used)[entry] = gradients[entry];
+    }
+  }
+
+  StepOp step;
+  std::map<Entry, Gradient> gradients, used, usedDelayed, summed, measured;
+  Chunks updated, delayed;
+  std::vector<Read> reads;
+};
+
+/// What Splitter assumes: a step that has not been split.
+LogicalResult checkSplittable(ModuleOp module, StepOp step) {
+  if (auto drain = module.lookupSymbol("drain"))
+    return step.emitOpError("is split already: its drain is there").attachNote(drain->getLoc())
+           << "here";
+  llvm::StringMap<Operation *> seen;
+  WalkResult walked = step.walk([&](Operation *op) -> WalkResult {
+    if (isa<OptimizerUpdateOp, GradientNormOp, AccumulateOp, ReadOp>(op) &&
+        op->getParentOp() == step)
+      return op->emitOpError("expected to be in a loop of @") << step.getSymName();
+    auto update = dyn_cast<OptimizerUpdateOp>(op);
+    if (!update)
+      return WalkResult::advance();
+    auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(step, update.getGroupAttr());
+    if (update.getStep() != step.getStep())
+      return update.emitOpError("expected an update of the step itself");
+    if (update.getFirst() != 0 || int64_t(update.getLast()) != group.getChunks())
+      return update.emitOpError("expected all ") << group.getChunks() << " chunks of @"
+                                                 << update.getGroup();
+    if (Operation *&first = seen[update.getGroup()]) {
+      InFlightDiagnostic diag = update.emitOpError("updates @") << update.getGroup() << " again";
+      diag.attachNote(first->getLoc()) << "it is also updated here";
+      return diag;
+    } else {
+      first = op;
+    }
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
   using SplitOptimizerBase::SplitOptimizerBase;
 
@@ -187,7 +314,17 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
       diag.attachNote(norm.getLoc()) << "the norm is complete here";
       return signalPassFailure();
     }
+    if (failed(checkSplittable(module, step)))
+      return signalPassFailure();
+    UpdateTrace before(step);
     Splitter(step, delay).run();
+    if (const std::string *group = before.findDifference(UpdateTrace(step))) {
+      step.emitOpError("cannot split the update of @")
+          << *group << " at a delay of " << double(delay)
+          << ": it would see another gradient, or a read of @weights." << *group
+          << " would see other weights";
+      return signalPassFailure();
+    }
     // A gradient that waits for the next step is part of the trainer's state.
     if (delay > 0)
       for (auto storage : module.getOps<StorageOp>())
