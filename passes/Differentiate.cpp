@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/CallLayout.h"
+#include "passes/Config.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -334,13 +335,15 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     double seed = 1;
-    if (auto train = module->getAttrOfType<DictionaryAttr>(kTrainAttr)) {
-      double batch = cast<IntegerAttr>(train.get("batch")).getInt();
-      seed = cast<IntegerAttr>(train.get("micro_batch")).getInt() / batch;
-    }
+    if (module->hasAttr(kTrainAttr))
+      seed = 1.0 / double(Config::train(module).microBatches());
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     for (StageOp stage : stages) {
       auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
+      if (!func || !func.getBody().hasOneBlock()) {
+        stage.emitOpError("expected a func.func of one block named @") << stage.getCallee();
+        return signalPassFailure();
+      }
       bool keep = !recompute && stage.getRepeat() > 1;
       if (failed(StageDifferentiator(func, seed, !keep).run()))
         return signalPassFailure();

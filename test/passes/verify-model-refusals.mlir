@@ -177,3 +177,169 @@ module {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// A stage's function has a body,
+
+module {
+  // expected-error @below {{'boa.stage' op expected a func.func of one block named @a_forward}}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func private @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// the name that later passes look for,
+
+module {
+  // expected-error @below {{'boa.stage' op expected a function named NAME_forward but found @a}}
+  boa.stage @a
+  boa.stage @b_forward
+  func.func @a(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// and computes on tensors of static shape.
+
+module {
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected tensors of static shape in the type of @b_forward but found 'f32'}}
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> f32 {
+    %0 = arith.constant 0.0 : f32
+    return %0 : f32
+  }
+}
+
+// -----
+
+// All its arguments after the activations are parameters,
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  // expected-error @below {{'boa.stage' op expected only parameters after the activations of @a_forward but argument 2 is none}}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}, %y: tensor<8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// each once.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  // expected-error @below {{'boa.stage' op takes @a::@w twice: their gradients would be stored in one place}}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %v: tensor<16x8xf32> {boa.param = @a::@w}, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %v, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    %1 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    %2 = boa.add %0, %1 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    return %2 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// A group of layers is known by its stage's name: under another every layer would
+// take the first one's weights,
+
+module {
+  boa.group @other repeat 3 {
+    boa.param @w : tensor<8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op repeats 3 times but takes @other::@w of a group that repeats 3 times: expected the group of a layer to have its name}}
+  boa.stage @block_forward repeat 3
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @block_forward(%x: tensor<2x4x8xf32>, %w: tensor<8xf32> {boa.param = @other::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.mul %x, %w : tensor<2x4x8xf32>, tensor<8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// and there is one entry of it for each layer.
+
+module {
+  boa.group @block repeat 2 {
+    boa.param @w : tensor<8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op repeats 3 times but takes @block::@w of a group that repeats 2 times}}
+  boa.stage @block_forward repeat 3
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @block_forward(%x: tensor<2x4x8xf32>, %w: tensor<8xf32> {boa.param = @block::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.mul %x, %w : tensor<2x4x8xf32>, tensor<8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// Micro-batches make up the batch: the loss is divided by their number.
+
+// expected-error @below {{expected a batch that is a multiple of micro_batch but found 9 and 2}}
+module attributes {boa.train = {batch = 9 : i64, micro_batch = 2 : i64}} {
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

@@ -1,0 +1,41 @@
+// RUN: boa-opt %s --boa-build-step --split-input-file --verify-diagnostics
+
+// The step calls functions that an earlier pass made.
+
+// expected-error @below {{expected a function @a_backward, which --boa-differentiate makes}}
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// Stages are found by name.
+
+// expected-error @below {{expected a function @a_forward}}
+module {
+  boa.stage @a
+  boa.stage @b_forward
+  func.func @a(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expected at least two stages but found 0}}
+module {
+}
