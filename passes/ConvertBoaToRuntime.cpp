@@ -271,6 +271,36 @@ private:
   Location loc = builder.getUnknownLoc();
 };
 
+/// Numbers stand for names from here on, and an unknown name would be number 0.
+LogicalResult checkNames(ModuleOp module) {
+  llvm::StringMap<int64_t> groups = numberOps<GroupOp>(module);
+  llvm::StringMap<int64_t> kernels = numberKernels(module);
+  WalkResult walked = module.walk([&](Operation *op) -> WalkResult {
+    if (auto launch = dyn_cast<LaunchOp>(op)) {
+      if (!kernels.contains(launch.getKernel()))
+        return launch.emitOpError("expected a kernel named @") << launch.getKernel();
+      auto counts = SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr())
+                        ->getAttrOfType<DenseI32ArrayAttr>("boa.buffers");
+      if (!counts || counts.size() != 3 || size_t(counts[0]) != launch.getReads().size() ||
+          size_t(counts[1]) != launch.getUpdates().size() ||
+          size_t(counts[2]) != launch.getWrites().size())
+        return launch.emitOpError("expected the buffers that @")
+               << launch.getKernel() << " takes";
+    }
+    StringRef group;
+    if (auto update = dyn_cast<UpdateOp>(op))
+      group = update.getGroup();
+    if (auto norm = dyn_cast<NormOp>(op))
+      group = norm.getGroup();
+    if (!group.empty() && !groups.contains(group))
+      return op->emitOpError("names a group that does not exist: @") << group;
+    if (isa<ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp>(op))
+      return op->emitOpError("is of the step phase: expected what --boa-insert-offload makes of it");
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 /// @boa_program: the descriptor, a C string.
 void emitDescriptor(ModuleOp module, const std::string &json) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -307,6 +337,8 @@ struct ConvertBoaToRuntime : impl::ConvertBoaToRuntimeBase<ConvertBoaToRuntime> 
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(checkNames(module)))
+      return signalPassFailure();
     std::string descriptor = describeProgram(module);
     emitKernelTable(module);
     for (StepOp entry : llvm::make_early_inc_range(module.getOps<StepOp>()))

@@ -119,13 +119,38 @@ private:
   int32_t numUpdates = 0, numWrites = 0;
 };
 
+/// Whether the launch has a buffer for each slot of the function, in its order.
+bool takes(func::FuncOp func, LaunchOp launch) {
+  CallLayout layout = CallLayout::get(func);
+  auto isUpdate = [](const CallSlot &slot) {
+    return !slot.pack.empty() && slot.pack != kSavedPack;
+  };
+  size_t updates = llvm::count_if(layout.outputs, isUpdate);
+  return launch.getReads().size() == layout.inputs.size() &&
+         launch.getUpdates().size() == updates &&
+         launch.getWrites().size() == layout.outputs.size() - updates;
+}
+
 struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
   using OutlineKernelsBase::OutlineKernelsBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::StringSet<> launched;
-    module.walk([&](LaunchOp launch) { launched.insert(launch.getKernel()); });
+    WalkResult walked = module.walk([&](LaunchOp launch) {
+      auto func = module.lookupSymbol<func::FuncOp>(launch.getKernel());
+      if (func && func.getBody().hasOneBlock() && takes(func, launch)) {
+        launched.insert(launch.getKernel());
+        return WalkResult::advance();
+      }
+      launch.emitOpError("expected a function @")
+          << launch.getKernel() << " of " << launch.getReads().size() << " operands, "
+          << launch.getUpdates().size() << " gradients and " << launch.getWrites().size()
+          << " other results";
+      return WalkResult::interrupt();
+    });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
     bool bf16 = Config::train(module).string("weights") == "bf16";
     for (StageOp stage : llvm::make_early_inc_range(module.getOps<StageOp>()))
       stage.erase();

@@ -1,0 +1,32 @@
+// RUN: boa-opt %s --boa-outline-kernels --split-input-file --verify-diagnostics
+
+// A launch needs a function,
+
+module {
+  boa.storage @x[1] : tensor<8xf32> on device role "x" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %x = boa.create @x[%c0] : <tensor<8xf32>>
+    // expected-error @below {{'boa.launch' op expected a function @k of 0 operands, 0 gradients and 1 other results}}
+    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
+    boa.release %x : <tensor<8xf32>>
+  }
+}
+
+// -----
+
+// and a buffer for each of its operands and results.
+
+module {
+  func.func @k(%x: tensor<8xf32>) -> tensor<8xf32> {
+    return %x : tensor<8xf32>
+  }
+  boa.storage @x[1] : tensor<8xf32> on device role "x" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %x = boa.create @x[%c0] : <tensor<8xf32>>
+    // expected-error @below {{'boa.launch' op expected a function @k of 0 operands, 0 gradients and 1 other results}}
+    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
+    boa.release %x : <tensor<8xf32>>
+  }
+}
