@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Config.h"
 #include "passes/Passes.h"
-#include "passes/ScheduleTrace.h"
+#include "passes/StorageTrace.h"
 #include "runtime/abi.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -22,7 +22,6 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
-#include <set>
 
 using namespace mlir;
 
@@ -32,8 +31,6 @@ namespace boa {
 
 namespace {
 
-using Key = decltype(Access().key());
-
 /// What one storage needs.
 struct Need {
   int64_t live = 0, peak = 0;   // slots
@@ -41,46 +38,17 @@ struct Need {
   int64_t lookahead = 0;        // slots to look ahead, wished for
 };
 
-class Enumeration {
+class Enumeration : public StorageTrace {
 public:
-  std::map<Operation *, Need> needs;
+  Enumeration(ModuleOp module, std::map<Operation *, Need> &needs)
+      : StorageTrace(module), needs(needs) {}
 
   /// Live slots of each storage, and bytes moved by role, where an earlier step
   /// is `pending` (or, as in the first step, is not: 0).
-  DictionaryAttr run(StepOp step, int64_t pending) {
-    llvm::DenseMap<Value, Key> held;
-    std::set<Key> retained;
-    std::map<std::string, int64_t> read, written;
-    trace(step, [&](Operation *op, const TraceState &state) {
-      if (auto await = dyn_cast<AwaitOp>(op)) {
-        held[await.getBuffer()] = held[await.getToken()];
-      } else if (auto release = dyn_cast<ReleaseOp>(op)) {
-        const Key &key = held[release.getBuffer()];
-        if (state.test(release.getRetain(), false))
-          retained.insert(key);
-        else
-          --needs[std::get<0>(key)].live;
-      } else if (isa<PrefetchOp, CreateOp, OffloadOp>(op)) {
-        Access access = getAccess(op, state);
-        bool moves = access.storage.getTier() == Tier::ssd;
-        std::string role = access.storage.getRole().str();
-        if (isa<OffloadOp>(op)) {
-          written[role] += moves ? access.getBytes() : 0;
-          return;
-        }
-        held[op->getResult(0)] = access.key();
-        if (retained.erase(access.key()))
-          return;
-        Need &need = needs[access.storage];
-        need.peak = std::max(need.peak, ++need.live);
-        need.slotChunks = std::max(need.slotChunks, access.count);
-        auto prefetch = dyn_cast<PrefetchOp>(op);
-        if (prefetch && !state.test(prefetch.getZero(), false))
-          read[role] += moves ? access.getBytes() : 0;
-      }
-    }, pending);
+  DictionaryAttr count(StepOp step, int64_t pending) {
     for (auto &[storage, need] : needs)
       need.live = 0;
+    run(step, pending);
     Builder builder(step.getContext());
     auto dictionary = [&](const std::map<std::string, int64_t> &bytes) {
       SmallVector<NamedAttribute> attrs;
@@ -92,6 +60,37 @@ public:
     return builder.getDictionaryAttr({builder.getNamedAttr("read", dictionary(read)),
                                       builder.getNamedAttr("written", dictionary(written))});
   }
+
+private:
+  static int64_t movedBytes(Access access) {
+    return access.storage.getTier() == Tier::ssd ? access.getBytes() : 0;
+  }
+  static std::string roleOf(Access access) { return access.storage.getRole().str(); }
+
+  void opened(Operation *op, const Buffer &buffer, const TraceState &state,
+              bool retained) override {
+    if (retained)
+      return;
+    Need &need = needs[StorageOp(buffer.access.storage)];
+    need.peak = std::max(need.peak, ++need.live);
+    need.slotChunks = std::max(need.slotChunks, buffer.access.count);
+    auto prefetch = dyn_cast<PrefetchOp>(op);
+    if (prefetch && !state.test(prefetch.getZero(), false))
+      read[roleOf(buffer.access)] += movedBytes(buffer.access);
+  }
+  void offloaded(OffloadOp, const Access &access) override {
+    written[roleOf(access)] += movedBytes(access);
+  }
+  void released(ReleaseOp, const Buffer &buffer, const TraceState &, bool retain) override {
+    if (!retain)
+      --needs[StorageOp(buffer.access.storage)].live;
+  }
+  void dropped(const Buffer &buffer, Operation *) override {
+    --needs[StorageOp(buffer.access.storage)].live;
+  }
+
+  std::map<Operation *, Need> &needs;
+  std::map<std::string, int64_t> read, written;
 };
 
 std::string mebibytes(int64_t bytes) {
@@ -111,10 +110,10 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    Enumeration enumeration;
+    std::map<Operation *, Need> needs;
     for (StepOp step : module.getOps<StepOp>())
       for (auto [name, pending] : {std::pair("boa.traffic", 1), {"boa.first_traffic", 0}})
-        step->setAttr(name, enumeration.run(step, pending));
+        step->setAttr(name, Enumeration(module, needs).count(step, pending));
 
     int64_t distance = Config::train(module).integer("prefetch", 1);
     SmallVector<StorageOp> streamed;
@@ -124,7 +123,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
         resident += residentBytes(storage);
         continue;
       }
-      Need &need = enumeration.needs[storage];
+      Need &need = needs[storage];
       if (need.slotChunks == 0) // never accessed
         need.slotChunks = 1;
       // Chunks are small and stream in and out at once: look further ahead.
@@ -147,15 +146,15 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     int64_t limit = device && host ? device + host : 0;
     int64_t available = limit ? limit - resident - fixed - workspace : INT64_MAX;
     if (available < 0)
-      return refuse(streamed, enumeration, resident, workspace, limit);
+      return refuse(streamed, needs, resident, workspace, limit);
     // One more slot to each in turn, while memory lasts.
     std::map<Operation *, int64_t> slots;
     for (StorageOp storage : streamed)
-      slots[storage] = enumeration.needs[storage].peak;
+      slots[storage] = needs[storage].peak;
     for (bool given = true; given;) {
       given = false;
       for (StorageOp storage : streamed) {
-        Need &need = enumeration.needs[storage];
+        Need &need = needs[storage];
         int64_t bytes = slotBytes(storage, need);
         if (need.lookahead == 0 || bytes > available)
           continue;
@@ -168,8 +167,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     int64_t total = resident + workspace;
     for (StorageOp storage : streamed) {
       storage.setSlots(slots[storage]);
-      storage.setSlotChunks(enumeration.needs[storage].slotChunks);
-      total += slots[storage] * slotBytes(storage, enumeration.needs[storage]);
+      storage.setSlotChunks(needs[storage].slotChunks);
+      total += slots[storage] * slotBytes(storage, needs[storage]);
     }
     Builder builder(module.getContext());
     module->setAttr("boa.arena", builder.getI64IntegerAttr(total));
@@ -179,12 +178,12 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
         << "arena of " << remark::metric("bytes", total);
   }
 
-  void refuse(ArrayRef<StorageOp> streamed, Enumeration &enumeration, int64_t resident,
+  void refuse(ArrayRef<StorageOp> streamed, std::map<Operation *, Need> &needs, int64_t resident,
               int64_t workspace, int64_t limit) {
     int64_t total = resident + workspace;
     std::string lines;
     for (StorageOp storage : streamed) {
-      const Need &need = enumeration.needs[storage];
+      const Need &need = needs[storage];
       int64_t bytes = slotBytes(storage, need);
       total += need.peak * bytes;
       lines += llvm::formatv("\n    {0,-28} {1} slots x {2} = {3}", storage.getSymName(),

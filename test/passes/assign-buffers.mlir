@@ -93,3 +93,25 @@ module attributes {boa.train = {prefetch = 0 : i64}} {
     }
   }
 }
+
+// -----
+
+// A retained copy that a write makes stale gives its slot back before the next is
+// taken: one slot does.
+
+// CHECK: boa.storage @x[1] : {{.*}} slots 1 of 4
+
+boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %0 = boa.prefetch @x[%c0]
+  %x = boa.await %0 : <tensor<16384xf32>>
+  boa.release %x retain %true : <tensor<16384xf32>>
+  %1 = boa.prefetch @x[%c0] chunk %c0 count 1 zero %true
+  %y = boa.await %1 : <tensor<16384xf32>>
+  boa.release %y : <tensor<16384xf32>>
+  %2 = boa.prefetch @x[%c0]
+  %z = boa.await %2 : <tensor<16384xf32>>
+  boa.release %z : <tensor<16384xf32>>
+}
