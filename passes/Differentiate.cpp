@@ -51,8 +51,8 @@ public:
     if (failed(differentiateBody()))
       return failure();
     returnGradients();
-    if (!recompute && !isLast)
-      splitSaved();
+    if (!recompute && !isLast && failed(splitSaved()))
+      return failure();
     dropUnusedParams(backward);
     return success();
   }
@@ -175,7 +175,7 @@ private:
   /// Cuts the body where forward ends: values that cross the cut are returned by
   /// @NAME_forward_saving and taken by the backward function, which then holds
   /// no forward op but those that cost nothing.
-  void splitSaved() {
+  LogicalResult splitSaved() {
     Block &block = backward.getBody().front();
     SmallVector<Operation *> forwardOps;
     llvm::DenseSet<Operation *> isForward;
@@ -224,6 +224,13 @@ private:
         if (saved.contains(result))
           ordered.push_back(result);
 
+    if (ordered.empty()) // the backward function needs none: nothing to store
+      return success();
+    for (Value value : ordered)
+      if (getElementTypeOrSelf(value) != getElementTypeOrSelf(ordered.front()))
+        return value.getDefiningOp()->emitOpError("cannot be saved for the backward function: "
+                                                  "expected one element type of all saved values, ")
+               << getElementTypeOrSelf(ordered.front());
     createSavingForward(forwardOps, ordered);
     Attribute unit = UnitAttr::get(backward.getContext());
     for (Value value : ordered) {
@@ -238,6 +245,7 @@ private:
     setTypeAndAttrsOf(backward);
     for (unsigned i = first; i < block.getNumArguments(); ++i)
       backward.setArgAttr(i, kSavedAttr, unit);
+    return success();
   }
 
   static void setTypeAndAttrsOf(func::FuncOp func) {
