@@ -18,9 +18,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/BitVector.h"
 
 #include <map>
-#include <set>
 
 using namespace mlir;
 
@@ -233,15 +233,16 @@ private:
     if (!prefetch || state.test(prefetch.getZero(), false)) {
       forget(buffer.access);
     } else {
-      auto it = llvm::find_if(waiting, [&](const Waiting &copy) {
+      std::vector<Waiting> &copies = waiting[entryOf(buffer.access)];
+      auto it = llvm::find_if(copies, [&](const Waiting &copy) {
         return copy.access.key() == buffer.access.key();
       });
       // The copy must be what is at home: not updated and thrown away.
-      if (it != waiting.end()) {
+      if (it != copies.end()) {
         if (slotsTaken[buffer.access.storage] - it->acquired <= kPatience &&
             it->contents == buffer.own)
           releases[it->release][it->instance].good = true;
-        waiting.erase(it);
+        copies.erase(it);
       }
     }
     ++slotsTaken[buffer.access.storage];
@@ -257,14 +258,20 @@ private:
       instance.atLast.push_back(isAtLast(loop, state));
     auto &list = releases[op];
     forget(buffer.access);
-    waiting.push_back(
+    waiting[entryOf(buffer.access)].push_back(
         {buffer.access, buffer.own, op, list.size(), slotsTaken[buffer.access.storage]});
     list.push_back(instance);
   }
 
   /// A write to any of its chunks makes a copy stale.
   void forget(const Access &access) {
-    llvm::erase_if(waiting, [&](const Waiting &copy) { return overlap(copy.access, access); });
+    llvm::erase_if(waiting[entryOf(access)],
+                   [&](const Waiting &copy) { return overlap(copy.access, access); });
+  }
+
+  using Entry = std::pair<Operation *, int64_t>; // storage, position
+  static Entry entryOf(const Access &access) {
+    return {StorageOp(access.storage), access.entry};
   }
 
   static bool isAtLast(LoopOp loop, const TraceState &state) {
@@ -318,7 +325,7 @@ private:
   }
 
   StepOp step;
-  std::vector<Waiting> waiting;
+  llvm::DenseMap<Entry, std::vector<Waiting>> waiting;
   std::map<Operation *, int64_t> slotsTaken; // so far, by storage
   llvm::MapVector<Operation *, std::vector<ReleaseInstance>> releases;
 };
@@ -329,7 +336,7 @@ private:
 
 class DeadOffloads : public StorageTrace {
 public:
-  using ReadChunks = std::map<Operation *, std::set<int64_t>>; // by offload
+  using ReadChunks = llvm::DenseMap<Operation *, llvm::BitVector>; // by offload
 
   DeadOffloads(ModuleOp module, ReadChunks &readChunks)
       : StorageTrace(module), readChunks(&readChunks) {}
@@ -350,7 +357,13 @@ public:
   }
 
 private:
-  using Chunk = std::tuple<Operation *, int64_t, int64_t>;
+  /// The offloads that wrote an entry's chunks; null: none.
+  Operation **writersOf(const Access &access) {
+    StorageOp storage = access.storage;
+    std::vector<Operation *> &all = writers[storage];
+    all.resize(storage.getEntryCount() * int64_t(storage.getChunks()));
+    return all.data() + access.entry * int64_t(storage.getChunks());
+  }
 
   void opened(Operation *op, const Buffer &buffer, const TraceState &state,
               bool retained) override {
@@ -358,16 +371,21 @@ private:
     if (!prefetch || retained || state.test(prefetch.getZero(), false))
       return;
     const Access &access = buffer.access;
-    for (int64_t c = access.first; c < access.first + access.count; ++c)
-      if (auto it = writer.find(chunkAt(access, c)); it != writer.end())
-        (*readChunks)[it->second].insert(c);
+    Operation **writer = writersOf(access), *last = nullptr;
+    llvm::BitVector *read = nullptr;
+    for (int64_t c = access.first; c < access.first + access.count; ++c) {
+      if (!writer[c])
+        continue;
+      if (writer[c] != last) {
+        last = writer[c];
+        read = &(*readChunks)[last];
+        read->resize(StorageOp(access.storage).getChunks());
+      }
+      read->set(c);
+    }
   }
   void offloaded(OffloadOp op, const Access &access) override {
-    for (int64_t c = access.first; c < access.first + access.count; ++c)
-      writer[chunkAt(access, c)] = op;
-  }
-  static Chunk chunkAt(const Access &access, int64_t chunk) {
-    return {StorageOp(access.storage), access.entry, chunk};
+    std::fill_n(writersOf(access) + access.first, access.count, op.getOperation());
   }
 
   static bool narrow(OffloadOp offload, const ReadChunks &readChunks) {
@@ -382,7 +400,7 @@ private:
       offload.erase();
       return true;
     }
-    int64_t first = *it->second.begin(), count = *it->second.rbegin() + 1 - first;
+    int64_t first = it->second.find_first(), count = it->second.find_last() + 1 - first;
     if (!offload.isWholeEntry() || count == int64_t(storage.getChunks()))
       return false;
     OpBuilder builder(offload);
@@ -392,7 +410,7 @@ private:
     return true;
   }
 
-  std::map<Chunk, Operation *> writer;
+  llvm::DenseMap<Operation *, std::vector<Operation *>> writers; // by storage
   ReadChunks *readChunks;
 };
 
@@ -402,8 +420,8 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     std::map<Operation *, unsigned> shared;
-    transformEntries(module, [&](StepOp step) { shared[step] = Coalescer().run(*step.getBlock()); });
-    Computation before = Computation::compute(module);
+    Computation before = transformEntries(
+        module, [&](StepOp step) { shared[step] = Coalescer().run(*step.getBlock()); });
     for (StepOp step : module.getOps<StepOp>()) {
       unsigned retained = Retainer(module, step).retainCopies();
       remark::passed(step.getLoc(),

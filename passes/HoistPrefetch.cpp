@@ -206,6 +206,7 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
   void runOnOperation() override {
     std::map<Operation *, unsigned> hoisted;
     transformEntries(getOperation(), [&](StepOp step) {
+      hoisted[step] = 0;
       for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>()))
         hoisted[step] += hoistFrom(loop);
       raisePrefetches(*step.getBlock());

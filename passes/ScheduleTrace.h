@@ -64,8 +64,9 @@ struct Access {
   auto key() const { return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count); }
 };
 
-/// The access of a prefetch, create or offload.
-Access getAccess(mlir::Operation *op, const TraceState &state);
+/// The access of a prefetch, create or offload; `storage` where it was looked up
+/// before.
+Access getAccess(mlir::Operation *op, const TraceState &state, StorageOp storage = {});
 
 /// The prefetch or create that a buffer comes from.
 mlir::Operation *getOrigin(mlir::Value buffer);

@@ -7,7 +7,8 @@
 #include "passes/StorageTrace.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/Hashing.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
@@ -15,6 +16,11 @@ namespace boa {
 
 /// Zeros of a prefetch: below all versions that a program can make.
 static constexpr Version kZeros = INT64_MIN;
+
+/// One step of a hash; a bijection in both, so that one difference is always seen.
+static uint64_t mix(uint64_t hash, Version version) {
+  return llvm::rotl((hash ^ uint64_t(version)) * 0x9e3779b97f4a7c15ull, 29);
+}
 
 /// Whether entries hold values before the step begins.
 static bool isLiveIn(StorageOp storage) {
@@ -40,6 +46,14 @@ void StorageTrace::run(StepOp entry, int64_t pending) {
   for (const BufferRef &buffer : retained)
     dropped(*buffer, entry);
   retained.clear();
+}
+
+/// Programs repeat each op often: its storage is looked up once.
+Access StorageTrace::accessOf(Operation *op, const TraceState &state) {
+  StorageOp &storage = storages[op];
+  Access access = getAccess(op, state, storage);
+  storage = access.storage;
+  return access;
 }
 
 Version *StorageTrace::homeOf(const Access &access) {
@@ -112,7 +126,7 @@ static std::string nameEntry(const Access &access) {
 void StorageTrace::openBuffer(Operation *op, const TraceState &state) {
   auto buffer = std::make_shared<Buffer>();
   buffer->origin = op;
-  Access access = buffer->access = getAccess(op, state);
+  Access access = buffer->access = accessOf(op, state);
   buffers[op->getResult(0)] = nullptr;
   if (!inBounds(access))
     return violation(op, "indexes " + name(access) + " out of bounds");
@@ -153,7 +167,7 @@ StorageTrace::BufferRef StorageTrace::lookup(Operation *op, Value value) {
 
 void StorageTrace::offload(OffloadOp op, const TraceState &state) {
   BufferRef buffer = lookup(op, op.getBuffer());
-  Access access = getAccess(op, state);
+  Access access = accessOf(op, state);
   if (!inBounds(access))
     return violation(op, "indexes " + name(access) + " out of bounds");
   if (!buffer)
@@ -171,9 +185,7 @@ void StorageTrace::offload(OffloadOp op, const TraceState &state) {
     return;
   }
   dropRetained(access, op);
-  Version *home = homeOf(access);
-  for (int64_t c = access.first; c < access.first + access.count; ++c)
-    home[c] = *chunkOf(*buffer, c);
+  std::copy_n(chunkOf(*buffer, access.first), access.count, homeOf(access) + access.first);
   offloaded(op, access);
 }
 
@@ -194,14 +206,16 @@ void StorageTrace::release(ReleaseOp op, const TraceState &state) {
 
 void StorageTrace::use(Operation *op, unsigned operand, Buffer &buffer, int64_t first,
                        int64_t count) {
-  llvm::hash_code hash(0);
-  for (int64_t c = first; c < first + count; ++c) {
-    Version version = *chunkOf(buffer, c);
-    hash = llvm::hash_combine(hash, c, version);
-    if (version == kUndefined)
-      undefinedRead(op, buffer.access);
+  const Version *versions = chunkOf(buffer, first);
+  uint64_t hash = first;
+  bool undefined = false;
+  for (int64_t i = 0; i < count; ++i) {
+    hash = mix(hash, versions[i]);
+    undefined |= versions[i] == kUndefined;
   }
-  uses.push_back({op, operand, uint64_t(size_t(hash))});
+  if (undefined)
+    undefinedRead(op, buffer.access);
+  uses.push_back({op, operand, hash});
 }
 
 /// A kernel may write one operand before it has read another.
@@ -279,9 +293,10 @@ public:
       bool trained = storage.getPersistent() && storage.getRole() != "gradients";
       if (!trained && storage.getRole() != "loss" && storage.getRole() != "logits")
         continue;
-      const std::vector<Version> &home = homes[storage];
-      computation.finals.push_back(
-          {storage, uint64_t(size_t(llvm::hash_combine_range(home.begin(), home.end())))});
+      uint64_t hash = 0;
+      for (Version version : homes[storage])
+        hash = mix(hash, version);
+      computation.finals.push_back({storage, hash});
     }
   }
 };
@@ -318,17 +333,35 @@ LogicalResult checkSameComputation(const Computation &before, const Computation 
                                 : " would change what it reads");
 }
 
-void transformEntries(ModuleOp module, function_ref<void(StepOp)> transform) {
+Computation transformEntries(ModuleOp module, function_ref<void(StepOp)> transform) {
   Computation before = Computation::compute(module);
-  for (StepOp entry : module.getOps<StepOp>()) {
-    auto original = cast<StepOp>(entry->clone());
+  SmallVector<StepOp> entries(module.getOps<StepOp>());
+  SmallVector<StepOp> originals;
+  for (StepOp entry : entries) {
+    originals.push_back(cast<StepOp>(entry->clone()));
     transform(entry);
-    if (findDifference(before, Computation::compute(module))) {
-      entry.getBody().takeBody(original.getBody());
-      before = Computation::compute(module); // the ops are new
-    }
-    original.erase();
   }
+  Computation after = Computation::compute(module);
+  // Rarely: undo all, then keep what can be kept of them one by one.
+  if (findDifference(before, after)) {
+    for (auto [entry, original] : llvm::zip(entries, originals))
+      entry.getBody().takeBody(original.getBody());
+    after = Computation::compute(module); // the ops are new
+    for (auto [entry, original] : llvm::zip(entries, originals)) {
+      before = after;
+      IRMapping map;
+      entry.getBody().cloneInto(&original.getBody(), map);
+      transform(entry);
+      after = Computation::compute(module);
+      if (!findDifference(before, after))
+        continue;
+      entry.getBody().takeBody(original.getBody());
+      after = Computation::compute(module);
+    }
+  }
+  for (StepOp original : originals)
+    original.erase();
+  return after;
 }
 
 } // namespace boa

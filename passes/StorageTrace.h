@@ -75,7 +75,7 @@ protected:
   static bool overlap(const Access &a, const Access &b);
 
   mlir::ModuleOp module;
-  std::map<mlir::Operation *, std::vector<Version>> homes;
+  llvm::DenseMap<mlir::Operation *, std::vector<Version>> homes;
   std::vector<std::shared_ptr<Buffer>> open; // not yet released
 
 private:
@@ -88,6 +88,7 @@ private:
   void launch(LaunchOp op);
   void update(UpdateOp op, const TraceState &state);
   BufferRef lookup(mlir::Operation *op, mlir::Value buffer);
+  Access accessOf(mlir::Operation *op, const TraceState &state);
   Version *chunkOf(Buffer &buffer, int64_t chunk);
   void use(mlir::Operation *op, unsigned operand, Buffer &buffer, int64_t first, int64_t count);
   void checkAliases(LaunchOp op);
@@ -95,27 +96,33 @@ private:
   void dropRetained(const Access &access, mlir::Operation *by);
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers; // tokens, too
+  llvm::DenseMap<mlir::Operation *, StorageOp> storages; // of ops seen
   std::vector<BufferRef> retained;
   Version next = 0;
 };
 
 /// Calls `run(trace, entry, pending)` with copies of `fresh`: for each entry point
-/// alone, with and without a pending step; then for three steps of training, and
-/// for each entry point after them.
+/// alone, with and without a pending step if it asks for that; for three steps of
+/// training; and for each other entry point after those.
 template <typename TraceT, typename RunT>
 void runEntries(mlir::ModuleOp module, const TraceT &fresh, RunT run) {
   auto runOn = [&](TraceT trace, StepOp entry, int64_t pending) { run(trace, entry, pending); };
-  for (StepOp entry : module.getOps<StepOp>())
-    for (int64_t pending : {0, 1})
-      runOn(fresh, entry, pending);
   auto step = module.lookupSymbol<StepOp>("step");
+  for (StepOp entry : module.getOps<StepOp>()) {
+    runOn(fresh, entry, 1);
+    if (entry != step && !entry.getPending().use_empty())
+      runOn(fresh, entry, 0);
+  }
   if (!step)
     return;
   TraceT training(fresh);
-  for (int64_t pending : {0, 1, 1})
-    run(training, step, pending);
+  run(training, step, 0);
+  run(training, step, 1);
+  if (!step.getPending().use_empty())
+    run(training, step, 1);
   for (StepOp entry : module.getOps<StepOp>())
-    runOn(training, entry, 1);
+    if (entry != step)
+      runOn(training, entry, 1);
 }
 
 /// What all entry points compute (runEntries), and what they leave behind.
@@ -132,8 +139,9 @@ mlir::LogicalResult checkSameComputation(const Computation &before, const Comput
                                          llvm::StringRef transformation);
 
 /// Transforms each entry point, and restores it where the module would then
-/// compute something else. `transform` moves no kernel, update or norm.
-void transformEntries(mlir::ModuleOp module, llvm::function_ref<void(StepOp)> transform);
+/// compute something else. `transform` moves no kernel, update or norm. Returns
+/// what the module computes after that.
+Computation transformEntries(mlir::ModuleOp module, llvm::function_ref<void(StepOp)> transform);
 
 } // namespace boa
 
