@@ -421,7 +421,7 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
     ModuleOp module = getOperation();
     std::map<Operation *, unsigned> shared;
     Computation before = transformEntries(
-        module, [&](StepOp step) { shared[step] = Coalescer().run(*step.getBlock()); });
+        module, [](StepOp step) { return Coalescer().run(*step.getBlock()); }, shared);
     for (StepOp step : module.getOps<StepOp>()) {
       unsigned retained = Retainer(module, step).retainCopies();
       remark::passed(step.getLoc(),

@@ -205,12 +205,14 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
 
   void runOnOperation() override {
     std::map<Operation *, unsigned> hoisted;
-    transformEntries(getOperation(), [&](StepOp step) {
-      hoisted[step] = 0;
+    auto transform = [](StepOp step) {
+      unsigned count = 0;
       for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>()))
-        hoisted[step] += hoistFrom(loop);
+        count += hoistFrom(loop);
       raisePrefetches(*step.getBlock());
-    });
+      return count;
+    };
+    transformEntries(getOperation(), transform, hoisted);
     for (StepOp step : getOperation().getOps<StepOp>())
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("hoist-prefetch").category("boa-storage"))

@@ -333,13 +333,14 @@ LogicalResult checkSameComputation(const Computation &before, const Computation 
                                 : " would change what it reads");
 }
 
-Computation transformEntries(ModuleOp module, function_ref<void(StepOp)> transform) {
+Computation transformEntries(ModuleOp module, function_ref<unsigned(StepOp)> transform,
+                             std::map<Operation *, unsigned> &done) {
   Computation before = Computation::compute(module);
   SmallVector<StepOp> entries(module.getOps<StepOp>());
   SmallVector<StepOp> originals;
   for (StepOp entry : entries) {
     originals.push_back(cast<StepOp>(entry->clone()));
-    transform(entry);
+    done[entry] = transform(entry);
   }
   Computation after = Computation::compute(module);
   // Rarely: undo all, then keep what can be kept of them one by one.
@@ -351,11 +352,12 @@ Computation transformEntries(ModuleOp module, function_ref<void(StepOp)> transfo
       before = after;
       IRMapping map;
       entry.getBody().cloneInto(&original.getBody(), map);
-      transform(entry);
+      done[entry] = transform(entry);
       after = Computation::compute(module);
       if (!findDifference(before, after))
         continue;
       entry.getBody().takeBody(original.getBody());
+      done[entry] = 0;
       after = Computation::compute(module);
     }
   }

@@ -139,9 +139,12 @@ mlir::LogicalResult checkSameComputation(const Computation &before, const Comput
                                          llvm::StringRef transformation);
 
 /// Transforms each entry point, and restores it where the module would then
-/// compute something else. `transform` moves no kernel, update or norm. Returns
-/// what the module computes after that.
-Computation transformEntries(mlir::ModuleOp module, llvm::function_ref<void(StepOp)> transform);
+/// compute something else. `transform` moves no kernel, update or norm; it returns
+/// how much it did, which is added to `done` by entry point unless it was undone.
+/// Returns what the module computes after that.
+Computation transformEntries(mlir::ModuleOp module,
+                             llvm::function_ref<unsigned(StepOp)> transform,
+                             std::map<mlir::Operation *, unsigned> &done);
 
 } // namespace boa
 

@@ -208,6 +208,14 @@ boa.step @stale(%step, %pending) {
 // CHECK-NOT:     retain
 // CHECK:         boa.prefetch @s
 // CHECK:         boa.launch @k2 reads
+// What another entry point shares stays shared.
+// CHECK-LABEL: boa.step @home
+// CHECK:         boa.prefetch @s
+// CHECK:         boa.offload
+// CHECK-NOT:     boa.prefetch @s
+// CHECK:         boa.launch @k2 reads
+// REMARK: Remark=scratch, {{.*}}shared=0
+// REMARK: Remark=home, {{.*}}shared=1
 
 boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
 boa.step @scratch(%step, %pending) {
@@ -218,6 +226,18 @@ boa.step @scratch(%step, %pending) {
   boa.release %x : <tensor<8xf32>>
   %1 = boa.prefetch @s[%c0]
   %y = boa.await %1 : <tensor<8xf32>>
+  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>>)
+  boa.release %y : <tensor<8xf32>>
+}
+boa.step @home(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %0 = boa.prefetch @s[%c0]
+  %x = boa.await %0 : <tensor<8xf32>>
+  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>>)
+  %1 = boa.offload %x, @s[%c0] : <tensor<8xf32>>
+  boa.release %x : <tensor<8xf32>>
+  %2 = boa.prefetch @s[%c0]
+  %y = boa.await %2 : <tensor<8xf32>>
   boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>>)
   boa.release %y : <tensor<8xf32>>
 }
