@@ -46,7 +46,7 @@ void BoaDialect::initialize() {
 static constexpr int64_t kParamAlignment = 32; // elements
 /// A chunk is a whole number of 4096-byte blocks also in bf16, the unit of
 /// direct I/O.
-static constexpr int64_t kChunkUnit = 2048;    // elements
+static constexpr int64_t kChunkUnit = 2048; // elements
 static constexpr int64_t kChunks = 16;
 static constexpr int64_t kMaxChunkElements = 2 << 20;
 static constexpr int64_t kMinChunkElements = 4096;
@@ -93,11 +93,12 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
       continue;
     auto op = tables.lookupNearestSymbolFrom<ParamOp>(*this, param);
     if (!op)
-      return emitOpError("argument ") << i << " of @" << getCallee()
-             << " names a parameter that does not exist: " << param;
+      return emitOpError("argument ")
+             << i << " of @" << getCallee() << " names a parameter that does not exist: " << param;
     if (op.getType() != callee.getArgumentTypes()[i])
-      return emitOpError("argument ") << i << " of @" << getCallee() << " has type "
-             << callee.getArgumentTypes()[i] << " but " << param << " has type " << op.getType();
+      return emitOpError("argument ")
+             << i << " of @" << getCallee() << " has type " << callee.getArgumentTypes()[i]
+             << " but " << param << " has type " << op.getType();
   }
   return success();
 }

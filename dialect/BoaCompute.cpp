@@ -17,9 +17,7 @@ using namespace mlir;
 
 namespace boa {
 
-static RankedTensorType tensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 static int64_t lastDim(Value value) { return tensorType(value).getShape().back(); }
 static double elements(Value value) { return double(tensorType(value).getNumElements()); }
 /// Rows: all leading dimensions together.
@@ -36,16 +34,16 @@ LogicalResult LinearOp::verify() {
   int64_t in = weight.getDimSize(getTranspose() ? 1 : 0);
   int64_t out = weight.getDimSize(getTranspose() ? 0 : 1);
   if (lastDim(getX()) != in)
-    return emitOpError("expected the last dimension of x to be ") << in
-           << " but found " << lastDim(getX());
+    return emitOpError("expected the last dimension of x to be ")
+           << in << " but found " << lastDim(getX());
   SmallVector<int64_t> shape(tensorType(getX()).getShape());
   shape.back() = out;
   if (tensorType(getY()).getShape() != ArrayRef<int64_t>(shape))
-    return emitOpError("expected a result whose last dimension is ") << out
-           << " but found " << getY().getType();
+    return emitOpError("expected a result whose last dimension is ")
+           << out << " but found " << getY().getType();
   if (getBias() && tensorType(getBias()).getShape() != ArrayRef<int64_t>{out})
-    return emitOpError("expected a bias of ") << out << " elements but found "
-           << getBias().getType();
+    return emitOpError("expected a bias of ")
+           << out << " elements but found " << getBias().getType();
   return success();
 }
 
@@ -66,21 +64,21 @@ LogicalResult SplitOp::verify() {
   for (Value part : getParts())
     sum += lastDim(part);
   if (sum != lastDim(getX()))
-    return emitOpError("expected parts that add up to ") << lastDim(getX())
-           << " but found " << sum;
+    return emitOpError("expected parts that add up to ") << lastDim(getX()) << " but found " << sum;
   return success();
 }
 
 LogicalResult AttentionOp::verify() {
   if (getHeads() <= 0 || getKvHeads() <= 0 || getHeads() % getKvHeads() != 0)
-    return emitOpError("expected kv_heads to divide heads, found ") << getHeads()
-           << " and " << getKvHeads();
+    return emitOpError("expected kv_heads to divide heads, found ")
+           << getHeads() << " and " << getKvHeads();
   if (lastDim(getQ()) % getHeads() != 0)
     return emitOpError("expected heads to divide the width ") << lastDim(getQ());
-  int64_t d = lastDim(getQ()) / getHeads();
-  if (lastDim(getK()) != d * getKvHeads() || lastDim(getV()) != d * getKvHeads())
-    return emitOpError("expected k and v of width ") << d * getKvHeads()
-           << " but found " << lastDim(getK()) << " and " << lastDim(getV());
+  int64_t d = lastDim(getQ()) / int64_t(getHeads());
+  int64_t kvWidth = d * int64_t(getKvHeads());
+  if (lastDim(getK()) != kvWidth || lastDim(getV()) != kvWidth)
+    return emitOpError("expected k and v of width ")
+           << kvWidth << " but found " << lastDim(getK()) << " and " << lastDim(getV());
   return success();
 }
 
@@ -117,11 +115,7 @@ static double attentionProduct(Value q, int64_t heads, bool causal) {
   double batch = double(type.getDimSize(0)), time = double(type.getDimSize(1));
   return 2 * batch * time * time * double(lastDim(q)) * (causal ? 0.5 : 1);
 }
-double AttentionOp::getFlops() {
-  return 2 * attentionProduct(getQ(), getHeads(), getCausal());
-}
-double AttentionGradOp::getFlops() {
-  return 5 * attentionProduct(getQ(), getHeads(), getCausal());
-}
+double AttentionOp::getFlops() { return 2 * attentionProduct(getQ(), getHeads(), getCausal()); }
+double AttentionGradOp::getFlops() { return 5 * attentionProduct(getQ(), getHeads(), getCausal()); }
 
 } // namespace boa

@@ -28,8 +28,8 @@ LogicalResult StorageOp::verify() {
     if (dim <= 0)
       return emitOpError("expected positive dimensions");
   if (getChunks() < 1 || type.getNumElements() % getChunks() != 0)
-    return emitOpError("expected a number of chunks that divides ") << type.getNumElements()
-           << " elements but found " << getChunks();
+    return emitOpError("expected a number of chunks that divides ")
+           << type.getNumElements() << " elements but found " << getChunks();
   return success();
 }
 

@@ -37,8 +37,8 @@ static Value zeros(OpBuilder &builder, Location loc, Type type) {
 // y = x w + b: dx = dy w^T, dw = x^T dy, db = sum over rows of dy.
 void LinearOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   Value dy = results[0];
-  operands.push_back(LinearOp::create(builder, getLoc(), getX().getType(), dy, getWeight(),
-                                      Value(), !getTranspose()));
+  operands.push_back(LinearOp::create(builder, getLoc(), getX().getType(), dy, getWeight(), Value(),
+                                      !getTranspose()));
   operands.push_back(LinearWeightGradOp::create(builder, getLoc(), getWeight().getType(), getX(),
                                                 dy, getTranspose()));
   if (getBias())
@@ -80,9 +80,9 @@ void ConcatOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
 }
 
 void LayerNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  auto grad = LayerNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
-                                      getBias().getType(), getX(), getWeight(), results[0],
-                                      getEpsAttr());
+  auto grad =
+      LayerNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
+                              getBias().getType(), getX(), getWeight(), results[0], getEpsAttr());
   llvm::append_range(operands, grad.getResults());
 }
 void RmsNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
@@ -105,8 +105,8 @@ void AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &o
 }
 
 void EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getTokens(),
-                                             results[0]));
+  operands.push_back(
+      EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getTokens(), results[0]));
   operands.push_back(Value());
 }
 

@@ -25,8 +25,7 @@ namespace {
 class BodyChecker {
 public:
   BodyChecker(const ModelSyntax &model, size_t index, const Signature &signature,
-              const Constants &constants, ModelSpec &spec, ParamUsage &usage,
-              CheckContext context)
+              const Constants &constants, ModelSpec &spec, ParamUsage &usage, CheckContext context)
       : model(model), syntax(model.stages[index]), index(index), signature(signature),
         constants(constants), spec(spec), stage(spec.stages[index]), usage(usage),
         context(context) {}
@@ -185,8 +184,8 @@ private:
       }
     }
     if (!returned)
-      context.diagnostics.error(syntax.end, "expected 'return' at the end of stage '" +
-                                                stage.name + "'");
+      context.diagnostics.error(syntax.end,
+                                "expected 'return' at the end of stage '" + stage.name + "'");
   }
 
   void checkLet(const Statement &statement) {
@@ -219,8 +218,8 @@ private:
     if (operand.kind == Operand::Kind::Error)
       return;
     if (operand.kind != Operand::Kind::Activation) {
-      error(expr.location, "expected a stage to return an activation but found " +
-                               describeOperand(operand));
+      error(expr.location,
+            "expected a stage to return an activation but found " + describeOperand(operand));
       return;
     }
     const Shape &found = stage.values[operand.value];
@@ -238,8 +237,7 @@ private:
   void checkUsed() {
     for (const auto &[name, binding] : bindings)
       if (!binding.used && std::string_view(binding.what) != "parameter")
-        error(binding.location,
-              std::string(binding.what) + " '" + name + "' is never used");
+        error(binding.location, std::string(binding.what) + " '" + name + "' is never used");
   }
 
   /// Own parameters that only other stages use are no arguments of this one:
@@ -264,12 +262,16 @@ private:
 
   std::string describeOperand(const Operand &operand) const {
     switch (operand.kind) {
-    case Operand::Kind::Number: return "a number";
-    case Operand::Kind::Parts: return "the parts of a split";
+    case Operand::Kind::Number:
+      return "a number";
+    case Operand::Kind::Parts:
+      return "the parts of a split";
     case Operand::Kind::Param:
       return "a parameter " + stage.values[operand.value].print();
-    case Operand::Kind::Activation: return stage.values[operand.value].print();
-    case Operand::Kind::Error: break;
+    case Operand::Kind::Activation:
+      return stage.values[operand.value].print();
+    case Operand::Kind::Error:
+      break;
     }
     return "an error";
   }
@@ -284,9 +286,12 @@ private:
       return operand;
     }
     switch (expr.kind) {
-    case Expr::Kind::Name: return resolveName(expr);
-    case Expr::Kind::Member: return resolveMember(expr);
-    case Expr::Kind::Binary: return checkBinary(expr);
+    case Expr::Kind::Name:
+      return resolveName(expr);
+    case Expr::Kind::Member:
+      return resolveMember(expr);
+    case Expr::Kind::Binary:
+      return checkBinary(expr);
     case Expr::Kind::Call: {
       BuiltinContext builtin{constants, stage, context.sources, context.diagnostics,
                              [this](const Expr &argument) { return evaluateOperand(argument); }};
@@ -348,12 +353,11 @@ private:
       return emit(OperationKind::Scale, {tensor.value}, expr, divides ? 1 / number : number);
     }
     if (expr.op != '+' && expr.op != '*')
-      return error(expr.location,
-                   "expected '+' or '*' between tensors but found '" + op + "'");
+      return error(expr.location, "expected '+' or '*' between tensors but found '" + op + "'");
     if (left.kind == Operand::Kind::Param)
-      return error(leftExpr.location,
-                   "expected an activation on the left of '" + op + "' but found " +
-                       describeOperand(left) + "; write the parameter on the right");
+      return error(leftExpr.location, "expected an activation on the left of '" + op +
+                                          "' but found " + describeOperand(left) +
+                                          "; write the parameter on the right");
     const Shape &whole = stage.values[left.value], &part = stage.values[right.value];
     std::vector<int64_t> a = whole.values(), b = part.values();
     // A parameter lacks at least the batch dimension, an activation none.
@@ -363,8 +367,8 @@ private:
     if (!fits)
       return error(expr.location, "the shapes beside '" + op + "' do not fit: " + whole.print() +
                                       " and " + part.print());
-    return emit(expr.op == '+' ? OperationKind::Add : OperationKind::Mul,
-                {left.value, right.value}, expr);
+    return emit(expr.op == '+' ? OperationKind::Add : OperationKind::Mul, {left.value, right.value},
+                expr);
   }
 
   const ModelSyntax &model;

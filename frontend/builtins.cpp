@@ -51,10 +51,14 @@ private:
 
   std::string found(const Operand &operand) const {
     switch (operand.kind) {
-    case Operand::Kind::Number: return "a number";
-    case Operand::Kind::Parts: return "the parts of a split";
-    case Operand::Kind::Param: return "a parameter " + shape(operand).print();
-    default: return shape(operand).print();
+    case Operand::Kind::Number:
+      return "a number";
+    case Operand::Kind::Parts:
+      return "the parts of a split";
+    case Operand::Kind::Param:
+      return "a parameter " + shape(operand).print();
+    default:
+      return shape(operand).print();
     }
   }
   const Shape &shape(const Operand &operand) const { return stage.values[operand.value]; }
@@ -139,18 +143,17 @@ private:
     if (dim.value % heads == 0)
       return true;
     noteOrigin(expr, context.constants,
-               context.diagnostics.error(expr.location,
-                                         "expected " + what + " = " + std::to_string(heads) +
-                                             " to divide " +
-                                             printWithValue(dim.text, dim.value)));
+               context.diagnostics.error(expr.location, "expected " + what + " = " +
+                                                            std::to_string(heads) + " to divide " +
+                                                            printWithValue(dim.text, dim.value)));
     return false;
   }
   /// That an activation is [time, width].
   bool isSequence(const Operand &operand, size_t i) {
     if (shape(operand).dims.size() == 2)
       return true;
-    error(positional[i]->location, "expected an activation [time, width] but found " +
-                                       shape(operand).print());
+    error(positional[i]->location,
+          "expected an activation [time, width] but found " + shape(operand).print());
     return false;
   }
 
@@ -205,8 +208,12 @@ const std::vector<Builtin> &builtins() {
       {"gelu", "gelu(x)", 1, 1, {}, &Checker::activation},
       {"silu", "silu(x)", 1, 1, {}, &Checker::activation},
       {"rotary", "rotary(x, heads[, base = ...])", 2, 2, {"base"}, &Checker::rotary},
-      {"attention", "attention(q, k, v, heads[, kv_heads = ...][, causal])", 4, 4,
-       {"kv_heads", "causal"}, &Checker::attention},
+      {"attention",
+       "attention(q, k, v, heads[, kv_heads = ...][, causal])",
+       4,
+       4,
+       {"kv_heads", "causal"},
+       &Checker::attention},
       {"cross_entropy", "cross_entropy(logits, targets)", 2, 2, {}, &Checker::crossEntropy},
       {"split", "split(x, parts)", 2, 2, {}, &Checker::split},
   };
@@ -226,8 +233,8 @@ bool Checker::match() {
       continue;
     }
     const Name &keyword = *argument.keyword;
-    bool known = keyword.text != "causal" && std::count(builtin.options.begin(),
-                                                        builtin.options.end(), keyword.text) > 0;
+    bool known = keyword.text != "causal" &&
+                 std::count(builtin.options.begin(), builtin.options.end(), keyword.text) > 0;
     if (!known || option(keyword.text.c_str())) {
       error(keyword.location, known ? "'" + keyword.text + "' is given twice"
                                     : "expected " + std::string(builtin.signature) +
@@ -258,9 +265,8 @@ Operand Checker::linear() {
   if (last(*x).value != in.value)
     return error(positional[1]->location, "expected a weight whose " +
                                               std::string(w->transposed ? "last" : "first") +
-                                              " dimension is the last of x, " +
-                                              shape(*x).print() + ", but found " +
-                                              shape(*w).print());
+                                              " dimension is the last of x, " + shape(*x).print() +
+                                              ", but found " + shape(*w).print());
   std::vector<uint32_t> operands = {x->value, w->value};
   if (positional.size() == 3) {
     auto bias = vectorAt(2, "the bias", out);
@@ -291,9 +297,9 @@ Operand Checker::embedding() {
   const Dim &rows = shape(*table).dims[0];
   int64_t vocab = context.constants.find("vocab")->second.value.integer;
   if (rows.value < vocab)
-    return error(positional[0]->location, "expected a table with a row for each of vocab = " +
-                                              std::to_string(vocab) + " tokens but found " +
-                                              shape(*table).print());
+    return error(positional[0]->location,
+                 "expected a table with a row for each of vocab = " + std::to_string(vocab) +
+                     " tokens but found " + shape(*table).print());
   Shape result = shape(*tokens);
   result.kind = Shape::Kind::Tensor;
   result.dims.push_back(shape(*table).dims[1]);
@@ -316,8 +322,7 @@ Operand Checker::norm() {
   auto eps = positive(option("eps"), 1e-5, "eps", 1);
   if (!weight || !eps)
     return Operand();
-  Operation result =
-      operation(layer ? OperationKind::LayerNorm : OperationKind::RmsNorm, operands);
+  Operation result = operation(layer ? OperationKind::LayerNorm : OperationKind::RmsNorm, operands);
   result.number = *eps;
   return finish(std::move(result), shape(*x));
 }
@@ -340,7 +345,8 @@ Operand Checker::rotary() {
   int64_t head = last(*x).value / *heads;
   if (head % 2 != 0)
     return error(positional[1]->location, "expected heads of an even width, which rotary turns "
-                                          "in pairs, but found " + std::to_string(head));
+                                          "in pairs, but found " +
+                                              std::to_string(head));
   Operation result = operation(OperationKind::Rotary, {x->value});
   result.heads = *heads;
   result.number = *base;
@@ -412,12 +418,11 @@ Operand Checker::split() {
       sum += *size;
     }
     if (sum != whole.value || int64_t(sizes.size()) > kMaxParts)
-      return error(parts.location, sum != whole.value
-                                       ? "expected parts that add up to the last dimension of " +
-                                             shape(*x).print() + " but found " +
-                                             std::to_string(sum)
-                                       : "expected at most 64 parts but found " +
-                                             std::to_string(sizes.size()));
+      return error(parts.location,
+                   sum != whole.value
+                       ? "expected parts that add up to the last dimension of " +
+                             shape(*x).print() + " but found " + std::to_string(sum)
+                       : "expected at most 64 parts but found " + std::to_string(sizes.size()));
   } else {
     auto count = evaluateInteger(parts, context.constants, 1, kMaxParts, "the number of parts",
                                  context.diagnostics);
@@ -426,10 +431,10 @@ Operand Checker::split() {
     int64_t size = whole.value / *count;
     std::string prefix = std::to_string(*count) + " * ";
     // 3 * width in three parts is width, three times.
-    std::string text = whole.text.rfind(prefix, 0) == 0 && whole.text.find_first_of("+-/%(") ==
-                                                               std::string::npos
-                           ? whole.text.substr(prefix.size())
-                           : std::to_string(size);
+    std::string text =
+        whole.text.rfind(prefix, 0) == 0 && whole.text.find_first_of("+-/%(") == std::string::npos
+            ? whole.text.substr(prefix.size())
+            : std::to_string(size);
     sizes.assign(size_t(*count), {size, text});
   }
   Operation result = operation(OperationKind::Split, {x->value});

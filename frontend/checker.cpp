@@ -21,16 +21,15 @@ Constants checkConstants(const ModelSyntax &model, CheckContext context) {
     const Name &name = constant.name;
     auto found = constants.find(name.text);
     if (found != constants.end()) {
-      context.diagnostics
-          .error(name.location, "constant '" + name.text + "' is defined twice")
+      context.diagnostics.error(name.location, "constant '" + name.text + "' is defined twice")
           .note(found->second.location, "first defined here");
       continue;
     }
     auto value = evaluate(*constant.value, constants, context.diagnostics);
     if (value && value->isInteger && value->integer < 1) {
-      context.diagnostics.error(constant.value->location,
-                                "expected constant '" + name.text + "' to be at least 1 but found " +
-                                    std::to_string(value->integer));
+      context.diagnostics.error(constant.value->location, "expected constant '" + name.text +
+                                                              "' to be at least 1 but found " +
+                                                              std::to_string(value->integer));
       value.reset();
     }
     // After an error the name stands for 1, so that its uses are no errors too.
@@ -104,8 +103,8 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
   Constants constants = checkConstants(*model, context);
   for (const char *required : {"vocab", "context"})
     if (constants.find(required) == constants.end())
-      diagnostics.error(model->name.location, "model '" + model->name.text +
-                                                  "' needs the constant '" + required + "'");
+      diagnostics.error(model->name.location,
+                        "model '" + model->name.text + "' needs the constant '" + required + "'");
   for (const ConstantSyntax &constant : model->constants)
     if (diagnostics.count() == before &&
         (constant.name.text == "vocab" || constant.name.text == "context"))

@@ -23,8 +23,7 @@ struct CheckContext {
 
 /// Checks a program that parsed without an error: one model, one train block
 /// that names it, at most one machine. None where an error was reported.
-std::optional<Spec> check(const Program &program, const Sources &sources,
-                          Diagnostics &diagnostics);
+std::optional<Spec> check(const Program &program, const Sources &sources, Diagnostics &diagnostics);
 
 /// Values of a model's constants, in order: each may use those before it.
 Constants checkConstants(const ModelSyntax &model, CheckContext context);

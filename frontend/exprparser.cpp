@@ -67,8 +67,8 @@ ExprPtr ExprParser::parseUnary() {
 
 ExprPtr ExprParser::parseNumber() {
   Token number = take();
-  ExprPtr expr = make(number.is(TokenKind::Real) ? Expr::Kind::Real : Expr::Kind::Integer,
-                      number.location);
+  ExprPtr expr =
+      make(number.is(TokenKind::Real) ? Expr::Kind::Real : Expr::Kind::Integer, number.location);
   expr->integer = number.integer;
   expr->real = number.real;
   // A unit stands on the line of its number; before `write = 2`, `place {` or

@@ -29,8 +29,7 @@ namespace {
 class IRGen {
 public:
   IRGen(const Spec &spec, MLIRContext &context, const IRGenOptions &options)
-      : spec(spec), builder(&context),
-        batch(options.batch ? options.batch : spec.train.batch),
+      : spec(spec), builder(&context), batch(options.batch ? options.batch : spec.train.batch),
         microBatch(options.microBatch ? options.microBatch : spec.train.microBatch) {}
 
   OwningOpRef<ModuleOp> run() {
@@ -124,8 +123,8 @@ private:
     const MachineSpec &machine = spec.machine;
     SmallVector<Attribute> ssds;
     for (const SsdSpec &ssd : machine.ssds)
-      ssds.push_back(builder.getDictionaryAttr({named("path", ssd.path), named("read", ssd.read),
-                                                named("write", ssd.write)}));
+      ssds.push_back(builder.getDictionaryAttr(
+          {named("path", ssd.path), named("read", ssd.read), named("write", ssd.write)}));
     return builder.getDictionaryAttr({
         named("name", machine.name),
         named("device", machine.device),
@@ -146,8 +145,8 @@ private:
       dims.push_back(microBatch);
     for (const Dim &dim : shape.dims)
       dims.push_back(dim.value);
-    Type element = shape.kind == Shape::Kind::Tokens ? Type(builder.getI32Type())
-                                                     : Type(builder.getF32Type());
+    Type element =
+        shape.kind == Shape::Kind::Tokens ? Type(builder.getI32Type()) : Type(builder.getF32Type());
     return RankedTensorType::get(dims, element);
   }
 
@@ -184,8 +183,8 @@ private:
         func::FuncOp::create(builder, location(stage.position), stage.name + "_forward", type);
     for (size_t i = 0; i < stage.uses.size(); ++i) {
       const StageSpec &owner = spec.model.stages[stage.uses[i].stage];
-      auto param = FlatSymbolRefAttr::get(builder.getContext(),
-                                          owner.params[stage.uses[i].param].name);
+      auto param =
+          FlatSymbolRefAttr::get(builder.getContext(), owner.params[stage.uses[i].param].name);
       func.setArgAttr(unsigned(stage.arguments + i), kParamAttr,
                       SymbolRefAttr::get(builder.getContext(), owner.name, {param}));
     }
@@ -206,10 +205,10 @@ private:
     Value result;
     switch (operation.kind) {
     case OperationKind::Linear:
-      result = LinearOp::create(builder, loc, type, in(0), in(1),
-                                operation.operands.size() == 3 ? in(2) : Value(),
-                                operation.transpose)
-                   .getY();
+      result =
+          LinearOp::create(builder, loc, type, in(0), in(1),
+                           operation.operands.size() == 3 ? in(2) : Value(), operation.transpose)
+              .getY();
       break;
     case OperationKind::Embedding:
       result = EmbeddingOp::create(builder, loc, type, in(0), in(1)).getY();
@@ -231,10 +230,10 @@ private:
       result = SiluOp::create(builder, loc, type, in(0)).getY();
       break;
     case OperationKind::Rotary:
-      result = RotaryOp::create(builder, loc, type, in(0),
-                                builder.getI64IntegerAttr(operation.heads),
-                                builder.getF64FloatAttr(operation.number), UnitAttr())
-                   .getY();
+      result =
+          RotaryOp::create(builder, loc, type, in(0), builder.getI64IntegerAttr(operation.heads),
+                           builder.getF64FloatAttr(operation.number), UnitAttr())
+              .getY();
       break;
     case OperationKind::Attention:
       result = generateAttention(operation, loc, type);
@@ -249,8 +248,7 @@ private:
       result = MulOp::create(builder, loc, in(0), in(1)).getResult();
       break;
     case OperationKind::Scale:
-      result = ScaleOp::create(builder, loc, type, in(0),
-                               builder.getF64FloatAttr(operation.number))
+      result = ScaleOp::create(builder, loc, type, in(0), builder.getF64FloatAttr(operation.number))
                    .getResult();
       break;
     case OperationKind::Split: {

@@ -103,22 +103,38 @@ private:
 
   static TokenKind punctuation(char c) {
     switch (c) {
-    case '(': return TokenKind::LeftParen;
-    case ')': return TokenKind::RightParen;
-    case '[': return TokenKind::LeftBracket;
-    case ']': return TokenKind::RightBracket;
-    case '{': return TokenKind::LeftBrace;
-    case '}': return TokenKind::RightBrace;
-    case ',': return TokenKind::Comma;
-    case ':': return TokenKind::Colon;
-    case '=': return TokenKind::Equals;
-    case '.': return TokenKind::Dot;
-    case '+': return TokenKind::Plus;
-    case '-': return TokenKind::Minus;
-    case '*': return TokenKind::Star;
-    case '/': return TokenKind::Slash;
-    case '%': return TokenKind::Percent;
-    default: return TokenKind::End;
+    case '(':
+      return TokenKind::LeftParen;
+    case ')':
+      return TokenKind::RightParen;
+    case '[':
+      return TokenKind::LeftBracket;
+    case ']':
+      return TokenKind::RightBracket;
+    case '{':
+      return TokenKind::LeftBrace;
+    case '}':
+      return TokenKind::RightBrace;
+    case ',':
+      return TokenKind::Comma;
+    case ':':
+      return TokenKind::Colon;
+    case '=':
+      return TokenKind::Equals;
+    case '.':
+      return TokenKind::Dot;
+    case '+':
+      return TokenKind::Plus;
+    case '-':
+      return TokenKind::Minus;
+    case '*':
+      return TokenKind::Star;
+    case '/':
+      return TokenKind::Slash;
+    case '%':
+      return TokenKind::Percent;
+    default:
+      return TokenKind::End;
     }
   }
   static bool startsToken(char c) {
@@ -194,27 +210,47 @@ std::vector<Token> lex(const Sources &sources, int32_t file, Diagnostics &diagno
 
 const char *describe(TokenKind kind) {
   switch (kind) {
-  case TokenKind::End: return "the end of the text";
-  case TokenKind::Name: return "a name";
+  case TokenKind::End:
+    return "the end of the text";
+  case TokenKind::Name:
+    return "a name";
   case TokenKind::Integer:
-  case TokenKind::Real: return "a number";
-  case TokenKind::String: return "a string";
-  case TokenKind::LeftParen: return "'('";
-  case TokenKind::RightParen: return "')'";
-  case TokenKind::LeftBracket: return "'['";
-  case TokenKind::RightBracket: return "']'";
-  case TokenKind::LeftBrace: return "'{'";
-  case TokenKind::RightBrace: return "'}'";
-  case TokenKind::Comma: return "','";
-  case TokenKind::Colon: return "':'";
-  case TokenKind::Equals: return "'='";
-  case TokenKind::Arrow: return "'->'";
-  case TokenKind::Dot: return "'.'";
-  case TokenKind::Plus: return "'+'";
-  case TokenKind::Minus: return "'-'";
-  case TokenKind::Star: return "'*'";
-  case TokenKind::Slash: return "'/'";
-  case TokenKind::Percent: return "'%'";
+  case TokenKind::Real:
+    return "a number";
+  case TokenKind::String:
+    return "a string";
+  case TokenKind::LeftParen:
+    return "'('";
+  case TokenKind::RightParen:
+    return "')'";
+  case TokenKind::LeftBracket:
+    return "'['";
+  case TokenKind::RightBracket:
+    return "']'";
+  case TokenKind::LeftBrace:
+    return "'{'";
+  case TokenKind::RightBrace:
+    return "'}'";
+  case TokenKind::Comma:
+    return "','";
+  case TokenKind::Colon:
+    return "':'";
+  case TokenKind::Equals:
+    return "'='";
+  case TokenKind::Arrow:
+    return "'->'";
+  case TokenKind::Dot:
+    return "'.'";
+  case TokenKind::Plus:
+    return "'+'";
+  case TokenKind::Minus:
+    return "'-'";
+  case TokenKind::Star:
+    return "'*'";
+  case TokenKind::Slash:
+    return "'/'";
+  case TokenKind::Percent:
+    return "'%'";
   }
   return "a token";
 }
@@ -227,8 +263,8 @@ std::string describe(const Token &token, const Sources &sources) {
 }
 
 bool isReserved(std::string_view name) {
-  for (std::string_view word : {"model", "train", "machine", "stage", "layer", "param", "let",
-                                "return", "repeat"})
+  for (std::string_view word :
+       {"model", "train", "machine", "stage", "layer", "param", "let", "return", "repeat"})
     if (name == word)
       return true;
   return false;

@@ -68,8 +68,8 @@ private:
 
   /// Names that compiled programs give to things of their own.
   static bool isTaken(const std::string &name) {
-    for (const char *taken : {"step", "drain", "evaluate", "predict", "tokens", "targets",
-                              "logits", "loss", "checkpoints", "boundary_gradients"})
+    for (const char *taken : {"step", "drain", "evaluate", "predict", "tokens", "targets", "logits",
+                              "loss", "checkpoints", "boundary_gradients"})
       if (name == taken)
         return true;
     auto endsWith = [&](std::string_view end) {
@@ -84,8 +84,7 @@ private:
     size_t before = context.diagnostics.count();
     if (model.stages.size() > kMaxStages) {
       error(model.name.location, "expected at most " + std::to_string(kMaxStages) +
-                                     " stages but found " +
-                                     std::to_string(model.stages.size()));
+                                     " stages but found " + std::to_string(model.stages.size()));
       return false;
     }
     const StageSyntax *layer = nullptr;
@@ -191,8 +190,8 @@ private:
 
   void checkInit(const Statement &statement, ParamSpec &param) {
     const Expr &init = *statement.value;
-    bool scaled = init.kind == Expr::Kind::Call && init.arguments.size() == 1 &&
-                  !init.arguments[0].keyword;
+    bool scaled =
+        init.kind == Expr::Kind::Call && init.arguments.size() == 1 && !init.arguments[0].keyword;
     if (init.isName("ones")) {
       param.init = Init::Ones;
     } else if (init.isName("zeros")) {
@@ -201,9 +200,8 @@ private:
       param.init = init.name == "normal" ? Init::Normal : Init::Uniform;
       auto scale = evaluate(*init.arguments[0].value, constants, context.diagnostics);
       if (scale && !(scale->real >= 0 && scale->real <= 1e6))
-        error(init.arguments[0].value->location,
-              "expected a scale between 0 and 1e6 but found " +
-                  printExpr(*init.arguments[0].value));
+        error(init.arguments[0].value->location, "expected a scale between 0 and 1e6 but found " +
+                                                     printExpr(*init.arguments[0].value));
       param.scale = scale ? scale->real : 0;
     } else {
       std::string hint;
@@ -242,8 +240,8 @@ private:
     if (syntax.isLayer && !syntax.repeat)
       error(syntax.name.location, "expected 'repeat N' after the result of a layer");
     if (!syntax.isLayer && syntax.repeat)
-      error(syntax.repeat->location, "only a layer repeats; write 'layer " + stage.name +
-                                         "' or drop 'repeat'");
+      error(syntax.repeat->location,
+            "only a layer repeats; write 'layer " + stage.name + "' or drop 'repeat'");
     if (syntax.isLayer && syntax.repeat)
       stage.repeat = evaluateInteger(*syntax.repeat, constants, 1, kMaxRepeat,
                                      "the number of layers", context.diagnostics)
@@ -292,10 +290,10 @@ private:
         checkTokens(i, 1, "the targets");
       auto wanted = last ? Shape::Kind::Loss : Shape::Kind::Tensor;
       if (signature.result.kind != wanted)
-        error(syntax.result.location, std::string("expected the ") +
-                                          (last ? "last stage to return loss"
-                                                : "stage to return a tensor") +
-                                          " but found " + signature.result.print());
+        error(syntax.result.location,
+              std::string("expected the ") +
+                  (last ? "last stage to return loss" : "stage to return a tensor") +
+                  " but found " + signature.result.print());
       else if (!last && !signature.result.sameValues(signatures[0].result))
         context.diagnostics
             .error(syntax.result.location, "expected all stages to return one shape, " +

@@ -33,8 +33,7 @@ public:
     const std::string &text = sources.get(file).text;
     size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      error(whole(0, text.size()),
-            "expected PATH=VALUE, such as train.steps=50, but found no '='");
+      error(whole(0, text.size()), "expected PATH=VALUE, such as train.steps=50, but found no '='");
       return;
     }
     if (!splitPath(text.substr(0, equals)))
@@ -50,14 +49,13 @@ public:
       applyToMachine();
     else
       error(path[0].location, "expected a path that begins with model, train or machine but "
-                              "found '" + path[0].text + "'" +
+                              "found '" +
+                                  path[0].text + "'" +
                                   didYouMean(path[0].text, {"model", "train", "machine"}));
   }
 
 private:
-  Location whole(size_t begin, size_t end) const {
-    return {file, uint32_t(begin), uint32_t(end)};
-  }
+  Location whole(size_t begin, size_t end) const { return {file, uint32_t(begin), uint32_t(end)}; }
   void error(Location location, std::string message) {
     diagnostics.error(location, std::move(message));
   }
@@ -222,8 +220,8 @@ private:
       calls.push_back(part);
       if (i + 1 == path.size())
         break;
-      Argument *argument = part->kind == Expr::Kind::Call ? findArgument(*part, path[i].text)
-                                                          : nullptr;
+      Argument *argument =
+          part->kind == Expr::Kind::Call ? findArgument(*part, path[i].text) : nullptr;
       if (!argument)
         return error(path[i].location, "'" + part->name + "' sets no '" + path[i].text +
                                            "' of which '" + path[i + 1].text +
@@ -232,8 +230,8 @@ private:
     }
     // In the calls around it the value is deeper than where it was parsed.
     if (value->depth + int(calls.size()) > Expr::kMaxDepth)
-      return error(value->location, "the expression nests more than " +
-                                        std::to_string(Expr::kMaxDepth) + " deep");
+      return error(value->location,
+                   "the expression nests more than " + std::to_string(Expr::kMaxDepth) + " deep");
     setArgument(*calls.back());
     for (size_t i = calls.size(); i-- > 0;) {
       calls[i]->depth = 1;

@@ -99,8 +99,8 @@ void Parser::parseProgram(Program &program) {
       take();
       MachineSyntax machine;
       machine.location = start;
-      parsed = expectName(machine.name, "the name of the machine") &&
-               parseFields(machine.fields, 0);
+      parsed =
+          expectName(machine.name, "the name of the machine") && parseFields(machine.fields, 0);
       if (parsed)
         program.machines.push_back(std::move(machine));
     } else {
@@ -337,8 +337,7 @@ void parse(const Sources &sources, int32_t file, Program &program, Diagnostics &
   Parser(sources, lex(sources, file, diagnostics), diagnostics).parseProgram(program);
 }
 
-ExprPtr parseValue(const Sources &sources, int32_t file, size_t begin,
-                   Diagnostics &diagnostics) {
+ExprPtr parseValue(const Sources &sources, int32_t file, size_t begin, Diagnostics &diagnostics) {
   return ExprParser(sources, lex(sources, file, diagnostics, begin), diagnostics).parseLoneValue();
 }
 

@@ -17,8 +17,7 @@ void parse(const Sources &sources, int32_t file, Program &program, Diagnostics &
 
 /// Parses one value and nothing after it, from byte `begin` of text `file`;
 /// null where it has errors.
-ExprPtr parseValue(const Sources &sources, int32_t file, size_t begin,
-                   Diagnostics &diagnostics);
+ExprPtr parseValue(const Sources &sources, int32_t file, size_t begin, Diagnostics &diagnostics);
 
 } // namespace boa::frontend
 

@@ -49,8 +49,8 @@ SettingReader SettingReader::ofCall(const Expr &call, const std::vector<std::str
       continue;
     }
     if (!argument.keyword && i >= names.size()) {
-      reader.error(location, "expected at most " + std::to_string(names.size()) +
-                                 " arguments of " + call.name);
+      reader.error(location, "expected at most " + std::to_string(names.size()) + " arguments of " +
+                                 call.name);
       continue;
     }
     std::string name = argument.keyword ? argument.keyword->text : names[i];
@@ -79,8 +79,8 @@ SettingReader SettingReader::ofFields(const std::vector<Field> &fields,
   for (const Field &field : fields) {
     const Name &key = field.key;
     if (std::find(names.begin(), names.end(), key.text) == names.end()) {
-      reader.error(key.location, what + " has no setting '" + key.text + "'" +
-                                     didYouMean(key.text, names));
+      reader.error(key.location,
+                   what + " has no setting '" + key.text + "'" + didYouMean(key.text, names));
       continue;
     }
     auto same = [&](const Field *other) { return other->key.text == key.text; };
@@ -105,8 +105,8 @@ const Expr *SettingReader::find(const std::string &name) const {
   return nullptr;
 }
 
-bool SettingReader::count(const std::string &name, const char *unit, int64_t least,
-                          int64_t most, int64_t &value) const {
+bool SettingReader::count(const std::string &name, const char *unit, int64_t least, int64_t most,
+                          int64_t &value) const {
   const Expr *expr = find(name);
   std::optional<int64_t> count;
   if (expr)
@@ -115,8 +115,7 @@ bool SettingReader::count(const std::string &name, const char *unit, int64_t lea
   return count.has_value();
 }
 
-bool SettingReader::real(const std::string &name, double least, double most,
-                         double &value) const {
+bool SettingReader::real(const std::string &name, double least, double most, double &value) const {
   const Expr *expr = find(name);
   if (!expr)
     return false;
@@ -163,8 +162,9 @@ int SettingReader::findWord(const Expr &expr, const std::string &what,
     error(expr.location, "'" + expr.name + "' takes no arguments, but found " + printExpr(expr));
     return -1;
   }
-  error(expr.location, "expected " + what + " to be " + listWords(words) + (words.size() == 1 ? "(...)" : "") + " but found " +
-                           printExpr(expr) + (named ? didYouMean(expr.name, words) : ""));
+  error(expr.location, "expected " + what + " to be " + listWords(words) +
+                           (words.size() == 1 ? "(...)" : "") + " but found " + printExpr(expr) +
+                           (named ? didYouMean(expr.name, words) : ""));
   return -1;
 }
 

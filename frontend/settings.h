@@ -47,8 +47,7 @@ public:
   bool real(const std::string &name, double least, double most, double &value) const;
   bool flag(const std::string &name, bool &value) const;
   bool bytes(const std::string &name, bool perSecond, int64_t &value) const;
-  template <typename T>
-  bool word(const std::string &name, const Words<T> &words, T &value) const {
+  template <typename T> bool word(const std::string &name, const Words<T> &words, T &value) const {
     const Expr *expr = find(name);
     int at = expr ? findWord(*expr, name, namesOf(words)) : -1;
     if (at >= 0)

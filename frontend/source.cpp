@@ -21,11 +21,11 @@ namespace boa::frontend {
 static size_t sequenceLength(std::string_view text, size_t at) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char lead = byte(at);
-  size_t length = lead < 0x80              ? 1
+  size_t length = lead < 0x80             ? 1
                   : (lead & 0xe0) == 0xc0 ? 2
                   : (lead & 0xf0) == 0xe0 ? 3
                   : (lead & 0xf8) == 0xf0 ? 4
-                                           : 0;
+                                          : 0;
   if (length == 0 || at + length > text.size())
     return 0;
   for (size_t i = 1; i < length; ++i)
@@ -79,8 +79,7 @@ std::string_view Sources::text(Location location) const {
 static std::string_view lineOf(const Source &source, uint32_t line) {
   std::string_view text = source.text;
   size_t begin = source.lineStarts[line];
-  size_t end = line + 1 < source.lineStarts.size() ? source.lineStarts[line + 1] - 1
-                                                   : text.size();
+  size_t end = line + 1 < source.lineStarts.size() ? source.lineStarts[line + 1] - 1 : text.size();
   std::string_view result = text.substr(begin, end - begin);
   if (!result.empty() && result.back() == '\r')
     result.remove_suffix(1);
@@ -168,8 +167,7 @@ std::string Diagnostics::render(const Sources &sources) const {
       print(note.location, "note", note.message);
   }
   if (truncated)
-    out += "error: too many errors, only the first " + std::to_string(kMaxErrors) +
-           " are shown\n";
+    out += "error: too many errors, only the first " + std::to_string(kMaxErrors) + " are shown\n";
   return out;
 }
 

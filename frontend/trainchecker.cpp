@@ -27,11 +27,11 @@ class TrainChecker {
 public:
   TrainChecker(const TrainSyntax &syntax, const Constants &constants, CheckContext context)
       : syntax(syntax), constants(constants), context(context),
-        reader(SettingReader::ofFields(
-            syntax.fields,
-            {"data", "batch", "micro_batch", "optimizer", "steps", "seed", "clip", "weights",
-             "objective", "evaluate", "commit", "schedule", "place"},
-            "a train block", constants, context)) {}
+        reader(SettingReader::ofFields(syntax.fields,
+                                       {"data", "batch", "micro_batch", "optimizer", "steps",
+                                        "seed", "clip", "weights", "objective", "evaluate",
+                                        "commit", "schedule", "place"},
+                                       "a train block", constants, context)) {}
 
   TrainSpec run() {
     train.position = context.sources.position(syntax.model.location);
@@ -82,7 +82,8 @@ private:
       return blockIsNoValue("data");
     if (data->kind != Expr::Kind::String || data->name.empty())
       return reader.error(data->location, "expected data to be the path of a file, \"...\", but "
-                                          "found " + printExpr(*data));
+                                          "found " +
+                                              printExpr(*data));
     train.data = data->name;
     const Source &source = context.sources.get(data->location.file);
     size_t slash = source.name.rfind('/');
@@ -146,16 +147,15 @@ private:
   void checkBetas(const Expr &betas) {
     bool pair = betas.kind == Expr::Kind::Tuple && betas.arguments.size() == 2;
     if (!pair)
-      return reader.error(betas.location,
-                          "expected betas to be two numbers, (a, b), but found " +
-                              printExpr(betas));
+      return reader.error(betas.location, "expected betas to be two numbers, (a, b), but found " +
+                                              printExpr(betas));
     double *values[] = {&train.optimizer.beta1, &train.optimizer.beta2};
     for (size_t i = 0; i < 2; ++i) {
       const Expr &beta = *betas.arguments[i].value;
       auto value = evaluate(beta, constants, context.diagnostics);
       if (value && !(value->real >= 0 && value->real < 1))
-        reader.error(beta.location, "expected a beta of at least 0 and less than 1 but found " +
-                                        printExpr(beta));
+        reader.error(beta.location,
+                     "expected a beta of at least 0 and less than 1 but found " + printExpr(beta));
       if (value)
         *values[i] = value->real;
     }
@@ -171,8 +171,7 @@ private:
       train.optimizer.peak = value->real;
     else
       reader.error(expr.location, std::string("expected ") + name +
-                                      " above 0 and at most 1000000 but found " +
-                                      printExpr(expr));
+                                      " above 0 and at most 1000000 but found " + printExpr(expr));
     return valid;
   }
 
@@ -283,8 +282,7 @@ private:
 
 } // namespace
 
-TrainSpec checkTrain(const TrainSyntax &train, const Constants &constants,
-                     CheckContext context) {
+TrainSpec checkTrain(const TrainSyntax &train, const Constants &constants, CheckContext context) {
   return TrainChecker(train, constants, context).run();
 }
 
@@ -297,8 +295,7 @@ static SettingReader readBlock(const Field &field, const std::vector<std::string
                                const Constants &none, CheckContext context) {
   for (const Field &inner : field.fields)
     if (inner.isBlock)
-      context.diagnostics.error(inner.key.location,
-                                "expected '" + inner.key.text + " = ...'");
+      context.diagnostics.error(inner.key.location, "expected '" + inner.key.text + " = ...'");
   return SettingReader::ofFields(field.fields, names, field.key.text, none, context);
 }
 
@@ -306,8 +303,8 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
   MachineSpec machine;
   machine.name = syntax.name.text;
   Constants none;
-  SettingReader outer = SettingReader::ofFields(syntax.fields, {"device", "host", "ssd"},
-                                                "a machine", none, context);
+  SettingReader outer =
+      SettingReader::ofFields(syntax.fields, {"device", "host", "ssd"}, "a machine", none, context);
   for (const Field &field : syntax.fields) {
     const std::string &key = field.key.text;
     if (key != "device" && key != "host" && key != "ssd")

@@ -60,9 +60,15 @@ static std::optional<Number> binaryIntegers(const Expr &expr, int64_t a, int64_t
   int64_t result = 0;
   bool overflow = false;
   switch (expr.op) {
-  case '+': overflow = __builtin_add_overflow(a, b, &result); break;
-  case '-': overflow = __builtin_sub_overflow(a, b, &result); break;
-  case '*': overflow = __builtin_mul_overflow(a, b, &result); break;
+  case '+':
+    overflow = __builtin_add_overflow(a, b, &result);
+    break;
+  case '-':
+    overflow = __builtin_sub_overflow(a, b, &result);
+    break;
+  case '*':
+    overflow = __builtin_mul_overflow(a, b, &result);
+    break;
   default:
     if (b == 0) {
       diagnostics.error(expr.operands[1]->location, "division by zero");
@@ -171,8 +177,8 @@ std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
   return std::nullopt;
 }
 
-std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants,
-                                       int64_t least, int64_t most, const std::string &what,
+std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants, int64_t least,
+                                       int64_t most, const std::string &what,
                                        Diagnostics &diagnostics) {
   auto value = evaluate(expr, constants, diagnostics);
   if (!value)
@@ -199,9 +205,9 @@ std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &consta
 // Units
 //===----------------------------------------------------------------------===//
 
-std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit,
-                                     const Constants &constants, int64_t least, int64_t most,
-                                     const std::string &what, Diagnostics &diagnostics) {
+std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const Constants &constants,
+                                     int64_t least, int64_t most, const std::string &what,
+                                     Diagnostics &diagnostics) {
   bool literal = expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
   if (!literal || expr.unit.empty())
     return evaluateInteger(expr, constants, least, most, what, diagnostics);
@@ -213,10 +219,10 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit,
     bare.real = expr.real;
     return evaluateInteger(bare, constants, least, most, what, diagnostics);
   }
-  diagnostics.error(expr.unitLocation, "expected " + what + " " +
-                                           (unit ? "in " + std::string(unit)
-                                                 : std::string("without a unit")) +
-                                           " but found '" + expr.unit + "'");
+  diagnostics.error(expr.unitLocation,
+                    "expected " + what + " " +
+                        (unit ? "in " + std::string(unit) : std::string("without a unit")) +
+                        " but found '" + expr.unit + "'");
   return std::nullopt;
 }
 
@@ -236,8 +242,8 @@ std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std
                 {"TB", 1000000000000}};
   const char *example = perSecond ? "a speed such as 200 MB/s" : "a size such as 256 MiB";
   if (expr.kind != Expr::Kind::Integer && expr.kind != Expr::Kind::Real) {
-    diagnostics.error(expr.location, "expected " + what + " to be " + example + " but found " +
-                                         printExpr(expr));
+    diagnostics.error(expr.location,
+                      "expected " + what + " to be " + example + " but found " + printExpr(expr));
     return std::nullopt;
   }
   if (expr.kind == Expr::Kind::Integer && expr.integer == 0 && expr.unit.empty())

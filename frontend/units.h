@@ -57,14 +57,14 @@ std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
                                Diagnostics &diagnostics);
 
 /// A whole number in [least, most]; `what` names it in messages.
-std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants,
-                                       int64_t least, int64_t most, const std::string &what,
+std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants, int64_t least,
+                                       int64_t most, const std::string &what,
                                        Diagnostics &diagnostics);
 
 /// A setting of a whole number in [least, most], optionally with `unit`.
-std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit,
-                                     const Constants &constants, int64_t least, int64_t most,
-                                     const std::string &what, Diagnostics &diagnostics);
+std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const Constants &constants,
+                                     int64_t least, int64_t most, const std::string &what,
+                                     Diagnostics &diagnostics);
 
 /// A setting of a size (`256 MiB`) or, with `perSecond`, a speed (`200 MB/s`).
 std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std::string &what,

@@ -33,9 +33,9 @@ namespace {
 
 /// What one storage needs.
 struct Need {
-  int64_t live = 0, peak = 0;   // slots
-  int64_t slotChunks = 0;       // of the largest slot
-  int64_t lookahead = 0;        // slots to look ahead, wished for
+  int64_t live = 0, peak = 0; // slots
+  int64_t slotChunks = 0;     // of the largest slot
+  int64_t lookahead = 0;      // slots to look ahead, wished for
 };
 
 class Enumeration : public StorageTrace {
@@ -186,8 +186,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       const Need &need = needs[storage];
       int64_t bytes = slotBytes(storage, need);
       total += need.peak * bytes;
-      lines += llvm::formatv("\n    {0,-28} {1} slots x {2} = {3}", storage.getSymName(),
-                             need.peak, mebibytes(bytes), mebibytes(need.peak * bytes));
+      lines += llvm::formatv("\n    {0,-28} {1} slots x {2} = {3}", storage.getSymName(), need.peak,
+                             mebibytes(bytes), mebibytes(need.peak * bytes));
     }
     for (auto storage : getOperation().getOps<StorageOp>())
       if (storage.getTier() != Tier::ssd)
@@ -195,10 +195,10 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
                                storage.getEntryCount(), mebibytes(storage.getEntryBytes()),
                                mebibytes(residentBytes(storage)));
     lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", mebibytes(workspace));
-    getOperation().emitError() << "the training step does not fit the memory given: it needs "
-                               << mebibytes(total) << " but the machine has " << mebibytes(limit)
-                               << " (device and host together)" << lines
-                               << "\n  give more memory, place more on ssd, or make micro_batch smaller";
+    getOperation().emitError()
+        << "the training step does not fit the memory given: it needs " << mebibytes(total)
+        << " but the machine has " << mebibytes(limit) << " (device and host together)" << lines
+        << "\n  give more memory, place more on ssd, or make micro_batch smaller";
     signalPassFailure();
   }
 };

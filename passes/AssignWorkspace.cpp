@@ -51,9 +51,8 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       Temporary temporary;
       temporary.alloc = alloc;
       int64_t bits = alloc.getType().getElementTypeBitWidth();
-      temporary.bytes = llvm::alignTo(
-          alloc.getType().getNumElements() * llvm::divideCeil(bits, 8),
-          kAlignment);
+      temporary.bytes =
+          llvm::alignTo(alloc.getType().getNumElements() * llvm::divideCeil(bits, 8), kAlignment);
       temporaries.push_back(temporary);
       return WalkResult::advance();
     });
@@ -66,13 +65,11 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
     for (Temporary &temporary : temporaries) {
       OpBuilder builder(temporary.alloc);
       auto view = kernel::ViewOp::create(builder, temporary.alloc.getLoc(),
-                                         temporary.alloc.getType(), workspace,
-                                         temporary.offset);
+                                         temporary.alloc.getType(), workspace, temporary.offset);
       temporary.alloc.replaceAllUsesWith(view.getMemory());
       temporary.alloc.erase();
     }
-    func->setAttr(kWorkspaceAttr,
-                  IntegerAttr::get(IntegerType::get(&getContext(), 64), total));
+    func->setAttr(kWorkspaceAttr, IntegerAttr::get(IntegerType::get(&getContext(), 64), total));
   }
 
   static void measureLives(Block &block, SmallVectorImpl<Temporary> &all) {
@@ -98,16 +95,13 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
     SmallVector<Temporary *> order;
     for (Temporary &temporary : all)
       order.push_back(&temporary);
-    llvm::stable_sort(order, [](Temporary *a, Temporary *b) {
-      return a->bytes > b->bytes;
-    });
+    llvm::stable_sort(order, [](Temporary *a, Temporary *b) { return a->bytes > b->bytes; });
     int64_t total = 0;
     SmallVector<Temporary *> placed; // by offset
     for (Temporary *temporary : order) {
       int64_t offset = 0;
       for (Temporary *other : placed) {
-        bool together = temporary->first <= other->last &&
-                        other->first <= temporary->last;
+        bool together = temporary->first <= other->last && other->first <= temporary->last;
         if (!together)
           continue;
         if (offset + temporary->bytes <= other->offset)
@@ -116,9 +110,8 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       }
       temporary->offset = offset;
       total = std::max(total, offset + temporary->bytes);
-      auto *at = llvm::upper_bound(placed, temporary, [](auto *a, auto *b) {
-        return a->offset < b->offset;
-      });
+      auto *at = llvm::upper_bound(placed, temporary,
+                                   [](auto *a, auto *b) { return a->offset < b->offset; });
       placed.insert(at, temporary);
     }
     return total;

@@ -45,8 +45,7 @@ MemRefType memoryOf(Type tensor) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
-struct BindKernelArguments
-    : boa::impl::BindKernelArgumentsBase<BindKernelArguments> {
+struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArguments> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr))
@@ -66,15 +65,13 @@ struct BindKernelArguments
     OpBuilder builder = OpBuilder::atBlockBegin(&entry);
     SmallVector<std::pair<int64_t, Value>> pointers;
     auto view = [&](Place place, Type tensor) -> Value {
-      auto *it = llvm::find_if(
-          pointers, [&](auto &p) { return p.first == place.buffer; });
+      auto *it = llvm::find_if(pointers, [&](auto &p) { return p.first == place.buffer; });
       if (it == pointers.end()) {
-        pointers.emplace_back(place.buffer, kernel::ArgumentOp::create(
-                                                builder, loc, buffers, place.buffer));
+        pointers.emplace_back(place.buffer,
+                              kernel::ArgumentOp::create(builder, loc, buffers, place.buffer));
         it = &pointers.back();
       }
-      return kernel::ViewOp::create(builder, loc, memoryOf(tensor), it->second,
-                                    place.offset);
+      return kernel::ViewOp::create(builder, loc, memoryOf(tensor), it->second, place.offset);
     };
 
     SmallVector<Value> destinations(func.getNumResults());
@@ -90,13 +87,13 @@ struct BindKernelArguments
         int64_t index = result.getInt();
         if (index < 0 || index >= func.getNumResults() ||
             getPlace(func.getResultAttrDict(index)) != place)
-          return func.emitError() << "expected kernel argument " << i
-                                  << " to lie where result " << index << " does";
+          return func.emitError() << "expected kernel argument " << i << " to lie where result "
+                                  << index << " does";
         destinations[index] = memory;
       }
-      auto tensor = bufferization::ToTensorOp::create(
-          builder, loc, argument.getType(), memory, /*restrict=*/true,
-          /*writable=*/static_cast<bool>(result));
+      auto tensor = bufferization::ToTensorOp::create(builder, loc, argument.getType(), memory,
+                                                      /*restrict=*/true,
+                                                      /*writable=*/static_cast<bool>(result));
       argument.replaceAllUsesWith(tensor);
     }
     for (unsigned i = 0; i < func.getNumResults(); ++i) {
@@ -110,19 +107,17 @@ struct BindKernelArguments
 
     Operation *terminator = entry.getTerminator();
     builder.setInsertionPoint(terminator);
-    for (auto [value, destination] :
-         llvm::zip(terminator->getOperands(), destinations))
-      bufferization::MaterializeInDestinationOp::create(
-          builder, loc, /*result=*/Type(), value, destination,
-          /*restrict=*/true, /*writable=*/true);
+    for (auto [value, destination] : llvm::zip(terminator->getOperands(), destinations))
+      bufferization::MaterializeInDestinationOp::create(builder, loc, /*result=*/Type(), value,
+                                                        destination,
+                                                        /*restrict=*/true, /*writable=*/true);
     func::ReturnOp::create(builder, loc);
     terminator->erase();
 
     entry.eraseArguments(0, count);
     func.removeArgAttrsAttr();
     func.removeResAttrsAttr();
-    func.setFunctionType(
-        FunctionType::get(&getContext(), {pointer, pointer}, {}));
+    func.setFunctionType(FunctionType::get(&getContext(), {pointer, pointer}, {}));
     return success();
   }
 };

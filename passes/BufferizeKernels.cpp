@@ -64,8 +64,7 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
     auto placed = [](Operation *user) {
       return isa<bufferization::MaterializeInDestinationOp, tensor::InsertSliceOp>(user);
     };
-    if (!init->get().getDefiningOp<tensor::EmptyOp>() ||
-        llvm::any_of(op->getUsers(), placed))
+    if (!init->get().getDefiningOp<tensor::EmptyOp>() || llvm::any_of(op->getUsers(), placed))
       return;
     for (OpOperand *input : op.getDpsInputOperands()) {
       auto producer = input->get().getDefiningOp<DestinationStyleOpInterface>();
@@ -82,8 +81,7 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
 struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
   void runOnOperation() override {
     bufferization::OneShotBufferizationOptions options;
-    options.memCpyFn = [](OpBuilder &builder, Location loc, Value from,
-                          Value to) {
+    options.memCpyFn = [](OpBuilder &builder, Location loc, Value from, Value to) {
       // An accumulator is its own destination.
       if (from != to)
         linalg::makeMemRefCopyOp(builder, loc, from, to);

@@ -50,7 +50,8 @@ public:
     for (auto [i, op] : llvm::enumerate(ops)) {
       StringRef name = op.getCallee();
       name.consume_back("_forward");
-      stages.push_back({name.str(), int64_t(op.getRepeat()), boundary, i == 0, i + 1 == ops.size()});
+      stages.push_back(
+          {name.str(), int64_t(op.getRepeat()), boundary, i == 0, i + 1 == ops.size()});
       boundary += op.getRepeat();
     }
     boundaries = boundary - 1; // the last stage has a loss, not a boundary
@@ -229,8 +230,8 @@ private:
                             : arith::ConstantIntOp::create(builder, loc, 0, 1).getResult();
       bool own = slot.pack == stage.name;
       if (initial && layer && !own)
-        first = arith::AndIOp::create(
-            builder, loc, first, AtFirstOp::create(builder, loc, builder.getI1Type(), layer));
+        first = arith::AndIOp::create(builder, loc, first,
+                                      AtFirstOp::create(builder, loc, builder.getI1Type(), layer));
       Value index = own && layer ? layer : constant(0);
       AccumulateOp::create(builder, loc, value, "gradients." + slot.pack, index, first);
     }
@@ -349,8 +350,7 @@ private:
     terminator->setOperand(0, logits);
     loss->erase();
     (void)func.eraseResult(0);
-    func.setFunctionType(
-        builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
+    func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
     (void)func.eraseArgument(1);
     return func;
   }

@@ -53,9 +53,9 @@ private:
   }
   void addParam(unsigned position, RankedTensorType type, SymbolRefAttr param) {
     auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(func, param.getRootReference());
-    CallSlot &slot = getPack(param.getRootReference(),
-                             RankedTensorType::get({group.getPaddedElements()},
-                                                   type.getElementType()));
+    CallSlot &slot =
+        getPack(param.getRootReference(),
+                RankedTensorType::get({group.getPaddedElements()}, type.getElementType()));
     slot.positions.push_back(position);
     slot.offsets.push_back(group.getOffset(param.getLeafReference()));
   }

@@ -34,10 +34,10 @@ inline constexpr llvm::StringLiteral kSavedPack = "saved";
 
 /// One operand or result of a boa.call.
 struct CallSlot {
-  std::string pack;                       // group's name, "saved", or empty
-  llvm::SmallVector<unsigned> positions;  // arguments (results) of the function
-  llvm::SmallVector<int64_t> offsets;     // of each, in elements of the pack
-  mlir::RankedTensorType type;            // of the operand: packs are rank 1
+  std::string pack;                      // group's name, "saved", or empty
+  llvm::SmallVector<unsigned> positions; // arguments (results) of the function
+  llvm::SmallVector<int64_t> offsets;    // of each, in elements of the pack
+  mlir::RankedTensorType type;           // of the operand: packs are rank 1
 };
 
 struct CallLayout {

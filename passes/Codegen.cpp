@@ -30,8 +30,7 @@ llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-llvm::Expected<llvm::orc::JITTargetMachineBuilder>
-makeTarget(const CodegenOptions &options) {
+llvm::Expected<llvm::orc::JITTargetMachineBuilder> makeTarget(const CodegenOptions &options) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -45,16 +44,15 @@ makeTarget(const CodegenOptions &options) {
     builder->getFeatures() = llvm::SubtargetFeatures();
   }
   builder->setRelocationModel(llvm::Reloc::PIC_);
-  builder->setCodeGenOptLevel(options.optimize == 0
-                                  ? llvm::CodeGenOptLevel::None
-                                  : llvm::CodeGenOptLevel::Aggressive);
+  builder->setCodeGenOptLevel(options.optimize == 0 ? llvm::CodeGenOptLevel::None
+                                                    : llvm::CodeGenOptLevel::Aggressive);
   return builder;
 }
 
 /// Translates the module and optimises it for the target machine.
-llvm::Expected<std::unique_ptr<llvm::Module>>
-translate(ModuleOp module, llvm::LLVMContext &context,
-          llvm::TargetMachine &machine, const CodegenOptions &options) {
+llvm::Expected<std::unique_ptr<llvm::Module>> translate(ModuleOp module, llvm::LLVMContext &context,
+                                                        llvm::TargetMachine &machine,
+                                                        const CodegenOptions &options) {
   auto translated = translateModuleToLLVMIR(module, context, "boa");
   if (!translated)
     return makeError("the module is not wholly in the LLVM dialect");
@@ -96,17 +94,15 @@ const HostSymbol kLibrary[] = {
 // In process
 //===----------------------------------------------------------------------===//
 
-JitProgram::JitProgram(std::unique_ptr<llvm::orc::LLJIT> jit)
-    : jit(std::move(jit)) {
-  this->jit->getExecutionSession().setErrorReporter([this](llvm::Error error) {
-    reported += llvm::toString(std::move(error)) + "; ";
-  });
+JitProgram::JitProgram(std::unique_ptr<llvm::orc::LLJIT> jit) : jit(std::move(jit)) {
+  this->jit->getExecutionSession().setErrorReporter(
+      [this](llvm::Error error) { reported += llvm::toString(std::move(error)) + "; "; });
 }
 JitProgram::~JitProgram() = default;
 
-llvm::Expected<std::unique_ptr<JitProgram>>
-JitProgram::create(ModuleOp module, llvm::ArrayRef<HostSymbol> symbols,
-                   const CodegenOptions &options) {
+llvm::Expected<std::unique_ptr<JitProgram>> JitProgram::create(ModuleOp module,
+                                                               llvm::ArrayRef<HostSymbol> symbols,
+                                                               const CodegenOptions &options) {
   auto target = makeTarget(options);
   if (!target)
     return target.takeError();
@@ -128,17 +124,16 @@ JitProgram::create(ModuleOp module, llvm::ArrayRef<HostSymbol> symbols,
     return jit.takeError();
   llvm::orc::SymbolMap map;
   auto define = [&](const HostSymbol &symbol) {
-    map[(*jit)->mangleAndIntern(symbol.name)] = {
-        llvm::orc::ExecutorAddr::fromPtr(symbol.address),
-        llvm::JITSymbolFlags::Exported};
+    map[(*jit)->mangleAndIntern(symbol.name)] = {llvm::orc::ExecutorAddr::fromPtr(symbol.address),
+                                                 llvm::JITSymbolFlags::Exported};
   };
   llvm::for_each(llvm::ArrayRef(kLibrary), define);
   llvm::for_each(symbols, define);
-  if (llvm::Error error = (*jit)->getMainJITDylib().define(
-          llvm::orc::absoluteSymbols(std::move(map))))
+  if (llvm::Error error =
+          (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(map))))
     return std::move(error);
-  if (llvm::Error error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(
-          std::move(*translated), std::move(context))))
+  if (llvm::Error error = (*jit)->addIRModule(
+          llvm::orc::ThreadSafeModule(std::move(*translated), std::move(context))))
     return std::move(error);
   return std::unique_ptr<JitProgram>(new JitProgram(std::move(*jit)));
 }
@@ -146,8 +141,7 @@ JitProgram::create(ModuleOp module, llvm::ArrayRef<HostSymbol> symbols,
 llvm::Expected<void *> JitProgram::lookup(llvm::StringRef name) const {
   auto address = jit->lookup(name);
   if (!address)
-    return makeError(llvm::Twine(reported) +
-                     llvm::toString(address.takeError()));
+    return makeError(llvm::Twine(reported) + llvm::toString(address.takeError()));
   return address->toPtr<void *>();
 }
 
@@ -156,8 +150,7 @@ llvm::Expected<void *> JitProgram::lookup(llvm::StringRef name) const {
 //===----------------------------------------------------------------------===//
 
 static llvm::Expected<llvm::SmallVector<char, 0>>
-emit(ModuleOp module, const CodegenOptions &options,
-     llvm::CodeGenFileType fileType) {
+emit(ModuleOp module, const CodegenOptions &options, llvm::CodeGenFileType fileType) {
   auto target = makeTarget(options);
   if (!target)
     return target.takeError();
@@ -177,21 +170,19 @@ emit(ModuleOp module, const CodegenOptions &options,
   return file;
 }
 
-llvm::Expected<llvm::SmallVector<char, 0>>
-boa::emitObject(ModuleOp module, const CodegenOptions &options) {
+llvm::Expected<llvm::SmallVector<char, 0>> boa::emitObject(ModuleOp module,
+                                                           const CodegenOptions &options) {
   return emit(module, options, llvm::CodeGenFileType::ObjectFile);
 }
 
-llvm::Expected<std::string>
-boa::emitAssembly(ModuleOp module, const CodegenOptions &options) {
+llvm::Expected<std::string> boa::emitAssembly(ModuleOp module, const CodegenOptions &options) {
   auto file = emit(module, options, llvm::CodeGenFileType::AssemblyFile);
   if (!file)
     return file.takeError();
   return std::string(file->begin(), file->end());
 }
 
-llvm::Expected<std::string> boa::emitLLVMIR(ModuleOp module,
-                                            const CodegenOptions &options) {
+llvm::Expected<std::string> boa::emitLLVMIR(ModuleOp module, const CodegenOptions &options) {
   auto target = makeTarget(options);
   if (!target)
     return target.takeError();

@@ -46,16 +46,15 @@ struct CodegenOptions {
 class JitProgram {
 public:
   /// `symbols`: what the code may call; usually the runtime's table.
-  static llvm::Expected<std::unique_ptr<JitProgram>>
-  create(mlir::ModuleOp module, llvm::ArrayRef<HostSymbol> symbols,
-         const CodegenOptions &options = {});
+  static llvm::Expected<std::unique_ptr<JitProgram>> create(mlir::ModuleOp module,
+                                                            llvm::ArrayRef<HostSymbol> symbols,
+                                                            const CodegenOptions &options = {});
   ~JitProgram();
 
   /// The address of a function or global of the module.
   llvm::Expected<void *> lookup(llvm::StringRef name) const;
 
-  template <typename Function>
-  llvm::Expected<Function> lookupAs(llvm::StringRef name) const {
+  template <typename Function> llvm::Expected<Function> lookupAs(llvm::StringRef name) const {
     llvm::Expected<void *> address = lookup(name);
     if (!address)
       return address.takeError();
@@ -70,15 +69,13 @@ private:
 };
 
 /// A relocatable, position-independent object file.
-llvm::Expected<llvm::SmallVector<char, 0>>
-emitObject(mlir::ModuleOp module, const CodegenOptions &options = {});
+llvm::Expected<llvm::SmallVector<char, 0>> emitObject(mlir::ModuleOp module,
+                                                      const CodegenOptions &options = {});
 
 /// The optimised LLVM IR, as text.
-llvm::Expected<std::string> emitLLVMIR(mlir::ModuleOp module,
-                                       const CodegenOptions &options = {});
+llvm::Expected<std::string> emitLLVMIR(mlir::ModuleOp module, const CodegenOptions &options = {});
 /// Assembly of the optimised code, as text.
-llvm::Expected<std::string> emitAssembly(mlir::ModuleOp module,
-                                         const CodegenOptions &options = {});
+llvm::Expected<std::string> emitAssembly(mlir::ModuleOp module, const CodegenOptions &options = {});
 
 } // namespace boa
 

@@ -30,37 +30,30 @@ namespace {
 
 Value emptyTensor(OpBuilder &builder, Location loc, Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor::EmptyOp::create(builder, loc, tensor.getShape(),
-                                 tensor.getElementType());
+  return tensor::EmptyOp::create(builder, loc, tensor.getShape(), tensor.getElementType());
 }
 
 Value zeroTensor(OpBuilder &builder, Location loc, Type type) {
   Type element = cast<RankedTensorType>(type).getElementType();
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getFloatAttr(element, 0));
-  return linalg::FillOp::create(builder, loc, zero,
-                                emptyTensor(builder, loc, type))
-      .getResult(0);
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(element, 0));
+  return linalg::FillOp::create(builder, loc, zero, emptyTensor(builder, loc, type)).getResult(0);
 }
 
 /// A weight as it is stored: the product widens bf16 to f32 on the way.
 Value getStoredWeight(Value weight) {
   auto cast = weight.getDefiningOp<CastOp>();
-  if (!cast || !getElementTypeOrSelf(weight).isF32() ||
-      !getElementTypeOrSelf(cast.getX()).isBF16())
+  if (!cast || !getElementTypeOrSelf(weight).isF32() || !getElementTypeOrSelf(cast.getX()).isBF16())
     return weight;
   return cast.getX();
 }
 
 struct LinearToGemm : OpRewritePattern<LinearOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(LinearOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(LinearOp op, PatternRewriter &rewriter) const override {
     Type type = op.getY().getType();
     auto gemm = kernel::GemmOp::create(
-        rewriter, op.getLoc(), TypeRange(type), op.getX(),
-        getStoredWeight(op.getWeight()), op.getBias(),
-        emptyTensor(rewriter, op.getLoc(), type), /*transpose_a=*/false,
+        rewriter, op.getLoc(), TypeRange(type), op.getX(), getStoredWeight(op.getWeight()),
+        op.getBias(), emptyTensor(rewriter, op.getLoc(), type), /*transpose_a=*/false,
         op.getTranspose(), /*accumulate=*/false);
     rewriter.replaceOp(op, gemm.getResults());
     return success();
@@ -69,16 +62,15 @@ struct LinearToGemm : OpRewritePattern<LinearOp> {
 
 struct WeightGradToGemm : OpRewritePattern<LinearWeightGradOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(LinearWeightGradOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(LinearWeightGradOp op, PatternRewriter &rewriter) const override {
     Type type = op.getDw().getType();
     Value init = emptyTensor(rewriter, op.getLoc(), type);
     Value a = op.getX(), b = op.getDy();
     if (op.getTranspose())
       std::swap(a, b);
-    auto gemm = kernel::GemmOp::create(
-        rewriter, op.getLoc(), TypeRange(type), a, b, /*bias=*/Value(), init,
-        /*transpose_a=*/true, /*transpose_b=*/false, /*accumulate=*/false);
+    auto gemm =
+        kernel::GemmOp::create(rewriter, op.getLoc(), TypeRange(type), a, b, /*bias=*/Value(), init,
+                               /*transpose_a=*/true, /*transpose_b=*/false, /*accumulate=*/false);
     rewriter.replaceOp(op, gemm.getResults());
     return success();
   }
@@ -86,12 +78,11 @@ struct WeightGradToGemm : OpRewritePattern<LinearWeightGradOp> {
 
 struct EmbeddingGradToScatter : OpRewritePattern<EmbeddingGradOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(EmbeddingGradOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(EmbeddingGradOp op, PatternRewriter &rewriter) const override {
     Type type = op.getDtable().getType();
     Value init = zeroTensor(rewriter, op.getLoc(), type);
-    auto scatter = kernel::ScatterRowsOp::create(
-        rewriter, op.getLoc(), TypeRange(type), op.getTokens(), op.getDy(), init);
+    auto scatter = kernel::ScatterRowsOp::create(rewriter, op.getLoc(), TypeRange(type),
+                                                 op.getTokens(), op.getDy(), init);
     rewriter.replaceOp(op, scatter.getResults());
     return success();
   }
@@ -99,14 +90,13 @@ struct EmbeddingGradToScatter : OpRewritePattern<EmbeddingGradOp> {
 
 struct AttentionToCall : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Type y = op.getY().getType(), lse = op.getLse().getType();
-    auto call = kernel::AttentionOp::create(
-        rewriter, loc, TypeRange{y, lse}, op.getQ(), op.getK(), op.getV(),
-        emptyTensor(rewriter, loc, y), emptyTensor(rewriter, loc, lse),
-        op.getHeads(), op.getKvHeads(), op.getCausal());
+    auto call = kernel::AttentionOp::create(rewriter, loc, TypeRange{y, lse}, op.getQ(), op.getK(),
+                                            op.getV(), emptyTensor(rewriter, loc, y),
+                                            emptyTensor(rewriter, loc, lse), op.getHeads(),
+                                            op.getKvHeads(), op.getCausal());
     rewriter.replaceOp(op, call.getResults());
     return success();
   }
@@ -114,16 +104,15 @@ struct AttentionToCall : OpRewritePattern<AttentionOp> {
 
 struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionGradOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(AttentionGradOp op, PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     SmallVector<Value> inits;
     for (Type type : op->getResultTypes())
       inits.push_back(emptyTensor(rewriter, loc, type));
-    auto call = kernel::AttentionGradOp::create(
-        rewriter, loc, op->getResultTypes(), op.getQ(), op.getK(), op.getV(),
-        op.getY(), op.getLse(), op.getDy(), inits[0], inits[1], inits[2],
-        op.getHeads(), op.getKvHeads(), op.getCausal());
+    auto call = kernel::AttentionGradOp::create(rewriter, loc, op->getResultTypes(), op.getQ(),
+                                                op.getK(), op.getV(), op.getY(), op.getLse(),
+                                                op.getDy(), inits[0], inits[1], inits[2],
+                                                op.getHeads(), op.getKvHeads(), op.getCausal());
     rewriter.replaceOp(op, call.getResults());
     return success();
   }
@@ -132,8 +121,7 @@ struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
 /// A product or scatter that nothing but its one user needs.
 bool isFoldable(Value value) {
   Operation *op = value.getDefiningOp();
-  return value.hasOneUse() &&
-         isa_and_nonnull<kernel::GemmOp, kernel::ScatterRowsOp>(op);
+  return value.hasOneUse() && isa_and_nonnull<kernel::GemmOp, kernel::ScatterRowsOp>(op);
 }
 
 /// add(u, product) and add(product, u), where nothing else uses the product, to
@@ -141,8 +129,7 @@ bool isFoldable(Value value) {
 /// product, is added to u by the same rule.
 struct AccumulateInto : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AddOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
     if (op.getLhs().getType() != op.getRhs().getType())
       return failure();
     if (succeeded(fold(op, op.getLhs(), op.getRhs(), rewriter)))
@@ -150,8 +137,7 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
     return fold(op, op.getRhs(), op.getLhs(), rewriter);
   }
 
-  static LogicalResult fold(AddOp op, Value addend, Value product,
-                            PatternRewriter &rewriter) {
+  static LogicalResult fold(AddOp op, Value addend, Value product, PatternRewriter &rewriter) {
     if (!isFoldable(product))
       return failure();
     Location loc = op.getLoc();
@@ -162,9 +148,9 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
           return failure();
         addend = AddOp::create(rewriter, loc, type, addend, gemm.getC());
       }
-      rewriter.replaceOpWithNewOp<kernel::GemmOp>(
-          op, TypeRange(type), gemm.getA(), gemm.getB(), gemm.getBias(), addend,
-          gemm.getTransposeA(), gemm.getTransposeB(), /*accumulate=*/true);
+      rewriter.replaceOpWithNewOp<kernel::GemmOp>(op, TypeRange(type), gemm.getA(), gemm.getB(),
+                                                  gemm.getBias(), addend, gemm.getTransposeA(),
+                                                  gemm.getTransposeB(), /*accumulate=*/true);
       rewriter.eraseOp(gemm);
       return success();
     }
@@ -173,8 +159,8 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
       addend = AddOp::create(rewriter, loc, type, addend, scatter.getTable());
     else if (!scatter.getTable().getDefiningOp<linalg::FillOp>())
       return failure();
-    rewriter.replaceOpWithNewOp<kernel::ScatterRowsOp>(
-        op, TypeRange(type), scatter.getIndices(), scatter.getRows(), addend);
+    rewriter.replaceOpWithNewOp<kernel::ScatterRowsOp>(op, TypeRange(type), scatter.getIndices(),
+                                                       scatter.getRows(), addend);
     rewriter.eraseOp(scatter);
     return success();
   }
@@ -209,9 +195,8 @@ void hoistWeightGradients(func::FuncOp func) {
 struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter,
-                 AttentionToCall, AttentionGradToCall, AccumulateInto>(
-        &getContext());
+    patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, AttentionToCall,
+                 AttentionGradToCall, AccumulateInto>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     hoistWeightGradients(getOperation());

@@ -76,9 +76,7 @@ public:
 private:
   int64_t maxBuffers() {
     int64_t most = 1;
-    entry.walk([&](LaunchOp launch) {
-      most = std::max<int64_t>(most, launch->getNumOperands());
-    });
+    entry.walk([&](LaunchOp launch) { most = std::max<int64_t>(most, launch->getNumOperands()); });
     return most;
   }
 
@@ -86,15 +84,9 @@ private:
   // Values
   //===--------------------------------------------------------------------===//
 
-  Value constant(int64_t value) {
-    return arith::ConstantIntOp::create(builder, loc, value, 64);
-  }
-  Value constant32(int64_t value) {
-    return arith::ConstantIntOp::create(builder, loc, value, 32);
-  }
-  Value constantIndex(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
+  Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
+  Value constant32(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 32); }
+  Value constantIndex(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   Value toIndex(Value value) {
     return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
   }
@@ -123,8 +115,8 @@ private:
     auto storage = module.lookupSymbol<StorageOp>(op.getStorage());
     Value first = op.getFirst() ? toI32(get(op.getFirst())) : constant32(0);
     int64_t count = op.isWholeEntry() ? int64_t(storage.getChunks()) : int64_t(op.getCount());
-    return {constant32(storages.lookup(op.getStorage())),
-            entryOf(op.getStorage(), op.getIndices()), first, constant32(count)};
+    return {constant32(storages.lookup(op.getStorage())), entryOf(op.getStorage(), op.getIndices()),
+            first, constant32(count)};
   }
 
   //===--------------------------------------------------------------------===//
@@ -172,9 +164,7 @@ private:
           operands.push_back(prefetch.getZero() ? toI32(get(prefetch.getZero())) : constant32(0));
           map[prefetch] = call("boa_rt_prefetch", operands, i64);
         })
-        .Case([&](AwaitOp await) {
-          map[await] = call("boa_rt_await", get(await.getToken()), i64);
-        })
+        .Case([&](AwaitOp await) { map[await] = call("boa_rt_await", get(await.getToken()), i64); })
         .Case([&](CreateOp create) { map[create] = call("boa_rt_create", range(create), i64); })
         .Case([&](OffloadOp offload) {
           SmallVector<Value> operands{get(offload.getBuffer())};
@@ -194,7 +184,8 @@ private:
                 get(update.getGradient())});
         })
         .Case([&](NormOp norm) {
-          call("boa_rt_norm", {constant32(groups.lookup(norm.getGroup())), get(norm.getGradient())});
+          call("boa_rt_norm",
+               {constant32(groups.lookup(norm.getGroup())), get(norm.getGradient())});
         })
         .Case([&](FinishNormOp norm) { call("boa_rt_norm_done", toI64(get(norm.getStep()))); })
         .Default([&](Operation *other) {
@@ -284,8 +275,7 @@ LogicalResult checkNames(ModuleOp module) {
       if (!counts || counts.size() != 3 || size_t(counts[0]) != launch.getReads().size() ||
           size_t(counts[1]) != launch.getUpdates().size() ||
           size_t(counts[2]) != launch.getWrites().size())
-        return launch.emitOpError("expected the buffers that @")
-               << launch.getKernel() << " takes";
+        return launch.emitOpError("expected the buffers that @") << launch.getKernel() << " takes";
     }
     StringRef group;
     if (auto update = dyn_cast<UpdateOp>(op))
@@ -295,7 +285,8 @@ LogicalResult checkNames(ModuleOp module) {
     if (!group.empty() && !groups.contains(group))
       return op->emitOpError("names a group that does not exist: @") << group;
     if (isa<ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp>(op))
-      return op->emitOpError("is of the step phase: expected what --boa-insert-offload makes of it");
+      return op->emitOpError(
+          "is of the step phase: expected what --boa-insert-offload makes of it");
     return WalkResult::advance();
   });
   return failure(walked.wasInterrupted());
@@ -327,7 +318,8 @@ void emitKernelTable(ModuleOp module) {
   Value value = LLVM::UndefOp::create(builder, loc, type);
   for (auto [i, name] : llvm::enumerate(names)) {
     Value address = LLVM::AddressOfOp::create(builder, loc, pointer, name);
-    value = LLVM::InsertValueOp::create(builder, loc, value, address, ArrayRef<int64_t>{int64_t(i)});
+    value =
+        LLVM::InsertValueOp::create(builder, loc, value, address, ArrayRef<int64_t>{int64_t(i)});
   }
   LLVM::ReturnOp::create(builder, loc, value);
 }

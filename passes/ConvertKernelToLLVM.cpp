@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Assumes control flow in blocks (no scf, no linalg, no tensors) and outlined
-// parallel loops. Library calls pass the address of the first element and the stride of rows; an operand
-// whose leading dimensions are not evenly spaced is refused.
+// parallel loops. Library calls pass the address of the first element and the stride of rows; an
+// operand whose leading dimensions are not evenly spaced is refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,10 +51,8 @@ public:
         pointer(LLVM::LLVMPointerType::get(op->getContext())) {}
 
   void addInt(int64_t value, unsigned bits = 64) {
-    add(LLVM::ConstantOp::create(rewriter, loc,
-                                 rewriter.getIntegerType(bits),
-                                 rewriter.getIntegerAttr(
-                                     rewriter.getIntegerType(bits), value)));
+    add(LLVM::ConstantOp::create(rewriter, loc, rewriter.getIntegerType(bits),
+                                 rewriter.getIntegerAttr(rewriter.getIntegerType(bits), value)));
   }
   void addNull() { add(LLVM::ZeroOp::create(rewriter, loc, pointer)); }
   void add(Value value) {
@@ -70,8 +68,8 @@ public:
     auto type = cast<MemRefType>(memref.getType());
     SmallVector<int64_t> strides;
     int64_t offset;
-    if (failed(type.getStridesAndOffset(strides, offset)) ||
-        ShapedType::isDynamic(offset) || strides.empty() || strides.back() != 1)
+    if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(offset) ||
+        strides.empty() || strides.back() != 1)
       return op->emitOpError("expected operands with contiguous rows, not ") << type;
     int64_t rank = type.getRank();
     Matrix result{address(memref, descriptor), 1, type.getShape().back(),
@@ -99,9 +97,8 @@ public:
       return op->emitOpError("expected operands of f32 or f64, not ") << element;
     StringRef suffix = element.isF32() ? "_f32" : element.isF64() ? "_f64" : "_bf16";
     std::string symbol = (name + suffix).str();
-    auto function = LLVM::lookupOrCreateFn(
-        rewriter, op->getParentOfType<ModuleOp>(), symbol, types,
-        LLVM::LLVMVoidType::get(op->getContext()));
+    auto function = LLVM::lookupOrCreateFn(rewriter, op->getParentOfType<ModuleOp>(), symbol, types,
+                                           LLVM::LLVMVoidType::get(op->getContext()));
     if (failed(function))
       return failure();
     LLVM::CallOp::create(rewriter, loc, *function, arguments);
@@ -118,15 +115,12 @@ private:
   SmallVector<Type> types;
 };
 
-Type elementOf(Value memref) {
-  return cast<MemRefType>(memref.getType()).getElementType();
-}
+Type elementOf(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
 
 struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
     FailureOr<Matrix> a = call.matrix(op.getA(), adaptor.getA());
     FailureOr<Matrix> b = call.matrix(op.getB(), adaptor.getB());
@@ -167,14 +161,12 @@ template <typename Op> void addShape(LibraryCall &call, Op op) {
 
 struct AttentionToCall : ConvertOpToLLVMPattern<kernel::AttentionOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(kernel::AttentionOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(kernel::AttentionOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
     addShape(call, op);
     for (unsigned i = 0; i < 4; ++i) { // q, k, v, y
-      FailureOr<Matrix> matrix =
-          call.matrix(op->getOperand(i), adaptor.getOperands()[i]);
+      FailureOr<Matrix> matrix = call.matrix(op->getOperand(i), adaptor.getOperands()[i]);
       if (failed(matrix))
         return failure();
       call.addRows(*matrix);
@@ -186,9 +178,8 @@ struct AttentionToCall : ConvertOpToLLVMPattern<kernel::AttentionOp> {
 
 struct AttentionGradToCall : ConvertOpToLLVMPattern<kernel::AttentionGradOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(kernel::AttentionGradOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(kernel::AttentionGradOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
     addShape(call, op);
     for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -208,13 +199,11 @@ struct AttentionGradToCall : ConvertOpToLLVMPattern<kernel::AttentionGradOp> {
 
 struct ArgumentToLoad : ConvertOpToLLVMPattern<kernel::ArgumentOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(kernel::ArgumentOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(kernel::ArgumentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Type pointer = op.getPointer().getType();
-    Value slot = LLVM::GEPOp::create(
-        rewriter, op.getLoc(), pointer, pointer, adaptor.getBuffers(),
-        ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(op.getIndex())));
+    Value slot = LLVM::GEPOp::create(rewriter, op.getLoc(), pointer, pointer, adaptor.getBuffers(),
+                                     ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(op.getIndex())));
     rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, pointer, slot);
     return success();
   }
@@ -222,22 +211,19 @@ struct ArgumentToLoad : ConvertOpToLLVMPattern<kernel::ArgumentOp> {
 
 struct ViewToDescriptor : ConvertOpToLLVMPattern<kernel::ViewOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(kernel::ViewOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(kernel::ViewOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Value address = kernel::offsetPointer(rewriter, loc, adaptor.getBase(), rewriter.getI8Type(),
                                           op.getOffset());
     MemRefDescriptor descriptor = MemRefDescriptor::fromStaticShape(
-        rewriter, loc, *getTypeConverter(),
-        cast<MemRefType>(op.getMemory().getType()), address);
+        rewriter, loc, *getTypeConverter(), cast<MemRefType>(op.getMemory().getType()), address);
     rewriter.replaceOp(op, Value(descriptor));
     return success();
   }
 };
 
-struct ConvertKernelToLLVM
-    : boa::impl::ConvertKernelToLLVMBase<ConvertKernelToLLVM> {
+struct ConvertKernelToLLVM : boa::impl::ConvertKernelToLLVMBase<ConvertKernelToLLVM> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     LLVMTypeConverter converter(context);
@@ -247,8 +233,9 @@ struct ConvertKernelToLLVM
     populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     populateFuncToLLVMConversionPatterns(converter, patterns);
-    patterns.add<GemmToCall, AttentionToCall, AttentionGradToCall,
-                 ArgumentToLoad, ViewToDescriptor>(converter);
+    patterns
+        .add<GemmToCall, AttentionToCall, AttentionGradToCall, ArgumentToLoad, ViewToDescriptor>(
+            converter);
 
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect>();
@@ -256,11 +243,9 @@ struct ConvertKernelToLLVM
     // The schedule is enumerated after this pass, once workspaces are known.
     target.addLegalOp<boa::StepOp>();
     target.markOpRecursivelyLegal<boa::StepOp>();
-    target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect,
-                             func::FuncDialect, kernel::KernelDialect,
-                             math::MathDialect, memref::MemRefDialect>();
-    if (failed(applyPartialConversion(getOperation(), target,
-                                      std::move(patterns))))
+    target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+                             kernel::KernelDialect, math::MathDialect, memref::MemRefDialect>();
+    if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -43,8 +43,7 @@ public:
       if (op.hasAttr("boa.kernel"))
         kernelList.push_back(describeKernel(&op));
     json::Object traffic;
-    for (auto step : module.getOps<StepOp>())
-    {
+    for (auto step : module.getOps<StepOp>()) {
       traffic[step.getSymName()] = describeTraffic(step, "boa.traffic");
       if (step.getSymName() == "step")
         traffic["first_step"] = describeTraffic(step, "boa.first_traffic");

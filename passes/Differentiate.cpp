@@ -102,8 +102,8 @@ private:
     if (isLast) {
       auto type = cast<RankedTensorType>(output.getType());
       Attribute value = builder.getFloatAttr(type.getElementType(), seed);
-      grads[output] = arith::ConstantOp::create(builder, forward.getLoc(),
-                                                DenseElementsAttr::get(type, value));
+      grads[output] =
+          arith::ConstantOp::create(builder, forward.getLoc(), DenseElementsAttr::get(type, value));
     } else {
       grads[output] = block.getArguments().back();
     }
@@ -185,8 +185,8 @@ private:
     llvm::DenseSet<Operation *> dependsOnDy;
     for (Operation &op : block.without_terminator()) {
       bool backwardOp = llvm::any_of(op.getOperands(), [&](Value operand) {
-        return operand == dy || (operand.getDefiningOp() &&
-                                 dependsOnDy.contains(operand.getDefiningOp()));
+        return operand == dy ||
+               (operand.getDefiningOp() && dependsOnDy.contains(operand.getDefiningOp()));
       });
       if (backwardOp) {
         dependsOnDy.insert(&op);
@@ -235,10 +235,9 @@ private:
     Attribute unit = UnitAttr::get(backward.getContext());
     for (Value value : ordered) {
       Value arg = block.addArgument(value.getType(), value.getLoc());
-      value.replaceUsesWithIf(
-          arg, [&](OpOperand &use) {
-            return !isForward.contains(use.getOwner()) || keep.contains(use.getOwner());
-          });
+      value.replaceUsesWithIf(arg, [&](OpOperand &use) {
+        return !isForward.contains(use.getOwner()) || keep.contains(use.getOwner());
+      });
     }
     eraseDeadOps(block);
     unsigned first = block.getNumArguments() - ordered.size();

@@ -31,8 +31,7 @@ bool isCopy(linalg::GenericOp op) {
   Block *body = op.getBody();
   return llvm::hasSingleElement(*body) &&
          body->getTerminator()->getOperand(0) == body->getArgument(0) &&
-         llvm::all_of(op.getIndexingMapsArray(),
-                      [](AffineMap map) { return map.isIdentity(); });
+         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); });
 }
 
 /// Whether all users take the memref as it is: they do not mind its strides.
@@ -106,9 +105,7 @@ struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
       if (!isTemporary(from) || !hasOnlyPlainUsers(from) || !mayBeOne(from, to, copy))
         continue;
       Operation *first = *llvm::min_element(
-          from.getUsers(), [](Operation *a, Operation *b) {
-            return a->isBeforeInBlock(b);
-          });
+          from.getUsers(), [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
       hoistMemory(copy, first);
       copy.erase();
       from.replaceAllUsesWith(to);

@@ -234,9 +234,8 @@ private:
       forget(buffer.access);
     } else {
       std::vector<Waiting> &copies = waiting[entryOf(buffer.access)];
-      auto it = llvm::find_if(copies, [&](const Waiting &copy) {
-        return copy.access.key() == buffer.access.key();
-      });
+      auto it = llvm::find_if(
+          copies, [&](const Waiting &copy) { return copy.access.key() == buffer.access.key(); });
       // The copy must be what is at home: not updated and thrown away.
       if (it != copies.end()) {
         if (slotsTaken[buffer.access.storage] - it->acquired <= kPatience &&
@@ -270,9 +269,7 @@ private:
   }
 
   using Entry = std::pair<Operation *, int64_t>; // storage, position
-  static Entry entryOf(const Access &access) {
-    return {StorageOp(access.storage), access.entry};
-  }
+  static Entry entryOf(const Access &access) { return {StorageOp(access.storage), access.entry}; }
 
   static bool isAtLast(LoopOp loop, const TraceState &state) {
     int64_t value = state.get(loop.getInductionVar());
@@ -313,7 +310,8 @@ private:
     return false;
   }
 
-  static Value condition(ReleaseOp release, MutableArrayRef<LoopOp> loops, ArrayRef<unsigned> last) {
+  static Value condition(ReleaseOp release, MutableArrayRef<LoopOp> loops,
+                         ArrayRef<unsigned> last) {
     OpBuilder builder(release);
     Location loc = release.getLoc();
     Value all;
@@ -389,7 +387,8 @@ private:
   }
 
   static bool narrow(OffloadOp offload, const ReadChunks &readChunks) {
-    auto storage = SymbolTable::lookupNearestSymbolFrom<StorageOp>(offload, offload.getStorageAttr());
+    auto storage =
+        SymbolTable::lookupNearestSymbolFrom<StorageOp>(offload, offload.getStorageAttr());
     // Trained state outlives the program, and results are read after it.
     bool result = storage.getRole() == "loss" || storage.getRole() == "logits";
     if ((storage.getPersistent() && storage.getRole() != "gradients") ||
@@ -426,9 +425,8 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
       unsigned retained = Retainer(module, step).retainCopies();
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("elide-transfers").category("boa-storage"))
-          << "in @" << step.getSymName() << ": "
-          << remark::metric("shared", int64_t(shared[step])) << ", "
-          << remark::metric("retained", int64_t(retained));
+          << "in @" << step.getSymName() << ": " << remark::metric("shared", int64_t(shared[step]))
+          << ", " << remark::metric("retained", int64_t(retained));
     }
     unsigned dead = DeadOffloads::run(module);
     remark::passed(module.getLoc(),

@@ -29,18 +29,15 @@ namespace {
 /// result is the least normal number, above 88 one near the greatest. NaN stays.
 struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::ExpOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
     if (!op.getType().isF32())
       return failure();
     Location loc = op.getLoc();
     auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc,
-                                       rewriter.getF32FloatAttr(value));
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(value));
     };
     auto integer = [&](int32_t value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc,
-                                       rewriter.getI32IntegerAttr(value));
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(value));
     };
     auto multiplyAdd = [&](Value a, Value b, Value c) -> Value {
       return math::FmaOp::create(rewriter, loc, a, b, c);
@@ -59,8 +56,8 @@ struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
     Value r = multiplyAdd(n, constant(-0.693359375), x);
     r = multiplyAdd(n, constant(2.12194440e-4), r);
     Value p = constant(1.9875691500e-4);
-    for (double c : {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
-                     1.6666665459e-1, 5.0000001201e-1})
+    for (double c :
+         {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1})
       p = multiplyAdd(p, r, constant(c));
     Value square = arith::MulFOp::create(rewriter, loc, r, r);
     p = multiplyAdd(p, square, r);
@@ -77,10 +74,9 @@ struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
 struct ExpandKernelMath : boa::impl::ExpandKernelMathBase<ExpandKernelMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(
-        patterns, [](StringRef name) {
-          return llvm::is_contained({"math.log", "math.tanh"}, name);
-        });
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return llvm::is_contained({"math.log", "math.tanh"}, name);
+    });
     patterns.add<ExpToPolynomial>(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

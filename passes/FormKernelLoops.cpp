@@ -39,9 +39,9 @@ enum class Kind { Rows, Columns, Serial };
 struct Member {
   Operation *op;
   Kind kind;
-  SmallVector<int64_t> extents;       // of all iteration dimensions
-  unsigned leading;                   // parallel dimensions in front
-  unsigned wanted;                    // of them, how many make a row's index
+  SmallVector<int64_t> extents; // of all iteration dimensions
+  unsigned leading;             // parallel dimensions in front
+  unsigned wanted;              // of them, how many make a row's index
   SmallVector<MemoryAccess> accesses;
 };
 
@@ -51,8 +51,7 @@ std::optional<Member> classify(Operation *op) {
   member.accesses = getMemoryAccesses(op);
   if (auto scatter = dyn_cast<kernel::ScatterRowsOp>(op)) {
     member.kind = Kind::Columns;
-    llvm::append_range(member.extents,
-                       cast<MemRefType>(scatter.getRows().getType()).getShape());
+    llvm::append_range(member.extents, cast<MemRefType>(scatter.getRows().getType()).getShape());
     member.leading = member.wanted = 0;
     return member;
   }
@@ -62,19 +61,15 @@ std::optional<Member> classify(Operation *op) {
   member.extents = generic.getStaticLoopRanges();
   SmallVector<utils::IteratorType> iterators = generic.getIteratorTypesArray();
   unsigned rank = iterators.size();
-  auto parallel = [](utils::IteratorType t) {
-    return t == utils::IteratorType::parallel;
-  };
-  member.leading =
-      std::distance(iterators.begin(), llvm::find_if_not(iterators, parallel));
+  auto parallel = [](utils::IteratorType t) { return t == utils::IteratorType::parallel; };
+  member.leading = std::distance(iterators.begin(), llvm::find_if_not(iterators, parallel));
   member.wanted = member.leading;
   if (member.leading == rank && rank > 1)
     member.wanted = rank - 1;
   if (member.leading > 0)
     member.kind = Kind::Rows;
   else
-    member.kind = rank > 1 && parallel(iterators.back()) ? Kind::Columns
-                                                         : Kind::Serial;
+    member.kind = rank > 1 && parallel(iterators.back()) ? Kind::Columns : Kind::Serial;
   return member;
 }
 
@@ -100,9 +95,8 @@ struct Group {
     for (const Member &other : members)
       if (other.leading < together)
         return std::nullopt;
-    if (member.leading < together ||
-        ArrayRef(member.extents).take_front(together) !=
-            ArrayRef(first.extents).take_front(together))
+    if (member.leading < together || ArrayRef(member.extents).take_front(together) !=
+                                         ArrayRef(first.extents).take_front(together))
       return std::nullopt;
     // A larger row index must hold for the pairs already in the group too.
     SmallVector<const Member *> all;
@@ -113,8 +107,7 @@ struct Group {
       for (unsigned j = 0; j < i; ++j)
         for (const MemoryAccess &a : all[i]->accesses)
           for (const MemoryAccess &b : all[j]->accesses)
-            if (mayConflict(a, b) &&
-                !(a.isByRow(together) && b.isByRow(together)))
+            if (mayConflict(a, b) && !(a.isByRow(together) && b.isByRow(together)))
               return std::nullopt;
     return together;
   }
@@ -154,8 +147,8 @@ LogicalResult emitGroup(OpBuilder &builder, const Group &group) {
   if (first.kind == Kind::Rows) {
     LogicalResult status = success();
     emitter.forRange(parallel.getBegin(), parallel.getEnd(), [&](Value row) {
-      SmallVector<Value> index = emitter.delinearize(
-          row, ArrayRef(first.extents).take_front(group.rows));
+      SmallVector<Value> index =
+          emitter.delinearize(row, ArrayRef(first.extents).take_front(group.rows));
       for (const Member &member : group.members)
         if (failed(emitter.emitRow(cast<linalg::GenericOp>(member.op), index)))
           status = failure();
@@ -168,8 +161,7 @@ LogicalResult emitGroup(OpBuilder &builder, const Group &group) {
     else if (failed(member.kind == Kind::Serial
                         ? emitter.emitRow(cast<linalg::GenericOp>(member.op), {})
                         : emitter.emitColumns(cast<linalg::GenericOp>(member.op),
-                                              parallel.getBegin(),
-                                              parallel.getEnd())))
+                                              parallel.getBegin(), parallel.getEnd())))
       return failure();
   }
   return success();
@@ -186,7 +178,7 @@ struct FormKernelLoops : boa::impl::FormKernelLoopsBase<FormKernelLoops> {
 
     // Greedily: each op joins the first group in reach.
     SmallVector<Group> groups;
-    struct Passed { // what an op would jump over to join group `index`
+    struct Passed {  // what an op would jump over to join group `index`
       int64_t group; // -1: a library op
       SmallVector<MemoryAccess> accesses;
     };
@@ -207,8 +199,7 @@ struct FormKernelLoops : boa::impl::FormKernelLoopsBase<FormKernelLoops> {
         groups.emplace_back();
         groups.back().rows = member->wanted;
         groups.back().members.push_back(*member);
-        order.push_back({static_cast<int64_t>(groups.size()) - 1,
-                         member->accesses});
+        order.push_back({static_cast<int64_t>(groups.size()) - 1, member->accesses});
       }
     }
 
@@ -228,8 +219,7 @@ struct FormKernelLoops : boa::impl::FormKernelLoopsBase<FormKernelLoops> {
   /// op only for what a group has just written: what merely fits would be
   /// computed long before it is used.
   template <typename Order>
-  static bool join(SmallVectorImpl<Group> &groups, Order &order,
-                   const Member &member) {
+  static bool join(SmallVectorImpl<Group> &groups, Order &order, const Member &member) {
     bool far = false;
     for (auto &passed : llvm::reverse(order)) {
       far |= passed.group < 0;
@@ -259,8 +249,7 @@ struct FormKernelLoops : boa::impl::FormKernelLoopsBase<FormKernelLoops> {
     for (linalg::LinalgOp op : ops) {
       auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
       if (generic && llvm::hasSingleElement(*generic.getBody()) &&
-          generic.getInputs().size() == 1 &&
-          generic.getInputs()[0] == generic.getOutputs()[0]) {
+          generic.getInputs().size() == 1 && generic.getInputs()[0] == generic.getOutputs()[0]) {
         rewriter.eraseOp(op);
         continue;
       }

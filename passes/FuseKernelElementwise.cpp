@@ -28,8 +28,7 @@ namespace {
 /// multiplications on at most one operand as large as the result.
 bool isCheap(linalg::GenericOp op) {
   for (Operation &inner : op.getBody()->without_terminator())
-    if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::ExtFOp,
-             arith::ConstantOp>(inner))
+    if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::ExtFOp, arith::ConstantOp>(inner))
       return false;
   auto large = [&](AffineMap map) { return map.getNumResults() == op.getNumLoops(); };
   return llvm::count_if(ArrayRef(op.getIndexingMapsArray()).drop_back(), large) <= 1;
@@ -38,8 +37,7 @@ bool isCheap(linalg::GenericOp op) {
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
-  if (!producer || !consumer ||
-      producer.getNumParallelLoops() != producer.getNumLoops() ||
+  if (!producer || !consumer || producer.getNumParallelLoops() != producer.getNumLoops() ||
       producer.getNumLoops() != consumer.getNumLoops())
     return false;
   if (operand->get().hasOneUse())
@@ -49,8 +47,7 @@ bool shouldFuse(OpOperand *operand) {
   return isCheap(producer) && llvm::all_of(operand->get().getUsers(), generic);
 }
 
-struct FuseKernelElementwise
-    : boa::impl::FuseKernelElementwiseBase<FuseKernelElementwise> {
+struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelElementwise> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(boa::kKernelAttr))
       return;

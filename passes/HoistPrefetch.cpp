@@ -8,8 +8,9 @@
 // Loop-invariant transfers leave their loop, inside out. Legal where the loop
 // touches the storage through that one buffer only, and each iteration finds
 // there what the one before it wrote home. Then prefetches rise to the top of
-// their block. All is undone where the program would compute something else. How far the runtime looks ahead beyond that is the number
-// of slots (--boa-assign-buffers): commands wait for slots, not the program.
+// their block. All is undone where the program would compute something else. How far the runtime
+// looks ahead beyond that is the number of slots (--boa-assign-buffers): commands wait for slots,
+// not the program.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
@@ -188,8 +189,9 @@ void raisePrefetches(Block &block) {
       continue;
     Operation *before = &op;
     while (Operation *previous = before->getPrevNode()) {
-      bool blocked = previous->getNumRegions() != 0 || storageOf(previous) == prefetch.getStorage() ||
-                     isa<PrefetchOp>(previous) || usesStorage(previous, prefetch);
+      bool blocked = previous->getNumRegions() != 0 ||
+                     storageOf(previous) == prefetch.getStorage() || isa<PrefetchOp>(previous) ||
+                     usesStorage(previous, prefetch);
       for (Value operand : op.getOperands())
         blocked |= operand.getDefiningOp() == previous;
       if (blocked)

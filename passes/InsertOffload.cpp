@@ -103,11 +103,12 @@ private:
           return call.emitOpError("stores two results in one entry of @") << storageOf(user);
       if (auto write = dyn_cast<WriteOp>(user)) {
         writes.push_back(CreateOp::create(builder, loc, bufferType(write.getStorage()),
-                                          write.getStorage(), movedUp(write.getIndices(), call), Value(), 0));
+                                          write.getStorage(), movedUp(write.getIndices(), call),
+                                          Value(), 0));
         stores.push_back({writes.back(), user});
       } else if (auto accumulate = dyn_cast<AccumulateOp>(user)) {
-        updates.push_back(prefetch(accumulate.getStorage(), movedUp(accumulate.getIndices(), call), {},
-                                   movedUp({accumulate.getInitial()}, call).front()));
+        updates.push_back(prefetch(accumulate.getStorage(), movedUp(accumulate.getIndices(), call),
+                                   {}, movedUp({accumulate.getInitial()}, call).front()));
         stores.push_back({updates.back(), user});
       } else {
         return call.emitOpError("expected each result to be stored exactly once");
@@ -122,7 +123,8 @@ private:
         offload(buffer, accumulate.getStorage(), movedUp(accumulate.getIndices(), call));
       user->erase();
     }
-    for (ArrayRef<Value> buffers : {ArrayRef<Value>(reads), ArrayRef<Value>(updates), ArrayRef<Value>(writes)})
+    for (ArrayRef<Value> buffers :
+         {ArrayRef<Value>(reads), ArrayRef<Value>(updates), ArrayRef<Value>(writes)})
       for (Value buffer : buffers)
         release(buffer);
     SmallVector<Value> inputs(call.getInputs());
@@ -282,8 +284,8 @@ private:
     };
     Value weights = bring("weights"), low = bring("low"), momentum = bring("momentum"),
           variance = bring("variance");
-    UpdateOp::create(builder, loc, group, chunk, update.getStep(), weights, gradient, low,
-                     momentum, variance);
+    UpdateOp::create(builder, loc, group, chunk, update.getStep(), weights, gradient, low, momentum,
+                     variance);
     for (auto &[name, buffer] : state)
       offload(buffer, name, layer, chunk);
     release(gradient);

@@ -30,8 +30,8 @@ Value boa::kernel::offsetPointer(OpBuilder &builder, Location loc, Value base, T
                                  int64_t offset) {
   if (offset == 0)
     return base;
-  Value index =
-      LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), builder.getI64IntegerAttr(offset));
+  Value index = LLVM::ConstantOp::create(builder, loc, builder.getI64Type(),
+                                         builder.getI64IntegerAttr(offset));
   return LLVM::GEPOp::create(builder, loc, base.getType(), element, base,
                              ArrayRef<LLVM::GEPArg>(index));
 }
@@ -41,15 +41,11 @@ Value boa::kernel::offsetPointer(OpBuilder &builder, Location loc, Value base, T
 //===----------------------------------------------------------------------===//
 
 MutableOperandRange GemmOp::getDpsInitsMutable() { return getCMutable(); }
-MutableOperandRange AttentionOp::getDpsInitsMutable() {
-  return MutableOperandRange(*this, 3, 2);
-}
+MutableOperandRange AttentionOp::getDpsInitsMutable() { return MutableOperandRange(*this, 3, 2); }
 MutableOperandRange AttentionGradOp::getDpsInitsMutable() {
   return MutableOperandRange(*this, 6, 3);
 }
-MutableOperandRange ScatterRowsOp::getDpsInitsMutable() {
-  return getTableMutable();
-}
+MutableOperandRange ScatterRowsOp::getDpsInitsMutable() { return getTableMutable(); }
 
 bool GemmOp::readsInits() { return getAccumulate(); }
 bool AttentionOp::readsInits() { return false; }
@@ -60,8 +56,7 @@ namespace {
 
 template <typename Op>
 void getLibraryEffects(
-    Op op,
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+    Op op, SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
@@ -77,8 +72,7 @@ template <typename Op>
 bufferization::AliasingValueList getLibraryAliases(Op op, OpOperand &operand) {
   if (!op.isDpsInit(&operand))
     return {};
-  return {{op.getTiedOpResult(&operand),
-           bufferization::BufferRelation::Equivalent}};
+  return {{op.getTiedOpResult(&operand), bufferization::BufferRelation::Equivalent}};
 }
 
 template <typename Op>
@@ -89,8 +83,7 @@ LogicalResult bufferizeLibrary(Op op, RewriterBase &rewriter,
   rewriter.setInsertionPoint(op);
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
-    FailureOr<Value> buffer =
-        bufferization::getBuffer(rewriter, operand.get(), options, state);
+    FailureOr<Value> buffer = bufferization::getBuffer(rewriter, operand.get(), options, state);
     if (failed(buffer))
       return failure();
     operands.push_back(*buffer);
@@ -105,28 +98,25 @@ LogicalResult bufferizeLibrary(Op op, RewriterBase &rewriter,
 
 } // namespace
 
-#define BOA_LIBRARY_OP(Op)                                                     \
-  void Op::getEffects(                                                         \
-      SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>      \
-          &effects) {                                                          \
-    getLibraryEffects(*this, effects);                                         \
-  }                                                                            \
-  bool Op::bufferizesToMemoryRead(OpOperand &operand,                          \
-                                  const bufferization::AnalysisState &) {      \
-    return !isDpsInit(&operand) || readsInits();                               \
-  }                                                                            \
-  bool Op::bufferizesToMemoryWrite(OpOperand &operand,                         \
-                                   const bufferization::AnalysisState &) {     \
-    return isDpsInit(&operand);                                                \
-  }                                                                            \
-  bufferization::AliasingValueList Op::getAliasingValues(                      \
-      OpOperand &operand, const bufferization::AnalysisState &) {              \
-    return getLibraryAliases(*this, operand);                                  \
-  }                                                                            \
-  LogicalResult Op::bufferize(RewriterBase &rewriter,                          \
-                              const bufferization::BufferizationOptions &o,    \
-                              bufferization::BufferizationState &state) {      \
-    return bufferizeLibrary(*this, rewriter, o, state);                        \
+#define BOA_LIBRARY_OP(Op)                                                                         \
+  void Op::getEffects(                                                                             \
+      SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {              \
+    getLibraryEffects(*this, effects);                                                             \
+  }                                                                                                \
+  bool Op::bufferizesToMemoryRead(OpOperand &operand, const bufferization::AnalysisState &) {      \
+    return !isDpsInit(&operand) || readsInits();                                                   \
+  }                                                                                                \
+  bool Op::bufferizesToMemoryWrite(OpOperand &operand, const bufferization::AnalysisState &) {     \
+    return isDpsInit(&operand);                                                                    \
+  }                                                                                                \
+  bufferization::AliasingValueList Op::getAliasingValues(OpOperand &operand,                       \
+                                                         const bufferization::AnalysisState &) {   \
+    return getLibraryAliases(*this, operand);                                                      \
+  }                                                                                                \
+  LogicalResult Op::bufferize(RewriterBase &rewriter,                                              \
+                              const bufferization::BufferizationOptions &o,                        \
+                              bufferization::BufferizationState &state) {                          \
+    return bufferizeLibrary(*this, rewriter, o, state);                                            \
   }
 
 BOA_LIBRARY_OP(GemmOp)
@@ -138,8 +128,7 @@ BOA_LIBRARY_OP(ScatterRowsOp)
 // kernel.parallel
 //===----------------------------------------------------------------------===//
 
-void ParallelOp::build(OpBuilder &builder, OperationState &state, int64_t count,
-                       int64_t grain) {
+void ParallelOp::build(OpBuilder &builder, OperationState &state, int64_t count, int64_t grain) {
   state.getOrAddProperties<Properties>().count = builder.getI64IntegerAttr(count);
   state.getOrAddProperties<Properties>().grain = builder.getI64IntegerAttr(grain);
   Block &body = state.addRegion()->emplaceBlock();
@@ -152,9 +141,8 @@ ParseResult ParallelOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::Argument begin, end;
   IntegerAttr count, grain;
   Type i64 = parser.getBuilder().getI64Type();
-  if (parser.parseLParen() || parser.parseArgument(begin) ||
-      parser.parseComma() || parser.parseArgument(end) ||
-      parser.parseRParen() || parser.parseKeyword("of") ||
+  if (parser.parseLParen() || parser.parseArgument(begin) || parser.parseComma() ||
+      parser.parseArgument(end) || parser.parseRParen() || parser.parseKeyword("of") ||
       parser.parseAttribute(count, i64) || parser.parseKeyword("grain") ||
       parser.parseAttribute(grain, i64) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
@@ -167,10 +155,9 @@ ParseResult ParallelOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void ParallelOp::print(OpAsmPrinter &printer) {
-  printer << " (" << getBegin() << ", " << getEnd() << ") of " << getCount()
-          << " grain " << getGrain();
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {"count", "grain"});
+  printer << " (" << getBegin() << ", " << getEnd() << ") of " << getCount() << " grain "
+          << getGrain();
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"count", "grain"});
   printer << ' ';
   printer.printRegion(getBodyRegion(), /*printEntryBlockArgs=*/false);
 }

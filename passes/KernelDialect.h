@@ -28,8 +28,8 @@ namespace boa::kernel {
 
 /// The address `offset` elements behind `base`, of any size: the constant indices of
 /// llvm.getelementptr themselves hold 30 bits.
-mlir::Value offsetPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base,
-                          mlir::Type element, int64_t offset);
+mlir::Value offsetPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base, mlir::Type element,
+                          int64_t offset);
 
 } // namespace boa::kernel
 

@@ -26,10 +26,9 @@
 using namespace mlir;
 
 void boa::registerKernelDialects(DialectRegistry &registry) {
-  registry.insert<kernel::KernelDialect, arith::ArithDialect,
-                  bufferization::BufferizationDialect, cf::ControlFlowDialect,
-                  func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
-                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+  registry.insert<kernel::KernelDialect, arith::ArithDialect, bufferization::BufferizationDialect,
+                  cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
+                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
                   tensor::TensorDialect, vector::VectorDialect>();
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerBufferizableOpInterfaceExternalModels(registry);
@@ -41,11 +40,8 @@ void boa::registerKernelDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-void boa::buildKernelPipeline(OpPassManager &pm,
-                              const KernelPipelineOptions &options) {
-  auto each = [&](std::unique_ptr<Pass> pass) {
-    pm.addNestedPass<func::FuncOp>(std::move(pass));
-  };
+void boa::buildKernelPipeline(OpPassManager &pm, const KernelPipelineOptions &options) {
+  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
   // Statistics that forward and backward share are found while ops are whole.
   each(createCSEPass());
   // First the library calls: they decide what is accumulated into what.
@@ -85,7 +81,6 @@ void boa::buildKernelPipeline(OpPassManager &pm,
 }
 
 void boa::registerKernelPipeline() {
-  PassPipelineRegistration<>(
-      "boa-kernel-pipeline", "from outlined kernels to the LLVM dialect",
-      [](OpPassManager &pm) { buildKernelPipeline(pm); });
+  PassPipelineRegistration<>("boa-kernel-pipeline", "from outlined kernels to the LLVM dialect",
+                             [](OpPassManager &pm) { buildKernelPipeline(pm); });
 }

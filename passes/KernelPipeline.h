@@ -22,8 +22,7 @@ struct KernelPipelineOptions {
 /// `boa.workspace` = bytes. A pure function of the options. The pass manager is
 /// for modules; other functions are left alone, apart from func.func, which
 /// becomes llvm.func.
-void buildKernelPipeline(mlir::OpPassManager &pm,
-                         const KernelPipelineOptions &options = {});
+void buildKernelPipeline(mlir::OpPassManager &pm, const KernelPipelineOptions &options = {});
 
 /// `--boa-kernel-pipeline` for boa-opt.
 void registerKernelPipeline();

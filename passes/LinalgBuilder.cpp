@@ -29,20 +29,18 @@ AffineMap getMap(OpBuilder &builder, unsigned rank, Input input) {
 } // namespace
 
 Value LinalgBuilder::empty(RankedTensorType type) {
-  return tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                 type.getElementType());
+  return tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
 }
 
 Value LinalgBuilder::filled(RankedTensorType type, double value) {
-  Value scalar = arith::ConstantOp::create(
-      builder, loc, builder.getFloatAttr(type.getElementType(), value));
+  Value scalar =
+      arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type.getElementType(), value));
   return linalg::FillOp::create(builder, loc, scalar, empty(type)).getResult(0);
 }
 
-Value LinalgBuilder::generic(Value init, AffineMap initMap, unsigned rank,
-                             ArrayRef<Input> inputs,
-                             ArrayRef<utils::IteratorType> iterators,
-                             bool reduces, Reduction kind, Body body) {
+Value LinalgBuilder::generic(Value init, AffineMap initMap, unsigned rank, ArrayRef<Input> inputs,
+                             ArrayRef<utils::IteratorType> iterators, bool reduces, Reduction kind,
+                             Body body) {
   SmallVector<Value> values;
   SmallVector<AffineMap> maps;
   for (Input input : inputs) {
@@ -55,8 +53,7 @@ Value LinalgBuilder::generic(Value init, AffineMap initMap, unsigned rank,
       [&](OpBuilder &b, Location l, ValueRange args) {
         Value result = body(b, l, args.drop_back());
         // The order within a reduction is ours to choose: lanes of a vector.
-        auto flags =
-            arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+        auto flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
         if (reduces && kind == Reduction::Sum)
           result = arith::AddFOp::create(b, l, args.back(), result, flags);
         else if (reduces)
@@ -66,36 +63,30 @@ Value LinalgBuilder::generic(Value init, AffineMap initMap, unsigned rank,
   return op.getResult(0);
 }
 
-Value LinalgBuilder::elementwise(RankedTensorType type, ArrayRef<Input> inputs,
-                                 Body body) {
+Value LinalgBuilder::elementwise(RankedTensorType type, ArrayRef<Input> inputs, Body body) {
   unsigned rank = type.getRank();
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::parallel);
-  return generic(empty(type), builder.getMultiDimIdentityMap(rank), rank, inputs,
-                 iterators, /*reduces=*/false, Reduction::Sum, body);
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  return generic(empty(type), builder.getMultiDimIdentityMap(rank), rank, inputs, iterators,
+                 /*reduces=*/false, Reduction::Sum, body);
 }
 
-Value LinalgBuilder::reduceRows(RankedTensorType space, Reduction kind,
-                                ArrayRef<Input> inputs, Body body) {
+Value LinalgBuilder::reduceRows(RankedTensorType space, Reduction kind, ArrayRef<Input> inputs,
+                                Body body) {
   unsigned rank = space.getRank();
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::parallel);
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
   iterators.back() = utils::IteratorType::reduction;
-  double start =
-      kind == Reduction::Sum ? 0 : -std::numeric_limits<double>::infinity();
+  double start = kind == Reduction::Sum ? 0 : -std::numeric_limits<double>::infinity();
   AffineMap rows = builder.getMultiDimIdentityMap(rank).getMajorSubMap(rank - 1);
-  return generic(filled(getRowsType(space), start), rows, rank, inputs,
-                 iterators, /*reduces=*/true, kind, body);
+  return generic(filled(getRowsType(space), start), rows, rank, inputs, iterators, /*reduces=*/true,
+                 kind, body);
 }
 
-Value LinalgBuilder::sumLeading(RankedTensorType space, Value init,
-                                ArrayRef<Input> inputs, Body body) {
+Value LinalgBuilder::sumLeading(RankedTensorType space, Value init, ArrayRef<Input> inputs,
+                                Body body) {
   unsigned rank = space.getRank();
   unsigned kept = cast<RankedTensorType>(init.getType()).getRank();
-  SmallVector<utils::IteratorType> iterators(rank - kept,
-                                             utils::IteratorType::reduction);
+  SmallVector<utils::IteratorType> iterators(rank - kept, utils::IteratorType::reduction);
   iterators.append(kept, utils::IteratorType::parallel);
   AffineMap map = getMap(builder, rank, Input(init, Access::Trailing));
-  return generic(init, map, rank, inputs, iterators, /*reduces=*/true,
-                 Reduction::Sum, body);
+  return generic(init, map, rank, inputs, iterators, /*reduces=*/true, Reduction::Sum, body);
 }

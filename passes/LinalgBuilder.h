@@ -33,22 +33,14 @@ public:
 
   Scalar wrap(mlir::Value v) const { return Scalar(*builder, loc, v); }
   Scalar constant(double c) const {
-    return wrap(mlir::arith::ConstantOp::create(
-        *builder, loc, builder->getFloatAttr(value.getType(), c)));
+    return wrap(
+        mlir::arith::ConstantOp::create(*builder, loc, builder->getFloatAttr(value.getType(), c)));
   }
 
-  friend Scalar operator+(Scalar a, Scalar b) {
-    return a.binary<mlir::arith::AddFOp>(b);
-  }
-  friend Scalar operator-(Scalar a, Scalar b) {
-    return a.binary<mlir::arith::SubFOp>(b);
-  }
-  friend Scalar operator*(Scalar a, Scalar b) {
-    return a.binary<mlir::arith::MulFOp>(b);
-  }
-  friend Scalar operator/(Scalar a, Scalar b) {
-    return a.binary<mlir::arith::DivFOp>(b);
-  }
+  friend Scalar operator+(Scalar a, Scalar b) { return a.binary<mlir::arith::AddFOp>(b); }
+  friend Scalar operator-(Scalar a, Scalar b) { return a.binary<mlir::arith::SubFOp>(b); }
+  friend Scalar operator*(Scalar a, Scalar b) { return a.binary<mlir::arith::MulFOp>(b); }
+  friend Scalar operator/(Scalar a, Scalar b) { return a.binary<mlir::arith::DivFOp>(b); }
   friend Scalar operator+(Scalar a, double b) { return a + a.constant(b); }
   friend Scalar operator*(Scalar a, double b) { return a * a.constant(b); }
   friend Scalar operator/(Scalar a, double b) { return a / a.constant(b); }
@@ -61,12 +53,9 @@ public:
 
 private:
   template <typename Op> Scalar binary(Scalar b) const {
-    return wrap(Op::create(*builder, loc, value, b.value,
-                           mlir::arith::FastMathFlags::contract));
+    return wrap(Op::create(*builder, loc, value, b.value, mlir::arith::FastMathFlags::contract));
   }
-  template <typename Op> Scalar unary() const {
-    return wrap(Op::create(*builder, loc, value));
-  }
+  template <typename Op> Scalar unary() const { return wrap(Op::create(*builder, loc, value)); }
 
   mlir::OpBuilder *builder;
   mlir::Location loc;
@@ -82,33 +71,29 @@ enum class Access {
 struct Input {
   mlir::Value value;
   Access access = Access::Full;
-  Input(mlir::Value value, Access access = Access::Full)
-      : value(value), access(access) {}
+  Input(mlir::Value value, Access access = Access::Full) : value(value), access(access) {}
 };
 
 /// The body of an op: from one scalar for each input to the value computed.
-using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
-                                            mlir::ValueRange)>;
+using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
 
 enum class Reduction { Sum, Max };
 
 /// Builds linalg ops on tensors at one location.
 class LinalgBuilder {
 public:
-  LinalgBuilder(mlir::OpBuilder &builder, mlir::Location loc)
-      : builder(builder), loc(loc) {}
+  LinalgBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
   mlir::Value empty(mlir::RankedTensorType type);
   mlir::Value filled(mlir::RankedTensorType type, double value);
 
   /// type[...] = body(inputs).
-  mlir::Value elementwise(mlir::RankedTensorType type,
-                          llvm::ArrayRef<Input> inputs, Body body);
+  mlir::Value elementwise(mlir::RankedTensorType type, llvm::ArrayRef<Input> inputs, Body body);
 
   /// The reduction of body(inputs) over the last dimension of `space`:
   /// one value for each row.
-  mlir::Value reduceRows(mlir::RankedTensorType space, Reduction kind,
-                         llvm::ArrayRef<Input> inputs, Body body);
+  mlir::Value reduceRows(mlir::RankedTensorType space, Reduction kind, llvm::ArrayRef<Input> inputs,
+                         Body body);
 
   /// init + the sum of body(inputs) over the leading dimensions of `space` that
   /// the init lacks.
@@ -117,15 +102,14 @@ public:
 
   /// One value for each row of a tensor of this type.
   static mlir::RankedTensorType getRowsType(mlir::RankedTensorType type) {
-    return mlir::RankedTensorType::get(type.getShape().drop_back(),
-                                       type.getElementType());
+    return mlir::RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
   }
 
 private:
   mlir::Value generic(mlir::Value init, mlir::AffineMap initMap, unsigned rank,
                       llvm::ArrayRef<Input> inputs,
-                      llvm::ArrayRef<mlir::utils::IteratorType> iterators,
-                      bool reduces, Reduction kind, Body body);
+                      llvm::ArrayRef<mlir::utils::IteratorType> iterators, bool reduces,
+                      Reduction kind, Body body);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

@@ -16,8 +16,7 @@ Value LoopEmitter::constant(int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-void LoopEmitter::forRange(Value begin, Value end,
-                           function_ref<void(Value)> body) {
+void LoopEmitter::forRange(Value begin, Value end, function_ref<void(Value)> body) {
   scf::ForOp::create(builder, loc, begin, end, constant(1), ValueRange(),
                      [&](OpBuilder &, Location, Value iv, ValueRange) {
                        body(iv);
@@ -25,8 +24,7 @@ void LoopEmitter::forRange(Value begin, Value end,
                      });
 }
 
-SmallVector<Value> LoopEmitter::delinearize(Value linear,
-                                            ArrayRef<int64_t> extents) {
+SmallVector<Value> LoopEmitter::delinearize(Value linear, ArrayRef<int64_t> extents) {
   SmallVector<Value> result(extents.size());
   for (int64_t i = extents.size() - 1; i >= 0; --i) {
     if (i == 0) {
@@ -51,8 +49,7 @@ SmallVector<Value> LoopEmitter::indices(AffineMap map, ArrayRef<Value> ivs) {
   return result;
 }
 
-SmallVector<Value> LoopEmitter::emitBody(linalg::GenericOp op,
-                                         ArrayRef<Value> ivs,
+SmallVector<Value> LoopEmitter::emitBody(linalg::GenericOp op, ArrayRef<Value> ivs,
                                          ValueRange carried) {
   IRMapping mapping;
   Block *body = op.getBody();
@@ -68,9 +65,8 @@ SmallVector<Value> LoopEmitter::emitBody(linalg::GenericOp op,
     else if (!isa<MemRefType>(operand.get().getType()))
       value = operand.get();
     else
-      value = memref::LoadOp::create(
-          builder, loc, operand.get(),
-          indices(op.getMatchingIndexingMap(&operand), ivs));
+      value = memref::LoadOp::create(builder, loc, operand.get(),
+                                     indices(op.getMatchingIndexingMap(&operand), ivs));
     mapping.map(argument, value);
   }
   for (Operation &inner : body->without_terminator()) {
@@ -85,8 +81,7 @@ SmallVector<Value> LoopEmitter::emitBody(linalg::GenericOp op,
   return results;
 }
 
-void LoopEmitter::emitStores(linalg::GenericOp op, ArrayRef<Value> ivs,
-                             ValueRange values) {
+void LoopEmitter::emitStores(linalg::GenericOp op, ArrayRef<Value> ivs, ValueRange values) {
   for (auto [i, value] : llvm::enumerate(values)) {
     OpOperand *init = op.getDpsInitOperand(i);
     memref::StoreOp::create(builder, loc, value, init->get(),
@@ -113,8 +108,7 @@ LogicalResult LoopEmitter::emitRow(linalg::GenericOp op, ArrayRef<Value> row) {
   SmallVector<Value> ivs(row);
   // The innermost loop carries the outputs if it is a reduction.
   bool carries =
-      rank > first && op.getIteratorTypesArray().back() ==
-                          utils::IteratorType::reduction;
+      rank > first && op.getIteratorTypesArray().back() == utils::IteratorType::reduction;
   auto nest = [&](auto &self, unsigned dim) -> void {
     if (dim == rank) {
       emitStores(op, ivs, emitBody(op, ivs));
@@ -132,18 +126,16 @@ LogicalResult LoopEmitter::emitRow(linalg::GenericOp op, ArrayRef<Value> row) {
     SmallVector<Value> start;
     ivs.push_back(begin); // outputs do not depend on it
     for (OpOperand &init : op.getDpsInitsMutable())
-      start.push_back(memref::LoadOp::create(
-          builder, loc, init.get(),
-          indices(op.getMatchingIndexingMap(&init), ivs)));
+      start.push_back(memref::LoadOp::create(builder, loc, init.get(),
+                                             indices(op.getMatchingIndexingMap(&init), ivs)));
     ivs.pop_back();
-    auto loop = scf::ForOp::create(
-        builder, loc, begin, end, constant(1), start,
-        [&](OpBuilder &, Location, Value iv, ValueRange carried) {
-          ivs.push_back(iv);
-          SmallVector<Value> values = emitBody(op, ivs, carried);
-          scf::YieldOp::create(builder, loc, values);
-          ivs.pop_back();
-        });
+    auto loop = scf::ForOp::create(builder, loc, begin, end, constant(1), start,
+                                   [&](OpBuilder &, Location, Value iv, ValueRange carried) {
+                                     ivs.push_back(iv);
+                                     SmallVector<Value> values = emitBody(op, ivs, carried);
+                                     scf::YieldOp::create(builder, loc, values);
+                                     ivs.pop_back();
+                                   });
     ivs.push_back(begin);
     emitStores(op, ivs, loop.getResults());
     ivs.pop_back();
@@ -152,31 +144,28 @@ LogicalResult LoopEmitter::emitRow(linalg::GenericOp op, ArrayRef<Value> row) {
   return success();
 }
 
-LogicalResult LoopEmitter::emitColumns(linalg::GenericOp op, Value begin,
-                                       Value end) {
+LogicalResult LoopEmitter::emitColumns(linalg::GenericOp op, Value begin, Value end) {
   if (failed(checkMaps(op)))
     return failure();
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   SmallVector<Value> ivs;
   auto nest = [&](auto &self, unsigned dim) -> void {
     bool last = dim + 1 == extents.size();
-    forRange(last ? begin : constant(0), last ? end : constant(extents[dim]),
-             [&](Value iv) {
-               ivs.push_back(iv);
-               if (last)
-                 emitStores(op, ivs, emitBody(op, ivs));
-               else
-                 self(self, dim + 1);
-               ivs.pop_back();
-             });
+    forRange(last ? begin : constant(0), last ? end : constant(extents[dim]), [&](Value iv) {
+      ivs.push_back(iv);
+      if (last)
+        emitStores(op, ivs, emitBody(op, ivs));
+      else
+        self(self, dim + 1);
+      ivs.pop_back();
+    });
   };
   nest(nest, 0);
   return success();
 }
 
 void LoopEmitter::emitScatter(kernel::ScatterRowsOp op, Value begin, Value end) {
-  ArrayRef<int64_t> extents =
-      cast<MemRefType>(op.getIndices().getType()).getShape();
+  ArrayRef<int64_t> extents = cast<MemRefType>(op.getIndices().getType()).getShape();
   SmallVector<Value> ivs;
   auto nest = [&](auto &self, unsigned dim) -> void {
     if (dim < extents.size()) {
@@ -188,8 +177,7 @@ void LoopEmitter::emitScatter(kernel::ScatterRowsOp op, Value begin, Value end) 
       return;
     }
     Value token = memref::LoadOp::create(builder, loc, op.getIndices(), ivs);
-    Value row =
-        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), token);
+    Value row = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), token);
     forRange(begin, end, [&](Value column) {
       ivs.push_back(column);
       Value add = memref::LoadOp::create(builder, loc, op.getRows(), ivs);

@@ -41,9 +41,8 @@ Value boa::getMemoryRoot(Value memref) {
 }
 
 bool boa::isMemoryOp(Operation *op) {
-  return isa<ViewLikeOpInterface, memref::AllocOp, memref::GetGlobalOp,
-             memref::CastOp, kernel::ViewOp, kernel::ArgumentOp,
-             arith::ConstantOp>(op);
+  return isa<ViewLikeOpInterface, memref::AllocOp, memref::GetGlobalOp, memref::CastOp,
+             kernel::ViewOp, kernel::ArgumentOp, arith::ConstantOp>(op);
 }
 
 void boa::hoistMemory(Operation *op, Operation *point) {
@@ -68,8 +67,7 @@ bool boa::mayOverlap(Value a, Value b) {
     if (x.getStaticStrides()[dim] != 1 || y.getStaticStrides()[dim] != 1)
       return true;
     int64_t from = x.getStaticOffsets()[dim], other = y.getStaticOffsets()[dim];
-    if (from + x.getStaticSizes()[dim] <= other ||
-        other + y.getStaticSizes()[dim] <= from)
+    if (from + x.getStaticSizes()[dim] <= other || other + y.getStaticSizes()[dim] <= from)
       return false;
   }
   return true;
@@ -83,8 +81,7 @@ bool boa::keepsLeadingDims(Value memref, unsigned rows) {
       ArrayRef<int64_t> shape = view.getSourceType().getShape();
       for (unsigned i = 0; i < rows; ++i)
         if (dropped.test(i) || view.getStaticOffsets()[i] != 0 ||
-            view.getStaticSizes()[i] != shape[i] ||
-            view.getStaticStrides()[i] != 1)
+            view.getStaticSizes()[i] != shape[i] || view.getStaticStrides()[i] != 1)
           return false;
       continue;
     }
@@ -131,8 +128,7 @@ SmallVector<boa::MemoryAccess> boa::getMemoryAccesses(Operation *op) {
       add(store.getMemRef(), true);
     } else if (auto generic = dyn_cast<linalg::LinalgOp>(inner)) {
       for (OpOperand &operand : inner->getOpOperands())
-        add(operand.get(), generic.isDpsInit(&operand),
-            generic.getMatchingIndexingMap(&operand));
+        add(operand.get(), generic.isDpsInit(&operand), generic.getMatchingIndexingMap(&operand));
     } else if (auto library = dyn_cast<DestinationStyleOpInterface>(inner)) {
       for (OpOperand &operand : inner->getOpOperands())
         add(operand.get(), library.isDpsInit(&operand));

@@ -49,11 +49,10 @@ struct Captures {
         views.push_back(view);
       return success();
     }
-    bool static_ = op && isa<ViewLikeOpInterface, memref::GetGlobalOp,
-                             arith::ConstantOp, memref::CastOp>(op);
+    bool static_ =
+        op && isa<ViewLikeOpInterface, memref::GetGlobalOp, arith::ConstantOp, memref::CastOp>(op);
     if (!static_)
-      return parallel->emitOpError(
-          "expected captured values to be views with static offsets");
+      return parallel->emitOpError("expected captured values to be views with static offsets");
     for (Value operand : op->getOperands())
       if (failed(add(operand, parallel)))
         return failure();
@@ -69,16 +68,14 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
       if (func->hasAttr(kKernelAttr))
         kernels.push_back(func);
     for (func::FuncOp func : kernels) {
-      SmallVector<kernel::ParallelOp> loops(
-          func.getBody().front().getOps<kernel::ParallelOp>());
+      SmallVector<kernel::ParallelOp> loops(func.getBody().front().getOps<kernel::ParallelOp>());
       for (auto [i, loop] : llvm::enumerate(loops))
         if (failed(outline(func, loop, i)))
           return signalPassFailure();
     }
   }
 
-  LogicalResult outline(func::FuncOp kernel, kernel::ParallelOp loop,
-                        unsigned number) {
+  LogicalResult outline(func::FuncOp kernel, kernel::ParallelOp loop, unsigned number) {
     Captures captures;
     llvm::SetVector<Value> values;
     getUsedValuesDefinedAbove(loop.getBodyRegion(), values);
@@ -87,41 +84,34 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
         return failure();
 
     std::string name = kernel.getSymName().str();
-    func::FuncOp body =
-        makeLoop(kernel, loop, captures, name + "_loop" + std::to_string(number));
+    func::FuncOp body = makeLoop(kernel, loop, captures, name + "_loop" + std::to_string(number));
     func::FuncOp part =
-        makePart(kernel, body, captures.views.size(),
-                 name + "_part" + std::to_string(number));
+        makePart(kernel, body, captures.views.size(), name + "_part" + std::to_string(number));
     makeCall(loop, captures, part);
     loop.erase();
     return success();
   }
 
   /// The loop itself.
-  func::FuncOp makeLoop(func::FuncOp kernel, kernel::ParallelOp loop,
-                        Captures &captures, StringRef name) {
+  func::FuncOp makeLoop(func::FuncOp kernel, kernel::ParallelOp loop, Captures &captures,
+                        StringRef name) {
     Location loc = loop.getLoc();
     OpBuilder builder(kernel);
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
     SmallVector<Type> inputs(captures.views.size(), pointer);
     inputs.append(2, builder.getIndexType());
-    auto func = func::FuncOp::create(builder, loc, name,
-                                     builder.getFunctionType(inputs, {}));
+    auto func = func::FuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}));
     makeInternal(func);
     Block *entry = func.addEntryBlock();
     builder.setInsertionPointToStart(entry);
     IRMapping mapping;
     for (auto [i, view] : llvm::enumerate(captures.views)) {
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                      builder.getUnitAttr());
-      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                      builder.getI64IntegerAttr(64));
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoUndefAttrName(),
-                      builder.getUnitAttr());
-      mapping.map(view.getMemory(),
-                  kernel::ViewOp::create(builder, loc, view.getMemory().getType(),
-                                         entry->getArgument(i), 0)
-                      .getMemory());
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoUndefAttrName(), builder.getUnitAttr());
+      mapping.map(view.getMemory(), kernel::ViewOp::create(builder, loc, view.getMemory().getType(),
+                                                           entry->getArgument(i), 0)
+                                        .getMemory());
     }
     for (Operation *op : captures.repeated)
       builder.clone(*op, mapping);
@@ -135,27 +125,24 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
   }
 
   /// What the pool calls: (data, begin, end).
-  func::FuncOp makePart(func::FuncOp kernel, func::FuncOp body, unsigned views,
-                        StringRef name) {
+  func::FuncOp makePart(func::FuncOp kernel, func::FuncOp body, unsigned views, StringRef name) {
     Location loc = body.getLoc();
     OpBuilder builder(kernel);
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
     Type i64 = builder.getI64Type(), index = builder.getIndexType();
-    auto func = func::FuncOp::create(
-        builder, loc, name, builder.getFunctionType({pointer, i64, i64}, {}));
+    auto func =
+        func::FuncOp::create(builder, loc, name, builder.getFunctionType({pointer, i64, i64}, {}));
     makeInternal(func);
     Block *entry = func.addEntryBlock();
     builder.setInsertionPointToStart(entry);
     SmallVector<Value> operands;
     for (unsigned i = 0; i < views; ++i) {
-      Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer,
-                                       entry->getArgument(0),
+      Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, entry->getArgument(0),
                                        ArrayRef<LLVM::GEPArg>(i));
       operands.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
     }
     for (unsigned i : {1, 2})
-      operands.push_back(arith::IndexCastOp::create(builder, loc, index,
-                                                    entry->getArgument(i)));
+      operands.push_back(arith::IndexCastOp::create(builder, loc, index, entry->getArgument(i)));
     func::CallOp::create(builder, loc, body, operands);
     func::ReturnOp::create(builder, loc);
     return func;
@@ -168,21 +155,19 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     // The array is in the entry block: kernels are straight-line code.
     OpBuilder builder(loop);
     Type i64 = builder.getI64Type();
-    Value size = LLVM::ConstantOp::create(
-        builder, loc, i64, builder.getI64IntegerAttr(captures.views.size()));
+    Value size = LLVM::ConstantOp::create(builder, loc, i64,
+                                          builder.getI64IntegerAttr(captures.views.size()));
     Value array = LLVM::AllocaOp::create(builder, loc, pointer, pointer, size);
     for (auto [i, view] : llvm::enumerate(captures.views)) {
       Value address = kernel::offsetPointer(builder, loc, view.getBase(), builder.getI8Type(),
                                             view.getOffset());
-      Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, array,
-                                       ArrayRef<LLVM::GEPArg>(i));
+      Value slot =
+          LLVM::GEPOp::create(builder, loc, pointer, pointer, array, ArrayRef<LLVM::GEPArg>(i));
       LLVM::StoreOp::create(builder, loc, address, slot);
     }
-    auto callee = func::ConstantOp::create(builder, loc, part.getFunctionType(),
-                                           part.getSymName());
-    Value function = UnrealizedConversionCastOp::create(builder, loc, pointer,
-                                                        callee.getResult())
-                         .getResult(0);
+    auto callee = func::ConstantOp::create(builder, loc, part.getFunctionType(), part.getSymName());
+    Value function =
+        UnrealizedConversionCastOp::create(builder, loc, pointer, callee.getResult()).getResult(0);
     Value count = LLVM::ConstantOp::create(builder, loc, i64, loop.getCountAttr());
     Value grain = LLVM::ConstantOp::create(builder, loc, i64, loop.getGrainAttr());
     func::CallOp::create(builder, loc, declare(loop, {i64, i64, pointer, pointer}),
@@ -192,8 +177,7 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
   /// LLVM may inline and drop it.
   void makeInternal(func::FuncOp func) {
     func.setPrivate();
-    func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(
-                                      &getContext(), LLVM::Linkage::Internal));
+    func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
   }
 
   func::FuncOp declare(kernel::ParallelOp loop, ArrayRef<Type> inputs) {

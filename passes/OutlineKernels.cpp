@@ -94,8 +94,8 @@ private:
     (void)func.insertArgument(index, gradient.getType(), attrs.getDictionary(func.getContext()),
                               gradient.getLoc());
     OpBuilder at(terminator);
-    terminator->setOperand(
-        result, AddOp::create(at, gradient.getLoc(), func.getArgument(index), gradient));
+    terminator->setOperand(result,
+                           AddOp::create(at, gradient.getLoc(), func.getArgument(index), gradient));
   }
 
   void widenWeights() {
@@ -107,8 +107,8 @@ private:
       arg.replaceAllUsesExcept(cast.getY(), cast);
       arg.setType(RankedTensorType::get(type.getShape(), at.getBF16Type()));
     }
-    func.setFunctionType(builder.getFunctionType(func.getBody().front().getArgumentTypes(),
-                                                 func.getResultTypes()));
+    func.setFunctionType(
+        builder.getFunctionType(func.getBody().front().getArgumentTypes(), func.getResultTypes()));
   }
 
   func::FuncOp func;

@@ -18,10 +18,10 @@ namespace boa {
 enum class Phase { model, step, storage, llvm };
 
 struct PipelineOptions {
-  bool vertical = true;      // else horizontal
-  double delay = 0;          // share of the optimizer step in the next iteration
-  bool recompute = true;     // a layer's inner activations, in backward
-  bool predict = false;      // build @predict (logits) instead of training
+  bool vertical = true;  // else horizontal
+  double delay = 0;      // share of the optimizer step in the next iteration
+  bool recompute = true; // a layer's inner activations, in backward
+  bool predict = false;  // build @predict (logits) instead of training
   Phase stop = Phase::llvm;
 
   /// What the module's boa.train says.

@@ -94,9 +94,9 @@ void trace(StepOp step, function_ref<void(Operation *, const TraceState &)> visi
 Access getAccess(Operation *op, const TraceState &state, StorageOp storage) {
   Access access;
   llvm::TypeSwitch<Operation *>(op).Case<PrefetchOp, CreateOp, OffloadOp>([&](auto transfer) {
-    access.storage = storage ? storage
-                             : SymbolTable::lookupNearestSymbolFrom<StorageOp>(
-                                   op, transfer.getStorageAttr());
+    access.storage =
+        storage ? storage
+                : SymbolTable::lookupNearestSymbolFrom<StorageOp>(op, transfer.getStorageAttr());
     access.entry = state.getEntry(access.storage, transfer.getIndices());
     access.first = transfer.getFirst() ? state.get(transfer.getFirst()) : 0;
     access.count = transfer.isWholeEntry() ? access.storage.getChunks() : transfer.getCount();

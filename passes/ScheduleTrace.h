@@ -28,9 +28,7 @@ namespace boa {
 class TraceState {
 public:
   int64_t get(mlir::Value value) const;
-  bool test(mlir::Value value, bool ifAbsent) const {
-    return value ? get(value) != 0 : ifAbsent;
-  }
+  bool test(mlir::Value value, bool ifAbsent) const { return value ? get(value) != 0 : ifAbsent; }
   /// Row-major index of an entry; -1 if out of the storage's bounds.
   int64_t getEntry(StorageOp storage, mlir::OperandRange indices) const;
 
@@ -48,20 +46,19 @@ bool isDelayedTail(LoopOp loop);
 
 /// Calls `visit` for each op of the entry point in the order in which it runs,
 /// except loops and index arithmetic. `%step` is 2 and `%pending` as given.
-void trace(StepOp step,
-           llvm::function_ref<void(mlir::Operation *, const TraceState &)> visit,
+void trace(StepOp step, llvm::function_ref<void(mlir::Operation *, const TraceState &)> visit,
            int64_t pending = 1);
 
 /// The chunks that a storage-phase op touches at one point of the enumeration.
 struct Access {
   StorageOp storage;
-  int64_t entry = -1;             // -1: out of bounds, nothing moves
-  int64_t first = 0, count = 0;   // chunks
-  int64_t getBytes() {
-    return storage.getEntryBytes() / storage.getChunks() * count;
-  }
+  int64_t entry = -1;           // -1: out of bounds, nothing moves
+  int64_t first = 0, count = 0; // chunks
+  int64_t getBytes() { return storage.getEntryBytes() / storage.getChunks() * count; }
   /// Same storage, entry and chunks.
-  auto key() const { return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count); }
+  auto key() const {
+    return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count);
+  }
 };
 
 /// The access of a prefetch, create or offload; `storage` where it was looked up

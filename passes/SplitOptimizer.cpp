@@ -199,8 +199,7 @@ public:
       if (!updated.count(entry) || !after.usedDelayed.at(entry).empty())
         return &entry.first;
     for (auto [was, is] : llvm::zip(reads, after.reads))
-      if (was.updated != is.updated ||
-          is.delayed != after.chunksOf(after.delayed, is.entry))
+      if (was.updated != is.updated || is.delayed != after.chunksOf(after.delayed, is.entry))
         return &is.entry.first;
     for (const auto &[entry, gradient] : measured)
       if (auto it = after.measured.find(entry);
@@ -277,8 +276,8 @@ LogicalResult checkSplittable(ModuleOp module, StepOp step) {
     if (update.getStep() != step.getStep())
       return update.emitOpError("expected an update of the step itself");
     if (update.getFirst() != 0 || int64_t(update.getLast()) != group.getChunks())
-      return update.emitOpError("expected all ") << group.getChunks() << " chunks of @"
-                                                 << update.getGroup();
+      return update.emitOpError("expected all ")
+             << group.getChunks() << " chunks of @" << update.getGroup();
     if (Operation *&first = seen[update.getGroup()]) {
       InFlightDiagnostic diag = update.emitOpError("updates @") << update.getGroup() << " again";
       diag.attachNote(first->getLoc()) << "it is also updated here";

@@ -24,8 +24,7 @@ static uint64_t mix(uint64_t hash, Version version) {
 
 /// Whether entries hold values before the step begins.
 static bool isLiveIn(StorageOp storage) {
-  return storage.getPersistent() || storage.getRole() == "tokens" ||
-         storage.getRole() == "targets";
+  return storage.getPersistent() || storage.getRole() == "tokens" || storage.getRole() == "targets";
 }
 
 StorageTrace::StorageTrace(ModuleOp module) : module(module) {
@@ -138,9 +137,8 @@ void StorageTrace::openBuffer(Operation *op, const TraceState &state) {
     dropRetained(access, op);
     buffer->own.assign(access.count, zero ? kZeros : kUndefined);
   } else if (!buffer->home) {
-    auto it = llvm::find_if(retained, [&](const BufferRef &other) {
-      return other->access.key() == access.key();
-    });
+    auto it = llvm::find_if(
+        retained, [&](const BufferRef &other) { return other->access.key() == access.key(); });
     if ((taken = it != retained.end())) {
       buffer->own = std::move((*it)->own);
       retained.erase(it);

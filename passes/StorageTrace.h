@@ -95,7 +95,7 @@ private:
   void checkGroup(mlir::Operation *op, llvm::StringRef group);
   void dropRetained(const Access &access, mlir::Operation *by);
 
-  llvm::DenseMap<mlir::Value, BufferRef> buffers; // tokens, too
+  llvm::DenseMap<mlir::Value, BufferRef> buffers;        // tokens, too
   llvm::DenseMap<mlir::Operation *, StorageOp> storages; // of ops seen
   std::vector<BufferRef> retained;
   Version next = 0;
@@ -142,8 +142,7 @@ mlir::LogicalResult checkSameComputation(const Computation &before, const Comput
 /// compute something else. `transform` moves no kernel, update or norm; it returns
 /// how much it did, which is added to `done` by entry point unless it was undone.
 /// Returns what the module computes after that.
-Computation transformEntries(mlir::ModuleOp module,
-                             llvm::function_ref<unsigned(StepOp)> transform,
+Computation transformEntries(mlir::ModuleOp module, llvm::function_ref<unsigned(StepOp)> transform,
                              std::map<mlir::Operation *, unsigned> &done);
 
 } // namespace boa

@@ -84,8 +84,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
       ++activations;
     if (activations != (last ? 2u : 1u))
-      return stage.emitOpError("expected ") << (last ? "two activations (x, targets)"
-                                                     : "one activation")
+      return stage.emitOpError("expected ")
+             << (last ? "two activations (x, targets)" : "one activation")
              << " before the parameters of @" << func.getName() << " but found " << activations;
     if (func.getNumResults() != 1)
       return stage.emitOpError("expected one result of @") << func.getName();
@@ -95,10 +95,11 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       return stage.emitOpError(first ? "expected the first stage to take token indices"
                                      : "expected only the first stage to take token indices");
     if (!first && input != boundary)
-      return stage.emitOpError("takes ") << input << " but the stage before it returns " << boundary;
+      return stage.emitOpError("takes ")
+             << input << " but the stage before it returns " << boundary;
     if (stage.getRepeat() > 1 && result != input)
-      return stage.emitOpError("repeats, so it must return what it takes: ") << input
-             << " but it returns " << result;
+      return stage.emitOpError("repeats, so it must return what it takes: ")
+             << input << " but it returns " << result;
     if (last && cast<RankedTensorType>(result).getRank() != 0)
       return stage.emitOpError("expected the last stage to return a scalar loss but found ")
              << result;
@@ -183,7 +184,8 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
         return;
       }
       if (indices.size() != storage.getDims().size()) {
-        result = op->emitOpError("expected ") << storage.getDims().size() << " indices of @" << name;
+        result = op->emitOpError("expected ")
+                 << storage.getDims().size() << " indices of @" << name;
         return;
       }
       int64_t entry = state.getEntry(storage, indices);
@@ -192,8 +194,8 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
         return;
       }
       if (read && !isLiveIn(storage) && !written.count({storage, entry}))
-        result = op->emitOpError("reads entry ") << entry << " of @" << name
-                 << " before it is written";
+        result = op->emitOpError("reads entry ")
+                 << entry << " of @" << name << " before it is written";
       if (write)
         written.insert({storage, entry});
     };
@@ -246,7 +248,8 @@ private:
     StorageOp storage = access.storage;
     if (!undefined.first)
       undefined = {op, ("reads entry " + Twine(access.entry) + " of @" + storage.getSymName() +
-                        " before it is written").str()};
+                        " before it is written")
+                           .str()};
   }
 
   void opened(Operation *op, const Buffer &buffer, const TraceState &, bool retained) override {

@@ -83,7 +83,8 @@ LogicalResult checkDistributable(StepOp step, LoopOp micro) {
   for (auto [i, statement] : llvm::enumerate(statements))
     for (Operation *op : statement)
       statementOf[op] = i;
-  for (auto [i, statement] : llvm::enumerate(statements)) {
+  for (size_t i = 0; i < statements.size(); ++i) {
+    const auto &statement = statements[i];
     if (auto layers = dyn_cast<LoopOp>(statement.front()); layers && failed(checkNotSnake(layers)))
       return failure();
     for (Operation *op : statement) {
@@ -170,7 +171,8 @@ void applySnake(StepOp step) {
         continue;
       // Layer l is nest number nest + l, or nest + (last - l) in reverse.
       bool reverse = loop.getOrder() == LoopOrder::reverse;
-      int64_t phase = reverse ? nest + int64_t(loop.getUpper()) - 1 : nest - int64_t(loop.getLower());
+      int64_t phase =
+          reverse ? nest + int64_t(loop.getUpper()) - 1 : nest - int64_t(loop.getLower());
       inner.setOrder(LoopOrder::snake);
       inner.getParityMutable().assign(loop.getInductionVar());
       inner.setPhase(phase & 1);

@@ -6,17 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine_impl.h"
 
+using boa::BufferRef;
 using boa::Command;
 using boa::CommandRef;
-using boa::BufferRef;
 
 /// Holds the mutex for one call of the driver, and submits what it made ready.
 struct Call {
   explicit Call(boa_context *context)
       : impl(*static_cast<boa::Engine::Impl *>(context)), lock(impl.mutex) {}
-  ~Call() {
-    impl.Submit(lock);
-  }
+  ~Call() { impl.Submit(lock); }
   boa::Engine::Impl &impl;
   std::unique_lock<std::mutex> lock;
 };
@@ -80,10 +78,9 @@ void boa_rt_launch(boa_context *context, int32_t kernel, int32_t count, const bo
   Call call(context);
   boa::Engine::Impl &impl = call.impl;
   const auto &kernels = impl.program.kernels;
-  if (!impl.error.ok() ||
-      !impl.Expect(kernel >= 0 && kernel < int32_t(kernels.size()) &&
-                       count == int32_t(kernels[kernel].buffers.size()),
-                   "launches a kernel that the descriptor does not have"))
+  if (!impl.error.ok() || !impl.Expect(kernel >= 0 && kernel < int32_t(kernels.size()) &&
+                                           count == int32_t(kernels[kernel].buffers.size()),
+                                       "launches a kernel that the descriptor does not have"))
     return;
   CommandRef command = impl.New(Command::Kind::kernel);
   command->index = kernel;
@@ -118,8 +115,8 @@ void boa_rt_update(boa_context *context, int32_t group, int32_t chunk, int64_t s
   command->step = step;
   for (boa_buffer handle : {weights, low, momentum, variance, gradient}) {
     BufferRef buffer = handle ? impl.Lookup(handle) : nullptr;
-    if (buffer && impl.Expect(boa::Holds(*buffer, chunk, 1),
-                              "updates a chunk that a buffer does not hold")) {
+    if (buffer &&
+        impl.Expect(boa::Holds(*buffer, chunk, 1), "updates a chunk that a buffer does not hold")) {
       if (handle == gradient)
         impl.Reads(command, *buffer, chunk, 1);
       else

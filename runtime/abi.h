@@ -60,8 +60,8 @@ typedef int64_t boa_buffer;
 /// `zero` != 0: nothing is read, the slot is filled with zeros instead.
 /// A retained copy (boa_rt_release) is found and costs no I/O.
 /// If the storage lives in memory the buffer is the entry itself.
-boa_token boa_rt_prefetch(boa_context *, int32_t storage, int64_t entry,
-                          int32_t first, int32_t count, int32_t zero);
+boa_token boa_rt_prefetch(boa_context *, int32_t storage, int64_t entry, int32_t first,
+                          int32_t count, int32_t zero);
 
 /// The buffer that the token's transfer fills. Does not block: commands that
 /// take the buffer wait. Consumes the token.
@@ -69,13 +69,13 @@ boa_buffer boa_rt_await(boa_context *, boa_token);
 
 /// A slot for chunks [first, first + count) of `entry` with undefined contents,
 /// for a kernel's results.
-boa_buffer boa_rt_create(boa_context *, int32_t storage, int64_t entry,
-                         int32_t first, int32_t count);
+boa_buffer boa_rt_create(boa_context *, int32_t storage, int64_t entry, int32_t first,
+                         int32_t count);
 
 /// Starts to write chunks [first, first + count) of `entry` home from `buffer`,
 /// which holds at least them. A no-op where the storage lives in memory.
-boa_token boa_rt_offload(boa_context *, boa_buffer, int32_t storage,
-                         int64_t entry, int32_t first, int32_t count);
+boa_token boa_rt_offload(boa_context *, boa_buffer, int32_t storage, int64_t entry, int32_t first,
+                         int32_t count);
 
 /// Gives the slot back once the commands issued so far on it have completed.
 /// `retain` != 0: the contents stay findable by the next prefetch of exactly
@@ -84,8 +84,7 @@ void boa_rt_release(boa_context *, boa_buffer, int32_t retain);
 
 /// Runs kernel `kernel` of the table on the compute queue, in order. The
 /// descriptor says which of the buffers it reads and which it writes.
-void boa_rt_launch(boa_context *, int32_t kernel, int32_t count,
-                   const boa_buffer *buffers);
+void boa_rt_launch(boa_context *, int32_t kernel, int32_t count, const boa_buffer *buffers);
 
 /// Applies the optimizer to chunk `chunk` of a parameter group, with the
 /// gradient, step count and learning rate of step `step`. `weights` and
@@ -93,9 +92,8 @@ void boa_rt_launch(boa_context *, int32_t kernel, int32_t count,
 /// master weights when weights are bf16), `momentum`, `variance`: null where the
 /// optimizer has none. Runs on the optimizer queue. step == 0: nothing pending,
 /// a no-op.
-void boa_rt_update(boa_context *, int32_t group, int32_t chunk, int64_t step,
-                   boa_buffer weights, boa_buffer low, boa_buffer momentum,
-                   boa_buffer variance, boa_buffer gradient);
+void boa_rt_update(boa_context *, int32_t group, int32_t chunk, int64_t step, boa_buffer weights,
+                   boa_buffer low, boa_buffer momentum, boa_buffer variance, boa_buffer gradient);
 
 /// Adds the squares of one entry's gradient to the global norm of this step.
 /// Updates of this step wait for every call of it (boa_rt_norm_done).
@@ -108,8 +106,7 @@ void boa_rt_norm_done(boa_context *, int64_t step);
 /// body(data, begin, end) over a static partition of [0, count). Deterministic
 /// in which thread runs what does not matter: parts are disjoint. Blocks.
 void boa_rt_parallel_for(int64_t count, int64_t grain,
-                         void (*body)(void *data, int64_t begin, int64_t end),
-                         void *data);
+                         void (*body)(void *data, int64_t begin, int64_t end), void *data);
 
 /// Bytes from one slot of the arena to the next, for slots of `bytes`: whole
 /// blocks, and no multiple of 64 KiB, since arrays spaced by powers of two fall

@@ -67,8 +67,8 @@ std::array<CrcTable, 4> MakeShiftTables() {
 
 uint32_t ShiftStream(uint32_t crc) {
   static const std::array<CrcTable, 4> shift = MakeShiftTables();
-  return shift[0][crc & 0xff] ^ shift[1][crc >> 8 & 0xff] ^
-         shift[2][crc >> 16 & 0xff] ^ shift[3][crc >> 24];
+  return shift[0][crc & 0xff] ^ shift[1][crc >> 8 & 0xff] ^ shift[2][crc >> 16 & 0xff] ^
+         shift[3][crc >> 24];
 }
 
 uint64_t LoadWord(const unsigned char *data) {
@@ -77,18 +77,16 @@ uint64_t LoadWord(const unsigned char *data) {
   return word;
 }
 
-__attribute__((target("sse4.2"))) uint32_t
-CrcInstruction(uint32_t crc, const unsigned char *data, int64_t bytes) {
+__attribute__((target("sse4.2"))) uint32_t CrcInstruction(uint32_t crc, const unsigned char *data,
+                                                          int64_t bytes) {
   for (; bytes >= 3 * kCrcStream; bytes -= 3 * kCrcStream) {
     uint64_t first = crc, second = 0, third = 0;
     for (int64_t i = 0; i < kCrcStream; i += 8) {
       first = __builtin_ia32_crc32di(first, LoadWord(data + i));
       second = __builtin_ia32_crc32di(second, LoadWord(data + kCrcStream + i));
-      third =
-          __builtin_ia32_crc32di(third, LoadWord(data + 2 * kCrcStream + i));
+      third = __builtin_ia32_crc32di(third, LoadWord(data + 2 * kCrcStream + i));
     }
-    crc = ShiftStream(ShiftStream(uint32_t(first)) ^ uint32_t(second)) ^
-          uint32_t(third);
+    crc = ShiftStream(ShiftStream(uint32_t(first)) ^ uint32_t(second)) ^ uint32_t(third);
     data += 3 * kCrcStream;
   }
   uint64_t rest = crc;

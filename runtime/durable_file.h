@@ -71,9 +71,7 @@ public:
       rmdir(path->c_str());
   }
   void AddFile(std::string path) { files.push_back(std::move(path)); }
-  void AddDirectory(std::string path) {
-    directories.push_back(std::move(path));
-  }
+  void AddDirectory(std::string path) { directories.push_back(std::move(path)); }
   void Commit() {
     files.clear();
     directories.clear();

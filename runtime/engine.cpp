@@ -73,8 +73,8 @@ absl::Status Engine::Impl::Allocate() {
   for (const Storage &storage : program.storages)
     arena_bytes += storage.tier == "ssd" ? storage.slots * boa_slot_stride(storage.slot_bytes)
                                          : storage.entry_count() * boa_slot_stride(storage.bytes);
-  void *memory = mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+  void *memory =
+      mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot allocate the arena of ", arena_bytes >> 20,
@@ -82,11 +82,12 @@ absl::Status Engine::Impl::Allocate() {
   arena = static_cast<char *>(memory);
   madvise(memory, arena_bytes, MADV_HUGEPAGE);
   // First touch is slow; it must not happen in the first step.
-  ParallelFor(arena_bytes, 2 << 20,
-              [](void *data, int64_t begin, int64_t end) {
-                std::memset(static_cast<char *>(data) + begin, 0, end - begin);
-              },
-              memory);
+  ParallelFor(
+      arena_bytes, 2 << 20,
+      [](void *data, int64_t begin, int64_t end) {
+        std::memset(static_cast<char *>(data) + begin, 0, end - begin);
+      },
+      memory);
   char *next = arena;
   auto take = [&](int64_t bytes) { return std::exchange(next, next + bytes); };
   workspace = take(boa_slot_stride(workspace_bytes));
@@ -177,8 +178,7 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 Engine::~Engine() = default;
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
-                                                       const boa_kernel *kernels,
-                                                       StateStore *state,
+                                                       const boa_kernel *kernels, StateStore *state,
                                                        const EngineOptions &options) {
   auto impl = std::make_unique<Impl>(program, kernels, state, options);
   if (absl::Status status = impl->Start(); !status.ok())
@@ -206,9 +206,7 @@ absl::Status Engine::status() const {
   return impl->error;
 }
 
-void *Engine::Memory(int32_t storage, int64_t entry) {
-  return impl->homes[storage][entry]->base;
-}
+void *Engine::Memory(int32_t storage, int64_t entry) { return impl->homes[storage][entry]->base; }
 
 /// Transfers outside of a step, of aligned memory, several under way at once.
 class Transfers {
@@ -289,10 +287,9 @@ absl::Status Engine::Impl::CheckChunk(int32_t storage, int64_t entry, int32_t ch
   auto expected = state->Checksum(storage, entry, chunk);
   if (!expected || *expected == Crc32c(data, ChunkBytes(storage)))
     return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("checksum of ", program.storages[storage].name,
-                                          " entry ", entry, " chunk ", chunk, " in ",
-                                          state->Files()[extent.file].path,
-                                          " does not match: the data on disk was damaged"));
+  return absl::DataLossError(absl::StrCat(
+      "checksum of ", program.storages[storage].name, " entry ", entry, " chunk ", chunk, " in ",
+      state->Files()[extent.file].path, " does not match: the data on disk was damaged"));
 }
 
 absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
@@ -383,8 +380,8 @@ std::vector<TraceEvent> Engine::TakeTrace() {
   std::unique_lock lock(impl->mutex);
   // Once full, the oldest event stands where the next would go.
   if (impl->trace_next > 0)
-    std::rotate(impl->trace.begin(),
-                impl->trace.begin() + impl->trace_next % impl->trace.size(), impl->trace.end());
+    std::rotate(impl->trace.begin(), impl->trace.begin() + impl->trace_next % impl->trace.size(),
+                impl->trace.end());
   impl->trace_next = 0;
   return std::exchange(impl->trace, {});
 }

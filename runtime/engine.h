@@ -38,18 +38,18 @@ namespace boa {
 
 struct EngineOptions {
   bool trace = false;
-  int64_t trace_events = 1 << 20;   // the newest are kept
+  int64_t trace_events = 1 << 20; // the newest are kept
   IoOptions io;
 };
 
 /// What happened since the last TakeCounters.
 struct Counters {
-  std::map<std::string, int64_t> read, written;  // SSD bytes by role
-  double compute_seconds = 0;    // kernels running
+  std::map<std::string, int64_t> read, written; // SSD bytes by role
+  double compute_seconds = 0;                   // kernels running
   double optimizer_seconds = 0;
   // Compute had a next kernel but waited, by what it waited for last:
-  double waited_read = 0;        // a transfer from SSD
-  double waited_write = 0;       // a slot, given back after a write
+  double waited_read = 0;  // a transfer from SSD
+  double waited_write = 0; // a slot, given back after a write
   double waited_optimizer = 0;
 };
 
@@ -57,8 +57,8 @@ struct Counters {
 struct TraceEvent {
   enum class Row { compute, optimizer, read, write };
   Row row;
-  int32_t link = 0;              // ssd path, for transfers
-  std::string name;              // kernel, storage or group
+  int32_t link = 0; // ssd path, for transfers
+  std::string name; // kernel, storage or group
   int64_t begin_ns = 0, end_ns = 0, bytes = 0;
 };
 
@@ -67,8 +67,8 @@ public:
   /// `state` may be null where no storage lives on SSD and nothing is committed;
   /// it must outlive the engine. `kernels` in the descriptor's order. Allocates
   /// everything: nothing is allocated for data later.
-  static absl::StatusOr<std::unique_ptr<Engine>>
-  Create(const Program &, const boa_kernel *kernels, StateStore *state, const EngineOptions &);
+  static absl::StatusOr<std::unique_ptr<Engine>> Create(const Program &, const boa_kernel *kernels,
+                                                        StateStore *state, const EngineOptions &);
   ~Engine();
 
   /// Runs one entry point and waits for its kernels and updates; transfers to
@@ -97,12 +97,12 @@ public:
 
   Counters TakeCounters();
   std::vector<TraceEvent> TakeTrace();
-  int64_t ArenaBytes() const;            // allocated, exactly
-  std::string DescribeIo() const;        // backend and what was degraded
+  int64_t ArenaBytes() const;     // allocated, exactly
+  std::string DescribeIo() const; // backend and what was degraded
   /// Nanoseconds of the clock that TraceEvent uses.
   static int64_t Now();
 
-  struct Impl;  // what the C ABI works on
+  struct Impl; // what the C ABI works on
 
 private:
   explicit Engine(std::unique_ptr<Impl>);

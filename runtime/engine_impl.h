@@ -41,13 +41,13 @@ struct Buffer;
 struct Command {
   enum class Kind { kernel, update, norm, norm_done, zero, create, release, read, write };
   Kind kind;
-  int unmet = 1;                    // dependences left; 1 while being issued
+  int unmet = 1; // dependences left; 1 while being issued
   bool done = false;
   Cause cause = Cause::none;
   std::vector<std::shared_ptr<Command>> dependents;
 
   std::vector<std::shared_ptr<Buffer>> buffers;
-  int32_t index = 0;                // kernel, or group
+  int32_t index = 0; // kernel, or group
   int32_t chunk = 0;
   int64_t step = 0;
   // Transfers: the chunks, and how many requests are under way.
@@ -78,11 +78,11 @@ struct Hazard {
 struct Buffer {
   int32_t storage = 0, first = 0, count = 0;
   int64_t entry = 0;
-  char *base = nullptr;             // null until a slot is granted
+  char *base = nullptr; // null until a slot is granted
   int32_t slot = -1;
-  bool home = false;                // lives in memory: never released
-  CommandRef opener;                // waits for the slot
-  std::vector<Hazard> hazards;      // by chunk
+  bool home = false;           // lives in memory: never released
+  CommandRef opener;           // waits for the slot
+  std::vector<Hazard> hazards; // by chunk
 };
 using BufferRef = std::shared_ptr<Buffer>;
 
@@ -95,7 +95,7 @@ struct Pool {
   char *base = nullptr;
   int64_t stride = 0;
   std::vector<int32_t> free;
-  std::deque<BufferRef> waiting;    // in program order
+  std::deque<BufferRef> waiting; // in program order
 };
 
 /// Elements with the same weight decay.
@@ -113,7 +113,6 @@ inline int64_t Elements(const Parameter &parameter) {
 
 using Key = std::tuple<int32_t, int64_t, int32_t, int32_t>;
 
-
 struct Engine::Impl : boa_context {
   Impl(const Program &program, const boa_kernel *kernels, StateStore *state,
        const EngineOptions &options)
@@ -129,10 +128,10 @@ struct Engine::Impl : boa_context {
   char *arena = nullptr;
   int64_t arena_bytes = 0;
   char *workspace = nullptr;
-  std::vector<Pool> pools;                        // by storage
-  std::vector<std::vector<BufferRef>> homes;      // by storage and entry
-  std::vector<std::vector<DecayRange>> decay;     // by group
-  std::vector<void *> kernel_buffers;             // the compute thread's
+  std::vector<Pool> pools;                    // by storage
+  std::vector<std::vector<BufferRef>> homes;  // by storage and entry
+  std::vector<std::vector<DecayRange>> decay; // by group
+  std::vector<void *> kernel_buffers;         // the compute thread's
 
   // The graph, guarded by `mutex`.
   mutable std::mutex mutex;
@@ -140,10 +139,10 @@ struct Engine::Impl : boa_context {
   absl::Status error;
   std::unordered_map<int64_t, BufferRef> buffers; // by handle
   int64_t next_handle = 1;
-  std::map<Key, int64_t> retained;                // handle
+  std::map<Key, int64_t> retained; // handle
   std::map<std::tuple<int32_t, int64_t, int32_t>, Hazard> storage_hazards;
-  std::unordered_set<CommandRef> incomplete;      // commands issued and not done
-  int64_t transfers = 0;                          // submitted and not done
+  std::unordered_set<CommandRef> incomplete; // commands issued and not done
+  int64_t transfers = 0;                     // submitted and not done
   std::deque<CommandRef> compute, optimizer, zeros;
   bool computing = false, updating = false, stopping = false;
   std::vector<CommandRef> to_submit;
@@ -152,7 +151,7 @@ struct Engine::Impl : boa_context {
   size_t trace_next = 0;
   // Sums of squares of this step's gradients, by group, entry and first chunk.
   std::map<std::tuple<int32_t, int64_t, int32_t>, double> squares;
-  std::map<int64_t, double> clip_factors;         // by step
+  std::map<int64_t, double> clip_factors; // by step
 
   std::unique_ptr<IoBackend> io;
   std::thread compute_thread, optimizer_thread;
@@ -198,8 +197,8 @@ struct Engine::Impl : boa_context {
   void RunUpdate(const Command &command, double clip);
   double SumGradient(const Command &command) const;
   void FinishNorm(int64_t step);
-  void Record(TraceEvent::Row row, const Command &command, const std::string &name,
-              int64_t end_ns, int64_t bytes);
+  void Record(TraceEvent::Row row, const Command &command, const std::string &name, int64_t end_ns,
+              int64_t bytes);
   bool Stuck() const;
   absl::Status Wait(bool transfers_too);
   absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);

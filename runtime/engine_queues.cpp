@@ -83,9 +83,9 @@ void Engine::Impl::TransferDone(const CommandRef &command, int32_t first, int32_
              expected && *expected != sum)
       status = absl::DataLossError(absl::StrCat(
           "checksum of ", storage.name, " entry ", command->entry, " chunk ", chunk, " in ",
-          state->Files()[command->extents[c].file].path, " at offset ",
-          command->extents[c].offset,
-          " does not match: the data on disk was damaged; restore the state directory from a copy"));
+          state->Files()[command->extents[c].file].path, " at offset ", command->extents[c].offset,
+          " does not match: the data on disk was damaged; restore the state directory from a "
+          "copy"));
   }
   std::unique_lock lock(mutex);
   if (!status.ok())
@@ -94,8 +94,12 @@ void Engine::Impl::TransferDone(const CommandRef &command, int32_t first, int32_
   moved[storage.role] += count * bytes;
   if (options.trace) {
     int32_t link = state->Files()[command->extents[first].file].link;
-    TraceEvent event{write ? TraceEvent::Row::write : TraceEvent::Row::read, link, storage.name,
-                     command->begin_ns, Now(), count * bytes};
+    TraceEvent event{write ? TraceEvent::Row::write : TraceEvent::Row::read,
+                     link,
+                     storage.name,
+                     command->begin_ns,
+                     Now(),
+                     count * bytes};
     if (trace.size() < size_t(options.trace_events))
       trace.push_back(std::move(event));
     else
@@ -235,9 +239,9 @@ void Engine::Impl::FinishNorm(int64_t step) {
   squares.clear();
   double norm = std::sqrt(total), limit = program.optimizer.clip;
   if (!std::isfinite(norm))
-    return Fail(absl::OutOfRangeError(absl::StrCat(
-        "the gradient norm of step ", step,
-        " is not finite: lower the learning rate, and go on from the last commit")));
+    return Fail(absl::OutOfRangeError(
+        absl::StrCat("the gradient norm of step ", step,
+                     " is not finite: lower the learning rate, and go on from the last commit")));
   // The small number is for a norm of 0, all of whose gradients stay as they are.
   clip_factors[step] = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
   while (clip_factors.size() > 2) // this step's and the one before

@@ -27,21 +27,19 @@ constexpr int kMaxDepth = 1024;
 // A late wake-up of the I/O thread is made up for, up to this.
 constexpr IoClock::duration kBurst = std::chrono::milliseconds(20);
 
-absl::Status TransferError(const IoSegment &segment, const IoFile &file,
-                           int error) {
-  return absl::ErrnoToStatus(
-      error, absl::StrFormat("cannot %s %s at offset %d (%d bytes)",
-                             segment.transfer->request.write ? "write" : "read",
-                             file.path, segment.offset, segment.bytes));
+absl::Status TransferError(const IoSegment &segment, const IoFile &file, int error) {
+  return absl::ErrnoToStatus(error,
+                             absl::StrFormat("cannot %s %s at offset %d (%d bytes)",
+                                             segment.transfer->request.write ? "write" : "read",
+                                             file.path, segment.offset, segment.bytes));
 }
 
 absl::Status ShortError(const IoSegment &segment, const IoFile &file) {
   if (segment.transfer->request.write)
-    return absl::DataLossError(absl::StrFormat("%s takes no bytes at offset %d",
-                                               file.path, segment.offset));
-  return absl::DataLossError(
-      absl::StrFormat("%s ends before offset %d: it is truncated", file.path,
-                      segment.offset + segment.bytes));
+    return absl::DataLossError(
+        absl::StrFormat("%s takes no bytes at offset %d", file.path, segment.offset));
+  return absl::DataLossError(absl::StrFormat("%s ends before offset %d: it is truncated", file.path,
+                                             segment.offset + segment.bytes));
 }
 
 bool Aligned(int64_t value) { return value % kAlignment == 0; }
@@ -52,8 +50,7 @@ bool Aligned(int64_t value) { return value % kAlignment == 0; }
 // IoLimiter
 //===----------------------------------------------------------------------===//
 
-IoLimiter::IoLimiter(int64_t limit, int64_t segment_bytes,
-                     IoClock::time_point now)
+IoLimiter::IoLimiter(int64_t limit, int64_t segment_bytes, IoClock::time_point now)
     : rate(double(std::max<int64_t>(limit, 0))), empty(now) {
   window = std::max(kBurst, Cost(segment_bytes));
 }
@@ -78,10 +75,8 @@ void IoLimiter::Take(int64_t bytes) { empty += Cost(bytes); }
 // IoQueue
 //===----------------------------------------------------------------------===//
 
-IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links,
-                 const IoOptions &options)
-    : files(std::move(the_files)), segment_bytes(options.segment_bytes),
-      faults(options.faults) {
+IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links, const IoOptions &options)
+    : files(std::move(the_files)), segment_bytes(options.segment_bytes), faults(options.faults) {
   for (const IoFile &file : files)
     if (file.link >= int32_t(links.size()))
       links.resize(file.link + 1);
@@ -96,11 +91,10 @@ absl::Status IoQueue::Validate(const IoRequest &request) const {
     return absl::InvalidArgumentError(
         absl::StrCat("transfer to file ", request.file, " of ", files.size()));
   if (request.bytes < 0 || request.offset < 0 || !Aligned(request.offset) ||
-      !Aligned(request.bytes) ||
-      !Aligned(reinterpret_cast<intptr_t>(request.data)))
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "transfer of %d bytes at offset %d of %s is not aligned to %d",
-        request.bytes, request.offset, files[request.file].path, kAlignment));
+      !Aligned(request.bytes) || !Aligned(reinterpret_cast<intptr_t>(request.data)))
+    return absl::InvalidArgumentError(
+        absl::StrFormat("transfer of %d bytes at offset %d of %s is not aligned to %d",
+                        request.bytes, request.offset, files[request.file].path, kAlignment));
   return absl::OkStatus();
 }
 
@@ -147,8 +141,7 @@ std::optional<IoSegment> IoQueue::PopFrom(Lane &lane, IoClock::time_point now) {
     segment = std::move(lane.requeued.front());
     lane.requeued.pop_front();
   } else {
-    if (lane.waiting.empty() ||
-        lane.limiter.ReadyAt(NextBytes(lane), now) > now)
+    if (lane.waiting.empty() || lane.limiter.ReadyAt(NextBytes(lane), now) > now)
       return std::nullopt;
     lane.limiter.Take(NextBytes(lane));
     segment = NextSegment(lane);
@@ -173,9 +166,8 @@ std::optional<IoClock::time_point> IoQueue::NextStart(IoClock::time_point now) {
   for (Lane &lane : lanes) {
     if (lane.requeued.empty() && lane.waiting.empty())
       continue;
-    IoClock::time_point ready = lane.requeued.empty()
-                                    ? lane.limiter.ReadyAt(NextBytes(lane), now)
-                                    : now;
+    IoClock::time_point ready =
+        lane.requeued.empty() ? lane.limiter.ReadyAt(NextBytes(lane), now) : now;
     first = first ? std::min(*first, ready) : ready;
   }
   return first;
@@ -186,8 +178,7 @@ void IoQueue::InjectFaults(IoSegment &segment) {
   segment.attempt = segment.bytes;
   segment.error = attempt == faults.fail_at ? faults.error : 0;
   if (faults.short_every > 0 && (attempt + 1) % faults.short_every == 0)
-    segment.attempt =
-        std::max(kAlignment, segment.bytes / 2 / kAlignment * kAlignment);
+    segment.attempt = std::max(kAlignment, segment.bytes / 2 / kAlignment * kAlignment);
 }
 
 void IoQueue::Finish(IoSegment segment, int64_t result) {
@@ -220,13 +211,12 @@ void IoQueue::Fail(IoTransfer &transfer, const absl::Status &status) {
   auto is_transfer = [&](const std::shared_ptr<IoTransfer> &other) {
     return other.get() == &transfer;
   };
-  auto waiting =
-      std::find_if(lane.waiting.begin(), lane.waiting.end(), is_transfer);
+  auto waiting = std::find_if(lane.waiting.begin(), lane.waiting.end(), is_transfer);
   if (waiting != lane.waiting.end())
     lane.waiting.erase(waiting);
-  auto requeued = std::remove_if(
-      lane.requeued.begin(), lane.requeued.end(),
-      [&](const IoSegment &segment) { return is_transfer(segment.transfer); });
+  auto requeued =
+      std::remove_if(lane.requeued.begin(), lane.requeued.end(),
+                     [&](const IoSegment &segment) { return is_transfer(segment.transfer); });
   transfer.in_flight -= int32_t(lane.requeued.end() - requeued);
   lane.requeued.erase(requeued, lane.requeued.end());
 }
@@ -242,11 +232,9 @@ void IoQueue::CompleteIfDone(const std::shared_ptr<IoTransfer> &transfer) {
 void IoQueue::Abort(const absl::Status &status) {
   aborted = status;
   for (Lane &lane : lanes) {
-    std::vector<std::shared_ptr<IoTransfer>> transfers(lane.waiting.begin(),
-                                                       lane.waiting.end());
+    std::vector<std::shared_ptr<IoTransfer>> transfers(lane.waiting.begin(), lane.waiting.end());
     for (const IoSegment &segment : lane.requeued)
-      if (std::find(transfers.begin(), transfers.end(), segment.transfer) ==
-          transfers.end())
+      if (std::find(transfers.begin(), transfers.end(), segment.transfer) == transfers.end())
         transfers.push_back(segment.transfer);
     for (const std::shared_ptr<IoTransfer> &transfer : transfers) {
       Fail(*transfer, status);
@@ -261,8 +249,7 @@ void IoQueue::Abort(const absl::Status &status) {
 
 IoOptions NormalizeIoOptions(IoOptions options) {
   options.depth = std::clamp(options.depth, 1, kMaxDepth);
-  int64_t bytes =
-      std::clamp<int64_t>(options.segment_bytes, kAlignment, 1 << 30);
+  int64_t bytes = std::clamp<int64_t>(options.segment_bytes, kAlignment, 1 << 30);
   options.segment_bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   return options;
 }
@@ -273,16 +260,17 @@ void RunCompletions(std::vector<IoQueue::Completion> completions) {
       completion.first(std::move(completion.second));
 }
 
-absl::StatusOr<std::unique_ptr<IoBackend>>
-CreateIoBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                void *arena, int64_t arena_bytes, const IoOptions &options) {
+absl::StatusOr<std::unique_ptr<IoBackend>> CreateIoBackend(std::vector<IoFile> files,
+                                                           std::vector<IoLink> links, void *arena,
+                                                           int64_t arena_bytes,
+                                                           const IoOptions &options) {
   const char *given = std::getenv("BOA_IO");
   const std::string wanted = given ? given : "";
   if (options.prefer_threads || wanted == "threads")
     return CreateThreadBackend(std::move(files), std::move(links), options);
   if (!wanted.empty() && wanted != "io_uring")
-    return absl::InvalidArgumentError(absl::StrCat(
-        "BOA_IO=", wanted, ": expected \"io_uring\" or \"threads\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("BOA_IO=", wanted, ": expected \"io_uring\" or \"threads\""));
   auto uring = CreateUringBackend(files, links, arena, arena_bytes, options);
   if (uring.ok() || !wanted.empty())
     return uring;

@@ -28,8 +28,8 @@ namespace boa {
 /// O_DIRECT where the file system has it, and stays open longer than the backend.
 struct IoFile {
   int fd = -1;
-  std::string path;        // for messages
-  int32_t link = 0;        // files of one link share its limits: one ssd path
+  std::string path; // for messages
+  int32_t link = 0; // files of one link share its limits: one ssd path
 };
 
 /// A link's limits, in bytes/s; 0: none. Reads and writes are apart.
@@ -51,9 +51,9 @@ struct IoRequest {
 
 /// What tests make go wrong on purpose.
 struct IoFaults {
-  int64_t short_every = 0;   // every nth transfer moves half
-  int64_t fail_at = -1;      // the nth transfer fails with `error`
-  int error = 0;             // errno, for example EIO or ENOSPC
+  int64_t short_every = 0; // every nth transfer moves half
+  int64_t fail_at = -1;    // the nth transfer fails with `error`
+  int error = 0;           // errno, for example EIO or ENOSPC
   // Of io_uring: its creation fails with an errno, or `submit_fails` calls that
   // submit do, from the nth on.
   int ring_error = 0, submit_error = 0;
@@ -61,9 +61,9 @@ struct IoFaults {
 };
 
 struct IoOptions {
-  bool prefer_threads = false;        // as the environment's BOA_IO=threads
-  int depth = 32;                     // segments in flight
-  int64_t segment_bytes = 1 << 20;    // a transfer is split into segments
+  bool prefer_threads = false;     // as the environment's BOA_IO=threads
+  int depth = 32;                  // segments in flight
+  int64_t segment_bytes = 1 << 20; // a transfer is split into segments
   IoFaults faults;
 };
 
@@ -78,18 +78,20 @@ public:
 
 /// io_uring where the kernel allows it, else threads. `arena` is registered for
 /// fixed-buffer transfers where possible; requests may lie outside it.
-absl::StatusOr<std::unique_ptr<IoBackend>>
-CreateIoBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                void *arena, int64_t arena_bytes, const IoOptions &);
+absl::StatusOr<std::unique_ptr<IoBackend>> CreateIoBackend(std::vector<IoFile> files,
+                                                           std::vector<IoLink> links, void *arena,
+                                                           int64_t arena_bytes, const IoOptions &);
 
 /// Backends by themselves, for the tests.
-absl::StatusOr<std::unique_ptr<IoBackend>>
-CreateUringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                   void *arena, int64_t arena_bytes, const IoOptions &);
+absl::StatusOr<std::unique_ptr<IoBackend>> CreateUringBackend(std::vector<IoFile> files,
+                                                              std::vector<IoLink> links,
+                                                              void *arena, int64_t arena_bytes,
+                                                              const IoOptions &);
 /// `why`, if given, is part of the description: why there is no io_uring.
-absl::StatusOr<std::unique_ptr<IoBackend>>
-CreateThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &,
-                    std::string why = "");
+absl::StatusOr<std::unique_ptr<IoBackend>> CreateThreadBackend(std::vector<IoFile> files,
+                                                               std::vector<IoLink> links,
+                                                               const IoOptions &,
+                                                               std::string why = "");
 
 } // namespace boa
 

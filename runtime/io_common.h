@@ -64,8 +64,7 @@ class IoQueue {
 public:
   using Completion = std::pair<std::function<void(absl::Status)>, absl::Status>;
 
-  IoQueue(std::vector<IoFile> files, std::vector<IoLink> links,
-          const IoOptions &);
+  IoQueue(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &);
 
   void Add(IoRequest);
   /// The next segment that may start by `now`.

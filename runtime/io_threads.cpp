@@ -28,8 +28,8 @@ constexpr int kMaxIoThreads = 8;
 
 class ThreadBackend : public IoBackend {
 public:
-  ThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                const IoOptions &options, std::string why)
+  ThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &options,
+                std::string why)
       : why(std::move(why)), queue(std::move(files), std::move(links), options) {}
   ~ThreadBackend() override;
 
@@ -83,8 +83,7 @@ void ThreadBackend::Submit(IoRequest request) {
 }
 
 std::string ThreadBackend::Describe() const {
-  return absl::StrCat("threads (", threads.size(), ")", why.empty() ? "" : ", ",
-                      why);
+  return absl::StrCat("threads (", threads.size(), ")", why.empty() ? "" : ", ", why);
 }
 
 void *ThreadBackend::ThreadMain(void *backend) {
@@ -95,10 +94,9 @@ void *ThreadBackend::ThreadMain(void *backend) {
 int64_t Move(const IoSegment &segment, int fd) {
   if (segment.error != 0)
     return -int64_t(segment.error);
-  ssize_t moved =
-      segment.transfer->request.write
-          ? pwrite(fd, segment.data, size_t(segment.attempt), segment.offset)
-          : pread(fd, segment.data, size_t(segment.attempt), segment.offset);
+  ssize_t moved = segment.transfer->request.write
+                      ? pwrite(fd, segment.data, size_t(segment.attempt), segment.offset)
+                      : pread(fd, segment.data, size_t(segment.attempt), segment.offset);
   return moved >= 0 ? moved : -int64_t(errno);
 }
 
@@ -144,15 +142,14 @@ void ThreadBackend::Work() {
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<IoBackend>>
-CreateThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                    const IoOptions &given, std::string why) {
+absl::StatusOr<std::unique_ptr<IoBackend>> CreateThreadBackend(std::vector<IoFile> files,
+                                                               std::vector<IoLink> links,
+                                                               const IoOptions &given,
+                                                               std::string why) {
   IoOptions options = NormalizeIoOptions(given);
-  auto backend = std::make_unique<ThreadBackend>(
-      std::move(files), std::move(links), options, std::move(why));
-  if (absl::Status status =
-          backend->Start(std::min(options.depth, kMaxIoThreads));
-      !status.ok())
+  auto backend =
+      std::make_unique<ThreadBackend>(std::move(files), std::move(links), options, std::move(why));
+  if (absl::Status status = backend->Start(std::min(options.depth, kMaxIoThreads)); !status.ok())
     return status;
   return backend;
 }

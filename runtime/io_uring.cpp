@@ -52,8 +52,8 @@ constexpr IoClock::duration kPatience = std::chrono::seconds(10);
 
 class UringBackend : public IoBackend {
 public:
-  UringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-               void *arena, int64_t arena_bytes, const IoOptions &);
+  UringBackend(std::vector<IoFile> files, std::vector<IoLink> links, void *arena,
+               int64_t arena_bytes, const IoOptions &);
   ~UringBackend() override;
 
   /// Starts the thread and waits until its ring stands or is refused.
@@ -97,9 +97,9 @@ private:
   bool files_registered = false, arena_registered = false;
   bool wake_armed = false, draining = false;
   uint64_t wake_value = 0;
-  int64_t submits = 0;                  // calls that submit
+  int64_t submits = 0;                   // calls that submit
   IoClock::duration pause = kFirstPause; // before the next, after a shortage
-  IoClock::time_point submitted;        // when one succeeded last
+  IoClock::time_point submitted;         // when one succeeded last
 
   std::vector<std::string> degraded; // written before Start returns
   int event = -1;
@@ -109,17 +109,15 @@ private:
 
   std::mutex mutex;
   std::condition_variable arrived; // for a thread without a ring
-  std::vector<IoRequest> inbox; // under mutex
-  bool stop = false;            // under mutex
-  bool woken = false;           // under mutex: the eventfd is signalled
+  std::vector<IoRequest> inbox;    // under mutex
+  bool stop = false;               // under mutex
+  bool woken = false;              // under mutex: the eventfd is signalled
 };
 
-UringBackend::UringBackend(std::vector<IoFile> the_files,
-                           std::vector<IoLink> links, void *arena,
+UringBackend::UringBackend(std::vector<IoFile> the_files, std::vector<IoLink> links, void *arena,
                            int64_t arena_bytes, const IoOptions &options)
-    : files(std::move(the_files)), arena(arena), arena_bytes(arena_bytes),
-      options(options), queue(files, std::move(links), options),
-      slots(options.depth) {
+    : files(std::move(the_files)), arena(arena), arena_bytes(arena_bytes), options(options),
+      queue(files, std::move(links), options), slots(options.depth) {
   for (int slot = options.depth - 1; slot >= 0; --slot)
     free_slots.push_back(slot);
 }
@@ -202,8 +200,7 @@ absl::Status UringBackend::MakeRing() {
     if (attempt.missing)
       degraded.push_back(attempt.missing);
     // Two more than the segments: the read of the eventfd, and liburing's own.
-    error =
-        -io_uring_queue_init(unsigned(options.depth) + 2, &ring, attempt.flags);
+    error = -io_uring_queue_init(unsigned(options.depth) + 2, &ring, attempt.flags);
     if (error == 0)
       return CheckOperations();
   }
@@ -214,8 +211,8 @@ absl::Status UringBackend::MakeRing() {
 absl::Status UringBackend::CheckOperations() {
   io_uring_probe *probe = io_uring_get_probe_ring(&ring);
   bool all = probe != nullptr;
-  for (int operation : {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READ_FIXED,
-                        IORING_OP_WRITE_FIXED})
+  for (int operation :
+       {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READ_FIXED, IORING_OP_WRITE_FIXED})
     all = all && io_uring_opcode_supported(probe, operation);
   io_uring_free_probe(probe);
   if (all)
@@ -228,9 +225,9 @@ void UringBackend::RegisterFiles() {
   std::vector<int> descriptors;
   for (const IoFile &file : files)
     descriptors.push_back(file.fd);
-  files_registered = !descriptors.empty() &&
-                     io_uring_register_files(&ring, descriptors.data(),
-                                             unsigned(descriptors.size())) == 0;
+  files_registered =
+      !descriptors.empty() &&
+      io_uring_register_files(&ring, descriptors.data(), unsigned(descriptors.size())) == 0;
   if (!files_registered && !descriptors.empty())
     degraded.push_back("registered files");
 }
@@ -242,14 +239,12 @@ void UringBackend::RegisterArena() {
   for (int64_t offset = 0; offset < arena_bytes; offset += kBufferPiece)
     pieces.push_back({static_cast<char *>(arena) + offset,
                       size_t(std::min(kBufferPiece, arena_bytes - offset))});
-  int error =
-      -io_uring_register_buffers(&ring, pieces.data(), unsigned(pieces.size()));
+  int error = -io_uring_register_buffers(&ring, pieces.data(), unsigned(pieces.size()));
   arena_registered = error == 0;
   if (error == ENOMEM)
     degraded.push_back("registered buffers: raise `ulimit -l`");
   else if (error != 0)
-    degraded.push_back(
-        absl::StrCat("registered buffers: ", std::strerror(error)));
+    degraded.push_back(absl::StrCat("registered buffers: ", std::strerror(error)));
 }
 
 absl::Status UringBackend::SetUp() {
@@ -329,11 +324,10 @@ void UringBackend::StartSegment(IoSegment segment) {
 int UringBackend::BufferPiece(const IoSegment &segment) const {
   if (!arena_registered)
     return -1;
-  int64_t begin = int64_t(reinterpret_cast<intptr_t>(segment.data) -
-                          reinterpret_cast<intptr_t>(arena));
+  int64_t begin =
+      int64_t(reinterpret_cast<intptr_t>(segment.data) - reinterpret_cast<intptr_t>(arena));
   int64_t last = begin + segment.attempt - 1;
-  if (begin < 0 || last >= arena_bytes ||
-      begin / kBufferPiece != last / kBufferPiece)
+  if (begin < 0 || last >= arena_bytes || begin / kBufferPiece != last / kBufferPiece)
     return -1;
   return int(begin / kBufferPiece);
 }
@@ -386,8 +380,7 @@ int UringBackend::SubmitAndWait() {
 /// The call itself; a negated errno, or at least 0.
 int UringBackend::EnterRing() {
   const IoFaults &faults = options.faults;
-  if (int64_t call = submits++ - faults.submit_fail_at;
-      call >= 0 && call < faults.submit_fails)
+  if (int64_t call = submits++ - faults.submit_fail_at; call >= 0 && call < faults.submit_fails)
     return -faults.submit_error;
   IoClock::time_point now = IoClock::now();
   std::optional<IoClock::time_point> next;
@@ -396,8 +389,7 @@ int UringBackend::EnterRing() {
   if (!next)
     return io_uring_submit_and_wait(&ring, 1);
   auto wait = std::max(*next - now, IoClock::duration(0));
-  int64_t nanoseconds =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(wait).count();
+  int64_t nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(wait).count();
   __kernel_timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};
   io_uring_cqe *cqe = nullptr;
   return io_uring_submit_and_wait_timeout(&ring, &cqe, 1, &time, nullptr);
@@ -425,8 +417,7 @@ int UringBackend::Complete(const io_uring_cqe &cqe) {
     std::lock_guard<std::mutex> lock(mutex);
     woken = false;
     // Else it would be armed and fail for ever.
-    return cqe.res >= 0 || cqe.res == -EINTR || cqe.res == -EAGAIN ? 0
-                                                                   : -cqe.res;
+    return cqe.res >= 0 || cqe.res == -EINTR || cqe.res == -EAGAIN ? 0 : -cqe.res;
   }
   int slot = int(cqe.user_data);
   IoSegment segment = std::exchange(slots[slot], {});
@@ -461,12 +452,12 @@ void UringBackend::Refuse() {
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<IoBackend>>
-CreateUringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
-                   void *arena, int64_t arena_bytes, const IoOptions &given) {
-  auto backend =
-      std::make_unique<UringBackend>(std::move(files), std::move(links), arena,
-                                     arena_bytes, NormalizeIoOptions(given));
+absl::StatusOr<std::unique_ptr<IoBackend>> CreateUringBackend(std::vector<IoFile> files,
+                                                              std::vector<IoLink> links,
+                                                              void *arena, int64_t arena_bytes,
+                                                              const IoOptions &given) {
+  auto backend = std::make_unique<UringBackend>(std::move(files), std::move(links), arena,
+                                                arena_bytes, NormalizeIoOptions(given));
   if (absl::Status status = backend->Start(); !status.ok())
     return status;
   return backend;

@@ -66,9 +66,7 @@ struct FullWeights {
 struct SplitWeights {
   uint16_t *__restrict high;
   int16_t *__restrict low;
-  BOA_INLINE float Load(int64_t i) const {
-    return FromBits(JoinMaster(high[i], low[i]));
-  }
+  BOA_INLINE float Load(int64_t i) const { return FromBits(JoinMaster(high[i], low[i])); }
   BOA_INLINE void Store(int64_t i, float value) const {
     uint32_t bits = ToBits(value);
     high[i] = MasterHigh(bits);
@@ -77,11 +75,9 @@ struct SplitWeights {
 };
 
 template <class Weights>
-BOA_INLINE void AdamW(const UpdateConstants &constants,
-                      const UpdateRange &range, Weights weights) {
+BOA_INLINE void AdamW(const UpdateConstants &constants, const UpdateRange &range, Weights weights) {
   const UpdateConstants c = constants;
-  const float rest1 = 1.0f - c.beta1, rest2 = 1.0f - c.beta2,
-              decay = range.decay;
+  const float rest1 = 1.0f - c.beta1, rest2 = 1.0f - c.beta2, decay = range.decay;
   float *__restrict momentum = range.momentum;
   float *__restrict variance = range.variance;
   const float *__restrict gradient = range.gradient;
@@ -90,8 +86,7 @@ BOA_INLINE void AdamW(const UpdateConstants &constants,
     float m = c.beta1 * momentum[i] + rest1 * g;
     float v = c.beta2 * variance[i] + rest2 * (g * g);
     float w = weights.Load(i);
-    float direction =
-        m * c.correction1 / (SquareRoot(v * c.correction2) + c.eps);
+    float direction = m * c.correction1 / (SquareRoot(v * c.correction2) + c.eps);
     momentum[i] = m;
     variance[i] = v;
     weights.Store(i, w - c.rate * (direction + decay * w));
@@ -99,8 +94,7 @@ BOA_INLINE void AdamW(const UpdateConstants &constants,
 }
 
 template <class Weights>
-BOA_INLINE void Sgd(const UpdateConstants &constants, const UpdateRange &range,
-                    Weights weights) {
+BOA_INLINE void Sgd(const UpdateConstants &constants, const UpdateRange &range, Weights weights) {
   const UpdateConstants c = constants;
   const float decay = range.decay;
   float *__restrict momentum = range.momentum;
@@ -115,8 +109,8 @@ BOA_INLINE void Sgd(const UpdateConstants &constants, const UpdateRange &range,
 
 /// SGD without a momentum tensor: m = g.
 template <class Weights>
-BOA_INLINE void PlainSgd(const UpdateConstants &constants,
-                         const UpdateRange &range, Weights weights) {
+BOA_INLINE void PlainSgd(const UpdateConstants &constants, const UpdateRange &range,
+                         Weights weights) {
   const UpdateConstants c = constants;
   const float decay = range.decay;
   const float *__restrict gradient = range.gradient;
@@ -128,8 +122,8 @@ BOA_INLINE void PlainSgd(const UpdateConstants &constants,
 }
 
 template <class Weights>
-BOA_INLINE void UpdateWith(const UpdateConstants &constants,
-                           const UpdateRange &range, Weights weights) {
+BOA_INLINE void UpdateWith(const UpdateConstants &constants, const UpdateRange &range,
+                           Weights weights) {
   if (constants.adamw)
     AdamW(constants, range, weights);
   else if (range.momentum)
@@ -138,14 +132,11 @@ BOA_INLINE void UpdateWith(const UpdateConstants &constants,
     PlainSgd(constants, range, weights);
 }
 
-BOA_INLINE void Update(const UpdateConstants &constants,
-                       const UpdateRange &range) {
+BOA_INLINE void Update(const UpdateConstants &constants, const UpdateRange &range) {
   if (range.low)
-    UpdateWith(constants, range,
-               SplitWeights{static_cast<uint16_t *>(range.weights), range.low});
+    UpdateWith(constants, range, SplitWeights{static_cast<uint16_t *>(range.weights), range.low});
   else
-    UpdateWith(constants, range,
-               FullWeights{static_cast<float *>(range.weights)});
+    UpdateWith(constants, range, FullWeights{static_cast<float *>(range.weights)});
 }
 
 /// At most kSumBlock values, in kSumLanes interleaved sums.
@@ -168,17 +159,15 @@ BOA_INLINE double SumBlock(const float *__restrict values, int64_t count) {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void
-UpdateAvx2(const UpdateConstants &constants, const UpdateRange &range) {
+__attribute__((target("avx2,fma"))) void UpdateAvx2(const UpdateConstants &constants,
+                                                    const UpdateRange &range) {
   Update(constants, range);
 }
-__attribute__((target("avx2,fma"))) double SumBlockAvx2(const float *values,
-                                                        int64_t count) {
+__attribute__((target("avx2,fma"))) double SumBlockAvx2(const float *values, int64_t count) {
   return SumBlock(values, count);
 }
 bool HasAvx2() {
-  static const bool has =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return has;
 }
 #endif
@@ -231,8 +220,7 @@ struct ParallelSum {
 
 } // namespace
 
-void UpdateElements(const UpdateConstants &constants,
-                    const UpdateRange &range) {
+void UpdateElements(const UpdateConstants &constants, const UpdateRange &range) {
 #if defined(__x86_64__)
   if (HasAvx2())
     return UpdateAvx2(constants, range);
@@ -240,8 +228,7 @@ void UpdateElements(const UpdateConstants &constants,
   Update(constants, range);
 }
 
-void UpdateElementsParallel(const UpdateConstants &constants,
-                            const UpdateRange &range) {
+void UpdateElementsParallel(const UpdateConstants &constants, const UpdateRange &range) {
   ParallelUpdate task{&constants, &range};
   ParallelFor(
       range.count, kUpdateGrain,
@@ -263,8 +250,8 @@ double SumOfSquares(const float *values, int64_t count) {
         auto *task = static_cast<ParallelSum *>(data);
         for (int64_t block = begin; block < end; ++block) {
           int64_t first = block * kSumBlock;
-          task->blocks[block] = SumBlockDispatched(
-              task->values + first, std::min(kSumBlock, task->count - first));
+          task->blocks[block] =
+              SumBlockDispatched(task->values + first, std::min(kSumBlock, task->count - first));
         }
       },
       &task);

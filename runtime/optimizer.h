@@ -29,13 +29,13 @@ namespace boa {
 struct UpdateConstants {
   bool adamw = true;
   float rate = 0, beta1 = 0, beta2 = 0, eps = 0, momentum = 0;
-  float correction1 = 1, correction2 = 1;  // 1 / (1 - beta^t)
-  float gradient_scale = 1;                // clipping factor
+  float correction1 = 1, correction2 = 1; // 1 / (1 - beta^t)
+  float gradient_scale = 1;               // clipping factor
 };
 
 /// The tensors of a range of `count` elements. `low` null: weights are f32.
 struct UpdateRange {
-  void *weights = nullptr;         // float or bf16 (uint16_t)
+  void *weights = nullptr; // float or bf16 (uint16_t)
   int16_t *low = nullptr;
   float *momentum = nullptr, *variance = nullptr;
   const float *gradient = nullptr;

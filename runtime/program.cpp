@@ -34,8 +34,7 @@ using Json = nlohmann::json;
 /// is the path to the object, for messages: "storages[3]".
 class Fields {
 public:
-  Fields(const Json &object, std::string where)
-      : object(object), where(std::move(where)) {
+  Fields(const Json &object, std::string where) : object(object), where(std::move(where)) {
     if (!object.is_object())
       Fail("expected an object but found ", object.type_name());
   }
@@ -59,8 +58,7 @@ public:
   void Read(const char *name, int32_t &out) {
     int64_t wide = out;
     Read(name, wide);
-    if (wide < std::numeric_limits<int32_t>::min() ||
-        wide > std::numeric_limits<int32_t>::max())
+    if (wide < std::numeric_limits<int32_t>::min() || wide > std::numeric_limits<int32_t>::max())
       return Fail("field `", name, "`: ", wide, " does not fit in 32 bits");
     out = static_cast<int32_t>(wide);
   }
@@ -70,8 +68,7 @@ public:
       return;
     for (const Json &element : *value) {
       if (!element.is_number_integer())
-        return Fail("field `", name, "`: expected integers but found ",
-                    element.type_name());
+        return Fail("field `", name, "`: expected integers but found ", element.type_name());
       out.push_back(element.get<int64_t>());
     }
   }
@@ -93,11 +90,9 @@ public:
   template <typename T> void Read(const char *name, std::vector<T> &out) {
     const Json *value = Find(name, "a list", &Json::is_array);
     for (size_t i = 0; value && status.ok() && i < value->size(); ++i)
-      ParseInto((*value)[i], absl::StrCat(Path(name), "[", i, "]"),
-                out.emplace_back());
+      ParseInto((*value)[i], absl::StrCat(Path(name), "[", i, "]"), out.emplace_back());
   }
-  template <typename T>
-  void Read(const char *name, std::map<std::string, T> &out) {
+  template <typename T> void Read(const char *name, std::map<std::string, T> &out) {
     const Json *value = Find(name, "an object", &Json::is_object);
     if (!value)
       return;
@@ -106,24 +101,22 @@ public:
   }
 
   /// The value of `out`, just read, must be one of `words`.
-  void OneOf(const char *name, const std::string &out,
-             std::initializer_list<const char *> words) {
+  void OneOf(const char *name, const std::string &out, std::initializer_list<const char *> words) {
     for (const char *word : words)
       if (out == word)
         return;
-    Fail("field `", name, "`: expected one of ", absl::StrJoin(words, ", "),
-         " but found `", out, "`");
+    Fail("field `", name, "`: expected one of ", absl::StrJoin(words, ", "), " but found `", out,
+         "`");
   }
   void AtLeast(const char *name, double value, double least) {
     if (!(value >= least))
-      Fail("field `", name, "`: expected at least ", least, " but found ",
-           value);
+      Fail("field `", name, "`: expected at least ", least, " but found ", value);
   }
 
   template <typename... Args> void Fail(const Args &...args) {
     if (status.ok())
-      status = absl::InvalidArgumentError(absl::StrCat(
-          "program descriptor: ", where.empty() ? "" : where + ": ", args...));
+      status = absl::InvalidArgumentError(
+          absl::StrCat("program descriptor: ", where.empty() ? "" : where + ": ", args...));
   }
 
   /// The first error; unknown fields are one.
@@ -135,8 +128,7 @@ public:
   }
 
 private:
-  const Json *Find(const char *name, const char *expected,
-                   bool (Json::*is)() const noexcept) {
+  const Json *Find(const char *name, const char *expected, bool (Json::*is)() const noexcept) {
     known.insert(name);
     if (!status.ok())
       return nullptr;
@@ -146,8 +138,7 @@ private:
       return nullptr;
     }
     if (!((*it).*is)()) {
-      Fail("field `", name, "`: expected ", expected, " but found ",
-           it->type_name());
+      Fail("field `", name, "`: expected ", expected, " but found ", it->type_name());
       return nullptr;
     }
     return &*it;
@@ -157,8 +148,7 @@ private:
     return where.empty() ? name : absl::StrCat(where, ".", name);
   }
 
-  template <typename T>
-  void ParseInto(const Json &value, std::string path, T &out);
+  template <typename T> void ParseInto(const Json &value, std::string path, T &out);
 
   const Json &object;
   std::string where;
@@ -170,9 +160,8 @@ void Parse(Fields &f, Storage &s) {
   f.Read("name", s.name);
   f.Read("role", s.role);
   f.OneOf("role", s.role,
-          {"weights", "master", "momentum", "variance", "gradients",
-           "checkpoints", "boundary_gradients", "saved", "tokens", "targets",
-           "loss", "logits"});
+          {"weights", "master", "momentum", "variance", "gradients", "checkpoints",
+           "boundary_gradients", "saved", "tokens", "targets", "loss", "logits"});
   f.Read("tier", s.tier);
   f.OneOf("tier", s.tier, {"device", "host", "ssd"});
   f.Read("entries", s.entries);
@@ -183,8 +172,7 @@ void Parse(Fields &f, Storage &s) {
   f.Read("bytes", s.bytes);
   f.AtLeast("bytes", s.bytes, 1);
   if (s.chunks >= 1 && s.bytes % (4096 * int64_t{s.chunks}) != 0)
-    f.Fail("field `bytes`: ", s.bytes, " is no multiple of 4096 for each of ",
-           s.chunks, " chunks");
+    f.Fail("field `bytes`: ", s.bytes, " is no multiple of 4096 for each of ", s.chunks, " chunks");
   f.Read("persistent", s.persistent);
   f.Read("slots", s.slots);
   f.AtLeast("slots", s.slots, 0);
@@ -215,8 +203,7 @@ void Parse(Fields &f, Group &g) {
   f.Read("chunk_elements", g.chunk_elements);
   f.AtLeast("chunk_elements", g.chunk_elements, 1);
   if (g.elements != g.chunks * g.chunk_elements)
-    f.Fail("field `elements`: ", g.elements, " is not ", g.chunks,
-           " chunks of ", g.chunk_elements);
+    f.Fail("field `elements`: ", g.elements, " is not ", g.chunks, " chunks of ", g.chunk_elements);
   f.Read("weight_type", g.weight_type);
   f.OneOf("weight_type", g.weight_type, {"f32", "bf16"});
   f.Read("parameters", g.parameters);
@@ -310,8 +297,8 @@ void Parse(Fields &f, Machine &m) {
 
 /// Storage `id`, which holds `role` of a group's entries: one element of `size`
 /// bytes for each of the group's, in the same chunks.
-void CheckGroupStorage(Fields &f, const Program &program, const Group &group,
-                       const char *role, int32_t id, int64_t size) {
+void CheckGroupStorage(Fields &f, const Program &program, const Group &group, const char *role,
+                       int32_t id, int64_t size) {
   if (id == -1)
     return;
   auto where = [&] { return absl::StrCat("group `", group.name, "`: ", role); };
@@ -319,15 +306,14 @@ void CheckGroupStorage(Fields &f, const Program &program, const Group &group,
     return f.Fail(where(), ": no storage ", id);
   const Storage &storage = program.storages[id];
   if (storage.entry_count() != group.count)
-    return f.Fail(where(), ": expected ", group.count, " entries but storage `",
-                  storage.name, "` has ", storage.entry_count());
+    return f.Fail(where(), ": expected ", group.count, " entries but storage `", storage.name,
+                  "` has ", storage.entry_count());
   if (storage.chunks != group.chunks)
-    return f.Fail(where(), ": expected ", group.chunks, " chunks but storage `",
-                  storage.name, "` has ", storage.chunks);
+    return f.Fail(where(), ": expected ", group.chunks, " chunks but storage `", storage.name,
+                  "` has ", storage.chunks);
   if (storage.bytes != group.elements * size)
-    f.Fail(where(), ": expected ", group.elements * size,
-           " bytes but an entry of storage `", storage.name, "` has ",
-           storage.bytes);
+    f.Fail(where(), ": expected ", group.elements * size, " bytes but an entry of storage `",
+           storage.name, "` has ", storage.bytes);
 }
 
 /// Parameters lie inside their group's entry. They are in order of offset and
@@ -339,13 +325,12 @@ void CheckParameters(Fields &f, const Group &group) {
     for (int64_t dimension : parameter.shape)
       elements *= dimension;
     if (parameter.offset < end)
-      return f.Fail("group `", group.name, "`: parameter `", parameter.name,
-                    "` begins at ", parameter.offset, ", before ", end,
-                    " where the one before it ends");
+      return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` begins at ",
+                    parameter.offset, ", before ", end, " where the one before it ends");
     end = parameter.offset + elements;
     if (end > group.elements)
-      return f.Fail("group `", group.name, "`: parameter `", parameter.name,
-                    "` ends at ", end, " of ", group.elements, " elements");
+      return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` ends at ", end,
+                    " of ", group.elements, " elements");
   }
 }
 
@@ -360,8 +345,7 @@ void Parse(Fields &f, Program &p) {
   f.Read("schedule", p.schedule);
   f.Read("delay", p.delay);
   if (!(p.delay >= 0 && p.delay <= 1))
-    f.Fail("field `delay`: expected a value between 0 and 1 but found ",
-           p.delay);
+    f.Fail("field `delay`: expected a value between 0 and 1 but found ", p.delay);
   f.Read("storages", p.storages);
   f.Read("groups", p.groups);
   f.Read("kernels", p.kernels);
@@ -383,8 +367,7 @@ void Parse(Fields &f, Program &p) {
   }
 }
 
-template <typename T>
-void Fields::ParseInto(const Json &value, std::string path, T &out) {
+template <typename T> void Fields::ParseInto(const Json &value, std::string path, T &out) {
   Fields fields(value, std::move(path));
   Parse(fields, out);
   absl::Status inner = fields.Finish();
@@ -422,8 +405,7 @@ double LearningRate(const Optimizer &o, int64_t step, int64_t steps) {
   // holds.
   if (step >= steps)
     return o.floor;
-  const double done = static_cast<double>(step - o.warmup) /
-                      static_cast<double>(steps - o.warmup);
+  const double done = static_cast<double>(step - o.warmup) / static_cast<double>(steps - o.warmup);
   if (o.rate == "linear")
     return o.peak + (o.floor - o.peak) * done;
   constexpr double kPi = 3.14159265358979323846;

@@ -22,8 +22,7 @@
 namespace boa {
 
 absl::StatusOr<std::unique_ptr<StateStore::Impl>>
-StateStore::Impl::Make(const Program &program,
-                       const std::vector<std::string> &directories) {
+StateStore::Impl::Make(const Program &program, const std::vector<std::string> &directories) {
   if (directories.empty())
     return absl::InvalidArgumentError("a state needs at least one directory");
   auto impl = std::make_unique<Impl>();
@@ -45,8 +44,7 @@ bool StateStore::Exists(const std::string &directory) {
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
-StateStore::Create(const Program &program,
-                   const std::vector<std::string> &directories) {
+StateStore::Create(const Program &program, const std::vector<std::string> &directories) {
   absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(program, directories);
   if (!impl.ok())
     return impl.status();
@@ -77,16 +75,14 @@ StateStore::Create(const Program &program,
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
-StateStore::Open(const Program &program,
-                 const std::vector<std::string> &directories) {
+StateStore::Open(const Program &program, const std::vector<std::string> &directories) {
   absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(program, directories);
   if (!impl.ok())
     return impl.status();
   Impl &state = **impl;
   if (!Exists(state.directories[0]))
     return absl::NotFoundError(absl::StrFormat(
-        "%s holds no training state: start one without resuming",
-        state.directories[0]));
+        "%s holds no training state: start one without resuming", state.directories[0]));
   Undo undo;
   if (absl::Status status = state.TakeLocks(undo); !status.ok())
     return status;
@@ -119,8 +115,8 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
     if (fdatasync(file.fd) != 0)
       return impl->failed = ErrnoError("sync", file.path);
   }
-  absl::Status status = ReplaceFile(directory, ManifestPath(directory),
-                                    impl->WriteManifest(record));
+  absl::Status status =
+      ReplaceFile(directory, ManifestPath(directory), impl->WriteManifest(record));
   if (!status.ok())
     return impl->failed = status;
   for (StorageLayout &storage : impl->storages)
@@ -134,13 +130,10 @@ const CommitRecord &StateStore::Committed() const { return impl->committed; }
 std::vector<int64_t> StateStore::BytesByPath() const {
   std::vector<int64_t> bytes;
   for (size_t path = 0; path < impl->directories.size(); ++path)
-    bytes.push_back(impl->file_bytes[DataFile(path)] +
-                    impl->file_bytes[ScratchFile(path)]);
+    bytes.push_back(impl->file_bytes[DataFile(path)] + impl->file_bytes[ScratchFile(path)]);
   return bytes;
 }
 
-const std::string &StateStore::Directory() const {
-  return impl->directories[0];
-}
+const std::string &StateStore::Directory() const { return impl->directories[0]; }
 
 } // namespace boa

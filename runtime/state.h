@@ -42,16 +42,16 @@
 namespace boa {
 
 struct Extent {
-  int32_t file = 0;      // index into StateStore::Files
+  int32_t file = 0; // index into StateStore::Files
   int64_t offset = 0;
 };
 
 /// What a commit says beside where the chunks are.
 struct CommitRecord {
-  int64_t step = 0;      // steps done
-  int64_t pending = 0;   // step whose delayed updates are outstanding; 0: none
-  std::map<int64_t, double> clip_factors;      // by step
-  std::map<std::string, std::string> extra;    // the trainer's own
+  int64_t step = 0;                         // steps done
+  int64_t pending = 0;                      // step whose delayed updates are outstanding; 0: none
+  std::map<int64_t, double> clip_factors;   // by step
+  std::map<std::string, std::string> extra; // the trainer's own
 };
 
 class StateStore {

@@ -22,11 +22,10 @@
 namespace boa {
 
 absl::Status Unwritable(const absl::Status &status) {
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(),
-                   "; name another directory with --state or in the machine's "
-                   "ssd, or permit writing to this one"));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(),
+                                   "; name another directory with --state or in the machine's "
+                                   "ssd, or permit writing to this one"));
 }
 
 void StateStore::Impl::NameFiles() {
@@ -47,10 +46,10 @@ absl::Status StateStore::Impl::CheckUnused() const {
                         directories[0]));
   for (size_t file = 0; file < files.size(); ++file)
     if (PathExists(files[file].path) && !locks[file / 2].was_ours)
-      return absl::AlreadyExistsError(absl::StrFormat(
-          "%s exists and is not of a trainer: move it away, or choose another "
-          "directory",
-          files[file].path));
+      return absl::AlreadyExistsError(
+          absl::StrFormat("%s exists and is not of a trainer: move it away, or choose another "
+                          "directory",
+                          files[file].path));
   return absl::OkStatus();
 }
 
@@ -98,10 +97,10 @@ absl::Status StateStore::Impl::MakeFile(size_t index) {
     result = bytes > 0 ? fallocate(file.fd, 0, 0, bytes) : 0;
   while (result != 0 && errno == EINTR);
   if (result != 0 && errno == ENOSPC)
-    return absl::ResourceExhaustedError(absl::StrFormat(
-        "the disk of %s is too full to reserve %d MiB: free some "
-        "space or name another directory",
-        file.path, (bytes >> 20) + 1));
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("the disk of %s is too full to reserve %d MiB: free some "
+                        "space or name another directory",
+                        file.path, (bytes >> 20) + 1));
   if (result != 0 && errno != EOPNOTSUPP)
     return ErrnoError("reserve the space of", file.path);
   if (ftruncate(file.fd, bytes) != 0)
@@ -113,20 +112,19 @@ absl::Status StateStore::Impl::OpenFile(size_t index) {
   IoFile &file = files[index];
   Descriptor opened(OpenDirect(file.path, O_RDWR));
   if (opened.get() < 0 && errno == ENOENT)
-    return absl::NotFoundError(
-        absl::StrFormat("%s is missing: the state is incomplete without it; "
-                        "restore it, or give "
-                        "the paths in the order in which the state was made",
-                        file.path));
+    return absl::NotFoundError(absl::StrFormat("%s is missing: the state is incomplete without it; "
+                                               "restore it, or give "
+                                               "the paths in the order in which the state was made",
+                                               file.path));
   if (opened.get() < 0)
     return ErrnoError("open", file.path);
   struct stat info;
   if (fstat(opened.get(), &info) != 0)
     return ErrnoError("query", file.path);
   if (info.st_size < file_bytes[index])
-    return absl::DataLossError(absl::StrFormat(
-        "%s is truncated: it has %d bytes of %d; restore it from a copy",
-        file.path, int64_t(info.st_size), file_bytes[index]));
+    return absl::DataLossError(
+        absl::StrFormat("%s is truncated: it has %d bytes of %d; restore it from a copy", file.path,
+                        int64_t(info.st_size), file_bytes[index]));
   file.fd = opened.get();
   descriptors.push_back(std::move(opened));
   return absl::OkStatus();

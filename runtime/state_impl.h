@@ -30,9 +30,7 @@ struct StorageLayout {
   std::vector<uint8_t> current, committed;
   std::vector<int64_t> checksums; // of current; -1: unknown
 
-  size_t Index(int64_t entry, int32_t chunk) const {
-    return size_t(entry * chunks + chunk);
-  }
+  size_t Index(int64_t entry, int32_t chunk) const { return size_t(entry * chunks + chunk); }
 };
 
 /// Indices of a path's files in StateStore::Files.
@@ -74,8 +72,8 @@ struct StateStore::Impl {
   absl::Status failed;      // of a commit: the next must not follow
   mutable std::mutex mutex; // guards the checksums
 
-  static absl::StatusOr<std::unique_ptr<Impl>>
-  Make(const Program &, const std::vector<std::string> &directories);
+  static absl::StatusOr<std::unique_ptr<Impl>> Make(const Program &,
+                                                    const std::vector<std::string> &directories);
   absl::Status TakeLocks(Undo &);
   void LayOut(const Program &);
   void PlaceChunks(const Storage &, StorageLayout &, Dealer &);

@@ -23,8 +23,7 @@ namespace boa {
 class Dealer {
 public:
   explicit Dealer(std::vector<double> the_weights)
-      : weights(std::move(the_weights)), total(weights.size()),
-        storage(weights.size()) {}
+      : weights(std::move(the_weights)), total(weights.size()), storage(weights.size()) {}
   void NextStorage() { storage.assign(weights.size(), 0); }
   size_t Deal(int64_t bytes) {
     size_t best = 0;
@@ -64,8 +63,7 @@ std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
   return weights;
 }
 
-void StateStore::Impl::PlaceChunks(const Storage &storage,
-                                   StorageLayout &layout, Dealer &dealer) {
+void StateStore::Impl::PlaceChunks(const Storage &storage, StorageLayout &layout, Dealer &dealer) {
   dealer.NextStorage();
   int64_t count = layout.entries * layout.chunks;
   for (int64_t chunk = 0; chunk < count; ++chunk) {
@@ -100,8 +98,7 @@ void StateStore::Impl::LayOut(const Program &program) {
   NameFiles();
   for (size_t path = 0; path < directories.size(); ++path) {
     bool known = path < program.machine.ssd.size();
-    links.push_back(known ? IoLink{program.machine.ssd[path].read,
-                                   program.machine.ssd[path].write}
+    links.push_back(known ? IoLink{program.machine.ssd[path].read, program.machine.ssd[path].write}
                           : IoLink{});
   }
 }
@@ -110,8 +107,7 @@ void StateStore::Impl::LayOut(const Program &program) {
 // Shadow paging
 //===----------------------------------------------------------------------===//
 
-Extent StateStore::Current(int32_t storage, int64_t entry,
-                           int32_t chunk) const {
+Extent StateStore::Current(int32_t storage, int64_t entry, int32_t chunk) const {
   const StorageLayout &layout = impl->storages[storage];
   size_t index = layout.Index(entry, chunk);
   Extent extent = layout.extents[index];
@@ -131,8 +127,7 @@ Extent StateStore::Next(int32_t storage, int64_t entry, int32_t chunk) {
   return Current(storage, entry, chunk);
 }
 
-void StateStore::SetChecksum(int32_t storage, int64_t entry, int32_t chunk,
-                             uint32_t checksum) {
+void StateStore::SetChecksum(int32_t storage, int64_t entry, int32_t chunk, uint32_t checksum) {
   StorageLayout &layout = impl->storages[storage];
   if (!layout.persistent)
     return;
@@ -140,8 +135,7 @@ void StateStore::SetChecksum(int32_t storage, int64_t entry, int32_t chunk,
   layout.checksums[layout.Index(entry, chunk)] = checksum;
 }
 
-std::optional<uint32_t> StateStore::Checksum(int32_t storage, int64_t entry,
-                                             int32_t chunk) const {
+std::optional<uint32_t> StateStore::Checksum(int32_t storage, int64_t entry, int32_t chunk) const {
   const StorageLayout &layout = impl->storages[storage];
   if (!layout.persistent)
     return std::nullopt;

@@ -31,11 +31,10 @@ absl::Status InUseError(const std::string &directory) {
   auto text = ReadSmallFile(directory + "/lock");
   std::string holder = "another process";
   if (text.ok() && text->rfind(kLockMark, 0) == 0)
-    holder =
-        "process " + text->substr(std::strlen(kLockMark),
-                                  text->find('\n') - std::strlen(kLockMark));
-  return absl::UnavailableError(absl::StrFormat(
-      "%s is in use by %s: wait until it ends, or stop it", directory, holder));
+    holder = "process " +
+             text->substr(std::strlen(kLockMark), text->find('\n') - std::strlen(kLockMark));
+  return absl::UnavailableError(
+      absl::StrFormat("%s is in use by %s: wait until it ends, or stop it", directory, holder));
 }
 
 /// The lock file, held. A Create that fails removes its lock file, so what was
@@ -70,13 +69,12 @@ absl::StatusOr<Lock> LockDirectory(const std::string &directory) {
   char mark[sizeof(kLockMark)] = {};
   ssize_t count = pread(fd, mark, sizeof(mark) - 1, 0);
   if (count != 0 && std::strcmp(mark, kLockMark) != 0)
-    return absl::AlreadyExistsError(absl::StrCat(
-        path, " is not the lock of a trainer: choose another directory"));
+    return absl::AlreadyExistsError(
+        absl::StrCat(path, " is not the lock of a trainer: choose another directory"));
   lock.was_ours = count > 0;
   if (ftruncate(fd, 0) != 0)
     return ErrnoError("write", path);
-  if (absl::Status status =
-          WriteAll(fd, absl::StrCat(kLockMark, getpid(), "\n"), path);
+  if (absl::Status status = WriteAll(fd, absl::StrCat(kLockMark, getpid(), "\n"), path);
       !status.ok())
     return status;
   return lock;

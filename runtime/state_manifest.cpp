@@ -32,9 +32,7 @@ constexpr char kFormat[] = "boa-state";
 
 } // namespace
 
-std::string ManifestPath(const std::string &directory) {
-  return directory + "/manifest.json";
-}
+std::string ManifestPath(const std::string &directory) { return directory + "/manifest.json"; }
 
 Json Fingerprint(const Program &program) {
   Json storages = Json::array();
@@ -49,17 +47,16 @@ Json Fingerprint(const Program &program) {
   Json parameters = Json::object();
   for (const Group &group : program.groups)
     for (const Parameter &parameter : group.parameters)
-      parameters[group.name + "." + parameter.name] = {
-          {"offset", parameter.offset}, {"shape", parameter.shape}};
+      parameters[group.name + "." + parameter.name] = {{"offset", parameter.offset},
+                                                       {"shape", parameter.shape}};
   return {{"storages", storages},
           {"parameters", parameters},
           {"delay", absl::StrFormat("%a", program.delay)}};
 }
 
 absl::Status StateStore::Impl::Damaged(absl::string_view what) const {
-  return absl::DataLossError(
-      absl::StrFormat("%s is damaged (%s): restore it from a copy",
-                      ManifestPath(directories[0]), what));
+  return absl::DataLossError(absl::StrFormat("%s is damaged (%s): restore it from a copy",
+                                             ManifestPath(directories[0]), what));
 }
 
 //===----------------------------------------------------------------------===//
@@ -86,8 +83,8 @@ std::string DifferenceOf(const Json &ours, const Json &theirs) {
     auto other = theirs.find(field);
     std::string text = other == theirs.end() ? "nothing" : other->dump();
     if (text != value.dump())
-      return absl::StrFormat("%s is %s in the program and %s in the state",
-                             field, value.dump(), text);
+      return absl::StrFormat("%s is %s in the program and %s in the state", field, value.dump(),
+                             text);
   }
   return "";
 }
@@ -104,8 +101,7 @@ std::string ProgramDifference(const Json &ours, const Json &theirs) {
     const Json &other = (*storages)[i];
     const Json *name = Member(other, "name", Json::value_t::string);
     if (i >= mine.size())
-      return absl::StrCat("the program has no storage ",
-                          name ? name->dump() : "without a name");
+      return absl::StrCat("the program has no storage ", name ? name->dump() : "without a name");
     if (std::string text = DifferenceOf(mine[i], other); !text.empty())
       return absl::StrCat("storage ", mine[i]["name"].dump(), ": ", text);
   }
@@ -134,8 +130,7 @@ std::optional<double> ParseDouble(const std::string &text) {
 
 /// Eight hexadecimal digits, or eight dashes for an unknown checksum.
 std::string ChecksumText(int64_t checksum) {
-  return checksum < 0 ? "--------"
-                      : absl::StrFormat("%08x", uint32_t(checksum));
+  return checksum < 0 ? "--------" : absl::StrFormat("%08x", uint32_t(checksum));
 }
 
 std::optional<int64_t> ParseChecksum(const std::string &text) {
@@ -189,10 +184,8 @@ std::string StateStore::Impl::WriteManifest(const CommitRecord &record) const {
                    {"clip_factors", factors},
                    {"extra", extra},
                    {"chunks", WriteChunks()}};
-  std::string text =
-      manifest.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  return absl::StrFormat("%scrc32c %08x\n", text,
-                         Crc32c(text.data(), int64_t(text.size())));
+  std::string text = manifest.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return absl::StrFormat("%scrc32c %08x\n", text, Crc32c(text.data(), int64_t(text.size())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,8 +216,7 @@ absl::Status StateStore::Impl::ReadWeights(const Json &manifest) {
 
 absl::Status StateStore::Impl::ReadRecord(const Json &manifest) {
   const Json *step = Member(manifest, "step", Json::value_t::number_integer);
-  const Json *pending =
-      Member(manifest, "pending", Json::value_t::number_integer);
+  const Json *pending = Member(manifest, "pending", Json::value_t::number_integer);
   const Json *factors = Member(manifest, "clip_factors", Json::value_t::object);
   const Json *extra = Member(manifest, "extra", Json::value_t::object);
   if (!step || !pending || !factors || !extra)
@@ -257,18 +249,14 @@ absl::Status StateStore::Impl::ReadChunks(const Json &manifest) {
   for (StorageLayout &storage : storages) {
     if (!storage.persistent)
       continue;
-    const Json *saved =
-        Member(*chunks, storage.name.c_str(), Json::value_t::object);
-    const Json *extents =
-        saved ? Member(*saved, "extents", Json::value_t::string) : nullptr;
-    const Json *checksums =
-        saved ? Member(*saved, "checksums", Json::value_t::string) : nullptr;
+    const Json *saved = Member(*chunks, storage.name.c_str(), Json::value_t::object);
+    const Json *extents = saved ? Member(*saved, "extents", Json::value_t::string) : nullptr;
+    const Json *checksums = saved ? Member(*saved, "checksums", Json::value_t::string) : nullptr;
     if (!extents || !checksums)
       return Damaged(absl::StrCat("no chunks of ", storage.name));
     const auto &bits = extents->get_ref<const std::string &>();
     const auto &sums = checksums->get_ref<const std::string &>();
-    if (bits.size() != storage.current.size() ||
-        sums.size() != 8 * storage.checksums.size() ||
+    if (bits.size() != storage.current.size() || sums.size() != 8 * storage.checksums.size() ||
         bits.find_first_not_of("01") != std::string::npos)
       return Damaged(absl::StrCat("bad chunks of ", storage.name));
     for (size_t i = 0; i < bits.size(); ++i) {
@@ -290,8 +278,7 @@ absl::string_view CheckedJson(absl::string_view text) {
   if (end == absl::string_view::npos)
     return {};
   absl::string_view json = text.substr(0, end + 1);
-  std::string crc = absl::StrFormat("crc32c %08x\n",
-                                    Crc32c(json.data(), int64_t(json.size())));
+  std::string crc = absl::StrFormat("crc32c %08x\n", Crc32c(json.data(), int64_t(json.size())));
   return text.substr(end + 1) == crc ? json : absl::string_view();
 }
 
@@ -303,16 +290,14 @@ absl::Status StateStore::Impl::ReadManifest(const Program &program) {
   absl::StatusOr<std::string> text = ReadSmallFile(path);
   if (!text.ok())
     return text.status();
-  Json manifest =
-      Json::parse(text->substr(0, text->find('\n')), nullptr, false);
+  Json manifest = Json::parse(text->substr(0, text->find('\n')), nullptr, false);
   const Json *format = Member(manifest, "format", Json::value_t::string);
   if (!manifest.is_discarded() && (!format || *format != kFormat))
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, " is not of a training state: choose another directory"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is not of a training state: choose another directory"));
   if (CheckedJson(*text).empty() || manifest.is_discarded())
     return Damaged("truncated, or its CRC does not match");
-  const Json *version =
-      Member(manifest, "version", Json::value_t::number_integer);
+  const Json *version = Member(manifest, "version", Json::value_t::number_integer);
   if (!version || *version != kVersion)
     return absl::FailedPreconditionError(
         absl::StrFormat("%s has version %s and this trainer knows %d: use the "
@@ -321,10 +306,9 @@ absl::Status StateStore::Impl::ReadManifest(const Program &program) {
   const Json *theirs = Member(manifest, "program", Json::value_t::object);
   if (!theirs)
     return Damaged("no program");
-  if (std::string difference = ProgramDifference(fingerprint, *theirs);
-      !difference.empty())
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "%s is the state of another program: %s", directories[0], difference));
+  if (std::string difference = ProgramDifference(fingerprint, *theirs); !difference.empty())
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%s is the state of another program: %s", directories[0], difference));
   if (absl::Status status = ReadWeights(manifest); !status.ok())
     return status;
   LayOut(program);

@@ -54,8 +54,7 @@ int64_t Processors() {
 
 class Pool {
 public:
-  void Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t),
-           void *data);
+  void Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data);
 
 private:
   struct Loop {
@@ -174,8 +173,7 @@ void Pool::Resize(int64_t wanted) {
   }
 }
 
-void Pool::Run(int64_t count, int64_t grain,
-               void (*body)(void *, int64_t, int64_t), void *data) {
+void Pool::Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data) {
   std::lock_guard<std::mutex> lock(turn);
   Resize(Threads());
   int64_t blocks = (count - 1) / grain + 1;
@@ -207,8 +205,7 @@ int64_t Threads() {
   return threads > 0 ? threads : processors;
 }
 
-void ParallelFor(int64_t count, int64_t grain,
-                 void (*body)(void *, int64_t, int64_t), void *data) {
+void ParallelFor(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data) {
   if (count <= 0)
     return;
   if (inside_body)
@@ -219,7 +216,6 @@ void ParallelFor(int64_t count, int64_t grain,
 } // namespace boa
 
 extern "C" void boa_rt_parallel_for(int64_t count, int64_t grain,
-                                    void (*body)(void *, int64_t, int64_t),
-                                    void *data) {
+                                    void (*body)(void *, int64_t, int64_t), void *data) {
   boa::ParallelFor(count, grain, body, data);
 }

@@ -64,8 +64,7 @@ Compiler::Compiler() {
 Compiler::~Compiler() = default;
 
 absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request) {
-  frontend::FrontendResult result =
-      frontend::compileFiles(request.files, request.overrides);
+  frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
   std::fputs(result.diagnostics.c_str(), stderr);
   if (!result.spec)
     return alreadyPrinted();
@@ -82,8 +81,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
       return alreadyPrinted();
     return module;
   }
-  frontend::FrontendResult result =
-      frontend::compileFiles(request.files, request.overrides);
+  frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
   std::fputs(result.diagnostics.c_str(), stderr);
   if (!result.spec)
     return alreadyPrinted();
@@ -99,8 +97,8 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   auto machine = module->getAttrOfType<DictionaryAttr>(kMachineAttr);
   auto device = machine ? machine.getAs<StringAttr>("device") : StringAttr();
   if (device && device != "cpu")
-    return absl::UnimplementedError(absl::StrCat(
-        "machine: there is no `device ", device.str(), "` in this build: write `device cpu`"));
+    return absl::UnimplementedError(absl::StrCat("machine: there is no `device ", device.str(),
+                                                 "` in this build: write `device cpu`"));
   PipelineOptions options = PipelineOptions::get(module);
   options.stop = stop;
   options.predict = request.predict;
@@ -149,7 +147,7 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
 
   // Object file, to shared object, to the end of a copy of the trainer's shell.
   std::string objectPath = path + ".tmp.o", libraryPath = path + ".tmp.so";
-  auto clean = llvm::make_scope_exit([&] {
+  llvm::scope_exit clean([&] {
     (void)llvm::sys::fs::remove(objectPath);
     (void)llvm::sys::fs::remove(libraryPath);
   });
@@ -157,18 +155,17 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
   out.write(object->data(), object->size());
   out.close();
   if (!out)
-    return absl::UnavailableError(absl::StrCat("cannot write ", objectPath,
-                                               ": choose another --output or free some space"));
+    return absl::UnavailableError(
+        absl::StrCat("cannot write ", objectPath, ": choose another --output or free some space"));
   auto linker = llvm::sys::findProgramByName("ld.lld-22", {"", "/usr/lib/llvm-22/bin"});
   if (!linker)
     linker = llvm::sys::findProgramByName("ld");
   if (!linker)
     return absl::NotFoundError("no linker found: install lld-22");
   std::string message;
-  if (llvm::sys::ExecuteAndWait(*linker,
-                                {*linker, "-shared", "-o", libraryPath, objectPath, "-z",
-                                 "noexecstack"},
-                                std::nullopt, {}, 0, 0, &message) != 0)
+  if (llvm::sys::ExecuteAndWait(
+          *linker, {*linker, "-shared", "-o", libraryPath, objectPath, "-z", "noexecstack"},
+          std::nullopt, {}, 0, 0, &message) != 0)
     return absl::InternalError(absl::StrCat("linking the trainer failed: ", message));
   static int anchor;
   std::string self = llvm::sys::fs::getMainExecutable(nullptr, &anchor);

@@ -28,10 +28,10 @@
 namespace boa {
 
 struct CompileRequest {
-  std::vector<std::string> files;      // specs, or one module (.mlir)
-  std::vector<std::string> overrides;  // --set KEY=VALUE
-  bool predict = false;                // one sequence at a time, to logits
-  std::string dump;                    // directory for the IR after every pass
+  std::vector<std::string> files;     // specs, or one module (.mlir)
+  std::vector<std::string> overrides; // --set KEY=VALUE
+  bool predict = false;               // one sequence at a time, to logits
+  std::string dump;                   // directory for the IR after every pass
   std::string cpu = "host";
 };
 

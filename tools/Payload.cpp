@@ -47,15 +47,17 @@ absl::Status AppendPayload(const std::string &shell, const std::string &library,
   std::error_code error;
   if (out) {
     using std::filesystem::perms;
-    std::filesystem::permissions(temporary, perms::owner_all | perms::group_read |
-                                 perms::group_exec | perms::others_read | perms::others_exec, error);
+    std::filesystem::permissions(temporary,
+                                 perms::owner_all | perms::group_read | perms::group_exec |
+                                     perms::others_read | perms::others_exec,
+                                 error);
     if (!error)
       std::filesystem::rename(temporary, output, error);
   }
   if (!out || error) {
     std::filesystem::remove(temporary, error);
-    return absl::UnavailableError(absl::StrCat("cannot write ", output,
-                                               ": choose another -o or free some space"));
+    return absl::UnavailableError(
+        absl::StrCat("cannot write ", output, ": choose another -o or free some space"));
   }
   return absl::OkStatus();
 }

@@ -37,8 +37,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"train", "boa train SPEC...", "compile, then train"},
     {"compile", "boa compile SPEC... -o TRAINER", "a stand-alone trainer"},
-    {"compile", "boa compile SPEC... --emit=KIND",
-     "one stage of the program, on stdout"},
+    {"compile", "boa compile SPEC... --emit=KIND", "one stage of the program, on stdout"},
     {"sample", "boa sample SPEC...", "text from trained weights"},
 };
 
@@ -82,9 +81,9 @@ std::string help() {
   std::string text = "usage: boa COMMAND SPEC... [FLAGS]\n\n";
   for (const Command &command : kCommands)
     text += "  " + usageLine(command);
-  return absl::StrCat(text, "\nflags of every command:\n", flagLines(""), FlagHelp("--help", "this text"),
-                      "\nflags of compile:\n", flagLines("compile"),
-                      "\nflags of sample:\n", flagLines("sample"),
+  return absl::StrCat(text, "\nflags of every command:\n", flagLines(""),
+                      FlagHelp("--help", "this text"), "\nflags of compile:\n",
+                      flagLines("compile"), "\nflags of sample:\n", flagLines("sample"),
                       "\nflags of train:\n", flagLines("train"));
 }
 
@@ -210,8 +209,8 @@ absl::StatusOr<Invocation> parse(int argc, char **argv) {
     }
   }
   if (invocation.compile.files.empty())
-    return absl::InvalidArgumentError(
-        absl::StrCat("boa ", invocation.command, ": expected a spec file, for example examples/gpt.boa"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "boa ", invocation.command, ": expected a spec file, for example examples/gpt.boa"));
   return invocation;
 }
 
@@ -277,11 +276,9 @@ absl::Status runSample(Invocation &invocation) {
   if (!program.ok())
     return program.status();
   defaultState(*program, invocation);
-  std::string weights = invocation.weights.empty()
-                            ? invocation.train.state + "/model.safetensors"
-                            : invocation.weights;
-  absl::Status status =
-      Sample(*program, kernels, predict, weights, invocation.sample, std::cout);
+  std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
+                                                   : invocation.weights;
+  absl::Status status = Sample(*program, kernels, predict, weights, invocation.sample, std::cout);
   // The prompt of a shell should not stand behind the text.
   if (isatty(STDOUT_FILENO))
     std::cout << std::endl;
@@ -304,8 +301,8 @@ absl::Status runEmit(const Invocation &invocation) {
                                                    {"asm", Phase::llvm}};
   auto kind = llvm::find_if(kinds, [&](auto &kind) { return kind.first == invocation.emit; });
   if (kind == kinds.end())
-    return absl::InvalidArgumentError(absl::StrCat("--emit=", invocation.emit,
-        ": expected ast, model, step, storage, llvm or asm"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--emit=", invocation.emit, ": expected ast, model, step, storage, llvm or asm"));
   auto module = compiler.load(invocation.compile);
   if (!module.ok())
     return module.status();
@@ -319,8 +316,8 @@ absl::Status runEmit(const Invocation &invocation) {
   }
   CodegenOptions codegen;
   codegen.cpu = invocation.compile.cpu;
-  auto text = invocation.emit == "asm" ? emitAssembly(**module, codegen)
-                                       : emitLLVMIR(**module, codegen);
+  auto text =
+      invocation.emit == "asm" ? emitAssembly(**module, codegen) : emitLLVMIR(**module, codegen);
   if (!text)
     return fromLLVM(text.takeError());
   llvm::outs() << *text;
@@ -331,8 +328,7 @@ absl::Status runCompile(const Invocation &invocation) {
   if (!invocation.emit.empty())
     return runEmit(invocation);
   if (invocation.output.empty())
-    return absl::InvalidArgumentError(
-        "boa compile: expected -o TRAINER or --emit=KIND");
+    return absl::InvalidArgumentError("boa compile: expected -o TRAINER or --emit=KIND");
   Compiler compiler;
   absl::Status status = compiler.writeTrainer(invocation.compile, invocation.output);
   if (status.ok())

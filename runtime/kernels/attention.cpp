@@ -32,8 +32,7 @@ using boa::AttentionArgs;
 
 const boa::AttentionTable &table() {
 #ifdef __x86_64__
-  static const bool avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (avx2)
     return kAttentionAvx2;
 #endif
@@ -44,8 +43,7 @@ const boa::AttentionTable &table() {
 /// gradients, accumulators of one block, row statistics of one chunk.
 int64_t scratchElements(int64_t d) {
   return 4 * (d + 16) * boa::kAttentionKeyBlock +
-         2 * boa::kAttentionRowBlock * boa::kAttentionKeyBlock +
-         2 * boa::kAttentionChunk + 128;
+         2 * boa::kAttentionRowBlock * boa::kAttentionKeyBlock + 2 * boa::kAttentionChunk + 128;
 }
 
 template <typename T> T *scratch(int64_t d) {
@@ -72,8 +70,7 @@ template <typename T> struct Work {
   Task<T> task;
 };
 
-template <typename T>
-void runTasks(const AttentionArgs<T> &args, Task<T> task, int64_t count) {
+template <typename T> void runTasks(const AttentionArgs<T> &args, Task<T> task, int64_t count) {
   Work<T> work{&args, task};
   boa_rt_parallel_for(
       count, 1,
@@ -87,8 +84,8 @@ void runTasks(const AttentionArgs<T> &args, Task<T> task, int64_t count) {
 }
 
 template <typename T>
-AttentionArgs<T> shape(int64_t batch, int64_t time, int64_t heads,
-                       int64_t kv_heads, int64_t d, int32_t causal) {
+AttentionArgs<T> shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+                       int32_t causal) {
   AttentionArgs<T> args{};
   args.batch = batch;
   args.time = time;
@@ -106,9 +103,8 @@ template <typename T> int64_t chunksOf(const AttentionArgs<T> &args) {
 }
 
 template <typename T>
-void forward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq,
-             const T *k, int64_t ldk, const T *v, int64_t ldv, T *y,
-             int64_t ldy, T *lse) {
+void forward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq, const T *k, int64_t ldk,
+             const T *v, int64_t ldv, T *y, int64_t ldy, T *lse) {
   args.q = q, args.ldq = ldq;
   args.k = k, args.ldk = ldk;
   args.v = v, args.ldv = ldv;
@@ -119,9 +115,9 @@ void forward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq,
 
 template <typename T>
 void backward(AttentionArgs<T> args, const boa::AttentionTasks<T> &tasks, const T *q, int64_t ldq,
-              const T *k, int64_t ldk, const T *v, int64_t ldv, const T *y,
-              int64_t ldy, const T *lse, const T *dy, int64_t lddy, T *dq,
-              int64_t lddq, T *dk, int64_t lddk, T *dv, int64_t lddv) {
+              const T *k, int64_t ldk, const T *v, int64_t ldv, const T *y, int64_t ldy,
+              const T *lse, const T *dy, int64_t lddy, T *dq, int64_t lddq, T *dk, int64_t lddk,
+              T *dv, int64_t lddv) {
   args.q = q, args.ldq = ldq;
   args.k = k, args.ldk = ldk;
   args.v = v, args.ldv = ldv;
@@ -133,8 +129,7 @@ void backward(AttentionArgs<T> args, const boa::AttentionTasks<T> &tasks, const 
   args.dv = dv, args.lddv = lddv;
   // Long contexts of few heads: more, smaller tasks, at 7/5 of the products.
   int64_t whole = args.batch * args.kv_heads, threads = boa::Threads();
-  int64_t blocks =
-      (args.time + boa::kAttentionRowBlock - 1) / boa::kAttentionRowBlock;
+  int64_t blocks = (args.time + boa::kAttentionRowBlock - 1) / boa::kAttentionRowBlock;
   if ((whole + threads - 1) / threads * threads * 5 <= whole * 7 || blocks == 1) {
     runTasks<T>(args, tasks.backward, whole);
     return;
@@ -145,23 +140,21 @@ void backward(AttentionArgs<T> args, const boa::AttentionTasks<T> &tasks, const 
 
 } // namespace
 
-#define BOA_DEFINE_ATTENTION(suffix, T)                                        \
-  extern "C" void boa_attention_##suffix(                                      \
-      int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, \
-      int32_t causal, const T *q, int64_t ldq, const T *k, int64_t ldk,        \
-      const T *v, int64_t ldv, T *y, int64_t ldy, T *lse) {                    \
-    forward<T>(shape<T>(batch, time, heads, kv_heads, d, causal),              \
-               table().suffix.forward, q, ldq, k, ldk, v, ldv, y, ldy, lse);       \
-  }                                                                            \
-  extern "C" void boa_attention_grad_##suffix(                                 \
-      int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, \
-      int32_t causal, const T *q, int64_t ldq, const T *k, int64_t ldk,        \
-      const T *v, int64_t ldv, const T *y, int64_t ldy, const T *lse,          \
-      const T *dy, int64_t lddy, T *dq, int64_t lddq, T *dk, int64_t lddk,     \
-      T *dv, int64_t lddv) {                                                   \
-    backward<T>(shape<T>(batch, time, heads, kv_heads, d, causal),             \
-                table().suffix, q, ldq, k, ldk, v, ldv, y, ldy, lse, dy,  \
-                lddy, dq, lddq, dk, lddk, dv, lddv);                           \
+#define BOA_DEFINE_ATTENTION(suffix, T)                                                            \
+  extern "C" void boa_attention_##suffix(int64_t batch, int64_t time, int64_t heads,               \
+                                         int64_t kv_heads, int64_t d, int32_t causal, const T *q,  \
+                                         int64_t ldq, const T *k, int64_t ldk, const T *v,         \
+                                         int64_t ldv, T *y, int64_t ldy, T *lse) {                 \
+    forward<T>(shape<T>(batch, time, heads, kv_heads, d, causal), table().suffix.forward, q, ldq,  \
+               k, ldk, v, ldv, y, ldy, lse);                                                       \
+  }                                                                                                \
+  extern "C" void boa_attention_grad_##suffix(                                                     \
+      int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, int32_t causal,     \
+      const T *q, int64_t ldq, const T *k, int64_t ldk, const T *v, int64_t ldv, const T *y,       \
+      int64_t ldy, const T *lse, const T *dy, int64_t lddy, T *dq, int64_t lddq, T *dk,            \
+      int64_t lddk, T *dv, int64_t lddv) {                                                         \
+    backward<T>(shape<T>(batch, time, heads, kv_heads, d, causal), table().suffix, q, ldq, k, ldk, \
+                v, ldv, y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);                      \
   }
 
 BOA_DEFINE_ATTENTION(f32, float)

@@ -26,35 +26,25 @@
 extern "C" {
 #endif
 
-void boa_attention_f32(int64_t batch, int64_t time, int64_t heads,
-                       int64_t kv_heads, int64_t d, int32_t causal,
-                       const float *q, int64_t ldq, const float *k, int64_t ldk,
-                       const float *v, int64_t ldv, float *y, int64_t ldy,
-                       float *lse);
-void boa_attention_f64(int64_t batch, int64_t time, int64_t heads,
-                       int64_t kv_heads, int64_t d, int32_t causal,
-                       const double *q, int64_t ldq, const double *k,
-                       int64_t ldk, const double *v, int64_t ldv, double *y,
-                       int64_t ldy, double *lse);
+void boa_attention_f32(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+                       int32_t causal, const float *q, int64_t ldq, const float *k, int64_t ldk,
+                       const float *v, int64_t ldv, float *y, int64_t ldy, float *lse);
+void boa_attention_f64(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+                       int32_t causal, const double *q, int64_t ldq, const double *k, int64_t ldk,
+                       const double *v, int64_t ldv, double *y, int64_t ldy, double *lse);
 
 /// Gradients of q, k, v from those of y; probabilities are computed again from
 /// lse. dq, dk, dv are overwritten.
-void boa_attention_grad_f32(int64_t batch, int64_t time, int64_t heads,
-                            int64_t kv_heads, int64_t d, int32_t causal,
-                            const float *q, int64_t ldq, const float *k,
-                            int64_t ldk, const float *v, int64_t ldv,
-                            const float *y, int64_t ldy, const float *lse,
-                            const float *dy, int64_t lddy, float *dq,
-                            int64_t lddq, float *dk, int64_t lddk, float *dv,
-                            int64_t lddv);
-void boa_attention_grad_f64(int64_t batch, int64_t time, int64_t heads,
-                            int64_t kv_heads, int64_t d, int32_t causal,
-                            const double *q, int64_t ldq, const double *k,
-                            int64_t ldk, const double *v, int64_t ldv,
-                            const double *y, int64_t ldy, const double *lse,
-                            const double *dy, int64_t lddy, double *dq,
-                            int64_t lddq, double *dk, int64_t lddk, double *dv,
-                            int64_t lddv);
+void boa_attention_grad_f32(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+                            int32_t causal, const float *q, int64_t ldq, const float *k,
+                            int64_t ldk, const float *v, int64_t ldv, const float *y, int64_t ldy,
+                            const float *lse, const float *dy, int64_t lddy, float *dq,
+                            int64_t lddq, float *dk, int64_t lddk, float *dv, int64_t lddv);
+void boa_attention_grad_f64(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+                            int32_t causal, const double *q, int64_t ldq, const double *k,
+                            int64_t ldk, const double *v, int64_t ldv, const double *y, int64_t ldy,
+                            const double *lse, const double *dy, int64_t lddy, double *dq,
+                            int64_t lddq, double *dk, int64_t lddk, double *dv, int64_t lddv);
 
 #ifdef __cplusplus
 }

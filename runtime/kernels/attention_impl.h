@@ -53,8 +53,7 @@ BOA_INLINE int64_t seen(bool causal, int64_t i, int64_t off, int64_t keys) {
   return causal ? lesser(keys, i + off + 1) : keys;
 }
 
-template <typename T>
-void forwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
+template <typename T> void forwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
   constexpr int L = Simd<T>::kLanes;
   const int64_t d = s.d, chunks = (s.time + kChunk - 1) / kChunk;
   const int64_t chunk = task % chunks, h = task / chunks % s.heads;
@@ -68,8 +67,8 @@ void forwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
   T *lse = s.lse + (b * s.heads + h) * s.time + first;
   const T scale = s.scale * T(kLog2E);
 
-  T *kt = take(scratch, d * kKeyBlock);              // [d, keys]
-  T *p = take(scratch, kRowBlock * kKeyBlock);       // [rows, keys]
+  T *kt = take(scratch, d * kKeyBlock);        // [d, keys]
+  T *p = take(scratch, kRowBlock * kKeyBlock); // [rows, keys]
   T *sum = take(scratch, kChunk), *max = take(scratch, kChunk);
 
   const int64_t end = s.causal ? first + count : s.time;
@@ -84,8 +83,8 @@ void forwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
         continue;
       const bool diagonal = s.causal && off < keys - 1;
       T *yb = y + i0 * s.ldy;
-      multiply<T>(rows, width, d, {q + i0 * s.ldq, s.ldq, 1}, kt, kKeyBlock, p,
-                  kKeyBlock, false, diagonal ? Triangle::Result : Triangle::None, off);
+      multiply<T>(rows, width, d, {q + i0 * s.ldq, s.ldq, 1}, kt, kKeyBlock, p, kKeyBlock, false,
+                  diagonal ? Triangle::Result : Triangle::None, off);
       for (int64_t i = 0; i < rows; ++i) {
         T *row = p + i * kKeyBlock;
         const int64_t n = seen(diagonal, i, off, keys);
@@ -118,8 +117,8 @@ void forwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
         }
         max[i0 + i] = now;
       }
-      multiply<T>(rows, d, keys, {p, kKeyBlock, 1}, v + k0 * s.ldv, s.ldv, yb,
-                  s.ldy, k0 != 0, diagonal ? Triangle::Lower : Triangle::None, off);
+      multiply<T>(rows, d, keys, {p, kKeyBlock, 1}, v + k0 * s.ldv, s.ldv, yb, s.ldy, k0 != 0,
+                  diagonal ? Triangle::Lower : Triangle::None, off);
     }
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -137,8 +136,7 @@ template <typename T> struct GradBlock {
   bool diagonal;
   const T *q, *y, *dy, *lse;
 
-  GradBlock(const boa::AttentionArgs<T> &s, int64_t b, int64_t h, int64_t i0,
-            int64_t k0)
+  GradBlock(const boa::AttentionArgs<T> &s, int64_t b, int64_t h, int64_t i0, int64_t k0)
       : rows(lesser(kRowBlock, s.time - i0)), keys(lesser(kRowBlock, s.time - k0)),
         diagonal(s.causal && i0 == k0) {
     const int64_t at = b * s.time + i0;
@@ -153,17 +151,15 @@ template <typename T> struct GradBlock {
 /// keys] with row stride kRowBlock; zero past the diagonal. kt and vt are the
 /// block's keys and values, transposed.
 template <typename T>
-void scoreGradients(const boa::AttentionArgs<T> &s, const GradBlock<T> &g,
-                    const T *kt, const T *vt, T *p, T *ds) {
+void scoreGradients(const boa::AttentionArgs<T> &s, const GradBlock<T> &g, const T *kt, const T *vt,
+                    T *p, T *ds) {
   constexpr int L = Simd<T>::kLanes;
   const int64_t d = s.d;
   const T scale = s.scale, scale2 = s.scale * T(kLog2E);
   const int64_t width = (g.keys + 2 * L - 1) / (2 * L) * (2 * L);
   const Triangle triangle = g.diagonal ? Triangle::Result : Triangle::None;
-  multiply<T>(g.rows, width, d, {g.q, s.ldq, 1}, kt, kRowBlock, p, kRowBlock,
-              false, triangle);
-  multiply<T>(g.rows, width, d, {g.dy, s.lddy, 1}, vt, kRowBlock, ds, kRowBlock,
-              false, triangle);
+  multiply<T>(g.rows, width, d, {g.q, s.ldq, 1}, kt, kRowBlock, p, kRowBlock, false, triangle);
+  multiply<T>(g.rows, width, d, {g.dy, s.lddy, 1}, vt, kRowBlock, ds, kRowBlock, false, triangle);
   for (int64_t i = 0; i < g.rows; ++i) {
     const T *dy = g.dy + i * s.lddy, *y = g.y + i * s.ldy;
     Vec<T> dot{};
@@ -194,8 +190,8 @@ void scoreGradients(const boa::AttentionArgs<T> &s, const GradBlock<T> &g,
 /// dk and dv of one block of keys, in dkb and dvb; `each` is called after each
 /// block of rows, in order.
 template <typename T, typename Each>
-void keyBlockGradients(const boa::AttentionArgs<T> &s, int64_t b, int64_t kvh,
-                       int64_t k0, T *scratch, Each each) {
+void keyBlockGradients(const boa::AttentionArgs<T> &s, int64_t b, int64_t kvh, int64_t k0,
+                       T *scratch, Each each) {
   const int64_t d = s.d, group = s.heads / s.kv_heads;
   const int64_t keys = lesser(kRowBlock, s.time - k0);
   const T *k = s.k + (b * s.time + k0) * s.ldk + kvh * d;
@@ -212,10 +208,8 @@ void keyBlockGradients(const boa::AttentionArgs<T> &s, int64_t b, int64_t kvh,
       GradBlock<T> g(s, b, h, i0, k0);
       scoreGradients(s, g, kt, vt, p, ds);
       const Triangle upper = g.diagonal ? Triangle::Upper : Triangle::None;
-      multiply<T>(keys, d, g.rows, {p, 1, kRowBlock}, g.dy, s.lddy, dvb, d,
-                  !first, upper);
-      multiply<T>(keys, d, g.rows, {ds, 1, kRowBlock}, g.q, s.ldq, dkb, d,
-                  !first, upper);
+      multiply<T>(keys, d, g.rows, {p, 1, kRowBlock}, g.dy, s.lddy, dvb, d, !first, upper);
+      multiply<T>(keys, d, g.rows, {ds, 1, kRowBlock}, g.q, s.ldq, dkb, d, !first, upper);
       first = false;
       each(g, h, i0, k, ds);
     }
@@ -230,36 +224,30 @@ void keyBlockGradients(const boa::AttentionArgs<T> &s, int64_t b, int64_t kvh,
 
 /// dq of a block of rows, from one block of keys: the first sets, the others add.
 template <typename T>
-void addQueryGradients(const boa::AttentionArgs<T> &s, const GradBlock<T> &g,
-                       int64_t b, int64_t h, int64_t i0, int64_t k0, const T *k,
-                       const T *ds) {
+void addQueryGradients(const boa::AttentionArgs<T> &s, const GradBlock<T> &g, int64_t b, int64_t h,
+                       int64_t i0, int64_t k0, const T *k, const T *ds) {
   T *dq = s.dq + (b * s.time + i0) * s.lddq + h * s.d;
-  multiply<T>(g.rows, s.d, g.keys, {ds, kRowBlock, 1}, k, s.ldk, dq, s.lddq,
-              k0 != 0, g.diagonal ? Triangle::Lower : Triangle::None);
+  multiply<T>(g.rows, s.d, g.keys, {ds, kRowBlock, 1}, k, s.ldk, dq, s.lddq, k0 != 0,
+              g.diagonal ? Triangle::Lower : Triangle::None);
 }
 
-template <typename T>
-void backwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
+template <typename T> void backwardTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
   const int64_t kvh = task % s.kv_heads, b = task / s.kv_heads;
   for (int64_t k0 = 0; k0 < s.time; k0 += kRowBlock)
     keyBlockGradients(s, b, kvh, k0, scratch,
-                      [&](const GradBlock<T> &g, int64_t h, int64_t i0,
-                          const T *k, const T *ds) {
+                      [&](const GradBlock<T> &g, int64_t h, int64_t i0, const T *k, const T *ds) {
                         addQueryGradients(s, g, b, h, i0, k0, k, ds);
                       });
 }
 
-template <typename T>
-void keysTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
+template <typename T> void keysTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
   const int64_t blocks = (s.time + kRowBlock - 1) / kRowBlock;
   const int64_t kvh = task / blocks % s.kv_heads, b = task / blocks / s.kv_heads;
   keyBlockGradients(s, b, kvh, task % blocks * kRowBlock, scratch,
-                    [](const GradBlock<T> &, int64_t, int64_t, const T *,
-                       const T *) {});
+                    [](const GradBlock<T> &, int64_t, int64_t, const T *, const T *) {});
 }
 
-template <typename T>
-void queriesTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
+template <typename T> void queriesTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
   const int64_t d = s.d, chunks = (s.time + kChunk - 1) / kChunk;
   const int64_t h = task / chunks % s.heads, b = task / chunks / s.heads;
   const int64_t kvh = h / (s.heads / s.kv_heads);
@@ -287,12 +275,10 @@ void queriesTask(const boa::AttentionArgs<T> &s, int64_t task, T *scratch) {
 } // namespace
 
 /// The entry points of this unit's instruction set.
-#define BOA_ATTENTION_TABLE(name)                                              \
-  extern const boa::AttentionTable name;                                       \
-  const boa::AttentionTable name = {                                           \
-      {forwardTask<float>, backwardTask<float>, keysTask<float>,               \
-       queriesTask<float>},                                                    \
-      {forwardTask<double>, backwardTask<double>, keysTask<double>,            \
-       queriesTask<double>}}
+#define BOA_ATTENTION_TABLE(name)                                                                  \
+  extern const boa::AttentionTable name;                                                           \
+  const boa::AttentionTable name = {                                                               \
+      {forwardTask<float>, backwardTask<float>, keysTask<float>, queriesTask<float>},              \
+      {forwardTask<double>, backwardTask<double>, keysTask<double>, queriesTask<double>}}
 
 #endif // BOA_RUNTIME_KERNELS_ATTENTION_IMPL_H

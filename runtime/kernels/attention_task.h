@@ -30,8 +30,8 @@ template <typename T> struct AttentionArgs {
   const T *v;
   int64_t ldv;
   int64_t ldy;
-  T *y, *lse;             // forward
-  const T *yIn, *lseIn;   // backward
+  T *y, *lse;           // forward
+  const T *yIn, *lseIn; // backward
   const T *dy;
   int64_t lddy;
   T *dq;

@@ -56,8 +56,7 @@ struct Grid {
       // The product of one block, and packing at the cost of some of it.
       double each = static_cast<double>(m) * static_cast<double>(n) / blocks +
                     16.0 * (static_cast<double>(m) / static_cast<double>(rows) +
-                            static_cast<double>(n) /
-                                static_cast<double>(grid.columns));
+                            static_cast<double>(n) / static_cast<double>(grid.columns));
       if (least == 0 || each < least) {
         least = each;
         best = grid;
@@ -213,8 +212,7 @@ template <typename T, typename B> void runAll(const GemmBlock<T, B> &g) {
 extern "C" void boa_gemm_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, const float *b, int64_t ldb,
                              const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll<float, float>(
-      {ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+  runAll<float, float>({ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,

@@ -28,11 +28,11 @@ void boa_gemm_f32(int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n
                   const float *a, int64_t lda, const float *b, int64_t ldb, const float *bias,
                   int32_t accumulate, float *c, int64_t ldc);
 void boa_gemm_bf16(int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n, int64_t k,
-                   const float *a, int64_t lda, const uint16_t *b, int64_t ldb,
-                   const float *bias, int32_t accumulate, float *c, int64_t ldc);
+                   const float *a, int64_t lda, const uint16_t *b, int64_t ldb, const float *bias,
+                   int32_t accumulate, float *c, int64_t ldc);
 void boa_gemm_f64(int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n, int64_t k,
-                  const double *a, int64_t lda, const double *b, int64_t ldb,
-                  const double *bias, int32_t accumulate, double *c, int64_t ldc);
+                  const double *a, int64_t lda, const double *b, int64_t ldb, const double *bias,
+                  int32_t accumulate, double *c, int64_t ldc);
 
 #ifdef __cplusplus
 }

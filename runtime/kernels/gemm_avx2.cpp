@@ -22,10 +22,10 @@
 namespace {
 
 constexpr int64_t kTileM = 6, kTileN = 16, kLanes = 8;
-constexpr int64_t kDeep = 256;       // a panel of B: 16 KiB
-constexpr int64_t kRows = 192;       // a block of A: 192 KiB
-constexpr int64_t kColumns = 3072;   // a block of B: 3 MiB
-constexpr int64_t kAbreast = 8;      // panels of B that are packed together
+constexpr int64_t kDeep = 256;     // a panel of B: 16 KiB
+constexpr int64_t kRows = 192;     // a block of A: 192 KiB
+constexpr int64_t kColumns = 3072; // a block of B: 3 MiB
+constexpr int64_t kAbreast = 8;    // panels of B that are packed together
 
 using F = Simd<float>::Vec;
 
@@ -139,8 +139,8 @@ void packPanels(const T *b, int64_t ldb, bool transpose, int64_t n, int64_t k, f
 //===----------------------------------------------------------------------===//
 
 /// C[6, 16] = (add ? C : 0) + bias + the product of a panel of A and one of B.
-BOA_INLINE void microKernel(int64_t k, const float *a, const float *b, const float *bias,
-                            float *c, int64_t ldc, bool add) {
+BOA_INLINE void microKernel(int64_t k, const float *a, const float *b, const float *bias, float *c,
+                            int64_t ldc, bool add) {
   F sum[kTileM][2];
   for (int i = 0; i < kTileM; ++i) {
     __builtin_prefetch(c + i * ldc);
@@ -167,8 +167,8 @@ BOA_INLINE void microKernel(int64_t k, const float *a, const float *b, const flo
 }
 
 /// The same for a tile at an edge of C, by way of a whole one.
-void edgeKernel(int64_t k, const float *a, const float *b, const float *bias, float *c,
-                int64_t ldc, bool add, int64_t rows, int64_t columns) {
+void edgeKernel(int64_t k, const float *a, const float *b, const float *bias, float *c, int64_t ldc,
+                bool add, int64_t rows, int64_t columns) {
   float tile[kTileM * kTileN], wide[kTileN] = {};
   if (bias)
     for (int64_t j = 0; j < columns; ++j)
@@ -182,8 +182,8 @@ void edgeKernel(int64_t k, const float *a, const float *b, const float *bias, fl
 }
 
 /// A packed block of A times a packed block of B.
-void macroKernel(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
-                 const float *bias, float *c, int64_t ldc, bool add) {
+void macroKernel(int64_t m, int64_t n, int64_t k, const float *a, const float *b, const float *bias,
+                 float *c, int64_t ldc, bool add) {
   for (int64_t j = 0; j < n; j += kTileN)
     for (int64_t i = 0; i < m; i += kTileM) {
       const float *ap = a + i * k, *bp = b + j * k, *biasp = bias ? bias + j : nullptr;
@@ -191,8 +191,7 @@ void macroKernel(int64_t m, int64_t n, int64_t k, const float *a, const float *b
       if (i + kTileM <= m && j + kTileN <= n)
         microKernel(k, ap, bp, biasp, ct, ldc, add);
       else
-        edgeKernel(k, ap, bp, biasp, ct, ldc, add, lesser(kTileM, m - i),
-                   lesser(kTileN, n - j));
+        edgeKernel(k, ap, bp, biasp, ct, ldc, add, lesser(kTileM, m - i), lesser(kTileN, n - j));
     }
 }
 
@@ -219,9 +218,7 @@ template <typename B> void product(const boa::GemmBlock<float, B> &g, float *scr
 
 } // namespace
 
-int64_t boa::gemmScratchAvx2() {
-  return kRows * kDeep + kTileN + kColumns * kDeep + kTileN;
-}
+int64_t boa::gemmScratchAvx2() { return kRows * kDeep + kTileN + kColumns * kDeep + kTileN; }
 
 void boa::gemmBlockAvx2(const GemmBlock<float, float> &block, float *scratch) {
   product(block, scratch);

@@ -105,9 +105,7 @@ template <typename T> BOA_INLINE T maxLanes(Vec<T> v) {
     max = v[i] > max ? v[i] : max;
   return max;
 }
-template <typename T> BOA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) {
-  return a > b ? a : b;
-}
+template <typename T> BOA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 
 /// rows[i][j] = rows[j][i], of a square of vectors.
 BOA_INLINE void transposeSquare(Simd<float>::Vec (&r)[8]) {
@@ -119,7 +117,8 @@ BOA_INLINE void transposeSquare(Simd<float>::Vec (&r)[8]) {
   for (int i = 0; i < 8; i += 4)
     for (int k = 0; k < 2; ++k) {
       b[i + 2 * k] = __builtin_shufflevector(a[i + k], a[i + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      b[i + 2 * k + 1] = __builtin_shufflevector(a[i + k], a[i + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+      b[i + 2 * k + 1] =
+          __builtin_shufflevector(a[i + k], a[i + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     }
   for (int i = 0; i < 4; ++i) {
     r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
@@ -142,8 +141,7 @@ BOA_INLINE void transposeSquare(Simd<double>::Vec (&r)[4]) {
 /// columns past count are zeroed. Rows of `to` are `width` apart, a multiple of
 /// the lanes.
 template <typename T>
-void transpose(const T *from, int64_t stride, int64_t count, int64_t d, T *to,
-               int64_t width) {
+void transpose(const T *from, int64_t stride, int64_t count, int64_t d, T *to, int64_t width) {
   constexpr int L = Simd<T>::kLanes;
   for (int64_t j = 0; j < width; j += L) {
     int64_t x = 0;
@@ -170,8 +168,8 @@ template <typename T> struct Strided {
 
 /// C[R, N * lanes] = (add ? C : 0) + A[R, k] B[k, N * lanes], held in registers.
 template <typename T, int R, int N>
-BOA_INLINE void tile(int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
-                     int64_t ldc, bool add) {
+BOA_INLINE void tile(int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c, int64_t ldc,
+                     bool add) {
   constexpr int L = Simd<T>::kLanes;
   Vec<T> sum[R][N];
   for (int i = 0; i < R; ++i)
@@ -195,8 +193,8 @@ BOA_INLINE void tile(int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
 /// R rows of the product, over all n columns; columns that fill no vector are
 /// done one by one.
 template <typename T, int R>
-BOA_INLINE void rows(int64_t n, int64_t k, Strided<T> a, const T *b,
-                     int64_t ldb, T *c, int64_t ldc, bool add) {
+BOA_INLINE void rows(int64_t n, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c, int64_t ldc,
+                     bool add) {
   constexpr int L = Simd<T>::kLanes;
   int64_t j = 0;
   for (; j + 2 * L <= n; j += 2 * L)
@@ -226,9 +224,8 @@ enum class Triangle {
 /// C[m, n] = (add ? C : 0) + A[m, k] B[k, n]. A may be strided either way, so a
 /// transposed operand needs no copy.
 template <typename T>
-void multiply(int64_t m, int64_t n, int64_t k, Strided<T> a, const T *b,
-              int64_t ldb, T *c, int64_t ldc, bool add,
-              Triangle triangle = Triangle::None, int64_t offset = 0) {
+void multiply(int64_t m, int64_t n, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
+              int64_t ldc, bool add, Triangle triangle = Triangle::None, int64_t offset = 0) {
   constexpr int64_t kWide = 2 * Simd<T>::kLanes;
   for (int64_t i = 0; i < m;) {
     int64_t r = m - i < kTileRows ? m - i : kTileRows;
@@ -247,12 +244,24 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<T> a, const T *b,
     int64_t deep = end - begin;
     T *ct = c + i * ldc;
     switch (r) {
-    case 6: rows<T, 6>(columns, deep, at, bt, ldb, ct, ldc, add); break;
-    case 5: rows<T, 5>(columns, deep, at, bt, ldb, ct, ldc, add); break;
-    case 4: rows<T, 4>(columns, deep, at, bt, ldb, ct, ldc, add); break;
-    case 3: rows<T, 3>(columns, deep, at, bt, ldb, ct, ldc, add); break;
-    case 2: rows<T, 2>(columns, deep, at, bt, ldb, ct, ldc, add); break;
-    default: rows<T, 1>(columns, deep, at, bt, ldb, ct, ldc, add); break;
+    case 6:
+      rows<T, 6>(columns, deep, at, bt, ldb, ct, ldc, add);
+      break;
+    case 5:
+      rows<T, 5>(columns, deep, at, bt, ldb, ct, ldc, add);
+      break;
+    case 4:
+      rows<T, 4>(columns, deep, at, bt, ldb, ct, ldc, add);
+      break;
+    case 3:
+      rows<T, 3>(columns, deep, at, bt, ldb, ct, ldc, add);
+      break;
+    case 2:
+      rows<T, 2>(columns, deep, at, bt, ldb, ct, ldc, add);
+      break;
+    default:
+      rows<T, 1>(columns, deep, at, bt, ldb, ct, ldc, add);
+      break;
     }
     i += r;
   }

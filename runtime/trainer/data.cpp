@@ -28,12 +28,11 @@ absl::StatusOr<File> OpenText(const std::string &path) {
     return file;
   std::error_code error;
   const std::string whole = std::filesystem::absolute(path, error).string();
-  return absl::Status(
-      file.status().code(),
-      absl::StrCat("training data: ", file.status().message(),
-                   "\n  looked for: ", error ? path : whole,
-                   "\n  `data` in a spec is relative to the spec file; in --set "
-                   "and --data, to the working directory"));
+  return absl::Status(file.status().code(),
+                      absl::StrCat("training data: ", file.status().message(),
+                                   "\n  looked for: ", error ? path : whole,
+                                   "\n  `data` in a spec is relative to the spec file; in --set "
+                                   "and --data, to the working directory"));
 }
 
 absl::Status CheckVocabulary(const File &file, const Training &options) {
@@ -42,15 +41,13 @@ absl::Status CheckVocabulary(const File &file, const Training &options) {
   std::vector<uint8_t> block(1 << 20);
   for (int64_t offset = 0; offset < file.size(); offset += block.size()) {
     const int64_t count = std::min<int64_t>(block.size(), file.size() - offset);
-    if (absl::Status status = file.Read(offset, block.data(), count);
-        !status.ok())
+    if (absl::Status status = file.Read(offset, block.data(), count); !status.ok())
       return status;
     for (int64_t i = 0; i < count; ++i)
       if (block[i] >= options.vocab)
         return absl::InvalidArgumentError(
-            absl::StrCat("`", options.data, "`: byte ",
-                         static_cast<int>(block[i]), " at offset ", offset + i,
-                         " is outside the vocabulary of ", options.vocab));
+            absl::StrCat("`", options.data, "`: byte ", static_cast<int>(block[i]), " at offset ",
+                         offset + i, " is outside the vocabulary of ", options.vocab));
   }
   return absl::OkStatus();
 }
@@ -59,29 +56,26 @@ absl::Status CheckMask(const Training &options) {
   if (options.objective != "masked")
     return absl::OkStatus();
   if (options.mask_token < 0 || options.mask_token >= options.vocab)
-    return absl::InvalidArgumentError(
-        absl::StrCat("mask token ", options.mask_token,
-                     " is outside the vocabulary of ", options.vocab));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mask token ", options.mask_token, " is outside the vocabulary of ", options.vocab));
   if (!(options.mask_probability > 0 && options.mask_probability <= 1))
-    return absl::InvalidArgumentError(
-        absl::StrCat("mask probability ", options.mask_probability,
-                     " is not above 0 and at most 1"));
+    return absl::InvalidArgumentError(absl::StrCat("mask probability ", options.mask_probability,
+                                                   " is not above 0 and at most 1"));
   return absl::OkStatus();
 }
 
-absl::Status CheckLength(int64_t size, int64_t training,
-                         const Training &options) {
+absl::Status CheckLength(int64_t size, int64_t training, const Training &options) {
   const int64_t need = options.context + 1;
   if (training < need)
     return absl::InvalidArgumentError(
-        absl::StrCat("`", options.data, "` has ", size, " bytes, of which ",
-                     training, " are for training, but one sequence takes ",
-                     need, ": a longer text or a smaller context is needed"));
+        absl::StrCat("`", options.data, "` has ", size, " bytes, of which ", training,
+                     " are for training, but one sequence takes ", need,
+                     ": a longer text or a smaller context is needed"));
   if (options.evaluate_batches > 0 && size - training < need)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "`", options.data, "` has ", size, " bytes, of which the last tenth, ",
-        size - training, ", is for validation, but one sequence takes ", need,
-        ": a longer text, a smaller context or no evaluation is needed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", options.data, "` has ", size, " bytes, of which the last tenth, ",
+                     size - training, ", is for validation, but one sequence takes ", need,
+                     ": a longer text, a smaller context or no evaluation is needed"));
   return absl::OkStatus();
 }
 
@@ -94,8 +88,7 @@ absl::StatusOr<Data> Data::Open(const Training &options) {
   if (!file.ok())
     return file.status();
   const int64_t training = file->size() - file->size() / 10;
-  if (absl::Status status = CheckLength(file->size(), training, options);
-      !status.ok())
+  if (absl::Status status = CheckLength(file->size(), training, options); !status.ok())
     return status;
   if (absl::Status status = CheckVocabulary(*file, options); !status.ok())
     return status;
@@ -106,25 +99,23 @@ absl::StatusOr<Data> Data::Open(const Training &options) {
   return data;
 }
 
-absl::Status Data::FillTraining(int64_t step, int64_t micro_batch,
-                                int32_t *tokens, int32_t *targets) const {
+absl::Status Data::FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
+                                int32_t *targets) const {
   const uint64_t seed = options.seed, step_key = step;
   for (int64_t i = 0; i < options.micro_batch; ++i) {
     const uint64_t sequence = micro_batch * options.micro_batch + i;
     const int64_t start =
-        Below(Hash({kTrainingStart, seed, step_key, sequence}),
-              training - options.context);
-    if (absl::Status status = FillSequence(
-            start, Hash({kTrainingMask, seed, step_key, sequence}),
-            tokens + i * options.context, targets + i * options.context);
+        Below(Hash({kTrainingStart, seed, step_key, sequence}), training - options.context);
+    if (absl::Status status =
+            FillSequence(start, Hash({kTrainingMask, seed, step_key, sequence}),
+                         tokens + i * options.context, targets + i * options.context);
         !status.ok())
       return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens,
-                                  int32_t *targets) const {
+absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const {
   const int64_t sequences = options.evaluate_batches * options.micro_batch;
   const int64_t starts = validation_bytes() - options.context;
   for (int64_t i = 0; i < options.micro_batch; ++i) {
@@ -132,9 +123,9 @@ absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens,
     const int64_t start = training + sequence % sequences * starts / sequences;
     // Without the seed: runs with different seeds are compared on the same
     // text.
-    if (absl::Status status = FillSequence(
-            start, Hash({kValidationMask, static_cast<uint64_t>(sequence)}),
-            tokens + i * options.context, targets + i * options.context);
+    if (absl::Status status =
+            FillSequence(start, Hash({kValidationMask, static_cast<uint64_t>(sequence)}),
+                         tokens + i * options.context, targets + i * options.context);
         !status.ok())
       return status;
   }
@@ -145,8 +136,7 @@ absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
                                 int32_t *targets) const {
   // One byte more than the context: the last target.
   std::vector<uint8_t> bytes(options.context + 1);
-  if (absl::Status status = file.Read(start, bytes.data(), bytes.size());
-      !status.ok())
+  if (absl::Status status = file.Read(start, bytes.data(), bytes.size()); !status.ok())
     return status;
   std::copy_n(bytes.begin(), options.context, tokens);
   if (options.objective == "masked")
@@ -162,8 +152,7 @@ absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
 void Data::Mask(uint64_t key, int32_t *tokens, int32_t *targets) const {
   bool any = false;
   for (int64_t i = 0; i < options.context; ++i) {
-    const bool picked = Unit(Hash({key, static_cast<uint64_t>(i), 0})) <
-                        options.mask_probability;
+    const bool picked = Unit(Hash({key, static_cast<uint64_t>(i), 0})) < options.mask_probability;
     targets[i] = picked ? tokens[i] : -1;
     any |= picked;
   }
@@ -179,8 +168,7 @@ void Data::Mask(uint64_t key, int32_t *tokens, int32_t *targets) const {
     if (kind < 0.8)
       tokens[i] = options.mask_token;
     else
-      tokens[i] = Below(Hash({key, position, 2}),
-                        std::min<int64_t>(options.vocab, 256));
+      tokens[i] = Below(Hash({key, position, 2}), std::min<int64_t>(options.vocab, 256));
   }
 }
 
@@ -191,13 +179,11 @@ absl::StatusOr<uint64_t> Data::Fingerprint() const {
   uint64_t hash = Hash({static_cast<uint64_t>(size)});
   std::vector<uint64_t> words(kBlock / 8);
   for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t begin = blocks < kBlocks
-                              ? block * kBlock
-                              : block * (size - kBlock) / (kBlocks - 1);
+    const int64_t begin =
+        blocks < kBlocks ? block * kBlock : block * (size - kBlock) / (kBlocks - 1);
     const int64_t count = std::min(kBlock, size - begin);
     words.assign(words.size(), 0);
-    if (absl::Status status = file.Read(begin, words.data(), count);
-        !status.ok())
+    if (absl::Status status = file.Read(begin, words.data(), count); !status.ok())
       return status;
     for (uint64_t word : words)
       hash = Mix(hash ^ word);

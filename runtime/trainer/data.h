@@ -37,8 +37,7 @@ public:
                             int32_t *targets) const;
   /// One of the `evaluate_batches` micro-batches of validation, the same at
   /// every evaluation. They are spread evenly over the validation part.
-  absl::Status FillValidation(int64_t micro_batch, int32_t *tokens,
-                              int32_t *targets) const;
+  absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const;
 
   int64_t training_bytes() const { return training; }
   int64_t validation_bytes() const { return file.size() - training; }
@@ -47,13 +46,12 @@ public:
   absl::StatusOr<uint64_t> Fingerprint() const;
 
 private:
-  absl::Status FillSequence(int64_t start, uint64_t key, int32_t *tokens,
-                            int32_t *targets) const;
+  absl::Status FillSequence(int64_t start, uint64_t key, int32_t *tokens, int32_t *targets) const;
   void Mask(uint64_t key, int32_t *tokens, int32_t *targets) const;
 
   Training options;
   File file;
-  int64_t training = 0;  // bytes before the validation part
+  int64_t training = 0; // bytes before the validation part
 };
 
 } // namespace boa

@@ -22,9 +22,8 @@ namespace {
 
 absl::Status ErrnoStatus(const char *what, const std::string &path) {
   const int error = errno;
-  return absl::Status(
-      absl::ErrnoToStatusCode(error),
-      absl::StrCat(what, " `", path, "`: ", std::strerror(error)));
+  return absl::Status(absl::ErrnoToStatusCode(error),
+                      absl::StrCat(what, " `", path, "`: ", std::strerror(error)));
 }
 
 } // namespace
@@ -46,16 +45,15 @@ absl::StatusOr<File> File::Open(const std::string &path) {
 absl::StatusOr<File> File::Create(const std::string &path) {
   File file;
   file.name = path;
-  file.descriptor =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  file.descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file.descriptor < 0)
     return ErrnoStatus("cannot create", path);
   return file;
 }
 
 File::File(File &&other) noexcept
-    : name(std::move(other.name)),
-      descriptor(std::exchange(other.descriptor, -1)), bytes(other.bytes) {}
+    : name(std::move(other.name)), descriptor(std::exchange(other.descriptor, -1)),
+      bytes(other.bytes) {}
 
 File &File::operator=(File &&other) noexcept {
   std::swap(name, other.name);
@@ -78,9 +76,9 @@ absl::Status File::Read(int64_t offset, void *to, int64_t count) const {
     if (got < 0)
       return ErrnoStatus("cannot read", name);
     if (got == 0)
-      return absl::DataLossError(absl::StrCat(
-          "cannot read `", name, "`: it ended at ", offset,
-          ", before its size when it was opened; did something truncate it?"));
+      return absl::DataLossError(
+          absl::StrCat("cannot read `", name, "`: it ended at ", offset,
+                       ", before its size when it was opened; did something truncate it?"));
     cursor += got;
     offset += got;
     count -= got;
@@ -112,8 +110,7 @@ absl::Status File::Publish(const std::string &path) {
   if (parent.empty())
     parent = ".";
   File directory;
-  directory.descriptor =
-      open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  directory.descriptor = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory.descriptor < 0 || fsync(directory.descriptor) != 0)
     return ErrnoStatus("cannot sync", parent);
   return absl::OkStatus();

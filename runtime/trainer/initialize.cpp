@@ -25,8 +25,7 @@ void NormalPair(uint64_t key, uint64_t pair, double &even, double &odd) {
   odd = radius * std::sin(angle);
 }
 
-void FillNormal(uint64_t key, double deviation, int64_t first, int64_t count,
-                float *values) {
+void FillNormal(uint64_t key, double deviation, int64_t first, int64_t count, float *values) {
   for (int64_t i = first; i < first + count;) {
     double pair[2];
     NormalPair(key, i / 2, pair[0], pair[1]);
@@ -38,14 +37,12 @@ void FillNormal(uint64_t key, double deviation, int64_t first, int64_t count,
 
 } // namespace
 
-void InitialValues(const Program &program, int64_t group, int64_t entry,
-                   int64_t parameter, int64_t first, int64_t count,
-                   float *values) {
+void InitialValues(const Program &program, int64_t group, int64_t entry, int64_t parameter,
+                   int64_t first, int64_t count, float *values) {
   const Parameter &p = program.groups[group].parameters[parameter];
   const uint64_t key =
-      Hash({static_cast<uint64_t>(program.training.seed),
-            static_cast<uint64_t>(group), static_cast<uint64_t>(entry),
-            static_cast<uint64_t>(parameter)});
+      Hash({static_cast<uint64_t>(program.training.seed), static_cast<uint64_t>(group),
+            static_cast<uint64_t>(entry), static_cast<uint64_t>(parameter)});
   if (p.init == "normal") {
     FillNormal(key, p.init_scale, first, count, values);
   } else if (p.init == "uniform") {

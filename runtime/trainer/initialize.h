@@ -21,9 +21,8 @@ namespace boa {
 
 /// Elements [first, first + count) of parameter `parameter` of entry `entry` of
 /// group `group`, both counted as the program lists them. Serial.
-void InitialValues(const Program &, int64_t group, int64_t entry,
-                   int64_t parameter, int64_t first, int64_t count,
-                   float *values);
+void InitialValues(const Program &, int64_t group, int64_t entry, int64_t parameter, int64_t first,
+                   int64_t count, float *values);
 
 } // namespace boa
 

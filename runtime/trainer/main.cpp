@@ -25,28 +25,24 @@ struct Flag {
 };
 
 constexpr Flag kFlags[] = {
-    {"state", "DIR",
-     "where the training lives (default: the path of the ssd)"},
+    {"state", "DIR", "where the training lives (default: the path of the ssd)"},
     {"resume", nullptr, "continue from the last committed step"},
     {"steps", "N", "train to step N instead of the spec's"},
     {"data", "FILE", "train on this text instead of the spec's"},
-    {"weights", "FILE",
-     "begin from these weights (safetensors), not random ones"},
-    {"save", "FILE",
-     "the trained weights (default: DIR/model.safetensors)"},
+    {"weights", "FILE", "begin from these weights (safetensors), not random ones"},
+    {"save", "FILE", "the trained weights (default: DIR/model.safetensors)"},
     {"metrics", "FILE", "write one JSON object for each step"},
     {"trace", "FILE", "write a timeline for ui.perfetto.dev"},
     {"quiet", nullptr, "print nothing but errors"},
 };
 
-absl::Status Assign(const Flag &flag, const std::string &value,
-                    TrainerOptions &options) {
+absl::Status Assign(const Flag &flag, const std::string &value, TrainerOptions &options) {
   const std::string_view name = flag.name;
   if (name == "steps") {
     int64_t steps = 0;
     if (!absl::SimpleAtoi(value, &steps) || steps < 1)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--steps: expected a positive number but found `", value, "`"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--steps: expected a positive number but found `", value, "`"));
     options.steps = steps;
     return absl::OkStatus();
   }
@@ -55,8 +51,7 @@ absl::Status Assign(const Flag &flag, const std::string &value,
   else if (name == "quiet")
     options.quiet = true;
   else if (value.empty())
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", flag.name, ": expected a ", flag.value));
+    return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": expected a ", flag.value));
   else if (name == "state")
     options.state = value;
   else if (name == "data")
@@ -73,31 +68,28 @@ absl::Status Assign(const Flag &flag, const std::string &value,
 }
 
 void PrintHelp(const char *executable, const Program &program) {
-  const std::string name =
-      std::filesystem::path(executable).filename().string();
+  const std::string name = std::filesystem::path(executable).filename().string();
   const std::string text = absl::StrFormat(
       "Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.name,
-      program.training.steps, program.training.steps == 1 ? "" : "s",
-      program.training.data, name, TrainerFlagsHelp(),
-      FlagHelp("--help", "this text"));
+      program.training.steps, program.training.steps == 1 ? "" : "s", program.training.data, name,
+      TrainerFlagsHelp(), FlagHelp("--help", "this text"));
   std::fputs(text.c_str(), stdout);
 }
 
 absl::StatusOr<TrainerOptions> ReadFlags(int count, char **arguments) {
   TrainerOptions options;
   for (int i = 0; i < count;) {
-    absl::StatusOr<int> taken =
-        ReadTrainerFlag(count - i, arguments + i, options);
+    absl::StatusOr<int> taken = ReadTrainerFlag(count - i, arguments + i, options);
     if (!taken.ok())
       return taken.status();
     if (*taken == 0) {
       const std::string_view argument = arguments[i];
-      const std::string closest = NearestWord(
-          argument.substr(0, argument.find('=')), TrainerFlagNames());
-      return absl::InvalidArgumentError(absl::StrCat(
-          "unknown argument `", arguments[i], "`; ",
-          closest.empty() ? "--help lists the flags"
-                          : absl::StrCat("did you mean ", closest, "?")));
+      const std::string closest =
+          NearestWord(argument.substr(0, argument.find('=')), TrainerFlagNames());
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown argument `", arguments[i], "`; ",
+                       closest.empty() ? "--help lists the flags"
+                                       : absl::StrCat("did you mean ", closest, "?")));
     }
     i += *taken;
   }
@@ -118,8 +110,7 @@ absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
     if (name != flag.name)
       continue;
     if (!flag.value && equals != std::string_view::npos)
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", flag.name, " takes no value"));
+      return absl::InvalidArgumentError(absl::StrCat("--", flag.name, " takes no value"));
     std::string value;
     int taken = 1;
     if (equals != std::string_view::npos) {
@@ -141,9 +132,9 @@ absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
 std::string TrainerFlagsHelp() {
   std::string help;
   for (const Flag &flag : kFlags)
-    help += FlagHelp(absl::StrCat("--", flag.name, flag.value ? " " : "",
-                                  flag.value ? flag.value : ""),
-                     flag.help);
+    help +=
+        FlagHelp(absl::StrCat("--", flag.name, flag.value ? " " : "", flag.value ? flag.value : ""),
+                 flag.help);
   return help;
 }
 
@@ -163,19 +154,18 @@ int ExitStatus(const absl::Status &status) {
     return 0;
   const bool interrupted = absl::IsCancelled(status);
   std::fflush(stdout);
-  std::fprintf(stderr, "%s%s\n", interrupted ? "" : "error: ",
-               std::string(status.message()).c_str());
+  std::fprintf(stderr, "%s%s\n",
+               interrupted ? "" : "error: ", std::string(status.message()).c_str());
   return interrupted ? 130 : 1;
 }
 
-int TrainerMain(int argc, char **argv, std::string_view json,
-                const boa_kernel *kernels, const EntryPoints &entry_points) {
+int TrainerMain(int argc, char **argv, std::string_view json, const boa_kernel *kernels,
+                const EntryPoints &entry_points) {
   absl::StatusOr<Program> program = ParseProgram(json);
   if (!program.ok())
     return ExitStatus(program.status());
   for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--help" ||
-        std::string_view(argv[i]) == "-h") {
+    if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
       PrintHelp(argv[0], *program);
       return 0;
     }

@@ -39,8 +39,8 @@ std::vector<std::string> TrainerFlagNames();
 int ExitStatus(const absl::Status &);
 
 /// main() of a stand-alone trainer.
-int TrainerMain(int argc, char **argv, std::string_view program,
-                const boa_kernel *kernels, const EntryPoints &);
+int TrainerMain(int argc, char **argv, std::string_view program, const boa_kernel *kernels,
+                const EntryPoints &);
 
 } // namespace boa
 

@@ -19,10 +19,8 @@ std::string LinesUntil(const std::string &path, int64_t after) {
   std::string kept, line;
   std::ifstream file(path);
   while (after > 0 && std::getline(file, line)) {
-    const auto record =
-        nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!record.is_object() || !record.contains("step") ||
-        !record["step"].is_number_integer() ||
+    const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer() ||
         record["step"].get<int64_t>() > after)
       break;
     kept += line + '\n';
@@ -39,8 +37,7 @@ std::string FormatMetrics(const StepRecord &record) {
   line["lr"] = record.rate;
   line["tokens"] = record.tokens;
   line["seconds"] = record.seconds;
-  line["tokens_per_s"] =
-      record.seconds > 0 ? record.tokens / record.seconds : 0.0;
+  line["tokens_per_s"] = record.seconds > 0 ? record.tokens / record.seconds : 0.0;
   line["read"] = record.read;
   line["written"] = record.written;
   line["waited"] = record.waited;
@@ -58,8 +55,7 @@ absl::StatusOr<Metrics> Metrics::Open(const std::string &path, int64_t after) {
     return file.status();
   Metrics metrics;
   metrics.file = *std::move(file);
-  if (absl::Status status = metrics.file.Append(kept.data(), kept.size());
-      !status.ok())
+  if (absl::Status status = metrics.file.Append(kept.data(), kept.size()); !status.ok())
     return status;
   return metrics;
 }

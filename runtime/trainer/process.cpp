@@ -38,13 +38,10 @@ int64_t ReadNumber(const char *path, const std::string &key) {
 } // namespace
 
 DiskBytes ReadDiskBytes() {
-  return {ReadNumber("/proc/self/io", "read_bytes:"),
-          ReadNumber("/proc/self/io", "write_bytes:")};
+  return {ReadNumber("/proc/self/io", "read_bytes:"), ReadNumber("/proc/self/io", "write_bytes:")};
 }
 
-int64_t PeakResidentBytes() {
-  return ReadNumber("/proc/self/status", "VmHWM:") * 1024;
-}
+int64_t PeakResidentBytes() { return ReadNumber("/proc/self/status", "VmHWM:") * 1024; }
 
 InterruptGuard::InterruptGuard() {
   interrupt_count = 0;

@@ -21,22 +21,12 @@ namespace boa {
 namespace {
 
 /// In the order in which a person thinks of them; what is not here comes last.
-constexpr const char *kRoles[] = {"weights",
-                                  "master",
-                                  "momentum",
-                                  "variance",
-                                  "gradients",
-                                  "checkpoints",
-                                  "boundary_gradients",
-                                  "saved",
-                                  "tokens",
-                                  "targets",
-                                  "loss",
-                                  "logits"};
+constexpr const char *kRoles[] = {
+    "weights", "master", "momentum", "variance", "gradients", "checkpoints", "boundary_gradients",
+    "saved",   "tokens", "targets",  "loss",     "logits"};
 
 size_t RoleOrder(const std::string &role) {
-  return std::find(std::begin(kRoles), std::end(kRoles), role) -
-         std::begin(kRoles);
+  return std::find(std::begin(kRoles), std::end(kRoles), role) - std::begin(kRoles);
 }
 
 std::string RoleLabel(const std::string &role) {
@@ -59,8 +49,7 @@ int64_t MemoryBytes(const Storage &storage) {
 }
 
 /// Rows of the table: by role, then tier.
-using Homes =
-    std::map<std::pair<size_t, std::string>, std::pair<std::string, Home>>;
+using Homes = std::map<std::pair<size_t, std::string>, std::pair<std::string, Home>>;
 
 Homes CollectHomes(const Program &program) {
   Homes homes;
@@ -90,20 +79,17 @@ std::string Limit(int64_t limit) {
   return limit > 0 ? absl::StrCat(" of ", FormatBytes(limit)) : " (no limit)";
 }
 
-std::string FormatHeadline(const Program &p, int64_t training_bytes,
-                           int64_t validation_bytes) {
+std::string FormatHeadline(const Program &p, int64_t training_bytes, int64_t validation_bytes) {
   const Training &t = p.training;
   const int64_t sequences = t.micro_batch * t.micro_batches;
-  std::string text = absl::StrFormat(
-      "%s: %s parameters%s%s\n", p.name, FormatCount(ParameterCount(p)),
-      p.schedule.empty() ? "" : "; ", p.schedule);
-  absl::StrAppendFormat(
-      &text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
-      t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
-      t.micro_batches, t.micro_batch, t.context);
+  std::string text =
+      absl::StrFormat("%s: %s parameters%s%s\n", p.name, FormatCount(ParameterCount(p)),
+                      p.schedule.empty() ? "" : "; ", p.schedule);
+  absl::StrAppendFormat(&text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
+                        t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
+                        t.micro_batches, t.micro_batch, t.context);
   absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
-                        FormatBytes(training_bytes),
-                        FormatBytes(validation_bytes));
+                        FormatBytes(training_bytes), FormatBytes(validation_bytes));
   return text;
 }
 
@@ -114,8 +100,7 @@ std::string FormatBound(const StepRecord &record) {
   for (const auto &link : record.waited)
     if (!longest || link.second > longest->second)
       longest = &link;
-  const double share =
-      longest && record.seconds > 0 ? longest->second / record.seconds : 0;
+  const double share = longest && record.seconds > 0 ? longest->second / record.seconds : 0;
   if (share < 0.01)
     return "compute-bound";
   return absl::StrFormat("%2.0f%% wait, %s", 100 * share, longest->first);
@@ -130,57 +115,48 @@ int TerminalWidth(std::FILE *out) {
 
 std::string FormatTraffic(const Outcome &outcome) {
   std::set<std::pair<size_t, std::string>> roles;
-  for (const auto *part : {&outcome.read, &outcome.written,
-                           &outcome.predicted.read, &outcome.predicted.written})
+  for (const auto *part :
+       {&outcome.read, &outcome.written, &outcome.predicted.read, &outcome.predicted.written})
     for (const auto &[role, bytes] : *part)
       if (bytes > 0)
         roles.insert({RoleOrder(role), role});
   if (roles.empty())
     return "";
-  auto bytes = [](const std::map<std::string, int64_t> &part,
-                  const std::string &role) {
+  auto bytes = [](const std::map<std::string, int64_t> &part, const std::string &role) {
     auto it = part.find(role);
     return it == part.end() ? int64_t{0} : it->second;
   };
-  std::string text =
-      absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", "SSD traffic", "read",
-                      "planned", "written", "planned");
+  std::string text = absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", "SSD traffic", "read",
+                                     "planned", "written", "planned");
   int64_t totals[4] = {};
   for (const auto &[order, role] : roles) {
-    const int64_t row[4] = {
-        bytes(outcome.read, role), bytes(outcome.predicted.read, role),
-        bytes(outcome.written, role), bytes(outcome.predicted.written, role)};
+    const int64_t row[4] = {bytes(outcome.read, role), bytes(outcome.predicted.read, role),
+                            bytes(outcome.written, role), bytes(outcome.predicted.written, role)};
     for (int i = 0; i < 4; ++i)
       totals[i] += row[i];
-    absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n",
-                          RoleLabel(role), FormatBytes(row[0]),
-                          FormatBytes(row[1]), FormatBytes(row[2]),
+    absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", RoleLabel(role),
+                          FormatBytes(row[0]), FormatBytes(row[1]), FormatBytes(row[2]),
                           FormatBytes(row[3]));
   }
-  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", "total",
-                        FormatBytes(totals[0]), FormatBytes(totals[1]),
-                        FormatBytes(totals[2]), FormatBytes(totals[3]));
-  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s\n",
-                        "as the system counts", FormatBytes(outcome.disk_read),
-                        "", FormatBytes(outcome.disk_written));
+  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", "total", FormatBytes(totals[0]),
+                        FormatBytes(totals[1]), FormatBytes(totals[2]), FormatBytes(totals[3]));
+  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s\n", "as the system counts",
+                        FormatBytes(outcome.disk_read), "", FormatBytes(outcome.disk_written));
   return text;
 }
 
 } // namespace
 
-std::string FormatStart(const Program &program, int64_t training_bytes,
-                        int64_t validation_bytes) {
+std::string FormatStart(const Program &program, int64_t training_bytes, int64_t validation_bytes) {
   std::string text = FormatHeadline(program, training_bytes, validation_bytes);
-  absl::StrAppendFormat(&text, "\n  %-22s %-7s %11s %11s\n", "what", "home",
-                        "in memory", "on SSD");
+  absl::StrAppendFormat(&text, "\n  %-22s %-7s %11s %11s\n", "what", "home", "in memory", "on SSD");
   Home total;
   for (const auto &[key, row] : CollectHomes(program)) {
     const auto &[role, home] = row;
     total.memory += home.memory;
     total.ssd += home.ssd;
     absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", RoleLabel(role),
-                          key.second == "ssd" ? "SSD" : key.second,
-                          FormatBytes(home.memory),
+                          key.second == "ssd" ? "SSD" : key.second, FormatBytes(home.memory),
                           home.ssd ? FormatBytes(home.ssd) : "-");
   }
   const int64_t arena = program.arena_device + program.arena_host;
@@ -188,12 +164,10 @@ std::string FormatStart(const Program &program, int64_t training_bytes,
     absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", "workspace", "",
                           FormatBytes(arena - total.memory), "-");
   absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", "total", "",
-                        FormatBytes(std::max(arena, total.memory)),
-                        FormatBytes(total.ssd));
-  absl::StrAppendFormat(
-      &text, "\n  device memory %s%s, host memory %s%s\n",
-      FormatBytes(program.arena_device), Limit(program.machine.device_memory),
-      FormatBytes(program.arena_host), Limit(program.machine.host_memory));
+                        FormatBytes(std::max(arena, total.memory)), FormatBytes(total.ssd));
+  absl::StrAppendFormat(&text, "\n  device memory %s%s, host memory %s%s\n",
+                        FormatBytes(program.arena_device), Limit(program.machine.device_memory),
+                        FormatBytes(program.arena_host), Limit(program.machine.host_memory));
   return text;
 }
 
@@ -208,8 +182,7 @@ std::string FormatArena(const Program &program, const std::string &tier) {
     by_role[RoleLabel(storage.role)] += MemoryBytes(storage);
     known += MemoryBytes(storage);
   }
-  const int64_t arena =
-      tier == "host" ? program.arena_host : program.arena_device;
+  const int64_t arena = tier == "host" ? program.arena_host : program.arena_device;
   if (arena > known)
     by_role["workspace"] = arena - known;
   std::vector<std::pair<int64_t, std::string>> rows;
@@ -227,9 +200,9 @@ std::string FormatArena(const Program &program, const std::string &tier) {
 std::string FormatStep(const StepRecord &record, int64_t steps, double left) {
   const std::string total = absl::StrCat(steps);
   const double speed = record.seconds > 0 ? record.tokens / record.seconds : 0;
-  std::string text = absl::StrFormat(
-      "step %*d/%s  loss %.4f  %6s tok/s", static_cast<int>(total.size()),
-      record.step, total, record.loss, FormatCount(speed));
+  std::string text =
+      absl::StrFormat("step %*d/%s  loss %.4f  %6s tok/s", static_cast<int>(total.size()),
+                      record.step, total, record.loss, FormatCount(speed));
   // Blank where nothing is known or left, so that lines stand in columns.
   if (left > 0)
     absl::StrAppendFormat(&text, "  %8s left", FormatSeconds(left));
@@ -251,31 +224,27 @@ std::string FitLine(std::string line, size_t width) {
 }
 
 std::string FormatOutcome(const Program &program, const Outcome &outcome) {
-  std::string text = absl::StrFormat(
-      "%d step%s in %s, %s tokens/s\n", outcome.steps,
-      outcome.steps == 1 ? "" : "s", FormatSeconds(outcome.seconds),
-      FormatCount(outcome.seconds > 0 ? outcome.tokens / outcome.seconds : 0));
-  absl::StrAppendFormat(&text, "step %d: loss %.4f", outcome.last_step,
-                        outcome.loss);
+  std::string text =
+      absl::StrFormat("%d step%s in %s, %s tokens/s\n", outcome.steps,
+                      outcome.steps == 1 ? "" : "s", FormatSeconds(outcome.seconds),
+                      FormatCount(outcome.seconds > 0 ? outcome.tokens / outcome.seconds : 0));
+  absl::StrAppendFormat(&text, "step %d: loss %.4f", outcome.last_step, outcome.loss);
   if (outcome.validation_loss)
-    absl::StrAppendFormat(&text, ", validation loss %.4f",
-                          *outcome.validation_loss);
+    absl::StrAppendFormat(&text, ", validation loss %.4f", *outcome.validation_loss);
   text += '\n';
   text += FormatTraffic(outcome);
-  absl::StrAppendFormat(
-      &text, "\n  device memory %s%s, host memory %s%s\n  resident at most %s\n",
-      FormatBytes(outcome.peak_device_bytes),
-      Limit(program.machine.device_memory),
-      FormatBytes(outcome.peak_host_bytes), Limit(program.machine.host_memory),
-      FormatBytes(outcome.resident_bytes));
+  absl::StrAppendFormat(&text, "\n  device memory %s%s, host memory %s%s\n  resident at most %s\n",
+                        FormatBytes(outcome.peak_device_bytes),
+                        Limit(program.machine.device_memory), FormatBytes(outcome.peak_host_bytes),
+                        Limit(program.machine.host_memory), FormatBytes(outcome.resident_bytes));
   if (!outcome.saved.empty())
     absl::StrAppend(&text, "  weights saved to ", outcome.saved, "\n");
   return text;
 }
 
 Progress::Progress(std::FILE *out, int64_t first, int64_t steps)
-    : out(out), terminal(out && isatty(fileno(out))), first(first),
-      steps(steps), interval(std::max<int64_t>(1, (steps - first) / 20)) {}
+    : out(out), terminal(out && isatty(fileno(out))), first(first), steps(steps),
+      interval(std::max<int64_t>(1, (steps - first) / 20)) {}
 
 Progress::~Progress() {
   if (open_line)
@@ -284,13 +253,11 @@ Progress::~Progress() {
 
 void Progress::Step(const StepRecord &record) {
   const int64_t done = record.step - first;
-  if (!out ||
-      (!terminal && done != 1 && done % interval != 0 && record.step != steps))
+  if (!out || (!terminal && done != 1 && done % interval != 0 && record.step != steps))
     return;
   const Clock::time_point now = Clock::now();
   // Eyes need no more than ten lines a second; steps may take microseconds.
-  if (terminal && record.step != steps &&
-      now - shown < std::chrono::milliseconds(100))
+  if (terminal && record.step != steps && now - shown < std::chrono::milliseconds(100))
     return;
   shown = now;
   const double elapsed = std::chrono::duration<double>(now - start).count();
@@ -298,8 +265,7 @@ void Progress::Step(const StepRecord &record) {
   const double left = done < 2 ? -1 : elapsed / done * (steps - record.step);
   const std::string line = FormatStep(record, steps, left);
   if (terminal) {
-    std::fprintf(out, "\r%s\033[K",
-                 FitLine(line, size_t(TerminalWidth(out)) - 1).c_str());
+    std::fprintf(out, "\r%s\033[K", FitLine(line, size_t(TerminalWidth(out)) - 1).c_str());
     open_line = true;
   } else {
     std::fprintf(out, "%s\n", line.c_str());
@@ -313,8 +279,7 @@ void Progress::Say(const std::string &text) {
   if (open_line)
     std::fputc('\n', out);
   open_line = false;
-  std::fprintf(out, "%s%s", text.c_str(),
-               !text.empty() && text.back() == '\n' ? "" : "\n");
+  std::fprintf(out, "%s%s", text.c_str(), !text.empty() && text.back() == '\n' ? "" : "\n");
   std::fflush(out);
 }
 

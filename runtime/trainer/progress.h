@@ -28,23 +28,22 @@ namespace boa {
 
 /// The whole run's part that this process did.
 struct Outcome {
-  int64_t steps = 0;                      // done by this process
+  int64_t steps = 0; // done by this process
   int64_t last_step = 0;
   int64_t tokens = 0;
-  double seconds = 0;                     // in steps
-  double loss = 0;                        // of the last step
+  double seconds = 0; // in steps
+  double loss = 0;    // of the last step
   std::optional<double> validation_loss;
-  std::map<std::string, int64_t> read, written;  // SSD bytes by role, measured
-  Traffic predicted;                      // the same, from the plan
-  int64_t disk_read = 0, disk_written = 0;  // what the system counted
+  std::map<std::string, int64_t> read, written; // SSD bytes by role, measured
+  Traffic predicted;                            // the same, from the plan
+  int64_t disk_read = 0, disk_written = 0;      // what the system counted
   int64_t peak_device_bytes = 0, peak_host_bytes = 0;
-  int64_t resident_bytes = 0;             // peak of the process
-  std::string saved;                      // path of the weights; may be empty
+  int64_t resident_bytes = 0; // peak of the process
+  std::string saved;          // path of the weights; may be empty
 };
 
 /// The headline and the table of storages by role and home.
-std::string FormatStart(const Program &, int64_t training_bytes,
-                        int64_t validation_bytes);
+std::string FormatStart(const Program &, int64_t training_bytes, int64_t validation_bytes);
 /// One line, without newline. `left` in seconds; negative: not known yet.
 std::string FormatStep(const StepRecord &, int64_t steps, double left);
 /// A line without its columns where that is too wide; then as many of its parts,
@@ -73,9 +72,9 @@ private:
   std::FILE *out;
   bool terminal;
   int64_t first, steps;
-  int64_t interval;                       // steps between lines, no terminal
+  int64_t interval; // steps between lines, no terminal
   Clock::time_point start = Clock::now();
-  Clock::time_point shown;                // when the line was last rewritten
+  Clock::time_point shown; // when the line was last rewritten
   bool open_line = false;
 };
 

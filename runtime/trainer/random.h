@@ -36,14 +36,11 @@ inline uint64_t Hash(std::initializer_list<uint64_t> key) {
 
 /// Uniform in [0, count), count > 0. The bias is below count / 2^64.
 inline uint64_t Below(uint64_t hash, uint64_t count) {
-  return static_cast<uint64_t>(
-      (static_cast<unsigned __int128>(hash) * count) >> 64);
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * count) >> 64);
 }
 
 /// Uniform in [0, 1), 53 bits.
-inline double Unit(uint64_t hash) {
-  return static_cast<double>(hash >> 11) * 0x1p-53;
-}
+inline double Unit(uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
 
 } // namespace boa
 

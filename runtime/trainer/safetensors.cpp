@@ -48,8 +48,7 @@ float FromF16(uint16_t half) {
 
 /// Makes `status` say which file it is about.
 absl::Status Malformed(const std::string &path, const std::string &what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("`", path, "` is not a safetensors file: ", what));
+  return absl::InvalidArgumentError(absl::StrCat("`", path, "` is not a safetensors file: ", what));
 }
 
 /// A list of non-negative integers.
@@ -57,8 +56,7 @@ bool ReadIntegers(const Json &value, std::vector<int64_t> &out) {
   if (!value.is_array())
     return false;
   for (const Json &element : value) {
-    if (!element.is_number_unsigned() ||
-        element.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+    if (!element.is_number_unsigned() || element.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
       return false;
     out.push_back(element.get<int64_t>());
   }
@@ -66,11 +64,11 @@ bool ReadIntegers(const Json &value, std::vector<int64_t> &out) {
 }
 
 /// One entry of the header. Returns what is wrong with it, or nothing.
-std::string ParseTensor(const std::string &name, const Json &entry,
-                        int64_t data_bytes, Tensor &tensor) {
+std::string ParseTensor(const std::string &name, const Json &entry, int64_t data_bytes,
+                        Tensor &tensor) {
   tensor.name = name;
-  if (!entry.is_object() || !entry.contains("dtype") ||
-      !entry.contains("shape") || !entry.contains("data_offsets"))
+  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
+      !entry.contains("data_offsets"))
     return "expected dtype, shape and data_offsets";
   if (!entry["dtype"].is_string())
     return "dtype is not a string";
@@ -84,8 +82,7 @@ std::string ParseTensor(const std::string &name, const Json &entry,
   tensor.end = offsets[1];
   if (tensor.begin > tensor.end || tensor.end > data_bytes)
     return absl::StrCat("data_offsets [", tensor.begin, ", ", tensor.end,
-                        ") leave the file, which holds ", data_bytes,
-                        " bytes of tensors");
+                        ") leave the file, which holds ", data_bytes, " bytes of tensors");
   const int64_t width = ElementBytes(tensor.dtype);
   if (width == 0) // of a type that nobody may ask for: Read refuses
     return "";
@@ -94,9 +91,8 @@ std::string ParseTensor(const std::string &name, const Json &entry,
     if (__builtin_mul_overflow(bytes, size, &bytes))
       return "shape is too large";
   if (bytes != tensor.end - tensor.begin)
-    return absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] of ",
-                        tensor.dtype, " takes ", bytes,
-                        " bytes but data_offsets span ",
+    return absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] of ", tensor.dtype,
+                        " takes ", bytes, " bytes but data_offsets span ",
                         tensor.end - tensor.begin);
   return "";
 }
@@ -120,9 +116,8 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
     header["__metadata__"] = metadata;
   for (const Tensor &tensor : tensors) {
     const int64_t end = writer.expected + tensor.elements() * 4;
-    header[tensor.name] = {{"dtype", "F32"},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {writer.expected, end}}};
+    header[tensor.name] = {
+        {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {writer.expected, end}}};
     writer.expected = end;
   }
   std::string text = header.dump();
@@ -136,8 +131,7 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
   const uint64_t length = text.size();
   if (absl::Status status = writer.file.Append(&length, 8); !status.ok())
     return status;
-  if (absl::Status status = writer.file.Append(text.data(), text.size());
-      !status.ok())
+  if (absl::Status status = writer.file.Append(text.data(), text.size()); !status.ok())
     return status;
   return writer;
 }
@@ -145,15 +139,14 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
 absl::Status SafetensorsWriter::Append(const float *values, int64_t count) {
   position += count * 4;
   if (position > expected)
-    return absl::InternalError(
-        absl::StrCat("`", path, "`: more elements than announced"));
+    return absl::InternalError(absl::StrCat("`", path, "`: more elements than announced"));
   return file.Append(values, count * 4);
 }
 
 absl::Status SafetensorsWriter::Finish() {
   if (position != expected)
-    return absl::InternalError(absl::StrCat("`", path, "`: ", position,
-                                            " bytes of ", expected, " came"));
+    return absl::InternalError(
+        absl::StrCat("`", path, "`: ", position, " bytes of ", expected, " came"));
   absl::Status status = file.Publish(path);
   finished = status.ok();
   return status;
@@ -164,8 +157,7 @@ SafetensorsWriter::~SafetensorsWriter() {
     unlink(file.path().c_str());
 }
 
-absl::StatusOr<SafetensorsReader>
-SafetensorsReader::Open(const std::string &path) {
+absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(const std::string &path) {
   SafetensorsReader reader;
   absl::StatusOr<File> file = File::Open(path);
   if (!file.ok())
@@ -179,15 +171,12 @@ SafetensorsReader::Open(const std::string &path) {
   if (absl::Status status = reader.file.Read(0, &length, 8); !status.ok())
     return status;
   if (length > static_cast<uint64_t>(kLargestHeader))
-    return Malformed(path, absl::StrCat("a header of ", length,
-                                        " bytes, where at most ",
+    return Malformed(path, absl::StrCat("a header of ", length, " bytes, where at most ",
                                         kLargestHeader, " are allowed"));
   if (length > static_cast<uint64_t>(size - 8))
-    return Malformed(path, absl::StrCat("a header of ", length,
-                                        " bytes in a file of ", size));
+    return Malformed(path, absl::StrCat("a header of ", length, " bytes in a file of ", size));
   std::string text(length, '\0');
-  if (absl::Status status = reader.file.Read(8, text.data(), length);
-      !status.ok())
+  if (absl::Status status = reader.file.Read(8, text.data(), length); !status.ok())
     return status;
   const Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object())
@@ -203,16 +192,14 @@ SafetensorsReader::Open(const std::string &path) {
       return Malformed(path, absl::StrCat("tensor `", name, "`: ", wrong));
     reader.contents.push_back(std::move(tensor));
   }
-  std::sort(reader.contents.begin(), reader.contents.end(),
-            [](const Tensor &a, const Tensor &b) {
-              return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-            });
+  std::sort(reader.contents.begin(), reader.contents.end(), [](const Tensor &a, const Tensor &b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   for (size_t i = 0; i < reader.contents.size(); ++i) {
     const Tensor &tensor = reader.contents[i];
     if (i > 0 && tensor.begin < reader.contents[i - 1].end)
-      return Malformed(path,
-                       absl::StrCat("tensors `", reader.contents[i - 1].name,
-                                    "` and `", tensor.name, "` overlap"));
+      return Malformed(path, absl::StrCat("tensors `", reader.contents[i - 1].name, "` and `",
+                                          tensor.name, "` overlap"));
     reader.by_name[tensor.name] = i;
   }
   return reader;
@@ -223,13 +210,13 @@ const Tensor *SafetensorsReader::Find(const std::string &name) const {
   return it == by_name.end() ? nullptr : &contents[it->second];
 }
 
-absl::Status SafetensorsReader::Read(const Tensor &tensor, int64_t first,
-                                     int64_t count, float *values) const {
+absl::Status SafetensorsReader::Read(const Tensor &tensor, int64_t first, int64_t count,
+                                     float *values) const {
   const int64_t width = ElementBytes(tensor.dtype);
   if (width == 0)
-    return absl::UnimplementedError(
-        absl::StrCat("`", file.path(), "`: tensor `", tensor.name, "` is ",
-                     tensor.dtype, ", but only F32, BF16 and F16 can be read"));
+    return absl::UnimplementedError(absl::StrCat("`", file.path(), "`: tensor `", tensor.name,
+                                                 "` is ", tensor.dtype,
+                                                 ", but only F32, BF16 and F16 can be read"));
   const int64_t offset = data + tensor.begin + first * width;
   if (width == 4)
     return file.Read(offset, values, count * 4);
@@ -240,9 +227,8 @@ absl::Status SafetensorsReader::Read(const Tensor &tensor, int64_t first,
   for (int64_t i = 0; i < count; ++i) {
     uint16_t half;
     std::memcpy(&half, reinterpret_cast<char *>(values) + 2 * (count + i), 2);
-    const float value = tensor.dtype == "BF16"
-                            ? FromBits(static_cast<uint32_t>(half) << 16)
-                            : FromF16(half);
+    const float value =
+        tensor.dtype == "BF16" ? FromBits(static_cast<uint32_t>(half) << 16) : FromF16(half);
     std::memcpy(values + i, &value, 4);
   }
   return absl::OkStatus();

@@ -33,9 +33,9 @@ namespace boa {
 
 struct Tensor {
   std::string name;
-  std::string dtype;              // "F32", "BF16" or "F16"
+  std::string dtype; // "F32", "BF16" or "F16"
   std::vector<int64_t> shape;
-  int64_t begin = 0, end = 0;     // bytes, from the end of the header
+  int64_t begin = 0, end = 0; // bytes, from the end of the header
 
   int64_t elements() const;
 };
@@ -62,9 +62,9 @@ private:
   SafetensorsWriter() = default;
 
   std::string path;
-  File file;                           // under another name until it is whole
+  File file; // under another name until it is whole
   bool finished = false;
-  int64_t position = 0, expected = 0;  // bytes of tensors
+  int64_t position = 0, expected = 0; // bytes of tensors
 };
 
 class SafetensorsReader {
@@ -76,13 +76,12 @@ public:
   const std::vector<Tensor> &tensors() const { return contents; }
 
   /// Elements [first, first + count) of a tensor of this file, as f32.
-  absl::Status Read(const Tensor &, int64_t first, int64_t count,
-                    float *values) const;
+  absl::Status Read(const Tensor &, int64_t first, int64_t count, float *values) const;
 
 private:
   File file;
-  int64_t data = 0;               // where the tensors begin in the file
-  std::vector<Tensor> contents;   // by offset
+  int64_t data = 0;             // where the tensors begin in the file
+  std::vector<Tensor> contents; // by offset
   std::map<std::string, size_t> by_name;
 };
 

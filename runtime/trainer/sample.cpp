@@ -22,40 +22,36 @@
 namespace boa {
 namespace {
 
-absl::Status CheckRequest(const Program &program,
-                          const SampleOptions &options) {
+absl::Status CheckRequest(const Program &program, const SampleOptions &options) {
   if (program.training.objective != "next_token")
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", program.name,
-                     "` is trained to fill in masked bytes, not to "
-                     "continue a text: it cannot be sampled"));
+    return absl::InvalidArgumentError(absl::StrCat("`", program.name,
+                                                   "` is trained to fill in masked bytes, not to "
+                                                   "continue a text: it cannot be sampled"));
   if (options.prompt.empty())
     return absl::InvalidArgumentError(
         "an empty prompt: the model continues a text of at least one byte");
   if (!(options.temperature >= 0))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "temperature ", options.temperature, ": expected 0 or above"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("temperature ", options.temperature, ": expected 0 or above"));
   if (options.length < 0 || options.top_k < 0)
     return absl::InvalidArgumentError("length and top-k must not be negative");
   for (unsigned char byte : options.prompt)
     if (byte >= program.training.vocab)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the prompt's byte ", static_cast<int>(byte),
-          " is outside the vocabulary of ", program.training.vocab));
+      return absl::InvalidArgumentError(absl::StrCat("the prompt's byte ", static_cast<int>(byte),
+                                                     " is outside the vocabulary of ",
+                                                     program.training.vocab));
   return absl::OkStatus();
 }
 
 /// The one storage with a role, in memory and of at least `bytes`.
-absl::StatusOr<int32_t> FindPort(const Program &program,
-                                 const std::string &role, int64_t bytes) {
+absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role, int64_t bytes) {
   for (size_t i = 0; i < program.storages.size(); ++i) {
     const Storage &storage = program.storages[i];
     if (storage.role == role && storage.tier != "ssd" && storage.bytes >= bytes)
       return static_cast<int32_t>(i);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("program descriptor: no storage in memory with role `", role,
-                   "` and ", bytes, " bytes"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "program descriptor: no storage in memory with role `", role, "` and ", bytes, " bytes"));
 }
 
 /// The last `context` bytes of the text from the left, zeros after them: what
@@ -71,8 +67,8 @@ int64_t FillWindow(const std::string &text, int64_t context, int32_t *tokens) {
 
 } // namespace
 
-int64_t PickToken(const float *logits, int64_t count, double temperature,
-                  int64_t top_k, double unit) {
+int64_t PickToken(const float *logits, int64_t count, double temperature, int64_t top_k,
+                  double unit) {
   if (temperature <= 0)
     return std::max_element(logits, logits + count) - logits;
   std::vector<int64_t> candidates(count);
@@ -91,19 +87,15 @@ int64_t PickToken(const float *logits, int64_t count, double temperature,
   std::vector<double> cumulative;
   double total = 0;
   for (int64_t token : candidates)
-    cumulative.push_back(total +=
-                         std::exp((logits[token] - largest) / temperature));
-  const auto picked =
-      std::upper_bound(cumulative.begin(), cumulative.end(), unit * total);
+    cumulative.push_back(total += std::exp((logits[token] - largest) / temperature));
+  const auto picked = std::upper_bound(cumulative.begin(), cumulative.end(), unit * total);
   // Rounding may leave `unit * total` at the very end.
-  const size_t index =
-      std::min<size_t>(picked - cumulative.begin(), candidates.size() - 1);
+  const size_t index = std::min<size_t>(picked - cumulative.begin(), candidates.size() - 1);
   return candidates[index];
 }
 
-absl::Status Sample(const Program &program, const boa_kernel *kernels,
-                    boa_entry_point predict, const std::string &weights,
-                    const SampleOptions &options, std::ostream &out) {
+absl::Status Sample(const Program &program, const boa_kernel *kernels, boa_entry_point predict,
+                    const std::string &weights, const SampleOptions &options, std::ostream &out) {
   if (absl::Status status = CheckRequest(program, options); !status.ok())
     return status;
   const int64_t context = program.training.context;
@@ -111,8 +103,7 @@ absl::Status Sample(const Program &program, const boa_kernel *kernels,
   absl::StatusOr<int32_t> tokens = FindPort(program, "tokens", context * 4);
   if (!tokens.ok())
     return tokens.status();
-  absl::StatusOr<int32_t> logits =
-      FindPort(program, "logits", context * vocab * 4);
+  absl::StatusOr<int32_t> logits = FindPort(program, "logits", context * vocab * 4);
   if (!logits.ok())
     return logits.status();
 
@@ -120,26 +111,22 @@ absl::Status Sample(const Program &program, const boa_kernel *kernels,
       Engine::Create(program, kernels, /*state=*/nullptr, {});
   if (!engine.ok())
     return engine.status();
-  if (absl::Status status = LoadParameters(program, **engine, weights);
-      !status.ok())
+  if (absl::Status status = LoadParameters(program, **engine, weights); !status.ok())
     return status;
 
   std::string text = options.prompt;
   if (options.echo)
     out << text << std::flush;
   for (int64_t i = 0; i < options.length; ++i) {
-    const int64_t last = FillWindow(
-        text, context, static_cast<int32_t *>((*engine)->Memory(*tokens, 0)));
+    const int64_t last =
+        FillWindow(text, context, static_cast<int32_t *>((*engine)->Memory(*tokens, 0)));
     if (absl::Status status = (*engine)->Run(predict, i + 1, 0); !status.ok())
       return status;
-    const auto *rows =
-        static_cast<const float *>((*engine)->Memory(*logits, 0));
+    const auto *rows = static_cast<const float *>((*engine)->Memory(*logits, 0));
     // A vocabulary may go beyond bytes, to a mask token or to round sizes.
-    const int64_t token =
-        PickToken(rows + last * vocab, std::min<int64_t>(vocab, 256),
-                  options.temperature, options.top_k,
-                  Unit(Hash({static_cast<uint64_t>(options.seed),
-                             static_cast<uint64_t>(i)})));
+    const int64_t token = PickToken(
+        rows + last * vocab, std::min<int64_t>(vocab, 256), options.temperature, options.top_k,
+        Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(i)})));
     text.push_back(static_cast<char>(token));
     out << text.back() << std::flush;
   }

@@ -30,21 +30,20 @@ namespace boa {
 
 struct SampleOptions {
   std::string prompt = "\n";
-  int64_t length = 256;       // bytes
-  double temperature = 0.8;   // 0: always the likeliest byte
-  int64_t top_k = 0;          // among the k likeliest; 0: all
+  int64_t length = 256;     // bytes
+  double temperature = 0.8; // 0: always the likeliest byte
+  int64_t top_k = 0;        // among the k likeliest; 0: all
   int64_t seed = 1;
-  bool echo = true;           // write the prompt too
+  bool echo = true; // write the prompt too
 };
 
 /// Writes to `out` as it goes, a byte at a time.
-absl::Status Sample(const Program &, const boa_kernel *kernels,
-                    boa_entry_point predict, const std::string &weights,
-                    const SampleOptions &, std::ostream &out);
+absl::Status Sample(const Program &, const boa_kernel *kernels, boa_entry_point predict,
+                    const std::string &weights, const SampleOptions &, std::ostream &out);
 
 /// The token drawn from `count` logits; `unit` is uniform in [0, 1).
-int64_t PickToken(const float *logits, int64_t count, double temperature,
-                  int64_t top_k, double unit);
+int64_t PickToken(const float *logits, int64_t count, double temperature, int64_t top_k,
+                  double unit);
 
 } // namespace boa
 

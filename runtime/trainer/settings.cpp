@@ -15,8 +15,7 @@ namespace {
 /// To 17 digits: other bits, other words.
 std::string Exact(double value) { return absl::StrFormat("%.17g", value); }
 
-std::string ValueOr(const Settings &settings, const std::string &key,
-                    const char *otherwise) {
+std::string ValueOr(const Settings &settings, const std::string &key, const char *otherwise) {
   auto it = settings.find(key);
   return it == settings.end() ? otherwise : it->second;
 }
@@ -26,23 +25,22 @@ std::string ValueOr(const Settings &settings, const std::string &key,
 Settings CollectSettings(const Program &program, uint64_t fingerprint) {
   const Training &t = program.training;
   const Optimizer &o = program.optimizer;
-  Settings settings = {
-      {"data", absl::StrFormat("text with fingerprint %016x", fingerprint)},
-      {"seed", absl::StrCat(t.seed)},
-      {"objective", t.objective},
-      {"vocab", absl::StrCat(t.vocab)},
-      {"context", absl::StrCat(t.context)},
-      // The loss is a mean of means, so its rounding depends on both.
-      {"micro_batch", absl::StrCat(t.micro_batch)},
-      {"micro_batches", absl::StrCat(t.micro_batches)},
-      {"steps", absl::StrCat(t.steps)},
-      {"optimizer", o.kind},
-      {"weight_decay", Exact(o.weight_decay)},
-      {"clip", Exact(o.clip)},
-      {"rate", o.rate},
-      {"peak", Exact(o.peak)},
-      {"floor", Exact(o.floor)},
-      {"warmup", absl::StrCat(o.warmup)}};
+  Settings settings = {{"data", absl::StrFormat("text with fingerprint %016x", fingerprint)},
+                       {"seed", absl::StrCat(t.seed)},
+                       {"objective", t.objective},
+                       {"vocab", absl::StrCat(t.vocab)},
+                       {"context", absl::StrCat(t.context)},
+                       // The loss is a mean of means, so its rounding depends on both.
+                       {"micro_batch", absl::StrCat(t.micro_batch)},
+                       {"micro_batches", absl::StrCat(t.micro_batches)},
+                       {"steps", absl::StrCat(t.steps)},
+                       {"optimizer", o.kind},
+                       {"weight_decay", Exact(o.weight_decay)},
+                       {"clip", Exact(o.clip)},
+                       {"rate", o.rate},
+                       {"peak", Exact(o.peak)},
+                       {"floor", Exact(o.floor)},
+                       {"warmup", absl::StrCat(o.warmup)}};
   if (t.objective == "masked") {
     settings["mask_probability"] = Exact(t.mask_probability);
     settings["mask_token"] = absl::StrCat(t.mask_token);
@@ -57,8 +55,7 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
   return settings;
 }
 
-absl::Status CompareSettings(const Settings &committed, const Settings &now,
-                             std::string &warning) {
+absl::Status CompareSettings(const Settings &committed, const Settings &now, std::string &warning) {
   std::string differences;
   Settings all = committed;
   all.insert(now.begin(), now.end());
@@ -68,20 +65,18 @@ absl::Status CompareSettings(const Settings &committed, const Settings &now,
     if (before == after)
       continue;
     if (key != "steps")
-      absl::StrAppend(&differences, "\n  `", key, "` was ", before, " and is ",
-                      after, " now");
+      absl::StrAppend(&differences, "\n  `", key, "` was ", before, " and is ", after, " now");
     else if (ValueOr(now, "rate", "") != "constant")
-      warning = absl::StrCat(
-          "note: the run was to end at step ", before, " and now at ", after,
-          "; its learning rate depends on that, so from here on losses are not "
-          "those of a run that was begun with ",
-          after, " steps");
+      warning = absl::StrCat("note: the run was to end at step ", before, " and now at ", after,
+                             "; its learning rate depends on that, so from here on losses are not "
+                             "those of a run that was begun with ",
+                             after, " steps");
   }
   if (differences.empty())
     return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "this is another training than the one to resume:", differences,
-      "\nset them back, or begin a run with another --state"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("this is another training than the one to resume:", differences,
+                   "\nset them back, or begin a run with another --state"));
 }
 
 } // namespace boa

@@ -31,8 +31,7 @@ Settings CollectSettings(const Program &, uint64_t fingerprint);
 /// Refuses `now` where it differs from `committed`, naming each difference. The
 /// number of steps alone may differ: a rate that does not depend on it makes the
 /// longer run the same run; for others `warning` says that it is not.
-absl::Status CompareSettings(const Settings &committed, const Settings &now,
-                             std::string &warning);
+absl::Status CompareSettings(const Settings &committed, const Settings &now, std::string &warning);
 
 } // namespace boa
 

@@ -46,31 +46,25 @@ size_t TakeLane(std::vector<int64_t> &lanes, const TraceEvent &event) {
 }
 
 std::string Quoted(const std::string &text) {
-  return nlohmann::json(text).dump(-1, ' ', false,
-                                   nlohmann::json::error_handler_t::replace);
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 /// Room for this many lanes in the numbers of a kind of row.
 constexpr int kLanes = 1000;
 
-std::string FormatMetadata(const std::string &kind, int row,
-                           const std::string &arguments) {
-  return absl::StrFormat(
-      "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{%s}}", kind,
-      row, arguments);
+std::string FormatMetadata(const std::string &kind, int row, const std::string &arguments) {
+  return absl::StrFormat("{\"name\":\"%s\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{%s}}", kind,
+                         row, arguments);
 }
 
 std::string FormatEvent(const TraceEvent &event, int row, int64_t origin) {
   // The format counts in microseconds.
   std::string text = absl::StrFormat(
-      "{\"name\":%s,\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f",
-      Quoted(event.name), row, (event.begin_ns - origin) * 1e-3,
-      (event.end_ns - event.begin_ns) * 1e-3);
+      "{\"name\":%s,\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", Quoted(event.name),
+      row, (event.begin_ns - origin) * 1e-3, (event.end_ns - event.begin_ns) * 1e-3);
   if (event.bytes > 0) {
-    const int64_t duration =
-        std::max<int64_t>(event.end_ns - event.begin_ns, 1);
-    absl::StrAppendFormat(&text, ",\"args\":{\"bytes\":%d,\"GB/s\":%.3f}",
-                          event.bytes,
+    const int64_t duration = std::max<int64_t>(event.end_ns - event.begin_ns, 1);
+    absl::StrAppendFormat(&text, ",\"args\":{\"bytes\":%d,\"GB/s\":%.3f}", event.bytes,
                           static_cast<double>(event.bytes) / duration);
   }
   return text + "}";
@@ -78,12 +72,9 @@ std::string FormatEvent(const TraceEvent &event, int row, int64_t origin) {
 
 } // namespace
 
-absl::Status WriteTrace(File &file, const std::string &name,
-                        std::vector<TraceEvent> events) {
+absl::Status WriteTrace(File &file, const std::string &name, std::vector<TraceEvent> events) {
   std::sort(events.begin(), events.end(),
-            [](const TraceEvent &a, const TraceEvent &b) {
-              return a.begin_ns < b.begin_ns;
-            });
+            [](const TraceEvent &a, const TraceEvent &b) { return a.begin_ns < b.begin_ns; });
   const int64_t origin = events.empty() ? 0 : events[0].begin_ns;
   std::map<RowKey, std::vector<int64_t>> lanes;
   for (const TraceEvent &event : events)
@@ -98,12 +89,10 @@ absl::Status WriteTrace(File &file, const std::string &name,
   for (const TraceEvent &event : events) {
     const RowKey key = {event.row, event.link};
     const size_t lane = TakeLane(lanes[key], event);
-    absl::StrAppend(&text, ",\n",
-                    FormatEvent(event, first_row[key] + lane, origin));
+    absl::StrAppend(&text, ",\n", FormatEvent(event, first_row[key] + lane, origin));
     if (text.size() < kBlock)
       continue;
-    if (absl::Status status = file.Append(text.data(), text.size());
-        !status.ok())
+    if (absl::Status status = file.Append(text.data(), text.size()); !status.ok())
       return status;
     text.clear();
   }
@@ -114,11 +103,8 @@ absl::Status WriteTrace(File &file, const std::string &name,
       if (lane > 0)
         absl::StrAppend(&row_name, " +", lane);
       absl::StrAppend(
-          &text, ",\n",
-          FormatMetadata("thread_name", row, "\"name\":" + Quoted(row_name)),
-          ",\n",
-          FormatMetadata("thread_sort_index", row,
-                         absl::StrCat("\"sort_index\":", row)));
+          &text, ",\n", FormatMetadata("thread_name", row, "\"name\":" + Quoted(row_name)), ",\n",
+          FormatMetadata("thread_sort_index", row, absl::StrCat("\"sort_index\":", row)));
     }
   text += "\n]}\n";
   return file.Append(text.data(), text.size());

@@ -24,8 +24,7 @@
 namespace boa {
 
 /// Writes all of `file`. `name` is the process's name in the viewer.
-absl::Status WriteTrace(File &file, const std::string &name,
-                        std::vector<TraceEvent> events);
+absl::Status WriteTrace(File &file, const std::string &name, std::vector<TraceEvent> events);
 
 } // namespace boa
 

@@ -52,24 +52,22 @@ Program Override(Program program, const TrainerOptions &options) {
   return program;
 }
 
-absl::Status CheckArena(const Program &program, const std::string &tier,
-                        int64_t need, int64_t limit) {
+absl::Status CheckArena(const Program &program, const std::string &tier, int64_t need,
+                        int64_t limit) {
   if (limit == 0 || need <= limit)
     return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "the plan needs ", FormatBytes(need), " of ", tier,
-      " memory, but machine `", program.machine.name, "` gives ",
-      FormatBytes(limit), ":\n", FormatArena(program, tier),
+      "the plan needs ", FormatBytes(need), " of ", tier, " memory, but machine `",
+      program.machine.name, "` gives ", FormatBytes(limit), ":\n", FormatArena(program, tier),
       "compile it for this machine, with a smaller micro_batch or with more on "
       "SSD"));
 }
 
 absl::Status CheckMemory(const Program &program) {
-  absl::Status status = CheckArena(program, "device", program.arena_device,
-                                   program.machine.device_memory);
+  absl::Status status =
+      CheckArena(program, "device", program.arena_device, program.machine.device_memory);
   if (status.ok())
-    status = CheckArena(program, "host", program.arena_host,
-                        program.machine.host_memory);
+    status = CheckArena(program, "host", program.arena_host, program.machine.host_memory);
   return status;
 }
 
@@ -80,33 +78,30 @@ absl::Status CheckWritableDirectory(const std::string &file) {
     parent = ".";
   if (access(parent.c_str(), W_OK) == 0)
     return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot save the weights to `", file, "`: `", parent,
-                   "`: ", std::strerror(errno)));
+  return absl::FailedPreconditionError(absl::StrCat("cannot save the weights to `", file, "`: `",
+                                                    parent, "`: ", std::strerror(errno)));
 }
 
 /// The storage with a role that the trainer itself fills or reads: in memory,
 /// one entry for each micro-batch, of at least `bytes`.
-absl::StatusOr<int32_t> FindPort(const Program &program,
-                                 const std::string &role, int64_t bytes) {
+absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role, int64_t bytes) {
   for (size_t i = 0; i < program.storages.size(); ++i) {
     const Storage &storage = program.storages[i];
     if (storage.role != role)
       continue;
     if (storage.tier == "ssd" || storage.bytes < bytes ||
         storage.entry_count() != program.training.micro_batches)
-      return absl::InvalidArgumentError(
-          absl::StrCat("program descriptor: storage `", storage.name,
-                       "`: expected ", program.training.micro_batches,
-                       " entries of at least ", bytes, " bytes in memory"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "program descriptor: storage `", storage.name, "`: expected ",
+          program.training.micro_batches, " entries of at least ", bytes, " bytes in memory"));
     return static_cast<int32_t>(i);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("program descriptor: no storage with role `", role, "`"));
 }
 
-void Add(std::map<std::string, int64_t> &to,
-         const std::map<std::string, int64_t> &from, int64_t times = 1) {
+void Add(std::map<std::string, int64_t> &to, const std::map<std::string, int64_t> &from,
+         int64_t times = 1) {
   for (const auto &[role, bytes] : from)
     to[role] += bytes * times;
 }
@@ -124,10 +119,10 @@ void Add(Counters &to, const Counters &from) {
 /// One run of this process, from Open to Finish.
 class Run {
 public:
-  Run(const Program &compiled, const boa_kernel *kernels,
-      const EntryPoints &entries, const TrainerOptions &options)
-      : program(Override(compiled, options)), kernels(kernels),
-        entries(entries), options(options) {}
+  Run(const Program &compiled, const boa_kernel *kernels, const EntryPoints &entries,
+      const TrainerOptions &options)
+      : program(Override(compiled, options)), kernels(kernels), entries(entries), options(options) {
+  }
 
   absl::Status Train();
 
@@ -146,8 +141,7 @@ private:
   absl::Status Evaluate(std::optional<double> &loss);
   absl::Status FillPorts(const std::vector<int64_t> &batches, bool training);
   std::vector<float> ReadLosses() const;
-  absl::Status Report(double loss, double seconds,
-                      std::optional<double> validation_loss);
+  absl::Status Report(double loss, double seconds, std::optional<double> validation_loss);
 
   absl::Status DrainUpdates();
   absl::Status Commit();
@@ -187,9 +181,8 @@ private:
 
 absl::Status Run::Train() {
   using Stage = absl::Status (Run::*)();
-  for (Stage stage :
-       {&Run::CheckRequest, &Run::OpenData, &Run::OpenState, &Run::OpenEngine,
-        &Run::OpenReports, &Run::BeginOrRestore, &Run::Loop, &Run::Finish})
+  for (Stage stage : {&Run::CheckRequest, &Run::OpenData, &Run::OpenState, &Run::OpenEngine,
+                      &Run::OpenReports, &Run::BeginOrRestore, &Run::Loop, &Run::Finish})
     if (absl::Status status = (this->*stage)(); !status.ok())
       return status;
   return absl::OkStatus();
@@ -212,17 +205,16 @@ absl::Status Run::CheckRequest() {
 
   const Training &t = program.training;
   const int64_t token_bytes = t.micro_batch * t.context * sizeof(int32_t);
-  for (auto [role, bytes, port] : {std::tuple<const char *, int64_t, int32_t *>{
-                                       "tokens", token_bytes, &tokens},
-                                   {"targets", token_bytes, &targets},
-                                   {"loss", sizeof(float), &losses}}) {
+  for (auto [role, bytes, port] :
+       {std::tuple<const char *, int64_t, int32_t *>{"tokens", token_bytes, &tokens},
+        {"targets", token_bytes, &targets},
+        {"loss", sizeof(float), &losses}}) {
     absl::StatusOr<int32_t> found = FindPort(program, role, bytes);
     if (!found.ok())
       return found.status();
     *port = *found;
   }
-  save = options.save.empty() ? directories[0] + "/model.safetensors"
-                              : options.save;
+  save = options.save.empty() ? directories[0] + "/model.safetensors" : options.save;
   return options.save.empty() ? absl::OkStatus() : CheckWritableDirectory(save);
 }
 
@@ -247,13 +239,11 @@ absl::Status Run::OpenState() {
                      "` already holds a training; continue it with --resume, "
                      "or begin another with --state and a new directory"));
   if (!exists && options.resume)
-    return absl::NotFoundError(
-        absl::StrCat("`", directory,
-                     "` holds no training to resume; --state names its "
-                     "directory, and without --resume a new one begins"));
+    return absl::NotFoundError(absl::StrCat("`", directory,
+                                            "` holds no training to resume; --state names its "
+                                            "directory, and without --resume a new one begins"));
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
-      exists ? StateStore::Open(program, directories)
-             : StateStore::Create(program, directories);
+      exists ? StateStore::Open(program, directories) : StateStore::Create(program, directories);
   if (!opened.ok())
     return opened.status();
   state = *std::move(opened);
@@ -272,14 +262,12 @@ absl::Status Run::OpenEngine() {
   const Machine &machine = program.machine;
   const int64_t allocated = engine->ArenaBytes();
   const int64_t limit = machine.device_memory + machine.host_memory;
-  if (machine.device_memory == 0 || machine.host_memory == 0 ||
-      allocated <= limit)
+  if (machine.device_memory == 0 || machine.host_memory == 0 || allocated <= limit)
     return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the program takes ", FormatBytes(allocated), " of memory, but machine `",
-      machine.name, "` gives ", FormatBytes(machine.device_memory),
-      " for the device and ", FormatBytes(machine.host_memory),
-      " for the host"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the program takes ", FormatBytes(allocated), " of memory, but machine `",
+                   machine.name, "` gives ", FormatBytes(machine.device_memory),
+                   " for the device and ", FormatBytes(machine.host_memory), " for the host"));
 }
 
 absl::Status Run::OpenReports() {
@@ -296,12 +284,11 @@ absl::Status Run::OpenReports() {
       return created.status();
     trace = *std::move(created);
   }
-  progress = std::make_unique<Progress>(options.quiet ? nullptr : options.out,
-                                        first, program.training.steps);
-  progress->Say(
-      FormatStart(program, data->training_bytes(), data->validation_bytes()));
-  progress->Say(absl::StrCat("  state in ", absl::StrJoin(directories, ", "),
-                             "; ", engine->DescribeIo(), "\n"));
+  progress = std::make_unique<Progress>(options.quiet ? nullptr : options.out, first,
+                                        program.training.steps);
+  progress->Say(FormatStart(program, data->training_bytes(), data->validation_bytes()));
+  progress->Say(absl::StrCat("  state in ", absl::StrJoin(directories, ", "), "; ",
+                             engine->DescribeIo(), "\n"));
   return absl::OkStatus();
 }
 
@@ -309,22 +296,20 @@ absl::Status Run::BeginOrRestore() {
   if (options.resume) {
     const CommitRecord &record = state->Committed();
     std::string warning;
-    if (absl::Status status = CompareSettings(record.extra, settings, warning);
-        !status.ok())
+    if (absl::Status status = CompareSettings(record.extra, settings, warning); !status.ok())
       return status;
     if (!warning.empty())
       progress->Say(warning);
     if (first > program.training.steps)
-      return absl::FailedPreconditionError(absl::StrCat(
-          "`", directories[0], "` is at step ", first, ", beyond the ",
-          program.training.steps, " steps asked for; --steps can raise them"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("`", directories[0], "` is at step ", first, ", beyond the ",
+                       program.training.steps, " steps asked for; --steps can raise them"));
     pending = record.pending;
     progress->Say(absl::StrCat("resuming after step ", first));
     return engine->Restore();
   }
-  absl::Status status = options.weights.empty()
-                            ? InitializeParameters(program, *engine)
-                            : LoadParameters(program, *engine, options.weights);
+  absl::Status status = options.weights.empty() ? InitializeParameters(program, *engine)
+                                                : LoadParameters(program, *engine, options.weights);
   // From here on the directory can be resumed.
   return status.ok() ? Commit() : status;
 }
@@ -356,8 +341,7 @@ absl::Status Run::Step() {
     return AtStep(status);
 
   const Clock::time_point start = Clock::now();
-  if (absl::Status status = engine->Run(entries.step, step, pending);
-      !status.ok())
+  if (absl::Status status = engine->Run(entries.step, step, pending); !status.ok())
     return AtStep(status);
   const double seconds = SecondsSince(start);
   // Where nothing is pending (at first, after a drain) a step moves less.
@@ -374,16 +358,13 @@ absl::Status Run::Step() {
   loss /= t.micro_batches;
   if (!std::isfinite(loss))
     return absl::FailedPreconditionError(absl::StrCat(
-        "the loss of step ", step, " is ",
-        std::isnan(loss) ? "nan" : "infinite",
-        "; nothing of it is kept: the last committed step is ", committed,
-        " in `", directories[0],
+        "the loss of step ", step, " is ", std::isnan(loss) ? "nan" : "infinite",
+        "; nothing of it is kept: the last committed step is ", committed, " in `", directories[0],
         "`. The same settings lead here again; a lower learning rate, a longer "
         "warm-up or gradient clipping may not"));
 
   std::optional<double> validation_loss;
-  const bool due = t.evaluate_every > 0 && t.evaluate_batches > 0 &&
-                   entries.evaluate &&
+  const bool due = t.evaluate_every > 0 && t.evaluate_batches > 0 && entries.evaluate &&
                    (step % t.evaluate_every == 0 || step == t.steps);
   if (due)
     if (absl::Status status = Evaluate(validation_loss); !status.ok())
@@ -392,14 +373,12 @@ absl::Status Run::Step() {
 }
 
 /// Puts a micro-batch into each entry of the ports; `batches` may be fewer.
-absl::Status Run::FillPorts(const std::vector<int64_t> &batches,
-                            bool training) {
+absl::Status Run::FillPorts(const std::vector<int64_t> &batches, bool training) {
   for (size_t m = 0; m < batches.size(); ++m) {
     auto *to_tokens = static_cast<int32_t *>(engine->Memory(tokens, m));
     auto *to_targets = static_cast<int32_t *>(engine->Memory(targets, m));
-    absl::Status status =
-        training ? data->FillTraining(step, batches[m], to_tokens, to_targets)
-                 : data->FillValidation(batches[m], to_tokens, to_targets);
+    absl::Status status = training ? data->FillTraining(step, batches[m], to_tokens, to_targets)
+                                   : data->FillValidation(batches[m], to_tokens, to_targets);
     if (!status.ok())
       return status;
   }
@@ -432,11 +411,9 @@ absl::Status Run::Evaluate(std::optional<double> &loss) {
     std::vector<int64_t> batches(at_once);
     for (int64_t m = 0; m < at_once; ++m)
       batches[m] = (begin + m) % total;
-    if (absl::Status status = FillPorts(batches, /*training=*/false);
-        !status.ok())
+    if (absl::Status status = FillPorts(batches, /*training=*/false); !status.ok())
       return status;
-    if (absl::Status status = engine->Run(entries.evaluate, step, 0);
-        !status.ok())
+    if (absl::Status status = engine->Run(entries.evaluate, step, 0); !status.ok())
       return status;
     const std::vector<float> values = ReadLosses();
     const int64_t count = std::min(at_once, total - begin);
@@ -449,8 +426,7 @@ absl::Status Run::Evaluate(std::optional<double> &loss) {
   return absl::OkStatus();
 }
 
-absl::Status Run::Report(double loss, double seconds,
-                         std::optional<double> validation_loss) {
+absl::Status Run::Report(double loss, double seconds, std::optional<double> validation_loss) {
   const Training &t = program.training;
   // What moves after a step counts for the next; after the last there is none.
   if (step == t.steps)
@@ -483,16 +459,14 @@ absl::Status Run::Report(double loss, double seconds,
     outcome.validation_loss = validation_loss;
   progress->Step(record);
   if (validation_loss)
-    progress->Say(absl::StrFormat("step %d: validation loss %.4f", step,
-                                  *validation_loss));
+    progress->Say(absl::StrFormat("step %d: validation loss %.4f", step, *validation_loss));
   return metrics ? metrics->Write(record) : absl::OkStatus();
 }
 
 absl::Status Run::DrainUpdates() {
   if (pending == 0)
     return absl::OkStatus();
-  if (absl::Status status = engine->Run(entries.drain, step, pending);
-      !status.ok())
+  if (absl::Status status = engine->Run(entries.drain, step, pending); !status.ok())
     return status;
   pending = 0;
   if (auto it = program.traffic.find("drain"); it != program.traffic.end()) {
@@ -504,11 +478,9 @@ absl::Status Run::DrainUpdates() {
 
 /// Whether the gradients of delayed updates are part of what a commit saves.
 bool Run::PendingSurvivesCommit() const {
-  return std::all_of(program.groups.begin(), program.groups.end(),
-                     [&](const Group &group) {
-                       return group.gradient >= 0 &&
-                              program.storages[group.gradient].persistent;
-                     });
+  return std::all_of(program.groups.begin(), program.groups.end(), [&](const Group &group) {
+    return group.gradient >= 0 && program.storages[group.gradient].persistent;
+  });
 }
 
 absl::Status Run::Commit() {
@@ -535,13 +507,10 @@ absl::Status Run::Finish() {
   if (absl::Status status = Commit(); !status.ok())
     return AtStep(status);
   LeaveTraining();
-  if (absl::Status status = ExportParameters(program, *engine, save);
-      !status.ok())
+  if (absl::Status status = ExportParameters(program, *engine, save); !status.ok())
     return AtStep(status);
   if (trace)
-    if (absl::Status status =
-            WriteTrace(*trace, program.name, engine->TakeTrace());
-        !status.ok())
+    if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
       return status;
   outcome.last_step = step;
   outcome.peak_host_bytes = program.arena_host;
@@ -589,9 +558,8 @@ void Run::Account(const Counters &counters) {
 
 absl::Status Run::Interrupted() const {
   return absl::CancelledError(absl::StrCat(
-      "interrupted after step ", step, " of ", program.training.steps,
-      ", which is committed in `", directories[0],
-      "`; the same command with --resume continues"));
+      "interrupted after step ", step, " of ", program.training.steps, ", which is committed in `",
+      directories[0], "`; the same command with --resume continues"));
 }
 
 /// An error with where the run was and what is left of it.
@@ -600,15 +568,14 @@ absl::Status Run::AtStep(const absl::Status &status) const {
     return status;
   return absl::Status(status.code(),
                       absl::StrCat("step ", step, ": ", status.message(),
-                                   "; the last committed step is ", committed,
-                                   " in `", directories[0],
-                                   "`, and --resume continues from it"));
+                                   "; the last committed step is ", committed, " in `",
+                                   directories[0], "`, and --resume continues from it"));
 }
 
 } // namespace
 
-absl::Status Train(const Program &program, const boa_kernel *kernels,
-                   const EntryPoints &entries, const TrainerOptions &options) {
+absl::Status Train(const Program &program, const boa_kernel *kernels, const EntryPoints &entries,
+                   const TrainerOptions &options) {
   return Run(program, kernels, entries, options).Train();
 }
 

@@ -38,27 +38,27 @@ namespace boa {
 /// The code of a program; runtime/abi.h says what each does.
 struct EntryPoints {
   boa_entry_point step = nullptr;
-  boa_entry_point drain = nullptr;     // may be null where delay is 0
-  boa_entry_point evaluate = nullptr;  // may be null: no evaluation
+  boa_entry_point drain = nullptr;    // may be null where delay is 0
+  boa_entry_point evaluate = nullptr; // may be null: no evaluation
 };
 
 struct TrainerOptions {
-  std::string state;                   // directory; empty: the machine's first ssd
+  std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
-  std::string weights;                 // safetensors to begin from; empty: random
-  std::optional<int64_t> steps;        // instead of the program's
-  std::string data;                    // instead of the program's; empty: its own
-  std::string metrics, trace;          // files; empty: none
-  std::string save;                    // empty: <state>/model.safetensors
-  bool quiet = false;                  // no tables and no progress
-  std::FILE *out = stdout;             // where tables and progress go
+  std::string weights;          // safetensors to begin from; empty: random
+  std::optional<int64_t> steps; // instead of the program's
+  std::string data;             // instead of the program's; empty: its own
+  std::string metrics, trace;   // files; empty: none
+  std::string save;             // empty: <state>/model.safetensors
+  bool quiet = false;           // no tables and no progress
+  std::FILE *out = stdout;      // where tables and progress go
 };
 
 /// `kernels` is the program's table. kCancelled: interrupted, committed, and the
 /// message tells how to resume. Every message says what was being done, and
 /// where it can, what to do.
-absl::Status Train(const Program &, const boa_kernel *kernels,
-                   const EntryPoints &, const TrainerOptions &);
+absl::Status Train(const Program &, const boa_kernel *kernels, const EntryPoints &,
+                   const TrainerOptions &);
 
 } // namespace boa
 

@@ -15,8 +15,7 @@ namespace boa {
 namespace {
 
 /// `value` scaled by powers of `base` into [1, 1000), where a unit is left.
-template <size_t N>
-std::string Scale(double value, double base, const char *const (&units)[N]) {
+template <size_t N> std::string Scale(double value, double base, const char *const (&units)[N]) {
   size_t unit = 0;
   // From 999.5 on, three digits would round to 1000 of the smaller unit.
   while (std::abs(value) >= 999.5 && unit + 1 < N) {
@@ -25,9 +24,7 @@ std::string Scale(double value, double base, const char *const (&units)[N]) {
   }
   if (unit == 0)
     return absl::StrFormat("%.0f%s", value, units[0]);
-  const int decimals = std::abs(value) >= 99.95   ? 0
-                       : std::abs(value) >= 9.995 ? 1
-                                                  : 2;
+  const int decimals = std::abs(value) >= 99.95 ? 0 : std::abs(value) >= 9.995 ? 1 : 2;
   return absl::StrFormat("%.*f%s", decimals, value, units[unit]);
 }
 
@@ -37,9 +34,7 @@ std::string FormatBytes(double bytes) {
   return Scale(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB"});
 }
 
-std::string FormatCount(double count) {
-  return Scale(count, 1000, {"", " k", " M", " G", " T"});
-}
+std::string FormatCount(double count) { return Scale(count, 1000, {"", " k", " M", " G", " T"}); }
 
 std::string FormatSeconds(double seconds) {
   if (seconds < 9.995)

@@ -24,9 +24,8 @@ namespace boa {
 namespace {
 
 /// Puts elements [first, first + count) of a parameter of an entry at `values`.
-using Source =
-    std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
-                               int64_t first, int64_t count, float *values)>;
+using Source = std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
+                                          int64_t first, int64_t count, float *values)>;
 
 /// A part of a parameter that lies in a chunk.
 struct Piece {
@@ -37,46 +36,41 @@ struct Piece {
 Piece Intersect(const Group &group, const Parameter &parameter, int32_t chunk) {
   const int64_t chunk_begin = chunk * group.chunk_elements;
   const int64_t begin = std::max(parameter.offset, chunk_begin);
-  const int64_t end = std::min(parameter.offset + ParameterElements(parameter),
-                               chunk_begin + group.chunk_elements);
-  return {begin - parameter.offset, std::max<int64_t>(end - begin, 0),
-          begin - chunk_begin};
+  const int64_t end =
+      std::min(parameter.offset + ParameterElements(parameter), chunk_begin + group.chunk_elements);
+  return {begin - parameter.offset, std::max<int64_t>(end - begin, 0), begin - chunk_begin};
 }
 
 /// What holds one chunk of a group while it goes in or out.
 struct ChunkBuffers {
-  explicit ChunkBuffers(int64_t elements)
-      : master(elements), high(elements), low(elements) {}
+  explicit ChunkBuffers(int64_t elements) : master(elements), high(elements), low(elements) {}
   std::vector<float> master;
   std::vector<uint16_t> high;
   std::vector<int16_t> low;
 };
 
-absl::Status WriteMaster(const Group &group, Engine &engine, int64_t entry,
-                         int32_t chunk, ChunkBuffers &buffers) {
+absl::Status WriteMaster(const Group &group, Engine &engine, int64_t entry, int32_t chunk,
+                         ChunkBuffers &buffers) {
   if (group.weight_type == "f32")
-    return engine.WriteChunk(group.weights, entry, chunk,
-                             buffers.master.data());
+    return engine.WriteChunk(group.weights, entry, chunk, buffers.master.data());
   for (int64_t i = 0; i < group.chunk_elements; ++i) {
     uint32_t bits;
     std::memcpy(&bits, buffers.master.data() + i, 4);
     buffers.high[i] = MasterHigh(bits);
     buffers.low[i] = MasterLow(bits);
   }
-  absl::Status status =
-      engine.WriteChunk(group.weights, entry, chunk, buffers.high.data());
+  absl::Status status = engine.WriteChunk(group.weights, entry, chunk, buffers.high.data());
   // A program that only predicts has no master weights.
   if (status.ok() && group.low >= 0)
     status = engine.WriteChunk(group.low, entry, chunk, buffers.low.data());
   return status;
 }
 
-absl::Status ReadMaster(const Group &group, Engine &engine, int64_t entry,
-                        int32_t chunk, ChunkBuffers &buffers) {
+absl::Status ReadMaster(const Group &group, Engine &engine, int64_t entry, int32_t chunk,
+                        ChunkBuffers &buffers) {
   if (group.weight_type == "f32")
     return engine.ReadChunk(group.weights, entry, chunk, buffers.master.data());
-  absl::Status status =
-      engine.ReadChunk(group.weights, entry, chunk, buffers.high.data());
+  absl::Status status = engine.ReadChunk(group.weights, entry, chunk, buffers.high.data());
   if (status.ok() && group.low >= 0)
     status = engine.ReadChunk(group.low, entry, chunk, buffers.low.data());
   if (!status.ok())
@@ -88,19 +82,17 @@ absl::Status ReadMaster(const Group &group, Engine &engine, int64_t entry,
   return absl::OkStatus();
 }
 
-absl::Status ZeroChunk(const Group &group, Engine &engine, int64_t entry,
-                       int32_t chunk, const std::vector<float> &zeros) {
+absl::Status ZeroChunk(const Group &group, Engine &engine, int64_t entry, int32_t chunk,
+                       const std::vector<float> &zeros) {
   for (int32_t storage : {group.momentum, group.variance})
     if (storage >= 0)
-      if (absl::Status status =
-              engine.WriteChunk(storage, entry, chunk, zeros.data());
+      if (absl::Status status = engine.WriteChunk(storage, entry, chunk, zeros.data());
           !status.ok())
         return status;
   return absl::OkStatus();
 }
 
-absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
-                       const Source &source) {
+absl::Status FillGroup(const Program &program, int64_t g, Engine &engine, const Source &source) {
   const Group &group = program.groups[g];
   ChunkBuffers buffers(group.chunk_elements);
   std::vector<float> zeros(group.chunk_elements);
@@ -112,8 +104,8 @@ absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
         const Piece piece = Intersect(group, group.parameters[p], chunk);
         if (piece.count == 0)
           continue;
-        if (absl::Status status = source(g, entry, p, piece.first, piece.count,
-                                         buffers.master.data() + piece.at);
+        if (absl::Status status =
+                source(g, entry, p, piece.first, piece.count, buffers.master.data() + piece.at);
             !status.ok())
           return status;
       }
@@ -126,11 +118,9 @@ absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
   return absl::OkStatus();
 }
 
-absl::Status Fill(const Program &program, Engine &engine,
-                  const Source &source) {
+absl::Status Fill(const Program &program, Engine &engine, const Source &source) {
   for (size_t g = 0; g < program.groups.size(); ++g)
-    if (absl::Status status = FillGroup(program, g, engine, source);
-        !status.ok())
+    if (absl::Status status = FillGroup(program, g, engine, source); !status.ok())
       return status;
   return absl::OkStatus();
 }
@@ -140,8 +130,7 @@ std::string Shape(const std::vector<int64_t> &shape) {
 }
 
 /// One line for each way in which the file is not of this model.
-std::vector<std::string> Mismatches(const Program &program,
-                                    const SafetensorsReader &reader) {
+std::vector<std::string> Mismatches(const Program &program, const SafetensorsReader &reader) {
   std::vector<std::string> lines;
   std::set<std::string> known;
   for (const Group &group : program.groups)
@@ -151,18 +140,15 @@ std::vector<std::string> Mismatches(const Program &program,
         known.insert(name);
         const Tensor *tensor = reader.Find(name);
         if (!tensor)
-          lines.push_back(absl::StrCat(name, ": expected ",
-                                       Shape(parameter.shape),
+          lines.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape),
                                        " but found no such tensor"));
         else if (tensor->shape != parameter.shape)
-          lines.push_back(absl::StrCat(name, ": expected ",
-                                       Shape(parameter.shape), " but found ",
+          lines.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape), " but found ",
                                        Shape(tensor->shape)));
       }
   for (const Tensor &tensor : reader.tensors())
     if (!known.count(tensor.name))
-      lines.push_back(
-          absl::StrCat(tensor.name, ": the model has no such parameter"));
+      lines.push_back(absl::StrCat(tensor.name, ": the model has no such parameter"));
   return lines;
 }
 
@@ -172,8 +158,8 @@ absl::Status CheckMatches(const Program &program, const std::string &path,
   const std::vector<std::string> lines = Mismatches(program, reader);
   if (lines.empty())
     return absl::OkStatus();
-  std::string message = absl::StrCat(
-      "`", path, "` does not hold the weights of `", program.name, "`:");
+  std::string message =
+      absl::StrCat("`", path, "` does not hold the weights of `", program.name, "`:");
   for (size_t i = 0; i < std::min(lines.size(), kShown); ++i)
     absl::StrAppend(&message, "\n  ", lines[i]);
   if (lines.size() > kShown)
@@ -187,8 +173,7 @@ absl::Status ExportChunk(const Group &group, int32_t chunk, float *master,
     const Piece piece = Intersect(group, parameter, chunk);
     if (piece.count == 0)
       continue;
-    if (absl::Status status = writer.Append(master + piece.at, piece.count);
-        !status.ok())
+    if (absl::Status status = writer.Append(master + piece.at, piece.count); !status.ok())
       return status;
   }
   return absl::OkStatus();
@@ -203,8 +188,7 @@ int64_t ParameterElements(const Parameter &parameter) {
   return elements;
 }
 
-std::string ParameterName(const Group &group, int64_t entry,
-                          const Parameter &parameter) {
+std::string ParameterName(const Group &group, int64_t entry, const Parameter &parameter) {
   if (group.count == 1)
     return absl::StrCat(group.name, ".", parameter.name);
   return absl::StrCat(group.name, ".", entry, ".", parameter.name);
@@ -212,11 +196,11 @@ std::string ParameterName(const Group &group, int64_t entry,
 
 absl::Status InitializeParameters(const Program &program, Engine &engine) {
   return Fill(program, engine,
-              [&](int64_t group, int64_t entry, int64_t parameter,
-                  int64_t first, int64_t count, float *values) {
+              [&](int64_t group, int64_t entry, int64_t parameter, int64_t first, int64_t count,
+                  float *values) {
                 auto part = [&](int64_t begin, int64_t end) {
-                  InitialValues(program, group, entry, parameter, first + begin,
-                                end - begin, values + begin);
+                  InitialValues(program, group, entry, parameter, first + begin, end - begin,
+                                values + begin);
                 };
                 boa_rt_parallel_for(
                     count, /*grain=*/4096,
@@ -228,25 +212,22 @@ absl::Status InitializeParameters(const Program &program, Engine &engine) {
               });
 }
 
-absl::Status LoadParameters(const Program &program, Engine &engine,
-                            const std::string &path) {
+absl::Status LoadParameters(const Program &program, Engine &engine, const std::string &path) {
   absl::StatusOr<SafetensorsReader> reader = SafetensorsReader::Open(path);
   if (!reader.ok())
     return reader.status();
   if (absl::Status status = CheckMatches(program, path, *reader); !status.ok())
     return status;
-  return Fill(program, engine,
-              [&](int64_t g, int64_t entry, int64_t p, int64_t first,
-                  int64_t count, float *values) {
-                const Group &group = program.groups[g];
-                const Tensor *tensor = reader->Find(
-                    ParameterName(group, entry, group.parameters[p]));
-                return reader->Read(*tensor, first, count, values);
-              });
+  return Fill(
+      program, engine,
+      [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {
+        const Group &group = program.groups[g];
+        const Tensor *tensor = reader->Find(ParameterName(group, entry, group.parameters[p]));
+        return reader->Read(*tensor, first, count, values);
+      });
 }
 
-absl::Status ExportParameters(const Program &program, Engine &engine,
-                              const std::string &path) {
+absl::Status ExportParameters(const Program &program, Engine &engine, const std::string &path) {
   // Parameters are in order of offset in their group, so chunks in order give
   // the elements in the order of the file.
   std::vector<Tensor> tensors;

@@ -75,12 +75,11 @@ void countGemm(Function function, int32_t ta, int32_t tb, int64_t m, int64_t n, 
                int32_t accumulate, float *c, int64_t ldc) {
   calls.push_back({ta, tb, m, n, k});
   products += 2.0 * m * n * k;
-  timed(gemmSeconds,
-        [&] { function(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc); });
+  timed(gemmSeconds, [&] { function(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc); });
 }
 void countedGemm(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, const float *a,
-                 int64_t lda, const float *b, int64_t ldb, const float *bias,
-                 int32_t accumulate, float *c, int64_t ldc) {
+                 int64_t lda, const float *b, int64_t ldb, const float *bias, int32_t accumulate,
+                 float *c, int64_t ldc) {
   countGemm(boa_gemm_f32, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
 }
 void countedGemmNarrow(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, const float *a,
@@ -88,30 +87,24 @@ void countedGemmNarrow(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, 
                        int32_t accumulate, float *c, int64_t ldc) {
   countGemm(boa_gemm_bf16, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
 }
-void countedAttention(int64_t batch, int64_t time, int64_t heads, int64_t kv,
-                      int64_t d, int32_t causal, const float *q, int64_t ldq,
-                      const float *k, int64_t ldk, const float *v, int64_t ldv,
-                      float *y, int64_t ldy, float *lse) {
+void countedAttention(int64_t batch, int64_t time, int64_t heads, int64_t kv, int64_t d,
+                      int32_t causal, const float *q, int64_t ldq, const float *k, int64_t ldk,
+                      const float *v, int64_t ldv, float *y, int64_t ldy, float *lse) {
   timed(attentionSeconds, [&] {
-    boa_attention_f32(batch, time, heads, kv, d, causal, q, ldq, k, ldk, v, ldv,
-                      y, ldy, lse);
+    boa_attention_f32(batch, time, heads, kv, d, causal, q, ldq, k, ldk, v, ldv, y, ldy, lse);
   });
 }
-void countedAttentionGrad(int64_t batch, int64_t time, int64_t heads, int64_t kv,
-                          int64_t d, int32_t causal, const float *q, int64_t ldq,
-                          const float *k, int64_t ldk, const float *v,
-                          int64_t ldv, const float *y, int64_t ldy,
-                          const float *lse, const float *dy, int64_t lddy,
-                          float *dq, int64_t lddq, float *dk, int64_t lddk,
-                          float *dv, int64_t lddv) {
+void countedAttentionGrad(int64_t batch, int64_t time, int64_t heads, int64_t kv, int64_t d,
+                          int32_t causal, const float *q, int64_t ldq, const float *k, int64_t ldk,
+                          const float *v, int64_t ldv, const float *y, int64_t ldy,
+                          const float *lse, const float *dy, int64_t lddy, float *dq, int64_t lddq,
+                          float *dk, int64_t lddk, float *dv, int64_t lddv) {
   timed(attentionSeconds, [&] {
-    boa_attention_grad_f32(batch, time, heads, kv, d, causal, q, ldq, k, ldk, v,
-                           ldv, y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv,
-                           lddv);
+    boa_attention_grad_f32(batch, time, heads, kv, d, causal, q, ldq, k, ldk, v, ldv, y, ldy, lse,
+                           dy, lddy, dq, lddq, dk, lddk, dv, lddv);
   });
 }
-void countedLoop(int64_t count, int64_t grain,
-                 void (*body)(void *, int64_t, int64_t), void *data) {
+void countedLoop(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data) {
   double seconds = 0;
   timed(seconds, [&] { boa_rt_parallel_for(count, grain, body, data); });
   loopSeconds += seconds;
@@ -158,8 +151,8 @@ public:
   int64_t parameterBytes() const { return bytes; }
 
   std::string forward() {
-    text = "func.func @block_forward(%x: " + x + place(0, 0) + parameters() +
-           ") -> (" + x + place(2, 0) + ") attributes {boa.kernel} {\n";
+    text = "func.func @block_forward(%x: " + x + place(0, 0) + parameters() + ") -> (" + x +
+           place(2, 0) + ") attributes {boa.kernel} {\n";
     body();
     linear("p", "g", hidden, "proj", x);
     op("out = boa.add %h, %p : " + x + ", " + x);
@@ -167,14 +160,14 @@ public:
   }
 
   std::string backward() {
-    text = "func.func @block_backward(%x: " + x + place(0, 0) + parameters() +
-           ", %dy: " + x + place(2, 0);
+    text = "func.func @block_backward(%x: " + x + place(0, 0) + parameters() + ", %dy: " + x +
+           place(2, 0);
     std::string results = x + place(4, 0), values = "%dx", types = x;
     for (size_t i = 0; i < all.size(); ++i) {
       const Parameter &p = all[i];
-      text += ", %g_" + p.name + ": " + p.type + " {boa.buffer = 3 : i32, boa.offset = " +
-              std::to_string(p.offset) + " : i64, boa.result = " + std::to_string(i + 1) +
-              " : i32}";
+      text += ", %g_" + p.name + ": " + p.type +
+              " {boa.buffer = 3 : i32, boa.offset = " + std::to_string(p.offset) +
+              " : i64, boa.result = " + std::to_string(i + 1) + " : i32}";
       results += ", " + p.type + place(3, p.offset);
       values += ", %r_" + p.name;
       types += ", " + p.type;
@@ -187,23 +180,23 @@ public:
     normGrad("dl2", "ln2", "h", "dh2");
     op("dh = boa.add %dy, %dh2 : " + x + ", " + x);
     linearGrad("dh", x, "out", "y", x, "dyy");
-    op("dq, %dk, %dv = boa.attention_grad %q, %k, %v, %y, %lse, %dyy heads " + heads() +
-       " : (" + x + ", " + x + ", " + x + ", " + x + ", " + lse + ", " + x + ") -> (" + x +
-       ", " + x + ", " + x + ")");
+    op("dq, %dk, %dv = boa.attention_grad %q, %k, %v, %y, %lse, %dyy heads " + heads() + " : (" +
+       x + ", " + x + ", " + x + ", " + x + ", " + lse + ", " + x + ") -> (" + x + ", " + x + ", " +
+       x + ")");
     op("dqkv = boa.concat %dq, %dk, %dv : (" + x + ", " + x + ", " + x + ") -> " + qkv);
     linearGrad("dqkv", qkv, "qkv", "l1", x, "dl1");
     normGrad("dl1", "ln1", "x", "dx1");
     op("dx = boa.add %dh, %dx1 : " + x + ", " + x);
     for (const Parameter &p : all)
-      op("r_" + p.name + " = boa.add %g_" + p.name + ", %d" + p.name + " : " + p.type +
-         ", " + p.type);
+      op("r_" + p.name + " = boa.add %g_" + p.name + ", %d" + p.name + " : " + p.type + ", " +
+         p.type);
     return text + "  return " + values + " : " + types + "\n}\n";
   }
 
 private:
   struct Parameter {
     std::string name, type, stored;
-    int64_t offset;         // of the gradient
+    int64_t offset; // of the gradient
     int64_t storedOffset;
   };
 
@@ -231,8 +224,7 @@ private:
   std::string parameters() const {
     std::string result;
     for (const Parameter &p : all)
-      result += ", %" + p.name + (bf16 ? "_bf16" : "") + ": " + p.stored +
-                place(1, p.storedOffset);
+      result += ", %" + p.name + (bf16 ? "_bf16" : "") + ": " + p.stored + place(1, p.storedOffset);
     return result;
   }
   const std::string &type(const std::string &name) const {
@@ -247,15 +239,15 @@ private:
   void op(const std::string &line) { text += "  %" + line + "\n"; }
   void linear(const std::string &y, const std::string &in, const std::string &inType,
               const std::string &name, const std::string &outType) {
-    op(y + " = boa.linear %" + in + ", %" + name + "_w bias %" + name + "_b : (" + inType +
-       ", " + type(name + "_w") + ", " + type(name + "_b") + ") -> " + outType);
+    op(y + " = boa.linear %" + in + ", %" + name + "_w bias %" + name + "_b : (" + inType + ", " +
+       type(name + "_w") + ", " + type(name + "_b") + ") -> " + outType);
   }
   void linearGrad(const std::string &dy, const std::string &dyType, const std::string &name,
                   const std::string &in, const std::string &inType, const std::string &dx) {
     op(dx + " = boa.linear %" + dy + ", %" + name + "_w transpose : (" + dyType + ", " +
        type(name + "_w") + ") -> " + inType);
-    op("d" + name + "_w = boa.linear_weight_grad %" + in + ", %" + dy + " : (" + inType +
-       ", " + dyType + ") -> " + type(name + "_w"));
+    op("d" + name + "_w = boa.linear_weight_grad %" + in + ", %" + dy + " : (" + inType + ", " +
+       dyType + ") -> " + type(name + "_w"));
     op("d" + name + "_b = boa.sum_leading %" + dy + " : " + dyType + " to " + type(name + "_b"));
   }
   void norm(const std::string &y, const std::string &in, const std::string &name) {
@@ -276,8 +268,8 @@ private:
     norm("l1", "x", "ln1");
     linear("qkv", "l1", x, "qkv", qkv);
     op("q, %k, %v = boa.split %qkv : (" + qkv + ") -> (" + x + ", " + x + ", " + x + ")");
-    op("y, %lse = boa.attention %q, %k, %v heads " + heads() + " : (" + x + ", " + x + ", " +
-       x + ") -> (" + x + ", " + lse + ")");
+    op("y, %lse = boa.attention %q, %k, %v heads " + heads() + " : (" + x + ", " + x + ", " + x +
+       ") -> (" + x + ", " + lse + ")");
     linear("o", "y", x, "out", x);
     op("h = boa.add %x, %o : " + x + ", " + x);
     norm("l2", "h", "ln2");
@@ -313,8 +305,8 @@ double timeProducts(const std::vector<Product> &list) {
   for (int i = 0; i < 7; ++i) {
     double start = now();
     for (const Product &p : list)
-      boa_gemm_f32(p.ta, p.tb, p.m, p.n, p.k, a, p.ta ? p.m : p.k, b, p.tb ? p.k : p.n, nullptr,
-                   0, c, p.n);
+      boa_gemm_f32(p.ta, p.tb, p.m, p.n, p.k, a, p.ta ? p.m : p.k, b, p.tb ? p.k : p.n, nullptr, 0,
+                   c, p.n);
     best = std::min(best, now() - start);
   }
   std::free(a), std::free(b), std::free(c);
@@ -341,8 +333,8 @@ void measure(Shape s) {
                                                              : boa::emitAssembly(*module));
   double lowered = now();
   auto program = llvm::cantFail(boa::JitProgram::create(*module, kSymbols));
-  std::printf("width %ld, %ld heads, context %ld, micro-batch %ld\n", s.width, s.heads,
-              s.context, s.batch);
+  std::printf("width %ld, %ld heads, context %ld, micro-batch %ld\n", s.width, s.heads, s.context,
+              s.batch);
   const char *names[] = {"block_forward", "block_backward"};
   int64_t workspaces[2];
   boa_kernel kernels[2];
@@ -356,9 +348,8 @@ void measure(Shape s) {
               (lowered - start) * 1e3);
 
   int64_t activation = s.batch * s.context * s.width * 4;
-  void *buffers[] = {allocate(activation), allocate(block.parameterBytes()),
-                     allocate(activation), allocate(block.parameterBytes()),
-                     allocate(activation)};
+  void *buffers[] = {allocate(activation), allocate(block.parameterBytes()), allocate(activation),
+                     allocate(block.parameterBytes()), allocate(activation)};
   for (int i : {0, 1}) {
     void *workspace = allocate(workspaces[i]);
     // The least of each part: other programs only add.
@@ -385,8 +376,8 @@ void measure(Shape s) {
                 names[i], best * 1e3, gemm * 1e3, flops / gemm / 1e9, attention * 1e3,
                 generated * 1e3, workspaces[i] / 1e6);
     double rest = attention + generated;
-    std::printf("  %-14s products alone %.2f ms; attention and loops are %.1f%% of the block\n",
-                "", alone * 1e3, rest / (rest + gemm) * 100);
+    std::printf("  %-14s products alone %.2f ms; attention and loops are %.1f%% of the block\n", "",
+                alone * 1e3, rest / (rest + gemm) * 100);
     if (std::getenv("BOA_BENCH_LOOPS"))
       for (auto [body, seconds] : each)
         std::printf("      loop %p %.3f ms\n", body, seconds * 1e3);

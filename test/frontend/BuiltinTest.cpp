@@ -14,8 +14,7 @@
 using namespace boa::frontend;
 
 TEST(BuiltinTest, UnknownFunction) {
-  EXPECT_EQ(refusal("rms_norm(x, g)",
-                    "rmsnorm(x, g)"),
+  EXPECT_EQ(refusal("rms_norm(x, g)", "rmsnorm(x, g)"),
             R"(tiny.boa:10:32: error: no function is named 'rmsnorm', did you mean 'rms_norm'?
     let q, k, v = split(linear(rmsnorm(x, g), w, b), 3)
                                ^~~~~~~~~~~~~
@@ -24,8 +23,7 @@ TEST(BuiltinTest, UnknownFunction) {
 
 // No second error for the names that the broken let would have bound.
 TEST(BuiltinTest, UnknownName) {
-  EXPECT_EQ(refusal("linear(rms_norm(x, g), w, b)",
-                    "linear(rms_norm(z, g), w, b)"),
+  EXPECT_EQ(refusal("linear(rms_norm(x, g), w, b)", "linear(rms_norm(z, g), w, b)"),
             R"(tiny.boa:10:41: error: nothing here is named 'z'
     let q, k, v = split(linear(rms_norm(z, g), w, b), 3)
                                         ^
@@ -33,8 +31,7 @@ TEST(BuiltinTest, UnknownName) {
 }
 
 TEST(BuiltinTest, TooFewArguments) {
-  EXPECT_EQ(refusal("rms_norm(x, g)",
-                    "rms_norm(x)"),
+  EXPECT_EQ(refusal("rms_norm(x, g)", "rms_norm(x)"),
             R"(tiny.boa:10:32: error: expected rms_norm(x, w[, eps = ...]) but found 1 argument
     let q, k, v = split(linear(rms_norm(x), w, b), 3)
                                ^~~~~~~~~~~
@@ -42,63 +39,63 @@ TEST(BuiltinTest, TooFewArguments) {
 }
 
 TEST(BuiltinTest, UnknownArgument) {
-  EXPECT_EQ(refusal("rms_norm(x, g)",
-                    "rms_norm(x, g, epsilon = 1e-6)"),
-            R"(tiny.boa:10:47: error: expected rms_norm(x, w[, eps = ...]) but found the argument 'epsilon'
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "rms_norm(x, g, epsilon = 1e-6)"),
+      R"(tiny.boa:10:47: error: expected rms_norm(x, w[, eps = ...]) but found the argument 'epsilon'
     let q, k, v = split(linear(rms_norm(x, g, epsilon = 1e-6), w, b), 3)
                                               ^~~~~~~
 )");
 }
 
 TEST(BuiltinTest, LinearWeight) {
-  EXPECT_EQ(refusal("linear(x, transpose(embed.wte))",
-                    "linear(x, embed.wte)"),
-            R"(tiny.boa:14:36: error: expected a weight whose first dimension is the last of x, [context, width] = [16, 32], but found [vocab, width] = [64, 32]
+  EXPECT_EQ(
+      refusal("linear(x, transpose(embed.wte))", "linear(x, embed.wte)"),
+      R"(tiny.boa:14:36: error: expected a weight whose first dimension is the last of x, [context, width] = [16, 32], but found [vocab, width] = [64, 32]
     return cross_entropy(linear(x, embed.wte), targets)
                                    ^~~~~~~~~
 )");
 }
 
 TEST(BuiltinTest, LinearBias) {
-  EXPECT_EQ(refusal("param b: [3 * width]",
-                    "param b: [width]"),
-            R"(tiny.boa:10:51: error: expected the bias of linear to be [3 * width] = [96] but found [width] = [32]
+  EXPECT_EQ(
+      refusal("param b: [3 * width]", "param b: [width]"),
+      R"(tiny.boa:10:51: error: expected the bias of linear to be [3 * width] = [96] but found [width] = [32]
     let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
                                                   ^
 )");
 }
 
 TEST(BuiltinTest, WeightThatIsNoParameter) {
-  EXPECT_EQ(refusal("rms_norm(x, g)",
-                    "rms_norm(x, x)"),
-            R"(tiny.boa:10:44: error: expected the weight of rms_norm to be a parameter but found [context, width] = [16, 32]
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "rms_norm(x, x)"),
+      R"(tiny.boa:10:44: error: expected the weight of rms_norm to be a parameter but found [context, width] = [16, 32]
     let q, k, v = split(linear(rms_norm(x, x), w, b), 3)
                                            ^
 )");
 }
 
 TEST(BuiltinTest, TransposeElsewhere) {
-  EXPECT_EQ(refusal("x + attention",
-                    "x + transpose(w) * attention"),
-            R"(tiny.boa:11:16: error: transpose(...) can stand only as the weight of linear(x, transpose(w))
+  EXPECT_EQ(
+      refusal("x + attention", "x + transpose(w) * attention"),
+      R"(tiny.boa:11:16: error: transpose(...) can stand only as the weight of linear(x, transpose(w))
     return x + transpose(w) * attention(q, k, v, heads, causal)
                ^~~~~~~~~~~~
 )");
 }
 
 TEST(BuiltinTest, NormWeight) {
-  EXPECT_EQ(refusal("param g: [width]",
-                    "param g: [context]"),
-            R"(tiny.boa:10:44: error: expected the weight of rms_norm to be [width] = [32] but found [context] = [16]
+  EXPECT_EQ(
+      refusal("param g: [width]", "param g: [context]"),
+      R"(tiny.boa:10:44: error: expected the weight of rms_norm to be [width] = [32] but found [context] = [16]
     let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
                                            ^
 )");
 }
 
 TEST(BuiltinTest, EmbeddingTable) {
-  EXPECT_EQ(refusal("param wte: [vocab, width]",
-                    "param wte: [vocab / 2, width]"),
-            R"(tiny.boa:4:22: error: expected a table with a row for each of vocab = 64 tokens but found [vocab / 2, width] = [32, 32]
+  EXPECT_EQ(
+      refusal("param wte: [vocab, width]", "param wte: [vocab / 2, width]"),
+      R"(tiny.boa:4:22: error: expected a table with a row for each of vocab = 64 tokens but found [vocab / 2, width] = [32, 32]
     return embedding(wte, tokens)
                      ^~~
 tiny.boa:14:26: error: expected logits [context, vocab] with vocab = 64 for targets [context] token = [16] but found [context, vocab / 2] = [16, 32]
@@ -108,8 +105,7 @@ tiny.boa:14:26: error: expected logits [context, vocab] with vocab = 64 for targ
 }
 
 TEST(BuiltinTest, HeadsDivideWidth) {
-  EXPECT_EQ(refusal("heads = 4",
-                    "heads = 5"),
+  EXPECT_EQ(refusal("heads = 4", "heads = 5"),
             R"(tiny.boa:11:35: error: expected heads = 5 to divide width = 32
     return x + attention(q, k, v, heads, causal)
                                   ^~~~~
@@ -117,8 +113,7 @@ TEST(BuiltinTest, HeadsDivideWidth) {
 }
 
 TEST(BuiltinTest, KvHeadsDivideHeads) {
-  EXPECT_EQ(refusal("heads, causal",
-                    "heads, kv_heads = 3, causal"),
+  EXPECT_EQ(refusal("heads, causal", "heads, kv_heads = 3, causal"),
             R"(tiny.boa:11:53: error: expected kv_heads = 3 to divide heads = 4
     return x + attention(q, k, v, heads, kv_heads = 3, causal)
                                                     ^
@@ -126,36 +121,37 @@ TEST(BuiltinTest, KvHeadsDivideHeads) {
 }
 
 TEST(BuiltinTest, GroupedQueries) {
-  EXPECT_EQ(refusal("heads, causal",
-                    "heads, kv_heads = 2, causal"),
-            R"(tiny.boa:11:29: error: expected k of attention to be [16, 16], the length of q and kv_heads times the width of a head, but found [context, width] = [16, 32]
+  EXPECT_EQ(
+      refusal("heads, causal", "heads, kv_heads = 2, causal"),
+      R"(tiny.boa:11:29: error: expected k of attention to be [16, 16], the length of q and kv_heads times the width of a head, but found [context, width] = [16, 32]
     return x + attention(q, k, v, heads, kv_heads = 2, causal)
                             ^
 )");
 }
 
 TEST(BuiltinTest, RotaryPairs) {
-  EXPECT_EQ(refusal("attention(q, k, v,",
-                    "attention(rotary(q, width), k, v,"),
-            R"(tiny.boa:11:36: error: expected heads of an even width, which rotary turns in pairs, but found 1
+  EXPECT_EQ(
+      refusal("attention(q, k, v,", "attention(rotary(q, width), k, v,"),
+      R"(tiny.boa:11:36: error: expected heads of an even width, which rotary turns in pairs, but found 1
     return x + attention(rotary(q, width), k, v, heads, causal)
                                    ^~~~~
 )");
 }
 
 TEST(BuiltinTest, SplitCount) {
-  EXPECT_EQ(refusal("split(linear(rms_norm(x, g), w, b), 3)",
-                    "split(linear(rms_norm(x, g), w, b), 5)"),
-            R"(tiny.boa:10:55: error: expected the number of parts = 5 to divide 3 * width = 96
+  EXPECT_EQ(
+      refusal("split(linear(rms_norm(x, g), w, b), 3)", "split(linear(rms_norm(x, g), w, b), 5)"),
+      R"(tiny.boa:10:55: error: expected the number of parts = 5 to divide 3 * width = 96
     let q, k, v = split(linear(rms_norm(x, g), w, b), 5)
                                                       ^
 )");
 }
 
 TEST(BuiltinTest, SplitSizes) {
-  EXPECT_EQ(refusal("split(linear(rms_norm(x, g), w, b), 3)",
-                    "split(linear(rms_norm(x, g), w, b), (width, width, 2))"),
-            R"(tiny.boa:10:55: error: expected parts that add up to the last dimension of [context, 3 * width] = [16, 96] but found 66
+  EXPECT_EQ(
+      refusal("split(linear(rms_norm(x, g), w, b), 3)",
+              "split(linear(rms_norm(x, g), w, b), (width, width, 2))"),
+      R"(tiny.boa:10:55: error: expected parts that add up to the last dimension of [context, 3 * width] = [16, 96] but found 66
     let q, k, v = split(linear(rms_norm(x, g), w, b), (width, width, 2))
                                                       ^~~~~~~~~~~~~~~~~
 )");
@@ -163,8 +159,7 @@ TEST(BuiltinTest, SplitSizes) {
 
 // No second error for the v that is not bound.
 TEST(BuiltinTest, SplitNames) {
-  EXPECT_EQ(refusal("let q, k, v =",
-                    "let q, k ="),
+  EXPECT_EQ(refusal("let q, k, v =", "let q, k ="),
             R"(tiny.boa:10:16: error: expected as many values as names, 2, but found 3
     let q, k = split(linear(rms_norm(x, g), w, b), 3)
                ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -172,44 +167,44 @@ TEST(BuiltinTest, SplitNames) {
 }
 
 TEST(BuiltinTest, Logits) {
-  EXPECT_EQ(refusal("cross_entropy(linear(x, transpose(embed.wte)), targets)",
-                    "cross_entropy(x, targets)"),
-            R"(tiny.boa:14:26: error: expected logits [context, vocab] with vocab = 64 for targets [context] token = [16] but found [context, width] = [16, 32]
+  EXPECT_EQ(
+      refusal("cross_entropy(linear(x, transpose(embed.wte)), targets)",
+              "cross_entropy(x, targets)"),
+      R"(tiny.boa:14:26: error: expected logits [context, vocab] with vocab = 64 for targets [context] token = [16] but found [context, width] = [16, 32]
     return cross_entropy(x, targets)
                          ^
 )");
 }
 
 TEST(BuiltinTest, Targets) {
-  EXPECT_EQ(refusal("transpose(embed.wte)), targets)",
-                    "transpose(embed.wte)), x)"),
-            R"(tiny.boa:14:59: error: expected the targets of cross_entropy to be tokens but found [context, width] = [16, 32]
+  EXPECT_EQ(
+      refusal("transpose(embed.wte)), targets)", "transpose(embed.wte)), x)"),
+      R"(tiny.boa:14:59: error: expected the targets of cross_entropy to be tokens but found [context, width] = [16, 32]
     return cross_entropy(linear(x, transpose(embed.wte)), x)
                                                           ^
 )");
 }
 
 TEST(BuiltinTest, AddShapes) {
-  EXPECT_EQ(refusal("x + attention",
-                    "w + attention"),
-            R"(tiny.boa:11:12: error: expected an activation on the left of '+' but found a parameter [width, 3 * width] = [32, 96]; write the parameter on the right
+  EXPECT_EQ(
+      refusal("x + attention", "w + attention"),
+      R"(tiny.boa:11:12: error: expected an activation on the left of '+' but found a parameter [width, 3 * width] = [32, 96]; write the parameter on the right
     return w + attention(q, k, v, heads, causal)
            ^
 )");
 }
 
 TEST(BuiltinTest, AddSuffix) {
-  EXPECT_EQ(refusal("x + attention(",
-                    "x + b + attention("),
-            R"(tiny.boa:11:12: error: the shapes beside '+' do not fit: [context, width] = [16, 32] and [3 * width] = [96]
+  EXPECT_EQ(
+      refusal("x + attention(", "x + b + attention("),
+      R"(tiny.boa:11:12: error: the shapes beside '+' do not fit: [context, width] = [16, 32] and [3 * width] = [96]
     return x + b + attention(q, k, v, heads, causal)
            ^~~~~
 )");
 }
 
 TEST(BuiltinTest, Minus) {
-  EXPECT_EQ(refusal("x + attention",
-                    "x - attention"),
+  EXPECT_EQ(refusal("x + attention", "x - attention"),
             R"(tiny.boa:11:12: error: expected '+' or '*' between tensors but found '-'
     return x - attention(q, k, v, heads, causal)
            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -217,9 +212,9 @@ TEST(BuiltinTest, Minus) {
 }
 
 TEST(BuiltinTest, NumberPlusTensor) {
-  EXPECT_EQ(refusal("x + attention",
-                    "1 + x + attention"),
-            R"(tiny.boa:11:12: error: a number and a tensor can only be multiplied, or the tensor divided by a number that is not zero
+  EXPECT_EQ(
+      refusal("x + attention", "1 + x + attention"),
+      R"(tiny.boa:11:12: error: a number and a tensor can only be multiplied, or the tensor divided by a number that is not zero
     return 1 + x + attention(q, k, v, heads, causal)
            ^~~~~
 )");

@@ -18,7 +18,8 @@
 
 namespace boa::frontend {
 
-inline const char *const kSpec = R"(model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
+inline const char *const kSpec =
+    R"(model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
   stage embed(tokens: [context] token) -> [context, width] {
     param wte: [vocab, width] = normal(0.02)
     return embedding(wte, tokens)

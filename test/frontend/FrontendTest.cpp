@@ -78,11 +78,10 @@ TEST(FrontendTest, ClippingDelays) {
 }
 
 TEST(FrontendTest, Overrides) {
-  Spec spec = accepted(
-      kSpec, {"train.steps=50", "model.depth = 5", "machine.host.memory=1GiB",
-              "train.schedule=horizontal(delay = 0.5)", "train.place=ssd",
-              "train.place.saved=host", "train.optimizer.weight_decay=0.1",
-              "machine.ssd.read=1.5 GB/s", "train.data=\"other.txt\""});
+  Spec spec = accepted(kSpec, {"train.steps=50", "model.depth = 5", "machine.host.memory=1GiB",
+                               "train.schedule=horizontal(delay = 0.5)", "train.place=ssd",
+                               "train.place.saved=host", "train.optimizer.weight_decay=0.1",
+                               "machine.ssd.read=1.5 GB/s", "train.data=\"other.txt\""});
   EXPECT_EQ(spec.train.steps, 50);
   EXPECT_EQ(spec.model.stages[1].repeat, 5);
   EXPECT_EQ(spec.machine.hostMemory, int64_t(1) << 30);
@@ -97,7 +96,8 @@ TEST(FrontendTest, Overrides) {
 
 // An argument without a name is overridden by the name of its place.
 TEST(FrontendTest, OverridesOfPlacedArguments) {
-  std::string text = edited("adamw(lr = 1e-3)", "adamw(cosine(1e-3, 4))\n  evaluate = every(50, 3)");
+  std::string text =
+      edited("adamw(lr = 1e-3)", "adamw(cosine(1e-3, 4))\n  evaluate = every(50, 3)");
   Spec spec = accepted(text, {"train.evaluate.steps=10", "train.optimizer.lr.peak=0.5",
                               "train.optimizer.lr.floor=0.25"});
   EXPECT_EQ(spec.train.evaluateEvery, 10);
@@ -110,8 +110,8 @@ TEST(FrontendTest, OverridesOfPlacedArguments) {
 
 // A shell takes the quotes away.
 TEST(FrontendTest, PathsWithoutQuotes) {
-  FrontendResult result = compileText(kSpec, {"train.data= data/my x-1.txt ",
-                                              "machine.ssd.path=/mnt/state#2"});
+  FrontendResult result =
+      compileText(kSpec, {"train.data= data/my x-1.txt ", "machine.ssd.path=/mnt/state#2"});
   EXPECT_EQ(result.diagnostics, "");
   ASSERT_TRUE(result.spec);
   EXPECT_EQ(result.spec->train.data, "data/my x-1.txt");
@@ -125,8 +125,7 @@ TEST(FrontendTest, PathsWithoutQuotes) {
 // A name before '{', '=' or a string is no unit, and a '{' that nothing stands
 // before closes with its own '}'.
 TEST(FrontendTest, SettingsOnOneLine) {
-  Spec spec = accepted(edited("  batch = 8 sequences\n",
-                              "  batch = 32 place { weights = ssd }\n"));
+  Spec spec = accepted(edited("  batch = 8 sequences\n", "  batch = 32 place { weights = ssd }\n"));
   EXPECT_EQ(spec.train.batch, 32);
   EXPECT_EQ(spec.train.place[size_t(Role::Weights)], Tier::Ssd);
   EXPECT_EQ(refusal("steps = 10", "steps = 10 { weights = ssd }"),
@@ -139,10 +138,9 @@ TEST(FrontendTest, SettingsOnOneLine) {
 TEST(FrontendTest, SeveralFiles) {
   std::string text = kSpec;
   size_t train = text.find("train tiny"), machine = text.find("machine");
-  FrontendResult result =
-      compileTexts({{"specs/run.boa", text.substr(train, machine - train)},
-                    {"laptop.boa", text.substr(machine)},
-                    {"models/tiny.boa", text.substr(0, train)}});
+  FrontendResult result = compileTexts({{"specs/run.boa", text.substr(train, machine - train)},
+                                        {"laptop.boa", text.substr(machine)},
+                                        {"models/tiny.boa", text.substr(0, train)}});
   EXPECT_EQ(result.diagnostics, "");
   ASSERT_TRUE(result.spec);
   EXPECT_EQ(result.spec->train.data, "specs/corpus.txt");
@@ -170,8 +168,7 @@ TEST(FrontendTest, Examples) {
         compileFiles({std::string(BOA_SOURCE_DIR) + "/examples/" + name + ".boa"});
     EXPECT_EQ(result.diagnostics, "") << name;
     ASSERT_TRUE(result.spec) << name;
-    EXPECT_EQ(result.spec->train.data,
-              std::string(BOA_SOURCE_DIR) + "/examples/data/kjv.txt");
+    EXPECT_EQ(result.spec->train.data, std::string(BOA_SOURCE_DIR) + "/examples/data/kjv.txt");
   }
 }
 
@@ -200,8 +197,7 @@ TEST(FrontendTest, ErrorsAreCapped) {
   std::string lines;
   for (int i = 0; i < 50; ++i)
     lines += "    let = 1\n";
-  std::string text =
-      compileText(edited("    return embedding(wte, tokens)\n", lines)).diagnostics;
+  std::string text = compileText(edited("    return embedding(wte, tokens)\n", lines)).diagnostics;
   EXPECT_EQ(count(text, ": error: "), 20u);
   EXPECT_EQ(count(text, "error: too many errors, only the first 20 are shown\n"), 1u);
 }
@@ -240,7 +236,8 @@ TEST(FrontendTest, NestingOfAnOptionIsBounded) {
   text = edited("adamw(lr = 1e-3)", "adamw(lr = constant(1))");
   EXPECT_EQ(compileText(text, {"train.optimizer.lr.peak=" + nested(197)}).diagnostics, "");
   EXPECT_EQ(count(compileText(text, {"train.optimizer.lr.peak=" + nested(198)}).diagnostics,
-                  "error: the expression nests more than 200 deep"), 1u);
+                  "error: the expression nests more than 200 deep"),
+            1u);
 }
 
 TEST(FrontendTest, LongLineIsCut) {
@@ -269,11 +266,14 @@ TEST(FrontendTest, ManyOfEach) {
   auto steps = [](std::string) { return "steps = 0 "; };
   auto stages = [](std::string i) { return "  stage s" + i + "() -> loss { }\n"; };
   EXPECT_EQ(count(refusal(head, repeated(60000, params) + head),
-                  "a stage has at most 4096 parameters, 'embed' has more"), 1u);
+                  "a stage has at most 4096 parameters, 'embed' has more"),
+            1u);
   EXPECT_EQ(count(refusal(head, repeated(60000, lets) + head), "too many errors"), 1u);
   EXPECT_EQ(count(refusal("  ssd \"state\"", repeated(60000, ssds) + "  ssd \"state\""),
-                  "a machine has at most 64 ssds"), 1u);
+                  "a machine has at most 64 ssds"),
+            1u);
   EXPECT_EQ(count(refusal("  steps = 10", repeated(200000, steps)), "too many errors"), 1u);
   EXPECT_EQ(count(refusal("  layer block", repeated(60000, stages) + "  layer block"),
-                  "expected at most 64 stages but found 60003"), 1u);
+                  "expected at most 64 stages but found 60003"),
+            1u);
 }

@@ -69,8 +69,9 @@ boa.stage @head_forward
 TEST_F(IrgenTest, TiedParameter) {
   auto module = generate(compileText(kSpec));
   ASSERT_TRUE(module);
-  EXPECT_EQ(print(module->lookupSymbol("head_forward")),
-            R"(func.func @head_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<2x16xi32>, %arg2: tensor<64x32xf32> {boa.param = @embed::@wte}) -> tensor<f32> {
+  EXPECT_EQ(
+      print(module->lookupSymbol("head_forward")),
+      R"(func.func @head_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<2x16xi32>, %arg2: tensor<64x32xf32> {boa.param = @embed::@wte}) -> tensor<f32> {
   %0 = boa.linear %arg0, %arg2 transpose : (tensor<2x16x32xf32>, tensor<64x32xf32>) -> tensor<2x16x64xf32>
   %1 = boa.cross_entropy %0, %arg1 : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> tensor<f32>
   return %1 : tensor<f32>
@@ -81,8 +82,9 @@ TEST_F(IrgenTest, TiedParameter) {
 TEST_F(IrgenTest, Layer) {
   auto module = generate(compileText(kSpec));
   ASSERT_TRUE(module);
-  EXPECT_EQ(print(module->lookupSymbol("block_forward")),
-            R"(func.func @block_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<32x96xf32> {boa.param = @block::@w}, %arg2: tensor<96xf32> {boa.param = @block::@b}, %arg3: tensor<32xf32> {boa.param = @block::@g}) -> tensor<2x16x32xf32> {
+  EXPECT_EQ(
+      print(module->lookupSymbol("block_forward")),
+      R"(func.func @block_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<32x96xf32> {boa.param = @block::@w}, %arg2: tensor<96xf32> {boa.param = @block::@b}, %arg3: tensor<32xf32> {boa.param = @block::@g}) -> tensor<2x16x32xf32> {
   %0 = boa.rms_norm %arg0, %arg3 : tensor<2x16x32xf32>, tensor<32xf32> -> tensor<2x16x32xf32>
   %1 = boa.linear %0, %arg1 bias %arg2 : (tensor<2x16x32xf32>, tensor<32x96xf32>, tensor<96xf32>) -> tensor<2x16x96xf32>
   %2:3 = boa.split %1 : (tensor<2x16x96xf32>) -> (tensor<2x16x32xf32>, tensor<2x16x32xf32>, tensor<2x16x32xf32>)
@@ -107,7 +109,8 @@ TEST_F(IrgenTest, ForeignParameter) {
 
 // Numbers beside tensors become scales, folded.
 TEST_F(IrgenTest, Scale) {
-  auto module = generate(compileText(edited("return x + att", "return x / 2 * 3 + (1 - 0.5) * att")));
+  auto module =
+      generate(compileText(edited("return x + att", "return x / 2 * 3 + (1 - 0.5) * att")));
   ASSERT_TRUE(module);
   std::string text = print(module->lookupSymbol("block_forward"));
   EXPECT_NE(text.find("boa.scale %arg0 by 5.000000e-01 "), std::string::npos) << text;
@@ -143,9 +146,10 @@ TEST_F(IrgenTest, Locations) {
 }
 
 TEST_F(IrgenTest, Configuration) {
-  auto module = generate(compileText(
-      kSpec, {"train.objective=masked(token = 63)", "train.evaluate=every(5, batches = 2)",
-              "train.place.saved=ssd", "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
+  auto module =
+      generate(compileText(kSpec, {"train.objective=masked(token = 63)",
+                                   "train.evaluate=every(5, batches = 2)", "train.place.saved=ssd",
+                                   "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
   ASSERT_TRUE(module);
   auto train = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kTrainAttr);
   auto optimizer = train.getAs<mlir::DictionaryAttr>("optimizer");
@@ -165,6 +169,6 @@ TEST_F(IrgenTest, Configuration) {
 
 TEST_F(IrgenTest, Examples) {
   for (const char *name : {"gpt", "llama", "bert"})
-    EXPECT_TRUE(generate(
-        compileFiles({std::string(BOA_SOURCE_DIR) + "/examples/" + name + ".boa"})));
+    EXPECT_TRUE(
+        generate(compileFiles({std::string(BOA_SOURCE_DIR) + "/examples/" + name + ".boa"})));
 }

@@ -14,17 +14,16 @@ using namespace boa::frontend;
 
 // What stands at the top level is a model, a train block or a machine.
 TEST(SyntaxTest, AnUnknownItem) {
-  EXPECT_EQ(refusal("train tiny {",
-                    "trian tiny {"),
-            R"(tiny.boa:17:1: error: expected 'model', 'train' or 'machine' but found 'trian', did you mean 'train'?
+  EXPECT_EQ(
+      refusal("train tiny {", "trian tiny {"),
+      R"(tiny.boa:17:1: error: expected 'model', 'train' or 'machine' but found 'trian', did you mean 'train'?
 trian tiny {
 ^~~~~
 )");
 }
 
 TEST(SyntaxTest, AMissingBrace) {
-  EXPECT_EQ(refusal("  }\n  layer block",
-                    "  layer block"),
+  EXPECT_EQ(refusal("  }\n  layer block", "  layer block"),
             R"(tiny.boa:5:3: error: expected '}' at the end of stage 'embed' but found 'layer'
   layer block(x: [context, width]) -> [context, width] repeat depth {
   ^~~~~
@@ -32,9 +31,9 @@ TEST(SyntaxTest, AMissingBrace) {
 }
 
 TEST(SyntaxTest, AnUnknownStage) {
-  EXPECT_EQ(refusal("  layer block",
-                    "  layr block"),
-            R"(tiny.boa:6:3: error: expected 'stage' or 'layer' but found 'layr', did you mean 'layer'?
+  EXPECT_EQ(
+      refusal("  layer block", "  layr block"),
+      R"(tiny.boa:6:3: error: expected 'stage' or 'layer' but found 'layr', did you mean 'layer'?
   layr block(x: [context, width]) -> [context, width] repeat depth {
   ^~~~
 )");
@@ -42,26 +41,25 @@ TEST(SyntaxTest, AnUnknownStage) {
 
 // One error for the statement, and the parser goes on with the next.
 TEST(SyntaxTest, AnUnknownStatement) {
-  EXPECT_EQ(refusal("    let q",
-                    "    lat q"),
-            R"(tiny.boa:10:5: error: expected 'param', 'let' or 'return' but found 'lat', did you mean 'let'?
+  EXPECT_EQ(
+      refusal("    let q", "    lat q"),
+      R"(tiny.boa:10:5: error: expected 'param', 'let' or 'return' but found 'lat', did you mean 'let'?
     lat q, k, v = split(linear(rms_norm(x, g), w, b), 3)
     ^~~
 )");
 }
 
 TEST(SyntaxTest, AReservedWord) {
-  EXPECT_EQ(refusal("param b: [3 * width]",
-                    "param repeat: [3 * width]"),
-            R"(tiny.boa:8:11: error: expected the name of a parameter but found 'repeat', a word of the language
+  EXPECT_EQ(
+      refusal("param b: [3 * width]", "param repeat: [3 * width]"),
+      R"(tiny.boa:8:11: error: expected the name of a parameter but found 'repeat', a word of the language
     param repeat: [3 * width] = zeros
           ^~~~~~
 )");
 }
 
 TEST(SyntaxTest, AMissingType) {
-  EXPECT_EQ(refusal("stage embed(tokens: [context] token)",
-                    "stage embed(tokens)"),
+  EXPECT_EQ(refusal("stage embed(tokens: [context] token)", "stage embed(tokens)"),
             R"(tiny.boa:2:21: error: expected ':' after the name of an argument but found ')'
   stage embed(tokens) -> [context, width] {
                     ^
@@ -69,8 +67,7 @@ TEST(SyntaxTest, AMissingType) {
 }
 
 TEST(SyntaxTest, AMissingValue) {
-  EXPECT_EQ(refusal("    param g: [width] = ones",
-                    "    param g: [width] ="),
+  EXPECT_EQ(refusal("    param g: [width] = ones", "    param g: [width] ="),
             R"(tiny.boa:10:5: error: expected a value but found 'let', a word of the language
     let q, k, v = split(linear(rms_norm(x, g), w, b), 3)
     ^~~
@@ -78,8 +75,7 @@ TEST(SyntaxTest, AMissingValue) {
 }
 
 TEST(SyntaxTest, AnOpenString) {
-  EXPECT_EQ(refusal("\"corpus.txt\"",
-                    "\"corpus.txt"),
+  EXPECT_EQ(refusal("\"corpus.txt\"", "\"corpus.txt"),
             R"(tiny.boa:18:10: error: expected '"' at the end of the string
   data = "corpus.txt
          ^~~~~~~~~~~
@@ -87,8 +83,7 @@ TEST(SyntaxTest, AnOpenString) {
 }
 
 TEST(SyntaxTest, ANumberOutOfRange) {
-  EXPECT_EQ(refusal("width = 32",
-                    "width = 99999999999999999999"),
+  EXPECT_EQ(refusal("width = 32", "width = 99999999999999999999"),
             R"(tiny.boa:1:46: error: the number is out of range
 model tiny(vocab = 64, context = 16, width = 99999999999999999999, heads = 4, depth = 2) {
                                              ^~~~~~~~~~~~~~~~~~~~
@@ -96,8 +91,7 @@ model tiny(vocab = 64, context = 16, width = 99999999999999999999, heads = 4, de
 }
 
 TEST(SyntaxTest, AStrayCharacter) {
-  EXPECT_EQ(refusal("width = 32",
-                    "width = 32 @"),
+  EXPECT_EQ(refusal("width = 32", "width = 32 @"),
             R"(tiny.boa:1:49: error: unexpected character
 model tiny(vocab = 64, context = 16, width = 32 @, heads = 4, depth = 2) {
                                                 ^
@@ -105,8 +99,7 @@ model tiny(vocab = 64, context = 16, width = 32 @, heads = 4, depth = 2) {
 }
 
 TEST(SyntaxTest, ASettingWithoutValue) {
-  EXPECT_EQ(refusal("  steps = 10\n",
-                    "  steps\n"),
+  EXPECT_EQ(refusal("  steps = 10\n", "  steps\n"),
             R"(tiny.boa:22:3: error: expected '=' or '{' after 'steps' but found 'optimizer'
   optimizer = adamw(lr = 1e-3)
   ^~~~~~~~~
@@ -127,8 +120,7 @@ tiny.boa:10:15: error: expected a name after 'let' but found '='
 }
 
 TEST(ModelTest, ModelWithoutVocab) {
-  EXPECT_EQ(refusal("vocab = 64, ",
-                    "v = 64, "),
+  EXPECT_EQ(refusal("vocab = 64, ", "v = 64, "),
             R"(tiny.boa:1:7: error: model 'tiny' needs the constant 'vocab'
 model tiny(v = 64, context = 16, width = 32, heads = 4, depth = 2) {
       ^~~~
@@ -136,8 +128,7 @@ model tiny(v = 64, context = 16, width = 32, heads = 4, depth = 2) {
 }
 
 TEST(ModelTest, RepeatedConstant) {
-  EXPECT_EQ(refusal("heads = 4",
-                    "width = 4"),
+  EXPECT_EQ(refusal("heads = 4", "width = 4"),
             R"(tiny.boa:1:50: error: constant 'width' is defined twice
 model tiny(vocab = 64, context = 16, width = 32, width = 4, depth = 2) {
                                                  ^~~~~
@@ -148,8 +139,7 @@ model tiny(vocab = 64, context = 16, width = 32, width = 4, depth = 2) {
 }
 
 TEST(ModelTest, UnknownConstant) {
-  EXPECT_EQ(refusal("[vocab, width]",
-                    "[vocab, witdh]"),
+  EXPECT_EQ(refusal("[vocab, width]", "[vocab, witdh]"),
             R"(tiny.boa:3:24: error: no constant is named 'witdh', did you mean 'width'?
     param wte: [vocab, witdh] = normal(0.02)
                        ^~~~~
@@ -157,8 +147,7 @@ TEST(ModelTest, UnknownConstant) {
 }
 
 TEST(ModelTest, Overflow) {
-  EXPECT_EQ(refusal("depth = 2",
-                    "depth = 9223372036854775807 + 1"),
+  EXPECT_EQ(refusal("depth = 2", "depth = 9223372036854775807 + 1"),
             R"(tiny.boa:1:69: error: the value of 9223372036854775807 + 1 does not fit 64 bits
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 9223372036854775807 + 1) {
                                                                     ^~~~~~~~~~~~~~~~~~~~~~~
@@ -166,8 +155,7 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 922337203685
 }
 
 TEST(ModelTest, DivisionByZero) {
-  EXPECT_EQ(refusal("depth = 2",
-                    "depth = 2 / (heads - 4)"),
+  EXPECT_EQ(refusal("depth = 2", "depth = 2 / (heads - 4)"),
             R"(tiny.boa:1:73: error: division by zero
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2 / (heads - 4)) {
                                                                         ^~~~~~~~~~~
@@ -175,8 +163,7 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2 / (heads -
 }
 
 TEST(ModelTest, DivisionWithRemainder) {
-  EXPECT_EQ(refusal("depth = 2",
-                    "depth = width / 5"),
+  EXPECT_EQ(refusal("depth = 2", "depth = width / 5"),
             R"(tiny.boa:1:69: error: expected 5 to divide width = 32
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = width / 5) {
                                                                     ^~~~~~~~~
@@ -184,17 +171,16 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = width / 5) {
 }
 
 TEST(ModelTest, NoLayer) {
-  EXPECT_EQ(refusal("  layer block",
-                    "  stage block"),
-            R"(tiny.boa:1:7: error: expected one layer, 'layer NAME(...) -> ... repeat N { ... }', but found none
+  EXPECT_EQ(
+      refusal("  layer block", "  stage block"),
+      R"(tiny.boa:1:7: error: expected one layer, 'layer NAME(...) -> ... repeat N { ... }', but found none
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
       ^~~~
 )");
 }
 
 TEST(ModelTest, LayerWithoutRepeat) {
-  EXPECT_EQ(refusal("repeat depth ",
-                    ""),
+  EXPECT_EQ(refusal("repeat depth ", ""),
             R"(tiny.boa:6:9: error: expected 'repeat N' after the result of a layer
   layer block(x: [context, width]) -> [context, width] {
         ^~~~~
@@ -203,17 +189,16 @@ TEST(ModelTest, LayerWithoutRepeat) {
 
 // A count is refused before anything is allocated for it.
 TEST(ModelTest, HugeRepeat) {
-  EXPECT_EQ(refusal("repeat depth",
-                    "repeat 1000000000"),
-            R"(tiny.boa:6:63: error: expected the number of layers between 1 and 65536 but found 1000000000
+  EXPECT_EQ(
+      refusal("repeat depth", "repeat 1000000000"),
+      R"(tiny.boa:6:63: error: expected the number of layers between 1 and 65536 but found 1000000000
   layer block(x: [context, width]) -> [context, width] repeat 1000000000 {
                                                               ^~~~~~~~~~
 )");
 }
 
 TEST(ModelTest, RepeatedStage) {
-  EXPECT_EQ(refusal("stage head",
-                    "stage embed"),
+  EXPECT_EQ(refusal("stage head", "stage embed"),
             R"(tiny.boa:13:9: error: stage 'embed' is defined twice
   stage embed(x: [context, width], targets: [context] token) -> loss {
         ^~~~~
@@ -224,17 +209,16 @@ tiny.boa:2:9: note: first defined here
 }
 
 TEST(ModelTest, TakenStageName) {
-  EXPECT_EQ(refusal("layer block",
-                    "layer checkpoints"),
-            R"(tiny.boa:6:9: error: no stage can be named 'checkpoints', which the compiled program needs for itself
+  EXPECT_EQ(
+      refusal("layer block", "layer checkpoints"),
+      R"(tiny.boa:6:9: error: no stage can be named 'checkpoints', which the compiled program needs for itself
   layer checkpoints(x: [context, width]) -> [context, width] repeat depth {
         ^~~~~~~~~~~
 )");
 }
 
 TEST(ModelTest, DimensionOutOfRange) {
-  EXPECT_EQ(refusal("[vocab, width] = normal",
-                    "[vocab - 64, width] = normal"),
+  EXPECT_EQ(refusal("[vocab, width] = normal", "[vocab - 64, width] = normal"),
             R"(tiny.boa:3:17: error: expected a dimension between 1 and 2147483647 but found 0
     param wte: [vocab - 64, width] = normal(0.02)
                 ^~~~~~~~~~
@@ -242,26 +226,25 @@ TEST(ModelTest, DimensionOutOfRange) {
 }
 
 TEST(ModelTest, HugeTensor) {
-  EXPECT_EQ(refusal("[vocab, width] = normal",
-                    "[2000000000, 2000000000] = normal"),
-            R"(tiny.boa:3:16: error: a tensor has at most 2^40 elements, [2000000000, 2000000000] has more
+  EXPECT_EQ(
+      refusal("[vocab, width] = normal", "[2000000000, 2000000000] = normal"),
+      R"(tiny.boa:3:16: error: a tensor has at most 2^40 elements, [2000000000, 2000000000] has more
     param wte: [2000000000, 2000000000] = normal(0.02)
                ^~~~~~~~~~~~~~~~~~~~~~~~
 )");
 }
 
 TEST(ModelTest, UnknownInit) {
-  EXPECT_EQ(refusal("= zeros",
-                    "= zeroes"),
-            R"(tiny.boa:8:28: error: expected ones, zeros, normal(deviation) or uniform(half_width) but found zeroes, did you mean 'zeros'?
+  EXPECT_EQ(
+      refusal("= zeros", "= zeroes"),
+      R"(tiny.boa:8:28: error: expected ones, zeros, normal(deviation) or uniform(half_width) but found zeroes, did you mean 'zeros'?
     param b: [3 * width] = zeroes
                            ^~~~~~
 )");
 }
 
 TEST(ModelTest, NegativeScale) {
-  EXPECT_EQ(refusal("[vocab, width] = normal(0.02)",
-                    "[vocab, width] = normal(-0.02)"),
+  EXPECT_EQ(refusal("[vocab, width] = normal(0.02)", "[vocab, width] = normal(-0.02)"),
             R"(tiny.boa:3:40: error: expected a scale between 0 and 1e6 but found -0.02
     param wte: [vocab, width] = normal(-0.02)
                                        ^~~~~
@@ -269,9 +252,10 @@ TEST(ModelTest, NegativeScale) {
 }
 
 TEST(ModelTest, BrokenChain) {
-  EXPECT_EQ(refusal("x: [context, width]) -> [context, width] repeat",
-                    "x: [context, 2 * width]) -> [context, width] repeat"),
-            R"(tiny.boa:6:18: error: expected what stage 'embed' returns, [context, width] = [16, 32], but found [context, 2 * width] = [16, 64]
+  EXPECT_EQ(
+      refusal("x: [context, width]) -> [context, width] repeat",
+              "x: [context, 2 * width]) -> [context, width] repeat"),
+      R"(tiny.boa:6:18: error: expected what stage 'embed' returns, [context, width] = [16, 32], but found [context, 2 * width] = [16, 64]
   layer block(x: [context, 2 * width]) -> [context, width] repeat depth {
                  ^~~~~~~~~~~~~~~~~~~~
 tiny.boa:2:43: note: returned here
@@ -281,18 +265,18 @@ tiny.boa:2:43: note: returned here
 }
 
 TEST(ModelTest, WrongTokens) {
-  EXPECT_EQ(refusal("tokens: [context] token",
-                    "tokens: [2 * context] token"),
-            R"(tiny.boa:2:23: error: expected the tokens of type [context] token with context = 16 but found [2 * context] token = [32]
+  EXPECT_EQ(
+      refusal("tokens: [context] token", "tokens: [2 * context] token"),
+      R"(tiny.boa:2:23: error: expected the tokens of type [context] token with context = 16 but found [2 * context] token = [32]
   stage embed(tokens: [2 * context] token) -> [context, width] {
                       ^~~~~~~~~~~~~~~~~~~
 )");
 }
 
 TEST(ModelTest, WrongLastResult) {
-  EXPECT_EQ(refusal("token) -> loss",
-                    "token) -> [context]"),
-            R"(tiny.boa:13:64: error: expected the last stage to return loss but found [context] = [16]
+  EXPECT_EQ(
+      refusal("token) -> loss", "token) -> [context]"),
+      R"(tiny.boa:13:64: error: expected the last stage to return loss but found [context] = [16]
   stage head(x: [context, width], targets: [context] token) -> [context] {
                                                                ^~~~~~~~~
 )");
@@ -332,8 +316,7 @@ TEST(ModelTest, UnusedParameter) {
 }
 
 TEST(ModelTest, UnusedValue) {
-  EXPECT_EQ(refusal("    return x +",
-                    "    let y = gelu(x)\n    return x +"),
+  EXPECT_EQ(refusal("    return x +", "    let y = gelu(x)\n    return x +"),
             R"(tiny.boa:11:9: error: value 'y' is never used
     let y = gelu(x)
         ^
@@ -341,8 +324,7 @@ TEST(ModelTest, UnusedValue) {
 }
 
 TEST(ModelTest, NoReturn) {
-  EXPECT_EQ(refusal("    return embedding(wte, tokens)\n",
-                    ""),
+  EXPECT_EQ(refusal("    return embedding(wte, tokens)\n", ""),
             R"(tiny.boa:4:3: error: expected 'return' at the end of stage 'embed'
   }
   ^
@@ -359,9 +341,12 @@ TEST(ModelTest, AfterReturn) {
 }
 
 TEST(ModelTest, WrongReturn) {
-  EXPECT_EQ(refusal("    return embedding(wte, tokens)\n  }\n  layer",
-                    "    return embedding(wte, tokens)\n  }\n  stage wide(x: [context, width]) -> [context, width] {\n    param up: [width, 2 * width] = ones\n    return linear(x, up)\n  }\n  layer"),
-            R"(tiny.boa:8:12: error: expected stage 'wide' to return [context, width] = [16, 32] but found [context, 2 * width] = [16, 64]
+  EXPECT_EQ(
+      refusal("    return embedding(wte, tokens)\n  }\n  layer",
+              "    return embedding(wte, tokens)\n  }\n  stage wide(x: [context, width]) -> "
+              "[context, width] {\n    param up: [width, 2 * width] = ones\n    return linear(x, "
+              "up)\n  }\n  layer"),
+      R"(tiny.boa:8:12: error: expected stage 'wide' to return [context, width] = [16, 32] but found [context, 2 * width] = [16, 64]
     return linear(x, up)
            ^~~~~~~~~~~~~
 tiny.boa:6:38: note: declared here
@@ -371,9 +356,9 @@ tiny.boa:6:38: note: declared here
 }
 
 TEST(ModelTest, LayerParameterShared) {
-  EXPECT_EQ(refusal("transpose(embed.wte)",
-                    "block.w"),
-            R"(tiny.boa:14:36: error: 'block.w' is a parameter of a layer, of which there are 2; only a stage's can be shared
+  EXPECT_EQ(
+      refusal("transpose(embed.wte)", "block.w"),
+      R"(tiny.boa:14:36: error: 'block.w' is a parameter of a layer, of which there are 2; only a stage's can be shared
     return cross_entropy(linear(x, block.w), targets)
                                    ^~~~~~~
 tiny.boa:6:9: note: the layer is here
@@ -383,8 +368,7 @@ tiny.boa:6:9: note: the layer is here
 }
 
 TEST(ModelTest, UnknownStageOfParameter) {
-  EXPECT_EQ(refusal("embed.wte",
-                    "embd.wte"),
+  EXPECT_EQ(refusal("embed.wte", "embd.wte"),
             R"(tiny.boa:14:46: error: no stage is named 'embd', did you mean 'embed'?
     return cross_entropy(linear(x, transpose(embd.wte)), targets)
                                              ^~~~~~~~
@@ -392,8 +376,7 @@ TEST(ModelTest, UnknownStageOfParameter) {
 }
 
 TEST(ModelTest, UnknownParameterOfStage) {
-  EXPECT_EQ(refusal("embed.wte",
-                    "embed.wt"),
+  EXPECT_EQ(refusal("embed.wte", "embed.wt"),
             R"(tiny.boa:14:46: error: stage 'embed' has no parameter 'wt', did you mean 'wte'?
     return cross_entropy(linear(x, transpose(embed.wt)), targets)
                                              ^~~~~~~~
@@ -401,9 +384,9 @@ TEST(ModelTest, UnknownParameterOfStage) {
 }
 
 TEST(ModelTest, OpenAttention) {
-  EXPECT_EQ(refusal("heads, causal)",
-                    "heads)"),
-            R"(tiny.boa:11:16: error: with the objective next_token every attention must be causal, or it sees the token that it is to predict
+  EXPECT_EQ(
+      refusal("heads, causal)", "heads)"),
+      R"(tiny.boa:11:16: error: with the objective next_token every attention must be causal, or it sees the token that it is to predict
     return x + attention(q, k, v, heads)
                ^~~~~~~~~~~~~~~~~~~~~~~~~
 tiny.boa:1:7: note: add 'causal', or train with objective = masked(...)

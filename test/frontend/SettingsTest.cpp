@@ -13,8 +13,7 @@
 using namespace boa::frontend;
 
 TEST(TrainTest, MissingData) {
-  EXPECT_EQ(refusal("  data = \"corpus.txt\"\n",
-                    ""),
+  EXPECT_EQ(refusal("  data = \"corpus.txt\"\n", ""),
             R"(tiny.boa:17:7: error: expected the setting 'data' in the train block
 train tiny {
       ^~~~
@@ -22,8 +21,7 @@ train tiny {
 }
 
 TEST(TrainTest, UnknownModel) {
-  EXPECT_EQ(refusal("train tiny",
-                    "train tny"),
+  EXPECT_EQ(refusal("train tiny", "train tny"),
             R"(tiny.boa:17:7: error: no model is named 'tny', did you mean 'tiny'?
 train tny {
       ^~~
@@ -34,17 +32,16 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
 }
 
 TEST(TrainTest, UnknownSetting) {
-  EXPECT_EQ(refusal("micro_batch = 2",
-                    "microbatch = 2"),
-            R"(tiny.boa:20:3: error: a train block has no setting 'microbatch', did you mean 'micro_batch'?
+  EXPECT_EQ(
+      refusal("micro_batch = 2", "microbatch = 2"),
+      R"(tiny.boa:20:3: error: a train block has no setting 'microbatch', did you mean 'micro_batch'?
   microbatch = 2
   ^~~~~~~~~~
 )");
 }
 
 TEST(TrainTest, RepeatedSetting) {
-  EXPECT_EQ(refusal("  micro_batch = 2",
-                    "  micro_batch = 2\n  micro_batch = 4"),
+  EXPECT_EQ(refusal("  micro_batch = 2", "  micro_batch = 2\n  micro_batch = 4"),
             R"(tiny.boa:21:3: error: 'micro_batch' is set twice
   micro_batch = 4
   ^~~~~~~~~~~
@@ -55,8 +52,7 @@ tiny.boa:20:3: note: first set here
 }
 
 TEST(TrainTest, MicroBatchDividesBatch) {
-  EXPECT_EQ(refusal("micro_batch = 2",
-                    "micro_batch = 3"),
+  EXPECT_EQ(refusal("micro_batch = 2", "micro_batch = 3"),
             R"(tiny.boa:20:17: error: expected micro_batch = 3 to divide batch = 8
   micro_batch = 3
                 ^
@@ -64,8 +60,7 @@ TEST(TrainTest, MicroBatchDividesBatch) {
 }
 
 TEST(TrainTest, WrongUnit) {
-  EXPECT_EQ(refusal("8 sequences",
-                    "8 MiB"),
+  EXPECT_EQ(refusal("8 sequences", "8 MiB"),
             R"(tiny.boa:19:13: error: expected batch in sequences but found 'MiB'
   batch = 8 MiB
             ^~~
@@ -73,8 +68,7 @@ TEST(TrainTest, WrongUnit) {
 }
 
 TEST(TrainTest, StepsOutOfRange) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 0"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 0"),
             R"(tiny.boa:21:11: error: expected steps between 1 and 1099511627776 but found 0
   steps = 0
           ^
@@ -82,8 +76,7 @@ TEST(TrainTest, StepsOutOfRange) {
 }
 
 TEST(TrainTest, StepsNotWhole) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 1.5"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 1.5"),
             R"(tiny.boa:21:11: error: expected steps to be a whole number but found 1.5
   steps = 1.5
           ^~~
@@ -91,35 +84,34 @@ TEST(TrainTest, StepsNotWhole) {
 }
 
 TEST(TrainTest, DataIsNoString) {
-  EXPECT_EQ(refusal("\"corpus.txt\"",
-                    "corpus"),
-            R"(tiny.boa:18:10: error: expected data to be the path of a file, "...", but found corpus
+  EXPECT_EQ(
+      refusal("\"corpus.txt\"", "corpus"),
+      R"(tiny.boa:18:10: error: expected data to be the path of a file, "...", but found corpus
   data = corpus
          ^~~~~~
 )");
 }
 
 TEST(TrainTest, UnknownOptimizer) {
-  EXPECT_EQ(refusal("adamw(",
-                    "adam("),
-            R"(tiny.boa:22:15: error: expected optimizer to be adamw or sgd but found adam(lr = 0.001), did you mean 'adamw'?
+  EXPECT_EQ(
+      refusal("adamw(", "adam("),
+      R"(tiny.boa:22:15: error: expected optimizer to be adamw or sgd but found adam(lr = 0.001), did you mean 'adamw'?
   optimizer = adam(lr = 1e-3)
               ^~~~~~~~~~~~~~~
 )");
 }
 
 TEST(TrainTest, OptimizerArgument) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "rate = 1e-3"),
-            R"(tiny.boa:22:21: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'rate'
+  EXPECT_EQ(
+      refusal("lr = 1e-3", "rate = 1e-3"),
+      R"(tiny.boa:22:21: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'rate'
   optimizer = adamw(rate = 1e-3)
                     ^~~~
 )");
 }
 
 TEST(TrainTest, OptimizerWithoutRate) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "eps = 1e-8"),
+  EXPECT_EQ(refusal("lr = 1e-3", "eps = 1e-8"),
             R"(tiny.boa:22:15: error: expected the argument 'lr' of adamw
   optimizer = adamw(eps = 1e-8)
               ^~~~~~~~~~~~~~~~~
@@ -127,8 +119,7 @@ TEST(TrainTest, OptimizerWithoutRate) {
 }
 
 TEST(TrainTest, Betas) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = 1e-3, betas = (0.9, 1)"),
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = 1e-3, betas = (0.9, 1)"),
             R"(tiny.boa:22:46: error: expected a beta of at least 0 and less than 1 but found 1
   optimizer = adamw(lr = 1e-3, betas = (0.9, 1))
                                              ^
@@ -136,8 +127,7 @@ TEST(TrainTest, Betas) {
 }
 
 TEST(TrainTest, BetasAreTwo) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = 1e-3, betas = 0.9"),
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = 1e-3, betas = 0.9"),
             R"(tiny.boa:22:40: error: expected betas to be two numbers, (a, b), but found 0.9
   optimizer = adamw(lr = 1e-3, betas = 0.9)
                                        ^~~
@@ -145,8 +135,7 @@ TEST(TrainTest, BetasAreTwo) {
 }
 
 TEST(TrainTest, RateOutOfRange) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = -1"),
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = -1"),
             R"(tiny.boa:22:26: error: expected lr above 0 and at most 1000000 but found -1
   optimizer = adamw(lr = -1)
                          ^~
@@ -154,17 +143,16 @@ TEST(TrainTest, RateOutOfRange) {
 }
 
 TEST(TrainTest, UnknownRate) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = cosin(1e-3, 10)"),
-            R"(tiny.boa:22:26: error: expected lr to be constant, linear or cosine but found cosin(0.001, 10), did you mean 'cosine'?
+  EXPECT_EQ(
+      refusal("lr = 1e-3", "lr = cosin(1e-3, 10)"),
+      R"(tiny.boa:22:26: error: expected lr to be constant, linear or cosine but found cosin(0.001, 10), did you mean 'cosine'?
   optimizer = adamw(lr = cosin(1e-3, 10))
                          ^~~~~~~~~~~~~~~
 )");
 }
 
 TEST(TrainTest, FloorOverPeak) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = cosine(1e-3, 10, 1e-2)"),
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = cosine(1e-3, 10, 1e-2)"),
             R"(tiny.boa:22:43: error: expected floor to be at most peak
   optimizer = adamw(lr = cosine(1e-3, 10, 1e-2))
                                           ^~~~
@@ -172,8 +160,7 @@ TEST(TrainTest, FloorOverPeak) {
 }
 
 TEST(TrainTest, MaskToken) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  objective = masked(token = 64)"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  objective = masked(token = 64)"),
             R"(tiny.boa:22:30: error: expected token between 0 and 63 but found 64
   objective = masked(token = 64)
                              ^~
@@ -181,9 +168,9 @@ TEST(TrainTest, MaskToken) {
 }
 
 TEST(TrainTest, Weights) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  weights = f16"),
-            R"(tiny.boa:22:13: error: expected weights to be f32 or bf16 but found f16, did you mean 'bf16'?
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  weights = f16"),
+      R"(tiny.boa:22:13: error: expected weights to be f32 or bf16 but found f16, did you mean 'bf16'?
   weights = f16
             ^~~
 )");
@@ -191,32 +178,28 @@ TEST(TrainTest, Weights) {
 
 // A word that stands for itself has nothing to do with arguments.
 TEST(TrainTest, WordsTakeNoArguments) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  weights = f32(x = 3)"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  weights = f32(x = 3)"),
             R"(tiny.boa:22:13: error: 'f32' takes no arguments, but found f32(x = 3)
   weights = f32(x = 3)
             ^~~~~~~~~~
 )");
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  place = ssd(0)"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place = ssd(0)"),
             R"(tiny.boa:22:11: error: 'ssd' takes no arguments, but found ssd(0)
   place = ssd(0)
           ^~~~~~
 )");
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  place { saved = host() }"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { saved = host() }"),
             R"(tiny.boa:22:19: error: 'host' takes no arguments, but found host()
   place { saved = host() }
                   ^~~~~~
 )");
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  objective = next_token(token = 3)"),
-            R"(tiny.boa:22:15: error: 'next_token' takes no arguments, but found next_token(token = 3)
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  objective = next_token(token = 3)"),
+      R"(tiny.boa:22:15: error: 'next_token' takes no arguments, but found next_token(token = 3)
   objective = next_token(token = 3)
               ^~~~~~~~~~~~~~~~~~~~~
 )");
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  schedule = vertical(recompute = true(1))"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  schedule = vertical(recompute = true(1))"),
             R"(tiny.boa:22:35: error: 'true' takes no arguments, but found true(1)
   schedule = vertical(recompute = true(1))
                                   ^~~~~~~
@@ -225,43 +208,41 @@ TEST(TrainTest, WordsTakeNoArguments) {
 
 // Names of optimizers, rates and orders take the arguments that they have.
 TEST(TrainTest, WordsTakeTheirOwnArguments) {
-  EXPECT_EQ(refusal("adamw(lr = 1e-3)",
-                    "sgd(lr = 1e-3, betas = (0.9, 0.95))"),
+  EXPECT_EQ(refusal("adamw(lr = 1e-3)", "sgd(lr = 1e-3, betas = (0.9, 0.95))"),
             R"(tiny.boa:22:30: error: expected lr or momentum in sgd(...) but found 'betas'
   optimizer = sgd(lr = 1e-3, betas = (0.9, 0.95))
                              ^~~~~
 )");
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = constant(peak = 1e-3, floor = 1e-4)"),
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = constant(peak = 1e-3, floor = 1e-4)"),
             R"(tiny.boa:22:48: error: expected peak or warmup in constant(...) but found 'floor'
   optimizer = adamw(lr = constant(peak = 1e-3, floor = 1e-4))
                                                ^~~~~
 )");
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  schedule = horizontal(snake = 1)"),
-            R"(tiny.boa:22:25: error: expected delay, prefetch or recompute in horizontal(...) but found 'snake'
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  schedule = horizontal(snake = 1)"),
+      R"(tiny.boa:22:25: error: expected delay, prefetch or recompute in horizontal(...) but found 'snake'
   schedule = horizontal(snake = 1)
                         ^~~~~
 )");
 }
 
 TEST(TrainTest, ClipIsAboveZero) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  clip = 0"),
-            R"(tiny.boa:22:10: error: expected clip above 0 and at most 1000000000000 but found 0; without clip nothing is clipped
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  clip = 0"),
+      R"(tiny.boa:22:10: error: expected clip above 0 and at most 1000000000000 but found 0; without clip nothing is clipped
   clip = 0
          ^
 )");
-  EXPECT_EQ(overrideRefusal("train.clip=-1.5"),
-            R"(--set:1:12: error: expected clip above 0 and at most 1000000000000 but found -1.5; without clip nothing is clipped
+  EXPECT_EQ(
+      overrideRefusal("train.clip=-1.5"),
+      R"(--set:1:12: error: expected clip above 0 and at most 1000000000000 but found -1.5; without clip nothing is clipped
 train.clip=-1.5
            ^~~~
 )");
 }
 
 TEST(TrainTest, Delay) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  schedule = vertical(delay = 1.5)"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  schedule = vertical(delay = 1.5)"),
             R"(tiny.boa:22:31: error: expected delay between 0 and 1 but found 1.5
   schedule = vertical(delay = 1.5)
                               ^~~
@@ -269,8 +250,7 @@ TEST(TrainTest, Delay) {
 }
 
 TEST(TrainTest, Recompute) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  schedule = vertical(recompute = 1)"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  schedule = vertical(recompute = 1)"),
             R"(tiny.boa:22:35: error: expected recompute to be true or false but found 1
   schedule = vertical(recompute = 1)
                                   ^
@@ -278,17 +258,16 @@ TEST(TrainTest, Recompute) {
 }
 
 TEST(TrainTest, Schedule) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  schedule = diagonal"),
-            R"(tiny.boa:22:14: error: expected schedule to be vertical or horizontal but found diagonal
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  schedule = diagonal"),
+      R"(tiny.boa:22:14: error: expected schedule to be vertical or horizontal but found diagonal
   schedule = diagonal
              ^~~~~~~~
 )");
 }
 
 TEST(TrainTest, Evaluate) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  evaluate = 50"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  evaluate = 50"),
             R"(tiny.boa:22:14: error: expected evaluate to be every(...) but found 50
   evaluate = 50
              ^~
@@ -296,8 +275,7 @@ TEST(TrainTest, Evaluate) {
 }
 
 TEST(TrainTest, Tier) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  place = disk"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place = disk"),
             R"(tiny.boa:22:11: error: expected place to be device, host or ssd but found disk
   place = disk
           ^~~~
@@ -305,8 +283,7 @@ TEST(TrainTest, Tier) {
 }
 
 TEST(TrainTest, Role) {
-  EXPECT_EQ(refusal("steps = 10",
-                    "steps = 10\n  place { weight = ssd }"),
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { weight = ssd }"),
             R"(tiny.boa:22:11: error: place has no setting 'weight', did you mean 'weights'?
   place { weight = ssd }
           ^~~~~~
@@ -314,8 +291,7 @@ TEST(TrainTest, Role) {
 }
 
 TEST(TrainTest, SecondModel) {
-  EXPECT_EQ(refusal("train tiny",
-                    "model other { }\ntrain tiny"),
+  EXPECT_EQ(refusal("train tiny", "model other { }\ntrain tiny"),
             R"(tiny.boa:17:1: error: expected one model but found another
 model other { }
 ^~~~~
@@ -326,26 +302,25 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
 }
 
 TEST(MachineTest, SizeWithoutUnit) {
-  EXPECT_EQ(refusal("256 MiB",
-                    "256"),
-            R"(tiny.boa:25:25: error: expected memory with a unit, a size such as 256 MiB, but found 256
+  EXPECT_EQ(
+      refusal("256 MiB", "256"),
+      R"(tiny.boa:25:25: error: expected memory with a unit, a size such as 256 MiB, but found 256
   device cpu { memory = 256 }
                         ^~~
 )");
 }
 
 TEST(MachineTest, UnknownUnit) {
-  EXPECT_EQ(refusal("256 MiB",
-                    "256 MIB"),
-            R"(tiny.boa:25:29: error: expected memory to be a size such as 256 MiB but found the unit 'MIB', did you mean 'MiB'?
+  EXPECT_EQ(
+      refusal("256 MiB", "256 MIB"),
+      R"(tiny.boa:25:29: error: expected memory to be a size such as 256 MiB but found the unit 'MIB', did you mean 'MiB'?
   device cpu { memory = 256 MIB }
                             ^~~
 )");
 }
 
 TEST(MachineTest, SizeTooLarge) {
-  EXPECT_EQ(refusal("256 MiB",
-                    "9000000000 GiB"),
+  EXPECT_EQ(refusal("256 MiB", "9000000000 GiB"),
             R"(tiny.boa:25:25: error: memory does not fit 64 bits
   device cpu { memory = 9000000000 GiB }
                         ^~~~~~~~~~~~~~
@@ -353,17 +328,16 @@ TEST(MachineTest, SizeTooLarge) {
 }
 
 TEST(MachineTest, SpeedWithoutSecond) {
-  EXPECT_EQ(refusal("200 MB/s",
-                    "200 MB"),
-            R"(tiny.boa:26:28: error: expected read to be a speed such as 200 MB/s but found the unit 'MB'
+  EXPECT_EQ(
+      refusal("200 MB/s", "200 MB"),
+      R"(tiny.boa:26:28: error: expected read to be a speed such as 200 MB/s but found the unit 'MB'
   ssd "state" { read = 200 MB  write = 100 MB/s }
                            ^~
 )");
 }
 
 TEST(MachineTest, UnknownDevice) {
-  EXPECT_EQ(refusal("device cpu",
-                    "device tpu"),
+  EXPECT_EQ(refusal("device cpu", "device tpu"),
             R"(tiny.boa:25:10: error: expected 'device cpu' or 'device cuda' but found 'device tpu'
   device tpu { memory = 256 MiB }
          ^~~
@@ -371,8 +345,7 @@ TEST(MachineTest, UnknownDevice) {
 }
 
 TEST(MachineTest, UnknownMachineSetting) {
-  EXPECT_EQ(refusal("  ssd \"state\"",
-                    "  sdd \"state\""),
+  EXPECT_EQ(refusal("  ssd \"state\"", "  sdd \"state\""),
             R"(tiny.boa:26:3: error: a machine has no setting 'sdd', did you mean 'ssd'?
   sdd "state" { read = 200 MB/s  write = 100 MB/s }
   ^~~
@@ -380,8 +353,7 @@ TEST(MachineTest, UnknownMachineSetting) {
 }
 
 TEST(MachineTest, SsdWithoutPath) {
-  EXPECT_EQ(refusal("ssd \"state\"",
-                    "ssd"),
+  EXPECT_EQ(refusal("ssd \"state\"", "ssd"),
             R"(tiny.boa:26:3: error: expected the path of a folder after 'ssd', ssd "..."
   ssd { read = 200 MB/s  write = 100 MB/s }
   ^~~
@@ -389,8 +361,7 @@ TEST(MachineTest, SsdWithoutPath) {
 }
 
 TEST(MachineTest, SameSsdTwice) {
-  EXPECT_EQ(refusal("  ssd \"state\"",
-                    "  ssd \"state\" { }\n  ssd \"state\""),
+  EXPECT_EQ(refusal("  ssd \"state\"", "  ssd \"state\" { }\n  ssd \"state\""),
             R"(tiny.boa:27:7: error: ssd "state" is given twice
   ssd "state" { read = 200 MB/s  write = 100 MB/s }
       ^~~~~~~
@@ -406,8 +377,9 @@ train.steps
 }
 
 TEST(OverrideTest, UnknownRoot) {
-  EXPECT_EQ(overrideRefusal("trian.steps=5"),
-            R"(--set:1:1: error: expected a path that begins with model, train or machine but found 'trian', did you mean 'train'?
+  EXPECT_EQ(
+      overrideRefusal("trian.steps=5"),
+      R"(--set:1:1: error: expected a path that begins with model, train or machine but found 'trian', did you mean 'train'?
 trian.steps=5
 ^~~~~
 )");
@@ -457,16 +429,18 @@ model.heads=5
 }
 
 TEST(OverrideTest, UnknownArgumentOverride) {
-  EXPECT_EQ(overrideRefusal("train.optimizer.beta=5"),
-            R"(--set:1:17: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'beta', did you mean 'betas'?
+  EXPECT_EQ(
+      overrideRefusal("train.optimizer.beta=5"),
+      R"(--set:1:17: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'beta', did you mean 'betas'?
 train.optimizer.beta=5
                 ^~~~
 )");
 }
 
 TEST(OverrideTest, MachineUnit) {
-  EXPECT_EQ(overrideRefusal("machine.host.memory=1GB/s"),
-            R"(--set:1:22: error: expected memory to be a size such as 256 MiB but found the unit 'GB/s'
+  EXPECT_EQ(
+      overrideRefusal("machine.host.memory=1GB/s"),
+      R"(--set:1:22: error: expected memory to be a size such as 256 MiB but found the unit 'GB/s'
 machine.host.memory=1GB/s
                      ^~~~
 )");
@@ -481,14 +455,12 @@ train.steps.x=5
 }
 
 TEST(TrainTest, RateIsNotZero) {
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = 0"),
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = 0"),
             R"(tiny.boa:22:26: error: expected lr above 0 and at most 1000000 but found 0
   optimizer = adamw(lr = 0)
                          ^
 )");
-  EXPECT_EQ(refusal("lr = 1e-3",
-                    "lr = linear(0, 10)"),
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = linear(0, 10)"),
             R"(tiny.boa:22:33: error: expected peak above 0 and at most 1000000 but found 0
   optimizer = adamw(lr = linear(0, 10))
                                 ^
@@ -497,11 +469,12 @@ TEST(TrainTest, RateIsNotZero) {
 
 TEST(TrainTest, ClippingAndDelay) {
   for (const char *order : {"vertical  ", "horizontal"})
-    EXPECT_EQ(refusal("steps = 10",
-                      "steps = 10\n  clip = 1.5\n  schedule = " + std::string(order) +
-                          "(delay = 0.5)"),
-              R"(tiny.boa:23:33: error: clipping by the global norm needs all gradients before the first update: delay must be 0 or 1
-  schedule = )" + std::string(order) + R"((delay = 0.5)
+    EXPECT_EQ(
+        refusal("steps = 10",
+                "steps = 10\n  clip = 1.5\n  schedule = " + std::string(order) + "(delay = 0.5)"),
+        R"(tiny.boa:23:33: error: clipping by the global norm needs all gradients before the first update: delay must be 0 or 1
+  schedule = )" +
+            std::string(order) + R"((delay = 0.5)
                                 ^~~
 tiny.boa:22:10: note: clipping is set here
   clip = 1.5
@@ -525,8 +498,7 @@ TEST(OverrideTest, ConstantIsAtLeastOne) {
 model.width=0
             ^
 )");
-  EXPECT_EQ(refusal("depth = 2",
-                    "depth = 2 - 4"),
+  EXPECT_EQ(refusal("depth = 2", "depth = 2 - 4"),
             R"(tiny.boa:1:69: error: expected constant 'depth' to be at least 1 but found -2
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2 - 4) {
                                                                     ^~~~~

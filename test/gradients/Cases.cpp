@@ -36,8 +36,8 @@ std::string function(std::vector<std::string> types, const std::string &body,
   std::string text = "func.func @f(";
   for (size_t i = 0; i < types.size(); ++i)
     text += (i ? ", " : "") + std::string("%a") + std::to_string(i) + ": " + types[i];
-  text += ") -> (" + resultTypes + ") {\n" + body + "\n  return " + results +
-          " : " + resultTypes + "\n}\n";
+  text += ") -> (" + resultTypes + ") {\n" + body + "\n  return " + results + " : " + resultTypes +
+          "\n}\n";
   return text;
 }
 
@@ -186,8 +186,8 @@ void addElementwise(std::vector<Case> &all) {
     std::string type = tensor(shape), row = tensor({shape.back()});
     std::string suffix = "_" + std::to_string(shape.back());
     auto binary = [&](const std::string &op, const std::string &rhs) {
-      return function({type, rhs}, "  %y = boa." + op + " %a0, %a1 : " + type + ", " + rhs,
-                      "%y", type);
+      return function({type, rhs}, "  %y = boa." + op + " %a0, %a1 : " + type + ", " + rhs, "%y",
+                      type);
     };
     auto unary = [&](const std::string &op) {
       return function({type}, "  %y = boa." + op + " %a0 : " + type, "%y", type);
@@ -201,34 +201,33 @@ void addElementwise(std::vector<Case> &all) {
     all.push_back({"scale" + suffix,
                    function({type}, "  %y = boa.scale %a0 by 0.75 : " + type, "%y", type),
                    elementwise([](double x, double) { return 0.75 * x; })});
-    all.push_back({"gelu" + suffix, unary("gelu"),
-                   elementwise([](double x, double) { return geluOf(x); })});
+    all.push_back(
+        {"gelu" + suffix, unary("gelu"), elementwise([](double x, double) { return geluOf(x); })});
     all.push_back({"silu" + suffix, unary("silu"),
                    elementwise([](double x, double) { return x / (1 + std::exp(-x)); })});
   }
   // [time, width] added to every sequence: position embedding.
   std::string type = tensor({3, 4, 5}), positions = tensor({4, 5});
   all.push_back({"add_positions",
-                 function({type, positions},
-                          "  %y = boa.add %a0, %a1 : " + type + ", " + positions, "%y", type),
+                 function({type, positions}, "  %y = boa.add %a0, %a1 : " + type + ", " + positions,
+                          "%y", type),
                  elementwise([](double x, double y) { return x + y; })});
 }
 
 void addShape(std::vector<Case> &all) {
   std::string whole = tensor({2, 3, 12}), a = tensor({2, 3, 7}), b = tensor({2, 3, 5});
-  all.push_back({"split",
-                 function({whole},
-                          "  %y, %z = boa.split %a0 : (" + whole + ") -> (" + a + ", " + b + ")",
-                          "%y, %z", a + ", " + b),
-                 [](Operands, Arguments in) -> Results {
-                   Values y, z;
-                   for (size_t i = 0; i < in[0].size(); ++i)
-                     (i % 12 < 7 ? y : z).push_back(in[0][i]);
-                   return {y, z};
-                 }});
+  all.push_back(
+      {"split",
+       function({whole}, "  %y, %z = boa.split %a0 : (" + whole + ") -> (" + a + ", " + b + ")",
+                "%y, %z", a + ", " + b),
+       [](Operands, Arguments in) -> Results {
+         Values y, z;
+         for (size_t i = 0; i < in[0].size(); ++i)
+           (i % 12 < 7 ? y : z).push_back(in[0][i]);
+         return {y, z};
+       }});
   all.push_back({"concat",
-                 function({a, b},
-                          "  %y = boa.concat %a0, %a1 : (" + a + ", " + b + ") -> " + whole,
+                 function({a, b}, "  %y = boa.concat %a0, %a1 : (" + a + ", " + b + ") -> " + whole,
                           "%y", whole),
                  [](Operands, Arguments in) -> Results {
                    Values y;
@@ -281,16 +280,16 @@ void addNorms(std::vector<Case> &all) {
   for (int64_t width : {7, 16, 37}) {
     std::string x = tensor({2, 5, width}), w = tensor({width});
     std::string suffix = "_" + std::to_string(width);
-    all.push_back({"layer_norm" + suffix,
-                   function({x, w, w},
-                            "  %y = boa.layer_norm %a0, %a1, %a2 : " + x + ", " + w + ", " + w +
-                                " -> " + x,
-                            "%y", x),
-                   layerNorm});
-    all.push_back({"rms_norm" + suffix,
-                   function({x, w}, "  %y = boa.rms_norm %a0, %a1 : " + x + ", " + w + " -> " + x,
-                            "%y", x),
-                   rmsNorm});
+    all.push_back(
+        {"layer_norm" + suffix,
+         function({x, w, w},
+                  "  %y = boa.layer_norm %a0, %a1, %a2 : " + x + ", " + w + ", " + w + " -> " + x,
+                  "%y", x),
+         layerNorm});
+    all.push_back(
+        {"rms_norm" + suffix,
+         function({x, w}, "  %y = boa.rms_norm %a0, %a1 : " + x + ", " + w + " -> " + x, "%y", x),
+         rmsNorm});
   }
 }
 
@@ -303,13 +302,11 @@ void addAttention(std::vector<Case> &all) {
       std::string q = tensor({s.batch, s.time, s.heads * s.d});
       std::string k = tensor({s.batch, s.time, s.kvHeads * s.d});
       std::string lse = tensor({s.batch, s.heads, s.time});
-      std::string op = "  %y, %lse = boa.attention %a0, %a1, %a2 heads " +
-                       std::to_string(s.heads) + ", " + std::to_string(s.kvHeads) +
-                       (causal ? " causal" : "") + " : (" + q + ", " + k + ", " + k +
-                       ") -> (" + q + ", " + lse + ")";
+      std::string op = "  %y, %lse = boa.attention %a0, %a1, %a2 heads " + std::to_string(s.heads) +
+                       ", " + std::to_string(s.kvHeads) + (causal ? " causal" : "") + " : (" + q +
+                       ", " + k + ", " + k + ") -> (" + q + ", " + lse + ")";
       all.push_back({"attention_" + std::to_string(s.time) + (causal ? "_causal" : ""),
-                     function({q, k, k}, op, "%y", q),
-                     attention(s.heads, s.kvHeads, causal)});
+                     function({q, k, k}, op, "%y", q), attention(s.heads, s.kvHeads, causal)});
     }
   for (bool inverse : {false, true}) {
     std::string x = tensor({2, 5, 24});
@@ -326,11 +323,12 @@ void addEnds(std::vector<Case> &all) {
   for (int64_t width : {5, 16}) {
     std::string table = tensor({11, width}), tokens = tensor({2, 7}, "i32");
     std::string y = tensor({2, 7, width});
-    all.push_back({"embedding_" + std::to_string(width),
-                   function({table, tokens},
-                            "  %y = boa.embedding %a0, %a1 : (" + table + ", " + tokens + ") -> " + y,
-                            "%y", y),
-                   embedding, 11});
+    all.push_back(
+        {"embedding_" + std::to_string(width),
+         function({table, tokens},
+                  "  %y = boa.embedding %a0, %a1 : (" + table + ", " + tokens + ") -> " + y, "%y",
+                  y),
+         embedding, 11});
   }
   for (int64_t vocab : {5, 19, 64})
     for (bool ignored : {false, true}) {
@@ -390,8 +388,7 @@ func.func @f(%x: $X$, %n1: $W$, %b1: $W$, %qw: $WQ$, %qb: $Q1$, %ow: $WW$, %ob: 
 }
 
 /// Llama: RMSNorm, rotary, grouped queries, SwiGLU, transposed weights.
-std::string llamaBlock(int64_t batch, int64_t time, int64_t width, int64_t heads,
-                       int64_t kvHeads) {
+std::string llamaBlock(int64_t batch, int64_t time, int64_t width, int64_t heads, int64_t kvHeads) {
   int64_t kv = width / heads * kvHeads, hidden = 2 * width + 6;
   return substitute(R"(
 func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2: $W$,
@@ -472,8 +469,8 @@ void addLarge(std::vector<Case> &all) {
     add({std::string("attention_large") + (causal ? "_causal" : ""),
          function({q, k, k},
                   std::string("  %y, %lse = boa.attention %a0, %a1, %a2 heads 4, 2") +
-                      (causal ? " causal" : "") + " : (" + q + ", " + k + ", " + k + ") -> (" +
-                      q + ", " + lse + ")",
+                      (causal ? " causal" : "") + " : (" + q + ", " + k + ", " + k + ") -> (" + q +
+                      ", " + lse + ")",
                   "%y", q),
          attention(4, 2, causal)});
   add({"gpt_block", gptBlock(2, 70, 48, 3), nullptr});
@@ -489,8 +486,8 @@ void addBfloat(std::vector<Case> &all) {
   Case c{"linear_bf16",
          function({x, half, halfBias},
                   "  %w = boa.cast %a1 : " + half + " to " + w + "\n  %b = boa.cast %a2 : " +
-                      halfBias + " to " + b + "\n  %y = boa.linear %a0, %w bias %b : (" + x +
-                      ", " + w + ", " + b + ") -> " + y,
+                      halfBias + " to " + b + "\n  %y = boa.linear %a0, %w bias %b : (" + x + ", " +
+                      w + ", " + b + ") -> " + y,
                   "%y", y),
          [](Operands operands, Arguments a) {
            std::vector<Values> rounded = a;
@@ -538,7 +535,8 @@ std::vector<Values> makeArguments(const Case &c, const std::vector<Operand> &ope
         value *= 0.15;
     if (operand.element == "i32")
       for (size_t i = 0; i < values.size(); ++i) {
-        values[i] = static_cast<double>(static_cast<int64_t>(std::abs(values[i]) * 1e6) % c.indices);
+        values[i] =
+            static_cast<double>(static_cast<int64_t>(std::abs(values[i]) * 1e6) % c.indices);
         if (c.ignored && i % 3 == 1)
           values[i] = -1;
       }

@@ -14,29 +14,26 @@
 
 namespace boa::testing {
 
-using Reference = std::function<std::vector<Values>(
-    const std::vector<Operand> &, const std::vector<Values> &)>;
+using Reference =
+    std::function<std::vector<Values>(const std::vector<Operand> &, const std::vector<Values> &)>;
 
 struct Case {
   std::string name;
-  std::string text;         // function @f; the element type is ELT
-  Reference reference;      // plain C++, in doubles; may be null
-  int64_t indices = 0;      // i32 arguments are below this
-  bool ignored = false;     // and some of them negative
+  std::string text;     // function @f; the element type is ELT
+  Reference reference;  // plain C++, in doubles; may be null
+  int64_t indices = 0;  // i32 arguments are below this
+  bool ignored = false; // and some of them negative
   bool differentiable = true;
-  bool large = false;       // differences along one direction only
+  bool large = false; // differences along one direction only
 };
 
 /// For test messages.
-inline std::ostream &operator<<(std::ostream &stream, const Case &c) {
-  return stream << c.name;
-}
+inline std::ostream &operator<<(std::ostream &stream, const Case &c) { return stream << c.name; }
 
 const std::vector<Case> &cases();
 
 /// Arguments of a case: normal values, and indices in range.
-std::vector<Values> makeArguments(const Case &c,
-                                  const std::vector<Operand> &operands);
+std::vector<Values> makeArguments(const Case &c, const std::vector<Operand> &operands);
 
 } // namespace boa::testing
 

@@ -62,8 +62,9 @@ TEST_P(OpTest, ForwardMatchesReference) {
     std::vector<Values> want = c.reference(compiled->arguments(), arguments);
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i)
-      EXPECT_LT(largestError(got[i], want[i]),
-                element == std::string("f64") ? 1e-12 : c.large ? 3e-5 : 5e-6)
+      EXPECT_LT(largestError(got[i], want[i]), element == std::string("f64") ? 1e-12
+                                               : c.large                     ? 3e-5
+                                                                             : 5e-6)
           << element << " result " << i;
   }
 }
@@ -146,8 +147,7 @@ TEST_P(OpTest, AccumulatesInPlace) {
   std::string text = withElement(c.text, "f64");
   auto forward = Compiled::get(text);
   auto plain = Compiled::get(text, /*gradient=*/true);
-  auto accumulating =
-      Compiled::get(text, /*gradient=*/true, /*accumulate=*/true);
+  auto accumulating = Compiled::get(text, /*gradient=*/true, /*accumulate=*/true);
   std::vector<Values> all = makeArguments(c, forward->arguments());
   for (Values &seed : makeSeeds(forward->results()))
     all.push_back(seed);
@@ -203,7 +203,9 @@ TEST(Codegen, WritesObjectFiles) {
   std::string text = withElement(findCase("gpt_block").text, "f32");
   for (const char *cpu : {"host", "x86-64-v3"}) {
     std::string object = compileToObject(text, cpu);
-    EXPECT_EQ(object.substr(0, 4), "\x7f" "ELF") << cpu;
+    EXPECT_EQ(object.substr(0, 4), "\x7f"
+                                   "ELF")
+        << cpu;
     EXPECT_NE(object.find("boa_gemm_f32"), std::string::npos) << cpu;
     EXPECT_EQ(object.find("malloc"), std::string::npos) << cpu;
   }

@@ -78,8 +78,7 @@ void differentiate(func::FuncOp func) {
       results.push_back(gradient);
   func::ReturnOp::create(builder, loc, results);
   terminator.erase();
-  func.setFunctionType(FunctionType::get(func.getContext(),
-                                         block.getArgumentTypes(),
+  func.setFunctionType(FunctionType::get(func.getContext(), block.getArgumentTypes(),
                                          TypeRange(ValueRange(results))));
 }
 
@@ -92,9 +91,8 @@ void accumulateResults(func::FuncOp func) {
     Value argument = block.addArgument(result.get().getType(), func.getLoc());
     result.set(AddOp::create(builder, func.getLoc(), argument, result.get()));
   }
-  func.setFunctionType(FunctionType::get(func.getContext(),
-                                         block.getArgumentTypes(),
-                                         func.getResultTypes()));
+  func.setFunctionType(
+      FunctionType::get(func.getContext(), block.getArgumentTypes(), func.getResultTypes()));
 }
 
 Operand describe(Type type) {
@@ -171,10 +169,8 @@ const std::vector<Operand> &Compiled::arguments() const { return impl->arguments
 const std::vector<Operand> &Compiled::results() const { return impl->results; }
 int64_t Compiled::workspace() const { return impl->workspace; }
 
-const Compiled *Compiled::get(const std::string &text, bool gradient,
-                              bool accumulate) {
-  static std::map<std::tuple<std::string, bool, bool>, std::unique_ptr<Compiled>>
-      known;
+const Compiled *Compiled::get(const std::string &text, bool gradient, bool accumulate) {
+  static std::map<std::tuple<std::string, bool, bool>, std::unique_ptr<Compiled>> known;
   auto &compiled = known[{text, gradient, accumulate}];
   if (!compiled)
     compiled = create(text, gradient, accumulate);
@@ -239,9 +235,8 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
     if (StringRef(what) == "mlir")
       module->print(llvm::errs());
     else
-      llvm::errs() << llvm::cantFail(StringRef(what) == "llvm"
-                                         ? emitLLVMIR(*module)
-                                         : emitAssembly(*module));
+      llvm::errs() << llvm::cantFail(StringRef(what) == "llvm" ? emitLLVMIR(*module)
+                                                               : emitAssembly(*module));
   }
   auto lowered = module->lookupSymbol<LLVM::LLVMFuncOp>("f");
   workspace = lowered->getAttrOfType<IntegerAttr>(kWorkspaceAttr).getInt();
@@ -249,8 +244,8 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
 
 } // namespace
 
-std::unique_ptr<Compiled> Compiled::create(const std::string &text,
-                                           bool gradient, bool accumulate) {
+std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradient,
+                                           bool accumulate) {
   Lowered lowered(text, gradient, accumulate);
   std::unique_ptr<Compiled> compiled(new Compiled());
   Impl &impl = *compiled->impl;

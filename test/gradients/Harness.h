@@ -51,8 +51,7 @@ public:
 
 private:
   Compiled();
-  static std::unique_ptr<Compiled> create(const std::string &text,
-                                          bool gradient, bool accumulate);
+  static std::unique_ptr<Compiled> create(const std::string &text, bool gradient, bool accumulate);
   struct Impl;
   std::unique_ptr<Impl> impl;
 };

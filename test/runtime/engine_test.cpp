@@ -27,11 +27,11 @@
 namespace boa {
 namespace {
 
-constexpr int64_t kChunk = 8192;                      // bytes
+constexpr int64_t kChunk = 8192; // bytes
 constexpr int32_t kChunks = 2;
-constexpr int64_t kWords = kChunk * kChunks / 8;      // of one entry
+constexpr int64_t kWords = kChunk * kChunks / 8; // of one entry
 constexpr int64_t kEntries = 8;
-constexpr int64_t kElements = kChunk * kChunks / 4;   // f32 of one entry
+constexpr int64_t kElements = kChunk * kChunks / 4; // f32 of one entry
 
 enum StorageId : int32_t { kData, kMemory, kWeights, kMomentum, kVariance, kGradient };
 enum KernelId : int32_t { kMix, kSlowMix, kCount };
@@ -57,9 +57,7 @@ const boa_kernel kKernels[] = {Mix, SlowMix, Count};
 
 // Entry points carry no data of their own.
 std::function<void(boa_context *, int64_t, int64_t)> driver;
-void Drive(boa_context *context, int64_t step, int64_t pending) {
-  driver(context, step, pending);
-}
+void Drive(boa_context *context, int64_t step, int64_t pending) { driver(context, step, pending); }
 
 Storage MakeStorage(const char *name, const char *tier, int64_t entries, bool persistent,
                     int32_t slots) {
@@ -161,16 +159,16 @@ protected:
   template <class T> std::vector<T> Read(int32_t storage, int64_t entry) {
     std::vector<T> values(kChunk * kChunks / sizeof(T));
     for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
-      absl::Status status = engine->ReadChunk(storage, entry, chunk,
-                                              values.data() + chunk * (kChunk / sizeof(T)));
+      absl::Status status =
+          engine->ReadChunk(storage, entry, chunk, values.data() + chunk * (kChunk / sizeof(T)));
       EXPECT_TRUE(status.ok()) << status;
     }
     return values;
   }
   template <class T> void Write(int32_t storage, int64_t entry, const std::vector<T> &values) {
     for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
-      absl::Status status = engine->WriteChunk(storage, entry, chunk,
-                                               values.data() + chunk * (kChunk / sizeof(T)));
+      absl::Status status =
+          engine->WriteChunk(storage, entry, chunk, values.data() + chunk * (kChunk / sizeof(T)));
       EXPECT_TRUE(status.ok()) << status;
     }
   }
@@ -315,8 +313,7 @@ TEST_P(EngineTest, OneSlot) {
 TEST_P(EngineTest, TooFewSlotsIsAnErrorAndNoHang) {
   Make(MakeProgram(/*slots=*/2), Options());
   FillWords(kData);
-  absl::Status status =
-      Run([](boa_context *context) { MixEntries(context, kData, 1, 2, 0); });
+  absl::Status status = Run([](boa_context *context) { MixEntries(context, kData, 1, 2, 0); });
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
   EXPECT_NE(status.message().find("slot"), std::string::npos) << status;
   // It is latched.
@@ -393,7 +390,7 @@ struct Reference {
 
 struct MixCommand {
   int64_t a, b, out;
-  bool fresh;       // out starts from zeros
+  bool fresh; // out starts from zeros
   bool slow, retain;
 };
 
@@ -404,8 +401,8 @@ std::vector<MixCommand> RandomCommands(std::mt19937 &random, int count) {
     for (int64_t e = 0; e < kEntries; ++e)
       entries[e] = e;
     std::shuffle(entries, entries + kEntries, random);
-    commands.push_back({entries[0], entries[1], entries[2], random() % 4 == 0,
-                        random() % 8 == 0, random() % 4 == 0});
+    commands.push_back({entries[0], entries[1], entries[2], random() % 4 == 0, random() % 8 == 0,
+                        random() % 4 == 0});
   }
   return commands;
 }
@@ -442,8 +439,8 @@ private:
   std::vector<boa_buffer> Bring(size_t i) {
     const MixCommand &command = commands[i];
     return {Fetch(context, kData, command.a), Fetch(context, kData, command.b),
-            boa_rt_await(context, boa_rt_prefetch(context, kData, command.out, 0, kChunks,
-                                                  command.fresh))};
+            boa_rt_await(context,
+                         boa_rt_prefetch(context, kData, command.out, 0, kChunks, command.fresh))};
   }
   boa_context *context;
   const std::vector<MixCommand> &commands;
@@ -555,9 +552,9 @@ TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
         double &w = weights[entry][i];
         m[entry][i] = config.beta1 * m[entry][i] + (1 - config.beta1) * g;
         v[entry][i] = config.beta2 * v[entry][i] + (1 - config.beta2) * g * g;
-        double direction = m[entry][i] / (1 - std::pow(config.beta1, step)) /
-                           (std::sqrt(v[entry][i] / (1 - std::pow(config.beta2, step))) +
-                            config.eps);
+        double direction =
+            m[entry][i] / (1 - std::pow(config.beta1, step)) /
+            (std::sqrt(v[entry][i] / (1 - std::pow(config.beta2, step))) + config.eps);
         w -= config.peak * (direction + (i < 2048 ? config.weight_decay : 0) * w);
       }
   }
@@ -655,10 +652,13 @@ TEST_P(EngineTest, CommitAndRestore) {
   absl::Status status = engine->Commit({1, 1, {}, {{"note", "kept"}}});
   ASSERT_TRUE(status.ok()) << status;
   std::vector<uint64_t> data = Read<uint64_t>(kData, 0), memory = Read<uint64_t>(kMemory, 0);
-  ASSERT_TRUE(Run([](boa_context *context) {
-                MixEntries(context, kData, 1, 2, 0);
-                MixEntries(context, kMemory, 1, 2, 0);
-              }, 2).ok());
+  ASSERT_TRUE(Run(
+                  [](boa_context *context) {
+                    MixEntries(context, kData, 1, 2, 0);
+                    MixEntries(context, kMemory, 1, 2, 0);
+                  },
+                  2)
+                  .ok());
   ASSERT_TRUE(engine->Drain().ok());
   EXPECT_NE(Read<uint64_t>(kData, 0), data);
 
@@ -753,9 +753,8 @@ TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
   EXPECT_TRUE(engine->ReadChunk(kData, 3, 0, chunk.data()).ok());
   absl::Status direct = engine->ReadChunk(kData, 3, 1, chunk.data());
   EXPECT_EQ(direct.code(), absl::StatusCode::kDataLoss) << direct;
-  absl::Status status = Run([](boa_context *context) {
-    boa_rt_release(context, Fetch(context, kData, 3), 0);
-  });
+  absl::Status status =
+      Run([](boa_context *context) { boa_rt_release(context, Fetch(context, kData, 3), 0); });
   if (status.ok())
     status = engine->Drain();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
@@ -769,10 +768,13 @@ TEST_P(EngineTest, TraceKeepsTheNewestInOrder) {
   Make(MakeProgram(), options);
   FillWords(kMemory);
   for (int64_t step = 1; step <= 2; ++step) {
-    ASSERT_TRUE(Run([](boa_context *context) {
-                  for (int i = 0; i < 33; ++i)
-                    MixEntries(context, kMemory, 1, 2, 0, 0, i < 30 ? kMix : kSlowMix);
-                }, step).ok());
+    ASSERT_TRUE(Run(
+                    [](boa_context *context) {
+                      for (int i = 0; i < 33; ++i)
+                        MixEntries(context, kMemory, 1, 2, 0, 0, i < 30 ? kMix : kSlowMix);
+                    },
+                    step)
+                    .ok());
     std::vector<TraceEvent> trace = engine->TakeTrace();
     ASSERT_EQ(trace.size(), 10u);
     for (size_t i = 0; i < trace.size(); ++i) {

@@ -33,8 +33,7 @@ constexpr int64_t kMiB = 1 << 20;
 class AlignedBuffer {
 public:
   explicit AlignedBuffer(int64_t bytes)
-      : bytes(bytes),
-        memory(static_cast<char *>(std::aligned_alloc(kPage, bytes))) {}
+      : bytes(bytes), memory(static_cast<char *>(std::aligned_alloc(kPage, bytes))) {}
   ~AlignedBuffer() { std::free(memory); }
   AlignedBuffer(const AlignedBuffer &) = delete;
   AlignedBuffer &operator=(const AlignedBuffer &) = delete;
@@ -106,8 +105,7 @@ protected:
 
   void Start(std::vector<IoFile> files, std::vector<IoLink> links = {},
              AlignedBuffer *arena = nullptr) {
-    auto made = uring() ? CreateUringBackend(files, links,
-                                             arena ? arena->data() : nullptr,
+    auto made = uring() ? CreateUringBackend(files, links, arena ? arena->data() : nullptr,
                                              arena ? arena->size() : 0, options)
                         : CreateThreadBackend(files, links, options);
     if (uring() && !made.ok())
@@ -116,13 +114,11 @@ protected:
     backend = *std::move(made);
   }
 
-  void Submit(bool write, int32_t file, int64_t offset, int64_t bytes,
-              char *data, Waiter &waiter) {
+  void Submit(bool write, int32_t file, int64_t offset, int64_t bytes, char *data, Waiter &waiter) {
     backend->Submit({write, file, offset, bytes, data, waiter.Done()});
   }
 
-  absl::Status Move(bool write, int64_t offset, int64_t bytes, char *data,
-                    int32_t file = 0) {
+  absl::Status Move(bool write, int64_t offset, int64_t bytes, char *data, int32_t file = 0) {
     Waiter waiter;
     Submit(write, file, offset, bytes, data, waiter);
     return waiter.Wait();
@@ -140,29 +136,26 @@ protected:
   std::unique_ptr<IoBackend> backend;
 };
 
-#define START(...)                                                             \
-  Start(__VA_ARGS__);                                                          \
-  if (!backend)                                                                \
+#define START(...)                                                                                 \
+  Start(__VA_ARGS__);                                                                              \
+  if (!backend)                                                                                    \
   return
 
 TEST_P(IoTest, DescribesItself) {
   TestFile file(kMiB);
   START({file.File()});
-  EXPECT_EQ(backend->Describe().rfind(GetParam(), 0), 0u)
-      << backend->Describe();
+  EXPECT_EQ(backend->Describe().rfind(GetParam(), 0), 0u) << backend->Describe();
 }
 
 TEST_P(IoTest, RoundTripsOfManySizes) {
   TestFile file(8 * kMiB);
   START({file.File()});
-  for (int64_t bytes :
-       {kPage, 2 * kPage, kMiB - kPage, kMiB, kMiB + kPage, 5 * kMiB})
+  for (int64_t bytes : {kPage, 2 * kPage, kMiB - kPage, kMiB, kMiB + kPage, 5 * kMiB})
     RoundTrip(bytes);
 }
 
 TEST_P(IoTest, SegmentsThatDoNotDivideTheTransfer) {
-  for (int64_t segment :
-       {int64_t(1), int64_t(5000), 3 * kPage, 100 * kPage + 1}) {
+  for (int64_t segment : {int64_t(1), int64_t(5000), 3 * kPage, 100 * kPage + 1}) {
     TestFile file(2 * kMiB);
     options.segment_bytes = segment;
     START({file.File()});
@@ -252,8 +245,7 @@ TEST_P(IoTest, InjectedErrorsNameTheFileAndOffset) {
     absl::Status status = Move(true, 0, kMiB, buffer.data());
     EXPECT_EQ(status.code(), absl::ErrnoToStatusCode(error));
     EXPECT_NE(status.message().find(file.name), std::string::npos) << status;
-    EXPECT_NE(status.message().find("offset 196608"), std::string::npos)
-        << status;
+    EXPECT_NE(status.message().find("offset 196608"), std::string::npos) << status;
     EXPECT_NE(status.message().find(std::strerror(error)), std::string::npos);
     // One transfer failed; the next is none the worse.
     RoundTrip(kMiB);
@@ -408,8 +400,7 @@ TEST_P(IoTest, ALostRingFailsAllThatFollows) {
     // Long after, too.
     for (int i = 0; i < 3; ++i) {
       status = Move(true, 0, kPage, buffer.data());
-      EXPECT_NE(status.message().find("io_uring failed"), std::string::npos)
-          << status;
+      EXPECT_NE(status.message().find("io_uring failed"), std::string::npos) << status;
     }
     backend.reset();
   }
@@ -418,8 +409,7 @@ TEST_P(IoTest, ALostRingFailsAllThatFollows) {
 double Seconds(const std::function<void()> &run) {
   auto begin = std::chrono::steady_clock::now();
   run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 TEST_P(IoTest, LimitsHoldWithin15Percent) {
@@ -433,13 +423,11 @@ TEST_P(IoTest, LimitsHoldWithin15Percent) {
     double seconds = Seconds([&] {
       Waiter waiter;
       for (int i = 0; i < 8; ++i)
-        Submit(write, 0, i * 4 * kMiB, 4 * kMiB, buffer.data() + i * 4 * kMiB,
-               waiter);
+        Submit(write, 0, i * 4 * kMiB, 4 * kMiB, buffer.data() + i * 4 * kMiB, waiter);
       ASSERT_EQ(waiter.Wait(), absl::OkStatus());
     });
     double expected = write ? 1.0 : 0.5;
-    EXPECT_NEAR(seconds, expected, 0.15 * expected)
-        << (write ? "write" : "read");
+    EXPECT_NEAR(seconds, expected, 0.15 * expected) << (write ? "write" : "read");
   }
 }
 
@@ -463,11 +451,8 @@ TEST_P(IoTest, LinksAndDirectionsHaveTheirOwnLimits) {
   EXPECT_NEAR(seconds, 0.5, 0.15 * 0.5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, IoTest,
-                         testing::Values("io_uring", "threads"),
-                         [](const auto &info) {
-                           return std::string(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, IoTest, testing::Values("io_uring", "threads"),
+                         [](const auto &info) { return std::string(info.param); });
 
 TEST(IoFactory, OptionAndEnvironmentChooseThreads) {
   TestFile file(kMiB);
@@ -481,8 +466,7 @@ TEST(IoFactory, OptionAndEnvironmentChooseThreads) {
   ASSERT_TRUE(backend.ok());
   EXPECT_EQ((*backend)->Describe().rfind("threads", 0), 0u);
   setenv("BOA_IO", "carrier pigeons", 1);
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      CreateIoBackend({file.File()}, {}, nullptr, 0, {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(CreateIoBackend({file.File()}, {}, nullptr, 0, {}).status()));
   unsetenv("BOA_IO");
   EXPECT_TRUE(CreateIoBackend({file.File()}, {}, nullptr, 0, {}).ok());
 }
@@ -498,8 +482,7 @@ TEST(IoFactory, ThreadsStandInForARefusedRing) {
       setenv("BOA_IO", wanted, 1);
       auto backend = CreateIoBackend({file.File()}, {}, nullptr, 0, options);
       unsetenv("BOA_IO");
-      const std::string why =
-          std::string("the kernel refuses io_uring: ") + std::strerror(error);
+      const std::string why = std::string("the kernel refuses io_uring: ") + std::strerror(error);
       if (*wanted) {
         EXPECT_EQ(backend.status().message(), why);
         continue;

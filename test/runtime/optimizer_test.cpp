@@ -100,8 +100,7 @@ struct Reference {
     if (c.adamw) {
       momentum = c.beta1 * momentum + (1 - double(c.beta1)) * g;
       variance = c.beta2 * variance + (1 - double(c.beta2)) * g * g;
-      direction = momentum * c.correction1 /
-                  (std::sqrt(variance * c.correction2) + c.eps);
+      direction = momentum * c.correction1 / (std::sqrt(variance * c.correction2) + c.eps);
     } else {
       momentum = c.momentum * momentum + g;
       direction = momentum;
@@ -116,8 +115,7 @@ void CompareWithReference(const UpdateConstants &constants, bool split) {
   Tensors tensors(count);
   std::vector<Reference> references;
   for (int64_t i = 0; i < count; ++i)
-    references.push_back(
-        {tensors.weights[i], tensors.momentum[i], tensors.variance[i]});
+    references.push_back({tensors.weights[i], tensors.momentum[i], tensors.variance[i]});
   for (int step = 0; step < 5; ++step) {
     UpdateElements(constants, tensors.Range(0, count, split, decay));
     for (int64_t i = 0; i < count; ++i)
@@ -125,14 +123,11 @@ void CompareWithReference(const UpdateConstants &constants, bool split) {
   }
   std::vector<float> weights = split ? tensors.Masters() : tensors.weights;
   for (int64_t i = 0; i < count; ++i) {
-    EXPECT_NEAR(weights[i], references[i].weight,
-                1e-6 * (1e-2 + std::abs(weights[i])))
-        << i;
+    EXPECT_NEAR(weights[i], references[i].weight, 1e-6 * (1e-2 + std::abs(weights[i]))) << i;
     EXPECT_NEAR(tensors.momentum[i], references[i].momentum,
                 1e-6 * (1e-2 + std::abs(references[i].momentum)));
     if (constants.adamw)
-      EXPECT_NEAR(tensors.variance[i], references[i].variance,
-                  1e-5 * references[i].variance);
+      EXPECT_NEAR(tensors.variance[i], references[i].variance, 1e-5 * references[i].variance);
   }
 }
 
@@ -156,8 +151,7 @@ TEST(Optimizer, SgdWithoutMomentumTensor) {
   for (int i = 0; i < 100; ++i)
     EXPECT_EQ(tensors.weights[i],
               before[i] - constants.rate *
-                              (tensors.gradient[i] * constants.gradient_scale +
-                               0.0f * before[i]));
+                              (tensors.gradient[i] * constants.gradient_scale + 0.0f * before[i]));
 }
 
 TEST(Optimizer, EmptyRange) {
@@ -180,8 +174,7 @@ TEST_P(OptimizerKinds, PartitionChangesNoBit) {
   for (int round = 0; round < 20; ++round) {
     Tensors parts(count);
     for (int64_t begin = 0; begin < count;) {
-      int64_t end =
-          std::min<int64_t>(count, begin + 1 + random() % (round * 40 + 1));
+      int64_t end = std::min<int64_t>(count, begin + 1 + random() % (round * 40 + 1));
       UpdateElements(constants, parts.Range(begin, end, split, 0.1f));
       begin = end;
     }
@@ -222,13 +215,11 @@ TEST_P(OptimizerKinds, SplitWeightsAreTheSameMaster) {
   EXPECT_EQ(split.Masters(), full.weights);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, OptimizerKinds,
-                         testing::Combine(testing::Bool(), testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Kinds, OptimizerKinds, testing::Combine(testing::Bool(), testing::Bool()));
 
 TEST(Master, HighAndLowGiveBackEveryBit) {
   auto check = [](uint32_t bits) {
-    ASSERT_EQ(JoinMaster(MasterHigh(bits), MasterLow(bits)), bits)
-        << std::hex << bits;
+    ASSERT_EQ(JoinMaster(MasterHigh(bits), MasterLow(bits)), bits) << std::hex << bits;
   };
   for (uint32_t high = 0; high < 0x10000; ++high)
     for (uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})

@@ -57,8 +57,7 @@ std::unique_ptr<StateStore> MustCreate(const Program &program,
   return store.ok() ? *std::move(store) : nullptr;
 }
 
-std::unique_ptr<StateStore> MustOpen(const Program &program,
-                                     std::vector<std::string> directories) {
+std::unique_ptr<StateStore> MustOpen(const Program &program, std::vector<std::string> directories) {
   auto store = StateStore::Open(program, directories);
   EXPECT_TRUE(store.ok()) << store.status();
   return store.ok() ? *std::move(store) : nullptr;
@@ -70,8 +69,7 @@ bool operator==(const Extent &a, const Extent &b) {
 
 void ExpectMessage(const absl::Status &status, const char *part) {
   EXPECT_FALSE(status.ok());
-  EXPECT_NE(std::string(status.message()).find(part), std::string::npos)
-      << status;
+  EXPECT_NE(std::string(status.message()).find(part), std::string::npos) << status;
 }
 
 class StateTest : public testing::Test {
@@ -110,8 +108,7 @@ TEST_F(StateTest, RecordSurvivesReopening) {
   record.step = 7;
   record.pending = 6;
   record.clip_factors = {{6, 0.1}, {7, 1.0 / 3}, {8, INFINITY}};
-  record.extra = {{"data", "42"},
-                  {"odd \"key\"\n", std::string("\0\xff\n\"", 4)}};
+  record.extra = {{"data", "42"}, {"odd \"key\"\n", std::string("\0\xff\n\"", 4)}};
   MakeCommitted(record);
   auto store = MustOpen(program, {Path()});
   EXPECT_EQ(store->Committed().step, 7);
@@ -127,8 +124,7 @@ TEST_F(StateTest, ExtentsAlternateBetweenCommits) {
     Extent next = store->Next(storage, 1, 2);
     EXPECT_FALSE(next == committed);
     EXPECT_TRUE(store->Current(storage, 1, 2) == next);
-    EXPECT_TRUE(store->Next(storage, 1, 2) ==
-                next); // the committed one is safe
+    EXPECT_TRUE(store->Next(storage, 1, 2) == next); // the committed one is safe
     ASSERT_EQ(store->Commit({}), absl::OkStatus());
     EXPECT_TRUE(store->Current(storage, 1, 2) == next);
     EXPECT_TRUE(store->Next(storage, 1, 2) == committed);
@@ -155,8 +151,7 @@ TEST_F(StateTest, ScratchChunksHaveOneExtent) {
   auto store = MustCreate(program, {Path()});
   Extent extent = store->Current(kCheckpoints, 3, 0);
   EXPECT_TRUE(store->Next(kCheckpoints, 3, 0) == extent);
-  EXPECT_NE(store->Files()[extent.file].path.find("scratch.0"),
-            std::string::npos);
+  EXPECT_NE(store->Files()[extent.file].path.find("scratch.0"), std::string::npos);
 }
 
 /// Every extent of the program, both of each persistent chunk.
@@ -193,9 +188,8 @@ TEST_F(StateTest, PathsShareInProportionToTheirBandwidth) {
   {
     auto store = MustCreate(program, paths);
     ExpectDisjoint(*store, program);
-    EXPECT_EQ(
-        store->BytesByPath(),
-        (std::vector<int64_t>{(36 + 3) * 2 * kPage, (12 + 1) * 2 * kPage}));
+    EXPECT_EQ(store->BytesByPath(),
+              (std::vector<int64_t>{(36 + 3) * 2 * kPage, (12 + 1) * 2 * kPage}));
     ASSERT_EQ(store->Links().size(), 2u);
     EXPECT_EQ(store->Links()[0].read, 300);
     EXPECT_EQ(store->Links()[1].write, 100);
@@ -224,8 +218,7 @@ TEST_F(StateTest, ChecksumsComeBack) {
     for (int64_t entry = 0; entry < 3; ++entry)
       for (int32_t chunk = 0; chunk < 4; ++chunk) {
         store->Next(kWeights, entry, chunk);
-        store->SetChecksum(kWeights, entry, chunk,
-                           0xffffffffu - uint32_t(entry * 4 + chunk));
+        store->SetChecksum(kWeights, entry, chunk, 0xffffffffu - uint32_t(entry * 4 + chunk));
       }
     store->SetChecksum(kCheckpoints, 0, 0, 1); // of no use, and no harm
     EXPECT_EQ(store->Checksum(kCheckpoints, 0, 0), std::nullopt);
@@ -234,8 +227,7 @@ TEST_F(StateTest, ChecksumsComeBack) {
   auto store = MustOpen(program, {Path()});
   for (int64_t entry = 0; entry < 3; ++entry)
     for (int32_t chunk = 0; chunk < 4; ++chunk)
-      EXPECT_EQ(store->Checksum(kWeights, entry, chunk),
-                0xffffffffu - uint32_t(entry * 4 + chunk));
+      EXPECT_EQ(store->Checksum(kWeights, entry, chunk), 0xffffffffu - uint32_t(entry * 4 + chunk));
   EXPECT_EQ(store->Checksum(kHostMomentum, 0, 0), std::nullopt);
   store->Next(kWeights, 0, 0);
   EXPECT_EQ(store->Checksum(kWeights, 0, 0), std::nullopt);
@@ -273,8 +265,7 @@ TEST_F(StateTest, CreateOnAFullDiskLeavesNothing) {
 TEST_F(StateTest, TruncatedManifest) {
   MakeCommitted();
   std::string whole = ReadWhole(Manifest());
-  for (size_t size :
-       {size_t(0), size_t(1), whole.size() / 2, whole.size() - 1}) {
+  for (size_t size : {size_t(0), size_t(1), whole.size() / 2, whole.size() - 1}) {
     scratch.Write("state/manifest.json", whole.substr(0, size));
     ExpectMessage(OpenStatus(program), "damaged");
   }
@@ -308,8 +299,7 @@ TEST_F(StateTest, AnotherVersion) {
   json.resize(json.find('\n') + 1);
   json.replace(json.find("\"version\":1"), 11, "\"version\":2");
   char crc[32];
-  std::snprintf(crc, sizeof(crc), "crc32c %08x\n",
-                Crc32c(json.data(), json.size()));
+  std::snprintf(crc, sizeof(crc), "crc32c %08x\n", Crc32c(json.data(), json.size()));
   scratch.Write("state/manifest.json", json + crc);
   ExpectMessage(OpenStatus(program), "version 2");
 }
@@ -365,8 +355,7 @@ TEST_F(StateTest, LockedWithinTheProcess) {
 
 TEST_F(StateTest, EachPathIsLocked) {
   auto store = MustCreate(program, {scratch.path("a"), scratch.path("shared")});
-  auto other =
-      StateStore::Create(program, {scratch.path("b"), scratch.path("shared")});
+  auto other = StateStore::Create(program, {scratch.path("b"), scratch.path("shared")});
   ExpectMessage(other.status(), "in use");
   EXPECT_FALSE(fs::exists(scratch.path("b")));
 }
@@ -425,14 +414,12 @@ void FillChunk(char *data, int64_t step, int index) {
 }
 
 char *PageBuffer() {
-  static char *buffer =
-      static_cast<char *>(std::aligned_alloc(kPage, 2 * kPage));
+  static char *buffer = static_cast<char *>(std::aligned_alloc(kPage, 2 * kPage));
   return buffer;
 }
 
 /// Trains forever: writes chunks, commits, and says so by one byte.
-[[noreturn]] void Train(const Program &program, const std::string &path,
-                        int ready) {
+[[noreturn]] void Train(const Program &program, const std::string &path, int ready) {
   auto store = StateStore::Exists(path) ? StateStore::Open(program, {path})
                                         : StateStore::Create(program, {path});
   if (!store.ok() || write(ready, "x", 1) != 1)
@@ -444,11 +431,9 @@ char *PageBuffer() {
       char *data = PageBuffer();
       FillChunk(data, step, index);
       Extent extent = (*store)->Next(kWeights, index / 4, index % 4);
-      if (pwrite((*store)->Files()[extent.file].fd, data, 2 * kPage,
-                 extent.offset) != 2 * kPage)
+      if (pwrite((*store)->Files()[extent.file].fd, data, 2 * kPage, extent.offset) != 2 * kPage)
         _exit(2);
-      (*store)->SetChecksum(kWeights, index / 4, index % 4,
-                            Crc32c(data, 2 * kPage));
+      (*store)->SetChecksum(kWeights, index / 4, index % 4, Crc32c(data, 2 * kPage));
     }
     CommitRecord record;
     record.step = step;
@@ -473,14 +458,12 @@ int64_t CheckWhole(const Program &program, const std::string &path) {
     if (writer == 0)
       continue;
     Extent extent = store->Current(kWeights, index / 4, index % 4);
-    EXPECT_EQ(pread(store->Files()[extent.file].fd, PageBuffer(), 2 * kPage,
-                    extent.offset),
+    EXPECT_EQ(pread(store->Files()[extent.file].fd, PageBuffer(), 2 * kPage, extent.offset),
               2 * kPage);
     FillChunk(expected.data(), writer, index);
     EXPECT_EQ(std::memcmp(PageBuffer(), expected.data(), 2 * kPage), 0)
         << "chunk " << index << " after step " << step;
-    EXPECT_EQ(store->Checksum(kWeights, index / 4, index % 4),
-              Crc32c(PageBuffer(), 2 * kPage));
+    EXPECT_EQ(store->Checksum(kWeights, index / 4, index % 4), Crc32c(PageBuffer(), 2 * kPage));
   }
   return step;
 }

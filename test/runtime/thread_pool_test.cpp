@@ -28,9 +28,7 @@ using Body = std::function<void(int64_t, int64_t)>;
 void For(int64_t count, int64_t grain, Body body) {
   ParallelFor(
       count, grain,
-      [](void *data, int64_t begin, int64_t end) {
-        (*static_cast<Body *>(data))(begin, end);
-      },
+      [](void *data, int64_t begin, int64_t end) { (*static_cast<Body *>(data))(begin, end); },
       &body);
 }
 
@@ -132,17 +130,14 @@ TEST_P(ThreadPoolTest, LoopsAfterTheWorkersWentToSleep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest,
-                         testing::Values(0, 1, 2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(0, 1, 2, 3, 8));
 
 TEST(ThreadPool, EmptyRangeRunsNothing) {
   For(0, 1, [](int64_t, int64_t) { FAIL(); });
   For(-5, 1, [](int64_t, int64_t) { FAIL(); });
 }
 
-TEST(ThreadPool, GrainBelowOneIsOne) {
-  EXPECT_EQ(PartsOf(3, 0).back().second, 3);
-}
+TEST(ThreadPool, GrainBelowOneIsOne) { EXPECT_EQ(PartsOf(3, 0).back().second, 3); }
 
 TEST(ThreadPool, ThreadsMayChangeBetweenLoops) {
   for (int64_t threads : {1, 4, 2, 7, 0, 3}) {

@@ -99,12 +99,12 @@ TYPED_TEST(GemmTest, MatchesLoopsInEveryForm) {
             for (int64_t x = 0; x < s.k; ++x)
               sum += double(a[ta ? x * lda + i : i * lda + x]) *
                      double(b[tb ? j * ldb + x : x * ldb + j]);
-            want[i * ldc + j] =
-                sum + (bias ? bias[j] : 0) + (accumulate ? before[i * ldc + j] : 0);
+            want[i * ldc + j] = sum + (bias ? bias[j] : 0) + (accumulate ? before[i * ldc + j] : 0);
           }
         withThreads([&] {
           auto c = before;
-          gemm(ta, tb, s.m, s.n, s.k, a.data(), lda, b.data(), ldb, bias, accumulate, c.data(), ldc);
+          gemm(ta, tb, s.m, s.n, s.k, a.data(), lda, b.data(), ldb, bias, accumulate, c.data(),
+               ldc);
           expectNear(c, want);
         });
       }
@@ -119,8 +119,8 @@ TYPED_TEST(GemmTest, DoesNotDependOnThreads) {
     auto a = random<T>(m * k, 1), b = random<T>(k * n, 2), first = random<T>(m * n, 3);
     auto before = first, bias = random<T>(n, 4);
     auto run = [&](std::vector<T> &c) {
-      gemm(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, bias.data(), true,
-           c.data(), n);
+      gemm(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, bias.data(), true, c.data(),
+           n);
     };
     boa::SetThreads(1);
     run(first);
@@ -163,9 +163,9 @@ struct AttentionShape {
   bool causal;
 };
 const AttentionShape kShapes[] = {
-    {1, 1, 1, 1, 1, true},     {2, 37, 3, 3, 16, false},   {2, 37, 3, 3, 16, true},
-    {1, 300, 4, 2, 64, false}, {1, 300, 4, 2, 64, true},   {2, 129, 2, 1, 20, true},
-    {1, 65, 2, 1, 5, false},   {1, 128, 2, 2, 32, true},   {1, 520, 1, 1, 24, true},
+    {1, 1, 1, 1, 1, true},     {2, 37, 3, 3, 16, false}, {2, 37, 3, 3, 16, true},
+    {1, 300, 4, 2, 64, false}, {1, 300, 4, 2, 64, true}, {2, 129, 2, 1, 20, true},
+    {1, 65, 2, 1, 5, false},   {1, 128, 2, 2, 32, true}, {1, 520, 1, 1, 24, true},
 };
 
 /// q, k, v side by side in rows of one buffer, and so are their gradients.
@@ -295,7 +295,8 @@ TEST(AttentionBaseline, MatchesDefinition) {
     args.yIn = args.y, args.lseIn = args.lse;
     args.dy = a.dy.data();
     args.ldy = args.lddy = a.width;
-    args.dq = a.grad.data(), args.dk = args.dq + a.width, args.dv = args.dk + shape.kvHeads * shape.d;
+    args.dq = a.grad.data(), args.dk = args.dq + a.width,
+    args.dv = args.dk + shape.kvHeads * shape.d;
     args.lddq = args.lddk = args.lddv = a.stride;
     std::vector<float> scratch(1 << 20);
     int64_t chunks = (shape.time + boa::kAttentionChunk - 1) / boa::kAttentionChunk;

@@ -42,9 +42,7 @@ protected:
     EXPECT_TRUE(data.ok()) << data.status();
     return *std::move(data);
   }
-  std::string Error() {
-    return std::string(Data::Open(options).status().message());
-  }
+  std::string Error() { return std::string(Data::Open(options).status().message()); }
   size_t Size() const { return options.micro_batch * options.context; }
 
   Scratch scratch;
@@ -78,12 +76,10 @@ TEST_F(DataTest, SamplingIsAFunctionOfSeedStepAndSequence) {
 
 // Cutting a step into other micro-batches changes no sequence of it.
 TEST_F(DataTest, SamplingDoesNotDependOnMicroBatches) {
-  std::vector<int32_t> whole(2 * Size()), parts(2 * Size()),
-      targets(2 * Size());
+  std::vector<int32_t> whole(2 * Size()), parts(2 * Size()), targets(2 * Size());
   Data small = Open();
   ASSERT_TRUE(small.FillTraining(3, 0, parts.data(), targets.data()).ok());
-  ASSERT_TRUE(
-      small.FillTraining(3, 1, parts.data() + Size(), targets.data()).ok());
+  ASSERT_TRUE(small.FillTraining(3, 1, parts.data() + Size(), targets.data()).ok());
   options.micro_batch = 8;
   ASSERT_TRUE(Open().FillTraining(3, 0, whole.data(), targets.data()).ok());
   EXPECT_EQ(whole, parts);
@@ -91,8 +87,7 @@ TEST_F(DataTest, SamplingDoesNotDependOnMicroBatches) {
 
 TEST_F(DataTest, TrainingNeverSeesValidation) {
   // The last tenth is marked.
-  options.data =
-      scratch.Write("text", std::string(900, 'a') + std::string(100, 'b'));
+  options.data = scratch.Write("text", std::string(900, 'a') + std::string(100, 'b'));
   Data data = Open();
   std::vector<int32_t> tokens(Size()), targets(Size());
   for (int64_t step = 1; step <= 500; ++step) {
@@ -124,8 +119,7 @@ TEST_F(DataTest, MaskingPredictsWhatItHides) {
   options.objective = "masked";
   options.mask_token = 255;
   options.context = 64;
-  std::vector<int32_t> tokens(Size()), targets(Size()), plain(Size()),
-      next(Size());
+  std::vector<int32_t> tokens(Size()), targets(Size()), plain(Size()), next(Size());
   int64_t predicted = 0, masked = 0, kept = 0, total = 0;
   for (int64_t step = 1; step <= 400; ++step) {
     options.objective = "masked";
@@ -173,30 +167,24 @@ TEST_F(DataTest, ValidationIsFixed) {
 TEST_F(DataTest, ErrorsSayWhatToDo) {
   std::string good = options.data;
   options.data = "nowhere.txt";
-  EXPECT_EQ(Error(),
-            "training data: cannot open `nowhere.txt`: No such file or "
-            "directory\n  looked for: " +
-                std::filesystem::current_path().string() +
-                "/nowhere.txt\n  `data` in a spec is relative to the spec "
-                "file; in --set and --data, to the working directory");
+  EXPECT_EQ(Error(), "training data: cannot open `nowhere.txt`: No such file or "
+                     "directory\n  looked for: " +
+                         std::filesystem::current_path().string() +
+                         "/nowhere.txt\n  `data` in a spec is relative to the spec "
+                         "file; in --set and --data, to the working directory");
   options.data = scratch.path();
-  EXPECT_NE(Error().find("it is not a regular file"), std::string::npos)
-      << Error();
+  EXPECT_NE(Error().find("it is not a regular file"), std::string::npos) << Error();
   options.data = good;
   options.context = 900;
-  EXPECT_NE(
-      Error().find("of which 900 are for training, but one sequence takes "
-                   "901"),
-      std::string::npos)
+  EXPECT_NE(Error().find("of which 900 are for training, but one sequence takes "
+                         "901"),
+            std::string::npos)
       << Error();
   options.context = 100;
-  EXPECT_NE(Error().find("the last tenth, 100, is for validation"),
-            std::string::npos)
-      << Error();
+  EXPECT_NE(Error().find("the last tenth, 100, is for validation"), std::string::npos) << Error();
   options.context = 32;
   options.vocab = 128;
-  EXPECT_NE(Error().find("byte 128 at offset 128 is outside the vocabulary"),
-            std::string::npos)
+  EXPECT_NE(Error().find("byte 128 at offset 128 is outside the vocabulary"), std::string::npos)
       << Error();
 }
 

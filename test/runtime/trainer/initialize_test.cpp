@@ -67,8 +67,7 @@ TEST_F(InitializeTest, HasTheMomentsAskedFor) {
     }
     const bool normal = parameter->init == "normal";
     EXPECT_NEAR(sum / kCount, 0, 0.002);
-    EXPECT_NEAR(std::sqrt(squares / kCount), normal ? 0.5 : 0.5 / std::sqrt(3),
-                0.001);
+    EXPECT_NEAR(std::sqrt(squares / kCount), normal ? 0.5 : 0.5 / std::sqrt(3), 0.001);
     // The largest of a million normal values is near 4.9 deviations.
     EXPECT_NEAR(largest, normal ? 2.45 : 0.5, normal ? 0.3 : 1e-5);
   }

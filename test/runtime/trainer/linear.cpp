@@ -19,8 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kVocab = 64, kContext = 16, kMicroBatch = 4,
-                  kMicroBatches = 2;
+constexpr int64_t kVocab = 64, kContext = 16, kMicroBatch = 4, kMicroBatches = 2;
 constexpr int64_t kElements = kVocab * kVocab;
 
 enum StorageId : int32_t {
@@ -46,8 +45,8 @@ float Widen(const uint16_t *row, int64_t i) {
 
 /// Mean cross entropy over a micro-batch; adds to `gradient` where not null.
 template <typename T>
-void Run(const T *table, const int32_t *tokens, const int32_t *targets,
-         float *gradient, float *loss) {
+void Run(const T *table, const int32_t *tokens, const int32_t *targets, float *gradient,
+         float *loss) {
   double sum = 0;
   for (int64_t i = 0; i < kMicroBatch * kContext; ++i) {
     const T *row = table + tokens[i] * kVocab;
@@ -57,18 +56,15 @@ void Run(const T *table, const int32_t *tokens, const int32_t *targets,
     sum += std::log(total) - Widen(row, targets[i]);
     for (int64_t j = 0; gradient && j < kVocab; ++j)
       gradient[tokens[i] * kVocab + j] +=
-          (exponents[j] / total - (j == targets[i])) /
-          (kMicroBatch * kContext * kMicroBatches);
+          (exponents[j] / total - (j == targets[i])) / (kMicroBatch * kContext * kMicroBatches);
   }
   *loss = static_cast<float>(sum / (kMicroBatch * kContext));
 }
 
 template <typename T> void Train(void *const *buffers, void *) {
   auto *loss = static_cast<float *>(buffers[4]);
-  Run(static_cast<const T *>(buffers[0]),
-      static_cast<const int32_t *>(buffers[1]),
-      static_cast<const int32_t *>(buffers[2]),
-      static_cast<float *>(buffers[3]), loss);
+  Run(static_cast<const T *>(buffers[0]), static_cast<const int32_t *>(buffers[1]),
+      static_cast<const int32_t *>(buffers[2]), static_cast<float *>(buffers[3]), loss);
   if (poison_after >= 0 && poison_after-- == 0) {
     *loss = std::numeric_limits<float>::quiet_NaN();
     poison_after = 0;
@@ -76,10 +72,8 @@ template <typename T> void Train(void *const *buffers, void *) {
 }
 
 template <typename T> void Forward(void *const *buffers, void *) {
-  Run(static_cast<const T *>(buffers[0]),
-      static_cast<const int32_t *>(buffers[1]),
-      static_cast<const int32_t *>(buffers[2]), nullptr,
-      static_cast<float *>(buffers[3]));
+  Run(static_cast<const T *>(buffers[0]), static_cast<const int32_t *>(buffers[1]),
+      static_cast<const int32_t *>(buffers[2]), nullptr, static_cast<float *>(buffers[3]));
 }
 
 void Logits(void *const *buffers, void *) {
@@ -90,10 +84,9 @@ void Logits(void *const *buffers, void *) {
     std::memcpy(logits + i * kVocab, table + tokens[i] * kVocab, kVocab * 4);
 }
 
-boa_buffer Fetch(boa_context *ctx, int32_t storage, int64_t entry,
-                 int32_t first = 0, int32_t count = 1) {
-  return boa_rt_await(ctx,
-                      boa_rt_prefetch(ctx, storage, entry, first, count, 0));
+boa_buffer Fetch(boa_context *ctx, int32_t storage, int64_t entry, int32_t first = 0,
+                 int32_t count = 1) {
+  return boa_rt_await(ctx, boa_rt_prefetch(ctx, storage, entry, first, count, 0));
 }
 
 /// The optimizer's part for one chunk, whose gradient and weights are given.
@@ -103,8 +96,7 @@ void Update(boa_context *ctx, int32_t chunk, int64_t step, boa_buffer weights,
   const boa_buffer low = Bf16 ? Fetch(ctx, kLow, 0, chunk) : 0;
   const boa_buffer momentum = Fetch(ctx, kMomentum, 0, chunk);
   const boa_buffer variance = Fetch(ctx, kVariance, 0, chunk);
-  boa_rt_update(ctx, 0, chunk, step, weights, low, momentum, variance,
-                gradient);
+  boa_rt_update(ctx, 0, chunk, step, weights, low, momentum, variance, gradient);
   boa_rt_offload(ctx, weights, kWeights, 0, chunk, 1);
   if (Bf16)
     boa_rt_offload(ctx, low, kLow, 0, chunk, 1);
@@ -135,9 +127,8 @@ void Step(boa_context *ctx, int64_t step, int64_t pending) {
   const boa_buffer gradient =
       boa_rt_await(ctx, boa_rt_prefetch(ctx, kGradients, 0, 0, 2, /*zero=*/1));
   for (int64_t m = 0; m < kMicroBatches; ++m) {
-    const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m),
-                                  Fetch(ctx, kTargets, m), gradient,
-                                  Fetch(ctx, kLoss, m)};
+    const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m), Fetch(ctx, kTargets, m),
+                                  gradient, Fetch(ctx, kLoss, m)};
     boa_rt_launch(ctx, Bf16 ? kTrainBf16 : kTrain, 5, buffers);
     for (int i : {1, 2, 4})
       boa_rt_release(ctx, buffers[i], 0);
@@ -158,8 +149,7 @@ void Step(boa_context *ctx, int64_t step, int64_t pending) {
 template <bool Bf16> void Evaluate(boa_context *ctx, int64_t, int64_t) {
   const boa_buffer weights = Fetch(ctx, kWeights, 0, 0, 2);
   for (int64_t m = 0; m < kMicroBatches; ++m) {
-    const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m),
-                                  Fetch(ctx, kTargets, m),
+    const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m), Fetch(ctx, kTargets, m),
                                   Fetch(ctx, kLoss, m)};
     boa_rt_launch(ctx, Bf16 ? kForwardBf16 : kForward, 4, buffers);
     for (int i : {1, 2, 3})
@@ -169,16 +159,14 @@ template <bool Bf16> void Evaluate(boa_context *ctx, int64_t, int64_t) {
 }
 
 template <bool Bf16> EntryPoints MakeEntries(bool delayed, bool clip) {
-  const boa_entry_point step =
-      delayed ? clip ? Step<Bf16, true, true> : Step<Bf16, true, false>
-      : clip  ? Step<Bf16, false, true>
-              : Step<Bf16, false, false>;
+  const boa_entry_point step = delayed ? clip ? Step<Bf16, true, true> : Step<Bf16, true, false>
+                               : clip  ? Step<Bf16, false, true>
+                                       : Step<Bf16, false, false>;
   return {step, Drain<Bf16>, Evaluate<Bf16>};
 }
 
 json MakeStorage(const char *name, const char *role, const std::string &tier,
-                 std::vector<int64_t> entries, int64_t bytes, int32_t chunks,
-                 bool persistent) {
+                 std::vector<int64_t> entries, int64_t bytes, int32_t chunks, bool persistent) {
   const bool ssd = tier == "ssd";
   return {{"name", name},
           {"role", role},
@@ -251,17 +239,15 @@ json MakeTraffic(const Options &options, bool bf16) {
     return {{"step",
              {{"read", states(2, {{"weights", 2 * weights}})},
               {"written", states(2, {{"weights", 2 * weights}})}}}};
-  return {
-      {"first_step",
-       {{"read", states(1, {{"weights", 2 * weights}})},
-        {"written", states(1, {{"weights", weights}, {"gradients", chunk}})}}},
-      {"step",
-       {{"read", states(2, {{"weights", 3 * weights}, {"gradients", chunk}})},
-        {"written",
-         states(2, {{"weights", 2 * weights}, {"gradients", chunk}})}}},
-      {"drain",
-       {{"read", states(1, {{"weights", weights}, {"gradients", chunk}})},
-        {"written", states(1, {{"weights", weights}})}}}};
+  return {{"first_step",
+           {{"read", states(1, {{"weights", 2 * weights}})},
+            {"written", states(1, {{"weights", weights}, {"gradients", chunk}})}}},
+          {"step",
+           {{"read", states(2, {{"weights", 3 * weights}, {"gradients", chunk}})},
+            {"written", states(2, {{"weights", 2 * weights}, {"gradients", chunk}})}}},
+          {"drain",
+           {{"read", states(1, {{"weights", weights}, {"gradients", chunk}})},
+            {"written", states(1, {{"weights", weights}})}}}};
 }
 
 int64_t ArenaBytes(const json &storages) {
@@ -271,8 +257,7 @@ int64_t ArenaBytes(const json &storages) {
     for (const json &dimension : storage["entries"])
       entries *= dimension.get<int64_t>();
     bytes += storage["tier"] == "ssd"
-                 ? storage["slots"].get<int64_t>() *
-                       storage["slot_bytes"].get<int64_t>()
+                 ? storage["slots"].get<int64_t>() * storage["slot_bytes"].get<int64_t>()
                  : entries * storage["bytes"].get<int64_t>();
   }
   return bytes;
@@ -282,8 +267,8 @@ int64_t ArenaBytes(const json &storages) {
 
 int64_t poison_after = -1;
 
-const boa_kernel kKernels[] = {Train<float>, Train<uint16_t>, Forward<float>,
-                               Forward<uint16_t>, Logits};
+const boa_kernel kKernels[] = {Train<float>, Train<uint16_t>, Forward<float>, Forward<uint16_t>,
+                               Logits};
 
 std::string Descriptor(const Options &o) {
   const bool bf16 = o.weight_type == "bf16";
@@ -294,20 +279,16 @@ std::string Descriptor(const Options &o) {
   program["schedule"] = o.delayed ? "by hand, delay 0.5" : "by hand";
   program["delay"] = o.delayed ? 0.5 : 0.0;
   program["storages"] = {
-      MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4),
-                  2, true),
+      MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
       MakeStorage("momentum", "momentum", tier, {1}, kElements * 4, 2, true),
       MakeStorage("variance", "variance", tier, {1}, kElements * 4, 2, true),
       MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2,
                   o.delayed && tier == "ssd"),
-      MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1,
-                  false),
-      MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1,
-                  false),
+      MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
+      MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
   if (bf16)
-    program["storages"].push_back(
-        MakeStorage("low", "master", tier, {1}, kElements * 2, 2, true));
+    program["storages"].push_back(MakeStorage("low", "master", tier, {1}, kElements * 2, 2, true));
   program["groups"] = json::array({MakeGroup(bf16)});
   program["kernels"] = {MakeKernel("train", {"r", "r", "r", "rw", "w"}),
                         MakeKernel("train_bf16", {"r", "r", "r", "rw", "w"}),
@@ -317,11 +298,10 @@ std::string Descriptor(const Options &o) {
   program["arena_device"] = ArenaBytes(program["storages"]);
   program["arena_host"] = 0;
   program["traffic"] = MakeTraffic(o, bf16);
-  program["optimizer"] = {
-      {"kind", "adamw"}, {"beta1", 0.9},         {"beta2", 0.95},
-      {"eps", 1e-8},     {"weight_decay", 0.01}, {"momentum", 0.0},
-      {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
-      {"floor", 0.05},   {"warmup", 3}};
+  program["optimizer"] = {{"kind", "adamw"}, {"beta1", 0.9},         {"beta2", 0.95},
+                          {"eps", 1e-8},     {"weight_decay", 0.01}, {"momentum", 0.0},
+                          {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
+                          {"floor", 0.05},   {"warmup", 3}};
   program["training"] = MakeTraining(o);
   program["machine"] = {{"name", "bench"},
                         {"device_memory", o.device_memory},
@@ -348,14 +328,12 @@ std::string PredictDescriptor() {
 
 EntryPoints Entries(const Options &options) {
   const bool clip = options.clip > 0;
-  return options.weight_type == "bf16"
-             ? MakeEntries<true>(options.delayed, clip)
-             : MakeEntries<false>(options.delayed, clip);
+  return options.weight_type == "bf16" ? MakeEntries<true>(options.delayed, clip)
+                                       : MakeEntries<false>(options.delayed, clip);
 }
 
 void Predict(boa_context *ctx, int64_t, int64_t) {
-  const boa_buffer buffers[] = {Fetch(ctx, kWeights, 0, 0, 2),
-                                Fetch(ctx, kTokens, 0),
+  const boa_buffer buffers[] = {Fetch(ctx, kWeights, 0, 0, 2), Fetch(ctx, kTokens, 0),
                                 Fetch(ctx, kMomentum, 0, 0, 2)};
   boa_rt_launch(ctx, kLogits, 3, buffers);
   for (boa_buffer buffer : buffers)
@@ -367,8 +345,7 @@ std::string Text(size_t bytes) {
   uint64_t present = 1;
   for (size_t i = 0; i < bytes; ++i) {
     const uint64_t noise = Hash({i});
-    present =
-        noise % 10 == 0 ? noise / 16 % kVocab : (present * 5 + 3) % kVocab;
+    present = noise % 10 == 0 ? noise / 16 % kVocab : (present * 5 + 3) % kVocab;
     text[i] = static_cast<char>(present);
   }
   return text;

@@ -22,13 +22,13 @@ namespace boa::linear {
 
 struct Options {
   std::string data = "text";
-  std::string tier = "ssd";            // of weights and optimizer state
+  std::string tier = "ssd"; // of weights and optimizer state
   std::string weight_type = "f32";
   bool delayed = false;
   int64_t steps = 20;
   int64_t seed = 1;
   int64_t commit_every = 0, evaluate_every = 0;
-  int64_t device_memory = 0;           // the machine's limit
+  int64_t device_memory = 0; // the machine's limit
   double clip = 0;
 };
 

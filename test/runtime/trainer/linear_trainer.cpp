@@ -44,7 +44,6 @@ int main(int argc, char **argv) {
       options.device_memory = std::atoll(value.c_str());
   }
   argv[i - 1] = argv[0];
-  return boa::TrainerMain(argc - i + 1, argv + i - 1,
-                          boa::linear::Descriptor(options),
+  return boa::TrainerMain(argc - i + 1, argv + i - 1, boa::linear::Descriptor(options),
                           boa::linear::kKernels, boa::linear::Entries(options));
 }

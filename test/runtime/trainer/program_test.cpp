@@ -35,32 +35,27 @@ TEST(ParseProgram, ReadsWhatIsThere) {
 }
 
 TEST(ParseProgram, RefusesWhatIsNotJson) {
-  EXPECT_EQ(ParseProgram("{\"abi\": ").status().message(),
-            "program descriptor: not valid JSON");
-  EXPECT_EQ(Error(json::array()),
-            "program descriptor: expected an object but found array");
+  EXPECT_EQ(ParseProgram("{\"abi\": ").status().message(), "program descriptor: not valid JSON");
+  EXPECT_EQ(Error(json::array()), "program descriptor: expected an object but found array");
 }
 
 TEST(ParseProgram, NamesTheMissingField) {
   json descriptor = Descriptor();
   descriptor["training"].erase("seed");
-  EXPECT_EQ(Error(descriptor),
-            "program descriptor: training: missing field `seed`");
+  EXPECT_EQ(Error(descriptor), "program descriptor: training: missing field `seed`");
 }
 
 TEST(ParseProgram, NamesTheUnknownField) {
   json descriptor = Descriptor();
   descriptor["storages"][1]["colour"] = "green";
-  EXPECT_EQ(Error(descriptor),
-            "program descriptor: storages[1]: unknown field `colour`");
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[1]: unknown field `colour`");
 }
 
 TEST(ParseProgram, NamesTheFieldOfAnotherType) {
   json descriptor = Descriptor();
   descriptor["groups"][0]["parameters"][0]["shape"][0] = "wide";
-  EXPECT_EQ(Error(descriptor),
-            "program descriptor: groups[0].parameters[0]: field `shape`: "
-            "expected integers but found string");
+  EXPECT_EQ(Error(descriptor), "program descriptor: groups[0].parameters[0]: field `shape`: "
+                               "expected integers but found string");
   descriptor = Descriptor();
   descriptor["delay"] = "much";
   EXPECT_EQ(Error(descriptor), "program descriptor: field `delay`: expected a "
@@ -70,9 +65,8 @@ TEST(ParseProgram, NamesTheFieldOfAnotherType) {
 TEST(ParseProgram, ListsTheWordsItKnows) {
   json descriptor = Descriptor();
   descriptor["storages"][0]["tier"] = "tape";
-  EXPECT_EQ(Error(descriptor),
-            "program descriptor: storages[0]: field `tier`: expected one of "
-            "device, host, ssd but found `tape`");
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0]: field `tier`: expected one of "
+                               "device, host, ssd but found `tape`");
 }
 
 // A descriptor of another version has other fields: only the version counts.
@@ -80,29 +74,25 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   json descriptor = Descriptor();
   descriptor["abi"] = 99;
   descriptor.erase("storages");
-  EXPECT_EQ(Error(descriptor),
-            "program descriptor: field `abi`: the program was compiled for "
-            "version 99 but this runtime is version 1; compile it again with "
-            "the `boa` of this runtime");
+  EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
+                               "version 99 but this runtime is version 1; compile it again with "
+                               "the `boa` of this runtime");
 }
 
 TEST(ParseProgram, ChecksWhatGroupsReferTo) {
   json descriptor = Descriptor();
   descriptor["groups"][0]["momentum"] = 77;
-  EXPECT_EQ(Error(descriptor),
-            "program descriptor: group `embed`: momentum: no storage 77");
+  EXPECT_EQ(Error(descriptor), "program descriptor: group `embed`: momentum: no storage 77");
   descriptor = Descriptor();
   descriptor["groups"][0]["parameters"][0]["offset"] = 1 << 20;
-  EXPECT_NE(Error(descriptor).find("parameter `table` ends at"),
-            std::string::npos)
+  EXPECT_NE(Error(descriptor).find("parameter `table` ends at"), std::string::npos)
       << Error(descriptor);
 }
 
 TEST(ParseProgram, ChecksThatChunksAreWholeBlocks) {
   json descriptor = Descriptor();
   descriptor["storages"][0]["bytes"] = 5000;
-  EXPECT_NE(Error(descriptor).find("5000 is no multiple of 4096"),
-            std::string::npos)
+  EXPECT_NE(Error(descriptor).find("5000 is no multiple of 4096"), std::string::npos)
       << Error(descriptor);
 }
 
@@ -128,8 +118,7 @@ TEST(LearningRate, DecaysToTheFloorAtTheLastStep) {
   EXPECT_DOUBLE_EQ(LearningRate(Rate("linear", 10), 55, 100), 0.55);
   EXPECT_DOUBLE_EQ(LearningRate(Rate("linear", 10), 100, 100), 0.1);
   EXPECT_DOUBLE_EQ(LearningRate(Rate("cosine", 10), 55, 100), 0.55);
-  EXPECT_NEAR(LearningRate(Rate("cosine", 10), 40, 100), 0.1 + 0.45 * 1.5,
-              1e-12);
+  EXPECT_NEAR(LearningRate(Rate("cosine", 10), 40, 100), 0.1 + 0.45 * 1.5, 1e-12);
   EXPECT_DOUBLE_EQ(LearningRate(Rate("cosine", 10), 100, 100), 0.1);
   EXPECT_DOUBLE_EQ(LearningRate(Rate("cosine", 10), 200, 100), 0.1);
 }

@@ -56,8 +56,7 @@ TEST(Metrics, NumbersReadBackToTheSameBits) {
   EXPECT_EQ(line["read"]["ssd"]["weights"], 4096);
   EXPECT_FALSE(line.contains("validation_loss"));
   record.validation_loss = 2.5;
-  EXPECT_EQ(nlohmann::json::parse(FormatMetrics(record))["validation_loss"],
-            2.5);
+  EXPECT_EQ(nlohmann::json::parse(FormatMetrics(record))["validation_loss"], 2.5);
 }
 
 // A killed run has written lines of steps that were not committed, the last one
@@ -89,24 +88,20 @@ TEST(Metrics, SaysWhereItCannotWrite) {
 
 TEST(Progress, TellsAStepInALine) {
   StepRecord record = Record(12);
-  EXPECT_EQ(
-      FormatStep(record, 300, 185),
-      "step  12/300  loss 0.3333  2.00 k tok/s  3 m 05 s left  20% wait, "
-      "ssd read");
+  EXPECT_EQ(FormatStep(record, 300, 185),
+            "step  12/300  loss 0.3333  2.00 k tok/s  3 m 05 s left  20% wait, "
+            "ssd read");
   record.waited.clear();
-  EXPECT_EQ(FormatStep(record, 300, -1),
-            "step  12/300  loss 0.3333  2.00 k tok/s                 "
-            "compute-bound");
-  EXPECT_EQ(FormatStep(record, 1, -1),
-            "step 12/1  loss 0.3333  2.00 k tok/s  compute-bound");
+  EXPECT_EQ(FormatStep(record, 300, -1), "step  12/300  loss 0.3333  2.00 k tok/s                 "
+                                         "compute-bound");
+  EXPECT_EQ(FormatStep(record, 1, -1), "step 12/1  loss 0.3333  2.00 k tok/s  compute-bound");
 }
 
 TEST(Progress, LosesWholePartsWhereALineIsTooLong) {
   const std::string line = "step 1/2  loss 0.3333            compute-bound";
   EXPECT_EQ(FitLine(line, 80), line);
   EXPECT_EQ(FitLine(line, line.size()), line);
-  EXPECT_EQ(FitLine(line, line.size() - 1),
-            "step 1/2  loss 0.3333  compute-bound");
+  EXPECT_EQ(FitLine(line, line.size() - 1), "step 1/2  loss 0.3333  compute-bound");
   EXPECT_EQ(FitLine(line, 36), "step 1/2  loss 0.3333  compute-bound");
   EXPECT_EQ(FitLine(line, 35), "step 1/2  loss 0.3333");
   EXPECT_EQ(FitLine(line, 20), "step 1/2");
@@ -114,8 +109,7 @@ TEST(Progress, LosesWholePartsWhereALineIsTooLong) {
   // A long run says all of it on a terminal of 80 columns.
   StepRecord record = Record(99999);
   EXPECT_LE(FitLine(FormatStep(record, 99999, 12345), 79).size(), 79u);
-  EXPECT_NE(FitLine(FormatStep(record, 99999, 770), 79).find("ssd read"),
-            std::string::npos);
+  EXPECT_NE(FitLine(FormatStep(record, 99999, 770), 79).find("ssd read"), std::string::npos);
 }
 
 TEST(Progress, TabulatesWhatLivesWhere) {
@@ -184,8 +178,7 @@ TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
                           {Row::read, 1, "weights", 4000, 8000, 4096},
                           {Row::read, 1, "momentum", 6000, 7000, 4096}})
                   .ok());
-  auto trace =
-      nlohmann::json::parse(ReadWhole(scratch.path("trace")), nullptr, false);
+  auto trace = nlohmann::json::parse(ReadWhole(scratch.path("trace")), nullptr, false);
   ASSERT_TRUE(trace.is_object());
   std::map<int, std::string> rows;
   for (const auto &event : trace["traceEvents"])
@@ -194,13 +187,11 @@ TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
   std::vector<std::string> seen;
   for (const auto &event : trace["traceEvents"])
     if (event["ph"] == "X")
-      seen.push_back(event["name"].get<std::string>() + " in " +
-                     rows[event["tid"].get<int>()] + " at " +
-                     event["ts"].dump());
-  EXPECT_EQ(seen, (std::vector<std::string>{"weights in SSD 1 reads at 0.0",
-                                            "weights in SSD 1 reads +1 at 2.0",
-                                            "forward in compute at 3.0",
-                                            "momentum in SSD 1 reads at 4.0"}));
+      seen.push_back(event["name"].get<std::string>() + " in " + rows[event["tid"].get<int>()] +
+                     " at " + event["ts"].dump());
+  EXPECT_EQ(seen, (std::vector<std::string>{
+                      "weights in SSD 1 reads at 0.0", "weights in SSD 1 reads +1 at 2.0",
+                      "forward in compute at 3.0", "momentum in SSD 1 reads at 4.0"}));
 }
 
 } // namespace

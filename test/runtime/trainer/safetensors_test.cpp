@@ -47,8 +47,7 @@ protected:
 TEST_F(SafetensorsTest, ReadsWhatItWrote) {
   const std::string path = scratch.path("model.safetensors");
   auto writer = SafetensorsWriter::Create(
-      path, {Named("block.3.qkv_w", {2, 3}), Named("embed.wte", {4})},
-      {{"format", "boa"}});
+      path, {Named("block.3.qkv_w", {2, 3}), Named("embed.wte", {4})}, {{"format", "boa"}});
   ASSERT_TRUE(writer.ok()) << writer.status();
   std::vector<float> values = {1, -2, 3.5, 4, 5, 6, 7, 8, 9, -0.0f};
   // In pieces that do not end where tensors end.
@@ -84,9 +83,8 @@ TEST_F(SafetensorsTest, AnUnfinishedFileIsNoFile) {
 }
 
 TEST_F(SafetensorsTest, WidensHalves) {
-  const std::string header =
-      R"({"b":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]},)"
-      R"("h":{"dtype":"F16","shape":[5],"data_offsets":[6,16]}})";
+  const std::string header = R"({"b":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]},)"
+                             R"("h":{"dtype":"F16","shape":[5],"data_offsets":[6,16]}})";
   const uint16_t data[] = {0x3f80, 0xc000, 0x7f80,                  // 1 -2 inf
                            0x3c00, 0xc000, 0x0001, 0x7bff, 0x8000}; // 1 -2 ...
   std::string file = Assemble(header, 0);
@@ -102,52 +100,39 @@ TEST_F(SafetensorsTest, WidensHalves) {
 
 TEST_F(SafetensorsTest, RefusesTypesOnlyWhenAskedForThem) {
   auto reader = SafetensorsReader::Open(scratch.Write(
-      "integers",
-      Assemble(R"({"i":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})",
-               8)));
+      "integers", Assemble(R"({"i":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8)));
   ASSERT_TRUE(reader.ok()) << reader.status();
   float value;
-  EXPECT_NE(
-      std::string(reader->Read(*reader->Find("i"), 0, 1, &value).message())
-          .find("tensor `i` is I64"),
-      std::string::npos);
+  EXPECT_NE(std::string(reader->Read(*reader->Find("i"), 0, 1, &value).message())
+                .find("tensor `i` is I64"),
+            std::string::npos);
 }
 
 TEST_F(SafetensorsTest, RefusesMalformedHeaders) {
   EXPECT_EQ(Error("short"), "it has 5 bytes");
-  EXPECT_EQ(
-      Error(std::string(8, '\x7f')),
-      "a header of 9187201950435737471 bytes, where at most 100000000 are "
-      "allowed");
-  EXPECT_EQ(Error(Assemble("{}", 0).substr(0, 9)),
-            "a header of 2 bytes in a file of 9");
+  EXPECT_EQ(Error(std::string(8, '\x7f')),
+            "a header of 9187201950435737471 bytes, where at most 100000000 are "
+            "allowed");
+  EXPECT_EQ(Error(Assemble("{}", 0).substr(0, 9)), "a header of 2 bytes in a file of 9");
   EXPECT_EQ(Error(Assemble("{\"a\":", 0)), "the header is not a JSON object");
   EXPECT_EQ(Error(Assemble("[]", 0)), "the header is not a JSON object");
   EXPECT_EQ(Error(Assemble(R"({"a":{"dtype":"F32","shape":[1]}})", 4)),
             "tensor `a`: expected dtype, shape and data_offsets");
-  EXPECT_EQ(
-      Error(Assemble(
-          R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4)),
-      "tensor `a`: shape is not a list of sizes");
-  EXPECT_EQ(
-      Error(Assemble(
-          R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4)),
-      "tensor `a`: data_offsets [0, 8) leave the file, which holds 4 bytes "
-      "of tensors");
-  EXPECT_EQ(
-      Error(Assemble(
-          R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
-      "tensor `a`: shape [3] of F32 takes 12 bytes but data_offsets span 8");
-  EXPECT_EQ(
-      Error(Assemble(R"({"a":{"dtype":"F32","shape":[4611686018427387904,)"
-                     R"(4],"data_offsets":[0,8]}})",
-                     8)),
-      "tensor `a`: shape is too large");
-  EXPECT_EQ(
-      Error(Assemble(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                     R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
-                     8)),
-      "tensors `a` and `b` overlap");
+  EXPECT_EQ(Error(Assemble(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4)),
+            "tensor `a`: shape is not a list of sizes");
+  EXPECT_EQ(Error(Assemble(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4)),
+            "tensor `a`: data_offsets [0, 8) leave the file, which holds 4 bytes "
+            "of tensors");
+  EXPECT_EQ(Error(Assemble(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
+            "tensor `a`: shape [3] of F32 takes 12 bytes but data_offsets span 8");
+  EXPECT_EQ(Error(Assemble(R"({"a":{"dtype":"F32","shape":[4611686018427387904,)"
+                           R"(4],"data_offsets":[0,8]}})",
+                           8)),
+            "tensor `a`: shape is too large");
+  EXPECT_EQ(Error(Assemble(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                           R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+                           8)),
+            "tensors `a` and `b` overlap");
 }
 
 TEST_F(SafetensorsTest, MissingFileIsSaid) {

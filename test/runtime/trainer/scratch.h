@@ -19,8 +19,7 @@ namespace boa {
 class Scratch {
 public:
   Scratch() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "boa-test-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "boa-test-XXXXXX").string();
     if (const char *made = mkdtemp(name.data()))
       directory = made;
     else

@@ -91,18 +91,17 @@ protected:
 
   /// Starts the run as a process; what it prints goes to the file "output".
   pid_t Start(const std::vector<std::string> &flags) {
-    std::vector<std::string> arguments = {
-        BOA_LINEAR_TRAINER,
-        "data=" + linear.data,
-        "tier=" + linear.tier,
-        "type=" + linear.weight_type,
-        std::string("delayed=") + (linear.delayed ? "1" : "0"),
-        "commit=" + std::to_string(linear.commit_every),
-        "evaluate=" + std::to_string(linear.evaluate_every),
-        "clip=" + std::to_string(linear.clip),
-        "--state=" + options.state,
-        "--metrics=" + options.metrics,
-        "--steps=" + std::to_string(linear.steps)};
+    std::vector<std::string> arguments = {BOA_LINEAR_TRAINER,
+                                          "data=" + linear.data,
+                                          "tier=" + linear.tier,
+                                          "type=" + linear.weight_type,
+                                          std::string("delayed=") + (linear.delayed ? "1" : "0"),
+                                          "commit=" + std::to_string(linear.commit_every),
+                                          "evaluate=" + std::to_string(linear.evaluate_every),
+                                          "clip=" + std::to_string(linear.clip),
+                                          "--state=" + options.state,
+                                          "--metrics=" + options.metrics,
+                                          "--steps=" + std::to_string(linear.steps)};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     std::vector<char *> pointers;
     for (std::string &argument : arguments)
@@ -156,16 +155,14 @@ TEST_F(TrainerTest, Learns) {
   EXPECT_NEAR(lines[0]["loss"].get<double>(), std::log(64), 0.05);
   EXPECT_LT(lines[59]["loss"].get<double>(), 2.0);
   EXPECT_FALSE(lines[28].contains("validation_loss"));
-  EXPECT_LT(lines[59]["validation_loss"].get<double>(),
-            lines[29]["validation_loss"].get<double>());
+  EXPECT_LT(lines[59]["validation_loss"].get<double>(), lines[29]["validation_loss"].get<double>());
   EXPECT_EQ(lines[0]["tokens"], 128);
   EXPECT_DOUBLE_EQ(lines[0]["lr"].get<double>(), 0.05 / 3);
 
   auto weights = SafetensorsReader::Open(options.state + "/model.safetensors");
   ASSERT_TRUE(weights.ok()) << weights.status();
   ASSERT_NE(weights->Find("embed.table"), nullptr);
-  EXPECT_EQ(weights->Find("embed.table")->shape,
-            (std::vector<int64_t>{64, 64}));
+  EXPECT_EQ(weights->Find("embed.table")->shape, (std::vector<int64_t>{64, 64}));
 }
 
 // Traffic is measured: what the hand-written step asks for, counted by hand.
@@ -176,8 +173,7 @@ TEST_F(TrainerTest, CountsWhatMoves) {
   // A transfer that ends after its step counts for the next: sums are exact.
   std::map<std::string, int64_t> read, written;
   for (const json &line : ReadLines(options.metrics))
-    for (auto [to, direction] :
-         {std::pair{&read, "read"}, {&written, "written"}})
+    for (auto [to, direction] : {std::pair{&read, "read"}, {&written, "written"}})
       for (const auto &[tier, roles] : line[direction].items())
         for (const auto &[role, bytes] : roles.items())
           (*to)[role] += bytes.get<int64_t>();
@@ -202,13 +198,11 @@ TEST_F(TrainerTest, MovesWhatWasPlanned) {
     std::istringstream output(Output().substr(Output().find("SSD traffic")));
     std::string line;
     int rows = 0;
-    while (std::getline(output, line) &&
-           line.find("total") == std::string::npos) {
+    while (std::getline(output, line) && line.find("total") == std::string::npos) {
       double values[4];
       char units[4][4];
-      if (std::sscanf(line.c_str(), " %*s %lf %3s %lf %3s %lf %3s %lf %3s",
-                      &values[0], units[0], &values[1], units[1], &values[2],
-                      units[2], &values[3], units[3]) != 8)
+      if (std::sscanf(line.c_str(), " %*s %lf %3s %lf %3s %lf %3s %lf %3s", &values[0], units[0],
+                      &values[1], units[1], &values[2], units[2], &values[3], units[3]) != 8)
         continue;
       ++rows;
       EXPECT_EQ(values[0], values[1]) << line;
@@ -321,8 +315,7 @@ TEST_F(TrainerTest, RefusesToResumeAsSomethingElse) {
   ASSERT_TRUE(Run().ok());
   options.resume = true;
   linear.seed = 2;
-  EXPECT_NE(Error().find("`seed` was 1 and is 2 now"), std::string::npos)
-      << Error();
+  EXPECT_NE(Error().find("`seed` was 1 and is 2 now"), std::string::npos) << Error();
   linear.seed = 1;
   linear.data = scratch.Write("other", linear::Text(20001));
   EXPECT_NE(Error().find("`data`"), std::string::npos) << Error();
@@ -347,8 +340,7 @@ TEST_F(TrainerTest, StopsAtALossThatIsNoNumber) {
   const std::string error = Error();
   linear::poison_after = -1;
   EXPECT_EQ(error.find("the loss of step 13 is nan"), 0u) << error;
-  EXPECT_NE(error.find("last committed step is 10"), std::string::npos)
-      << error;
+  EXPECT_NE(error.find("last committed step is 10"), std::string::npos) << error;
   // What was committed is as good as ever.
   const std::vector<double> expected = Unbroken();
   options.resume = true;
@@ -363,8 +355,7 @@ TEST_F(TrainerTest, RefusesAPlanThatDoesNotFit) {
                        "`bench` gives 200 KiB:\n"),
             0u)
       << error;
-  EXPECT_NE(error.find("momentum                  64.0 KiB"), std::string::npos)
-      << error;
+  EXPECT_NE(error.find("momentum                  64.0 KiB"), std::string::npos) << error;
   EXPECT_FALSE(std::filesystem::exists(options.state));
 }
 
@@ -395,8 +386,7 @@ TEST_F(TrainerTest, SaysWhatIsWrongWithGivenWeights) {
   ASSERT_TRUE(writer->Finish().ok());
   options.weights = scratch.path("other");
   const std::string error = Error();
-  EXPECT_NE(error.find("embed.table: expected [64, 64] but found [32, 64]"),
-            std::string::npos)
+  EXPECT_NE(error.find("embed.table: expected [64, 64] but found [32, 64]"), std::string::npos)
       << error;
 }
 
@@ -425,11 +415,9 @@ TEST_F(TrainerTest, ReportsOnARun) {
   absl::Status status = Run();
   std::fclose(options.out);
   ASSERT_TRUE(status.ok()) << status;
-  for (const char *part :
-       {"linear: 4.10 k parameters", "weights  ", "step 20/20",
-        "validation loss", "SSD traffic", "weights saved to"})
-    EXPECT_NE(Output().find(part), std::string::npos) << part << "\n"
-                                                      << Output();
+  for (const char *part : {"linear: 4.10 k parameters", "weights  ", "step 20/20",
+                           "validation loss", "SSD traffic", "weights saved to"})
+    EXPECT_NE(Output().find(part), std::string::npos) << part << "\n" << Output();
 }
 
 TEST_F(TrainerTest, SamplesWhatItLearned) {
@@ -442,9 +430,8 @@ TEST_F(TrainerTest, SamplesWhatItLearned) {
   sampling.length = 40;
   sampling.temperature = 0;
   std::ostringstream out;
-  absl::Status status =
-      Sample(*program, linear::kKernels, linear::Predict,
-             options.state + "/model.safetensors", sampling, out);
+  absl::Status status = Sample(*program, linear::kKernels, linear::Predict,
+                               options.state + "/model.safetensors", sampling, out);
   ASSERT_TRUE(status.ok()) << status;
   // Longer than the context: the window moves.
   const std::string text = out.str();
@@ -482,8 +469,7 @@ TEST(Flags, AreReadInBothForms) {
   EXPECT_EQ(ReadTrainerFlag(1, bad, options).status().message(),
             "--steps: expected a positive number but found `none`");
   const char *missing[] = {"--trace"};
-  EXPECT_EQ(ReadTrainerFlag(1, missing, options).status().message(),
-            "--trace: expected a FILE");
+  EXPECT_EQ(ReadTrainerFlag(1, missing, options).status().message(), "--trace: expected a FILE");
   EXPECT_EQ(NearestWord("--resum", TrainerFlagNames()), "--resume");
   EXPECT_EQ(NearestWord("--stat", TrainerFlagNames()), "--state");
   EXPECT_EQ(NearestWord("--colour", TrainerFlagNames()), "");
