@@ -153,6 +153,9 @@ private:
   void generateGroup(const StageSpec &stage) {
     static constexpr const char *kInits[] = {"zeros", "ones", "normal", "uniform"};
     auto group = GroupOp::create(builder, location(stage.position), stage.name, stage.repeat);
+    // Parameters of a layer are named with its index, which a count of 1 hides.
+    if (stage.isLayer && stage.repeat == 1)
+      group->setAttr("boa.layer", builder.getUnitAttr());
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&group.getBody());
     for (const ParamSpec &param : stage.params)

@@ -118,6 +118,7 @@ private:
     }
     return json::Object{{"name", group.getSymName()},
                         {"count", int64_t(group.getRepeat())},
+                        {"layer", group.getRepeat() > 1 || group->hasAttr("boa.layer")},
                         {"elements", group.getPaddedElements()},
                         {"chunks", group.getChunks()},
                         {"chunk_elements", group.getChunkElements()},

@@ -197,6 +197,7 @@ void Parse(Fields &f, Group &g) {
   f.Read("name", g.name);
   f.Read("count", g.count);
   f.AtLeast("count", g.count, 1);
+  f.Read("layer", g.layer);
   f.Read("elements", g.elements);
   f.Read("chunks", g.chunks);
   f.AtLeast("chunks", g.chunks, 1);

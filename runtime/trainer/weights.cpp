@@ -189,7 +189,7 @@ int64_t ParameterElements(const Parameter &parameter) {
 }
 
 std::string ParameterName(const Group &group, int64_t entry, const Parameter &parameter) {
-  if (group.count == 1)
+  if (!group.layer)
     return absl::StrCat(group.name, ".", parameter.name);
   return absl::StrCat(group.name, ".", entry, ".", parameter.name);
 }

@@ -65,6 +65,14 @@ boa.stage @head_forward
 )");
 }
 
+// A layer that repeats once is still a layer.
+TEST_F(IrgenTest, LayerOfDepthOne) {
+  auto module = generate(compileText(kSpec, {"model.depth=1"}));
+  ASSERT_TRUE(module);
+  EXPECT_TRUE(module->lookupSymbol("block")->hasAttr("boa.layer"));
+  EXPECT_FALSE(module->lookupSymbol("embed")->hasAttr("boa.layer"));
+}
+
 // A tied parameter is an argument of both stages, marked with its one name.
 TEST_F(IrgenTest, TiedParameter) {
   auto module = generate(compileText(kSpec));

@@ -190,6 +190,7 @@ json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
 json MakeGroup(bool bf16) {
   return {{"name", "embed"},
           {"count", 1},
+          {"layer", false},
           {"elements", kElements},
           {"chunks", 2},
           {"chunk_elements", kElements / 2},

@@ -390,6 +390,18 @@ TEST_F(TrainerTest, SaysWhatIsWrongWithGivenWeights) {
       << error;
 }
 
+TEST(ParameterNames, LayersHaveAnIndex) {
+  Group group;
+  group.name = "block";
+  Parameter parameter;
+  parameter.name = "wq";
+  EXPECT_EQ(ParameterName(group, 0, parameter), "block.wq");
+  group.layer = true;
+  EXPECT_EQ(ParameterName(group, 0, parameter), "block.0.wq");
+  group.count = 12;
+  EXPECT_EQ(ParameterName(group, 11, parameter), "block.11.wq");
+}
+
 TEST_F(TrainerTest, TracesATimeline) {
   options.trace = scratch.path("trace.json");
   absl::Status status = Run();
