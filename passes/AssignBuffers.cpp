@@ -93,8 +93,20 @@ private:
   std::map<std::string, int64_t> read, written;
 };
 
-std::string mebibytes(int64_t bytes) {
-  return llvm::formatv("{0:f1} MiB", double(bytes) / (1 << 20)).str();
+/// Three digits, in the unit that has them before the point.
+std::string inBytes(int64_t bytes) {
+  if (bytes < 1024)
+    return llvm::formatv("{0} B", bytes).str();
+  static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
+  double value = double(bytes) / 1024;
+  size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < std::size(units); ++unit)
+    value /= 1024;
+  const char *unitName = units[unit];
+  if (value >= 99.95)
+    return llvm::formatv("{0:f0} {1}", value, unitName).str();
+  return (value >= 9.995 ? llvm::formatv("{0:f1} {1}", value, unitName).str()
+                         : llvm::formatv("{0:f2} {1}", value, unitName).str());
 }
 
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
@@ -187,17 +199,18 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       int64_t bytes = slotBytes(storage, need);
       total += need.peak * bytes;
       lines += llvm::formatv("\n    {0,-28} {1} slots x {2} = {3}", storage.getSymName(), need.peak,
-                             mebibytes(bytes), mebibytes(need.peak * bytes));
+                             inBytes(bytes), inBytes(need.peak * bytes));
     }
     for (auto storage : getOperation().getOps<StorageOp>())
       if (storage.getTier() != Tier::ssd)
-        lines += llvm::formatv("\n    {0,-28} {1} entries x {2} = {3}", storage.getSymName(),
-                               storage.getEntryCount(), mebibytes(storage.getEntryBytes()),
-                               mebibytes(residentBytes(storage)));
-    lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", mebibytes(workspace));
+        lines += llvm::formatv(
+            "\n    {0,-28} {1} entries x {2} = {3}", storage.getSymName(), storage.getEntryCount(),
+            inBytes(boa_slot_stride(storage.getEntryBytes())), inBytes(residentBytes(storage)));
+    lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", inBytes(workspace));
+    lines += llvm::formatv("\n    {0,-28} {1}", "total", inBytes(total));
     getOperation().emitError()
-        << "the training step does not fit the memory given: it needs " << mebibytes(total)
-        << " but the machine has " << mebibytes(limit) << " (device and host together)" << lines
+        << "the training step does not fit the memory given: it needs " << inBytes(total)
+        << " but the machine has " << inBytes(limit) << " (device and host together)" << lines
         << "\n  give more memory, place more on ssd, or make micro_batch smaller";
     signalPassFailure();
   }

@@ -29,38 +29,38 @@ namespace boa {
 /// "boundary_gradients", "saved" (activations kept for backward), "tokens",
 /// "targets", "loss".
 struct Storage {
-  std::string name;               // "weights.block"
+  std::string name; // "weights.block"
   std::string role;
-  std::string tier;               // home: "device", "host" or "ssd"
-  std::vector<int64_t> entries;   // dimensions; entry index is row-major
-  int64_t bytes = 0;              // of one entry, a multiple of 4096 * chunks
-  int32_t chunks = 1;             // equal parts of an entry
-  bool persistent = false;        // part of what a commit saves
-  int32_t slots = 0;              // ssd only: slots in the arena
-  int64_t slot_bytes = 0;         // ssd only: size of one slot (some chunks)
+  std::string tier;             // home: "device", "host" or "ssd"
+  std::vector<int64_t> entries; // dimensions; entry index is row-major
+  int64_t bytes = 0;            // of one entry, a multiple of 4096 * chunks
+  int32_t chunks = 1;           // equal parts of an entry
+  bool persistent = false;      // part of what a commit saves
+  int32_t slots = 0;            // ssd only: slots in the arena
+  int64_t slot_bytes = 0;       // ssd only: size of one slot (some chunks)
 
   int64_t entry_count() const;
 };
 
 struct Parameter {
-  std::string name;               // "qkv_w"
+  std::string name; // "qkv_w"
   std::vector<int64_t> shape;
-  int64_t offset = 0;             // elements, in its group's entry
-  std::string init;               // "normal", "uniform", "ones" or "zeros"
-  double init_scale = 0;          // deviation, or half-width
-  bool decay = false;             // weight decay applies (matrices)
+  int64_t offset = 0;    // elements, in its group's entry
+  std::string init;      // "normal", "uniform", "ones" or "zeros"
+  double init_scale = 0; // deviation, or half-width
+  bool decay = false;    // weight decay applies (matrices)
 };
 
 /// Parameters that are stored, moved and updated together: those of one layer
 /// (count = depth) or of one stage (count = 1), packed in one entry.
 struct Group {
-  std::string name;               // "block"
+  std::string name; // "block"
   int64_t count = 1;
-  bool layer = false;             // repeats, if only once: names have an index
-  int64_t elements = 0;           // of one entry, padded: chunks * chunk_elements
+  bool layer = false;   // repeats, if only once: names have an index
+  int64_t elements = 0; // of one entry, padded: chunks * chunk_elements
   int32_t chunks = 1;
   int64_t chunk_elements = 0;
-  std::string weight_type;        // "f32" or "bf16"
+  std::string weight_type; // "f32" or "bf16"
   std::vector<Parameter> parameters;
   // Storage ids; -1 where there is none.
   int32_t weights = -1, low = -1, momentum = -1, variance = -1, gradient = -1;
@@ -71,9 +71,9 @@ struct KernelBuffer {
 };
 
 struct Kernel {
-  std::string name;               // "block_forward"
+  std::string name; // "block_forward"
   std::vector<KernelBuffer> buffers;
-  int64_t workspace = 0;          // bytes
+  int64_t workspace = 0; // bytes
   double flops = 0;
 };
 
@@ -83,48 +83,48 @@ struct Traffic {
 };
 
 struct Optimizer {
-  std::string kind;               // "adamw" or "sgd"
+  std::string kind; // "adamw" or "sgd"
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0, momentum = 0;
-  double clip = 0;                // global norm; 0: none
-  std::string rate;               // "constant", "linear" or "cosine"
+  double clip = 0;  // global norm; 0: none
+  std::string rate; // "constant", "linear" or "cosine"
   double peak = 0, floor = 0;
-  int64_t warmup = 0;             // steps
+  int64_t warmup = 0; // steps
 };
 
 struct Training {
-  std::string data;               // path of the text
-  std::string objective;          // "next_token" or "masked"
+  std::string data;      // path of the text
+  std::string objective; // "next_token" or "masked"
   double mask_probability = 0.15;
   int32_t mask_token = 0;
   int64_t vocab = 256;
   int64_t context = 0, micro_batch = 0, micro_batches = 0; // sequences
   int64_t steps = 0, seed = 1;
-  int64_t evaluate_every = 0, evaluate_batches = 0;  // in steps; micro-batches
-  int64_t commit_every = 0;       // steps; 0: at the end only
+  int64_t evaluate_every = 0, evaluate_batches = 0; // in steps; micro-batches
+  int64_t commit_every = 0;                         // steps; 0: at the end only
 };
 
 struct SsdPath {
   std::string path;
-  int64_t read = 0, write = 0;    // limits in bytes/s; 0: none
+  int64_t read = 0, write = 0; // limits in bytes/s; 0: none
 };
 
 struct Machine {
   std::string name;
-  int64_t device_memory = 0, host_memory = 0;  // 0: no limit
-  int64_t threads = 0;            // 0: all
+  int64_t device_memory = 0, host_memory = 0; // 0: no limit
+  int64_t threads = 0;                        // 0: all
   std::vector<SsdPath> ssd;
 };
 
 struct Program {
   int32_t abi = 0;
   std::string name;
-  std::string schedule;           // in words, for the start table
+  std::string schedule; // in words, for the start table
   double delay = 0;
   std::vector<Storage> storages;
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
-  int64_t arena_device = 0, arena_host = 0;  // what assign-buffers sized
-  std::map<std::string, Traffic> traffic;    // by entry point, and "first_step": with nothing pending
+  int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
+  std::map<std::string, Traffic> traffic; // by entry point, and "first_step": with nothing pending
   Optimizer optimizer;
   Training training;
   Machine machine;

@@ -3,10 +3,11 @@
 // What does not fit is refused before anything runs, with the arithmetic: two
 // layers at once of 4 MiB each, 2 entries of 1 MiB in memory, in 6 MiB.
 
-// CHECK:      error: the training step does not fit the memory given: it needs 10.0 MiB but the machine has 6.0 MiB (device and host together)
-// CHECK-NEXT:{{^}}    w                            2 slots x 4.0 MiB = 8.0 MiB
-// CHECK-NEXT:{{^}}    x                            2 entries x 1.0 MiB = 2.0 MiB
-// CHECK-NEXT:{{^}}    kernel workspace             0.0 MiB
+// CHECK:      error: the training step does not fit the memory given: it needs 10.0 MiB but the machine has 6.00 MiB (device and host together)
+// CHECK-NEXT:{{^}}    w                            2 slots x 4.00 MiB = 8.01 MiB
+// CHECK-NEXT:{{^}}    x                            2 entries x 1.00 MiB = 2.01 MiB
+// CHECK-NEXT:{{^}}    kernel workspace             4.00 KiB
+// CHECK-NEXT:{{^}}    total                        10.0 MiB
 // CHECK-NEXT:{{^}}  give more memory, place more on ssd, or make micro_batch smaller
 
 module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2097152 : i64}} {
