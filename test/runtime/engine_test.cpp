@@ -156,6 +156,16 @@ protected:
     return engine->Run(Drive, step, 0);
   }
 
+  /// Closes the state and changes a byte of a chunk on disk; the file's path.
+  std::string Damage(const Extent &extent) {
+    std::string path = state->Files()[extent.file].path;
+    state.reset();
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(extent.offset + 100);
+    file.put('x');
+    return path;
+  }
+
   template <class T> std::vector<T> Read(int32_t storage, int64_t entry) {
     std::vector<T> values(kChunk * kChunks / sizeof(T));
     for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
@@ -716,13 +726,7 @@ TEST_P(EngineTest, RestoreNamesADamagedChunk) {
   ASSERT_TRUE(engine->Commit({1, 0, {}, {}}).ok());
   engine.reset();
   Extent extent = state->Current(kMemory, 5, 1);
-  std::string path = state->Files()[extent.file].path;
-  state.reset();
-  {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(extent.offset + 100);
-    file.put('x');
-  }
+  std::string path = Damage(extent);
   Make(MakeProgram(), Options(), /*reopen=*/true);
   absl::Status status = engine->Restore();
   EXPECT_EQ(status.message(), "checksum of memory entry 5 chunk 1 in " + path +
@@ -740,13 +744,7 @@ TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
   ASSERT_TRUE(engine->Commit({1, 0, {}, {}}).ok());
   engine.reset();
   Extent extent = state->Current(kData, 3, 1);
-  std::string path = state->Files()[extent.file].path;
-  state.reset();
-  {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(extent.offset + 100);
-    file.put('x');
-  }
+  std::string path = Damage(extent);
   Make(MakeProgram(), Options(), /*reopen=*/true);
   ASSERT_TRUE(engine->Restore().ok());
   std::vector<char> chunk(kChunk);
