@@ -151,6 +151,26 @@ TEST(ThreadPool, ThreadsMayChangeBetweenLoops) {
   SetThreads(0);
 }
 
+// A caller that runs one loop after another does not keep the pool to itself.
+TEST(ThreadPool, WhoWaitsIsNext) {
+  for (int i = 0; i < 10; ++i) {
+    std::vector<const char *> order;
+    std::atomic<bool> busy{false};
+    std::thread other([&] {
+      while (!busy)
+        std::this_thread::yield();
+      For(1, 1, [&](int64_t, int64_t) { order.push_back("other"); });
+    });
+    For(1, 1, [&](int64_t, int64_t) {
+      busy = true; // long enough for the other to ask
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    });
+    For(1, 1, [&](int64_t, int64_t) { order.push_back("the same"); });
+    other.join();
+    EXPECT_EQ(order, (std::vector<const char *>{"other", "the same"}));
+  }
+}
+
 TEST(ThreadPool, AbiFunctionUsesThePool) {
   std::atomic<int64_t> sum{0};
   boa_rt_parallel_for(
