@@ -111,7 +111,13 @@ void IoQueue::Add(IoRequest request) {
   }
   auto transfer = std::make_shared<IoTransfer>();
   transfer->request = std::move(request);
-  LaneOf(*transfer).waiting.push_back(transfer);
+  auto &waiting = LaneOf(*transfer).waiting;
+  auto later = [](int64_t deadline, const std::shared_ptr<IoTransfer> &other) {
+    return deadline < other->request.deadline;
+  };
+  waiting.insert(
+      std::upper_bound(waiting.begin(), waiting.end(), transfer->request.deadline, later),
+      transfer);
   ++live;
 }
 

@@ -47,6 +47,9 @@ struct IoRequest {
   int64_t offset = 0, bytes = 0;
   void *data = nullptr;
   std::function<void(absl::Status)> done;
+  /// Of those that wait for the same link and direction the least goes first,
+  /// and before what is left of one that has begun; equal ones in order of Submit.
+  int64_t deadline = 0;
 };
 
 /// What tests make go wrong on purpose.

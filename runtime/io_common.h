@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A queue that divides transfers into segments and says which may start: first
-// come, first served within a lane (a link and a direction), round robin among
-// lanes, each lane held to its limit. Backends pop segments, move their bytes,
+// A queue that divides transfers into segments and says which may start: the
+// earliest deadline first within a lane (a link and a direction), round robin
+// among lanes, each lane held to its limit. Backends pop segments, move their bytes,
 // and report the outcome; the queue requeues what is left of a segment and
 // collects the transfers that are done. Not thread safe: a backend guards it.
 //
@@ -88,7 +88,8 @@ private:
   struct Lane {
     IoLimiter limiter;
     std::deque<IoSegment> requeued;                  // already paid for
-    std::deque<std::shared_ptr<IoTransfer>> waiting; // with bytes to hand out
+    // With bytes to hand out, by deadline.
+    std::deque<std::shared_ptr<IoTransfer>> waiting;
   };
 
   absl::Status Validate(const IoRequest &) const;

@@ -114,8 +114,9 @@ protected:
     backend = *std::move(made);
   }
 
-  void Submit(bool write, int32_t file, int64_t offset, int64_t bytes, char *data, Waiter &waiter) {
-    backend->Submit({write, file, offset, bytes, data, waiter.Done()});
+  void Submit(bool write, int32_t file, int64_t offset, int64_t bytes, char *data, Waiter &waiter,
+              int64_t deadline = 0) {
+    backend->Submit({write, file, offset, bytes, data, waiter.Done(), deadline});
   }
 
   absl::Status Move(bool write, int64_t offset, int64_t bytes, char *data, int32_t file = 0) {
@@ -449,6 +450,34 @@ TEST_P(IoTest, LinksAndDirectionsHaveTheirOwnLimits) {
     ASSERT_EQ(waiter.Wait(), absl::OkStatus());
   });
   EXPECT_NEAR(seconds, 0.5, 0.15 * 0.5);
+}
+
+TEST_P(IoTest, TheEarliestDeadlineGoesFirst) {
+  TestFile file(16 * kMiB);
+  AlignedBuffer buffer(16 * kMiB);
+  buffer.Fill(3);
+  ASSERT_EQ(pwrite(file.fd, buffer.data(), 16 * kMiB, 0), 16 * kMiB);
+  options.segment_bytes = kMiB / 2;
+  options.depth = 1;
+  START({file.File()}, {{64 * kMiB, 0}});
+  // The first begins at once; what is left of it waits for those due before it.
+  Waiter waiter;
+  std::mutex mutex;
+  std::vector<int64_t> order;
+  for (int64_t deadline : {9, 7, 8, 2, 8}) {
+    int64_t place = deadline * kMiB;
+    backend->Submit({false, 0, place, deadline == 9 ? 4 * kMiB : kMiB, buffer.data() + place,
+                     [&, deadline, done = waiter.Done()](absl::Status status) {
+                       {
+                         std::lock_guard<std::mutex> lock(mutex);
+                         order.push_back(deadline);
+                       }
+                       done(std::move(status));
+                     },
+                     deadline});
+  }
+  ASSERT_EQ(waiter.Wait(), absl::OkStatus());
+  EXPECT_EQ(order, (std::vector<int64_t>{2, 7, 8, 8, 9}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, IoTest, testing::Values("io_uring", "threads"),
