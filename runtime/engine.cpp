@@ -186,27 +186,34 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
-absl::Status Engine::Run(boa_entry_point entry, int64_t step, int64_t pending) {
-  if (absl::Status status = this->status(); !status.ok())
-    return status;
+int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
+                        const std::vector<Port> &in, const std::vector<Port> &out) {
+  std::unique_lock lock(impl->mutex);
+  int64_t run = ++impl->run;
+  if (!impl->error.ok())
+    return run; // Wait says which
+  impl->issuing = true;
+  for (const Port &port : in)
+    impl->IssueCopy(Command::Kind::copy_in, port);
+  lock.unlock();
   entry(impl.get(), step, pending);
-  {
-    // Copies retained for a next use that is not part of this entry point.
-    std::unique_lock lock(impl->mutex);
-    for (auto &[key, handle] : std::exchange(impl->retained, {}))
-      impl->Release(handle, false);
-  }
-  return impl->Wait(/*transfers_too=*/false);
+  lock.lock();
+  // Copies retained for a next use that is not part of this entry point.
+  for (auto &[key, handle] : std::exchange(impl->retained, {}))
+    impl->Release(handle, false);
+  for (const Port &port : out)
+    impl->IssueCopy(Command::Kind::copy_out, port);
+  impl->issuing = false;
+  impl->Submit(lock);
+  return run;
 }
 
-absl::Status Engine::Drain() { return impl->Wait(/*transfers_too=*/true); }
+absl::Status Engine::Drain() { return impl->Drain(); }
 
 absl::Status Engine::status() const {
   std::unique_lock lock(impl->mutex);
   return impl->error;
 }
-
-void *Engine::Memory(int32_t storage, int64_t entry) { return impl->homes[storage][entry]->base; }
 
 /// Transfers outside of a step, of aligned memory, several under way at once.
 class Transfers {
@@ -294,7 +301,7 @@ absl::Status Engine::Impl::CheckChunk(int32_t storage, int64_t entry, int32_t ch
 
 absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
                                   bool write) {
-  if (absl::Status status = Wait(/*transfers_too=*/true); !status.ok())
+  if (absl::Status status = Drain(); !status.ok())
     return status;
   int64_t bytes = ChunkBytes(storage);
   if (IsResident(storage)) {
@@ -372,9 +379,25 @@ absl::Status Engine::Restore() {
   return impl->MoveResident(/*write=*/false);
 }
 
-Counters Engine::TakeCounters() {
+void Counters::Add(const Counters &other) {
+  for (const auto &[role, bytes] : other.read)
+    read[role] += bytes;
+  for (const auto &[role, bytes] : other.written)
+    written[role] += bytes;
+  compute_seconds += other.compute_seconds;
+  optimizer_seconds += other.optimizer_seconds;
+  waited_read += other.waited_read;
+  waited_write += other.waited_write;
+  waited_optimizer += other.waited_optimizer;
+}
+
+Counters Engine::TakeCounters(int64_t run) {
   std::unique_lock lock(impl->mutex);
-  return std::exchange(impl->counters, {});
+  Counters taken;
+  auto &counters = impl->counters;
+  for (; !counters.empty() && counters.begin()->first <= run; counters.erase(counters.begin()))
+    taken.Add(counters.begin()->second);
+  return taken;
 }
 std::vector<TraceEvent> Engine::TakeTrace() {
   std::unique_lock lock(impl->mutex);

@@ -5,12 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The boa_context behind the C ABI. The driver (the thread that calls Run)
+// The boa_context behind the C ABI. The driver (the thread that calls Enqueue)
 // enqueues commands; they run as soon as what they depend on is done:
 //
 //   compute    one thread, kernels strictly in program order
-//   optimizer  one thread, updates in program order; zero-fills as they come
-//   I/O        the backend's threads, each transfer by itself
+//   optimizer  one thread, updates in program order; zeros and copies as they come
+//   I/O        the backend's threads, each transfer by itself; of the reads that
+//              wait for one SSD the one whose data is used first goes first
+//
+// A run is one call of an entry point. The next may be enqueued before the last
+// has ended: then there is no gap between them.
 //
 // Dependences are found here, from the buffers (by chunk) and storage chunks
 // that a command reads and writes; all point backward in program order. Slots of
@@ -29,6 +33,7 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,7 +47,15 @@ struct EngineOptions {
   IoOptions io;
 };
 
-/// What happened since the last TakeCounters.
+/// Memory of the caller that is copied to or from the beginning of an entry of a
+/// storage that lives in memory: tokens in, losses out.
+struct Port {
+  int32_t storage = 0;
+  int64_t entry = 0;
+  void *data = nullptr;
+  int64_t bytes = 0;
+};
+
 struct Counters {
   std::map<std::string, int64_t> read, written; // SSD bytes by role
   double compute_seconds = 0;                   // kernels running
@@ -51,6 +64,8 @@ struct Counters {
   double waited_read = 0;  // a transfer from SSD
   double waited_write = 0; // a slot, given back after a write
   double waited_optimizer = 0;
+
+  void Add(const Counters &);
 };
 
 /// One command that ran, for the trace.
@@ -71,17 +86,27 @@ public:
                                                         StateStore *state, const EngineOptions &);
   ~Engine();
 
-  /// Runs one entry point and waits for its kernels and updates; transfers to
-  /// SSD may still be under way. After an error all later calls return it.
-  absl::Status Run(boa_entry_point, int64_t step, int64_t pending);
+  /// Enqueues the commands of one entry point behind those of earlier runs, and
+  /// returns the run's number. `in` is copied before the first of them uses the
+  /// entry and after the last earlier one does, `out` after the last of them has
+  /// written it; the memory of both must stay until the run is done.
+  int64_t Enqueue(boa_entry_point, int64_t step, int64_t pending, const std::vector<Port> &in = {},
+                  const std::vector<Port> &out = {});
+
+  /// Waits until at most `share` of the run's kernels is left: with 0, until its
+  /// kernels, updates and copies are done, and those of all runs before it.
+  /// Transfers to SSD may still be under way. After an error all calls return it.
+  absl::Status Wait(int64_t run, double share = 0);
+
+  /// Enqueues one entry point and waits for it.
+  absl::Status Run(boa_entry_point entry, int64_t step, int64_t pending,
+                   const std::vector<Port> &in = {}, const std::vector<Port> &out = {}) {
+    return Wait(Enqueue(entry, step, pending, in, out));
+  }
 
   /// Waits for everything, transfers too.
   absl::Status Drain();
   absl::Status status() const;
-
-  /// An entry of a storage that lives in memory, for tokens, targets and losses.
-  /// Valid between calls of Run.
-  void *Memory(int32_t storage, int64_t entry);
 
   /// One chunk, from wherever it lives, while nothing runs. `data` holds
   /// storage.bytes / storage.chunks bytes, with any alignment.
@@ -95,7 +120,9 @@ public:
   /// and restores clipping factors.
   absl::Status Restore();
 
-  Counters TakeCounters();
+  /// Of the runs up to this one; of all, if none is given. What moves for a run
+  /// after its counters were taken counts for the next that are.
+  Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
   int64_t ArenaBytes() const;     // allocated, exactly
   std::string DescribeIo() const; // backend and what was degraded

@@ -19,8 +19,23 @@ namespace boa {
 CommandRef Engine::Impl::New(Command::Kind kind) {
   auto command = std::make_shared<Command>();
   command->kind = kind;
+  command->run = run;
+  command->sequence = ++sequence;
   incomplete.insert(command);
   return command;
+}
+
+/// Null for commands that a run need not wait for: transfers, and slots.
+RunProgress *Engine::Impl::Progress(const CommandRef &command) {
+  switch (command->kind) {
+  case Command::Kind::create:
+  case Command::Kind::release:
+  case Command::Kind::read:
+  case Command::Kind::write:
+    return nullptr;
+  default:
+    return &progress[command->run];
+  }
 }
 
 void Engine::Impl::DependOn(const CommandRef &command, const CommandRef &on) {
@@ -30,9 +45,16 @@ void Engine::Impl::DependOn(const CommandRef &command, const CommandRef &on) {
   ++command->unmet;
 }
 
+/// What a read brings is used in program order: by `command` first of all.
+static void NoteUse(const CommandRef &writer, const CommandRef &command) {
+  if (writer && writer->kind == Command::Kind::read && writer->first_use == 0)
+    writer->first_use = command->sequence;
+}
+
 void Engine::Impl::Reads(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count) {
   for (int32_t c = first - buffer.first; c < first - buffer.first + count; ++c) {
     Hazard &hazard = buffer.hazards[c];
+    NoteUse(hazard.writer, command);
     DependOn(command, hazard.writer);
     hazard.AddReader(command);
   }
@@ -41,6 +63,7 @@ void Engine::Impl::Reads(const CommandRef &command, Buffer &buffer, int32_t firs
 void Engine::Impl::Writes(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count) {
   for (int32_t c = first - buffer.first; c < first - buffer.first + count; ++c) {
     Hazard &hazard = buffer.hazards[c];
+    NoteUse(hazard.writer, command);
     DependOn(command, hazard.writer);
     for (const CommandRef &reader : hazard.readers)
       DependOn(command, reader);
@@ -51,12 +74,34 @@ void Engine::Impl::Writes(const CommandRef &command, Buffer &buffer, int32_t fir
 
 /// All dependences are known: the command may run.
 void Engine::Impl::Issue(const CommandRef &command) {
-  if (command->kind == Command::Kind::kernel)
+  bool kernel = command->kind == Command::Kind::kernel;
+  if (RunProgress *progress = Progress(command)) {
+    ++(kernel ? progress->kernels_left : progress->others_left);
+    progress->kernels += kernel;
+  }
+  if (kernel)
     compute.push_back(command);
   if (command->kind == Command::Kind::update || command->kind == Command::Kind::norm ||
       command->kind == Command::Kind::norm_done)
     optimizer.push_back(command);
   Satisfy(command, Cause::none);
+}
+
+void Engine::Impl::IssueCopy(Command::Kind kind, const Port &port) {
+  if (!error.ok() ||
+      !Expect(HasChunks(port.storage, port.entry, 0, 1) && IsResident(port.storage) &&
+                  port.bytes <= program.storages[port.storage].bytes,
+              "has no such entry in memory to copy to or from"))
+    return;
+  BufferRef home = homes[port.storage][port.entry];
+  CommandRef command = New(kind);
+  command->buffers = {home};
+  command->port = port;
+  if (kind == Command::Kind::copy_in)
+    Writes(command, *home, home->first, home->count);
+  else
+    Reads(command, *home, home->first, home->count);
+  Issue(command);
 }
 
 void Engine::Impl::Satisfy(const CommandRef &command, Cause cause) {
@@ -75,7 +120,9 @@ void Engine::Impl::Ready(const CommandRef &command) {
     changed.notify_all();
     break;
   case Command::Kind::zero:
-    zeros.push_back(command);
+  case Command::Kind::copy_in:
+  case Command::Kind::copy_out:
+    fills.push_back(command);
     changed.notify_all();
     break;
   case Command::Kind::read:
@@ -122,6 +169,8 @@ void Engine::Impl::Complete(const CommandRef &command) {
   }
   command->done = true;
   incomplete.erase(command);
+  if (RunProgress *progress = Progress(command))
+    --(command->kind == Command::Kind::kernel ? progress->kernels_left : progress->others_left);
   std::vector<CommandRef> dependents = std::move(command->dependents);
   command->buffers.clear();
   for (const CommandRef &dependent : dependents)

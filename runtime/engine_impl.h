@@ -39,9 +39,23 @@ enum class Cause { none, read, write, optimizer, compute };
 struct Buffer;
 
 struct Command {
-  enum class Kind { kernel, update, norm, norm_done, zero, create, release, read, write };
+  enum class Kind {
+    kernel,
+    update,
+    norm,
+    norm_done,
+    zero,
+    copy_in,
+    copy_out,
+    create,
+    release,
+    read,
+    write
+  };
   Kind kind;
-  int unmet = 1; // dependences left; 1 while being issued
+  int64_t run = 0;      // number of the run that it is part of
+  int64_t sequence = 0; // its place in program order
+  int unmet = 1;        // dependences left; 1 while being issued
   bool done = false;
   Cause cause = Cause::none;
   std::vector<std::shared_ptr<Command>> dependents;
@@ -55,6 +69,8 @@ struct Command {
   int64_t entry = 0;
   std::vector<Extent> extents;
   int requests = 0;
+  int64_t first_use = 0; // of what a read brings: the user's sequence, if known
+  Port port;             // copies: the memory outside
   int64_t begin_ns = 0;
 };
 using CommandRef = std::shared_ptr<Command>;
@@ -96,6 +112,13 @@ struct Pool {
   int64_t stride = 0;
   std::vector<int32_t> free;
   std::deque<BufferRef> waiting; // in program order
+};
+
+/// What is left of a run.
+struct RunProgress {
+  int64_t kernels = 0, kernels_left = 0;
+  int64_t others_left = 0; // updates, norms, fills
+  bool Done() const { return kernels_left == 0 && others_left == 0; }
 };
 
 /// Elements with the same weight decay.
@@ -141,12 +164,15 @@ struct Engine::Impl : boa_context {
   int64_t next_handle = 1;
   std::map<Key, int64_t> retained; // handle
   std::map<std::tuple<int32_t, int64_t, int32_t>, Hazard> storage_hazards;
-  std::unordered_set<CommandRef> incomplete; // commands issued and not done
-  int64_t transfers = 0;                     // submitted and not done
-  std::deque<CommandRef> compute, optimizer, zeros;
+  std::unordered_set<CommandRef> incomplete;        // commands issued and not done
+  int64_t transfers = 0;                            // submitted and not done
+  std::deque<CommandRef> compute, optimizer, fills; // fills: zeros and copies
   bool computing = false, updating = false, stopping = false;
+  bool issuing = false; // the driver is inside an entry point
   std::vector<CommandRef> to_submit;
-  Counters counters;
+  int64_t run = 0, sequence = 0;           // last given
+  std::map<int64_t, RunProgress> progress; // of runs under way
+  std::map<int64_t, Counters> counters;    // by run
   std::vector<TraceEvent> trace;
   size_t trace_next = 0;
   // Sums of squares of this step's gradients, by group, entry and first chunk.
@@ -167,6 +193,8 @@ struct Engine::Impl : boa_context {
   void Reads(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count);
   void Writes(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count);
   void Issue(const CommandRef &command);
+  void IssueCopy(Command::Kind kind, const Port &port);
+  RunProgress *Progress(const CommandRef &command);
   void Satisfy(const CommandRef &command, Cause cause);
   void Ready(const CommandRef &command);
   void Complete(const CommandRef &command);
@@ -199,8 +227,10 @@ struct Engine::Impl : boa_context {
   void FinishNorm(int64_t step);
   void Record(TraceEvent::Row row, const Command &command, const std::string &name, int64_t end_ns,
               int64_t bytes);
+  void Fill(const Command &command) const;
   bool Stuck() const;
-  absl::Status Wait(bool transfers_too);
+  template <typename Condition> absl::Status WaitFor(Condition condition);
+  absl::Status Drain();
   absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
   absl::Status CheckChunk(int32_t storage, int64_t entry, int32_t chunk, const Extent &extent,
                           const void *data) const;

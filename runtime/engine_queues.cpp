@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Transfers on the backend's threads, kernels on the compute thread, updates and
-// zero-fills on the optimizer thread. No work is done under the mutex.
+// Transfers on the backend's threads, kernels on the compute thread, updates,
+// zeros and copies on the optimizer thread. No work is done under the mutex.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/engine_impl.h"
@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -25,10 +26,18 @@ namespace boa {
 // Transfers
 //===----------------------------------------------------------------------===//
 
-/// Hands ready transfers to the backend, without the mutex.
+/// Hands ready transfers to the backend, without the mutex. Reads stay while the
+/// driver may yet say what first uses them.
 void Engine::Impl::Submit(std::unique_lock<std::mutex> &lock) {
-  while (!to_submit.empty() && error.ok()) {
-    std::vector<CommandRef> batch = std::exchange(to_submit, {});
+  while (error.ok()) {
+    std::vector<CommandRef> batch, held;
+    for (CommandRef &command : to_submit) {
+      bool early = issuing && command->kind == Command::Kind::read && command->first_use == 0;
+      (early ? held : batch).push_back(std::move(command));
+    }
+    to_submit = std::move(held);
+    if (batch.empty())
+      return;
     transfers += batch.size();
     lock.unlock();
     for (const CommandRef &command : batch)
@@ -59,6 +68,9 @@ void Engine::Impl::Transfer(const CommandRef &command) {
     request.offset = command->extents[first].offset;
     request.bytes = count * bytes;
     request.data = buffer.base + (command->first + first - buffer.first) * bytes;
+    // Writes in the order in which they became ready.
+    if (!request.write)
+      request.deadline = command->first_use ? command->first_use : command->sequence;
     request.done = [this, command, first = first, count = count](absl::Status status) {
       TransferDone(command, first, count, std::move(status));
     };
@@ -90,8 +102,8 @@ void Engine::Impl::TransferDone(const CommandRef &command, int32_t first, int32_
   std::unique_lock lock(mutex);
   if (!status.ok())
     Fail(std::move(status));
-  auto &moved = write ? counters.written : counters.read;
-  moved[storage.role] += count * bytes;
+  Counters &counted = counters[command->run];
+  (write ? counted.written : counted.read)[storage.role] += count * bytes;
   if (options.trace) {
     int32_t link = state->Files()[command->extents[first].file].link;
     TraceEvent event{write ? TraceEvent::Row::write : TraceEvent::Row::read,
@@ -149,12 +161,13 @@ void Engine::Impl::ComputeLoop() {
       int64_t begin = Now();
       changed.wait(lock, [&] { return command->unmet == 0 || stopping || !error.ok(); });
       double waited = double(Now() - begin) * 1e-9;
+      Counters &counted = counters[command->run];
       if (command->cause == Cause::read)
-        counters.waited_read += waited;
+        counted.waited_read += waited;
       else if (command->cause == Cause::write)
-        counters.waited_write += waited;
+        counted.waited_write += waited;
       else if (command->cause == Cause::optimizer)
-        counters.waited_optimizer += waited;
+        counted.waited_optimizer += waited;
       continue;
     }
     compute.pop_front();
@@ -165,7 +178,7 @@ void Engine::Impl::ComputeLoop() {
     int64_t end = Now();
     lock.lock();
     computing = false;
-    counters.compute_seconds += double(end - command->begin_ns) * 1e-9;
+    counters[command->run].compute_seconds += double(end - command->begin_ns) * 1e-9;
     Record(TraceEvent::Row::compute, *command, program.kernels[command->index].name, end, 0);
     Complete(command);
     Submit(lock);
@@ -248,17 +261,29 @@ void Engine::Impl::FinishNorm(int64_t step) {
     clip_factors.erase(clip_factors.begin());
 }
 
+/// Zeros or copies.
+void Engine::Impl::Fill(const Command &command) const {
+  const Buffer &buffer = *command.buffers[0];
+  int64_t bytes = ChunkBytes(buffer.storage);
+  if (command.kind == Command::Kind::zero)
+    std::memset(buffer.base + (command.first - buffer.first) * bytes, 0, command.count * bytes);
+  else if (command.kind == Command::Kind::copy_in)
+    std::memcpy(buffer.base, command.port.data, command.port.bytes);
+  else
+    std::memcpy(command.port.data, buffer.base, command.port.bytes);
+}
+
 void Engine::Impl::OptimizerLoop() {
   std::unique_lock lock(mutex);
   while (!stopping) {
     if (!error.ok()) {
       optimizer.clear();
-      zeros.clear();
+      fills.clear();
     }
     CommandRef command;
-    if (!zeros.empty()) {
-      command = zeros.front();
-      zeros.pop_front();
+    if (!fills.empty()) {
+      command = fills.front();
+      fills.pop_front();
     } else if (!optimizer.empty() && optimizer.front()->unmet == 0) {
       command = optimizer.front();
       optimizer.pop_front();
@@ -278,18 +303,24 @@ void Engine::Impl::OptimizerLoop() {
     }
     lock.unlock();
     command->begin_ns = Now();
-    std::string name = "zero";
+    std::string name;
     double sum = 0;
-    if (command->kind == Command::Kind::zero) {
-      Buffer &buffer = *command->buffers[0];
-      int64_t bytes = ChunkBytes(buffer.storage);
-      std::memset(buffer.base + (command->first - buffer.first) * bytes, 0, command->count * bytes);
-    } else if (command->kind == Command::Kind::update) {
+    switch (command->kind) {
+    case Command::Kind::update:
       name = program.groups[command->index].name;
       RunUpdate(*command, clip);
-    } else if (command->kind == Command::Kind::norm) {
+      break;
+    case Command::Kind::norm:
       name = "norm";
       sum = SumGradient(*command);
+      break;
+    case Command::Kind::norm_done:
+      name = "norm";
+      break;
+    default:
+      name = command->kind == Command::Kind::zero ? "zero" : "copy";
+      Fill(*command);
+      break;
     }
     int64_t end = Now();
     lock.lock();
@@ -300,7 +331,7 @@ void Engine::Impl::OptimizerLoop() {
     }
     if (command->kind == Command::Kind::norm_done)
       FinishNorm(command->step);
-    counters.optimizer_seconds += double(end - command->begin_ns) * 1e-9;
+    counters[command->run].optimizer_seconds += double(end - command->begin_ns) * 1e-9;
     Record(TraceEvent::Row::optimizer, *command, name, end, 0);
     Complete(command);
     Submit(lock);
@@ -312,22 +343,36 @@ void Engine::Impl::OptimizerLoop() {
 bool Engine::Impl::Stuck() const {
   bool kernel = !compute.empty() && compute.front()->unmet == 0;
   bool update = !optimizer.empty() && optimizer.front()->unmet == 0;
-  return !incomplete.empty() && transfers == 0 && !computing && !updating && zeros.empty() &&
+  return !incomplete.empty() && transfers == 0 && !computing && !updating && fills.empty() &&
          to_submit.empty() && !kernel && !update;
 }
 
-absl::Status Engine::Impl::Wait(bool transfers_too) {
+/// Waits until the condition holds, or an error has come to rest.
+template <typename Condition> absl::Status Engine::Impl::WaitFor(Condition condition) {
   std::unique_lock lock(mutex);
   Submit(lock);
   changed.wait(lock, [&] {
     if (error.ok() && Stuck())
       Fail(absl::InternalError("the program waits for a slot that nothing will give back"));
-    if (!error.ok())
-      return !computing && !updating && transfers == 0;
-    bool quiet = compute.empty() && optimizer.empty() && zeros.empty() && !computing && !updating;
-    return quiet && (!transfers_too || incomplete.empty());
+    return error.ok() ? condition() : !computing && !updating && transfers == 0;
   });
   return error;
+}
+
+absl::Status Engine::Impl::Drain() {
+  return WaitFor([&] { return incomplete.empty(); });
+}
+
+absl::Status Engine::Wait(int64_t run, double share) {
+  return impl->WaitFor([&] {
+    auto &progress = impl->progress;
+    while (!progress.empty() && progress.begin()->first <= run && progress.begin()->second.Done())
+      progress.erase(progress.begin());
+    if (progress.empty() || progress.begin()->first > run)
+      return true;
+    const auto &[oldest, left] = *progress.begin();
+    return oldest == run && double(left.kernels_left) <= share * double(left.kernels) && share > 0;
+  });
 }
 
 } // namespace boa

@@ -87,7 +87,7 @@ public:
 private:
   struct Lane {
     IoLimiter limiter;
-    std::deque<IoSegment> requeued;                  // already paid for
+    std::deque<IoSegment> requeued; // already paid for
     // With bytes to hand out, by deadline.
     std::deque<std::shared_ptr<IoTransfer>> waiting;
   };

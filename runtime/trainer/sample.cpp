@@ -114,19 +114,21 @@ absl::Status Sample(const Program &program, const boa_kernel *kernels, boa_entry
   if (absl::Status status = LoadParameters(program, **engine, weights); !status.ok())
     return status;
 
+  std::vector<int32_t> window(context);
+  std::vector<float> rows(context * vocab);
+  const std::vector<Port> in = {{*tokens, 0, window.data(), context * 4}};
+  const std::vector<Port> out_rows = {{*logits, 0, rows.data(), context * vocab * 4}};
   std::string text = options.prompt;
   if (options.echo)
     out << text << std::flush;
   for (int64_t i = 0; i < options.length; ++i) {
-    const int64_t last =
-        FillWindow(text, context, static_cast<int32_t *>((*engine)->Memory(*tokens, 0)));
-    if (absl::Status status = (*engine)->Run(predict, i + 1, 0); !status.ok())
+    const int64_t last = FillWindow(text, context, window.data());
+    if (absl::Status status = (*engine)->Run(predict, i + 1, 0, in, out_rows); !status.ok())
       return status;
-    const auto *rows = static_cast<const float *>((*engine)->Memory(*logits, 0));
     // A vocabulary may go beyond bytes, to a mask token or to round sizes.
     const int64_t token = PickToken(
-        rows + last * vocab, std::min<int64_t>(vocab, 256), options.temperature, options.top_k,
-        Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(i)})));
+        rows.data() + last * vocab, std::min<int64_t>(vocab, 256), options.temperature,
+        options.top_k, Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(i)})));
     text.push_back(static_cast<char>(token));
     out << text.back() << std::flush;
   }

@@ -26,6 +26,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -38,10 +39,6 @@ namespace boa {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// The program with what the command line says instead.
 Program Override(Program program, const TrainerOptions &options) {
@@ -106,15 +103,31 @@ void Add(std::map<std::string, int64_t> &to, const std::map<std::string, int64_t
     to[role] += bytes * times;
 }
 
-void Add(Counters &to, const Counters &from) {
-  Add(to.read, from.read);
-  Add(to.written, from.written);
-  to.compute_seconds += from.compute_seconds;
-  to.optimizer_seconds += from.optimizer_seconds;
-  to.waited_read += from.waited_read;
-  to.waited_write += from.waited_write;
-  to.waited_optimizer += from.waited_optimizer;
-}
+/// What the micro-batches of one run bring to the engine and take from it.
+struct MicroBatches {
+  MicroBatches(int64_t count, int64_t tokens_each)
+      : tokens(count, std::vector<int32_t>(tokens_each)), targets(tokens), losses(count) {}
+  double MeanLoss() const {
+    double sum = 0;
+    for (float loss : losses)
+      sum += loss;
+    return sum / double(losses.size());
+  }
+  std::vector<std::vector<int32_t>> tokens, targets;
+  std::vector<float> losses;
+};
+
+/// A step that the engine has been given.
+struct EnqueuedStep {
+  int64_t step = 0, run = 0;
+  Clock::time_point start;
+  std::unique_ptr<MicroBatches> data; // the engine has its address
+};
+
+// The next step is enqueued when this share of a step's kernels is left: late
+// enough that an interrupt need not wait for two whole steps, early enough that
+// what the next one reads first is there in time.
+constexpr double kEnqueueAhead = 0.25;
 
 /// One run of this process, from Open to Finish.
 class Run {
@@ -137,11 +150,15 @@ private:
   absl::Status Loop();
   absl::Status Finish();
 
-  absl::Status Step();
+  absl::Status EnqueueStep();
+  absl::Status FinishStep();
+  bool NextFollowsDirectly() const;
+  bool EvaluationDue(int64_t after) const;
+  bool CommitDue(int64_t after) const;
   absl::Status Evaluate(std::optional<double> &loss);
-  absl::Status FillPorts(const std::vector<int64_t> &batches, bool training);
-  std::vector<float> ReadLosses() const;
-  absl::Status Report(double loss, double seconds, std::optional<double> validation_loss);
+  int64_t Enqueue(boa_entry_point, int64_t number, MicroBatches &);
+  absl::Status Report(int64_t run, double loss, double seconds,
+                      std::optional<double> validation_loss);
 
   absl::Status DrainUpdates();
   absl::Status Commit();
@@ -163,7 +180,8 @@ private:
   std::string save;
   std::optional<Data> data;
   std::unique_ptr<StateStore> state;
-  std::unique_ptr<Engine> engine; // uses the state: goes first
+  std::deque<EnqueuedStep> enqueued; // steps that the engine has: it uses their data
+  std::unique_ptr<Engine> engine;    // uses the state and these: goes first
   std::optional<Metrics> metrics;
   std::optional<File> trace;
   std::unique_ptr<Progress> progress;
@@ -172,7 +190,7 @@ private:
 
   int64_t first = 0;   // steps done when this process began
   int64_t step = 0;    // steps done
-  int64_t pending = 0; // step with updates outstanding, or 0
+  int64_t pending = 0; // step with updates outstanding after these, or 0
   int64_t committed = 0;
   Counters unreported;              // of training, not yet in a line
   std::optional<DiskBytes> entered; // when training was last entered
@@ -317,45 +335,95 @@ absl::Status Run::BeginOrRestore() {
 absl::Status Run::Loop() {
   EnterTraining();
   while (step < program.training.steps) {
-    if (interrupt.interrupted()) {
+    if (interrupt.interrupted() && enqueued.empty()) {
       absl::Status status = committed == step ? absl::OkStatus() : Commit();
       return status.ok() ? Interrupted() : AtStep(status);
     }
-    if (absl::Status status = Step(); !status.ok())
+    if (enqueued.empty())
+      if (absl::Status status = EnqueueStep(); !status.ok())
+        return status;
+    if (NextFollowsDirectly()) {
+      if (absl::Status status = engine->Wait(enqueued.front().run, kEnqueueAhead); !status.ok())
+        return AtStep(status);
+      if (!interrupt.interrupted())
+        if (absl::Status status = EnqueueStep(); !status.ok())
+          return status;
+    }
+    if (absl::Status status = FinishStep(); !status.ok())
       return status;
-    const int64_t every = program.training.commit_every;
-    if (every > 0 && step % every == 0)
+    if (CommitDue(step))
       if (absl::Status status = Commit(); !status.ok())
         return AtStep(status);
   }
   return AtStep(DrainUpdates());
 }
 
-absl::Status Run::Step() {
+bool Run::EvaluationDue(int64_t after) const {
   const Training &t = program.training;
-  ++step;
-  std::vector<int64_t> batches(t.micro_batches);
-  for (int64_t m = 0; m < t.micro_batches; ++m)
-    batches[m] = m;
-  if (absl::Status status = FillPorts(batches, /*training=*/true); !status.ok())
-    return AtStep(status);
+  return t.evaluate_every > 0 && t.evaluate_batches > 0 && entries.evaluate &&
+         (after % t.evaluate_every == 0 || after == t.steps);
+}
 
-  const Clock::time_point start = Clock::now();
-  if (absl::Status status = engine->Run(entries.step, step, pending); !status.ok())
-    return AtStep(status);
-  const double seconds = SecondsSince(start);
+bool Run::CommitDue(int64_t after) const {
+  const int64_t every = program.training.commit_every;
+  return every > 0 && after % every == 0;
+}
+
+/// Whether nothing comes between the step that runs and the one after it.
+bool Run::NextFollowsDirectly() const {
+  const int64_t running = enqueued.front().step;
+  return running < program.training.steps && !EvaluationDue(running) && !CommitDue(running);
+}
+
+/// Reads micro-batches and enqueues what trains on, or evaluates, them.
+absl::Status Run::EnqueueStep() {
+  const Training &t = program.training;
+  EnqueuedStep next;
+  next.step = (enqueued.empty() ? step : enqueued.back().step) + 1;
+  next.data = std::make_unique<MicroBatches>(t.micro_batches, t.micro_batch * t.context);
+  for (int64_t m = 0; m < t.micro_batches; ++m)
+    if (absl::Status status = data->FillTraining(next.step, m, next.data->tokens[m].data(),
+                                                 next.data->targets[m].data());
+        !status.ok())
+      return AtStep(status);
+  next.start = Clock::now();
+  next.run = Enqueue(entries.step, next.step, *next.data);
   // Where nothing is pending (at first, after a drain) a step moves less.
   const char *plan = program.delay > 0 && pending == 0 ? "first_step" : "step";
   if (auto it = program.traffic.find(plan); it != program.traffic.end()) {
     Add(outcome.predicted.read, it->second.read);
     Add(outcome.predicted.written, it->second.written);
   }
-  pending = program.delay > 0 ? step : 0;
+  pending = program.delay > 0 ? next.step : 0;
+  enqueued.push_back(std::move(next));
+  return absl::OkStatus();
+}
 
-  double loss = 0;
-  for (float micro_batch_loss : ReadLosses())
-    loss += micro_batch_loss;
-  loss /= t.micro_batches;
+int64_t Run::Enqueue(boa_entry_point entry, int64_t number, MicroBatches &batches) {
+  std::vector<Port> in, out;
+  for (size_t m = 0; m < batches.losses.size(); ++m) {
+    const int64_t bytes = batches.tokens[m].size() * sizeof(int32_t);
+    in.push_back({tokens, int64_t(m), batches.tokens[m].data(), bytes});
+    in.push_back({targets, int64_t(m), batches.targets[m].data(), bytes});
+    out.push_back({losses, int64_t(m), &batches.losses[m], sizeof(float)});
+  }
+  return engine->Enqueue(entry, number, entry == entries.step ? pending : 0, in, out);
+}
+
+/// Waits for the oldest step that is enqueued.
+absl::Status Run::FinishStep() {
+  ++step;
+  if (absl::Status status = engine->Wait(enqueued.front().run); !status.ok())
+    return AtStep(status);
+  const EnqueuedStep done = std::move(enqueued.front());
+  enqueued.pop_front();
+  const Clock::time_point now = Clock::now();
+  const double seconds = std::chrono::duration<double>(now - done.start).count();
+  // The one behind it has the engine from now on.
+  for (EnqueuedStep &next : enqueued)
+    next.start = now;
+
+  const double loss = done.data->MeanLoss();
   if (!std::isfinite(loss))
     return absl::FailedPreconditionError(absl::StrCat(
         "the loss of step ", step, " is ", std::isnan(loss) ? "nan" : "infinite",
@@ -364,32 +432,10 @@ absl::Status Run::Step() {
         "warm-up or gradient clipping may not"));
 
   std::optional<double> validation_loss;
-  const bool due = t.evaluate_every > 0 && t.evaluate_batches > 0 && entries.evaluate &&
-                   (step % t.evaluate_every == 0 || step == t.steps);
-  if (due)
+  if (EvaluationDue(step))
     if (absl::Status status = Evaluate(validation_loss); !status.ok())
       return AtStep(status);
-  return Report(loss, seconds, validation_loss);
-}
-
-/// Puts a micro-batch into each entry of the ports; `batches` may be fewer.
-absl::Status Run::FillPorts(const std::vector<int64_t> &batches, bool training) {
-  for (size_t m = 0; m < batches.size(); ++m) {
-    auto *to_tokens = static_cast<int32_t *>(engine->Memory(tokens, m));
-    auto *to_targets = static_cast<int32_t *>(engine->Memory(targets, m));
-    absl::Status status = training ? data->FillTraining(step, batches[m], to_tokens, to_targets)
-                                   : data->FillValidation(batches[m], to_tokens, to_targets);
-    if (!status.ok())
-      return status;
-  }
-  return absl::OkStatus();
-}
-
-std::vector<float> Run::ReadLosses() const {
-  std::vector<float> values(program.training.micro_batches);
-  for (size_t m = 0; m < values.size(); ++m)
-    std::memcpy(&values[m], engine->Memory(losses, m), sizeof(float));
-  return values;
+  return Report(done.run, loss, seconds, validation_loss);
 }
 
 /// Leaves `loss` empty if it is interrupted.
@@ -408,17 +454,17 @@ absl::Status Run::Evaluate(std::optional<double> &loss) {
       break;
     // The last call may have more room than batches: what is left over repeats
     // them and does not count.
-    std::vector<int64_t> batches(at_once);
+    MicroBatches batches(at_once, program.training.micro_batch * program.training.context);
     for (int64_t m = 0; m < at_once; ++m)
-      batches[m] = (begin + m) % total;
-    if (absl::Status status = FillPorts(batches, /*training=*/false); !status.ok())
+      if (absl::Status status = data->FillValidation((begin + m) % total, batches.tokens[m].data(),
+                                                     batches.targets[m].data());
+          !status.ok())
+        return status;
+    if (absl::Status status = engine->Wait(Enqueue(entries.evaluate, step, batches)); !status.ok())
       return status;
-    if (absl::Status status = engine->Run(entries.evaluate, step, 0); !status.ok())
-      return status;
-    const std::vector<float> values = ReadLosses();
     const int64_t count = std::min(at_once, total - begin);
     for (int64_t m = 0; m < count; ++m)
-      sum += values[m];
+      sum += batches.losses[m];
   }
   if (!interrupt.interrupted())
     loss = sum / total;
@@ -426,13 +472,14 @@ absl::Status Run::Evaluate(std::optional<double> &loss) {
   return absl::OkStatus();
 }
 
-absl::Status Run::Report(double loss, double seconds, std::optional<double> validation_loss) {
+absl::Status Run::Report(int64_t run, double loss, double seconds,
+                         std::optional<double> validation_loss) {
   const Training &t = program.training;
   // What moves after a step counts for the next; after the last there is none.
   if (step == t.steps)
     if (absl::Status status = Settle(); !status.ok())
       return AtStep(status);
-  Account(engine->TakeCounters());
+  Account(engine->TakeCounters(run));
   StepRecord record;
   record.step = step;
   record.loss = loss;
@@ -551,7 +598,7 @@ void Run::EnterTraining() {
 void Run::Account(const Counters &counters) {
   if (!entered)
     return;
-  Add(unreported, counters);
+  unreported.Add(counters);
   Add(outcome.read, counters.read);
   Add(outcome.written, counters.written);
 }

@@ -140,7 +140,8 @@ protected:
     engine.reset();
     state.reset();
     program = std::move(with);
-    program.machine.ssd = {{scratch.path("state")}};
+    if (program.machine.ssd.empty())
+      program.machine.ssd = {{scratch.path("state")}};
     auto opened = reopen ? StateStore::Open(program, {scratch.path("state")})
                          : StateStore::Create(program, {scratch.path("state")});
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -151,9 +152,13 @@ protected:
   }
   void Make() { Make(MakeProgram(), Options()); }
 
-  absl::Status Run(std::function<void(boa_context *)> body, int64_t step = 1) {
+  int64_t Enqueue(const std::function<void(boa_context *)> &body, int64_t step = 1,
+                  const std::vector<Port> &in = {}, const std::vector<Port> &out = {}) {
     driver = [&](boa_context *context, int64_t, int64_t) { body(context); };
-    return engine->Run(Drive, step, 0);
+    return engine->Enqueue(Drive, step, 0, in, out);
+  }
+  absl::Status Run(const std::function<void(boa_context *)> &body, int64_t step = 1) {
+    return engine->Wait(Enqueue(body, step));
   }
 
   /// Closes the state and changes a byte of a chunk on disk; the file's path.
@@ -283,7 +288,7 @@ TEST_P(EngineTest, MemoryIsOrderedToo) {
   Counters counters = engine->TakeCounters();
   EXPECT_TRUE(counters.read.empty() && counters.written.empty());
   uint64_t first = 3 * 1 + 101 + 7 * 201;
-  EXPECT_EQ(*static_cast<uint64_t *>(engine->Memory(kMemory, 0)), 3 * first + 7 * 201);
+  EXPECT_EQ(Read<uint64_t>(kMemory, 0)[0], 3 * first + 7 * 201);
 }
 
 // Past the end of a loop: null tokens and buffers move nothing and harm nothing.
@@ -300,7 +305,112 @@ TEST_P(EngineTest, NullBuffers) {
     boa_rt_update(context, 0, 0, /*step=*/0, null, null, null, null, null);
   });
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(*static_cast<uint64_t *>(engine->Memory(kMemory, 0)), 1u);
+  EXPECT_EQ(Read<uint64_t>(kMemory, 0)[0], 1u);
+}
+
+// Each run sees what was put in for it, and its results are taken before the
+// next one overwrites them, though all are enqueued at once.
+TEST_P(EngineTest, RunsEnqueuedTogetherKeepTheirPortsApart) {
+  Make();
+  FillWords(kMemory);
+  constexpr int kRuns = 5;
+  std::vector<std::vector<uint64_t>> in, out(kRuns, std::vector<uint64_t>(kWords));
+  for (uint64_t run = 0; run < kRuns; ++run)
+    in.push_back(std::vector<uint64_t>(kWords, 10 * run));
+  const int64_t bytes = kWords * sizeof(uint64_t);
+  int64_t last = 0;
+  for (int run = 0; run < kRuns; ++run)
+    last = Enqueue(
+        [](boa_context *context) {
+          MixEntries(context, kMemory, 1, 2, 0, 0, kSlowMix);
+          MixEntries(context, kMemory, 1, 2, 0, 0, kSlowMix);
+        },
+        1, {{kMemory, 1, in[run].data(), bytes}}, {{kMemory, 0, out[run].data(), bytes}});
+  ASSERT_TRUE(engine->Wait(last - 1).ok());
+  ASSERT_TRUE(engine->Wait(last).ok());
+  uint64_t expected = 1;
+  for (uint64_t run = 0; run < kRuns; ++run) {
+    for (int i = 0; i < 2; ++i)
+      expected = 3 * expected + 10 * run + 7 * 201;
+    EXPECT_EQ(out[run], std::vector<uint64_t>(kWords, expected)) << run;
+  }
+  EXPECT_FALSE(
+      engine->Run([](boa_context *, int64_t, int64_t) {}, 1, 0, {{kData, 0, in[0].data(), 8}})
+          .ok());
+}
+
+TEST_P(EngineTest, WaitsForAShareOfARun) {
+  Make();
+  FillWords(kMemory);
+  auto slow = [](boa_context *context) {
+    for (int i = 0; i < 40; ++i)
+      MixEntries(context, kMemory, 1, 2, 0, 0, kSlowMix);
+  };
+  std::vector<uint64_t> word(1);
+  std::vector<Port> out = {{kMemory, 0, word.data(), 8}};
+  int64_t first = Enqueue(slow, 1, {}, out), second = Enqueue(slow, 2);
+  auto ran = [&] { return engine->TakeCounters().compute_seconds > 0; };
+  ASSERT_TRUE(engine->Wait(first, 0.5).ok());
+  EXPECT_TRUE(ran());
+  EXPECT_EQ(word[0], 0u) << "half of the run is left";
+  ASSERT_TRUE(engine->Wait(first).ok());
+  EXPECT_NE(word[0], 0u);
+  ASSERT_TRUE(engine->Wait(second).ok());
+  ASSERT_TRUE(engine->Wait(first, 0.5).ok()); // long done
+}
+
+// What is counted belongs to the run that caused it, whenever it moved.
+TEST_P(EngineTest, CountersAreByRun) {
+  Make();
+  FillWords(kData);
+  engine->TakeCounters();
+  auto mix = [](boa_context *context) { MixEntries(context, kData, 1, 2, 0, 0, kSlowMix); };
+  int64_t first = Enqueue(mix), second = Enqueue([&](boa_context *context) {
+                                  mix(context);
+                                  mix(context);
+                                });
+  ASSERT_TRUE(engine->Wait(second).ok());
+  ASSERT_TRUE(engine->Drain().ok());
+  Counters counters = engine->TakeCounters(first);
+  EXPECT_EQ(counters.read["data"], 3 * kChunk * kChunks);
+  EXPECT_EQ(counters.written["data"], kChunk * kChunks);
+  counters = engine->TakeCounters(second);
+  EXPECT_EQ(counters.read["data"], 6 * kChunk * kChunks);
+  EXPECT_EQ(counters.written["data"], 2 * kChunk * kChunks);
+}
+
+// Prefetched in one order, used in another: the disk follows the use.
+TEST_P(EngineTest, WhatIsUsedFirstIsReadFirst) {
+  EngineOptions options = Options();
+  options.trace = true;
+  options.io.depth = 1;
+  Program with = MakeProgram();
+  with.machine.ssd = {{scratch.path("state"), /*read=*/1 << 20}};
+  Make(with, options);
+  FillWords(kData);
+  FillWords(kMemory);
+  engine->TakeTrace();
+  ASSERT_TRUE(Run([](boa_context *context) {
+                std::vector<boa_buffer> data;
+                for (int64_t entry = 0; entry < kEntries; ++entry)
+                  data.push_back(Fetch(context, kData, entry));
+                boa_buffer weights = Fetch(context, kWeights, 0);
+                boa_buffer out = Fetch(context, kMemory, 0);
+                boa_buffer first[] = {weights, weights, out};
+                boa_rt_launch(context, kMix, 3, first);
+                for (boa_buffer buffer : data) {
+                  boa_buffer next[] = {buffer, buffer, out};
+                  boa_rt_launch(context, kMix, 3, next);
+                  boa_rt_release(context, buffer, 0);
+                }
+                boa_rt_release(context, weights, 0);
+              }).ok());
+  std::vector<std::string> names;
+  for (const TraceEvent &event : engine->TakeTrace())
+    if (event.row == TraceEvent::Row::read)
+      names.push_back(event.name);
+  ASSERT_EQ(names.size(), size_t(kEntries + 1));
+  EXPECT_EQ(names[0], "weights");
 }
 
 // One slot is enough if each use gives it back.
@@ -474,9 +584,12 @@ TEST_P(EngineTest, RandomProgramsEqualSequentialOnes) {
     std::mt19937 random(seed);
     for (int64_t step = 1; step <= 4; ++step) {
       std::vector<MixCommand> commands = RandomCommands(random, 60);
-      absl::Status status =
-          Run([&](boa_context *context) { RandomDriver(context, commands).Run(); }, step);
-      ASSERT_TRUE(status.ok()) << status;
+      int64_t run =
+          Enqueue([&](boa_context *context) { RandomDriver(context, commands).Run(); }, step);
+      if (seed % 2 || step == 4) { // else the next is enqueued behind it
+        absl::Status status = engine->Wait(run);
+        ASSERT_TRUE(status.ok()) << status;
+      }
       for (const MixCommand &command : commands)
         reference.Mix(command.a, command.b, command.out, command.fresh);
       if (step == 2 && seed < 3) {
