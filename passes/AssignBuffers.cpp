@@ -138,10 +138,11 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       Need &need = needs[storage];
       if (need.slotChunks == 0) // never accessed
         need.slotChunks = 1;
-      // Chunks are small and stream in and out at once: look further ahead.
-      bool chunked = need.slotChunks < int64_t(storage.getChunks());
-      int64_t all = storage.getEntryCount() * (chunked ? int64_t(storage.getChunks()) : 1);
-      need.lookahead = std::min(distance * (chunked ? 4 : 2), all - need.peak);
+      // Chunks are used one after another once a layer's gradient is complete: a
+      // whole entry of them is to stand ready then.
+      int64_t chunks = need.slotChunks < int64_t(storage.getChunks()) ? storage.getChunks() : 1;
+      int64_t all = storage.getEntryCount() * chunks;
+      need.lookahead = std::min(distance * std::max<int64_t>(chunks, 2), all - need.peak);
       need.lookahead = std::max<int64_t>(need.lookahead, 0);
       fixed += need.peak * slotBytes(storage, need);
       streamed.push_back(storage);
