@@ -217,6 +217,7 @@ struct Engine::Impl : boa_context {
 
   // Queues.
   void Submit(std::unique_lock<std::mutex> &lock);
+  int64_t Deadline(const Command &command) const;
   void Transfer(const CommandRef &command);
   void TransferDone(const CommandRef &command, int32_t first, int32_t count, absl::Status status);
   void ComputeLoop();

@@ -46,6 +46,16 @@ void Engine::Impl::Submit(std::unique_lock<std::mutex> &lock) {
   }
 }
 
+/// Reads: when what they bring is used. Writes: what the step itself reads again
+/// (activations), then what the next one begins with (weights), then the rest, each
+/// in the order of becoming ready.
+int64_t Engine::Impl::Deadline(const Command &command) const {
+  if (command.kind == Command::Kind::read)
+    return command.first_use ? command.first_use : command.sequence;
+  const Storage &storage = program.storages[command.storage];
+  return !storage.persistent ? 0 : storage.role == "weights" ? 1 : 2;
+}
+
 /// One request for each run of chunks that lie one behind another in a file.
 void Engine::Impl::Transfer(const CommandRef &command) {
   Buffer &buffer = *command->buffers[0];
@@ -68,9 +78,7 @@ void Engine::Impl::Transfer(const CommandRef &command) {
     request.offset = command->extents[first].offset;
     request.bytes = count * bytes;
     request.data = buffer.base + (command->first + first - buffer.first) * bytes;
-    // Writes in the order in which they became ready.
-    if (!request.write)
-      request.deadline = command->first_use ? command->first_use : command->sequence;
+    request.deadline = Deadline(*command);
     request.done = [this, command, first = first, count = count](absl::Status status) {
       TransferDone(command, first, count, std::move(status));
     };
