@@ -72,6 +72,11 @@ def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
 }
 def Boa_ReleaseOp : Boa_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "gives a slot back; where `retain` holds its contents stay for the next prefetch";
+  let description = [{
+    A retained copy is found by the next prefetch of exactly its chunks, in this run
+    of the entry point or in the next one, unless they are written before or another
+    entry point runs in between.
+  }];
   let arguments = (ins Boa_BufferType:$buffer, Optional<I1>:$retain);
   let assemblyFormat = "$buffer (`retain` $retain^)? attr-dict `:` type($buffer)";
 }

@@ -43,11 +43,11 @@ public:
   Enumeration(ModuleOp module, std::map<Operation *, Need> &needs)
       : StorageTrace(module), needs(needs) {}
 
-  /// Live slots of each storage, and bytes moved by role, where an earlier step
-  /// is `pending` (or, as in the first step, is not: 0).
+  /// Live slots of each storage, and bytes moved by role, of one more run, where
+  /// an earlier step is `pending` (or, as in the first step, is not: 0).
   DictionaryAttr count(StepOp step, int64_t pending) {
-    for (auto &[storage, need] : needs)
-      need.live = 0;
+    read.clear();
+    written.clear();
     run(step, pending);
     Builder builder(step.getContext());
     auto dictionary = [&](const std::map<std::string, int64_t> &bytes) {
@@ -123,9 +123,20 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     std::map<Operation *, Need> needs;
-    for (StepOp step : module.getOps<StepOp>())
-      for (auto [name, pending] : {std::pair("boa.traffic", 1), {"boa.first_traffic", 0}})
-        step->setAttr(name, Enumeration(module, needs).count(step, pending));
+    for (StepOp step : module.getOps<StepOp>()) {
+      auto fresh = [&] {
+        for (auto &[storage, need] : needs)
+          need.live = 0;
+        return Enumeration(module, needs);
+      };
+      Enumeration training = fresh();
+      step->setAttr("boa.first_traffic", training.count(step, 0));
+      bool repeats = step.getSymName() == "step";
+      if (repeats)
+        step->setAttr("boa.traffic", training.count(step, 1));
+      // After a resume, say: no earlier run left a copy in memory.
+      step->setAttr(repeats ? "boa.resumed_traffic" : "boa.traffic", fresh().count(step, 1));
+    }
 
     int64_t distance = Config::train(module).integer("prefetch", 1);
     SmallVector<StorageOp> streamed;

@@ -187,6 +187,7 @@ private:
 struct ReleaseInstance {
   SmallVector<bool> atLast; // of each loop around it, innermost first
   bool good = false;        // the entry's next access is a read, soon
+  bool open = false;        // that access would be in a run that is not enumerated
 };
 
 SmallVector<LoopOp> loopsAround(Operation *op) {
@@ -202,11 +203,19 @@ public:
   Retainer(ModuleOp module, StepOp step) : StorageTrace(module), step(step) {}
 
   /// A copy is worth retaining only if it is with and without a pending step.
+  /// Steps follow one another: what one ends with the next may begin with.
   unsigned retainCopies() {
-    for (int64_t pending : {0, 1}) {
-      waiting.clear();
+    bool repeats = step.getSymName() == "step";
+    for (int64_t pending : repeats ? SmallVector<int64_t>{0, 1, 1} : SmallVector<int64_t>{0, 1}) {
+      if (!repeats)
+        waiting.clear();
+      ++runs;
       run(step, pending);
     }
+    if (repeats)
+      for (auto &[entry, copies] : waiting)
+        for (const Waiting &copy : copies)
+          releases[copy.release][copy.instance].open = copy.run == runs;
     unsigned retained = 0;
     for (auto &[release, instances] : releases)
       retained += retain(cast<ReleaseOp>(release), instances);
@@ -224,6 +233,7 @@ private:
     Operation *release;
     size_t instance;
     int64_t acquired;
+    int64_t run;
   };
 
   void opened(Operation *op, const Buffer &buffer, const TraceState &state, bool) override {
@@ -258,7 +268,7 @@ private:
     auto &list = releases[op];
     forget(buffer.access);
     waiting[entryOf(buffer.access)].push_back(
-        {buffer.access, buffer.own, op, list.size(), slotsTaken[buffer.access.storage]});
+        {buffer.access, buffer.own, op, list.size(), slotsTaken[buffer.access.storage], runs});
     list.push_back(instance);
   }
 
@@ -289,7 +299,7 @@ private:
     auto holds = [&](ArrayRef<unsigned> last) {
       bool any = false;
       for (const ReleaseInstance &instance : instances) {
-        if (!llvm::all_of(last, [&](unsigned i) { return instance.atLast[i]; }))
+        if (instance.open || !llvm::all_of(last, [&](unsigned i) { return instance.atLast[i]; }))
           continue;
         if (!instance.good)
           return false;
@@ -323,6 +333,7 @@ private:
   }
 
   StepOp step;
+  int64_t runs = 0;
   llvm::DenseMap<Entry, std::vector<Waiting>> waiting;
   std::map<Operation *, int64_t> slotsTaken; // so far, by storage
   llvm::MapVector<Operation *, std::vector<ReleaseInstance>> releases;
@@ -348,6 +359,9 @@ public:
     runEntries(module, DeadOffloads(module, readChunks),
                [](DeadOffloads &trace, StepOp entry, int64_t pending) {
                  trace.StorageTrace::run(entry, pending);
+                 // A run that does not follow directly reads them from home.
+                 for (const auto &copy : trace.retained)
+                   trace.markRead(copy->access);
                });
     unsigned changed = 0;
     step.walk([&](OffloadOp offload) { changed += narrow(offload, readChunks); });
@@ -366,9 +380,10 @@ private:
   void opened(Operation *op, const Buffer &buffer, const TraceState &state,
               bool retained) override {
     auto prefetch = dyn_cast<PrefetchOp>(op);
-    if (!prefetch || retained || state.test(prefetch.getZero(), false))
-      return;
-    const Access &access = buffer.access;
+    if (prefetch && !retained && !state.test(prefetch.getZero(), false))
+      markRead(buffer.access);
+  }
+  void markRead(const Access &access) {
     Operation **writer = writersOf(access), *last = nullptr;
     llvm::BitVector *read = nullptr;
     for (int64_t c = access.first; c < access.first + access.count; ++c) {

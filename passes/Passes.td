@@ -156,8 +156,9 @@ def ElideTransfers : BoaPass<"boa-elide-transfers"> {
        narrowed to the chunks that are read.
     3. Where the next use of an entry follows at once, its buffer is retained
        instead of given back: the snake's boundary activation, the last layer's
-       weights between forward and backward. Not where a chunk of the entry is
-       written in between, or the buffer holds what never went home.
+       weights between forward and backward, the first layer's between a step and
+       the next. Not where a chunk of the entry is written in between, or the
+       buffer holds what never went home.
 
     What is shared is put back in an entry point that would then compute something
     else.
@@ -176,7 +177,7 @@ def AssignBuffers : BoaPass<"boa-assign-buffers"> {
 def VerifyStorage : BoaPass<"boa-verify-storage"> {
   let summary = "closes the storage phase";
   let description = [{
-    Enumerates the program, with and without a pending step: every buffer is
+    Enumerates the program, with and without a pending step, twice: every buffer is
     released exactly once and not used after; every retained copy is taken up; no
     more slots are live than were assigned; every chunk read was written before,
     or existed before the step; buffers go home to their own storage; no kernel

@@ -41,10 +41,11 @@ StorageTrace::StorageTrace(ModuleOp module) : module(module) {
 void StorageTrace::run(StepOp entry, int64_t pending) {
   buffers.clear();
   open.clear();
+  if (previous != entry)
+    for (const BufferRef &buffer : std::exchange(retained, {}))
+      forsaken(*buffer);
+  previous = entry;
   trace(entry, [&](Operation *op, const TraceState &state) { visit(op, state); }, pending);
-  for (const BufferRef &buffer : retained)
-    dropped(*buffer, entry);
-  retained.clear();
 }
 
 /// Programs repeat each op often: its storage is looked up once.
@@ -140,7 +141,7 @@ void StorageTrace::openBuffer(Operation *op, const TraceState &state) {
     auto it = llvm::find_if(
         retained, [&](const BufferRef &other) { return other->access.key() == access.key(); });
     if ((taken = it != retained.end())) {
-      buffer->own = std::move((*it)->own);
+      buffer->own = (*it)->own; // which copies of this trace share
       retained.erase(it);
     } else {
       const Version *home = homeOf(access) + access.first;

@@ -31,7 +31,8 @@ public:
   explicit StorageTrace(mlir::ModuleOp module);
   virtual ~StorageTrace() = default;
 
-  /// Runs an entry point on what earlier ones left.
+  /// Runs an entry point on what earlier ones left. Retained copies are left, too,
+  /// where the same entry point follows, as steps of training do.
   void run(StepOp entry, int64_t pending);
 
   /// What a kernel, update or norm found in one of its operands.
@@ -65,9 +66,10 @@ protected:
   virtual void opened(mlir::Operation *, const Buffer &, const TraceState &, bool retained) {}
   virtual void offloaded(OffloadOp, const Access &) {}
   virtual void released(ReleaseOp, const Buffer &, const TraceState &, bool retain) {}
-  /// A retained copy that nothing took up before it became stale, or the entry
-  /// point ended.
+  /// A retained copy that nothing took up before it became stale.
   virtual void dropped(const Buffer &, mlir::Operation *by) {}
+  /// A retained copy that is given up since another entry point follows.
+  virtual void forsaken(const Buffer &) {}
 
   /// Versions of an entry's chunks in its home.
   Version *homeOf(const Access &access);
@@ -76,7 +78,8 @@ protected:
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Operation *, std::vector<Version>> homes;
-  std::vector<std::shared_ptr<Buffer>> open; // not yet released
+  std::vector<std::shared_ptr<Buffer>> open;     // not yet released
+  std::vector<std::shared_ptr<Buffer>> retained; // and not yet taken up
 
 private:
   using BufferRef = std::shared_ptr<Buffer>;
@@ -97,7 +100,7 @@ private:
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;        // tokens, too
   llvm::DenseMap<mlir::Operation *, StorageOp> storages; // of ops seen
-  std::vector<BufferRef> retained;
+  StepOp previous; // entry point that ran last
   Version next = 0;
 };
 

@@ -79,7 +79,8 @@ boa_token boa_rt_offload(boa_context *, boa_buffer, int32_t storage, int64_t ent
 
 /// Gives the slot back once the commands issued so far on it have completed.
 /// `retain` != 0: the contents stay findable by the next prefetch of exactly
-/// these chunks, which takes the slot over.
+/// these chunks, which takes the slot over, until the chunks are written or another
+/// entry point runs.
 void boa_rt_release(boa_context *, boa_buffer, int32_t retain);
 
 /// Runs kernel `kernel` of the table on the compute queue, in order. The

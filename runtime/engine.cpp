@@ -192,15 +192,14 @@ int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
   int64_t run = ++impl->run;
   if (!impl->error.ok())
     return run; // Wait says which
+  if (std::exchange(impl->previous, entry) != entry)
+    impl->DropRetained();
   impl->issuing = true;
   for (const Port &port : in)
     impl->IssueCopy(Command::Kind::copy_in, port);
   lock.unlock();
   entry(impl.get(), step, pending);
   lock.lock();
-  // Copies retained for a next use that is not part of this entry point.
-  for (auto &[key, handle] : std::exchange(impl->retained, {}))
-    impl->Release(handle, false);
   for (const Port &port : out)
     impl->IssueCopy(Command::Kind::copy_out, port);
   impl->issuing = false;
@@ -334,6 +333,10 @@ absl::Status Engine::ReadChunk(int32_t storage, int64_t entry, int32_t chunk, vo
   return impl->Access(storage, entry, chunk, data, /*write=*/false);
 }
 absl::Status Engine::WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data) {
+  {
+    std::unique_lock lock(impl->mutex);
+    impl->DropRetained();
+  }
   return impl->Access(storage, entry, chunk, const_cast<void *>(data), /*write=*/true);
 }
 

@@ -309,6 +309,12 @@ void Engine::Impl::Release(boa_buffer handle, bool retain) {
   Issue(command);
 }
 
+/// Gives up all retained copies.
+void Engine::Impl::DropRetained() {
+  for (auto &[key, handle] : std::exchange(retained, {}))
+    Release(handle, false);
+}
+
 /// Forgets retained copies that share a chunk with these: they are stale.
 void Engine::Impl::DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count) {
   std::vector<boa_buffer> stale;

@@ -162,7 +162,8 @@ struct Engine::Impl : boa_context {
   absl::Status error;
   std::unordered_map<int64_t, BufferRef> buffers; // by handle
   int64_t next_handle = 1;
-  std::map<Key, int64_t> retained; // handle
+  std::map<Key, int64_t> retained;    // handle
+  boa_entry_point previous = nullptr; // that ran last
   std::map<std::tuple<int32_t, int64_t, int32_t>, Hazard> storage_hazards;
   std::unordered_set<CommandRef> incomplete;        // commands issued and not done
   int64_t transfers = 0;                            // submitted and not done
@@ -207,6 +208,7 @@ struct Engine::Impl : boa_context {
   boa_buffer Open(int32_t storage, int64_t entry, int32_t first, int32_t count, bool read,
                   bool zero);
   void Release(boa_buffer handle, bool retain);
+  void DropRetained();
   void DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count);
   bool Expect(bool holds, const char *what);
   bool HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const;

@@ -124,7 +124,9 @@ struct Program {
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
   int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
-  std::map<std::string, Traffic> traffic; // by entry point, and "first_step": with nothing pending
+  // By entry point; "step" is one that follows another, "first_step" one with
+  // nothing in memory or pending, "resumed_step" one with nothing in memory.
+  std::map<std::string, Traffic> traffic;
   Optimizer optimizer;
   Training training;
   Machine machine;

@@ -190,7 +190,8 @@ private:
 
   int64_t first = 0;   // steps done when this process began
   int64_t step = 0;    // steps done
-  int64_t pending = 0; // step with updates outstanding after these, or 0
+  bool follows = false; // the engine ran a step last
+  int64_t pending = 0;  // step with updates outstanding after these, or 0
   int64_t committed = 0;
   Counters unreported;              // of training, not yet in a line
   std::optional<DiskBytes> entered; // when training was last entered
@@ -388,8 +389,10 @@ absl::Status Run::EnqueueStep() {
       return AtStep(status);
   next.start = Clock::now();
   next.run = Enqueue(entries.step, next.step, *next.data);
-  // Where nothing is pending (at first, after a drain) a step moves less.
-  const char *plan = program.delay > 0 && pending == 0 ? "first_step" : "step";
+  // Where nothing is pending (at first, after a drain) a step moves less, and where
+  // it follows another it finds in memory what that one ended with.
+  const char *plan = follows ? "step" : pending == 0 ? "first_step" : "resumed_step";
+  follows = true;
   if (auto it = program.traffic.find(plan); it != program.traffic.end()) {
     Add(outcome.predicted.read, it->second.read);
     Add(outcome.predicted.written, it->second.written);
@@ -407,6 +410,7 @@ int64_t Run::Enqueue(boa_entry_point entry, int64_t number, MicroBatches &batche
     in.push_back({targets, int64_t(m), batches.targets[m].data(), bytes});
     out.push_back({losses, int64_t(m), &batches.losses[m], sizeof(float)});
   }
+  follows = follows && entry == entries.step;
   return engine->Enqueue(entry, number, entry == entries.step ? pending : 0, in, out);
 }
 
@@ -516,6 +520,7 @@ absl::Status Run::DrainUpdates() {
   if (absl::Status status = engine->Run(entries.drain, step, pending); !status.ok())
     return status;
   pending = 0;
+  follows = false;
   if (auto it = program.traffic.find("drain"); it != program.traffic.end()) {
     Add(outcome.predicted.read, it->second.read);
     Add(outcome.predicted.written, it->second.written);
