@@ -390,3 +390,51 @@ boa.step @constant(%step, %pending) {
     boa.release %g : <tensor<16384xf32>>
   }
 }
+
+// -----
+
+// Steps follow one another. What the last layer to be visited leaves is what the
+// next step begins with: retained there, in each step, and nowhere else.
+// CHECK-LABEL: boa.step @step
+// CHECK:         boa.loop "layer" %{{.*}} = 0 to 3 forward
+// CHECK:           boa.release %{{.*}} retain
+// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 reverse
+// CHECK:           %[[FIRST:.*]] = boa.at_last %[[L]]
+// CHECK-NEXT:      boa.release %{{.*}} retain %[[FIRST]]
+// The same program, but not one that repeats.
+// CHECK-LABEL: boa.step @evaluate
+// CHECK:         boa.release %{{.*}} retain
+// CHECK-NOT:       retain
+
+module {
+  boa.storage @w[3] : tensor<1024xf32> on ssd role "weights" chunks 1 persistent
+  boa.step @step(%step, %pending) {
+    boa.loop "layer" %l = 0 to 3 forward {
+      %0 = boa.prefetch @w[%l]
+      %x = boa.await %0 : <tensor<1024xf32>>
+      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>>)
+      boa.release %x : <tensor<1024xf32>>
+    }
+    boa.loop "layer" %l = 0 to 3 reverse {
+      %0 = boa.prefetch @w[%l]
+      %x = boa.await %0 : <tensor<1024xf32>>
+      boa.launch @backward updates(%x : !boa.buffer<tensor<1024xf32>>)
+      %1 = boa.offload %x, @w[%l] : <tensor<1024xf32>>
+      boa.release %x : <tensor<1024xf32>>
+    }
+  }
+  boa.step @evaluate(%step, %pending) {
+    boa.loop "layer" %l = 0 to 3 forward {
+      %0 = boa.prefetch @w[%l]
+      %x = boa.await %0 : <tensor<1024xf32>>
+      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>>)
+      boa.release %x : <tensor<1024xf32>>
+    }
+    boa.loop "layer" %l = 0 to 3 reverse {
+      %0 = boa.prefetch @w[%l]
+      %x = boa.await %0 : <tensor<1024xf32>>
+      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>>)
+      boa.release %x : <tensor<1024xf32>>
+    }
+  }
+}

@@ -250,6 +250,39 @@ TEST_P(EngineTest, RetainedCopyCostsNoTransfer) {
 
 // Neither a new entry written over a retained copy, nor one written home from
 // elsewhere, nor half of one, leaves the old contents to be found.
+// Steps follow one another; anything else between them gives the copy up.
+TEST_P(EngineTest, RetainedCopyOutlivesItsRunWhereTheSameFollows) {
+  Make(MakeProgram(/*slots=*/3), Options());
+  FillWords(kData);
+  auto mix = [](boa_context *context) { MixEntries(context, kData, 1, 2, 0, /*retain=*/1); };
+  auto read = [&] {
+    EXPECT_TRUE(engine->Drain().ok());
+    return engine->TakeCounters().read["data"];
+  };
+  read();
+  constexpr int64_t kEntry = kChunk * kChunks;
+  ASSERT_TRUE(Run(mix).ok());
+  EXPECT_EQ(read(), 3 * kEntry);
+  ASSERT_TRUE(Run(mix).ok());
+  EXPECT_EQ(read(), 2 * kEntry);
+  ASSERT_TRUE(engine->Commit({2, 0, {}, {}}).ok());
+  ASSERT_TRUE(Run(mix).ok());
+  EXPECT_EQ(read(), 2 * kEntry);
+  // All three slots are needed: the copy's, too.
+  driver = [&](boa_context *context, int64_t, int64_t) { MixEntries(context, kData, 3, 4, 5); };
+  auto other = [](boa_context *context, int64_t step, int64_t pending) {
+    driver(context, step, pending);
+  };
+  ASSERT_TRUE(engine->Run(other, 1, 0).ok());
+  EXPECT_EQ(read(), 3 * kEntry);
+  ASSERT_TRUE(Run(mix).ok());
+  EXPECT_EQ(read(), 3 * kEntry);
+  // Written past the copy.
+  Write(kData, 0, std::vector<uint64_t>(kWords, 5));
+  ASSERT_TRUE(Run(mix).ok());
+  EXPECT_EQ(Read<uint64_t>(kData, 0)[0], 3 * 5 + 101 + 7 * 201u);
+}
+
 TEST_P(EngineTest, StaleRetainedCopyIsNotFound) {
   Make(MakeProgram(/*slots=*/4), Options());
   FillWords(kData);
