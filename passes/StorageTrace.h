@@ -100,7 +100,7 @@ private:
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;        // tokens, too
   llvm::DenseMap<mlir::Operation *, StorageOp> storages; // of ops seen
-  StepOp previous; // entry point that ran last
+  StepOp previous;                                       // entry point that ran last
   Version next = 0;
 };
 

@@ -188,8 +188,8 @@ private:
   Settings settings;
   int32_t tokens = -1, targets = -1, losses = -1; // storages
 
-  int64_t first = 0;   // steps done when this process began
-  int64_t step = 0;    // steps done
+  int64_t first = 0;    // steps done when this process began
+  int64_t step = 0;     // steps done
   bool follows = false; // the engine ran a step last
   int64_t pending = 0;  // step with updates outstanding after these, or 0
   int64_t committed = 0;

@@ -120,25 +120,24 @@ boa.step @step(%step, %pending) {
 
 // A copy that the next step takes up: one read the less in each but the first, and
 // the one that resumes, and no more slots.
-// CHECK-LABEL: module
-// CHECK:         boa.storage @w[3] {{.*}}slots 1 of 1
+// CHECK:         boa.storage @again[3] {{.*}}slots 1 of 1
 // CHECK:         boa.step @step
 // CHECK-SAME:      boa.first_traffic = {read = {weights = 16384 : i64}, written = {}}
 // CHECK-SAME:      boa.resumed_traffic = {read = {weights = 16384 : i64}, written = {}}
 // CHECK-SAME:      boa.traffic = {read = {weights = 12288 : i64}, written = {}}
 
 module attributes {boa.train = {prefetch = 0 : i64}} {
-  boa.storage @w[3] : tensor<1024xf32> on ssd role "weights" chunks 1 persistent
+  boa.storage @again[3] : tensor<1024xf32> on ssd role "weights" chunks 1 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     boa.loop "layer" %l = 0 to 3 forward {
-      %0 = boa.prefetch @w[%l]
+      %0 = boa.prefetch @again[%l]
       %x = boa.await %0 : <tensor<1024xf32>>
       boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>>)
       boa.release %x : <tensor<1024xf32>>
     }
     %true = arith.constant true
-    %1 = boa.prefetch @w[%c0]
+    %1 = boa.prefetch @again[%c0]
     %y = boa.await %1 : <tensor<1024xf32>>
     boa.launch @k reads(%y : !boa.buffer<tensor<1024xf32>>)
     boa.release %y retain %true : <tensor<1024xf32>>
