@@ -42,8 +42,7 @@ void StorageTrace::run(StepOp entry, int64_t pending) {
   buffers.clear();
   open.clear();
   if (previous != entry)
-    for (const BufferRef &buffer : std::exchange(retained, {}))
-      forsaken(*buffer);
+    retained.clear();
   previous = entry;
   trace(entry, [&](Operation *op, const TraceState &state) { visit(op, state); }, pending);
 }

@@ -68,8 +68,6 @@ protected:
   virtual void released(ReleaseOp, const Buffer &, const TraceState &, bool retain) {}
   /// A retained copy that nothing took up before it became stale.
   virtual void dropped(const Buffer &, mlir::Operation *by) {}
-  /// A retained copy that is given up since another entry point follows.
-  virtual void forsaken(const Buffer &) {}
 
   /// Versions of an entry's chunks in its home.
   Version *homeOf(const Access &access);
