@@ -236,16 +236,19 @@ json MakeTraffic(const Options &options, bool bf16) {
       more["master"] = chunks * chunk / 2;
     return more;
   };
-  if (!options.delayed)
-    return {{"step",
-             {{"read", states(2, {{"weights", 2 * weights}})},
-              {"written", states(2, {{"weights", 2 * weights}})}}}};
+  if (!options.delayed) {
+    const json step = {{"read", states(2, {{"weights", 2 * weights}})},
+                       {"written", states(2, {{"weights", 2 * weights}})}};
+    return {{"first_step", step}, {"step", step}};
+  }
+  // Nothing is retained, so that it is the same whether a step follows another.
+  const json step = {{"read", states(2, {{"weights", 3 * weights}, {"gradients", chunk}})},
+                     {"written", states(2, {{"weights", 2 * weights}, {"gradients", chunk}})}};
   return {{"first_step",
            {{"read", states(1, {{"weights", 2 * weights}})},
             {"written", states(1, {{"weights", weights}, {"gradients", chunk}})}}},
-          {"step",
-           {{"read", states(2, {{"weights", 3 * weights}, {"gradients", chunk}})},
-            {"written", states(2, {{"weights", 2 * weights}, {"gradients", chunk}})}}},
+          {"step", step},
+          {"resumed_step", step},
           {"drain",
            {{"read", states(1, {{"weights", weights}, {"gradients", chunk}})},
             {"written", states(1, {{"weights", weights}})}}}};
