@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine_impl.h"
 
+#include "runtime/state/checksum.h"
 #include "runtime/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
@@ -290,8 +291,8 @@ absl::Status Transfers::Finish() {
 /// Compares what was read with its checksum, where there is one.
 absl::Status Engine::Impl::CheckChunk(int32_t storage, int64_t entry, int32_t chunk,
                                       const Extent &extent, const void *data) const {
-  auto expected = state->Checksum(storage, entry, chunk);
-  if (!expected || *expected == Crc32c(data, ChunkBytes(storage)))
+  auto expected = state->Checksum(extent);
+  if (!expected || *expected == boa::Checksum(data, ChunkBytes(storage)))
     return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       "checksum of ", program.storages[storage].name, " entry ", entry, " chunk ", chunk, " in ",
@@ -313,10 +314,11 @@ absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk,
   Transfers transfer(*io, 1);
   if (write) {
     std::memcpy(bounce.get(), data, bytes);
-    transfer.Submit(true, state->Next(storage, entry, chunk), bounce.get(), bytes, nullptr);
+    Extent extent = state->Next(storage, entry, chunk);
+    transfer.Submit(true, extent, bounce.get(), bytes, nullptr);
     absl::Status status = transfer.Finish();
-    if (status.ok() && program.storages[storage].persistent)
-      state->SetChecksum(storage, entry, chunk, Crc32c(bounce.get(), bytes));
+    if (status.ok())
+      state->SetChecksum(extent, boa::Checksum(bounce.get(), bytes));
     return status;
   }
   Extent extent = state->Current(storage, entry, chunk);
@@ -353,9 +355,10 @@ absl::Status Engine::Impl::MoveResident(bool write) {
       for (int32_t chunk = 0; chunk < storage.chunks; ++chunk) {
         char *data = homes[s][entry]->base + chunk * bytes;
         if (write) {
-          transfers.Submit(true, state->Next(s, entry, chunk), data, bytes, nullptr);
+          Extent extent = state->Next(s, entry, chunk);
+          transfers.Submit(true, extent, data, bytes, nullptr);
           // While it is written.
-          state->SetChecksum(s, entry, chunk, Crc32c(data, bytes));
+          state->SetChecksum(extent, boa::Checksum(data, bytes));
           continue;
         }
         Extent extent = state->Current(s, entry, chunk);

@@ -27,7 +27,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/program.h"
-#include "runtime/state.h"
+#include "runtime/state/state.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

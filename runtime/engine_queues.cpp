@@ -12,6 +12,7 @@
 #include "runtime/engine_impl.h"
 
 #include "runtime/optimizer.h"
+#include "runtime/state/checksum.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -93,14 +94,13 @@ void Engine::Impl::TransferDone(const CommandRef &command, int32_t first, int32_
   int64_t bytes = ChunkBytes(command->storage);
   bool write = command->kind == Command::Kind::write;
   // The buffer is unchanged until the command completes: check outside the lock.
-  for (int32_t c = first; c < first + count && status.ok() && storage.persistent; ++c) {
+  for (int32_t c = first; c < first + count && status.ok(); ++c) {
     const char *data = buffer.base + (command->first + c - buffer.first) * bytes;
-    uint32_t sum = Crc32c(data, bytes);
+    uint64_t sum = boa::Checksum(data, bytes);
     int32_t chunk = command->first + c;
     if (write)
-      state->SetChecksum(command->storage, command->entry, chunk, sum);
-    else if (auto expected = state->Checksum(command->storage, command->entry, chunk);
-             expected && *expected != sum)
+      state->SetChecksum(command->extents[c], sum);
+    else if (auto expected = state->Checksum(command->extents[c]); expected && *expected != sum)
       status = absl::DataLossError(absl::StrCat(
           "checksum of ", storage.name, " entry ", command->entry, " chunk ", chunk, " in ",
           state->Files()[command->extents[c].file].path, " at offset ", command->extents[c].offset,

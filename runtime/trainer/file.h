@@ -7,7 +7,7 @@
 //
 // A file descriptor with an owner, and transfers that are whole or an error that
 // names the file. For small and sequential files; the model's own blocks go
-// through runtime/io.h.
+// through runtime/io/io.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_FILE_H

@@ -8,7 +8,7 @@
 // One suite, run on each backend: whatever holds of one must hold of the other.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/io.h"
+#include "runtime/io/io.h"
 
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/state.h"
+#include "runtime/state/state.h"
 
 #include "test/runtime/trainer/scratch.h"
 

@@ -1,4 +1,4 @@
-//===- io_uring.cpp - Transfers by io_uring ---------------------*- C++ -*-===//
+//===- uring.cpp - Transfers by io_uring ---------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@
 // in flight.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/io_common.h"
+#include "runtime/io/queue.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

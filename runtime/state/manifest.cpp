@@ -1,4 +1,4 @@
-//===- state_manifest.cpp - What a commit writes down ---------------------===//
+//===- manifest.cpp - What a commit writes down ---------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 // of the trainer.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/state_impl.h"
+#include "runtime/state/impl.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -128,17 +128,11 @@ std::optional<double> ParseDouble(const std::string &text) {
   return value;
 }
 
-/// Eight hexadecimal digits, or eight dashes for an unknown checksum.
-std::string ChecksumText(int64_t checksum) {
-  return checksum < 0 ? "--------" : absl::StrFormat("%08x", uint32_t(checksum));
-}
-
-std::optional<int64_t> ParseChecksum(const std::string &text) {
-  if (text == "--------")
-    return -1;
+/// 16 hexadecimal digits.
+std::optional<uint64_t> ParseChecksum(const std::string &text) {
   char *end = nullptr;
-  int64_t value = std::strtoll(text.c_str(), &end, 16);
-  if (text.size() != 8 || *end != 0 || value < 0)
+  uint64_t value = std::strtoull(text.c_str(), &end, 16);
+  if (text.size() != 16 || *end != 0)
     return std::nullopt;
   return value;
 }
@@ -158,8 +152,13 @@ Json StateStore::Impl::WriteChunks() const {
     std::string extents, checksums;
     for (uint8_t bit : storage.current)
       extents.push_back(char('0' + bit));
-    for (int64_t checksum : storage.checksums)
-      checksums += ChecksumText(checksum);
+    for (size_t i = 0; i < storage.current.size(); ++i) {
+      Extent extent = storage.extents[i];
+      if (storage.current[i])
+        extent.offset += half_bytes[files[extent.file].link];
+      auto sum = this->checksums.find({extent.file, extent.offset});
+      checksums += absl::StrFormat("%016x", sum == this->checksums.end() ? 0 : sum->second);
+    }
     chunks[storage.name] = {{"extents", extents}, {"checksums", checksums}};
   }
   return chunks;
@@ -185,7 +184,7 @@ std::string StateStore::Impl::WriteManifest(const CommitRecord &record) const {
                    {"extra", extra},
                    {"chunks", WriteChunks()}};
   std::string text = manifest.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  return absl::StrFormat("%scrc32c %08x\n", text, Crc32c(text.data(), int64_t(text.size())));
+  return absl::StrFormat("%sxxh3 %016x\n", text, boa::Checksum(text.data(), int64_t(text.size())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,15 +255,19 @@ absl::Status StateStore::Impl::ReadChunks(const Json &manifest) {
       return Damaged(absl::StrCat("no chunks of ", storage.name));
     const auto &bits = extents->get_ref<const std::string &>();
     const auto &sums = checksums->get_ref<const std::string &>();
-    if (bits.size() != storage.current.size() || sums.size() != 8 * storage.checksums.size() ||
+    if (bits.size() != storage.current.size() || sums.size() != 16 * storage.current.size() ||
         bits.find_first_not_of("01") != std::string::npos)
       return Damaged(absl::StrCat("bad chunks of ", storage.name));
     for (size_t i = 0; i < bits.size(); ++i) {
-      std::optional<int64_t> checksum = ParseChecksum(sums.substr(8 * i, 8));
+      std::optional<uint64_t> checksum = ParseChecksum(sums.substr(16 * i, 16));
       if (!checksum)
         return Damaged(absl::StrCat("bad checksum of ", storage.name));
       storage.current[i] = storage.committed[i] = uint8_t(bits[i] - '0');
-      storage.checksums[i] = *checksum;
+      Extent extent = storage.extents[i];
+      if (storage.current[i])
+        extent.offset += half_bytes[files[extent.file].link];
+      if (*checksum != 0)
+        this->checksums[{extent.file, extent.offset}] = *checksum;
     }
   }
   return absl::OkStatus();
@@ -278,7 +281,8 @@ absl::string_view CheckedJson(absl::string_view text) {
   if (end == absl::string_view::npos)
     return {};
   absl::string_view json = text.substr(0, end + 1);
-  std::string crc = absl::StrFormat("crc32c %08x\n", Crc32c(json.data(), int64_t(json.size())));
+  std::string crc =
+      absl::StrFormat("xxh3 %016x\n", boa::Checksum(json.data(), int64_t(json.size())));
   return text.substr(end + 1) == crc ? json : absl::string_view();
 }
 

@@ -1,4 +1,4 @@
-//===- io_threads.cpp - Transfers by pread and pwrite -----------*- C++ -*-===//
+//===- threads.cpp - Transfers by pread and pwrite -----------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 // waits for everything that was submitted.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/io_common.h"
+#include "runtime/io/queue.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,4 +1,4 @@
-//===- state_impl.h - The parts of the state directory ----------*- C++ -*-===//
+//===- impl.h - The parts of the state directory ----------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,9 @@
 #ifndef BOA_RUNTIME_STATE_IMPL_H
 #define BOA_RUNTIME_STATE_IMPL_H
 
-#include "runtime/durable_file.h"
-#include "runtime/state.h"
+#include "runtime/state/durable_file.h"
+#include "runtime/state/checksum.h"
+#include "runtime/state/state.h"
 
 #include "nlohmann/json.hpp"
 
@@ -28,7 +29,6 @@ struct StorageLayout {
   int64_t entries = 0, chunk_bytes = 0;
   std::vector<Extent> extents; // extent 0
   std::vector<uint8_t> current, committed;
-  std::vector<int64_t> checksums; // of current; -1: unknown
 
   size_t Index(int64_t entry, int32_t chunk) const { return size_t(entry * chunks + chunk); }
 };
@@ -71,6 +71,7 @@ struct StateStore::Impl {
   CommitRecord committed;
   absl::Status failed;      // of a commit: the next must not follow
   mutable std::mutex mutex; // guards the checksums
+  std::map<std::pair<int32_t, int64_t>, uint64_t> checksums; // by extent
 
   static absl::StatusOr<std::unique_ptr<Impl>> Make(const Program &,
                                                     const std::vector<std::string> &directories);

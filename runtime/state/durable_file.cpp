@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/durable_file.h"
+#include "runtime/state/durable_file.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,4 +1,4 @@
-//===- state_files.cpp - Data and scratch files ---------------------------===//
+//===- files.cpp - Data and scratch files ---------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,7 @@
 // Their names, the space that they reserve, and what makes one unfit for use.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/state_impl.h"
+#include "runtime/state/impl.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

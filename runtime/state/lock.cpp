@@ -1,4 +1,4 @@
-//===- state_lock.cpp - One trainer on a state ----------------------------===//
+//===- lock.cpp - One trainer on a state ----------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 // ours.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/state_impl.h"
+#include "runtime/state/impl.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,4 +1,4 @@
-//===- state_layout.cpp - Where each chunk stands -------------------------===//
+//===- layout.cpp - Where each chunk stands -------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 // scratch file, if its home is ssd.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/state_impl.h"
+#include "runtime/state/impl.h"
 
 #include <algorithm>
 
@@ -75,7 +75,6 @@ void StateStore::Impl::PlaceChunks(const Storage &storage, StorageLayout &layout
   }
   layout.current.assign(size_t(count), 0);
   layout.committed.assign(size_t(count), 0);
-  layout.checksums.assign(storage.persistent ? size_t(count) : 0, -1);
 }
 
 void StateStore::Impl::LayOut(const Program &program) {
@@ -121,29 +120,21 @@ Extent StateStore::Next(int32_t storage, int64_t entry, int32_t chunk) {
   size_t index = layout.Index(entry, chunk);
   if (layout.persistent) {
     layout.current[index] = !layout.committed[index];
-    std::lock_guard<std::mutex> lock(impl->mutex);
-    layout.checksums[index] = -1;
   }
   return Current(storage, entry, chunk);
 }
 
-void StateStore::SetChecksum(int32_t storage, int64_t entry, int32_t chunk, uint32_t checksum) {
-  StorageLayout &layout = impl->storages[storage];
-  if (!layout.persistent)
-    return;
+void StateStore::SetChecksum(const Extent &extent, uint64_t checksum) {
   std::lock_guard<std::mutex> lock(impl->mutex);
-  layout.checksums[layout.Index(entry, chunk)] = checksum;
+  impl->checksums[{extent.file, extent.offset}] = checksum;
 }
 
-std::optional<uint32_t> StateStore::Checksum(int32_t storage, int64_t entry, int32_t chunk) const {
-  const StorageLayout &layout = impl->storages[storage];
-  if (!layout.persistent)
-    return std::nullopt;
+std::optional<uint64_t> StateStore::Checksum(const Extent &extent) const {
   std::lock_guard<std::mutex> lock(impl->mutex);
-  int64_t checksum = layout.checksums[layout.Index(entry, chunk)];
-  if (checksum < 0)
+  auto found = impl->checksums.find({extent.file, extent.offset});
+  if (found == impl->checksums.end())
     return std::nullopt;
-  return uint32_t(checksum);
+  return found->second;
 }
 
 } // namespace boa

@@ -12,7 +12,7 @@
 // left that died before its first commit, and is made anew.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/state_impl.h"
+#include "runtime/state/impl.h"
 
 #include "absl/strings/str_format.h"
 

@@ -1,4 +1,4 @@
-//===- io_common.h - What the I/O backends share ----------------*- C++ -*-===//
+//===- queue.h - What the I/O backends share ----------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,10 +12,10 @@
 // collects the transfers that are done. Not thread safe: a backend guards it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_IO_COMMON_H
-#define BOA_RUNTIME_IO_COMMON_H
+#ifndef BOA_RUNTIME_IO_QUEUE_H
+#define BOA_RUNTIME_IO_QUEUE_H
 
-#include "runtime/io.h"
+#include "runtime/io/io.h"
 
 #include <chrono>
 #include <deque>
@@ -120,4 +120,4 @@ void RunCompletions(std::vector<IoQueue::Completion>);
 
 } // namespace boa
 
-#endif // BOA_RUNTIME_IO_COMMON_H
+#endif // BOA_RUNTIME_IO_QUEUE_H

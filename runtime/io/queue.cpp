@@ -1,4 +1,4 @@
-//===- io.cpp - Choice of the backend, and the queue they share -*- C++ -*-===//
+//===- queue.cpp - Choice of the backend, and the queue they share -*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 // its memory is never in use once `done` runs.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/io_common.h"
+#include "runtime/io/queue.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

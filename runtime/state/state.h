@@ -26,7 +26,7 @@
 #ifndef BOA_RUNTIME_STATE_H
 #define BOA_RUNTIME_STATE_H
 
-#include "runtime/io.h"
+#include "runtime/io/io.h"
 #include "runtime/program.h"
 
 #include "absl/status/status.h"
@@ -81,9 +81,10 @@ public:
   /// Where its next contents go; from now on that is Current.
   Extent Next(int32_t storage, int64_t entry, int32_t chunk);
 
-  /// CRC-32C of the chunk's newest contents (persistent storages).
-  void SetChecksum(int32_t storage, int64_t entry, int32_t chunk, uint32_t);
-  std::optional<uint32_t> Checksum(int32_t storage, int64_t entry, int32_t chunk) const;
+  /// The checksum (checksum.h) of what an extent holds: set when a write of it has
+  /// completed, known until the next one has.
+  void SetChecksum(const Extent &, uint64_t);
+  std::optional<uint64_t> Checksum(const Extent &) const;
 
   /// Makes the current contents the committed ones. All writes have completed.
   absl::Status Commit(const CommitRecord &);
@@ -99,9 +100,6 @@ private:
   explicit StateStore(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl;
 };
-
-/// CRC-32C (Castagnoli), with the processor's instruction where it has one.
-uint32_t Crc32c(const void *data, int64_t bytes);
 
 } // namespace boa
 
