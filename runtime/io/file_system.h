@@ -1,0 +1,110 @@
+//===- file_system.h - What the state asks of a file system -----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Everything that the state directory does to disks goes through here, so that a
+// disk made for failing can stand in for the real one (simulated_disk.h). The
+// promises are those of POSIX and no more:
+//
+//   - what was written is durable after Sync of the file, with its size;
+//   - a name made, replaced or removed is durable after SyncDirectory;
+//   - Rename replaces atomically; without a sync nothing is known of its order.
+//
+// Errors are values that name the path. Links are never followed in the last
+// part of a path. Thread safe but for calls on one file.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_IO_FILE_SYSTEM_H
+#define BOA_RUNTIME_IO_FILE_SYSTEM_H
+
+#include "runtime/io/io.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// An open file; closed with its owner.
+class OpenFile {
+public:
+  virtual ~OpenFile() = default;
+  /// For IoFile::fd. Of the file system that opened it.
+  virtual int descriptor() const = 0;
+  virtual const std::string &path() const = 0;
+  virtual absl::StatusOr<int64_t> Size() const = 0;
+  /// All of the bytes or an error: DataLoss if the file ends before. A file that
+  /// was opened `direct` takes multiples of 4096 in all three arguments.
+  virtual absl::Status Read(int64_t offset, void *data, int64_t bytes) const = 0;
+  virtual absl::Status Write(int64_t offset, const void *data, int64_t bytes) = 0;
+  /// Makes the file at least this long, with its space on the disk reserved.
+  /// ResourceExhausted: the disk is too full.
+  virtual absl::Status Reserve(int64_t bytes) = 0;
+  virtual absl::Status Sync() = 0;
+  /// Empty, or why the bytes go through the page cache in spite of `direct`.
+  virtual std::string Degraded() const { return ""; }
+};
+
+struct OpenMode {
+  bool write = false;
+  bool create = false;    // if it is not there
+  bool exclusive = false; // with create: an error if it is there
+  bool direct = false;    // past the page cache, where the file system can
+};
+
+/// What a name stands for; links are not followed.
+enum class PathKind { nothing, file, directory, other };
+
+/// Where bytes go: paths of one device share its space.
+struct DeviceSpace {
+  uint64_t device = 0;
+  int64_t free_bytes = 0;
+};
+
+class FileSystem {
+public:
+  virtual ~FileSystem() = default;
+  /// NotFound where it does not exist.
+  virtual absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode) = 0;
+  /// The lock file at `path`, made if need be and held until it is closed, or
+  /// until the process dies. Unavailable if somebody else holds it.
+  virtual absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) = 0;
+  virtual absl::StatusOr<PathKind> Kind(const std::string &path) = 0;
+  /// Absolute and without links: the same for all names of a directory.
+  virtual absl::StatusOr<std::string> RealPath(const std::string &path) = 0;
+  /// AlreadyExists if there is anything of that name.
+  virtual absl::Status MakeDirectory(const std::string &path) = 0;
+  virtual absl::Status RemoveDirectory(const std::string &path) = 0;
+  virtual absl::Status Rename(const std::string &from, const std::string &to) = 0;
+  virtual absl::Status Unlink(const std::string &path) = 0;
+  virtual absl::Status SyncDirectory(const std::string &path) = 0;
+  virtual absl::StatusOr<DeviceSpace> Space(const std::string &directory) = 0;
+
+  /// Transfers to and from files that this file system opened (io.h).
+  virtual absl::StatusOr<std::unique_ptr<IoBackend>>
+  CreateIo(std::vector<IoFile> files, std::vector<IoLink> links, void *arena, int64_t arena_bytes,
+           const IoOptions &) = 0;
+};
+
+/// The real one.
+FileSystem &SystemFiles();
+
+/// The whole of a small file.
+absl::StatusOr<std::string> ReadSmallFile(FileSystem &, const std::string &path);
+
+/// Replaces DIRECTORY/NAME so that after a crash at any instant the old or the
+/// new contents are there; when it returns, the new ones are durable.
+absl::Status ReplaceFile(FileSystem &, const std::string &directory, const std::string &name,
+                         absl::string_view contents);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_IO_FILE_SYSTEM_H
