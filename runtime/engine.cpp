@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine_impl.h"
 
-#include "runtime/state/checksum.h"
 #include "runtime/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
@@ -19,9 +18,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 namespace boa {
@@ -131,7 +128,7 @@ void Engine::Impl::PrepareDecay() {
 absl::Status Engine::Impl::Start() {
   if (absl::Status status = CheckProgram(); !status.ok())
     return status;
-  SetThreads(program.machine.threads);
+  SetThreads(options.scheduler ? 1 : program.machine.threads);
   if (absl::Status status = Allocate(); !status.ok())
     return status;
   PrepareDecay();
@@ -145,22 +142,15 @@ absl::Status Engine::Impl::Start() {
       return backend.status();
     io = std::move(*backend);
   }
+  if (options.scheduler)
+    return absl::OkStatus();
   compute_thread = std::thread([this] { ComputeLoop(); });
   optimizer_thread = std::thread([this] { OptimizerLoop(); });
   return absl::OkStatus();
 }
 
 Engine::Impl::~Impl() {
-  {
-    std::unique_lock lock(mutex);
-    stopping = true;
-    changed.notify_all();
-    changed.wait(lock, [&] { return transfers == 0; });
-  }
-  if (compute_thread.joinable())
-    compute_thread.join();
-  if (optimizer_thread.joinable())
-    optimizer_thread.join();
+  Stop();
   io.reset();
   // After an error commands are left that hold the buffers that hold them.
   for (const CommandRef &command : incomplete) {
@@ -215,122 +205,6 @@ absl::Status Engine::status() const {
   return impl->error;
 }
 
-/// Transfers outside of a step, of aligned memory, several under way at once.
-class Transfers {
-public:
-  Transfers(IoBackend &io, int most) : io(io), most(std::max(most, 1)) {}
-  ~Transfers() { Finish().IgnoreError(); }
-  Transfers(const Transfers &) = delete;
-
-  /// Waits while `most` are under way. `then` runs on this thread, in order of
-  /// submission, once the bytes are moved; after an error nothing more starts.
-  void Submit(bool write, const Extent &extent, void *data, int64_t bytes,
-              std::function<absl::Status()> then);
-  /// Waits for all; the first error.
-  absl::Status Finish();
-
-private:
-  struct Flight {
-    bool done = false;
-    absl::Status status;
-    std::function<absl::Status()> then;
-  };
-  void Land();
-
-  IoBackend &io;
-  const size_t most;
-  absl::Status error;
-  std::deque<Flight> flights; // oldest first
-  std::mutex mutex;
-  std::condition_variable changed;
-};
-
-void Transfers::Submit(bool write, const Extent &extent, void *data, int64_t bytes,
-                       std::function<absl::Status()> then) {
-  if (flights.size() == most)
-    Land();
-  if (!error.ok())
-    return;
-  flights.emplace_back();
-  Flight &flight = flights.back(); // stays where it is: only the ends change
-  flight.then = std::move(then);
-  IoRequest request;
-  request.write = write;
-  request.file = extent.file;
-  request.offset = extent.offset;
-  request.bytes = bytes;
-  request.data = data;
-  request.done = [this, &flight](absl::Status status) {
-    std::unique_lock lock(mutex);
-    flight.status = std::move(status);
-    flight.done = true;
-    changed.notify_all();
-  };
-  io.Submit(std::move(request));
-}
-
-void Transfers::Land() {
-  Flight &flight = flights.front();
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return flight.done; });
-  }
-  if (error.ok())
-    error = std::move(flight.status);
-  if (error.ok() && flight.then)
-    error = flight.then();
-  flights.pop_front();
-}
-
-absl::Status Transfers::Finish() {
-  while (!flights.empty())
-    Land();
-  return error;
-}
-
-/// Compares what was read with its checksum, where there is one.
-absl::Status Engine::Impl::CheckChunk(int32_t storage, int64_t entry, int32_t chunk,
-                                      const Extent &extent, const void *data) const {
-  auto expected = state->Checksum(extent);
-  if (!expected || *expected == boa::Checksum(data, ChunkBytes(storage)))
-    return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      "checksum of ", program.storages[storage].name, " entry ", entry, " chunk ", chunk, " in ",
-      state->Files()[extent.file].path, " does not match: the data on disk was damaged"));
-}
-
-absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
-                                  bool write) {
-  if (absl::Status status = Drain(); !status.ok())
-    return status;
-  int64_t bytes = ChunkBytes(storage);
-  if (IsResident(storage)) {
-    char *home = homes[storage][entry]->base + chunk * bytes;
-    std::memcpy(write ? home : data, write ? data : home, bytes);
-    return absl::OkStatus();
-  }
-  std::unique_ptr<char, decltype(&std::free)> bounce(
-      static_cast<char *>(std::aligned_alloc(kBlock, bytes)), &std::free);
-  Transfers transfer(*io, 1);
-  if (write) {
-    std::memcpy(bounce.get(), data, bytes);
-    Extent extent = state->Next(storage, entry, chunk);
-    transfer.Submit(true, extent, bounce.get(), bytes, nullptr);
-    absl::Status status = transfer.Finish();
-    if (status.ok())
-      state->SetChecksum(extent, boa::Checksum(bounce.get(), bytes));
-    return status;
-  }
-  Extent extent = state->Current(storage, entry, chunk);
-  transfer.Submit(false, extent, bounce.get(), bytes, nullptr);
-  absl::Status status = transfer.Finish();
-  if (status.ok())
-    status = CheckChunk(storage, entry, chunk, extent, bounce.get());
-  if (status.ok())
-    std::memcpy(data, bounce.get(), bytes);
-  return status;
-}
-
 absl::Status Engine::ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data) {
   return impl->Access(storage, entry, chunk, data, /*write=*/false);
 }
@@ -340,34 +214,6 @@ absl::Status Engine::WriteChunk(int32_t storage, int64_t entry, int32_t chunk, c
     impl->DropRetained();
   }
   return impl->Access(storage, entry, chunk, const_cast<void *>(data), /*write=*/true);
-}
-
-/// All persistent chunks that live in memory, to or from their extents. Straight
-/// from and to where they live: nothing runs meanwhile.
-absl::Status Engine::Impl::MoveResident(bool write) {
-  Transfers transfers(*io, options.io.depth);
-  for (size_t s = 0; s < program.storages.size(); ++s) {
-    const Storage &storage = program.storages[s];
-    if (storage.tier == "ssd" || !storage.persistent)
-      continue;
-    int64_t bytes = ChunkBytes(s);
-    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
-      for (int32_t chunk = 0; chunk < storage.chunks; ++chunk) {
-        char *data = homes[s][entry]->base + chunk * bytes;
-        if (write) {
-          Extent extent = state->Next(s, entry, chunk);
-          transfers.Submit(true, extent, data, bytes, nullptr);
-          // While it is written.
-          state->SetChecksum(extent, boa::Checksum(data, bytes));
-          continue;
-        }
-        Extent extent = state->Current(s, entry, chunk);
-        transfers.Submit(false, extent, data, bytes, [this, s, entry, chunk, extent, data] {
-          return CheckChunk(s, entry, chunk, extent, data);
-        });
-      }
-  }
-  return transfers.Finish();
 }
 
 absl::Status Engine::Commit(CommitRecord record) {

@@ -13,6 +13,9 @@
 //   I/O        the backend's threads, each transfer by itself; of the reads that
 //              wait for one SSD the one whose data is used first goes first
 //
+// With a scheduler (scheduler.h) there are no threads: all of that happens on the
+// thread that waits, one thing after another, in the order that it chooses.
+//
 // A run is one call of an entry point. The next may be enqueued before the last
 // has ended: then there is no gap between them.
 //
@@ -27,6 +30,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/program.h"
+#include "runtime/scheduler.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/status.h"
@@ -45,6 +49,7 @@ struct EngineOptions {
   bool trace = false;
   int64_t trace_events = 1 << 20; // the newest are kept
   IoOptions io;
+  Scheduler *scheduler = nullptr; // outlives the engine; null: threads
 };
 
 /// Memory of the caller that is copied to or from the beginning of an entry of a

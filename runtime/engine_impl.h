@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What engine.cpp, engine_graph.cpp, engine_queues.cpp and abi.cpp share; nobody
-// else includes it. Everything below "the graph" is guarded by the mutex.
+// What engine.cpp, engine_graph.cpp, engine_queues.cpp, engine_transfers.cpp and
+// abi.cpp share; nobody else includes it. Everything below "the graph" is guarded by the mutex.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ENGINE_IMPL_H
@@ -32,6 +32,8 @@ struct boa_context {};
 namespace boa {
 
 constexpr int64_t kBlock = 4096;
+/// Of commands outside of a run: nothing of them is counted.
+constexpr int64_t kNoRun = -1;
 
 /// Why a command became ready when it did: what compute waited for.
 enum class Cause { none, read, write, optimizer, compute };
@@ -184,6 +186,7 @@ struct Engine::Impl : boa_context {
   std::thread compute_thread, optimizer_thread;
 
   absl::Status Start();
+  void Stop();
   absl::Status CheckProgram() const;
   absl::Status Allocate();
   void PrepareDecay();
@@ -224,6 +227,15 @@ struct Engine::Impl : boa_context {
   void TransferDone(const CommandRef &command, int32_t first, int32_t count, absl::Status status);
   void ComputeLoop();
   void OptimizerLoop();
+  bool KernelReady() const { return !compute.empty() && compute.front()->unmet == 0; }
+  bool UpdateReady() const { return !optimizer.empty() && optimizer.front()->unmet == 0; }
+  void DoKernel(std::unique_lock<std::mutex> &lock);
+  void DoUpdate(std::unique_lock<std::mutex> &lock);
+  void DoFill(std::unique_lock<std::mutex> &lock, size_t which);
+  void DoOptimizer(std::unique_lock<std::mutex> &lock, const CommandRef &command);
+  void Abandon();
+  bool Advance(std::unique_lock<std::mutex> &lock);
+  template <typename Condition> void Await(std::unique_lock<std::mutex> &lock, Condition over);
   void RunKernel(const Command &command);
   void RunUpdate(const Command &command, double clip);
   double SumGradient(const Command &command) const;
@@ -235,9 +247,8 @@ struct Engine::Impl : boa_context {
   template <typename Condition> absl::Status WaitFor(Condition condition);
   absl::Status Drain();
   absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
-  absl::Status CheckChunk(int32_t storage, int64_t entry, int32_t chunk, const Extent &extent,
-                          const void *data) const;
   absl::Status MoveResident(bool write);
+  void IssueMove(bool write, const BufferRef &buffer);
 };
 
 } // namespace boa

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Transfers on the backend's threads, kernels on the compute thread, updates,
-// zeros and copies on the optimizer thread. No work is done under the mutex.
+// Kernels on the compute thread, updates, zeros and copies on the optimizer
+// thread; or, with a scheduler, all on the thread that waits. No work is done under
+// the mutex. Transfers are in engine_transfers.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/engine_impl.h"
 
 #include "runtime/optimizer.h"
-#include "runtime/state/checksum.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -22,117 +22,6 @@
 #include <utility>
 
 namespace boa {
-
-//===----------------------------------------------------------------------===//
-// Transfers
-//===----------------------------------------------------------------------===//
-
-/// Hands ready transfers to the backend, without the mutex. Reads stay while the
-/// driver may yet say what first uses them.
-void Engine::Impl::Submit(std::unique_lock<std::mutex> &lock) {
-  while (error.ok()) {
-    std::vector<CommandRef> batch, held;
-    for (CommandRef &command : to_submit) {
-      bool early = issuing && command->kind == Command::Kind::read && command->first_use == 0;
-      (early ? held : batch).push_back(std::move(command));
-    }
-    to_submit = std::move(held);
-    if (batch.empty())
-      return;
-    transfers += batch.size();
-    lock.unlock();
-    for (const CommandRef &command : batch)
-      Transfer(command);
-    lock.lock();
-  }
-}
-
-/// Reads: when what they bring is used. Writes: what the step itself reads again
-/// (activations), then what the next one begins with (weights), then the rest, each
-/// in the order of becoming ready.
-int64_t Engine::Impl::Deadline(const Command &command) const {
-  if (command.kind == Command::Kind::read)
-    return command.first_use ? command.first_use : command.sequence;
-  const Storage &storage = program.storages[command.storage];
-  return !storage.persistent ? 0 : storage.role == "weights" ? 1 : 2;
-}
-
-/// One request for each run of chunks that lie one behind another in a file.
-void Engine::Impl::Transfer(const CommandRef &command) {
-  Buffer &buffer = *command->buffers[0];
-  int64_t bytes = ChunkBytes(command->storage);
-  command->begin_ns = Now();
-  std::vector<std::pair<int32_t, int32_t>> runs; // first, count, relative
-  for (int32_t c = 0; c < command->count; ++c) {
-    const Extent &extent = command->extents[c];
-    if (c > 0 && extent.file == command->extents[c - 1].file &&
-        extent.offset == command->extents[c - 1].offset + bytes)
-      ++runs.back().second;
-    else
-      runs.push_back({c, 1});
-  }
-  command->requests = runs.size();
-  for (auto [first, count] : runs) {
-    IoRequest request;
-    request.write = command->kind == Command::Kind::write;
-    request.file = command->extents[first].file;
-    request.offset = command->extents[first].offset;
-    request.bytes = count * bytes;
-    request.data = buffer.base + (command->first + first - buffer.first) * bytes;
-    request.deadline = Deadline(*command);
-    request.done = [this, command, first = first, count = count](absl::Status status) {
-      TransferDone(command, first, count, std::move(status));
-    };
-    io->Submit(std::move(request));
-  }
-}
-
-void Engine::Impl::TransferDone(const CommandRef &command, int32_t first, int32_t count,
-                                absl::Status status) {
-  const Storage &storage = program.storages[command->storage];
-  Buffer &buffer = *command->buffers[0];
-  int64_t bytes = ChunkBytes(command->storage);
-  bool write = command->kind == Command::Kind::write;
-  // The buffer is unchanged until the command completes: check outside the lock.
-  for (int32_t c = first; c < first + count && status.ok(); ++c) {
-    const char *data = buffer.base + (command->first + c - buffer.first) * bytes;
-    uint64_t sum = boa::Checksum(data, bytes);
-    int32_t chunk = command->first + c;
-    if (write)
-      state->SetChecksum(command->extents[c], sum);
-    else if (auto expected = state->Checksum(command->extents[c]); expected && *expected != sum)
-      status = absl::DataLossError(absl::StrCat(
-          "checksum of ", storage.name, " entry ", command->entry, " chunk ", chunk, " in ",
-          state->Files()[command->extents[c].file].path, " at offset ", command->extents[c].offset,
-          " does not match: the data on disk was damaged; restore the state directory from a "
-          "copy"));
-  }
-  std::unique_lock lock(mutex);
-  if (!status.ok())
-    Fail(std::move(status));
-  Counters &counted = counters[command->run];
-  (write ? counted.written : counted.read)[storage.role] += count * bytes;
-  if (options.trace) {
-    int32_t link = state->Files()[command->extents[first].file].link;
-    TraceEvent event{write ? TraceEvent::Row::write : TraceEvent::Row::read,
-                     link,
-                     storage.name,
-                     command->begin_ns,
-                     Now(),
-                     count * bytes};
-    if (trace.size() < size_t(options.trace_events))
-      trace.push_back(std::move(event));
-    else
-      trace[trace_next++ % trace.size()] = std::move(event);
-  }
-  if (--command->requests == 0) {
-    Complete(command);
-    Submit(lock);
-    // Counted last: whoever waits for no transfers may free the engine's parts.
-    --transfers;
-    changed.notify_all();
-  }
-}
 
 //===----------------------------------------------------------------------===//
 // Queues
@@ -158,40 +47,53 @@ void Engine::Impl::RunKernel(const Command &command) {
 void Engine::Impl::ComputeLoop() {
   std::unique_lock lock(mutex);
   while (!stopping) {
-    if (compute.empty() || !error.ok()) {
-      if (!error.ok())
-        compute.clear();
+    if (!error.ok())
+      Abandon();
+    if (KernelReady()) {
+      DoKernel(lock);
+      continue;
+    }
+    if (compute.empty()) {
       changed.wait(lock);
       continue;
     }
     CommandRef command = compute.front();
-    if (command->unmet != 0) {
-      int64_t begin = Now();
-      changed.wait(lock, [&] { return command->unmet == 0 || stopping || !error.ok(); });
-      double waited = double(Now() - begin) * 1e-9;
-      Counters &counted = counters[command->run];
-      if (command->cause == Cause::read)
-        counted.waited_read += waited;
-      else if (command->cause == Cause::write)
-        counted.waited_write += waited;
-      else if (command->cause == Cause::optimizer)
-        counted.waited_optimizer += waited;
-      continue;
-    }
-    compute.pop_front();
-    computing = true;
-    lock.unlock();
-    command->begin_ns = Now();
-    RunKernel(*command);
-    int64_t end = Now();
-    lock.lock();
-    computing = false;
-    counters[command->run].compute_seconds += double(end - command->begin_ns) * 1e-9;
-    Record(TraceEvent::Row::compute, *command, program.kernels[command->index].name, end, 0);
-    Complete(command);
-    Submit(lock);
-    changed.notify_all();
+    int64_t begin = Now();
+    changed.wait(lock, [&] { return command->unmet == 0 || stopping || !error.ok(); });
+    double waited = double(Now() - begin) * 1e-9;
+    Counters &counted = counters[command->run];
+    if (command->cause == Cause::read)
+      counted.waited_read += waited;
+    else if (command->cause == Cause::write)
+      counted.waited_write += waited;
+    else if (command->cause == Cause::optimizer)
+      counted.waited_optimizer += waited;
   }
+}
+
+/// Runs the next kernel, which is ready.
+void Engine::Impl::DoKernel(std::unique_lock<std::mutex> &lock) {
+  CommandRef command = std::move(compute.front());
+  compute.pop_front();
+  computing = true;
+  lock.unlock();
+  command->begin_ns = Now();
+  RunKernel(*command);
+  int64_t end = Now();
+  lock.lock();
+  computing = false;
+  counters[command->run].compute_seconds += double(end - command->begin_ns) * 1e-9;
+  Record(TraceEvent::Row::compute, *command, program.kernels[command->index].name, end, 0);
+  Complete(command);
+  Submit(lock);
+  changed.notify_all();
+}
+
+/// After an error nothing more is begun.
+void Engine::Impl::Abandon() {
+  compute.clear();
+  optimizer.clear();
+  fills.clear();
 }
 
 void Engine::Impl::RunUpdate(const Command &command, double clip) {
@@ -284,82 +186,139 @@ void Engine::Impl::Fill(const Command &command) const {
 void Engine::Impl::OptimizerLoop() {
   std::unique_lock lock(mutex);
   while (!stopping) {
-    if (!error.ok()) {
-      optimizer.clear();
-      fills.clear();
-    }
-    CommandRef command;
-    if (!fills.empty()) {
-      command = fills.front();
-      fills.pop_front();
-    } else if (!optimizer.empty() && optimizer.front()->unmet == 0) {
-      command = optimizer.front();
-      optimizer.pop_front();
-    } else {
+    if (!error.ok())
+      Abandon();
+    if (!fills.empty())
+      DoFill(lock, 0);
+    else if (UpdateReady())
+      DoUpdate(lock);
+    else
       changed.wait(lock);
-      continue;
-    }
-    updating = true;
-    double clip = 1;
-    if (auto it = clip_factors.find(command->step); it != clip_factors.end())
-      clip = it->second;
-    else if (command->kind == Command::Kind::update && program.optimizer.clip > 0)
-      Expect(false, "updates before the gradient norm of that step is known");
-    if (!error.ok()) {
-      updating = false;
-      continue;
-    }
-    lock.unlock();
-    command->begin_ns = Now();
-    std::string name;
-    double sum = 0;
-    switch (command->kind) {
-    case Command::Kind::update:
-      name = program.groups[command->index].name;
-      RunUpdate(*command, clip);
-      break;
-    case Command::Kind::norm:
-      name = "norm";
-      sum = SumGradient(*command);
-      break;
-    case Command::Kind::norm_done:
-      name = "norm";
-      break;
-    default:
-      name = command->kind == Command::Kind::zero ? "zero" : "copy";
-      Fill(*command);
-      break;
-    }
-    int64_t end = Now();
-    lock.lock();
-    updating = false;
-    if (command->kind == Command::Kind::norm) {
-      const Buffer &buffer = *command->buffers[0];
-      squares[{command->index, buffer.entry, buffer.first}] = sum;
-    }
-    if (command->kind == Command::Kind::norm_done)
-      FinishNorm(command->step);
-    counters[command->run].optimizer_seconds += double(end - command->begin_ns) * 1e-9;
-    Record(TraceEvent::Row::optimizer, *command, name, end, 0);
-    Complete(command);
-    Submit(lock);
-    changed.notify_all();
   }
+}
+
+/// Runs the next update or norm, which is ready.
+void Engine::Impl::DoUpdate(std::unique_lock<std::mutex> &lock) {
+  CommandRef command = std::move(optimizer.front());
+  optimizer.pop_front();
+  DoOptimizer(lock, command);
+}
+
+/// Runs one of the fills: they do not depend on one another.
+void Engine::Impl::DoFill(std::unique_lock<std::mutex> &lock, size_t which) {
+  CommandRef command = std::move(fills[which]);
+  fills.erase(fills.begin() + which);
+  DoOptimizer(lock, command);
+}
+
+void Engine::Impl::DoOptimizer(std::unique_lock<std::mutex> &lock, const CommandRef &command) {
+  double clip = 1;
+  if (auto it = clip_factors.find(command->step); it != clip_factors.end())
+    clip = it->second;
+  else if (command->kind == Command::Kind::update && program.optimizer.clip > 0 &&
+           !Expect(false, "updates before the gradient norm of that step is known"))
+    return;
+  updating = true;
+  lock.unlock();
+  command->begin_ns = Now();
+  std::string name;
+  double sum = 0;
+  switch (command->kind) {
+  case Command::Kind::update:
+    name = program.groups[command->index].name;
+    RunUpdate(*command, clip);
+    break;
+  case Command::Kind::norm:
+    name = "norm";
+    sum = SumGradient(*command);
+    break;
+  case Command::Kind::norm_done:
+    name = "norm";
+    break;
+  default:
+    name = command->kind == Command::Kind::zero ? "zero" : "copy";
+    Fill(*command);
+    break;
+  }
+  int64_t end = Now();
+  lock.lock();
+  updating = false;
+  if (command->kind == Command::Kind::norm) {
+    const Buffer &buffer = *command->buffers[0];
+    squares[{command->index, buffer.entry, buffer.first}] = sum;
+  }
+  if (command->kind == Command::Kind::norm_done)
+    FinishNorm(command->step);
+  counters[command->run].optimizer_seconds += double(end - command->begin_ns) * 1e-9;
+  Record(TraceEvent::Row::optimizer, *command, name, end, 0);
+  Complete(command);
+  Submit(lock);
+  changed.notify_all();
+}
+
+//===----------------------------------------------------------------------===//
+// Waiting
+//===----------------------------------------------------------------------===//
+
+/// Without threads: does one of the things that could happen next, the one that
+/// the scheduler chooses. False: there is none.
+bool Engine::Impl::Advance(std::unique_lock<std::mutex> &lock) {
+  if (!error.ok() || stopping)
+    Abandon();
+  const size_t kernels = KernelReady(), updates = UpdateReady(), landings = io && io->Pending();
+  const size_t count = kernels + updates + fills.size() + landings;
+  if (count == 0)
+    return false;
+  size_t choice = options.scheduler->Choose(count);
+  if (choice < kernels) {
+    DoKernel(lock);
+  } else if ((choice -= kernels) < updates) {
+    DoUpdate(lock);
+  } else if ((choice -= updates) < fills.size()) {
+    DoFill(lock, choice);
+  } else {
+    lock.unlock();
+    io->Advance();
+    lock.lock();
+  }
+  return true;
+}
+
+template <typename Condition>
+void Engine::Impl::Await(std::unique_lock<std::mutex> &lock, Condition over) {
+  if (!options.scheduler)
+    return changed.wait(lock, over);
+  while (!over())
+    if (!Advance(lock))
+      changed.wait(lock); // for a backend that has threads
+}
+
+/// What is under way cannot be stopped: the memory and the kernels are the
+/// engine's until it is over.
+void Engine::Impl::Stop() {
+  {
+    std::unique_lock lock(mutex);
+    stopping = true;
+    changed.notify_all();
+    Await(lock, [&] { return transfers == 0; });
+  }
+  if (compute_thread.joinable())
+    compute_thread.join();
+  if (optimizer_thread.joinable())
+    optimizer_thread.join();
 }
 
 /// Nothing runs and nothing can: the program needs more slots than it has.
 bool Engine::Impl::Stuck() const {
-  bool kernel = !compute.empty() && compute.front()->unmet == 0;
-  bool update = !optimizer.empty() && optimizer.front()->unmet == 0;
   return !incomplete.empty() && transfers == 0 && !computing && !updating && fills.empty() &&
-         to_submit.empty() && !kernel && !update;
+         to_submit.empty() && !KernelReady() && !UpdateReady();
 }
 
 /// Waits until the condition holds, or an error has come to rest.
 template <typename Condition> absl::Status Engine::Impl::WaitFor(Condition condition) {
   std::unique_lock lock(mutex);
   Submit(lock);
-  changed.wait(lock, [&] {
+  Await(lock, [&] {
     if (error.ok() && Stuck())
       Fail(absl::InternalError("the program waits for a slot that nothing will give back"));
     return error.ok() ? condition() : !computing && !updating && transfers == 0;

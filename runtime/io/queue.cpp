@@ -75,12 +75,12 @@ void IoLimiter::Take(int64_t bytes) { empty += Cost(bytes); }
 // IoQueue
 //===----------------------------------------------------------------------===//
 
-IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links, const IoOptions &options)
+IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links, const IoOptions &options,
+                 IoClock::time_point now)
     : files(std::move(the_files)), segment_bytes(options.segment_bytes), faults(options.faults) {
   for (const IoFile &file : files)
     if (file.link >= int32_t(links.size()))
       links.resize(file.link + 1);
-  IoClock::time_point now = IoClock::now();
   for (const IoLink &link : links)
     for (int64_t limit : {link.read, link.write})
       lanes.push_back({IoLimiter(limit, segment_bytes, now), {}, {}});
@@ -187,7 +187,7 @@ void IoQueue::InjectFaults(IoSegment &segment) {
     segment.attempt = std::max(kAlignment, segment.bytes / 2 / kAlignment * kAlignment);
 }
 
-void IoQueue::Finish(IoSegment segment, int64_t result) {
+void IoQueue::Finish(IoSegment segment, int64_t result, IoClock::time_point now) {
   std::shared_ptr<IoTransfer> transfer = segment.transfer;
   const IoFile &file = File(segment);
   bool again = result == -EINTR || result == -EAGAIN;

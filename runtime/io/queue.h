@@ -9,7 +9,8 @@
 // earliest deadline first within a lane (a link and a direction), round robin
 // among lanes, each lane held to its limit. Backends pop segments, move their bytes,
 // and report the outcome; the queue requeues what is left of a segment and
-// collects the transfers that are done. Not thread safe: a backend guards it.
+// collects the transfers that are done. It reads no clock: time is what the backend
+// says it is. Not thread safe: a backend guards it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_IO_QUEUE_H
@@ -64,7 +65,8 @@ class IoQueue {
 public:
   using Completion = std::pair<std::function<void(absl::Status)>, absl::Status>;
 
-  IoQueue(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &);
+  IoQueue(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &,
+          IoClock::time_point now);
 
   void Add(IoRequest);
   /// The next segment that may start by `now`.
@@ -72,7 +74,7 @@ public:
   /// When Pop has to be tried again; nothing: not before Add or Finish.
   std::optional<IoClock::time_point> NextStart(IoClock::time_point now);
   /// `result`: bytes moved, or a negated errno.
-  void Finish(IoSegment, int64_t result);
+  void Finish(IoSegment, int64_t result, IoClock::time_point now);
   /// Fails every transfer that has no segment in flight, and all that follow.
   void Abort(const absl::Status &);
 

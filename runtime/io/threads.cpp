@@ -30,7 +30,7 @@ class ThreadBackend : public IoBackend {
 public:
   ThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &options,
                 std::string why)
-      : why(std::move(why)), queue(std::move(files), std::move(links), options) {}
+      : why(std::move(why)), queue(std::move(files), std::move(links), options, IoClock::now()) {}
   ~ThreadBackend() override;
 
   absl::Status Start(int count);
@@ -116,7 +116,7 @@ bool ThreadBackend::Step(std::unique_lock<std::mutex> &lock) {
   lock.unlock();
   int64_t result = Move(*segment, fd);
   lock.lock();
-  queue.Finish(std::move(*segment), result);
+  queue.Finish(std::move(*segment), result, IoClock::now());
   if (stop && queue.Idle())
     changed.notify_all(); // nothing else can concern a waiting thread
   return true;

@@ -117,7 +117,7 @@ private:
 UringBackend::UringBackend(std::vector<IoFile> the_files, std::vector<IoLink> links, void *arena,
                            int64_t arena_bytes, const IoOptions &options)
     : files(std::move(the_files)), arena(arena), arena_bytes(arena_bytes), options(options),
-      queue(files, std::move(links), options), slots(options.depth) {
+      queue(files, std::move(links), options, IoClock::now()), slots(options.depth) {
   for (int slot = options.depth - 1; slot >= 0; --slot)
     free_slots.push_back(slot);
 }
@@ -303,7 +303,7 @@ void UringBackend::StartSegments() {
       return;
     if (segment->error != 0) {
       int error = segment->error;
-      queue.Finish(std::move(*segment), -int64_t(error));
+      queue.Finish(std::move(*segment), -int64_t(error), now);
     } else {
       StartSegment(std::move(*segment));
     }
@@ -422,7 +422,7 @@ int UringBackend::Complete(const io_uring_cqe &cqe) {
   int slot = int(cqe.user_data);
   IoSegment segment = std::exchange(slots[slot], {});
   free_slots.push_back(slot);
-  queue.Finish(std::move(segment), cqe.res);
+  queue.Finish(std::move(segment), cqe.res, IoClock::now());
   return 0;
 }
 
@@ -433,7 +433,7 @@ void UringBackend::GiveUp(int error) {
   queue.Abort(absl::ErrnoToStatus(error, "io_uring failed"));
   for (IoSegment &segment : slots)
     if (segment.transfer)
-      queue.Finish(std::exchange(segment, {}), -int64_t(error));
+      queue.Finish(std::exchange(segment, {}), -int64_t(error), IoClock::now());
   Refuse();
 }
 

@@ -11,8 +11,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine.h"
 #include "runtime/optimizer.h"
+#include "runtime/thread_pool.h"
 #include "test/runtime/trainer/scratch.h"
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -128,11 +130,28 @@ void MixEntries(boa_context *context, int32_t storage, int64_t a, int64_t b, int
   boa_rt_release(context, buffers[2], retain);
 }
 
-class EngineTest : public testing::TestWithParam<bool> {
+/// A seed decides.
+class RandomScheduler : public Scheduler {
+public:
+  explicit RandomScheduler(uint32_t seed) : random(seed) {}
+  size_t Choose(size_t count) override {
+    ++choices;
+    return random() % count;
+  }
+  int64_t choices = 0;
+
+private:
+  std::minstd_rand random;
+};
+
+class EngineTest : public testing::TestWithParam<const char *> {
 protected:
-  EngineOptions Options() const {
+  bool scheduled() const { return GetParam() == std::string("scheduled"); }
+
+  EngineOptions Options() {
     EngineOptions options;
-    options.io.prefer_threads = GetParam();
+    options.io.prefer_threads = GetParam() == std::string("threads");
+    options.scheduler = scheduled() ? &scheduler : nullptr;
     return options;
   }
 
@@ -193,13 +212,14 @@ protected:
   }
 
   Scratch scratch;
+  RandomScheduler scheduler{1};
   Program program;
   std::unique_ptr<StateStore> state;
   std::unique_ptr<Engine> engine;
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, testing::Bool(),
-                         [](const auto &info) { return info.param ? "threads" : "preferred"; });
+INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, testing::Values("preferred", "threads", "scheduled"),
+                         [](const auto &info) { return info.param; });
 
 // A chain through one entry: every prefetch sees the offload before it.
 TEST_P(EngineTest, PrefetchAfterOffloadSeesIt) {
@@ -875,8 +895,11 @@ TEST_P(EngineTest, RestoreNamesADamagedChunk) {
   std::string path = Damage(extent);
   Make(MakeProgram(), Options(), /*reopen=*/true);
   absl::Status status = engine->Restore();
-  EXPECT_EQ(status.message(), "checksum of memory entry 5 chunk 1 in " + path +
-                                  " does not match: the data on disk was damaged");
+  EXPECT_EQ(status.message(),
+            absl::StrCat("checksum of memory entry 5 chunk 1 in ", path, " at offset ",
+                         extent.offset,
+                         " does not match: the data on disk was damaged; restore the state "
+                         "directory from a copy"));
 }
 
 TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
@@ -940,8 +963,76 @@ TEST_P(EngineTest, WaitsAreAttributed) {
                   MixEntries(context, kData, i, i + 1, i + 2);
               }).ok());
   Counters counters = engine->TakeCounters();
+  if (scheduled())
+    return; // nobody waits while there is something to do
   EXPECT_GT(counters.waited_read, 0);
   EXPECT_EQ(counters.waited_optimizer, 0);
+}
+
+/// Threads of this process.
+size_t ThreadCount() {
+  std::filesystem::directory_iterator tasks("/proc/self/task");
+  return size_t(std::distance(begin(tasks), end(tasks)));
+}
+
+// With a scheduler a run is a function of the seed: the order of all that
+// happens, too. Only results are the same for all seeds. There are no threads.
+TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
+  Program program = MakeProgram();
+  for (Storage &storage : program.storages) {
+    storage.tier = "host";
+    storage.slots = 0;
+  }
+  auto run = [&](uint32_t seed) {
+    RandomScheduler scheduler(seed);
+    EngineOptions options;
+    options.scheduler = &scheduler;
+    options.trace = true;
+    SetThreads(1);
+    ParallelFor(1, 1, [](void *, int64_t, int64_t) {}, nullptr);
+    size_t threads = ThreadCount();
+    auto engine = Engine::Create(program, kKernels, nullptr, options);
+    EXPECT_TRUE(engine.ok()) << engine.status();
+    EXPECT_EQ(ThreadCount(), threads);
+    std::vector<uint64_t> in(kWords, 3), out(kWords);
+    for (int64_t entry = 0; entry < 2; ++entry)
+      for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
+        std::vector<float> values = RandomFloats(entry);
+        for (int32_t storage : {kWeights, kGradient})
+          EXPECT_TRUE((*engine)->WriteChunk(storage, entry, chunk, values.data()).ok());
+      }
+    driver = [](boa_context *context, int64_t step, int64_t) {
+      UpdateAll(context, step);
+      for (int64_t entry = 0; entry < 6; ++entry)
+        boa_rt_release(context,
+                       boa_rt_await(context, boa_rt_prefetch(context, kMemory, entry, 0, kChunks,
+                                                             /*zero=*/entry > 3)),
+                       0);
+      for (int i = 0; i < 10; ++i)
+        MixEntries(context, kMemory, 6, 7, i % 4);
+    };
+    const int64_t bytes = kWords * 8;
+    for (int64_t step = 1; step <= 3; ++step) {
+      absl::Status status = (*engine)->Run(Drive, step, 0, {{kMemory, 7, in.data(), bytes}},
+                                           {{kMemory, 3, out.data(), bytes}});
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    EXPECT_GT(scheduler.choices, 50);
+    std::string order;
+    for (const TraceEvent &event : (*engine)->TakeTrace())
+      order += event.name + " ";
+    return std::make_pair(order, out);
+  };
+  auto first = run(1);
+  bool differs = false;
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    auto once = run(seed), again = run(seed);
+    EXPECT_EQ(once, again) << seed;
+    EXPECT_EQ(once.second, first.second) << seed;
+    differs = differs || once.first != first.first;
+  }
+  EXPECT_TRUE(differs);
+  SetThreads(0);
 }
 
 } // namespace
