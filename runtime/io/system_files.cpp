@@ -1,0 +1,349 @@
+//===- system_files.cpp - The file system of the operating system ---------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// FileSystem by POSIX calls, and what both file systems share. Nothing here keeps
+// anything beside descriptors, so every call may come from any thread.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/file_system.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+namespace boa {
+namespace {
+
+constexpr int64_t kAlignment = 4096; // of offsets and sizes under O_DIRECT
+constexpr int64_t kSmallBytes = int64_t(1) << 30;
+
+/// The status of errno: "cannot WHAT PATH: ...".
+absl::Status Error(absl::string_view what, const std::string &path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot ", what, " ", path));
+}
+
+/// A call again for as long as a signal interrupts it.
+template <typename Call> auto Retrying(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR)
+    result = call();
+  return result;
+}
+
+std::string ParentOf(const std::string &path) {
+  size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos)
+    return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::StatusOr<DeviceSpace> SpaceOf(const std::string &directory) {
+  struct stat info;
+  struct statvfs space;
+  if (stat(directory.c_str(), &info) != 0 || statvfs(directory.c_str(), &space) != 0)
+    return Error("query the free space of", directory);
+  return DeviceSpace{uint64_t(info.st_dev), int64_t(space.f_bavail) * int64_t(space.f_frsize)};
+}
+
+class SystemFile : public OpenFile {
+public:
+  SystemFile(int fd, std::string path, std::string degraded)
+      : fd(fd), name(std::move(path)), degraded(std::move(degraded)) {}
+  ~SystemFile() override { close(fd); }
+  SystemFile(const SystemFile &) = delete;
+  SystemFile &operator=(const SystemFile &) = delete;
+
+  int descriptor() const override { return fd; }
+  const std::string &path() const override { return name; }
+  std::string Degraded() const override { return degraded; }
+
+  absl::StatusOr<int64_t> Size() const override {
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+      return Error("query", name);
+    return int64_t(info.st_size);
+  }
+  absl::Status Read(int64_t offset, void *data, int64_t bytes) const override;
+  absl::Status Write(int64_t offset, const void *data, int64_t bytes) override;
+  absl::Status Reserve(int64_t bytes) override;
+  absl::Status Sync() override {
+    return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus() : Error("sync", name);
+  }
+
+private:
+  bool Direct() const {
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_DIRECT) != 0;
+  }
+  /// What counts of `moved` bytes: O_DIRECT continues at aligned offsets only.
+  static int64_t Moved(ssize_t moved, bool direct) {
+    return direct ? moved / kAlignment * kAlignment : moved;
+  }
+  absl::Status WriteZeros(int64_t begin, int64_t end);
+
+  const int fd;
+  const std::string name, degraded;
+};
+
+absl::Status SystemFile::Read(int64_t offset, void *data, int64_t bytes) const {
+  const bool direct = Direct();
+  for (int64_t done = 0; done < bytes;) {
+    ssize_t count = Retrying([&] {
+      return pread(fd, static_cast<char *>(data) + done, size_t(bytes - done), offset + done);
+    });
+    if (count < 0)
+      return Error(absl::StrFormat("read %d bytes at offset %d of", bytes, offset), name);
+    if (Moved(count, direct) == 0)
+      return absl::DataLossError(
+          absl::StrFormat("%s ends before offset %d: it is truncated", name, offset + bytes));
+    done += Moved(count, direct);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SystemFile::Write(int64_t offset, const void *data, int64_t bytes) {
+  const bool direct = Direct();
+  for (int64_t done = 0; done < bytes;) {
+    ssize_t count = Retrying([&] {
+      return pwrite(fd, static_cast<const char *>(data) + done, size_t(bytes - done),
+                    offset + done);
+    });
+    if (count < 0)
+      return Error(absl::StrFormat("write %d bytes at offset %d of", bytes, offset), name);
+    if (Moved(count, direct) == 0)
+      return absl::DataLossError(
+          absl::StrFormat("%s takes no bytes at offset %d", name, offset + done));
+    done += Moved(count, direct);
+  }
+  return absl::OkStatus();
+}
+
+/// Through the page cache, since the end of a file need not be aligned.
+absl::Status SystemFile::WriteZeros(int64_t begin, int64_t end) {
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_DIRECT) != 0)
+    return Error("query", name);
+  const std::string zeros(size_t(std::min<int64_t>(end - begin, 1 << 20)), '\0');
+  absl::Status status;
+  for (int64_t at = begin; at < end && status.ok(); at += int64_t(zeros.size()))
+    status = Write(at, zeros.data(), std::min<int64_t>(int64_t(zeros.size()), end - at));
+  if (fcntl(fd, F_SETFL, flags) != 0 && status.ok())
+    status = Error("query", name);
+  return status;
+}
+
+absl::Status SystemFile::Reserve(int64_t bytes) {
+  absl::StatusOr<int64_t> size = Size();
+  if (!size.ok())
+    return size.status();
+  if (Retrying([&] { return fallocate(fd, 0, 0, bytes); }) == 0)
+    return absl::OkStatus();
+  const bool unsupported = errno == EOPNOTSUPP || errno == ENOSYS;
+  absl::Status status = Error("reserve", name);
+  // Without fallocate only bytes that were written have their space.
+  if (unsupported)
+    status = *size < bytes ? WriteZeros(*size, bytes) : absl::OkStatus();
+  if (status.ok())
+    return status;
+  // Part of it may have been reserved; whoever failed needs none of it.
+  const bool undone = Retrying([&] { return ftruncate(fd, *size); }) == 0;
+  absl::StatusOr<DeviceSpace> space = SpaceOf(ParentOf(name));
+  std::string detail = absl::StrFormat(" (to reserve %d bytes more", bytes - *size);
+  if (space.ok())
+    absl::StrAppend(&detail, ", where ", space->free_bytes, " are free");
+  if (!undone)
+    absl::StrAppend(&detail, "; what was reserved of them could not be given back");
+  return absl::Status(status.code(), absl::StrCat(status.message(), detail, ")"));
+}
+
+/// Sets what `open` did not: O_DIRECT last, since an open that is refused for it
+/// has made the file already; O_NONBLOCK was only against a pipe of that name.
+/// Returns why there is no O_DIRECT.
+absl::StatusOr<std::string> SettleFlags(int fd, const std::string &path, bool direct) {
+  struct stat info;
+  if (fstat(fd, &info) != 0)
+    return Error("query", path);
+  if (!S_ISREG(info.st_mode))
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot open ", path, ": it is not a regular file"));
+  int flags = fcntl(fd, F_GETFL);
+  if (flags < 0)
+    return Error("query", path);
+  flags &= ~O_NONBLOCK;
+  if (direct && fcntl(fd, F_SETFL, flags | O_DIRECT) == 0)
+    return "";
+  std::string why = absl::StrCat("no direct I/O: ", std::strerror(errno));
+  if (fcntl(fd, F_SETFL, flags) != 0)
+    return Error("query", path);
+  return direct ? why : "";
+}
+
+absl::StatusOr<std::unique_ptr<OpenFile>> OpenSystemFile(const std::string &path,
+                                                         const OpenMode &mode) {
+  int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (mode.write ? O_RDWR : O_RDONLY);
+  flags |= mode.create ? O_CREAT : 0;
+  flags |= mode.create && mode.exclusive ? O_EXCL : 0;
+  int fd = Retrying([&] { return open(path.c_str(), flags, 0644); });
+  if (fd < 0 && errno == ELOOP)
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot open ", path, ": it is a symbolic link"));
+  if (fd < 0)
+    return Error(mode.create ? "create" : "open", path);
+  absl::StatusOr<std::string> degraded = SettleFlags(fd, path, mode.direct);
+  auto file = std::make_unique<SystemFile>(fd, path, degraded.ok() ? *degraded : "");
+  if (!degraded.ok())
+    return degraded.status();
+  return file;
+}
+
+class System : public FileSystem {
+public:
+  absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {
+    return OpenSystemFile(path, mode);
+  }
+
+  /// Whoever held the lock before may have removed the file, and another made one
+  /// of that name: then what was locked is no lock, and the name is tried again.
+  absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) override {
+    while (true) {
+      absl::StatusOr<std::unique_ptr<OpenFile>> file =
+          OpenSystemFile(path, {/*write=*/true, /*create=*/true});
+      if (!file.ok())
+        return file;
+      const int fd = (*file)->descriptor();
+      if (Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) != 0)
+        return Error("lock", path);
+      struct stat held, named;
+      if (fstat(fd, &held) != 0)
+        return Error("query", path);
+      if (lstat(path.c_str(), &named) != 0) {
+        if (errno != ENOENT)
+          return Error("query", path);
+      } else if (held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
+        return file;
+      }
+    }
+  }
+
+  absl::StatusOr<PathKind> Kind(const std::string &path) override {
+    struct stat info;
+    if (lstat(path.c_str(), &info) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR)
+        return PathKind::nothing;
+      return Error("query", path);
+    }
+    return S_ISREG(info.st_mode)   ? PathKind::file
+           : S_ISDIR(info.st_mode) ? PathKind::directory
+                                   : PathKind::other;
+  }
+
+  absl::StatusOr<std::string> RealPath(const std::string &path) override {
+    char *real = realpath(path.c_str(), nullptr);
+    if (!real)
+      return Error("find", path);
+    std::string result = real;
+    std::free(real);
+    return result;
+  }
+
+  absl::Status MakeDirectory(const std::string &path) override {
+    return mkdir(path.c_str(), 0755) == 0 ? absl::OkStatus() : Error("make directory", path);
+  }
+  absl::Status RemoveDirectory(const std::string &path) override {
+    return rmdir(path.c_str()) == 0 ? absl::OkStatus() : Error("remove directory", path);
+  }
+  absl::Status Rename(const std::string &from, const std::string &to) override {
+    return rename(from.c_str(), to.c_str()) == 0 ? absl::OkStatus()
+                                                 : Error(absl::StrCat("rename ", from, " to"), to);
+  }
+  absl::Status Unlink(const std::string &path) override {
+    return unlink(path.c_str()) == 0 ? absl::OkStatus() : Error("remove", path);
+  }
+
+  /// Through a link too: nothing is made or read by it.
+  absl::Status SyncDirectory(const std::string &path) override {
+    int fd = Retrying([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (fd < 0)
+      return Error("open directory", path);
+    absl::Status status;
+    if (Retrying([&] { return fsync(fd); }) != 0)
+      status = Error("sync directory", path);
+    close(fd);
+    return status;
+  }
+
+  absl::StatusOr<DeviceSpace> Space(const std::string &directory) override {
+    return SpaceOf(directory);
+  }
+
+  absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
+                                                      std::vector<IoLink> links, void *arena,
+                                                      int64_t arena_bytes,
+                                                      const IoOptions &options) override {
+    return CreateIoBackend(std::move(files), std::move(links), arena, arena_bytes, options);
+  }
+};
+
+} // namespace
+
+FileSystem &SystemFiles() {
+  static System *system = new System; // outlives whoever closes files at exit
+  return *system;
+}
+
+absl::StatusOr<std::string> ReadSmallFile(FileSystem &files, const std::string &path) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> file = files.Open(path, {});
+  if (!file.ok())
+    return file.status();
+  absl::StatusOr<int64_t> size = (*file)->Size();
+  if (!size.ok())
+    return size.status();
+  if (*size > kSmallBytes)
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot read %s: it has %d bytes, more than ever were written there", path, *size));
+  std::string text(size_t(*size), '\0');
+  if (absl::Status status = (*file)->Read(0, text.data(), *size); !status.ok())
+    return status;
+  return text;
+}
+
+static absl::Status WriteNewFile(FileSystem &files, const std::string &path,
+                                 absl::string_view contents) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> file =
+      files.Open(path, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
+  if (!file.ok())
+    return file.status();
+  absl::Status status = (*file)->Write(0, contents.data(), int64_t(contents.size()));
+  return status.ok() ? (*file)->Sync() : status;
+}
+
+absl::Status ReplaceFile(FileSystem &files, const std::string &directory, const std::string &name,
+                         absl::string_view contents) {
+  const std::string path = absl::StrCat(directory, "/", name), next = path + ".tmp";
+  // Left by a crash, or planted: a link of that name is removed, not followed.
+  if (absl::Status status = files.Unlink(next); !status.ok() && !absl::IsNotFound(status))
+    return status;
+  absl::Status status = WriteNewFile(files, next, contents);
+  if (status.ok())
+    status = files.Rename(next, path);
+  if (!status.ok()) {
+    files.Unlink(next).IgnoreError(); // the first error is the one to tell
+    return status;
+  }
+  return files.SyncDirectory(directory);
+}
+
+} // namespace boa
