@@ -137,7 +137,7 @@ absl::Status Engine::Impl::Start() {
     most_buffers = std::max(most_buffers, kernel.buffers.size());
   kernel_buffers.resize(most_buffers);
   if (state) {
-    auto backend = CreateIoBackend(state->Files(), state->Links(), arena, arena_bytes, options.io);
+    auto backend = state->Disk().CreateIo(state->Files(), state->Links(), arena, arena_bytes, options.io);
     if (!backend.ok())
       return backend.status();
     io = std::move(*backend);
