@@ -287,7 +287,7 @@ private:
     for (const Stage &stage : llvm::reverse(stages))
       backwardStage(stage, m);
     builder.setInsertionPointToEnd(entry.getBlock());
-    if (train.real("clip") > 0)
+    if (train.needsNorm())
       measureNorm(entry);
     for (auto group : module.getOps<GroupOp>())
       perLayer(group, [&](Value layer) {

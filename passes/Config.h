@@ -50,6 +50,11 @@ public:
   Config section(llvm::StringRef key) const { return Config(get<mlir::DictionaryAttr>(key)); }
   mlir::ArrayAttr list(llvm::StringRef key) const { return get<mlir::ArrayAttr>(key); }
 
+  /// Whether the first update of a step must know its global gradient norm: to
+  /// clip by it, or to leave the step out.
+  bool needsNorm() const { return real("clip") > 0 || skipsNonfinite(); }
+  bool skipsNonfinite() const { return string("nonfinite") == "skip"; }
+
   /// Micro-batches of one step.
   int64_t microBatches() const {
     return integer("batch", 1) / std::max<int64_t>(1, integer("micro_batch", 1));

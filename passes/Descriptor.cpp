@@ -187,7 +187,10 @@ private:
                         {"seed", train.integer("seed", 1)},
                         {"evaluate_every", train.integer("evaluate_every")},
                         {"evaluate_batches", train.integer("evaluate_batches")},
-                        {"commit_every", train.integer("commit_every")}};
+                        {"commit_every", train.integer("commit_every")},
+                        {"commit_seconds", train.real("commit_seconds")},
+                        {"commit_keep", train.integer("commit_keep", 1)},
+                        {"nonfinite", train.string("nonfinite", "stop")}};
   }
 
   json::Value describeMachine() {

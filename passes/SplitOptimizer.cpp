@@ -302,14 +302,18 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
       step.emitOpError("expected a delay in [0, 1] but found ") << double(delay);
       return signalPassFailure();
     }
-    bool clips = false;
     FinishNormOp norm;
-    step.walk([&](FinishNormOp op) { clips = true, norm = op; });
-    if (clips && delay > 0 && delay < 1) {
-      auto diag = step.emitOpError("cannot split the optimizer at a delay of ")
-                  << double(delay) << ": clipping by the global norm needs every gradient of the "
-                  << "step before the first update; legal are delay = 0 (update after backward) "
-                  << "and delay = 1 (update in the next step)";
+    step.walk([&](FinishNormOp op) { norm = op; });
+    if (norm && delay > 0 && delay < 1) {
+      Config train = Config::train(module);
+      bool skips = train.skipsNonfinite() && !(train.real("clip") > 0);
+      auto diag =
+          step.emitOpError("cannot split the optimizer at a delay of ")
+          << double(delay) << ": "
+          << (skips ? "leaving out steps with nonfinite = skip" : "clipping by the global norm")
+          << " needs every gradient of the step before the first update; legal are delay = 0 "
+             "(update after backward) "
+          << "and delay = 1 (update in the next step)";
       diag.attachNote(norm.getLoc()) << "the norm is complete here";
       return signalPassFailure();
     }

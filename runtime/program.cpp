@@ -275,6 +275,12 @@ void Parse(Fields &f, Training &t) {
   f.AtLeast("evaluate_batches", t.evaluate_batches, 0);
   f.Read("commit_every", t.commit_every);
   f.AtLeast("commit_every", t.commit_every, 0);
+  f.Read("commit_seconds", t.commit_seconds);
+  f.AtLeast("commit_seconds", t.commit_seconds, 0);
+  f.Read("commit_keep", t.commit_keep);
+  f.AtLeast("commit_keep", t.commit_keep, 1);
+  f.Read("nonfinite", t.nonfinite);
+  f.OneOf("nonfinite", t.nonfinite, {"stop", "skip"});
 }
 
 void Parse(Fields &f, SsdPath &s) {

@@ -52,6 +52,7 @@ struct TrainerOptions {
   std::string save;             // empty: <state>/model.safetensors
   bool quiet = false;           // no tables and no progress
   std::FILE *out = stdout;      // where tables and progress go
+  std::optional<int64_t> at;    // with resume: the commit of this step, not the last
 };
 
 /// `kernels` is the program's table. kCancelled: interrupted, committed, and the

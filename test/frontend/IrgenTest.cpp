@@ -154,16 +154,20 @@ TEST_F(IrgenTest, Locations) {
 }
 
 TEST_F(IrgenTest, Configuration) {
-  auto module =
-      generate(compileText(kSpec, {"train.objective=masked(token = 63)",
-                                   "train.evaluate=every(5, batches = 2)", "train.place.saved=ssd",
-                                   "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
+  auto module = generate(compileText(
+      kSpec, {"train.objective=masked(token = 63)", "train.evaluate=every(5, batches = 2)",
+              "train.place.saved=ssd", "train.commit=every(90 s, keep = 3)", "train.nonfinite=skip",
+              "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
   ASSERT_TRUE(module);
   auto train = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kTrainAttr);
   auto optimizer = train.getAs<mlir::DictionaryAttr>("optimizer");
   EXPECT_EQ(train.getAs<mlir::StringAttr>("objective").getValue(), "masked");
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("mask_token").getInt(), 63);
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("evaluate_batches").getInt(), 2);
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("commit_every").getInt(), 0);
+  EXPECT_EQ(train.getAs<mlir::FloatAttr>("commit_seconds").getValueAsDouble(), 90);
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("commit_keep").getInt(), 3);
+  EXPECT_EQ(train.getAs<mlir::StringAttr>("nonfinite").getValue(), "skip");
   auto place = train.getAs<mlir::DictionaryAttr>("place");
   EXPECT_EQ(place.getAs<mlir::StringAttr>("saved").getValue(), "ssd");
   EXPECT_EQ(place.getAs<mlir::StringAttr>("weights").getValue(), "device");

@@ -1,6 +1,8 @@
 // RUN: boa-opt %S/Inputs/tiny.mlir --boa-differentiate --boa-build-step | FileCheck %s
 // RUN: sed 's/batch = 8/clip = 1.0, batch = 8/' %S/Inputs/tiny.mlir \
 // RUN:   | boa-opt --boa-differentiate --boa-build-step | FileCheck %s --check-prefix=CLIP
+// RUN: sed 's/batch = 8/nonfinite = "skip", batch = 8/' %S/Inputs/tiny.mlir \
+// RUN:   | boa-opt --boa-differentiate --boa-build-step | FileCheck %s --check-prefix=CLIP
 // RUN: sed 's/weights = "bf16"/weights = "f32"/' %S/Inputs/tiny.mlir \
 // RUN:   | boa-opt --boa-differentiate --boa-build-step | FileCheck %s --check-prefix=F32
 // RUN: sed 's/kind = "adamw"/kind = "sgd"/' %S/Inputs/tiny.mlir \

@@ -222,7 +222,10 @@ json MakeTraining(const Options &options) {
           {"seed", options.seed},
           {"evaluate_every", options.evaluate_every},
           {"evaluate_batches", options.evaluate_every ? 3 : 0},
-          {"commit_every", options.commit_every}};
+          {"commit_every", options.commit_every},
+          {"commit_seconds", options.commit_seconds},
+          {"commit_keep", options.commit_keep},
+          {"nonfinite", options.nonfinite}};
 }
 
 /// What one call of an entry point moves, by hand.
@@ -331,7 +334,7 @@ std::string PredictDescriptor() {
 }
 
 EntryPoints Entries(const Options &options) {
-  const bool clip = options.clip > 0;
+  const bool clip = options.clip > 0 || options.nonfinite == "skip";
   return options.weight_type == "bf16" ? MakeEntries<true>(options.delayed, clip)
                                        : MakeEntries<false>(options.delayed, clip);
 }
