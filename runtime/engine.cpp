@@ -137,7 +137,8 @@ absl::Status Engine::Impl::Start() {
     most_buffers = std::max(most_buffers, kernel.buffers.size());
   kernel_buffers.resize(most_buffers);
   if (state) {
-    auto backend = state->Disk().CreateIo(state->Files(), state->Links(), arena, arena_bytes, options.io);
+    auto backend =
+        state->Disk().CreateIo(state->Files(), state->Links(), arena, arena_bytes, options.io);
     if (!backend.ok())
       return backend.status();
     io = std::move(*backend);
@@ -222,14 +223,10 @@ absl::Status Engine::Commit(CommitRecord record) {
   // The manifest names what was written only once all of it is.
   if (absl::Status status = impl->MoveResident(/*write=*/true); !status.ok())
     return status;
-  record.clip_factors = impl->clip_factors;
   return impl->state->Commit(record);
 }
 
-absl::Status Engine::Restore() {
-  impl->clip_factors = impl->state->Committed().clip_factors;
-  return impl->MoveResident(/*write=*/false);
-}
+absl::Status Engine::Restore() { return impl->MoveResident(/*write=*/false); }
 
 void Counters::Add(const Counters &other) {
   for (const auto &[role, bytes] : other.read)

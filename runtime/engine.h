@@ -119,18 +119,19 @@ public:
   absl::Status WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data);
 
   /// Drains, writes persistent storages that live in memory to their extents and
-  /// commits. The clipping factors are added to the record.
+  /// commits. No update may be pending: a state knows nothing of the schedule.
   absl::Status Commit(CommitRecord);
-  /// After StateStore::Open: brings persistent storages that live in memory back
-  /// and restores clipping factors.
+  /// After StateStore::Open: brings persistent storages that live in memory back,
+  /// but for those that the state has in another form (StateStore::Foreign).
   absl::Status Restore();
 
   /// Of the runs up to this one; of all, if none is given. What moves for a run
   /// after its counters were taken counts for the next that are.
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
-  int64_t ArenaBytes() const;     // allocated, exactly
-  std::string DescribeIo() const; // backend and what was degraded
+  std::vector<int64_t> TakeSkipped() { return {}; } // TEMP
+  int64_t ArenaBytes() const;                       // allocated, exactly
+  std::string DescribeIo() const;                   // backend and what was degraded
   /// Nanoseconds of the clock that TraceEvent uses.
   static int64_t Now();
 

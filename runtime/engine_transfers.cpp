@@ -145,10 +145,23 @@ void Engine::Impl::IssueMove(bool write, const BufferRef &buffer) {
   command->first = buffer->first;
   command->count = buffer->count;
   for (int32_t c = 0; c < buffer->count; ++c)
-    command->extents.push_back(
-        write ? state->Next(buffer->storage, buffer->entry, buffer->first + c)
-              : state->Current(buffer->storage, buffer->entry, buffer->first + c));
+    PlaceChunk(*command, buffer->first + c, write);
   Issue(command);
+}
+
+/// Where a chunk of a transfer stands, or will.
+void Engine::Impl::PlaceChunk(Command &command, int32_t chunk, bool write) {
+  Extent extent = write ? state->Next(command.storage, command.entry, chunk)
+                        : state->Current(command.storage, command.entry, chunk);
+  command.extents.push_back(extent);
+  if (extent.file >= 0)
+    return;
+  absl::Status why = state->status();
+  if (why.ok())
+    why = absl::InternalError(absl::StrCat("entry ", command.entry, " chunk ", chunk, " of ",
+                                           program.storages[command.storage].name,
+                                           " is read and was never written"));
+  Fail(std::move(why));
 }
 
 absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
@@ -189,7 +202,9 @@ absl::Status Engine::Impl::MoveResident(bool write) {
     for (size_t s = 0; s < program.storages.size(); ++s)
       if (program.storages[s].persistent)
         for (const BufferRef &home : homes[s])
-          IssueMove(write, home);
+          // What the state has in another form is not there to be read.
+          if (write || state->Current(s, home->entry, 0).file >= 0)
+            IssueMove(write, home);
   }
   return Drain();
 }

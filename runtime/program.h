@@ -129,7 +129,7 @@ struct Program {
   std::vector<Kernel> kernels;
   int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
   // By entry point; "step" is one that follows another, "first_step" one with
-  // nothing in memory or pending, "resumed_step" one with nothing in memory.
+  // nothing in memory or pending.
   std::map<std::string, Traffic> traffic;
   Optimizer optimizer;
   Training training;

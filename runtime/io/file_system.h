@@ -92,9 +92,10 @@ public:
   virtual uint64_t Unique();
 
   /// Transfers to and from files that this file system opened (io.h).
-  virtual absl::StatusOr<std::unique_ptr<IoBackend>>
-  CreateIo(std::vector<IoFile> files, std::vector<IoLink> links, void *arena, int64_t arena_bytes,
-           const IoOptions &) = 0;
+  virtual absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
+                                                              std::vector<IoLink> links,
+                                                              void *arena, int64_t arena_bytes,
+                                                              const IoOptions &) = 0;
 };
 
 /// The real one.

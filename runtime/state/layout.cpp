@@ -107,8 +107,7 @@ absl::Status StateStore::Impl::FillPools() {
   for (Table &table : tables)
     for (size_t i = 0; !table.persistent && i < table.path.size(); ++i)
       if (table.current[i].file < 0) {
-        absl::Status status =
-            TakeRun(table, int64_t(i) / table.storage.chunks, table.path[i]);
+        absl::Status status = TakeRun(table, int64_t(i) / table.storage.chunks, table.path[i]);
         if (!status.ok())
           return status;
         std::swap(table.current[i], table.spare[i]);
@@ -138,8 +137,7 @@ absl::Status StateStore::Impl::TakeRun(Table &table, int64_t entry, int32_t inde
         (table.current[i].file < 0 || table.named[i]))
       chunks.push_back(i);
   int64_t all = int64_t(chunks.size()) * bytes;
-  std::optional<int64_t> run =
-      table.persistent ? path.pool.Take(all) : path.pool.TakeLast(all);
+  std::optional<int64_t> run = table.persistent ? path.pool.Take(all) : path.pool.TakeLast(all);
   for (size_t i : chunks) {
     if (run) {
       table.spare[i] = {index, *run};

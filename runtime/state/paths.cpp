@@ -263,11 +263,12 @@ absl::Status StateStore::Impl::FindUngivenPath(size_t saved) {
   path.given = false;
   absl::StatusOr<std::optional<DataHead>> head = HeadOf(disk, path.DataPath());
   if (!head.ok() || !*head || (*head)->state != manifest.state || (*head)->path != wanted.id)
-    return absl::NotFoundError(absl::StrFormat(
-        "%s is missing, which holds a part of the state of %s%s: put it back, or name the directory "
-        "in which it is now as an ssd path of the machine",
-        path.DataPath(), paths[0].directory,
-        head.ok() ? "" : absl::StrCat(" (", head.status().message(), ")")));
+    return absl::NotFoundError(
+        absl::StrFormat("%s is missing, which holds a part of the state of %s%s: put it back, or "
+                        "name the directory "
+                        "in which it is now as an ssd path of the machine",
+                        path.DataPath(), paths[0].directory,
+                        head.ok() ? "" : absl::StrCat(" (", head.status().message(), ")")));
   if (absl::Status status = LockPath(path, nullptr); !status.ok())
     return status;
   notes.push_back(absl::StrFormat("%s is no longer among the ssd paths: its part of the state is "
@@ -291,8 +292,7 @@ absl::Status StateStore::Impl::RefuseCopy(const std::vector<int32_t> &place) con
       return absl::FailedPreconditionError(absl::StrFormat(
           "%s is a copy of the state in %s and would write to %s, which belongs to that one: copy "
           "this directory too and name the copy in the machine's ssd, or resume the state in %s",
-          paths[0].directory, manifest.home, paths[size_t(place[saved])].directory,
-          manifest.home));
+          paths[0].directory, manifest.home, paths[size_t(place[saved])].directory, manifest.home));
   return absl::OkStatus();
 }
 

@@ -58,8 +58,8 @@ absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &
     return ReadManifests{*std::move(best), note};
   if (missing == 2 || !absl::IsDataLoss(worst))
     return worst;
-  return absl::DataLossError(absl::StrCat(worst.message(), ", and so is its copy: restore ", home,
-                                          " from a copy"));
+  return absl::DataLossError(
+      absl::StrCat(worst.message(), ", and so is its copy: restore ", home, " from a copy"));
 }
 
 absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &directory) {
@@ -175,8 +175,9 @@ StateStore::Open(FileSystem &disk, const Program &program,
     for (chosen = 0; chosen < commits.size() && commits[chosen].record.step != *at; ++chosen)
       steps.push_back(commits[chosen].record.step);
     if (chosen == commits.size())
-      return absl::NotFoundError(absl::StrFormat("%s has no commit of step %d: it keeps those of %s",
-                                                 home, *at, absl::StrJoin(steps, ", ")));
+      return absl::NotFoundError(
+          absl::StrFormat("%s has no commit of step %d: it keeps those of %s", home, *at,
+                          absl::StrJoin(steps, ", ")));
     for (size_t later = chosen + 1; later < commits.size(); ++later)
       state.notes.push_back(absl::StrFormat("the commit of step %d goes when the next is made",
                                             commits[later].record.step));
@@ -242,10 +243,10 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
   const std::vector<SavedParameter> &theirs = manifest.parameters;
   for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i)
     if (i >= ours.size() || i >= theirs.size() || !(ours[i] == theirs[i]))
-      return Another(home, absl::StrFormat("the program has %s, the state has %s",
-                                           i < ours.size() ? Describe(ours[i]) : "no more parameters",
-                                           i < theirs.size() ? Describe(theirs[i])
-                                                             : "no more parameters"));
+      return Another(
+          home, absl::StrFormat("the program has %s, the state has %s",
+                                i < ours.size() ? Describe(ours[i]) : "no more parameters",
+                                i < theirs.size() ? Describe(theirs[i]) : "no more parameters"));
   std::vector<std::string> known;
   for (const Storage &storage : program.storages) {
     if (!storage.persistent)
@@ -266,8 +267,7 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
   for (const SavedTable &table : commit.tables)
     if (!IsMaster(table.storage) &&
         std::find(known.begin(), known.end(), table.storage.name) == known.end())
-      return Another(home,
-                     absl::StrFormat("the program has no storage %s", table.storage.name));
+      return Another(home, absl::StrFormat("the program has no storage %s", table.storage.name));
   return absl::OkStatus();
 }
 
@@ -342,10 +342,10 @@ absl::StatusOr<std::vector<SavedTable>> StateStore::Impl::TablesNow() const {
     for (size_t i = 0; i < table.current.size(); ++i) {
       auto sum = checksums.find(table.current[i]);
       if (sum == checksums.end())
-        return absl::InternalError(absl::StrFormat(
-            "cannot commit: entry %d chunk %d of %s was never written",
-            int64_t(i) / table.storage.chunks, int64_t(i) % table.storage.chunks,
-            table.storage.name));
+        return absl::InternalError(
+            absl::StrFormat("cannot commit: entry %d chunk %d of %s was never written",
+                            int64_t(i) / table.storage.chunks, int64_t(i) % table.storage.chunks,
+                            table.storage.name));
       to.chunks.push_back({table.current[i], sum->second});
     }
   }
@@ -429,9 +429,9 @@ std::vector<int64_t> StateStore::BytesByPath() const {
 absl::Status DamagedChunk(const std::string &storage, int64_t entry, int32_t chunk,
                           const std::string &file, int64_t offset) {
   return absl::DataLossError(absl::StrFormat(
-      "%s at offset %d: the checksum of %s entry %d chunk %d does not match: the data on disk was "
+      "checksum of %s entry %d chunk %d in %s at offset %d does not match: the data on disk was "
       "damaged; restore the state directory from a copy",
-      file, offset, storage, entry, chunk));
+      storage, entry, chunk, file, offset));
 }
 
 } // namespace boa

@@ -94,8 +94,8 @@ public:
   /// given is read there until a commit no longer names it. Fails if it is in use,
   /// damaged, of another model or optimizer (saying what differs), or lacks a part.
   static absl::StatusOr<std::unique_ptr<StateStore>>
-  Open(FileSystem &, const Program &, const std::vector<std::string> &directories,
-       int64_t keep = 1, std::optional<int64_t> at = std::nullopt);
+  Open(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep = 1,
+       std::optional<int64_t> at = std::nullopt);
 
   ~StateStore();
 

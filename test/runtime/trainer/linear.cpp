@@ -251,7 +251,6 @@ json MakeTraffic(const Options &options, bool bf16) {
            {{"read", states(1, {{"weights", 2 * weights}})},
             {"written", states(1, {{"weights", weights}, {"gradients", chunk}})}}},
           {"step", step},
-          {"resumed_step", step},
           {"drain",
            {{"read", states(1, {{"weights", weights}, {"gradients", chunk}})},
             {"written", states(1, {{"weights", weights}})}}}};
@@ -289,8 +288,7 @@ std::string Descriptor(const Options &o) {
       MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
       MakeStorage("momentum", "momentum", tier, {1}, kElements * 4, 2, true),
       MakeStorage("variance", "variance", tier, {1}, kElements * 4, 2, true),
-      MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2,
-                  o.delayed && tier == "ssd"),
+      MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2, false),
       MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
