@@ -14,7 +14,7 @@
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/settings.h"
 #include "runtime/trainer/trace.h"
-#include "runtime/trainer/units.h"
+#include "runtime/units.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"

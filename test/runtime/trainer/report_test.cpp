@@ -7,7 +7,7 @@
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/trace.h"
-#include "runtime/trainer/units.h"
+#include "runtime/units.h"
 
 #include "test/runtime/trainer/linear.h"
 #include "test/runtime/trainer/scratch.h"
