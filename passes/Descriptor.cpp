@@ -163,7 +163,7 @@ private:
     Config optimizer = train.section("optimizer");
     return json::Object{{"kind", optimizer.string("kind", "adamw")},
                         {"beta1", optimizer.real("beta1", 0.9)},
-                        {"beta2", optimizer.real("beta2", 0.95)},
+                        {"beta2", optimizer.real("beta2", 0.999)},
                         {"eps", optimizer.real("eps", 1e-8)},
                         {"weight_decay", optimizer.real("weight_decay")},
                         {"momentum", optimizer.real("momentum")},
