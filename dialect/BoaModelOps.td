@@ -35,8 +35,10 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
     int64_t getElements();
     int64_t getPaddedElements() { return getChunks() * getChunkElements(); }
     /// An entry is divided into equal chunks, the unit of the optimizer's
-    /// streaming and of the delay: 16 of them, more where a chunk would exceed
-    /// 2 Mi elements, fewer where it would fall under 4096 elements.
+    /// streaming and of the delay: up to 16 of them, more where a chunk would
+    /// exceed 2 Mi elements, fewer where it would fall under 4096. Each holds some
+    /// of the parameters: only the last may end in padding. They depend on the
+    /// parameters alone, and are the same for f32 and bf16.
     int64_t getChunks();
     int64_t getChunkElements();
   }];
