@@ -36,7 +36,7 @@ def Boa_Dialect : Dialect {
 
     Attributes that later phases read off functions:
 
-    - `boa.param = @group::@name` on an argument of a stage function: the
+    - `boa.param = @params.group::@name` on an argument of a stage function: the
       parameter that it takes; on a result of a backward function: the gradient
       of that parameter.
     The configuration stands on the module, as two dictionaries:

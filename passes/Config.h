@@ -37,7 +37,8 @@ public:
   double real(llvm::StringRef key, double fallback = 0) const {
     if (auto attr = get<mlir::FloatAttr>(key))
       return attr.getValueAsDouble();
-    return double(integer(key, int64_t(fallback)));
+    auto whole = get<mlir::IntegerAttr>(key); // delay = 1, say
+    return whole ? double(whole.getInt()) : fallback;
   }
   bool flag(llvm::StringRef key, bool fallback) const {
     auto attr = get<mlir::BoolAttr>(key);
