@@ -15,8 +15,9 @@
 //   - Refused before the first step: a plan above the memory limits, a state
 //     directory that is in use, not empty without `resume`, or of another model,
 //     text or training settings.
-//   - SIGINT or SIGTERM ends the run after the step in progress, committed; a
-//     second one ends the process at once, which loses what was not committed.
+//   - SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress,
+//     committed; a second SIGINT ends the process at once, which loses what was
+//     not committed.
 //
 //
 //===----------------------------------------------------------------------===//
