@@ -636,9 +636,11 @@ void Run::Account(const Counters &counters) {
 }
 
 absl::Status Run::Interrupted() const {
-  return absl::CancelledError(absl::StrCat(
-      "interrupted after step ", step, " of ", program.training.steps, ", which is committed in `",
-      directories[0], "`; the same command with --resume continues"));
+  return InterruptedError(interrupt.signal(),
+                          absl::StrCat("interrupted after step ", step, " of ",
+                                       program.training.steps, ", which is committed in `",
+                                       directories[0],
+                                       "`; the same command with --resume continues"));
 }
 
 /// An error with where the run was and what is left of it.

@@ -18,8 +18,9 @@
 //     changes the training is said.
 //   - A commit holds no delayed update: they are applied first.
 //   - Nothing that is not finite is ever committed.
-//   - A signal that asks to end (process.h) ends the run after the step in progress,
-//     committed; a second one ends the process at once, which loses what was not.
+//   - SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress,
+//     committed; a second SIGINT ends the process at once, which loses what was
+//     not committed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_TRAINER_H
