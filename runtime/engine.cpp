@@ -147,6 +147,10 @@ absl::Status Engine::Impl::Start() {
     return absl::OkStatus();
   compute_thread = std::thread([this] { ComputeLoop(); });
   optimizer_thread = std::thread([this] { OptimizerLoop(); });
+  // One sums what a fast disk moves.
+  if (state)
+    for (int64_t i = 0; i < (Threads() + 7) / 8; ++i)
+      sum_threads.emplace_back([this] { SumLoop(); });
   return absl::OkStatus();
 }
 

@@ -12,6 +12,8 @@
 //   optimizer  one thread, updates in program order; zeros and copies as they come
 //   I/O        the backend's threads, each transfer by itself; of the reads that
 //              wait for one SSD the one whose data is used first goes first
+//   checksums  a thread for each eight processors: what is written is summed, what
+//              is read is compared before anybody uses it
 //
 // With a scheduler (scheduler.h) there are no threads: all of that happens on the
 // thread that waits, one thing after another, in the order that it chooses.
@@ -114,7 +116,8 @@ public:
   absl::Status status() const;
 
   /// One chunk, from wherever it lives, while nothing runs. `data` holds
-  /// storage.bytes / storage.chunks bytes, with any alignment.
+  /// storage.bytes / storage.chunks bytes, with any alignment. An error is latched,
+  /// as are those of Commit and Restore.
   absl::Status ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data);
   absl::Status WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data);
 
