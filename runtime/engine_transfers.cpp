@@ -182,16 +182,13 @@ absl::Status Engine::Impl::SumChunk(const Command &command, int32_t c) {
   if (expected == sum)
     return absl::OkStatus();
   const Storage &storage = program.storages[command.storage];
-  const std::string place =
-      absl::StrCat(storage.name, " entry ", command.entry, " chunk ", command.first + c, " in ",
-                   state->Files()[extent.file].path, " at offset ", extent.offset);
+  const std::string &file = state->Files()[extent.file].path;
   if (!expected)
-    return absl::InternalError(
-        absl::StrCat("the program reads ", place, ", which was never written"));
-  return absl::DataLossError(absl::StrCat(
-      "checksum of ", place, " does not match: the data on disk is damaged; check the disk, then ",
-      storage.persistent ? "restore the state directory from a copy or go on from an earlier commit"
-                         : "go on from the last commit"));
+    return absl::InternalError(absl::StrCat(
+        "the program reads ", storage.name, " entry ", command.entry, " chunk ", command.first + c,
+        " in ", file, " at offset ", extent.offset, ", which was never written"));
+  return DamagedChunk(storage.name, command.entry, command.first + c, file, extent.offset,
+                      storage.persistent);
 }
 
 //===----------------------------------------------------------------------===//

@@ -427,11 +427,13 @@ std::vector<int64_t> StateStore::BytesByPath() const {
 }
 
 absl::Status DamagedChunk(const std::string &storage, int64_t entry, int32_t chunk,
-                          const std::string &file, int64_t offset) {
+                          const std::string &file, int64_t offset, bool persistent) {
   return absl::DataLossError(absl::StrFormat(
-      "checksum of %s entry %d chunk %d in %s at offset %d does not match: the data on disk was "
-      "damaged; restore the state directory from a copy",
-      storage, entry, chunk, file, offset));
+      "checksum of %s entry %d chunk %d in %s at offset %d does not match: the data on disk is "
+      "damaged; check the disk, then %s",
+      storage, entry, chunk, file, offset,
+      persistent ? "restore the state directory from a copy or go on from an earlier commit"
+                 : "go on from the last commit"));
 }
 
 } // namespace boa

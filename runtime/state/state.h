@@ -144,9 +144,10 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// The error of a chunk whose bytes are not those that were written.
+/// The error of a chunk whose bytes are not those that were written. `persistent`:
+/// it is part of a state.
 absl::Status DamagedChunk(const std::string &storage, int64_t entry, int32_t chunk,
-                          const std::string &file, int64_t offset);
+                          const std::string &file, int64_t offset, bool persistent = true);
 
 } // namespace boa
 
