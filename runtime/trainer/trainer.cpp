@@ -286,16 +286,16 @@ absl::Status Run::OpenEngine() {
   if (!created.ok())
     return created.status();
   engine = *std::move(created);
-  // The plan was checked before anything was allocated; this is what was.
+  // The plan was checked before anything was allocated; this is what was. Device and
+  // host are one memory on the CPU: what was said of them adds up.
   const Machine &machine = program.machine;
   const int64_t allocated = engine->ArenaBytes();
   const int64_t limit = machine.device_memory + machine.host_memory;
-  if (machine.device_memory == 0 || machine.host_memory == 0 || allocated <= limit)
+  if (limit == 0 || allocated <= limit)
     return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the program takes ", FormatBytes(allocated), " of memory, but machine `",
-                   machine.name, "` gives ", FormatBytes(machine.device_memory),
-                   " for the device and ", FormatBytes(machine.host_memory), " for the host"));
+                   machine.name, "` gives ", FormatBytes(limit), " in all"));
 }
 
 absl::Status Run::OpenReports() {
