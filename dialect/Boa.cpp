@@ -68,15 +68,19 @@ int64_t GroupOp::getElements() {
   return elements;
 }
 
-int64_t GroupOp::getChunks() {
-  int64_t elements = getElements();
+int64_t GroupOp::getChunkElements() {
+  int64_t elements = std::max<int64_t>(getElements(), 1);
+  int64_t count = kChunks;
   if (elements > kChunks * kMaxChunkElements)
-    return llvm::alignTo(llvm::divideCeil(elements, kMaxChunkElements), 4);
-  return std::clamp<int64_t>(elements / kMinChunkElements, 1, kChunks);
+    count = llvm::alignTo(llvm::divideCeil(elements, kMaxChunkElements), 4);
+  int64_t size = llvm::alignTo(llvm::divideCeil(elements, count), kChunkUnit);
+  return std::max<int64_t>(
+      size, std::min<int64_t>(kMinChunkElements, llvm::alignTo(elements, kChunkUnit)));
 }
 
-int64_t GroupOp::getChunkElements() {
-  return llvm::alignTo(llvm::divideCeil(getElements(), getChunks()), kChunkUnit);
+// After the size, which is rounded up: else the last chunks could hold nothing.
+int64_t GroupOp::getChunks() {
+  return std::max<int64_t>(llvm::divideCeil(getElements(), getChunkElements()), 1);
 }
 
 int64_t getDelayedChunks(int64_t chunks, double delay) {

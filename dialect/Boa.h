@@ -36,6 +36,19 @@ inline constexpr llvm::StringLiteral kParamAttr = "boa.param";
 inline constexpr llvm::StringLiteral kTrainAttr = "boa.train";
 inline constexpr llvm::StringLiteral kMachineAttr = "boa.machine";
 
+/// Frontends put it before the name that a user gave to a group: a user's names have
+/// no '.', so none can meet another symbol of the module.
+inline constexpr llvm::StringLiteral kGroupPrefix = "params.";
+/// The name that the user gave: "block" of @params.block, and of @block.
+inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
+  symbol.consume_front(kGroupPrefix);
+  return symbol;
+}
+/// The storage that holds a part of the trained state of a group, or its gradient.
+inline std::string getStorageName(llvm::StringRef part, llvm::StringRef group) {
+  return (part + "." + getGroupName(group)).str();
+}
+
 /// A share of the step's chunks, rounded to whole chunks: how many of `chunks`
 /// are delayed into the next step.
 int64_t getDelayedChunks(int64_t chunks, double delay);

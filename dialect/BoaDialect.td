@@ -36,7 +36,7 @@ def Boa_Dialect : Dialect {
 
     Attributes that later phases read off functions:
 
-    - `boa.param = @group::@name` on an argument of a stage function: the
+    - `boa.param = @params.group::@name` on an argument of a stage function: the
       parameter that it takes; on a result of a backward function: the gradient
       of that parameter.
     The configuration stands on the module, as two dictionaries:
@@ -47,10 +47,11 @@ def Boa_Dialect : Dialect {
       none), weights = "f32" | "bf16", optimizer = {kind = "adamw" | "sgd",
       beta1, beta2, eps, weight_decay, momentum, rate = "constant" | "linear" |
       "cosine", peak, floor (f64), warmup : i64}, evaluate_every,
-      evaluate_batches, commit_every : i64 (0: none), schedule = "vertical" |
-      "horizontal", delay = 0.25, prefetch = 1 : i64, recompute = true, place =
-      {weights, gradients, optimizer, checkpoints, boundary_gradients, saved =
-      "device" | "host" | "ssd"}}`
+      evaluate_batches, commit_every : i64 (0: none), commit_seconds = 300.0 (0:
+      not by time), commit_keep = 1 : i64, nonfinite = "stop" | "skip",
+      schedule = "vertical" | "horizontal", delay = 0.25, prefetch = 1 : i64,
+      recompute = true, place = {weights, gradients, optimizer, checkpoints,
+      boundary_gradients, saved = "device" | "host" | "ssd"}}`
     - `boa.machine = {name, device_memory, host_memory, threads : i64 (0: no
       limit, all), ssd = [...]}`, the last a list of dictionaries {path, read, write}; bytes and
       bytes/s.

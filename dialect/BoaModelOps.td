@@ -19,11 +19,13 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
     are `repeat` entries of the same layout. They are packed in one entry, each
     aligned to 64 bytes, so that a layer moves in one large transfer.
     ```mlir
-    boa.group @block repeat 6 {
+    boa.group @params.block repeat 6 {
       boa.param @ln1_w : tensor<384xf32> = "ones"
       boa.param @qkv_w : tensor<384x1152xf32> = "normal" 2.0e-02
     }
     ```
+    `params.` before the name is for modules made of a user's names, which then
+    meet none of the compiler's; it is no part of the name.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$repeat);
   let regions = (region SizedRegion<1>:$body);
@@ -35,8 +37,10 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
     int64_t getElements();
     int64_t getPaddedElements() { return getChunks() * getChunkElements(); }
     /// An entry is divided into equal chunks, the unit of the optimizer's
-    /// streaming and of the delay: 16 of them, more where a chunk would exceed
-    /// 2 Mi elements, fewer where it would fall under 4096 elements.
+    /// streaming and of the delay: up to 16 of them, more where a chunk would
+    /// exceed 2 Mi elements, fewer where it would fall under 4096. Each holds some
+    /// of the parameters: only the last may end in padding. They depend on the
+    /// parameters alone, and are the same for f32 and bf16.
     int64_t getChunks();
     int64_t getChunkElements();
   }];
@@ -70,10 +74,11 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     ```mlir
     boa.stage @block_forward repeat 6
     func.func @block_forward(%x: tensor<8x256x384xf32>,
-                             %w: tensor<384xf32> {boa.param = @block::@ln1_w}, ...)
+                             %w: tensor<384xf32> {boa.param = @params.block::@ln1_w}, ...)
         -> tensor<8x256x384xf32> { ... }
     ```
-    By convention stage NAME has group @NAME and function @NAME_forward.
+    Stage NAME has the function @NAME_forward and the group @params.NAME (or
+    @NAME, in IR written by hand).
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee,
                        DefaultValuedAttr<I64Attr, "1">:$repeat);

@@ -111,6 +111,9 @@ private:
         named("evaluate_every", train.evaluateEvery),
         named("evaluate_batches", train.evaluateBatches),
         named("commit_every", train.commitEvery),
+        named("commit_seconds", train.commitSeconds),
+        named("commit_keep", train.commitKeep),
+        named("nonfinite", train.skipNonfinite ? "skip" : "stop"),
         named("schedule", train.vertical ? "vertical" : "horizontal"),
         named("delay", train.delay),
         named("prefetch", train.prefetch),
@@ -150,9 +153,11 @@ private:
     return RankedTensorType::get(dims, element);
   }
 
+  static std::string groupOf(const StageSpec &stage) { return kGroupPrefix.str() + stage.name; }
+
   void generateGroup(const StageSpec &stage) {
     static constexpr const char *kInits[] = {"zeros", "ones", "normal", "uniform"};
-    auto group = GroupOp::create(builder, location(stage.position), stage.name, stage.repeat);
+    auto group = GroupOp::create(builder, location(stage.position), groupOf(stage), stage.repeat);
     // Parameters of a layer are named with its index, which a count of 1 hides.
     if (stage.isLayer && stage.repeat == 1)
       group->setAttr("boa.layer", builder.getUnitAttr());
@@ -189,7 +194,7 @@ private:
       auto param =
           FlatSymbolRefAttr::get(builder.getContext(), owner.params[stage.uses[i].param].name);
       func.setArgAttr(unsigned(stage.arguments + i), kParamAttr,
-                      SymbolRefAttr::get(builder.getContext(), owner.name, {param}));
+                      SymbolRefAttr::get(builder.getContext(), groupOf(owner), {param}));
     }
     OpBuilder::InsertionGuard guard(builder);
     Block *block = builder.createBlock(&func.getBody(), {}, types, locations);

@@ -66,19 +66,6 @@ private:
     context.diagnostics.error(location, std::move(message));
   }
 
-  /// Names that compiled programs give to things of their own.
-  static bool isTaken(const std::string &name) {
-    for (const char *taken : {"step", "drain", "evaluate", "predict", "tokens", "targets", "logits",
-                              "loss", "checkpoints", "boundary_gradients"})
-      if (name == taken)
-        return true;
-    auto endsWith = [&](std::string_view end) {
-      return name.size() >= end.size() &&
-             name.compare(name.size() - end.size(), end.size(), end) == 0;
-    };
-    return endsWith("_forward") || endsWith("_backward");
-  }
-
   /// Whether the stages are such that checking each of them makes sense.
   bool checkNames() {
     size_t before = context.diagnostics.count();
@@ -97,9 +84,6 @@ private:
               .note(model.stages[j].name.location, "first defined here");
           break;
         }
-      if (isTaken(stage.name.text))
-        error(stage.name.location, "no stage can be named '" + stage.name.text +
-                                       "', which the compiled program needs for itself");
       if (!stage.isLayer)
         continue;
       if (layer)

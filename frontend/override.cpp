@@ -200,8 +200,8 @@ private:
   }
 
   /// The argument of a call that has a name, or stands where that one belongs.
-  static Argument *findArgument(Expr &call, const std::string &name) {
-    const std::vector<std::string> &names = argumentNames(call.name);
+  Argument *findArgument(Expr &call, const std::string &name) const {
+    const std::vector<std::string> &names = argumentNames(path[1].text, call.name);
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       Argument &argument = call.arguments[i];
       if (argument.keyword ? argument.keyword->text == name : i < names.size() && names[i] == name)

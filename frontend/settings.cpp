@@ -18,7 +18,7 @@ std::string listWords(const std::vector<std::string> &words) {
   return text;
 }
 
-const std::vector<std::string> &argumentNames(std::string_view callee) {
+const std::vector<std::string> &argumentNames(std::string_view setting, std::string_view callee) {
   static const std::map<std::string, std::vector<std::string>, std::less<>> names = {
       {"adamw", {"lr", "betas", "eps", "weight_decay"}},
       {"sgd", {"lr", "momentum"}},
@@ -30,7 +30,9 @@ const std::vector<std::string> &argumentNames(std::string_view callee) {
       {"vertical", {"delay", "prefetch", "recompute"}},
       {"horizontal", {"delay", "prefetch", "recompute"}},
   };
-  static const std::vector<std::string> none;
+  static const std::vector<std::string> none, commit = {"interval", "keep"};
+  if (setting == "commit" && callee == "every")
+    return commit;
   auto found = names.find(callee);
   return found == names.end() ? none : found->second;
 }
@@ -157,7 +159,7 @@ int SettingReader::findWord(const Expr &expr, const std::string &what,
   for (size_t i = 0; i < words.size(); ++i) {
     if (!named || expr.name != words[i])
       continue;
-    if (expr.kind != Expr::Kind::Call || !argumentNames(expr.name).empty())
+    if (expr.kind != Expr::Kind::Call || !argumentNames(what, expr.name).empty())
       return int(i);
     error(expr.location, "'" + expr.name + "' takes no arguments, but found " + printExpr(expr));
     return -1;

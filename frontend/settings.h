@@ -76,8 +76,9 @@ private:
   bool complete = true;
 };
 
-/// Names of the arguments of a call among the settings, in order: of adamw, say.
-const std::vector<std::string> &argumentNames(std::string_view callee);
+/// Names of the arguments of a call in the value of `setting`, in order: of adamw
+/// in optimizer, say. What `every` takes depends on the setting.
+const std::vector<std::string> &argumentNames(std::string_view setting, std::string_view callee);
 
 /// `a, b or c`.
 std::string listWords(const std::vector<std::string> &words);

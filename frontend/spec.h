@@ -148,7 +148,14 @@ struct TrainSpec {
   bool bf16 = false;
   OptimizerSpec optimizer;
   /// 0: never.
-  int64_t evaluateEvery = 0, evaluateBatches = 1, commitEvery = 0;
+  int64_t evaluateEvery = 0, evaluateBatches = 1;
+  /// Steps, seconds; 0: not by these. At the end a commit is always made.
+  int64_t commitEvery = 0;
+  double commitSeconds = 300;
+  /// Commits that are kept, the last among them.
+  int64_t commitKeep = 1;
+  /// A step whose gradient is not finite is left out, instead of ending the run.
+  bool skipNonfinite = false;
   bool vertical = true;
   double delay = 0;
   int64_t prefetch = 1;

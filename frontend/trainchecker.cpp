@@ -29,8 +29,8 @@ public:
       : syntax(syntax), constants(constants), context(context),
         reader(SettingReader::ofFields(syntax.fields,
                                        {"data", "batch", "micro_batch", "optimizer", "steps",
-                                        "seed", "clip", "weights", "objective", "evaluate",
-                                        "commit", "schedule", "place"},
+                                        "seed", "clip", "nonfinite", "weights", "objective",
+                                        "evaluate", "commit", "schedule", "place"},
                                        "a train block", constants, context)) {}
 
   TrainSpec run() {
@@ -46,6 +46,7 @@ public:
     reader.count("steps", "steps", 1, kMaxSteps, train.steps);
     reader.count("seed", nullptr, 0, INT64_MAX, train.seed);
     checkClip();
+    reader.word("nonfinite", Words<bool>{{"stop", false}, {"skip", true}}, train.skipNonfinite);
     reader.word("weights", Words<bool>{{"f32", false}, {"bf16", true}}, train.bf16);
     checkOptimizer();
     checkObjective();
@@ -102,8 +103,8 @@ private:
     bool batch = reader.count("batch", "sequences", 1, kMaxBatch, train.batch);
     train.microBatch = train.batch;
     bool micro = reader.count("micro_batch", "sequences", 1, kMaxBatch, train.microBatch);
-    for (const char *name : {"batch", "micro_batch", "steps", "seed", "clip", "weights",
-                             "optimizer", "objective", "evaluate", "commit", "schedule"})
+    for (const char *name : {"batch", "micro_batch", "steps", "seed", "clip", "nonfinite",
+                             "weights", "optimizer", "objective", "evaluate", "commit", "schedule"})
       blockIsNoValue(name);
     if (batch && micro && train.batch % train.microBatch != 0)
       reader.error(reader.find("micro_batch")->location,
@@ -133,7 +134,7 @@ private:
     if (kind < 0)
       return;
     optimizer.kind = kind == 0 ? OptimizerSpec::Kind::AdamW : OptimizerSpec::Kind::Sgd;
-    SettingReader reader = arguments(*expr, argumentNames(expr->name));
+    SettingReader reader = arguments(*expr, argumentNames("optimizer", expr->name));
     reader.real("eps", 1e-30, 1, optimizer.eps);
     reader.real("weight_decay", 0, 1, optimizer.weightDecay);
     reader.real("momentum", 0, 1, optimizer.momentum);
@@ -185,7 +186,7 @@ private:
     if (kind < 0)
       return;
     optimizer.rate = OptimizerSpec::Rate(kind);
-    SettingReader rate = arguments(expr, argumentNames(expr.name));
+    SettingReader rate = arguments(expr, argumentNames("optimizer", expr.name));
     requireArgument(rate, expr, "peak");
     const Expr *given = rate.find("peak");
     bool peak = given && checkPeak(*given, "peak");
@@ -203,7 +204,7 @@ private:
     if (kind < 0)
       return;
     train.masked = kind == 1;
-    SettingReader masked = arguments(*expr, argumentNames(expr->name));
+    SettingReader masked = arguments(*expr, argumentNames("objective", expr->name));
     if (!train.masked)
       return;
     masked.real("probability", 1e-6, 1, train.maskProbability);
@@ -214,18 +215,38 @@ private:
   void checkIntervals() {
     if (const Expr *expr = reader.find("evaluate");
         expr && reader.findWord(*expr, "evaluate", {"every"}) == 0) {
-      SettingReader every = arguments(*expr, argumentNames("every"));
+      SettingReader every = arguments(*expr, argumentNames("evaluate", "every"));
       requireArgument(every, *expr, "steps");
       every.count("steps", "steps", 1, kMaxSteps, train.evaluateEvery);
       every.count("batches", nullptr, 1, kMaxBatch, train.evaluateBatches);
     }
-    if (const Expr *expr = reader.find("commit");
-        expr && reader.findWord(*expr, "commit", {"every"}) == 0) {
-      SettingReader every = arguments(*expr, {"steps"});
-      requireArgument(every, *expr, "steps");
-      every.count("steps", "steps", 1, kMaxSteps, train.commitEvery);
+    checkCommit();
+  }
+
+  void checkCommit() {
+    constexpr int64_t kMaxKept = 1000;
+    const Expr *expr = reader.find("commit");
+    if (!expr)
+      return;
+    int kind = reader.findWord(*expr, "commit", {"every", "end"});
+    if (kind == 1)
+      train.commitSeconds = 0;
+    if (kind != 0)
+      return;
+    SettingReader every = arguments(*expr, argumentNames("commit", "every"));
+    requireArgument(every, *expr, "interval");
+    every.count("keep", nullptr, 1, kMaxKept, train.commitKeep);
+    const Expr *given = every.find("interval");
+    if (!given)
+      return;
+    if (auto interval = evaluateInterval(*given, constants, kMaxSteps, "the interval of commit",
+                                         context.diagnostics)) {
+      train.commitEvery = interval->steps;
+      train.commitSeconds = interval->seconds;
     }
   }
+
+  bool needsNorm() const { return train.clip > 0 || train.skipNonfinite; }
 
   void checkSchedule() {
     bool delay = false;
@@ -235,20 +256,22 @@ private:
       if (kind < 0)
         return;
       train.vertical = kind == 0;
-      SettingReader schedule = arguments(*expr, argumentNames(expr->name));
+      SettingReader schedule = arguments(*expr, argumentNames("schedule", expr->name));
       delay = schedule.real("delay", 0, 1, train.delay);
-      if (train.clip > 0 && train.delay > 0 && train.delay < 1)
+      if (needsNorm() && train.delay > 0 && train.delay < 1)
         context.diagnostics
             .error(schedule.find("delay")->location,
-                   "clipping by the global norm needs all gradients before the first update: "
-                   "delay must be 0 or 1")
-            .note(reader.find("clip")->location, "clipping is set here");
+                   std::string(train.clip > 0 ? "clipping by the global norm"
+                                              : "to leave out a step, nonfinite = skip") +
+                       " needs all gradients before the first update: delay must be 0 or 1")
+            .note(reader.find(train.clip > 0 ? "clip" : "nonfinite")->location,
+                  train.clip > 0 ? "clipping is set here" : "skipping is set here");
       schedule.count("prefetch", nullptr, 0, 1024, train.prefetch);
       schedule.flag("recompute", train.recompute);
     }
-    // The factor of clipping is known only after all gradients: in vertical
-    // order the whole optimizer then runs in the next step.
-    if (!delay && train.vertical && train.clip > 0)
+    // The norm is known only after all gradients: in vertical order the whole
+    // optimizer then runs in the next step.
+    if (!delay && train.vertical && needsNorm())
       train.delay = 1;
   }
 

@@ -273,4 +273,40 @@ std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std
   return std::nullopt;
 }
 
+std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
+                                         int64_t mostSteps, const std::string &what,
+                                         Diagnostics &diagnostics) {
+  static constexpr struct {
+    const char *name;
+    double seconds;
+  } kUnits[] = {{"s", 1}, {"min", 60}, {"h", 3600}};
+  // 30 years: no run is longer, and a nanosecond clock can add it to any time.
+  constexpr double kMostSeconds = 1e9;
+  Interval interval;
+  bool literal = expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
+  if (!literal || expr.unit.empty() || expr.unit == "steps") {
+    auto steps = evaluateCount(expr, "steps", constants, 1, mostSteps, what, diagnostics);
+    interval.steps = steps.value_or(0);
+    return steps ? std::optional(interval) : std::nullopt;
+  }
+  std::vector<std::string> names{"steps"};
+  for (const auto &unit : kUnits) {
+    names.push_back(unit.name);
+    if (expr.unit != unit.name)
+      continue;
+    interval.seconds = expr.real * unit.seconds;
+    if (interval.seconds > 0 && interval.seconds <= kMostSeconds)
+      return interval;
+    diagnostics.error(expr.location, "expected " + what +
+                                         " above 0 s and at most 1000000000 s but found " +
+                                         printExpr(expr));
+    return std::nullopt;
+  }
+  diagnostics.error(expr.unitLocation, "expected " + what +
+                                           " to be steps, such as 200, or a time, such as 5 min, "
+                                           "but found the unit '" +
+                                           expr.unit + "'" + didYouMean(expr.unit, names));
+  return std::nullopt;
+}
+
 } // namespace boa::frontend

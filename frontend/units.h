@@ -9,7 +9,7 @@
 // 64 bits and every operation on them is checked; `/` of integers must divide.
 // A real that is not finite is an error. Units: sequences, steps and tokens
 // count ones; KiB, MiB, GiB, TiB are powers of 1024 bytes, kB, MB, GB, TB powers
-// of 1000; with /s they are bytes per second.
+// of 1000; with /s they are bytes per second; s, min and h are times.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_FRONTEND_UNITS_H
@@ -69,6 +69,15 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
 /// A setting of a size (`256 MiB`) or, with `perSecond`, a speed (`200 MB/s`).
 std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std::string &what,
                                      Diagnostics &diagnostics);
+
+/// An interval of `200 steps` or of time, `5 min`: one of the two is above 0.
+struct Interval {
+  int64_t steps = 0;
+  double seconds = 0;
+};
+std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
+                                         int64_t mostSteps, const std::string &what,
+                                         Diagnostics &diagnostics);
 
 /// a * b, or none where it does not fit 64 bits.
 std::optional<int64_t> multiplyChecked(int64_t a, int64_t b);

@@ -121,7 +121,7 @@ private:
   }
 
   void declareGroup(GroupOp group) {
-    std::string name = group.getSymName().str();
+    std::string name = getGroupName(group.getSymName()).str();
     int64_t chunks = group.getChunks();
     SmallVector<int64_t> dims{int64_t(group.getRepeat())};
     auto typeOf = [&](Type element) -> Type {
@@ -181,14 +181,15 @@ private:
                           const Stage &stage) {
     CallLayout layout = CallLayout::get(callee);
     for (const CallSlot &slot : layout.inputs) {
-      if (slot.pack.empty())
+      if (slot.kind == CallSlot::Kind::activation)
         continue;
-      bool own = slot.pack == stage.name || slot.pack == kSavedPack;
+      bool saved = slot.kind == CallSlot::Kind::saved;
+      bool own = saved || slot.group == stage.name;
       Value index = own && layer ? layer : constant(0);
-      if (slot.pack == kSavedPack)
+      if (saved)
         operands.push_back(read("saved." + stage.name, {index, m}));
       else
-        operands.push_back(read("weights." + slot.pack, index));
+        operands.push_back(read("weights." + slot.group, index));
     }
     SmallVector<Type> types;
     for (const CallSlot &slot : layout.outputs)
@@ -223,17 +224,17 @@ private:
   void accumulateGradients(const CallLayout &layout, ArrayRef<Value> outputs, Value layer, Value m,
                            const Stage &stage) {
     for (auto [slot, value] : llvm::zip(layout.outputs, outputs)) {
-      if (slot.pack.empty())
+      if (slot.kind != CallSlot::Kind::group)
         continue;
-      bool initial = seenGradients.insert(slot.pack).second;
+      bool initial = seenGradients.insert(slot.group).second;
       Value first = initial ? AtFirstOp::create(builder, loc, builder.getI1Type(), m).getResult()
                             : arith::ConstantIntOp::create(builder, loc, 0, 1).getResult();
-      bool own = slot.pack == stage.name;
+      bool own = slot.group == stage.name;
       if (initial && layer && !own)
         first = arith::AndIOp::create(builder, loc, first,
                                       AtFirstOp::create(builder, loc, builder.getI1Type(), layer));
       Value index = own && layer ? layer : constant(0);
-      AccumulateOp::create(builder, loc, value, "gradients." + slot.pack, index, first);
+      AccumulateOp::create(builder, loc, value, "gradients." + slot.group, index, first);
     }
   }
 
@@ -287,7 +288,7 @@ private:
     for (const Stage &stage : llvm::reverse(stages))
       backwardStage(stage, m);
     builder.setInsertionPointToEnd(entry.getBlock());
-    if (train.real("clip") > 0)
+    if (train.needsNorm())
       measureNorm(entry);
     for (auto group : module.getOps<GroupOp>())
       perLayer(group, [&](Value layer) {

@@ -27,7 +27,7 @@ public:
       return addSaved(position, tensor);
     if (auto param = attrs ? attrs.getAs<SymbolRefAttr>(kParamAttr) : SymbolRefAttr())
       return addParam(position, tensor, param);
-    single.push_back({"", {position}, {0}, tensor});
+    single.push_back({CallSlot::Kind::activation, "", {position}, {0}, tensor});
   }
 
   SmallVector<CallSlot> finish() {
@@ -36,15 +36,16 @@ public:
   }
 
 private:
-  CallSlot &getPack(StringRef name, RankedTensorType type) {
+  CallSlot &getPack(CallSlot::Kind kind, StringRef group, RankedTensorType type) {
     for (CallSlot &slot : packs)
-      if (slot.pack == name)
+      if (slot.kind == kind && slot.group == group)
         return slot;
-    packs.push_back({name.str(), {}, {}, type});
+    packs.push_back({kind, group.str(), {}, {}, type});
     return packs.back();
   }
   void addSaved(unsigned position, RankedTensorType type) {
-    CallSlot &slot = getPack(kSavedPack, RankedTensorType::get({0}, type.getElementType()));
+    CallSlot &slot =
+        getPack(CallSlot::Kind::saved, "", RankedTensorType::get({0}, type.getElementType()));
     int64_t offset = slot.type.getNumElements();
     slot.positions.push_back(position);
     slot.offsets.push_back(offset);
@@ -54,7 +55,7 @@ private:
   void addParam(unsigned position, RankedTensorType type, SymbolRefAttr param) {
     auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(func, param.getRootReference());
     CallSlot &slot =
-        getPack(param.getRootReference(),
+        getPack(CallSlot::Kind::group, getGroupName(param.getRootReference()),
                 RankedTensorType::get({group.getPaddedElements()}, type.getElementType()));
     slot.positions.push_back(position);
     slot.offsets.push_back(group.getOffset(param.getLeafReference()));

@@ -29,12 +29,12 @@ namespace boa {
 
 /// Marks values kept from forward for backward, on arguments and results.
 inline constexpr llvm::StringLiteral kSavedAttr = "boa.saved";
-/// The name of the pack of saved values.
-inline constexpr llvm::StringLiteral kSavedPack = "saved";
 
 /// One operand or result of a boa.call.
 struct CallSlot {
-  std::string pack;                      // group's name, "saved", or empty
+  enum class Kind { activation, group, saved };
+  Kind kind = Kind::activation;
+  std::string group;                     // its name, without the prefix
   llvm::SmallVector<unsigned> positions; // arguments (results) of the function
   llvm::SmallVector<int64_t> offsets;    // of each, in elements of the pack
   mlir::RankedTensorType type;           // of the operand: packs are rank 1

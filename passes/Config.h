@@ -37,7 +37,8 @@ public:
   double real(llvm::StringRef key, double fallback = 0) const {
     if (auto attr = get<mlir::FloatAttr>(key))
       return attr.getValueAsDouble();
-    return double(integer(key, int64_t(fallback)));
+    auto whole = get<mlir::IntegerAttr>(key); // delay = 1, say
+    return whole ? double(whole.getInt()) : fallback;
   }
   bool flag(llvm::StringRef key, bool fallback) const {
     auto attr = get<mlir::BoolAttr>(key);
@@ -49,6 +50,11 @@ public:
   }
   Config section(llvm::StringRef key) const { return Config(get<mlir::DictionaryAttr>(key)); }
   mlir::ArrayAttr list(llvm::StringRef key) const { return get<mlir::ArrayAttr>(key); }
+
+  /// Whether the first update of a step must know its global gradient norm: to
+  /// clip by it, or to leave the step out.
+  bool needsNorm() const { return real("clip") > 0 || skipsNonfinite(); }
+  bool skipsNonfinite() const { return string("nonfinite") == "skip"; }
 
   /// Micro-batches of one step.
   int64_t microBatches() const {

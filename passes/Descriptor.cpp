@@ -103,7 +103,7 @@ private:
   }
 
   int64_t idOf(StringRef role, GroupOp group) {
-    auto it = ids.find((role + "." + group.getSymName()).str());
+    auto it = ids.find(getStorageName(role, group.getSymName()));
     return it == ids.end() ? -1 : it->second;
   }
 
@@ -118,7 +118,7 @@ private:
                                         {"init_scale", param.getScale().convertToDouble()},
                                         {"decay", type.getRank() >= 2}});
     }
-    return json::Object{{"name", group.getSymName()},
+    return json::Object{{"name", getGroupName(group.getSymName())},
                         {"count", int64_t(group.getRepeat())},
                         {"layer", group.getRepeat() > 1 || group->hasAttr("boa.layer")},
                         {"elements", group.getPaddedElements()},
@@ -163,7 +163,7 @@ private:
     Config optimizer = train.section("optimizer");
     return json::Object{{"kind", optimizer.string("kind", "adamw")},
                         {"beta1", optimizer.real("beta1", 0.9)},
-                        {"beta2", optimizer.real("beta2", 0.95)},
+                        {"beta2", optimizer.real("beta2", 0.999)},
                         {"eps", optimizer.real("eps", 1e-8)},
                         {"weight_decay", optimizer.real("weight_decay")},
                         {"momentum", optimizer.real("momentum")},
@@ -187,7 +187,10 @@ private:
                         {"seed", train.integer("seed", 1)},
                         {"evaluate_every", train.integer("evaluate_every")},
                         {"evaluate_batches", train.integer("evaluate_batches")},
-                        {"commit_every", train.integer("commit_every")}};
+                        {"commit_every", train.integer("commit_every")},
+                        {"commit_seconds", train.real("commit_seconds")},
+                        {"commit_keep", train.integer("commit_keep", 1)},
+                        {"nonfinite", train.string("nonfinite", "stop")}};
   }
 
   json::Value describeMachine() {

@@ -33,6 +33,9 @@ StringRef placeOf(StringRef role) {
       .Default("");
 }
 
+/// What an update changes of a group, by the first part of the storage's name.
+constexpr StringLiteral kTrainedParts[] = {"weights", "low", "momentum", "variance"};
+
 class Inserter {
 public:
   Inserter(ModuleOp module, StepOp step) : module(module), step(step), builder(step) {}
@@ -206,11 +209,14 @@ private:
 
   /// Whether an update or a norm touches a storage of its group.
   static bool touchesGroup(Operation *op, StringRef storage) {
-    auto isOf = [&](StringRef group) { return storage.ends_with((Twine(".") + group).str()); };
     if (auto update = dyn_cast<OptimizerUpdateOp>(op))
-      return isOf(update.getGroup());
+      return llvm::any_of(kTrainedParts,
+                          [&](StringRef part) {
+                            return storage == getStorageName(part, update.getGroup());
+                          }) ||
+             storage == getStorageName("gradients", update.getGroup());
     if (auto norm = dyn_cast<GradientNormOp>(op))
-      return isOf(norm.getGroup());
+      return storage == getStorageName("gradients", norm.getGroup());
     return false;
   }
 
@@ -243,7 +249,7 @@ private:
 
   /// What an update needs must be declared.
   LogicalResult checkDeclared(Operation *op, StringRef role, StringRef group) {
-    std::string name = (role + "." + group).str();
+    std::string name = getStorageName(role, group);
     if (module.lookupSymbol<StorageOp>(name))
       return success();
     return op->emitOpError("expected a storage @") << name;
@@ -273,19 +279,20 @@ private:
     builder.setInsertionPointToStart(chunks.getBlock());
     Value chunk = chunks.getInductionVar(), layer = update.getLayer();
     std::string group = update.getGroup().str();
-    Value gradient = prefetch("gradients." + group, layer, chunk);
+    Value gradient = prefetch(getStorageName("gradients", group), layer, chunk);
     SmallVector<std::pair<std::string, Value>> state;
-    auto bring = [&](StringRef role) -> Value {
-      std::string name = (role + "." + group).str();
+    auto bring = [&](StringRef part) -> Value {
+      std::string name = getStorageName(part, group);
       if (!module.lookupSymbol<StorageOp>(name))
         return {};
       state.push_back({name, prefetch(name, layer, chunk)});
       return state.back().second;
     };
-    Value weights = bring("weights"), low = bring("low"), momentum = bring("momentum"),
-          variance = bring("variance");
-    UpdateOp::create(builder, loc, group, chunk, update.getStep(), weights, gradient, low, momentum,
-                     variance);
+    SmallVector<Value> parts;
+    for (StringRef part : kTrainedParts)
+      parts.push_back(bring(part));
+    UpdateOp::create(builder, loc, group, chunk, update.getStep(), /*weights=*/parts[0], gradient,
+                     /*low=*/parts[1], /*momentum=*/parts[2], /*variance=*/parts[3]);
     for (auto &[name, buffer] : state)
       offload(buffer, name, layer, chunk);
     release(gradient);
@@ -297,7 +304,7 @@ private:
   void insert(GradientNormOp norm) {
     builder.setInsertionPoint(norm);
     loc = norm.getLoc();
-    Value gradient = prefetch(("gradients." + norm.getGroup()).str(), norm.getLayer());
+    Value gradient = prefetch(getStorageName("gradients", norm.getGroup()), norm.getLayer());
     NormOp::create(builder, loc, norm.getGroup(), gradient);
     release(gradient);
     norm.erase();

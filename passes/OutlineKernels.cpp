@@ -57,7 +57,7 @@ private:
   void placeInputs() {
     for (auto [buffer, slot] : llvm::enumerate(layout.inputs))
       for (auto [position, offset] : llvm::zip(slot.positions, slot.offsets)) {
-        bool weight = !slot.pack.empty() && slot.pack != kSavedPack;
+        bool weight = slot.kind == CallSlot::Kind::group;
         if (weight)
           weights.push_back(position);
         int64_t bytes = weight && bf16 ? 2 : bytesOf(func.getArgumentTypes()[position]);
@@ -70,7 +70,7 @@ private:
     int32_t buffer = layout.inputs.size();
     for (bool updates : {true, false})
       for (const CallSlot &slot : layout.outputs) {
-        bool isUpdate = !slot.pack.empty() && slot.pack != kSavedPack;
+        bool isUpdate = slot.kind == CallSlot::Kind::group;
         if (isUpdate != updates)
           continue;
         ++(updates ? numUpdates : numWrites);
@@ -122,9 +122,7 @@ private:
 /// Whether the launch has a buffer for each slot of the function, in its order.
 bool takes(func::FuncOp func, LaunchOp launch) {
   CallLayout layout = CallLayout::get(func);
-  auto isUpdate = [](const CallSlot &slot) {
-    return !slot.pack.empty() && slot.pack != kSavedPack;
-  };
+  auto isUpdate = [](const CallSlot &slot) { return slot.kind == CallSlot::Kind::group; };
   size_t updates = llvm::count_if(layout.outputs, isUpdate);
   return launch.getReads().size() == layout.inputs.size() &&
          launch.getUpdates().size() == updates &&

@@ -104,8 +104,8 @@ def SplitOptimizer : BoaPass<"boa-split-optimizer"> {
     the step count and learning rate of the step that made the gradient
     (`%pending`). The entry point @drain is the epilogue.
 
-    Refused with 0 < delay < 1 under global-norm clipping, since the head of the
-    update would come before all gradients are in.
+    Refused with 0 < delay < 1 under global-norm clipping and under nonfinite =
+    skip, since the head of the update would come before all gradients are in.
   }];
   let options = [Option<"delay", "delay", "double", "0.0", "share in [0, 1]">];
 }

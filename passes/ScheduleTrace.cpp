@@ -190,7 +190,7 @@ private:
       write(op, entryOf(access.getStorageAttr(), access.getIndices(), state), state,
             /*keep=*/!state.get(access.getInitial()));
     } else if (auto update = dyn_cast<OptimizerUpdateOp>(op)) {
-      std::string group = update.getGroup().str();
+      std::string group = getGroupName(update.getGroup()).str();
       int64_t layer = state.get(update.getLayer());
       read(op, norm, state);
       read(op, {"gradients." + group, layer}, state);
@@ -198,7 +198,7 @@ private:
       read(op, {"weights." + group, layer}, state);
       write(op, {"weights." + group, layer}, state, /*keep=*/true);
     } else if (auto add = dyn_cast<GradientNormOp>(op)) {
-      read(op, {"gradients." + add.getGroup().str(), state.get(add.getLayer())}, state);
+      read(op, {getStorageName("gradients", add.getGroup()), state.get(add.getLayer())}, state);
       write(op, norm, state, /*keep=*/true);
     } else if (isa<FinishNormOp>(op)) {
       read(op, norm, state);

@@ -80,7 +80,7 @@ private:
 
   /// The last contribution to a group's gradient.
   AccumulateOp lastContribution(GroupOp group) {
-    std::string name = ("gradients." + group.getSymName()).str();
+    std::string name = getStorageName("gradients", group.getSymName());
     AccumulateOp last;
     step.walk([&](AccumulateOp accumulate) {
       if (accumulate.getStorage() == name)
@@ -145,7 +145,7 @@ private:
 
   /// The tail: before the first read of the weights in the step.
   void emitTail(GroupOp group, int64_t head, int64_t chunks) {
-    std::string name = ("weights." + group.getSymName()).str();
+    std::string name = getStorageName("weights", group.getSymName());
     ReadOp first;
     step.walk([&](ReadOp read) {
       if (!first && read.getStorage() == name)
@@ -240,12 +240,12 @@ private:
         gradients[entry].clear();
       gradients[entry].insert(op);
     } else if (auto norm = dyn_cast<GradientNormOp>(op)) {
-      Entry entry{norm.getGroup().str(), state.get(norm.getLayer())};
+      Entry entry{getGroupName(norm.getGroup()).str(), state.get(norm.getLayer())};
       summed[entry] = gradients[entry];
     } else if (isa<FinishNormOp>(op)) {
       measured = summed;
     } else if (auto update = dyn_cast<OptimizerUpdateOp>(op)) {
-      Entry entry{update.getGroup().str(), state.get(update.getLayer())};
+      Entry entry{getGroupName(update.getGroup()).str(), state.get(update.getLayer())};
       bool pending = update.getStep() == step.getPending();
       for (int64_t c = update.getFirst(); c < int64_t(update.getLast()); ++c)
         (pending ? delayed : updated)[entry].insert(c);
@@ -302,14 +302,18 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
       step.emitOpError("expected a delay in [0, 1] but found ") << double(delay);
       return signalPassFailure();
     }
-    bool clips = false;
     FinishNormOp norm;
-    step.walk([&](FinishNormOp op) { clips = true, norm = op; });
-    if (clips && delay > 0 && delay < 1) {
-      auto diag = step.emitOpError("cannot split the optimizer at a delay of ")
-                  << double(delay) << ": clipping by the global norm needs every gradient of the "
-                  << "step before the first update; legal are delay = 0 (update after backward) "
-                  << "and delay = 1 (update in the next step)";
+    step.walk([&](FinishNormOp op) { norm = op; });
+    if (norm && delay > 0 && delay < 1) {
+      Config train = Config::train(module);
+      bool skips = train.skipsNonfinite() && !(train.real("clip") > 0);
+      auto diag =
+          step.emitOpError("cannot split the optimizer at a delay of ")
+          << double(delay) << ": "
+          << (skips ? "leaving out steps with nonfinite = skip" : "clipping by the global norm")
+          << " needs every gradient of the step before the first update; legal are delay = 0 "
+             "(update after backward) "
+          << "and delay = 1 (update in the next step)";
       diag.attachNote(norm.getLoc()) << "the norm is complete here";
       return signalPassFailure();
     }

@@ -56,7 +56,7 @@ boa_token boa_rt_offload(boa_context *context, boa_buffer handle, int32_t storag
   command->count = count;
   impl.Reads(command, *buffer, first, count);
   for (int32_t c = first; c < first + count; ++c) {
-    command->extents.push_back(impl.state->Next(storage, entry, c));
+    impl.PlaceChunk(*command, c, /*write=*/true);
     boa::Hazard &hazard = impl.storage_hazards[{storage, entry, c}];
     impl.DependOn(command, hazard.writer);
     for (const CommandRef &reader : hazard.readers)

@@ -137,7 +137,8 @@ absl::Status Engine::Impl::Start() {
     most_buffers = std::max(most_buffers, kernel.buffers.size());
   kernel_buffers.resize(most_buffers);
   if (state) {
-    auto backend = CreateIoBackend(state->Files(), state->Links(), arena, arena_bytes, options.io);
+    auto backend =
+        state->Disk().CreateIo(state->Files(), state->Links(), arena, arena_bytes, options.io);
     if (!backend.ok())
       return backend.status();
     io = std::move(*backend);
@@ -146,6 +147,10 @@ absl::Status Engine::Impl::Start() {
     return absl::OkStatus();
   compute_thread = std::thread([this] { ComputeLoop(); });
   optimizer_thread = std::thread([this] { OptimizerLoop(); });
+  // One sums what a fast disk moves.
+  if (state)
+    for (int64_t i = 0; i < (Threads() + 7) / 8; ++i)
+      sum_threads.emplace_back([this] { SumLoop(); });
   return absl::OkStatus();
 }
 
@@ -222,14 +227,10 @@ absl::Status Engine::Commit(CommitRecord record) {
   // The manifest names what was written only once all of it is.
   if (absl::Status status = impl->MoveResident(/*write=*/true); !status.ok())
     return status;
-  record.clip_factors = impl->clip_factors;
   return impl->state->Commit(record);
 }
 
-absl::Status Engine::Restore() {
-  impl->clip_factors = impl->state->Committed().clip_factors;
-  return impl->MoveResident(/*write=*/false);
-}
+absl::Status Engine::Restore() { return impl->MoveResident(/*write=*/false); }
 
 void Counters::Add(const Counters &other) {
   for (const auto &[role, bytes] : other.read)

@@ -12,6 +12,8 @@
 //   optimizer  one thread, updates in program order; zeros and copies as they come
 //   I/O        the backend's threads, each transfer by itself; of the reads that
 //              wait for one SSD the one whose data is used first goes first
+//   checksums  a thread for each eight processors: what is written is summed, what
+//              is read is compared before anybody uses it
 //
 // With a scheduler (scheduler.h) there are no threads: all of that happens on the
 // thread that waits, one thing after another, in the order that it chooses.
@@ -114,23 +116,25 @@ public:
   absl::Status status() const;
 
   /// One chunk, from wherever it lives, while nothing runs. `data` holds
-  /// storage.bytes / storage.chunks bytes, with any alignment.
+  /// storage.bytes / storage.chunks bytes, with any alignment. An error is latched,
+  /// as are those of Commit and Restore.
   absl::Status ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data);
   absl::Status WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data);
 
   /// Drains, writes persistent storages that live in memory to their extents and
-  /// commits. The clipping factors are added to the record.
+  /// commits. No update may be pending: a state knows nothing of the schedule.
   absl::Status Commit(CommitRecord);
-  /// After StateStore::Open: brings persistent storages that live in memory back
-  /// and restores clipping factors.
+  /// After StateStore::Open: brings persistent storages that live in memory back,
+  /// but for those that the state has in another form (StateStore::Foreign).
   absl::Status Restore();
 
   /// Of the runs up to this one; of all, if none is given. What moves for a run
   /// after its counters were taken counts for the next that are.
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
-  int64_t ArenaBytes() const;     // allocated, exactly
-  std::string DescribeIo() const; // backend and what was degraded
+  std::vector<int64_t> TakeSkipped() { return {}; } // TEMP
+  int64_t ArenaBytes() const;                       // allocated, exactly
+  std::string DescribeIo() const;                   // backend and what was degraded
   /// Nanoseconds of the clock that TraceEvent uses.
   static int64_t Now();
 

@@ -279,7 +279,7 @@ boa_buffer Engine::Impl::Open(int32_t storage, int64_t entry, int32_t first, int
   Writes(command, *buffer, first, count);
   if (command->kind == Command::Kind::read)
     for (int32_t c = first; c < first + count; ++c) {
-      command->extents.push_back(state->Current(storage, entry, c));
+      PlaceChunk(*command, c, /*write=*/false);
       Hazard &hazard = storage_hazards[{storage, entry, c}];
       DependOn(command, hazard.writer);
       hazard.AddReader(command);

@@ -66,11 +66,11 @@ struct Command {
   int32_t index = 0; // kernel, or group
   int32_t chunk = 0;
   int64_t step = 0;
-  // Transfers: the chunks, and how many requests are under way.
+  // Transfers: the chunks, and how many requests and sums are under way.
   int32_t storage = 0, first = 0, count = 0;
   int64_t entry = 0;
   std::vector<Extent> extents;
-  int requests = 0;
+  int parts = 0;
   int64_t first_use = 0; // of what a read brings: the user's sequence, if known
   Port port;             // copies: the memory outside
   int64_t begin_ns = 0;
@@ -114,6 +114,13 @@ struct Pool {
   int64_t stride = 0;
   std::vector<int32_t> free;
   std::deque<BufferRef> waiting; // in program order
+};
+
+/// Chunks of a transfer, counted from its first, whose checksums are to be noted or
+/// compared.
+struct Sum {
+  CommandRef command;
+  int32_t first = 0, count = 0;
 };
 
 /// What is left of a run.
@@ -170,7 +177,9 @@ struct Engine::Impl : boa_context {
   std::unordered_set<CommandRef> incomplete;        // commands issued and not done
   int64_t transfers = 0;                            // submitted and not done
   std::deque<CommandRef> compute, optimizer, fills; // fills: zeros and copies
-  bool computing = false, updating = false, stopping = false;
+  std::deque<Sum> sums;                             // to be made
+  std::condition_variable sums_added;
+  bool computing = false, updating = false, stopping = false, transfers_over = false;
   bool issuing = false; // the driver is inside an entry point
   std::vector<CommandRef> to_submit;
   int64_t run = 0, sequence = 0;           // last given
@@ -184,6 +193,7 @@ struct Engine::Impl : boa_context {
 
   std::unique_ptr<IoBackend> io;
   std::thread compute_thread, optimizer_thread;
+  std::vector<std::thread> sum_threads;
 
   absl::Status Start();
   void Stop();
@@ -225,6 +235,11 @@ struct Engine::Impl : boa_context {
   int64_t Deadline(const Command &command) const;
   void Transfer(const CommandRef &command);
   void TransferDone(const CommandRef &command, int32_t first, int32_t count, absl::Status status);
+  void PartDone(std::unique_lock<std::mutex> &lock, const CommandRef &command, absl::Status status);
+  void AddSums(const CommandRef &command, int32_t first, int32_t count);
+  void SumLoop();
+  void DoSum(std::unique_lock<std::mutex> &lock, size_t which);
+  absl::Status SumChunk(const Command &command, int32_t c);
   void ComputeLoop();
   void OptimizerLoop();
   bool KernelReady() const { return !compute.empty() && compute.front()->unmet == 0; }
@@ -241,13 +256,14 @@ struct Engine::Impl : boa_context {
   double SumGradient(const Command &command) const;
   void FinishNorm(int64_t step);
   void Record(TraceEvent::Row row, const Command &command, const std::string &name, int64_t end_ns,
-              int64_t bytes);
+              int64_t bytes, int32_t link = 0);
   void Fill(const Command &command) const;
   bool Stuck() const;
   template <typename Condition> absl::Status WaitFor(Condition condition);
   absl::Status Drain();
   absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
   absl::Status MoveResident(bool write);
+  void PlaceChunk(Command &command, int32_t chunk, bool write);
   void IssueMove(bool write, const BufferRef &buffer);
 };
 

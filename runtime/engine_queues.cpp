@@ -28,10 +28,10 @@ namespace boa {
 //===----------------------------------------------------------------------===//
 
 void Engine::Impl::Record(TraceEvent::Row row, const Command &command, const std::string &name,
-                          int64_t end_ns, int64_t bytes) {
+                          int64_t end_ns, int64_t bytes, int32_t link) {
   if (!options.trace)
     return;
-  TraceEvent event{row, 0, name, command.begin_ns, end_ns, bytes};
+  TraceEvent event{row, link, name, command.begin_ns, end_ns, bytes};
   if (trace.size() < size_t(options.trace_events))
     trace.push_back(std::move(event));
   else
@@ -266,7 +266,7 @@ bool Engine::Impl::Advance(std::unique_lock<std::mutex> &lock) {
   if (!error.ok() || stopping)
     Abandon();
   const size_t kernels = KernelReady(), updates = UpdateReady(), landings = io && io->Pending();
-  const size_t count = kernels + updates + fills.size() + landings;
+  const size_t count = kernels + updates + fills.size() + sums.size() + landings;
   if (count == 0)
     return false;
   size_t choice = options.scheduler->Choose(count);
@@ -276,6 +276,8 @@ bool Engine::Impl::Advance(std::unique_lock<std::mutex> &lock) {
     DoUpdate(lock);
   } else if ((choice -= updates) < fills.size()) {
     DoFill(lock, choice);
+  } else if ((choice -= fills.size()) < sums.size()) {
+    DoSum(lock, choice);
   } else {
     lock.unlock();
     io->Advance();
@@ -301,11 +303,15 @@ void Engine::Impl::Stop() {
     stopping = true;
     changed.notify_all();
     Await(lock, [&] { return transfers == 0; });
+    transfers_over = true;
+    sums_added.notify_all();
   }
   if (compute_thread.joinable())
     compute_thread.join();
   if (optimizer_thread.joinable())
     optimizer_thread.join();
+  for (std::thread &thread : sum_threads)
+    thread.join();
 }
 
 /// Nothing runs and nothing can: the program needs more slots than it has.

@@ -5,8 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Transfers complete on the backend's threads. Those outside of a step (what the
-// trainer reads and writes, commit, restore) are commands like all others.
+// A transfer is complete when its bytes are moved and summed: whatever is read is
+// compared with the checksum of the extent that it stood in before anybody uses it.
+// Sums are made on threads of their own, so that no disk waits for them. Transfers
+// outside of a step (what the trainer reads and writes, commit, restore) are
+// commands like all others.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/engine_impl.h"
@@ -15,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -51,7 +55,8 @@ int64_t Engine::Impl::Deadline(const Command &command) const {
   return !storage.persistent ? 0 : storage.role == "weights" ? 1 : 2;
 }
 
-/// One request for each run of chunks that lie one behind another in a file.
+/// One request for each run of chunks that lie one behind another in a file. What
+/// is written is summed while it is under way: it does not change until then.
 void Engine::Impl::Transfer(const CommandRef &command) {
   Buffer &buffer = *command->buffers[0];
   int64_t bytes = ChunkBytes(command->storage);
@@ -65,10 +70,11 @@ void Engine::Impl::Transfer(const CommandRef &command) {
     else
       runs.push_back({c, 1});
   }
-  command->requests = runs.size();
+  const bool write = command->kind == Command::Kind::write;
+  command->parts = runs.size() + write; // the sums of a write are one until they begin
   for (auto [first, count] : runs) {
     IoRequest request;
-    request.write = command->kind == Command::Kind::write;
+    request.write = write;
     request.file = command->extents[first].file;
     request.offset = command->extents[first].offset;
     request.bytes = count * bytes;
@@ -79,55 +85,110 @@ void Engine::Impl::Transfer(const CommandRef &command) {
     };
     io->Submit(std::move(request));
   }
+  if (!write)
+    return;
+  std::unique_lock lock(mutex);
+  AddSums(command, 0, command->count);
+  PartDone(lock, command, absl::OkStatus());
 }
 
+/// On the thread that completes I/O, which must not be kept: no byte is touched.
 void Engine::Impl::TransferDone(const CommandRef &command, int32_t first, int32_t count,
                                 absl::Status status) {
   const Storage &storage = program.storages[command->storage];
-  Buffer &buffer = *command->buffers[0];
-  int64_t bytes = ChunkBytes(command->storage);
+  int64_t bytes = count * ChunkBytes(command->storage);
   bool write = command->kind == Command::Kind::write;
-  // The buffer is unchanged until the command completes: check outside the lock.
-  for (int32_t c = first; c < first + count && status.ok(); ++c) {
-    const char *data = buffer.base + (command->first + c - buffer.first) * bytes;
-    uint64_t sum = boa::Checksum(data, bytes);
-    int32_t chunk = command->first + c;
-    if (write)
-      state->SetChecksum(command->extents[c], sum);
-    else if (auto expected = state->Checksum(command->extents[c]); expected && *expected != sum)
-      status = absl::DataLossError(absl::StrCat(
-          "checksum of ", storage.name, " entry ", command->entry, " chunk ", chunk, " in ",
-          state->Files()[command->extents[c].file].path, " at offset ", command->extents[c].offset,
-          " does not match: the data on disk was damaged; restore the state directory from a "
-          "copy"));
-  }
   std::unique_lock lock(mutex);
-  if (!status.ok())
-    Fail(std::move(status));
   if (command->run != kNoRun) {
     Counters &counted = counters[command->run];
-    (write ? counted.written : counted.read)[storage.role] += count * bytes;
-  }
-  if (options.trace && command->run != kNoRun) {
+    (write ? counted.written : counted.read)[storage.role] += bytes;
     int32_t link = state->Files()[command->extents[first].file].link;
-    TraceEvent event{write ? TraceEvent::Row::write : TraceEvent::Row::read,
-                     link,
-                     storage.name,
-                     command->begin_ns,
-                     Now(),
-                     count * bytes};
-    if (trace.size() < size_t(options.trace_events))
-      trace.push_back(std::move(event));
-    else
-      trace[trace_next++ % trace.size()] = std::move(event);
+    Record(write ? TraceEvent::Row::write : TraceEvent::Row::read, *command, storage.name, Now(),
+           bytes, link);
   }
-  if (--command->requests == 0) {
-    Complete(command);
-    Submit(lock);
-    // Counted last: whoever waits for no transfers may free the engine's parts.
-    --transfers;
-    changed.notify_all();
+  if (!write && status.ok())
+    AddSums(command, first, count);
+  PartDone(lock, command, std::move(status));
+}
+
+/// With the mutex held: a request or a sum of a transfer is done.
+void Engine::Impl::PartDone(std::unique_lock<std::mutex> &lock, const CommandRef &command,
+                            absl::Status status) {
+  if (!status.ok())
+    Fail(std::move(status));
+  if (--command->parts > 0)
+    return;
+  Complete(command);
+  Submit(lock);
+  // Counted last: whoever waits for no transfers may free the engine's parts.
+  --transfers;
+  changed.notify_all();
+}
+
+//===----------------------------------------------------------------------===//
+// Checksums
+//===----------------------------------------------------------------------===//
+
+// What one thread sums at a time: 0.1 ms.
+static constexpr int64_t kSumBytes = 1 << 20;
+
+/// With the mutex held: chunks, counted from the command's first, that are to be
+/// summed.
+void Engine::Impl::AddSums(const CommandRef &command, int32_t first, int32_t count) {
+  int32_t most = std::max<int64_t>(1, kSumBytes / ChunkBytes(command->storage));
+  for (int32_t c = 0; c < count; c += most) {
+    sums.push_back({command, first + c, std::min(most, count - c)});
+    ++command->parts;
+    sums_added.notify_one();
   }
+  if (options.scheduler)
+    changed.notify_all(); // a backend that has threads
+}
+
+void Engine::Impl::SumLoop() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    sums_added.wait(lock, [&] { return !sums.empty() || transfers_over; });
+    if (sums.empty())
+      return;
+    DoSum(lock, 0);
+  }
+}
+
+/// Takes one of the sums that are to be made.
+void Engine::Impl::DoSum(std::unique_lock<std::mutex> &lock, size_t which) {
+  Sum sum = std::move(sums[which]);
+  sums.erase(sums.begin() + which);
+  lock.unlock();
+  absl::Status status;
+  for (int32_t c = sum.first; c < sum.first + sum.count && status.ok(); ++c)
+    status = SumChunk(*sum.command, c);
+  lock.lock();
+  PartDone(lock, sum.command, std::move(status));
+}
+
+/// Notes the checksum of a chunk that is being written: nobody reads its extent
+/// until the command is complete. Or compares what was read with what was noted.
+absl::Status Engine::Impl::SumChunk(const Command &command, int32_t c) {
+  const Buffer &buffer = *command.buffers[0];
+  const Extent &extent = command.extents[c];
+  int64_t bytes = ChunkBytes(command.storage);
+  uint64_t sum = boa::Checksum(buffer.base + (command.first + c - buffer.first) * bytes, bytes);
+  if (command.kind == Command::Kind::write) {
+    state->SetChecksum(extent, sum);
+    return absl::OkStatus();
+  }
+  std::optional<uint64_t> expected = state->Checksum(extent);
+  if (expected == sum)
+    return absl::OkStatus();
+  const Storage &storage = program.storages[command.storage];
+  const std::string &file = state->Files()[extent.file].path;
+  if (!expected)
+    return absl::InternalError(absl::StrCat(
+        "the program reads ", storage.name, " entry ", command.entry, " chunk ", command.first + c,
+        " in ", file, " at offset ", extent.offset, ", which was never written"));
+  return DamagedChunk(storage.name, command.entry, command.first + c, file, extent.offset,
+                      storage.persistent);
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,10 +206,23 @@ void Engine::Impl::IssueMove(bool write, const BufferRef &buffer) {
   command->first = buffer->first;
   command->count = buffer->count;
   for (int32_t c = 0; c < buffer->count; ++c)
-    command->extents.push_back(
-        write ? state->Next(buffer->storage, buffer->entry, buffer->first + c)
-              : state->Current(buffer->storage, buffer->entry, buffer->first + c));
+    PlaceChunk(*command, buffer->first + c, write);
   Issue(command);
+}
+
+/// Where a chunk of a transfer stands, or will.
+void Engine::Impl::PlaceChunk(Command &command, int32_t chunk, bool write) {
+  Extent extent = write ? state->Next(command.storage, command.entry, chunk)
+                        : state->Current(command.storage, command.entry, chunk);
+  command.extents.push_back(extent);
+  if (extent.file >= 0)
+    return;
+  absl::Status why = state->status();
+  if (why.ok())
+    why = absl::InternalError(absl::StrCat("entry ", command.entry, " chunk ", chunk, " of ",
+                                           program.storages[command.storage].name,
+                                           " is read and was never written"));
+  Fail(std::move(why));
 }
 
 absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
@@ -189,7 +263,9 @@ absl::Status Engine::Impl::MoveResident(bool write) {
     for (size_t s = 0; s < program.storages.size(); ++s)
       if (program.storages[s].persistent)
         for (const BufferRef &home : homes[s])
-          IssueMove(write, home);
+          // What the state has in another form is not there to be read.
+          if (write || state->Current(s, home->entry, 0).file >= 0)
+            IssueMove(write, home);
   }
   return Drain();
 }

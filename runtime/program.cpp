@@ -174,6 +174,10 @@ void Parse(Fields &f, Storage &s) {
   if (s.chunks >= 1 && s.bytes % (4096 * int64_t{s.chunks}) != 0)
     f.Fail("field `bytes`: ", s.bytes, " is no multiple of 4096 for each of ", s.chunks, " chunks");
   f.Read("persistent", s.persistent);
+  // A state has no schedule, so it has nothing that one leaves unfinished.
+  if (s.persistent && s.role != "weights" && s.role != "master" && s.role != "momentum" &&
+      s.role != "variance")
+    f.Fail("field `persistent`: ", s.role, " are no part of a state");
   f.Read("slots", s.slots);
   f.AtLeast("slots", s.slots, 0);
   f.Read("slot_bytes", s.slot_bytes);
@@ -275,6 +279,12 @@ void Parse(Fields &f, Training &t) {
   f.AtLeast("evaluate_batches", t.evaluate_batches, 0);
   f.Read("commit_every", t.commit_every);
   f.AtLeast("commit_every", t.commit_every, 0);
+  f.Read("commit_seconds", t.commit_seconds);
+  f.AtLeast("commit_seconds", t.commit_seconds, 0);
+  f.Read("commit_keep", t.commit_keep);
+  f.AtLeast("commit_keep", t.commit_keep, 1);
+  f.Read("nonfinite", t.nonfinite);
+  f.OneOf("nonfinite", t.nonfinite, {"stop", "skip"});
 }
 
 void Parse(Fields &f, SsdPath &s) {

@@ -100,7 +100,11 @@ struct Training {
   int64_t context = 0, micro_batch = 0, micro_batches = 0; // sequences
   int64_t steps = 0, seed = 1;
   int64_t evaluate_every = 0, evaluate_batches = 0; // in steps; micro-batches
-  int64_t commit_every = 0;                         // steps; 0: at the end only
+  // A commit is always made at the end; before it where one of these is not 0.
+  int64_t commit_every = 0;       // steps; 0: not by steps
+  double commit_seconds = 0;      // 0: not by time
+  int64_t commit_keep = 1;        // commits that stay readable, the last among them
+  std::string nonfinite = "stop"; // a step of such a gradient: "stop" or "skip"
 };
 
 struct SsdPath {
@@ -125,7 +129,7 @@ struct Program {
   std::vector<Kernel> kernels;
   int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
   // By entry point; "step" is one that follows another, "first_step" one with
-  // nothing in memory or pending, "resumed_step" one with nothing in memory.
+  // nothing in memory or pending.
   std::map<std::string, Traffic> traffic;
   Optimizer optimizer;
   Training training;

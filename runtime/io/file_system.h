@@ -88,10 +88,14 @@ public:
   virtual absl::Status SyncDirectory(const std::string &path) = 0;
   virtual absl::StatusOr<DeviceSpace> Space(const std::string &directory) = 0;
 
+  /// A number that no other call gives, here or elsewhere: for identities.
+  virtual uint64_t Unique();
+
   /// Transfers to and from files that this file system opened (io.h).
-  virtual absl::StatusOr<std::unique_ptr<IoBackend>>
-  CreateIo(std::vector<IoFile> files, std::vector<IoLink> links, void *arena, int64_t arena_bytes,
-           const IoOptions &) = 0;
+  virtual absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
+                                                              std::vector<IoLink> links,
+                                                              void *arena, int64_t arena_bytes,
+                                                              const IoOptions &) = 0;
 };
 
 /// The real one.

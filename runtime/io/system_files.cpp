@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <random>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -298,6 +299,11 @@ public:
 };
 
 } // namespace
+
+uint64_t FileSystem::Unique() {
+  std::random_device random;
+  return uint64_t(random()) << 32 | random();
+}
 
 FileSystem &SystemFiles() {
   static System *system = new System; // outlives whoever closes files at exit

@@ -15,6 +15,10 @@ namespace boa {
 /// ARM (NEON), and the same value on each. Pure; from any thread.
 uint64_t Checksum(const void *data, int64_t bytes);
 
+/// The ways to it: for any processor, and for those with AVX2 (on x86-64).
+uint64_t ChecksumBaseline(const void *data, int64_t bytes);
+uint64_t ChecksumAvx2(const void *data, int64_t bytes);
+
 } // namespace boa
 
 #endif // BOA_RUNTIME_STATE_CHECKSUM_H

@@ -1,97 +1,132 @@
-//===- impl.h - The parts of the state directory ----------*- C++ -*-===//
+//===- impl.h - The parts of the state directory ----------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What state.cpp and the files state_*.cpp share; nobody else includes it.
+// What the files of this folder share; nobody else includes it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_STATE_IMPL_H
 #define BOA_RUNTIME_STATE_IMPL_H
 
-#include "runtime/state/durable_file.h"
-#include "runtime/state/checksum.h"
+#include "runtime/state/manifest.h"
+#include "runtime/state/pool.h"
 #include "runtime/state/state.h"
 
-#include "nlohmann/json.hpp"
-
+#include <memory>
 #include <mutex>
+#include <unordered_map>
 
 namespace boa {
 
-/// Where the chunks of one storage stand. Empty if it has no place on SSD.
-struct StorageLayout {
-  std::string name;
+/// A directory that holds a part of the state.
+struct StatePath {
+  std::string directory; // as it was given
+  std::string real;      // absolute, without links
+  std::string id;
+  bool given = true; // else: read only, until no commit names it
+  double weight = 1; // share of the bytes
+  std::unique_ptr<OpenFile> lock, data;
+  int64_t bytes = 0; // of the data file
+  Pool pool;
+
+  std::string DataPath() const { return directory + "/data"; }
+};
+
+/// Where the chunks of one storage of the program stand. By index: entry, then
+/// chunk. Empty if it has no place on SSD.
+struct Table {
+  SavedStorage storage;
   bool persistent = false;
-  int32_t chunks = 1;
-  int64_t entries = 0, chunk_bytes = 0;
-  std::vector<Extent> extents; // extent 0
-  std::vector<uint8_t> current, committed;
+  std::vector<int32_t> path;   // that the chunk is dealt to
+  std::vector<Extent> current; // newest contents
+  std::vector<Extent> spare;   // taken from the pool together with a neighbour's
+  std::vector<uint8_t> named;  // persistent: whether a commit names `current`
 
-  size_t Index(int64_t entry, int32_t chunk) const { return size_t(entry * chunks + chunk); }
+  size_t Index(int64_t entry, int32_t chunk) const {
+    return size_t(entry * storage.chunks + chunk);
+  }
 };
 
-/// Indices of a path's files in StateStore::Files.
-inline int32_t DataFile(size_t path) { return int32_t(path * 2); }
-inline int32_t ScratchFile(size_t path) { return int32_t(path * 2 + 1); }
-
-/// A held lock file. One directory given for several paths is locked once: the
-/// others have no descriptor.
-struct Lock {
-  Descriptor file;
-  bool was_ours = false; // the directory held a lock file of a trainer before
+struct ExtentHash {
+  size_t operator()(const Extent &extent) const {
+    return size_t(extent.offset / kStateBlock) * 0x9e3779b97f4a7c15 + size_t(extent.file);
+  }
 };
 
-std::string ManifestPath(const std::string &directory);
-/// An error of writing to a state directory, with what to do.
-absl::Status Unwritable(const absl::Status &);
-/// What a program must have in common with the one that made a state.
-nlohmann::json Fingerprint(const Program &);
-/// How many of the bytes each path takes, in parts.
-std::vector<double> StripeWeights(const Machine &, size_t paths);
-/// Deals chunks to the paths (state_layout.cpp).
-class Dealer;
+/// What was made so far; removed again unless it is kept.
+class Undo {
+public:
+  explicit Undo(FileSystem &disk) : disk(disk) {}
+  ~Undo();
+  void AddFile(std::string path) { files.push_back(std::move(path)); }
+  void AddDirectory(std::string path) { directories.push_back(std::move(path)); }
+  void Keep() {
+    files.clear();
+    directories.clear();
+  }
+
+private:
+  FileSystem &disk;
+  std::vector<std::string> files, directories;
+};
+
+std::string ManifestPath(const std::string &home);
+std::string ManifestCopyPath(const std::string &home);
+
+/// Both manifests of a home, and what they say together.
+struct ReadManifests {
+  Manifest manifest; // the newer of those that are whole
+  std::string note;  // what was wrong with the other
+};
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, const std::string &home);
 
 struct StateStore::Impl {
-  std::vector<std::string> directories;
-  nlohmann::json fingerprint;
-  std::string program_name;
-  std::vector<double> weights;
+  explicit Impl(FileSystem &disk) : disk(disk) {}
 
-  std::vector<StorageLayout> storages;
-  std::vector<int64_t> half_bytes; // by path: of a data file
-  std::vector<int64_t> file_bytes; // by file
-  std::vector<IoFile> files;
+  FileSystem &disk;
+  std::vector<StatePath> paths; // those given, in their order, then others
+  std::vector<IoFile> files;    // by path: its data file
   std::vector<IoLink> links;
-  std::vector<Lock> locks;
-  std::vector<Descriptor> descriptors;
+  std::vector<Table> tables; // by storage of the program
+  Manifest manifest;         // as last written; extents by index into `paths`
+  CommitRecord opened;       // the commit that this process is at, if it
+  bool began = false;        // has one
+  int64_t keep = 1;
+  std::vector<std::string> notes;
+  absl::Status failed; // of a commit or of the pool: nothing may follow
+  mutable std::mutex mutex;
+  std::unordered_map<Extent, uint64_t, ExtentHash> checksums; // under mutex
 
-  CommitRecord committed;
-  absl::Status failed;      // of a commit: the next must not follow
-  mutable std::mutex mutex; // guards the checksums
-  std::map<std::pair<int32_t, int64_t>, uint64_t> checksums; // by extent
-
-  static absl::StatusOr<std::unique_ptr<Impl>> Make(const Program &,
-                                                    const std::vector<std::string> &directories);
-  absl::Status TakeLocks(Undo &);
-  void LayOut(const Program &);
-  void PlaceChunks(const Storage &, StorageLayout &, Dealer &);
-  void NameFiles();
-
-  absl::Status CheckUnused() const;
+  // paths.cpp
+  static absl::StatusOr<std::unique_ptr<Impl>>
+  Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
+  absl::Status MakeDirectories(Undo &);
+  absl::Status ResolvePaths();
+  absl::Status LockPath(StatePath &, Undo *);
+  absl::Status FindPaths();
+  absl::Status FindUngivenPath(size_t saved);
+  absl::Status RefuseCopy(const std::vector<int32_t> &place) const;
   absl::Status CheckSpace() const;
-  absl::Status MakeFile(size_t file);
-  absl::Status OpenFile(size_t file);
+  absl::Status OpenData(Undo &);
 
-  absl::Status ReadManifest(const Program &);
-  absl::Status ReadWeights(const nlohmann::json &);
-  absl::Status ReadRecord(const nlohmann::json &);
-  absl::Status ReadChunks(const nlohmann::json &);
-  std::string WriteManifest(const CommitRecord &) const;
-  nlohmann::json WriteChunks() const;
-  absl::Status Damaged(absl::string_view what) const;
+  // layout.cpp
+  void LayOut(const Program &);
+  std::vector<int64_t> BytesNeeded() const;
+  absl::Status FillPools();
+  absl::Status TakeRun(Table &, int64_t entry, int32_t path);
+  absl::StatusOr<int64_t> TakeOne(StatePath &, int64_t bytes);
+
+  // state.cpp
+  absl::Status Begin(const Program &, Undo &);
+  absl::Status CheckModel(const Program &, const SavedCommit &) const;
+  void Adopt(const SavedCommit &);
+  absl::Status WriteManifests();
+  absl::StatusOr<std::vector<SavedTable>> TablesNow() const;
+  const SavedCommit *Opened() const;
+  void GiveBack(const std::vector<SavedCommit> &dropped);
 };
 
 } // namespace boa

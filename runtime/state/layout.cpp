@@ -1,22 +1,30 @@
-//===- layout.cpp - Where each chunk stands -------------------------===//
+//===- layout.cpp - Where each chunk stands -------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Chunks are dealt to the ssd paths in proportion to their bandwidth; the deal
-// depends only on the program and on the weights that the manifest keeps. A data
-// file is two halves: extent 0 of its chunks, then extent 1. A persistent chunk
-// has both extents wherever it lives during a run; any other has one, in the
-// scratch file, if its home is ssd.
+// Chunks are dealt to the ssd paths in proportion to their bandwidth. The deal
+// says where a chunk is written; where it is read is what was written down. So a
+// path that is added or taken away needs no copying: a step writes every chunk.
+//
+// A persistent chunk has at most one extent more than commits are kept. The chunks
+// of an entry that one path holds take theirs together, one behind another, so
+// that they move in large transfers. Chunks of other storages, whose home is an
+// SSD, have one each, at the end of the file.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/impl.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
 #include <algorithm>
+#include <unordered_set>
 
 namespace boa {
+namespace {
 
 /// Deals chunks to the paths, so that each storage by itself is in proportion,
 /// and all of them together where one is too small for that.
@@ -43,63 +51,105 @@ private:
   std::vector<double> weights, total, storage;
 };
 
-std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
-  bool reads = machine.ssd.size() >= paths, writes = reads;
-  for (size_t path = 0; path < paths && path < machine.ssd.size(); ++path) {
-    reads &= machine.ssd[path].read > 0;
-    writes &= machine.ssd[path].write > 0;
-  }
-  std::vector<double> weights(paths, 1);
-  if (!reads && !writes)
-    return weights;
-  for (size_t path = 0; path < paths; ++path) {
-    double time = 0; // to read and write one byte
-    if (reads)
-      time += 1 / double(machine.ssd[path].read);
-    if (writes)
-      time += 1 / double(machine.ssd[path].write);
-    weights[path] = 1 / time;
-  }
-  return weights;
-}
-
-void StateStore::Impl::PlaceChunks(const Storage &storage, StorageLayout &layout, Dealer &dealer) {
-  dealer.NextStorage();
-  int64_t count = layout.entries * layout.chunks;
-  for (int64_t chunk = 0; chunk < count; ++chunk) {
-    size_t path = dealer.Deal(layout.chunk_bytes);
-    int32_t file = storage.persistent ? DataFile(path) : ScratchFile(path);
-    int64_t &end = storage.persistent ? half_bytes[path] : file_bytes[file];
-    layout.extents.push_back({file, end});
-    end += layout.chunk_bytes;
-  }
-  layout.current.assign(size_t(count), 0);
-  layout.committed.assign(size_t(count), 0);
-}
+} // namespace
 
 void StateStore::Impl::LayOut(const Program &program) {
-  half_bytes.assign(directories.size(), 0);
-  file_bytes.assign(directories.size() * 2, 0);
+  std::vector<double> weights;
+  for (const StatePath &path : paths)
+    if (path.given)
+      weights.push_back(path.weight);
   Dealer dealer(weights);
   for (const Storage &storage : program.storages) {
-    StorageLayout layout;
-    layout.name = storage.name;
-    layout.persistent = storage.persistent;
-    layout.chunks = std::max(storage.chunks, 1);
-    layout.entries = storage.entry_count();
-    layout.chunk_bytes = storage.bytes / layout.chunks;
-    if (storage.persistent || storage.tier == "ssd")
-      PlaceChunks(storage, layout, dealer);
-    storages.push_back(std::move(layout));
+    Table &table = tables.emplace_back();
+    table.storage = {storage.name, storage.role, storage.entry_count(), std::max(storage.chunks, 1),
+                     storage.bytes / std::max(storage.chunks, 1)};
+    table.persistent = storage.persistent;
+    if (!storage.persistent && storage.tier != "ssd")
+      continue;
+    size_t count = size_t(table.storage.entries * table.storage.chunks);
+    dealer.NextStorage();
+    for (size_t chunk = 0; chunk < count; ++chunk)
+      table.path.push_back(int32_t(dealer.Deal(table.storage.chunk_bytes)));
+    table.current.resize(count);
+    table.spare.resize(count);
+    table.named.resize(count);
   }
-  for (size_t path = 0; path < directories.size(); ++path)
-    file_bytes[DataFile(path)] = 2 * half_bytes[path];
-  NameFiles();
-  for (size_t path = 0; path < directories.size(); ++path) {
-    bool known = path < program.machine.ssd.size();
-    links.push_back(known ? IoLink{program.machine.ssd[path].read, program.machine.ssd[path].write}
-                          : IoLink{});
+}
+
+/// Of each data file.
+std::vector<int64_t> StateStore::Impl::BytesNeeded() const {
+  std::vector<int64_t> bytes(paths.size(), kStateBlock);
+  for (const Table &table : tables)
+    for (int32_t path : table.path)
+      bytes[size_t(path)] += table.storage.chunk_bytes * (table.persistent ? keep + 1 : 1);
+  return bytes;
+}
+
+/// What no commit names is free; of it, scratch takes its part at once.
+absl::Status StateStore::Impl::FillPools() {
+  for (StatePath &path : paths)
+    path.pool.Give(kStateBlock, path.bytes - kStateBlock);
+  std::unordered_set<Extent, ExtentHash> seen;
+  for (const SavedCommit &commit : manifest.commits)
+    for (const SavedTable &table : commit.tables)
+      for (const SavedChunk &chunk : table.chunks) {
+        StatePath &path = paths[size_t(chunk.extent.file)];
+        int64_t bytes = table.storage.chunk_bytes;
+        if (chunk.extent.offset + bytes > path.bytes)
+          return absl::DataLossError(absl::StrFormat(
+              "%s is truncated: it has %d bytes, and %s stands at %d; restore it from a copy",
+              path.DataPath(), path.bytes, table.storage.name, chunk.extent.offset));
+        if (seen.insert(chunk.extent).second && !path.pool.Claim(chunk.extent.offset, bytes))
+          return absl::DataLossError(
+              absl::StrFormat("two chunks stand at offset %d of %s: restore the state from a copy",
+                              chunk.extent.offset, path.DataPath()));
+      }
+  for (Table &table : tables)
+    for (size_t i = 0; !table.persistent && i < table.path.size(); ++i)
+      if (table.current[i].file < 0) {
+        absl::Status status = TakeRun(table, int64_t(i) / table.storage.chunks, table.path[i]);
+        if (!status.ok())
+          return status;
+        std::swap(table.current[i], table.spare[i]);
+      }
+  return absl::OkStatus();
+}
+
+/// A place for one chunk, where the file has to grow if need be.
+absl::StatusOr<int64_t> StateStore::Impl::TakeOne(StatePath &path, int64_t bytes) {
+  if (std::optional<int64_t> place = path.pool.Take(bytes))
+    return *place;
+  if (absl::Status status = path.data->Reserve(path.bytes + bytes); !status.ok())
+    return status;
+  path.pool.Give(path.bytes, bytes);
+  path.bytes += bytes;
+  return *path.pool.Take(bytes);
+}
+
+/// Spare extents for all chunks of an entry that are dealt to the path and have
+/// none: in one piece if there is one.
+absl::Status StateStore::Impl::TakeRun(Table &table, int64_t entry, int32_t index) {
+  StatePath &path = paths[size_t(index)];
+  int64_t bytes = table.storage.chunk_bytes;
+  std::vector<size_t> chunks;
+  for (size_t i = table.Index(entry, 0); i < table.Index(entry + 1, 0); ++i)
+    if (table.path[i] == index && table.spare[i].file < 0 &&
+        (table.current[i].file < 0 || table.named[i]))
+      chunks.push_back(i);
+  int64_t all = int64_t(chunks.size()) * bytes;
+  std::optional<int64_t> run = table.persistent ? path.pool.Take(all) : path.pool.TakeLast(all);
+  for (size_t i : chunks) {
+    if (run) {
+      table.spare[i] = {index, *run};
+      *run += bytes;
+      continue;
+    }
+    absl::StatusOr<int64_t> place = TakeOne(path, bytes);
+    if (!place.ok())
+      return place.status();
+    table.spare[i] = {index, *place};
   }
+  return absl::OkStatus();
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,31 +157,35 @@ void StateStore::Impl::LayOut(const Program &program) {
 //===----------------------------------------------------------------------===//
 
 Extent StateStore::Current(int32_t storage, int64_t entry, int32_t chunk) const {
-  const StorageLayout &layout = impl->storages[storage];
-  size_t index = layout.Index(entry, chunk);
-  Extent extent = layout.extents[index];
-  if (layout.current[index])
-    extent.offset += impl->half_bytes[impl->files[extent.file].link];
-  return extent;
+  const Table &table = impl->tables[size_t(storage)];
+  return table.current[table.Index(entry, chunk)];
 }
 
 Extent StateStore::Next(int32_t storage, int64_t entry, int32_t chunk) {
-  StorageLayout &layout = impl->storages[storage];
-  size_t index = layout.Index(entry, chunk);
-  if (layout.persistent) {
-    layout.current[index] = !layout.committed[index];
-  }
-  return Current(storage, entry, chunk);
+  Table &table = impl->tables[size_t(storage)];
+  size_t i = table.Index(entry, chunk);
+  if (table.current[i].file >= 0 && !table.named[i])
+    return table.current[i];
+  if (table.spare[i].file < 0)
+    if (absl::Status status = impl->TakeRun(table, entry, table.path[i]); !status.ok()) {
+      impl->failed = status;
+      return {};
+    }
+  table.current[i] = std::exchange(table.spare[i], {});
+  table.named[i] = 0;
+  return table.current[i];
 }
+
+absl::Status StateStore::status() const { return impl->failed; }
 
 void StateStore::SetChecksum(const Extent &extent, uint64_t checksum) {
   std::lock_guard<std::mutex> lock(impl->mutex);
-  impl->checksums[{extent.file, extent.offset}] = checksum;
+  impl->checksums[extent] = checksum;
 }
 
 std::optional<uint64_t> StateStore::Checksum(const Extent &extent) const {
   std::lock_guard<std::mutex> lock(impl->mutex);
-  auto found = impl->checksums.find({extent.file, extent.offset});
+  auto found = impl->checksums.find(extent);
   if (found == impl->checksums.end())
     return std::nullopt;
   return found->second;

@@ -1,25 +1,24 @@
-//===- manifest.cpp - What a commit writes down ---------------------===//
+//===- manifest.cpp - What a state writes down of itself ------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The manifest is one line of JSON and one line with its CRC-32C. It names the
-// program that it is of, the extent and the checksum of each chunk, and the record
-// of the trainer.
+// Chunks of a table are one string, 28 hexadecimal digits each: two of the path, ten
+// of the offset in blocks, 16 of the checksum.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/state/impl.h"
+#include "runtime/state/manifest.h"
+
+#include "runtime/state/checksum.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <cstdlib>
+#include <set>
 
 namespace boa {
 
@@ -27,298 +26,300 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr int kVersion = 1;
-constexpr char kFormat[] = "boa-state";
+constexpr int kVersion = 2;
+constexpr char kManifestFormat[] = "boa-state", kHeadFormat[] = "boa-data";
+constexpr size_t kChunkDigits = 28;
+constexpr size_t kMaxPaths = 256;
+// Far beyond any model, and no product of two overflows.
+constexpr int64_t kMostChunks = int64_t(1) << 31, kMostBytes = int64_t(1) << 40;
 
-} // namespace
-
-std::string ManifestPath(const std::string &directory) { return directory + "/manifest.json"; }
-
-Json Fingerprint(const Program &program) {
-  Json storages = Json::array();
-  for (const Storage &storage : program.storages)
-    storages.push_back({{"name", storage.name},
-                        {"role", storage.role},
-                        {"entries", storage.entries},
-                        {"bytes", storage.bytes},
-                        {"chunks", storage.chunks},
-                        {"persistent", storage.persistent}});
-  // Where each parameter stands in its group's entries.
-  Json parameters = Json::object();
-  for (const Group &group : program.groups)
-    for (const Parameter &parameter : group.parameters)
-      parameters[group.name + "." + parameter.name] = {{"offset", parameter.offset},
-                                                       {"shape", parameter.shape}};
-  return {{"storages", storages},
-          {"parameters", parameters},
-          {"delay", absl::StrFormat("%a", program.delay)}};
+/// A line of JSON and the line with its checksum.
+std::string Seal(const Json &json) {
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return absl::StrFormat("%sxxh3 %016x\n", text, Checksum(text.data(), int64_t(text.size())));
 }
 
-absl::Status StateStore::Impl::Damaged(absl::string_view what) const {
-  return absl::DataLossError(absl::StrFormat("%s is damaged (%s): restore it from a copy",
-                                             ManifestPath(directories[0]), what));
+absl::Status Damaged(const std::string &path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(path, " is damaged (", what, ")"));
 }
 
-//===----------------------------------------------------------------------===//
-// Comparing and parsing
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// A member of the wanted kind, or null.
-const Json *Member(const Json &object, const char *name, Json::value_t kind) {
-  if (!object.is_object())
-    return nullptr;
-  auto found = object.find(name);
-  if (found == object.end())
-    return nullptr;
-  bool integer = kind == Json::value_t::number_integer;
-  bool matches = integer ? found->is_number_integer() : found->type() == kind;
-  return matches ? &*found : nullptr;
-}
-
-/// The first field in which two storages of the same name differ.
-std::string DifferenceOf(const Json &ours, const Json &theirs) {
-  for (const auto &[field, value] : ours.items()) {
-    auto other = theirs.find(field);
-    std::string text = other == theirs.end() ? "nothing" : other->dump();
-    if (text != value.dump())
-      return absl::StrFormat("%s is %s in the program and %s in the state", field, value.dump(),
-                             text);
-  }
-  return "";
-}
-
-/// What differs between the program and the one of the state; empty: nothing.
-std::string ProgramDifference(const Json &ours, const Json &theirs) {
-  const Json *storages = Member(theirs, "storages", Json::value_t::array);
-  if (!storages)
-    return "the state has no storages";
-  const Json &mine = ours["storages"];
-  for (size_t i = 0; i < std::max(mine.size(), storages->size()); ++i) {
-    if (i >= storages->size())
-      return absl::StrCat("the state has no storage ", mine[i]["name"].dump());
-    const Json &other = (*storages)[i];
-    const Json *name = Member(other, "name", Json::value_t::string);
-    if (i >= mine.size())
-      return absl::StrCat("the program has no storage ", name ? name->dump() : "without a name");
-    if (std::string text = DifferenceOf(mine[i], other); !text.empty())
-      return absl::StrCat("storage ", mine[i]["name"].dump(), ": ", text);
-  }
-  if (std::string text = DifferenceOf(ours["parameters"], theirs.value("parameters", Json()));
-      !text.empty())
-    return absl::StrCat("parameter ", text);
-  return DifferenceOf({{"delay", ours["delay"]}}, theirs);
-}
-
-std::optional<int64_t> ParseStep(const std::string &text) {
-  char *end = nullptr;
-  errno = 0;
-  int64_t value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != 0 || errno != 0)
-    return std::nullopt;
-  return value;
-}
-
-std::optional<double> ParseDouble(const std::string &text) {
-  char *end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != 0)
-    return std::nullopt;
-  return value;
-}
-
-/// 16 hexadecimal digits.
-std::optional<uint64_t> ParseChecksum(const std::string &text) {
-  char *end = nullptr;
-  uint64_t value = std::strtoull(text.c_str(), &end, 16);
-  if (text.size() != 16 || *end != 0)
-    return std::nullopt;
-  return value;
-}
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Writing
-//===----------------------------------------------------------------------===//
-
-Json StateStore::Impl::WriteChunks() const {
-  Json chunks = Json::object();
-  std::lock_guard<std::mutex> lock(mutex);
-  for (const StorageLayout &storage : storages) {
-    if (!storage.persistent)
-      continue;
-    std::string extents, checksums;
-    for (uint8_t bit : storage.current)
-      extents.push_back(char('0' + bit));
-    for (size_t i = 0; i < storage.current.size(); ++i) {
-      Extent extent = storage.extents[i];
-      if (storage.current[i])
-        extent.offset += half_bytes[files[extent.file].link];
-      auto sum = this->checksums.find({extent.file, extent.offset});
-      checksums += absl::StrFormat("%016x", sum == this->checksums.end() ? 0 : sum->second);
-    }
-    chunks[storage.name] = {{"extents", extents}, {"checksums", checksums}};
-  }
-  return chunks;
-}
-
-std::string StateStore::Impl::WriteManifest(const CommitRecord &record) const {
-  Json factors = Json::object(), extra = Json::object();
-  for (const auto &[step, factor] : record.clip_factors)
-    factors[absl::StrCat(step)] = absl::StrFormat("%a", factor);
-  for (const auto &[key, value] : record.extra)
-    extra[absl::CHexEscape(key)] = absl::CHexEscape(value);
-  Json stripe = Json::array();
-  for (double weight : weights)
-    stripe.push_back(absl::StrFormat("%a", weight));
-  Json manifest = {{"format", kFormat},
-                   {"version", kVersion},
-                   {"program_name", absl::CHexEscape(program_name)},
-                   {"program", fingerprint},
-                   {"stripe", stripe},
-                   {"step", record.step},
-                   {"pending", record.pending},
-                   {"clip_factors", factors},
-                   {"extra", extra},
-                   {"chunks", WriteChunks()}};
-  std::string text = manifest.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  return absl::StrFormat("%sxxh3 %016x\n", text, boa::Checksum(text.data(), int64_t(text.size())));
-}
-
-//===----------------------------------------------------------------------===//
-// Reading
-//===----------------------------------------------------------------------===//
-
-absl::Status StateStore::Impl::ReadWeights(const Json &manifest) {
-  const Json *stripe = Member(manifest, "stripe", Json::value_t::array);
-  if (!stripe)
-    return Damaged("no stripe");
-  if (stripe->size() != directories.size())
+/// What Seal made. `format`: what it must be of.
+absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, const char *format) {
+  size_t end = text.find('\n');
+  absl::string_view line = text.substr(0, end == absl::string_view::npos ? text.size() : end + 1);
+  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  bool ours = json.is_object() && json.value("format", Json()) == Json(format);
+  if (!json.is_discarded() && !ours)
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not of a training state"));
+  std::string sum = absl::StrFormat("xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
+  if (json.is_discarded() || text.substr(line.size()) != sum)
+    return Damaged(path, "truncated, or its checksum does not match");
+  if (json.value("version", Json()) != Json(kVersion))
     return absl::FailedPreconditionError(
-        absl::StrFormat("the state of %s lies on %d ssd paths, and %d are "
-                        "given: give the paths "
-                        "with which it was made",
-                        directories[0], stripe->size(), directories.size()));
-  for (size_t path = 0; path < stripe->size(); ++path) {
-    const Json &text = (*stripe)[path];
-    std::optional<double> weight;
-    if (text.is_string())
-      weight = ParseDouble(text.get_ref<const std::string &>());
-    if (!weight || !(*weight > 0) || !std::isfinite(*weight))
-      return Damaged("bad stripe");
-    weights[path] = *weight;
-  }
-  return absl::OkStatus();
+        absl::StrFormat("%s has version %s and this trainer knows %d: use the trainer that made it",
+                        path, json.value("version", Json()).dump(), kVersion));
+  return json;
 }
 
-absl::Status StateStore::Impl::ReadRecord(const Json &manifest) {
-  const Json *step = Member(manifest, "step", Json::value_t::number_integer);
-  const Json *pending = Member(manifest, "pending", Json::value_t::number_integer);
-  const Json *factors = Member(manifest, "clip_factors", Json::value_t::object);
-  const Json *extra = Member(manifest, "extra", Json::value_t::object);
-  if (!step || !pending || !factors || !extra)
-    return Damaged("an entry is missing");
-  committed.step = step->get<int64_t>();
-  committed.pending = pending->get<int64_t>();
-  for (const auto &[key, value] : factors->items()) {
-    std::optional<int64_t> at = ParseStep(key);
-    std::optional<double> factor;
-    if (value.is_string())
-      factor = ParseDouble(value.get_ref<const std::string &>());
-    if (!at || !factor)
-      return Damaged("bad clip factor");
-    committed.clip_factors[*at] = *factor;
+/// Members of an object; remembers whether all were there and in range.
+class Reader {
+public:
+  explicit Reader(const Json &json) : json(json) {}
+  bool ok() const { return good; }
+
+  std::string Text(const char *name) {
+    const Json *value = Find(name);
+    if (!value || !value->is_string())
+      return Bad(std::string());
+    std::string text;
+    return absl::CUnescape(value->get_ref<const std::string &>(), &text) ? text
+                                                                         : Bad(std::string());
   }
-  for (const auto &[key, value] : extra->items()) {
+  int64_t Number(const char *name, int64_t least, int64_t most) {
+    const Json *value = Find(name);
+    // An unsigned number above the signed range reads as a negative one.
+    if (!value || !value->is_number_integer() || value->get<int64_t>() < least ||
+        value->get<int64_t>() > most)
+      return Bad(least);
+    return value->get<int64_t>();
+  }
+  const Json &List(const char *name) { return Of(name, Json::value_t::array); }
+  const Json &Object(const char *name) { return Of(name, Json::value_t::object); }
+
+private:
+  const Json *Find(const char *name) {
+    auto found = json.is_object() ? json.find(name) : json.end();
+    return json.is_object() && found != json.end() ? &*found : nullptr;
+  }
+  const Json &Of(const char *name, Json::value_t kind) {
+    static const Json nothing;
+    const Json *value = Find(name);
+    return value && value->type() == kind ? *value : Bad(nothing);
+  }
+  template <typename T> const T &Bad(const T &value) {
+    good = false;
+    return value;
+  }
+  const Json &json;
+  bool good = true;
+};
+
+/// So that any bytes survive JSON.
+std::string Escape(const std::string &text) { return absl::CHexEscape(text); }
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+std::string FormatChunks(const std::vector<SavedChunk> &chunks) {
+  std::string text;
+  text.reserve(chunks.size() * kChunkDigits);
+  for (const SavedChunk &chunk : chunks)
+    absl::StrAppendFormat(&text, "%02x%010x%016x", chunk.extent.file,
+                          chunk.extent.offset / kStateBlock, chunk.checksum);
+  return text;
+}
+
+bool ParseHex(absl::string_view digits, uint64_t &value) {
+  value = 0;
+  for (char c : digits) {
+    int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0)
+      return false;
+    value = value << 4 | uint64_t(digit);
+  }
+  return true;
+}
+
+bool ParseChunk(absl::string_view digits, size_t paths, SavedChunk &chunk) {
+  uint64_t file = 0, block = 0;
+  if (!ParseHex(digits.substr(0, 2), file) || !ParseHex(digits.substr(2, 10), block) ||
+      !ParseHex(digits.substr(12), chunk.checksum) || file >= paths || block == 0)
+    return false;
+  chunk.extent = {int32_t(file), int64_t(block) * kStateBlock};
+  return true;
+}
+
+Json FormatTable(const SavedTable &table) {
+  const SavedStorage &storage = table.storage;
+  return {{"name", Escape(storage.name)}, {"role", Escape(storage.role)},
+          {"entries", storage.entries},   {"chunks", storage.chunks},
+          {"bytes", storage.chunk_bytes}, {"places", FormatChunks(table.chunks)}};
+}
+
+bool ParseTable(const Json &json, size_t paths, SavedTable &table) {
+  Reader reader(json);
+  SavedStorage &storage = table.storage;
+  storage.name = reader.Text("name");
+  storage.role = reader.Text("role");
+  storage.entries = reader.Number("entries", 1, kMostChunks);
+  storage.chunks = int32_t(reader.Number("chunks", 1, kMostChunks - 1));
+  storage.chunk_bytes = reader.Number("bytes", kStateBlock, kMostBytes);
+  std::string places = reader.Text("places");
+  if (!reader.ok() || storage.chunk_bytes % kStateBlock != 0 ||
+      places.size() / kChunkDigits != uint64_t(storage.entries) * uint64_t(storage.chunks) ||
+      places.size() % kChunkDigits != 0)
+    return false;
+  table.chunks.resize(places.size() / kChunkDigits);
+  for (size_t i = 0; i < table.chunks.size(); ++i)
+    if (!ParseChunk(absl::string_view(places).substr(i * kChunkDigits, kChunkDigits), paths,
+                    table.chunks[i]))
+      return false;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Commits
+//===----------------------------------------------------------------------===//
+
+Json FormatCommit(const SavedCommit &commit) {
+  Json extra = Json::object(), tables = Json::array();
+  for (const auto &[key, value] : commit.record.extra)
+    extra[Escape(key)] = Escape(value);
+  for (const SavedTable &table : commit.tables)
+    tables.push_back(FormatTable(table));
+  return {{"step", commit.record.step},
+          {"time", commit.record.time},
+          {"extra", extra},
+          {"storages", tables}};
+}
+
+bool ParseCommit(const Json &json, size_t paths, SavedCommit &commit) {
+  Reader reader(json);
+  commit.record.step = reader.Number("step", 0, INT64_MAX);
+  commit.record.time = reader.Number("time", INT64_MIN, INT64_MAX);
+  for (const auto &[key, value] : reader.Object("extra").items()) {
     std::string name, text;
     if (!value.is_string() || !absl::CUnescape(key, &name) ||
         !absl::CUnescape(value.get_ref<const std::string &>(), &text))
-      return Damaged("bad extra entry");
-    committed.extra[name] = text;
+      return false;
+    commit.record.extra[name] = text;
   }
-  return absl::OkStatus();
+  std::set<std::string> names;
+  for (const Json &table : reader.List("storages"))
+    if (!ParseTable(table, paths, commit.tables.emplace_back()) ||
+        !names.insert(commit.tables.back().storage.name).second)
+      return false;
+  return reader.ok();
 }
 
-absl::Status StateStore::Impl::ReadChunks(const Json &manifest) {
-  const Json *chunks = Member(manifest, "chunks", Json::value_t::object);
-  if (!chunks)
-    return Damaged("no chunks");
-  for (StorageLayout &storage : storages) {
-    if (!storage.persistent)
-      continue;
-    const Json *saved = Member(*chunks, storage.name.c_str(), Json::value_t::object);
-    const Json *extents = saved ? Member(*saved, "extents", Json::value_t::string) : nullptr;
-    const Json *checksums = saved ? Member(*saved, "checksums", Json::value_t::string) : nullptr;
-    if (!extents || !checksums)
-      return Damaged(absl::StrCat("no chunks of ", storage.name));
-    const auto &bits = extents->get_ref<const std::string &>();
-    const auto &sums = checksums->get_ref<const std::string &>();
-    if (bits.size() != storage.current.size() || sums.size() != 16 * storage.current.size() ||
-        bits.find_first_not_of("01") != std::string::npos)
-      return Damaged(absl::StrCat("bad chunks of ", storage.name));
-    for (size_t i = 0; i < bits.size(); ++i) {
-      std::optional<uint64_t> checksum = ParseChecksum(sums.substr(16 * i, 16));
-      if (!checksum)
-        return Damaged(absl::StrCat("bad checksum of ", storage.name));
-      storage.current[i] = storage.committed[i] = uint8_t(bits[i] - '0');
-      Extent extent = storage.extents[i];
-      if (storage.current[i])
-        extent.offset += half_bytes[files[extent.file].link];
-      if (*checksum != 0)
-        this->checksums[{extent.file, extent.offset}] = *checksum;
-    }
+bool ParseParameter(const Json &json, SavedParameter &parameter) {
+  Reader reader(json);
+  parameter.name = reader.Text("name");
+  parameter.offset = reader.Number("offset", 0, INT64_MAX);
+  for (const Json &size : reader.List("shape")) {
+    if (!size.is_number_integer() || size.get<int64_t>() < 1)
+      return false;
+    parameter.shape.push_back(size.get<int64_t>());
   }
-  return absl::OkStatus();
+  return reader.ok();
 }
 
-namespace {
-
-/// The JSON line of a manifest whose CRC line matches; empty: it does not.
-absl::string_view CheckedJson(absl::string_view text) {
-  size_t end = text.find('\n');
-  if (end == absl::string_view::npos)
-    return {};
-  absl::string_view json = text.substr(0, end + 1);
-  std::string crc =
-      absl::StrFormat("xxh3 %016x\n", boa::Checksum(json.data(), int64_t(json.size())));
-  return text.substr(end + 1) == crc ? json : absl::string_view();
+bool ParseInto(const Json &json, Manifest &manifest) {
+  Reader reader(json);
+  manifest.state = reader.Text("state");
+  manifest.model = reader.Text("model");
+  manifest.home = reader.Text("home");
+  manifest.sequence = reader.Number("sequence", 1, INT64_MAX - 1);
+  std::set<std::string> ids;
+  for (const Json &entry : reader.List("paths")) {
+    Reader path(entry);
+    SavedPath &saved = manifest.paths.emplace_back();
+    saved.id = path.Text("id");
+    saved.directory = path.Text("directory");
+    if (!path.ok() || saved.id.empty() || !ids.insert(saved.id).second)
+      return false;
+  }
+  for (const Json &parameter : reader.List("parameters"))
+    if (!ParseParameter(parameter, manifest.parameters.emplace_back()))
+      return false;
+  std::set<int64_t> steps;
+  for (const Json &commit : reader.List("commits"))
+    if (!ParseCommit(commit, manifest.paths.size(), manifest.commits.emplace_back()) ||
+        !steps.insert(manifest.commits.back().record.step).second)
+      return false;
+  return reader.ok() && !manifest.state.empty() && !manifest.paths.empty() &&
+         manifest.paths.size() <= kMaxPaths;
 }
 
 } // namespace
 
-/// Reads what is committed, and lays the chunks out as the state has them.
-absl::Status StateStore::Impl::ReadManifest(const Program &program) {
-  std::string path = ManifestPath(directories[0]);
-  absl::StatusOr<std::string> text = ReadSmallFile(path);
-  if (!text.ok())
-    return text.status();
-  Json manifest = Json::parse(text->substr(0, text->find('\n')), nullptr, false);
-  const Json *format = Member(manifest, "format", Json::value_t::string);
-  if (!manifest.is_discarded() && (!format || *format != kFormat))
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is not of a training state: choose another directory"));
-  if (CheckedJson(*text).empty() || manifest.is_discarded())
-    return Damaged("truncated, or its CRC does not match");
-  const Json *version = Member(manifest, "version", Json::value_t::number_integer);
-  if (!version || *version != kVersion)
-    return absl::FailedPreconditionError(
-        absl::StrFormat("%s has version %s and this trainer knows %d: use the "
-                        "trainer that made it",
-                        path, version ? version->dump() : "none", kVersion));
-  const Json *theirs = Member(manifest, "program", Json::value_t::object);
-  if (!theirs)
-    return Damaged("no program");
-  if (std::string difference = ProgramDifference(fingerprint, *theirs); !difference.empty())
-    return absl::FailedPreconditionError(
-        absl::StrFormat("%s is the state of another program: %s", directories[0], difference));
-  if (absl::Status status = ReadWeights(manifest); !status.ok())
-    return status;
-  LayOut(program);
-  if (absl::Status status = ReadRecord(manifest); !status.ok())
-    return status;
-  return ReadChunks(manifest);
+//===----------------------------------------------------------------------===//
+// Whole files
+//===----------------------------------------------------------------------===//
+
+bool operator==(const SavedParameter &a, const SavedParameter &b) {
+  return a.name == b.name && a.offset == b.offset && a.shape == b.shape;
+}
+
+std::vector<SavedParameter> ParametersOf(const Program &program) {
+  std::vector<SavedParameter> parameters;
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      parameters.push_back(
+          {absl::StrCat(group.name, ".", parameter.name), parameter.offset, parameter.shape});
+  return parameters;
+}
+
+std::string FormatManifest(const Manifest &manifest) {
+  Json paths = Json::array(), parameters = Json::array(), commits = Json::array();
+  for (const SavedPath &path : manifest.paths)
+    paths.push_back({{"id", path.id}, {"directory", Escape(path.directory)}});
+  for (const SavedParameter &parameter : manifest.parameters)
+    parameters.push_back({{"name", Escape(parameter.name)},
+                          {"offset", parameter.offset},
+                          {"shape", parameter.shape}});
+  for (const SavedCommit &commit : manifest.commits)
+    commits.push_back(FormatCommit(commit));
+  return Seal({{"format", kManifestFormat},
+               {"version", kVersion},
+               {"state", manifest.state},
+               {"model", Escape(manifest.model)},
+               {"home", Escape(manifest.home)},
+               {"sequence", manifest.sequence},
+               {"paths", paths},
+               {"parameters", parameters},
+               {"commits", commits}});
+}
+
+absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string &path) {
+  absl::StatusOr<Json> json = Unseal(text, path, kManifestFormat);
+  if (!json.ok())
+    return json.status();
+  Manifest manifest;
+  if (!ParseInto(*json, manifest))
+    return Damaged(path, "an entry is missing or out of range");
+  return manifest;
+}
+
+std::string FormatHead(const DataHead &head) {
+  auto seal = [&](const std::string &home) {
+    return Seal({{"format", kHeadFormat},
+                 {"version", kVersion},
+                 {"state", head.state},
+                 {"path", head.path},
+                 {"home", Escape(home)}});
+  };
+  std::string text = seal(head.home);
+  // The home only helps to tell whose an unfinished file is.
+  if (text.size() > size_t(kStateBlock))
+    text = seal("");
+  text.resize(kStateBlock, '\0');
+  return text;
+}
+
+absl::StatusOr<DataHead> ParseHead(absl::string_view block, const std::string &path) {
+  absl::string_view text = block.substr(0, std::min(block.size(), block.find('\0')));
+  if (block.substr(text.size()).find_first_not_of('\0') != absl::string_view::npos)
+    return Damaged(path, "its head");
+  absl::StatusOr<Json> json = Unseal(text, path, kHeadFormat);
+  if (!json.ok())
+    return json.status();
+  Reader reader(*json);
+  DataHead head{reader.Text("state"), reader.Text("path"), reader.Text("home")};
+  if (!reader.ok())
+    return Damaged(path, "an entry of its head is missing");
+  return head;
 }
 
 } // namespace boa

@@ -7,133 +7,433 @@
 //
 // Makes, opens and commits a state.
 //
-// Commit: fdatasync of the data files; a new manifest beside the old, synced;
-// rename; sync of the directory. A data directory without a manifest is what a run
-// left that died before its first commit, and is made anew.
+// Commit: sync of the data files; the new manifest beside the old, synced, renamed
+// over it, the directory synced; the same for its copy. Only then do extents that
+// no commit names any more go back to the pool: whichever of the two manifests a
+// crash or rot leaves, all that it names is still there.
+//
+// Every opening writes both manifests anew. So what was read is durable before
+// anything that it does not name is written over, and a damaged copy is mended.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/impl.h"
 
-#include "absl/strings/str_format.h"
+#include "runtime/state/checksum.h"
 
-#include <unistd.h>
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace boa {
 
-absl::StatusOr<std::unique_ptr<StateStore::Impl>>
-StateStore::Impl::Make(const Program &program, const std::vector<std::string> &directories) {
-  if (directories.empty())
-    return absl::InvalidArgumentError("a state needs at least one directory");
-  auto impl = std::make_unique<Impl>();
-  for (std::string directory : directories) {
-    while (directory.size() > 1 && directory.back() == '/')
-      directory.pop_back();
-    if (directory.empty())
-      return absl::InvalidArgumentError("a state directory has an empty name");
-    impl->directories.push_back(std::move(directory));
+static constexpr char kManifest[] = "manifest.json", kManifestCopy[] = "manifest.copy.json";
+
+std::string ManifestPath(const std::string &home) { return home + "/" + kManifest; }
+std::string ManifestCopyPath(const std::string &home) { return home + "/" + kManifestCopy; }
+
+/// NotFound: neither is there.
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home) {
+  std::optional<Manifest> best;
+  std::string note;
+  absl::Status worst = absl::NotFoundError(absl::StrCat(home, " holds no training state"));
+  int missing = 0;
+  for (const std::string &path : {ManifestPath(home), ManifestCopyPath(home)}) {
+    absl::StatusOr<std::string> text = ReadSmallFile(disk, path);
+    absl::StatusOr<Manifest> manifest = text.ok() ? ParseManifest(*text, path) : text.status();
+    if (absl::IsNotFound(text.status())) {
+      ++missing;
+      note = absl::StrCat(path, " is missing");
+    } else if (!manifest.ok()) {
+      worst = manifest.status();
+      note = std::string(worst.message());
+    } else if (!best || manifest->sequence > best->sequence) {
+      best = *std::move(manifest);
+    }
   }
-  impl->program_name = program.name;
-  impl->fingerprint = Fingerprint(program);
-  impl->weights = StripeWeights(program.machine, directories.size());
-  return impl;
+  if (best)
+    return ReadManifests{*std::move(best), note};
+  if (missing == 2 || !absl::IsDataLoss(worst))
+    return worst;
+  return absl::DataLossError(
+      absl::StrCat(worst.message(), ", and so is its copy: restore ", home, " from a copy"));
 }
 
-bool StateStore::Exists(const std::string &directory) {
-  return PathExists(ManifestPath(directory));
+absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &directory) {
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, directory);
+  if (read.ok())
+    return !read->manifest.commits.empty();
+  if (absl::IsNotFound(read.status()))
+    return false;
+  return read.status();
+}
+
+absl::Status StateStore::Impl::WriteManifests() {
+  ++manifest.sequence;
+  std::string text = FormatManifest(manifest);
+  for (const char *name : {kManifest, kManifestCopy})
+    if (absl::Status status = ReplaceFile(disk, paths[0].directory, name, text); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Beginning
+//===----------------------------------------------------------------------===//
+
+/// What Create and Open have in common, once the manifest is known.
+absl::Status StateStore::Impl::Begin(const Program &program, Undo &undo) {
+  if (absl::Status status = FindPaths(); !status.ok())
+    return status;
+  LayOut(program);
+  if (absl::Status status = CheckSpace(); !status.ok())
+    return status;
+  if (absl::Status status = WriteManifests(); !status.ok())
+    return status;
+  return OpenData(undo);
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
-StateStore::Create(const Program &program, const std::vector<std::string> &directories) {
-  absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(program, directories);
+StateStore::Create(FileSystem &disk, const Program &program,
+                   const std::vector<std::string> &directories, int64_t keep) {
+  absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(disk, program, directories, keep);
   if (!impl.ok())
     return impl.status();
   Impl &state = **impl;
-  Undo undo;
-  for (const std::string &directory : state.directories)
-    if (absl::Status status = MakeDirectories(directory, undo); !status.ok())
-      return Unwritable(status);
-  if (absl::Status status = state.TakeLocks(undo); !status.ok())
+  Undo undo(disk);
+  if (absl::Status status = state.MakeDirectories(undo); !status.ok())
     return status;
-  state.LayOut(program);
-  if (absl::Status status = state.CheckUnused(); !status.ok())
+  if (absl::Status status = state.ResolvePaths(); !status.ok())
     return status;
-  for (const IoFile &file : state.files)
-    unlink(file.path.c_str()); // of a run that died before its first commit
-  if (absl::Status status = state.CheckSpace(); !status.ok())
-    return status;
-  for (size_t file = 0; file < state.files.size(); ++file) {
-    undo.AddFile(state.files[file].path);
-    if (absl::Status status = state.MakeFile(file); !status.ok())
+  for (StatePath &path : state.paths)
+    if (absl::Status status = state.LockPath(path, &undo); !status.ok())
       return status;
+  const std::string &home = state.paths[0].directory;
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, home);
+  if (read.ok() && !read->manifest.commits.empty())
+    return absl::AlreadyExistsError(absl::StrFormat(
+        "%s holds a training state already: resume it, or choose another directory", home));
+  if (!read.ok() && !absl::IsNotFound(read.status()))
+    return read.status();
+  if (read.ok()) {
+    // Of one that was cut short before its first commit.
+    state.manifest = std::move(read->manifest);
+  } else {
+    state.manifest.state = absl::StrFormat("%016x%016x", disk.Unique(), disk.Unique());
+    undo.AddFile(ManifestPath(home));
+    undo.AddFile(ManifestCopyPath(home));
   }
-  for (const std::string &directory : state.directories)
-    if (absl::Status status = SyncDirectory(directory); !status.ok())
-      return status;
-  undo.Commit();
+  state.manifest.model = program.name;
+  state.manifest.parameters = ParametersOf(program);
+  if (absl::Status status = state.Begin(program, undo); !status.ok())
+    return status;
+  if (absl::Status status = state.FillPools(); !status.ok())
+    return status;
+  undo.Keep();
   return std::unique_ptr<StateStore>(new StateStore(*std::move(impl)));
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
-StateStore::Open(const Program &program, const std::vector<std::string> &directories) {
-  absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(program, directories);
+StateStore::Open(FileSystem &disk, const Program &program,
+                 const std::vector<std::string> &directories, int64_t keep,
+                 std::optional<int64_t> at) {
+  absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(disk, program, directories, keep);
   if (!impl.ok())
     return impl.status();
   Impl &state = **impl;
-  if (!Exists(state.directories[0]))
-    return absl::NotFoundError(absl::StrFormat(
-        "%s holds no training state: start one without resuming", state.directories[0]));
-  Undo undo;
-  if (absl::Status status = state.TakeLocks(undo); !status.ok())
+  const std::string &home = state.paths[0].directory;
+  absl::StatusOr<bool> exists = Exists(disk, home);
+  if (!exists.ok())
+    return exists.status();
+  if (!*exists)
+    return absl::NotFoundError(
+        absl::StrFormat("%s holds no training state: start one without resuming", home));
+  Undo undo(disk);
+  if (absl::Status status = state.MakeDirectories(undo); !status.ok())
     return status;
-  undo.Commit(); // a lock that was missing stays
-  if (absl::Status status = state.ReadManifest(program); !status.ok())
+  if (absl::Status status = state.ResolvePaths(); !status.ok())
     return status;
-  for (size_t file = 0; file < state.files.size(); ++file) {
-    bool scratch = file % 2 == 1;
-    absl::Status status = scratch ? state.MakeFile(file) : state.OpenFile(file);
-    if (!status.ok())
+  for (StatePath &path : state.paths)
+    if (absl::Status status = state.LockPath(path, &undo); !status.ok())
       return status;
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, home); // now that nobody writes it
+  if (!read.ok())
+    return read.status();
+  state.manifest = std::move(read->manifest);
+  if (!read->note.empty())
+    state.notes.push_back(
+        absl::StrCat(read->note, "; its copy is whole, and it was written anew from that"));
+  std::vector<SavedCommit> &commits = state.manifest.commits;
+  if (commits.empty())
+    return absl::NotFoundError(absl::StrCat(home, " holds no commit"));
+  size_t chosen = commits.size() - 1;
+  if (at) {
+    std::vector<int64_t> steps;
+    for (chosen = 0; chosen < commits.size() && commits[chosen].record.step != *at; ++chosen)
+      steps.push_back(commits[chosen].record.step);
+    if (chosen == commits.size())
+      return absl::NotFoundError(
+          absl::StrFormat("%s has no commit of step %d: it keeps those of %s", home, *at,
+                          absl::StrJoin(steps, ", ")));
+    for (size_t later = chosen + 1; later < commits.size(); ++later)
+      state.notes.push_back(absl::StrFormat("the commit of step %d goes when the next is made",
+                                            commits[later].record.step));
   }
+  if (absl::Status status = state.CheckModel(program, commits[chosen]); !status.ok())
+    return status;
+  if (absl::Status status = state.Begin(program, undo); !status.ok())
+    return status;
+  state.Adopt(commits[chosen]);
+  if (absl::Status status = state.FillPools(); !status.ok())
+    return status;
+  undo.Keep();
   return std::unique_ptr<StateStore>(new StateStore(*std::move(impl)));
 }
 
 StateStore::StateStore(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 StateStore::~StateStore() = default;
 
-const std::vector<IoFile> &StateStore::Files() const { return impl->files; }
-const std::vector<IoLink> &StateStore::Links() const { return impl->links; }
+//===----------------------------------------------------------------------===//
+// Which state a program can take
+//===----------------------------------------------------------------------===//
 
-absl::Status StateStore::Commit(const CommitRecord &record) {
-  // After a failed one it is not known which manifest a crash would leave, so
-  // neither extent of a chunk may be named anew.
-  if (!impl->failed.ok())
-    return impl->failed;
-  const std::string &directory = impl->directories[0];
-  for (size_t path = 0; path < impl->directories.size(); ++path) {
-    const IoFile &file = impl->files[DataFile(path)];
-    if (fdatasync(file.fd) != 0)
-      return impl->failed = ErrnoError("sync", file.path);
+namespace {
+
+/// The same chunks, whatever is in them.
+bool SameShape(const SavedStorage &a, const SavedStorage &b) {
+  return a.entries == b.entries && a.chunks == b.chunks && a.chunk_bytes == b.chunk_bytes;
+}
+
+/// Master weights are in one storage (f32) or in two halves, and the one becomes
+/// the other without a loss.
+bool IsMaster(const SavedStorage &storage) {
+  return storage.role == "weights" || storage.role == "master";
+}
+
+const SavedTable *Find(const SavedCommit &commit, const std::string &name) {
+  for (const SavedTable &table : commit.tables)
+    if (table.storage.name == name)
+      return &table;
+  return nullptr;
+}
+
+absl::Status Another(const std::string &home, const std::string &why) {
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s is the state of another model or optimizer: %s", home, why));
+}
+
+std::string Describe(const SavedParameter &parameter) {
+  return absl::StrFormat("%s: [%s] at %d", parameter.name, absl::StrJoin(parameter.shape, ", "),
+                         parameter.offset);
+}
+
+std::string Describe(const SavedStorage &storage) {
+  return absl::StrFormat("%d entries of %d chunks of %d bytes", storage.entries, storage.chunks,
+                         storage.chunk_bytes);
+}
+
+} // namespace
+
+absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCommit &commit) const {
+  const std::string &home = paths[0].directory;
+  std::vector<SavedParameter> ours = ParametersOf(program);
+  const std::vector<SavedParameter> &theirs = manifest.parameters;
+  for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i)
+    if (i >= ours.size() || i >= theirs.size() || !(ours[i] == theirs[i]))
+      return Another(
+          home, absl::StrFormat("the program has %s, the state has %s",
+                                i < ours.size() ? Describe(ours[i]) : "no more parameters",
+                                i < theirs.size() ? Describe(theirs[i]) : "no more parameters"));
+  std::vector<std::string> known;
+  for (const Storage &storage : program.storages) {
+    if (!storage.persistent)
+      continue;
+    known.push_back(storage.name);
+    SavedStorage wanted{storage.name, storage.role, storage.entry_count(),
+                        std::max(storage.chunks, 1), storage.bytes / std::max(storage.chunks, 1)};
+    const SavedTable *table = Find(commit, storage.name);
+    if (table && SameShape(table->storage, wanted))
+      continue;
+    bool other_form = IsMaster(wanted) && (!table || (table->storage.entries == wanted.entries &&
+                                                      table->storage.chunks == wanted.chunks));
+    if (!other_form)
+      return Another(home, absl::StrFormat("%s has %s in the program and %s in the state",
+                                           storage.name, Describe(wanted),
+                                           table ? Describe(table->storage) : "nothing"));
   }
-  absl::Status status =
-      ReplaceFile(directory, ManifestPath(directory), impl->WriteManifest(record));
-  if (!status.ok())
-    return impl->failed = status;
-  for (StorageLayout &storage : impl->storages)
-    storage.committed = storage.current;
-  impl->committed = record;
+  for (const SavedTable &table : commit.tables)
+    if (!IsMaster(table.storage) &&
+        std::find(known.begin(), known.end(), table.storage.name) == known.end())
+      return Another(home, absl::StrFormat("the program has no storage %s", table.storage.name));
   return absl::OkStatus();
 }
 
-const CommitRecord &StateStore::Committed() const { return impl->committed; }
+/// What the commit holds is what chunks contain now.
+void StateStore::Impl::Adopt(const SavedCommit &commit) {
+  opened = commit.record;
+  began = true;
+  for (const SavedTable &saved : commit.tables) {
+    for (const SavedChunk &chunk : saved.chunks)
+      checksums[chunk.extent] = chunk.checksum;
+    for (Table &table : tables) {
+      if (!table.persistent || table.storage.name != saved.storage.name ||
+          !SameShape(table.storage, saved.storage))
+        continue;
+      for (size_t i = 0; i < saved.chunks.size(); ++i)
+        table.current[i] = saved.chunks[i].extent;
+      table.named.assign(table.named.size(), 1);
+    }
+  }
+}
+
+const SavedCommit *StateStore::Impl::Opened() const {
+  for (const SavedCommit &commit : manifest.commits)
+    if (commit.record.step == opened.step)
+      return &commit;
+  return nullptr;
+}
+
+std::vector<SavedStorage> StateStore::Foreign() const {
+  std::vector<SavedStorage> foreign;
+  const SavedCommit *commit = impl->Opened();
+  for (size_t i = 0; commit && i < commit->tables.size(); ++i) {
+    const SavedStorage &storage = commit->tables[i].storage;
+    bool known = std::any_of(impl->tables.begin(), impl->tables.end(), [&](const Table &table) {
+      return table.persistent && table.storage.name == storage.name &&
+             SameShape(table.storage, storage);
+    });
+    if (!known)
+      foreign.push_back(storage);
+  }
+  return foreign;
+}
+
+absl::Status StateStore::ReadForeign(const std::string &name, int64_t entry, int32_t chunk,
+                                     void *data) {
+  const SavedCommit *commit = impl->Opened();
+  const SavedTable *table = commit ? Find(*commit, name) : nullptr;
+  if (!table || entry >= table->storage.entries || chunk >= table->storage.chunks)
+    return absl::NotFoundError(absl::StrCat("the state has no chunk ", chunk, " of ", name));
+  const SavedChunk &saved = table->chunks[size_t(entry * table->storage.chunks + chunk)];
+  const StatePath &path = impl->paths[size_t(saved.extent.file)];
+  int64_t bytes = table->storage.chunk_bytes;
+  if (absl::Status status = path.data->Read(saved.extent.offset, data, bytes); !status.ok())
+    return status;
+  if (boa::Checksum(data, bytes) == saved.checksum)
+    return absl::OkStatus();
+  return DamagedChunk(table->storage.name, entry, chunk, path.DataPath(), saved.extent.offset);
+}
+
+//===----------------------------------------------------------------------===//
+// Committing
+//===----------------------------------------------------------------------===//
+
+absl::StatusOr<std::vector<SavedTable>> StateStore::Impl::TablesNow() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<SavedTable> saved;
+  for (const Table &table : tables) {
+    if (!table.persistent)
+      continue;
+    SavedTable &to = saved.emplace_back();
+    to.storage = table.storage;
+    for (size_t i = 0; i < table.current.size(); ++i) {
+      auto sum = checksums.find(table.current[i]);
+      if (sum == checksums.end())
+        return absl::InternalError(
+            absl::StrFormat("cannot commit: entry %d chunk %d of %s was never written",
+                            int64_t(i) / table.storage.chunks, int64_t(i) % table.storage.chunks,
+                            table.storage.name));
+      to.chunks.push_back({table.current[i], sum->second});
+    }
+  }
+  return saved;
+}
+
+absl::Status StateStore::Commit(const CommitRecord &record) {
+  // After a failed one it is not known which manifest a crash would leave, so
+  // nothing that either names may be written over.
+  if (!impl->failed.ok())
+    return impl->failed;
+  absl::StatusOr<std::vector<SavedTable>> tables = impl->TablesNow();
+  if (!tables.ok())
+    return tables.status();
+  for (StatePath &path : impl->paths)
+    if (path.given)
+      if (absl::Status status = path.data->Sync(); !status.ok())
+        return impl->failed = status;
+  // Those after the one that this process is at are of a past that was left; one
+  // of the same step is replaced.
+  std::vector<SavedCommit> &commits = impl->manifest.commits, dropped;
+  auto stays = [&](const SavedCommit &commit) {
+    return impl->began && commit.record.step <= impl->opened.step &&
+           commit.record.step != record.step;
+  };
+  auto cut = std::stable_partition(commits.begin(), commits.end(), stays);
+  std::move(cut, commits.end(), std::back_inserter(dropped));
+  commits.erase(cut, commits.end());
+  commits.push_back({record, *std::move(tables)});
+  int64_t extra = std::max<int64_t>(int64_t(commits.size()) - impl->keep, 0);
+  std::move(commits.begin(), commits.begin() + extra, std::back_inserter(dropped));
+  commits.erase(commits.begin(), commits.begin() + extra);
+  if (absl::Status status = impl->WriteManifests(); !status.ok())
+    return impl->failed = status;
+  impl->opened = record;
+  impl->began = true;
+  for (Table &table : impl->tables)
+    if (table.persistent)
+      table.named.assign(table.named.size(), 1);
+  impl->GiveBack(dropped);
+  return absl::OkStatus();
+}
+
+/// Extents that only dropped commits named.
+void StateStore::Impl::GiveBack(const std::vector<SavedCommit> &dropped) {
+  std::unordered_set<Extent, ExtentHash> named;
+  for (const SavedCommit &commit : manifest.commits)
+    for (const SavedTable &table : commit.tables)
+      for (const SavedChunk &chunk : table.chunks)
+        named.insert(chunk.extent);
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const SavedCommit &commit : dropped)
+    for (const SavedTable &table : commit.tables)
+      for (const SavedChunk &chunk : table.chunks) {
+        // Once, also where several commits named it.
+        if (!named.insert(chunk.extent).second)
+          continue;
+        checksums.erase(chunk.extent);
+        paths[size_t(chunk.extent.file)].pool.Give(chunk.extent.offset, table.storage.chunk_bytes);
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+FileSystem &StateStore::Disk() const { return impl->disk; }
+const std::vector<IoFile> &StateStore::Files() const { return impl->files; }
+const std::vector<IoLink> &StateStore::Links() const { return impl->links; }
+const CommitRecord &StateStore::Committed() const { return impl->opened; }
+std::vector<std::string> StateStore::Notes() const { return impl->notes; }
+const std::string &StateStore::Directory() const { return impl->paths[0].directory; }
 
 std::vector<int64_t> StateStore::BytesByPath() const {
   std::vector<int64_t> bytes;
-  for (size_t path = 0; path < impl->directories.size(); ++path)
-    bytes.push_back(impl->file_bytes[DataFile(path)] + impl->file_bytes[ScratchFile(path)]);
+  for (const StatePath &path : impl->paths)
+    bytes.push_back(path.bytes);
   return bytes;
 }
 
-const std::string &StateStore::Directory() const { return impl->directories[0]; }
+absl::Status DamagedChunk(const std::string &storage, int64_t entry, int32_t chunk,
+                          const std::string &file, int64_t offset, bool persistent) {
+  return absl::DataLossError(absl::StrFormat(
+      "checksum of %s entry %d chunk %d in %s at offset %d does not match: the data on disk is "
+      "damaged; check the disk, then %s",
+      storage, entry, chunk, file, offset,
+      persistent ? "restore the state directory from a copy or go on from an earlier commit"
+                 : "go on from the last commit"));
+}
 
 } // namespace boa

@@ -1,31 +1,41 @@
-//===- state.h - The state directory -*- C++ -*-===//
+//===- state.h - The state directory ----------------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Where each chunk stands on SSD, and how a trainer survives its death.
+// Where each chunk stands on SSD, and how a training survives its trainer.
 //
-// Shadow paging: every chunk of a persistent storage has two extents. Writes go
-// to the one that the last commit does not name; a commit makes what was written
+// A state belongs to a model and its optimizer: weights, the lower halves of their
+// masters, moments. It does not belong to a schedule: the same state is
+// continued in another order, with another delay, placement, number of
+// micro-batches or of paths.
+//
+// Shadow paging: a chunk is never written over where a commit names it. Its next
+// contents go to another extent of the pool; a commit makes what was written
 // durable and then names it, by renaming a new manifest over the old. So at any
-// instant the last commit is whole on disk, and a commit copies nothing.
-// Chunks of other storages have one extent, in a scratch file.
+// instant the commits are whole on disk, and a commit copies nothing. An extent
+// goes back to the pool when the last commit that names it is dropped.
 //
-//   DIR/manifest.json   what is committed; replaced atomically
-//   DIR/lock            held while a trainer runs
-//   DIR/data.0          persistent chunks of the first ssd path; the other paths
-//                       have data.1, ... in their own directories
-//   DIR/scratch.0       chunks that do not outlive a run
+//   HOME/manifest.json        what is committed; replaced atomically
+//   HOME/manifest.copy.json   the same once more
+//   PATH/data                 on each ssd path, of which HOME is the first: a block
+//                             that says whose it is, then extents
+//   PATH/lock                 held while a trainer runs
 //
-// Not thread safe: Next and Current are called by the driver in program order;
-// checksums (SetChecksum, Checksum) may come from other threads.
+// Each state has an identity, in its manifest and at the head of every data file;
+// each path has one too, so that paths may move and stand in any order. Files of
+// another state are refused by name and never touched.
+//
+// Thread safety: Current and Next are called by the driver in program order;
+// SetChecksum and Checksum from any thread; all else while nothing is under way.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_STATE_H
-#define BOA_RUNTIME_STATE_H
+#ifndef BOA_RUNTIME_STATE_STATE_H
+#define BOA_RUNTIME_STATE_STATE_H
 
+#include "runtime/io/file_system.h"
 #include "runtime/io/io.h"
 #include "runtime/program.h"
 
@@ -41,55 +51,88 @@
 
 namespace boa {
 
+/// Where one version of a chunk stands; its size is the chunk's.
 struct Extent {
-  int32_t file = 0; // index into StateStore::Files
+  int32_t file = -1; // index into StateStore::Files; -1: nowhere
   int64_t offset = 0;
 };
+inline bool operator==(const Extent &a, const Extent &b) {
+  return a.file == b.file && a.offset == b.offset;
+}
 
 /// What a commit says beside where the chunks are.
 struct CommitRecord {
   int64_t step = 0;                         // steps done
-  int64_t pending = 0;                      // step whose delayed updates are outstanding; 0: none
-  std::map<int64_t, double> clip_factors;   // by step
+  int64_t time = 0;                         // seconds since 1970
   std::map<std::string, std::string> extra; // the trainer's own
+};
+
+/// A storage as a commit holds it.
+struct SavedStorage {
+  std::string name, role; // of program.h
+  int64_t entries = 0;    // in a row, whatever their dimensions
+  int32_t chunks = 1;     // of each
+  int64_t chunk_bytes = 0;
 };
 
 class StateStore {
 public:
   /// Whether `directory` holds a manifest.
-  static bool Exists(const std::string &directory);
+  static absl::StatusOr<bool> Exists(FileSystem &, const std::string &directory);
 
-  /// A new state directory: makes the directories and data files and reserves
-  /// their space. `directories[i]` belongs to Machine.ssd[i] (at least one).
-  /// Fails if there is one already, if another trainer holds it, or if the disk
-  /// is too full (saying how much is needed and free), leaving nothing behind.
+  /// A new state. `directories[i]` belongs to Machine.ssd[i] (at least one, no two
+  /// the same); the first is its home. Fails, leaving nothing behind, if one of
+  /// them holds files of another state or is in use, or if a disk is too full
+  /// (saying how much is needed and free). Keeps `keep` commits.
   static absl::StatusOr<std::unique_ptr<StateStore>>
-  Create(const Program &, const std::vector<std::string> &directories);
+  Create(FileSystem &, const Program &, const std::vector<std::string> &directories,
+         int64_t keep = 1);
 
-  /// The last commit of an existing one. Fails if it is in use, truncated,
-  /// foreign, of another program (saying what differs), or lacks a file.
+  /// An existing one, at the commit of step `at` or else the last. `directories`
+  /// may be others than before: those that hold a part of this state are
+  /// recognised, new ones are taken into use, and what stands on one that is not
+  /// given is read there until a commit no longer names it. Fails if it is in use,
+  /// damaged, of another model or optimizer (saying what differs), or lacks a part.
   static absl::StatusOr<std::unique_ptr<StateStore>>
-  Open(const Program &, const std::vector<std::string> &directories);
+  Open(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep = 1,
+       std::optional<int64_t> at = std::nullopt);
 
   ~StateStore();
 
+  FileSystem &Disk() const;
   const std::vector<IoFile> &Files() const;
   const std::vector<IoLink> &Links() const;
 
-  /// Where the chunk's newest contents are, in program order.
+  /// Where the chunk's newest contents are, in program order; nowhere: it was
+  /// never written.
   Extent Current(int32_t storage, int64_t entry, int32_t chunk) const;
-  /// Where its next contents go; from now on that is Current.
+  /// Where its next contents go; from now on that is Current. An extent that no
+  /// commit names is written over: earlier reads of it must have completed by
+  /// then. Nowhere: the disk is full, and status() says so.
   Extent Next(int32_t storage, int64_t entry, int32_t chunk);
+  absl::Status status() const;
 
-  /// The checksum (checksum.h) of what an extent holds: set when a write of it has
-  /// completed, known until the next one has.
+  /// The checksum of what an extent holds: set when a write of it has completed,
+  /// known until the next one has.
   void SetChecksum(const Extent &, uint64_t);
   std::optional<uint64_t> Checksum(const Extent &) const;
 
-  /// Makes the current contents the committed ones. All writes have completed.
+  /// Makes the current contents of persistent storages a commit, and drops those
+  /// beyond the number to keep. All writes have completed.
   absl::Status Commit(const CommitRecord &);
-  /// The last commit's record (step 0 before the first).
+  /// The commit that this process began from, or made last (step 0: none).
   const CommitRecord &Committed() const;
+
+  /// Storages of the opened commit whose chunks the program has in another form
+  /// (weights f32 where they were in two halves, or the reverse); their bytes, for
+  /// who converts them. `data` holds a chunk, aligned to 4096.
+  std::vector<SavedStorage> Foreign() const;
+  absl::Status ReadForeign(const std::string &name, int64_t entry, int32_t chunk, void *data);
+
+  /// What a person should know of how it was opened: a damaged copy that was
+  /// mended, a path that was taken into use or is still read, commits that a return
+  /// to an earlier one will drop. One line each.
+  std::vector<std::string> Notes() const;
 
   /// Bytes on each path, for the start table.
   std::vector<int64_t> BytesByPath() const;
@@ -101,6 +144,11 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
+/// The error of a chunk whose bytes are not those that were written. `persistent`:
+/// it is part of a state.
+absl::Status DamagedChunk(const std::string &storage, int64_t entry, int32_t chunk,
+                          const std::string &file, int64_t offset, bool persistent = true);
+
 } // namespace boa
 
-#endif // BOA_RUNTIME_STATE_H
+#endif // BOA_RUNTIME_STATE_STATE_H

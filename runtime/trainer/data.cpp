@@ -11,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <vector>
 
@@ -147,18 +149,20 @@ absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
 }
 
 /// Devlin et al. 2018: of the positions to predict, 80% show the mask token,
-/// 10% a random one and 10% the original. Where chance picks none, one is
-/// predicted all the same: a sequence without any has no loss.
+/// 10% a random one and 10% the original. Their number is the same in every
+/// sequence, so the mean over a micro-batch weighs each of them as the mean over
+/// the step does; and at least one, since a sequence without any has no loss.
 void Data::Mask(uint64_t key, int32_t *tokens, int32_t *targets) const {
-  bool any = false;
-  for (int64_t i = 0; i < options.context; ++i) {
-    const bool picked = Unit(Hash({key, static_cast<uint64_t>(i), 0})) < options.mask_probability;
-    targets[i] = picked ? tokens[i] : -1;
-    any |= picked;
-  }
-  if (!any) {
-    const uint64_t one = Below(Mix(key), options.context);
-    targets[one] = tokens[one];
+  const int64_t count = std::clamp<int64_t>(
+      std::llround(options.mask_probability * options.context), 1, options.context);
+  // The beginning of a shuffle (Fisher and Yates).
+  std::vector<int64_t> positions(options.context);
+  std::iota(positions.begin(), positions.end(), 0);
+  std::fill_n(targets, options.context, -1);
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t other = i + Below(Hash({key, static_cast<uint64_t>(i), 0}), options.context - i);
+    std::swap(positions[i], positions[other]);
+    targets[positions[i]] = tokens[positions[i]];
   }
   for (int64_t i = 0; i < options.context; ++i) {
     const uint64_t position = i;

@@ -8,8 +8,10 @@
 // A text as bytes, one token each; its last tenth is for validation. Sampling
 // keeps no state: what sequence a step sees is a hash of (seed, step, sequence
 // of the step), so a resumed run sees what an unbroken one would have, and the
-// number of micro-batches that a step is cut into changes nothing. The text stays
-// in its file: it may be larger than memory.
+// number of micro-batches that a step is cut into changes nothing: of a masked
+// sequence exactly round(mask_probability * context) positions are predicted, one
+// at least, so the mean of the micro-batches' losses is the mean over the step.
+// The text stays in its file: it may be larger than memory.
 //
 // Refused: a text that does not exist, that is too short for one sequence in
 // either part, or that has a byte outside the vocabulary.

@@ -51,14 +51,26 @@ absl::StatusOr<File> File::Create(const std::string &path) {
   return file;
 }
 
+absl::StatusOr<File> File::Extend(const std::string &path) {
+  File file;
+  file.name = path;
+  file.descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  struct stat info;
+  if (file.descriptor < 0 || fstat(file.descriptor, &info) != 0)
+    return ErrnoStatus("cannot create", path);
+  file.bytes = info.st_size;
+  return file;
+}
+
 File::File(File &&other) noexcept
     : name(std::move(other.name)), descriptor(std::exchange(other.descriptor, -1)),
-      bytes(other.bytes) {}
+      bytes(other.bytes), broken_pipe(other.broken_pipe) {}
 
 File &File::operator=(File &&other) noexcept {
   std::swap(name, other.name);
   std::swap(descriptor, other.descriptor);
   std::swap(bytes, other.bytes);
+  std::swap(broken_pipe, other.broken_pipe);
   return *this;
 }
 
@@ -92,11 +104,24 @@ absl::Status File::Append(const void *from, int64_t count) {
     const ssize_t written = write(descriptor, cursor, count);
     if (written < 0 && errno == EINTR)
       continue;
-    if (written < 0)
+    if (written < 0) {
+      broken_pipe = errno == EPIPE;
       return ErrnoStatus("cannot write", name);
+    }
     cursor += written;
     count -= written;
   }
+  return absl::OkStatus();
+}
+
+absl::Status File::Cut(int64_t size) {
+  struct stat info;
+  if (fstat(descriptor, &info) != 0)
+    return ErrnoStatus("cannot cut", name);
+  if (!S_ISREG(info.st_mode))
+    return absl::OkStatus();
+  if (ftruncate(descriptor, size) != 0 || lseek(descriptor, size, SEEK_SET) < 0)
+    return ErrnoStatus("cannot cut", name);
   return absl::OkStatus();
 }
 

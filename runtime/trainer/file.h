@@ -27,6 +27,8 @@ public:
   static absl::StatusOr<File> Open(const std::string &path);
   /// For writing, empty.
   static absl::StatusOr<File> Create(const std::string &path);
+  /// For writing, as it is; empty where there was none.
+  static absl::StatusOr<File> Extend(const std::string &path);
 
   File() = default;
   File(File &&) noexcept;
@@ -40,6 +42,11 @@ public:
 
   absl::Status Read(int64_t offset, void *to, int64_t count) const;
   absl::Status Append(const void *from, int64_t count);
+  /// What follows the first `size` bytes goes, and Append goes on there. A pipe or
+  /// a device has nothing to cut.
+  absl::Status Cut(int64_t size);
+  /// Whether it is a pipe that nobody reads any more.
+  bool reader_left() const { return broken_pipe; }
   /// Syncs, renames to `path` and syncs its directory: after a crash at any
   /// moment `path` names the old file or this one.
   absl::Status Publish(const std::string &path);
@@ -48,6 +55,7 @@ private:
   std::string name;
   int descriptor = -1;
   int64_t bytes = 0;
+  bool broken_pipe = false;
 };
 
 } // namespace boa

@@ -7,11 +7,13 @@
 #include "runtime/trainer/main.h"
 
 #include "runtime/nearest.h"
+#include "runtime/trainer/process.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -152,11 +154,13 @@ std::vector<std::string> TrainerFlagNames() {
 int ExitStatus(const absl::Status &status) {
   if (status.ok())
     return 0;
-  const bool interrupted = absl::IsCancelled(status);
+  // Who read the output may be gone; the status is to be what it is.
+  std::signal(SIGPIPE, SIG_IGN);
+  const int signal = SignalOf(status);
   std::fflush(stdout);
   std::fprintf(stderr, "%s%s\n",
-               interrupted ? "" : "error: ", std::string(status.message()).c_str());
-  return interrupted ? 130 : 1;
+               signal != 0 ? "" : "error: ", std::string(status.message()).c_str());
+  return signal != 0 ? 128 + signal : 1;
 }
 
 int TrainerMain(int argc, char **argv, std::string_view json, const boa_kernel *kernels,

@@ -35,7 +35,7 @@ std::string FlagHelp(std::string_view flag, std::string_view help);
 std::vector<std::string> TrainerFlagNames();
 
 /// Prints what is not OK to stderr (`error: ...`) and returns the process's exit
-/// status: 0, 130 after an interrupt, else 1.
+/// status: 0, 128 + signal after an interrupt, else 1.
 int ExitStatus(const absl::Status &);
 
 /// main() of a stand-alone trainer.

@@ -6,24 +6,32 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/metrics.h"
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace boa {
 namespace {
 
-/// The lines of the file up to those of steps after `after`; "" if there is
-/// none.
+/// The lines of the file up to those of steps after `after`; "" if there is none.
 std::string LinesUntil(const std::string &path, int64_t after) {
+  std::error_code none;
+  // To read a pipe or a terminal would wait for it.
+  if (after <= 0 || !std::filesystem::is_regular_file(path, none))
+    return "";
   std::string kept, line;
-  std::ifstream file(path);
-  while (after > 0 && std::getline(file, line)) {
+  std::ifstream file(path, std::ios::binary);
+  while (std::getline(file, line)) {
     const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer() ||
         record["step"].get<int64_t>() > after)
       break;
-    kept += line + '\n';
+    kept += line;
+    // The last one may be whole but for its newline.
+    kept += file.eof() ? "" : "\n";
   }
   return kept;
 }
@@ -49,20 +57,26 @@ std::string FormatMetrics(const StepRecord &record) {
 }
 
 absl::StatusOr<Metrics> Metrics::Open(const std::string &path, int64_t after) {
-  const std::string kept = LinesUntil(path, after);
-  absl::StatusOr<File> file = File::Create(path);
+  absl::StatusOr<File> file = File::Extend(path);
   if (!file.ok())
     return file.status();
   Metrics metrics;
   metrics.file = *std::move(file);
-  if (absl::Status status = metrics.file.Append(kept.data(), kept.size()); !status.ok())
-    return status;
+  const std::string kept = LinesUntil(path, after);
+  metrics.kept = static_cast<int64_t>(kept.size());
+  metrics.line_is_open = !kept.empty() && kept.back() != '\n';
   return metrics;
 }
 
 absl::Status Metrics::Write(const StepRecord &record) {
-  const std::string line = FormatMetrics(record) + '\n';
-  return file.Append(line.data(), line.size());
+  if (kept >= 0)
+    if (absl::Status status = file.Cut(kept); !status.ok())
+      return status;
+  const std::string line = absl::StrCat(line_is_open ? "\n" : "", FormatMetrics(record), "\n");
+  kept = -1;
+  line_is_open = false;
+  absl::Status status = file.Append(line.data(), line.size());
+  return file.reader_left() ? absl::OkStatus() : status;
 }
 
 } // namespace boa

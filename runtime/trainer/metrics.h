@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // What a step did, as it was measured, and the file of --metrics: one line each,
-// written when the step ends. A resumed run continues the file after
-// the line of the step that it resumes from: lines of steps that were lost, and
-// a torn last line, are cut off.
+// written when the step ends. A resumed run continues the file after the line of
+// the step that it resumes from: lines of steps that were lost, and a torn last
+// line, are cut off, but only when the first new line is written. Whatever ends the
+// run before that, a refusal or a kill, leaves the file as it was.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_METRICS_H
@@ -47,10 +48,13 @@ class Metrics {
 public:
   /// `after`: the step that the run continues from, 0 for a fresh one.
   static absl::StatusOr<Metrics> Open(const std::string &path, int64_t after);
+  /// A pipe that nobody reads any more takes every line.
   absl::Status Write(const StepRecord &);
 
 private:
   File file;
+  int64_t kept = -1;         // bytes to keep at the first line; negative: that was written
+  bool line_is_open = false; // what is kept ends without a newline
 };
 
 } // namespace boa

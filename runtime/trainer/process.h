@@ -7,7 +7,10 @@
 #ifndef BOA_RUNTIME_TRAINER_PROCESS_H
 #define BOA_RUNTIME_TRAINER_PROCESS_H
 
+#include "absl/status/status.h"
+
 #include <cstdint>
+#include <string>
 
 namespace boa {
 
@@ -21,8 +24,12 @@ DiskBytes ReadDiskBytes();
 /// The peak of resident memory so far (VmHWM), in bytes.
 int64_t PeakResidentBytes();
 
-/// While it lives, the first SIGINT or SIGTERM only sets a flag; a second one
-/// ends the process at once with status 130. One at a time.
+/// While it lives, the first SIGINT, SIGTERM, SIGHUP (the terminal is gone) or
+/// SIGPIPE (who read the output is gone) is only remembered, so that a run can
+/// commit before it leaves; what is written to a terminal or a pipe that is gone
+/// fails and is lost. A second SIGINT ends the process at once with status 130;
+/// others change nothing, since a terminal that closes sends several. A signal that
+/// was ignored before (nohup, a job in the background) stays so. One at a time.
 class InterruptGuard {
 public:
   InterruptGuard();
@@ -30,8 +37,16 @@ public:
   InterruptGuard(const InterruptGuard &) = delete;
   InterruptGuard &operator=(const InterruptGuard &) = delete;
 
-  bool interrupted() const;
+  /// The first of them; 0: none yet.
+  int signal() const;
+  bool interrupted() const { return signal() != 0; }
 };
+
+/// kCancelled, and the signal that was the cause: the process that ends with it
+/// has status 128 + signal, as a shell says of one that a signal killed.
+absl::Status InterruptedError(int signal, const std::string &message);
+/// The signal of such a status; 0: it is another.
+int SignalOf(const absl::Status &);
 
 } // namespace boa
 

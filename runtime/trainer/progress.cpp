@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/progress.h"
 
-#include "runtime/trainer/units.h"
+#include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,4 +1,4 @@
-//===- settings.cpp - What makes a resumed run the same run ---------------===//
+//===- settings.cpp - What the losses of a run depend on ------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,6 +34,8 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
                        {"micro_batch", absl::StrCat(t.micro_batch)},
                        {"micro_batches", absl::StrCat(t.micro_batches)},
                        {"steps", absl::StrCat(t.steps)},
+                       {"weights", program.groups.empty() ? "" : program.groups[0].weight_type},
+                       {"nonfinite", t.nonfinite},
                        {"optimizer", o.kind},
                        {"weight_decay", Exact(o.weight_decay)},
                        {"clip", Exact(o.clip)},
@@ -55,28 +57,23 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
   return settings;
 }
 
-absl::Status CompareSettings(const Settings &committed, const Settings &now, std::string &warning) {
-  std::string differences;
+std::string DescribeChanges(const Settings &committed, const Settings &now) {
+  std::string changes;
   Settings all = committed;
   all.insert(now.begin(), now.end());
   for (const auto &[key, unused] : all) {
     const std::string before = ValueOr(committed, key, "not set");
     const std::string after = ValueOr(now, key, "not set");
-    if (before == after)
+    // A longer run at a constant rate is the same run.
+    if (before == after || (key == "steps" && ValueOr(now, "rate", "") == "constant"))
       continue;
-    if (key != "steps")
-      absl::StrAppend(&differences, "\n  `", key, "` was ", before, " and is ", after, " now");
-    else if (ValueOr(now, "rate", "") != "constant")
-      warning = absl::StrCat("note: the run was to end at step ", before, " and now at ", after,
-                             "; its learning rate depends on that, so from here on losses are not "
-                             "those of a run that was begun with ",
-                             after, " steps");
+    absl::StrAppend(&changes, "\n  `", key, "` was ", before, " and is ", after, " now",
+                    key == "steps" ? "; the learning rate depends on it" : "");
   }
-  if (differences.empty())
-    return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("this is another training than the one to resume:", differences,
-                   "\nset them back, or begin a run with another --state"));
+  if (changes.empty())
+    return "";
+  return absl::StrCat(
+      "note: from here on this is another training than the one that was committed:", changes);
 }
 
 } // namespace boa

@@ -14,7 +14,7 @@
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/settings.h"
 #include "runtime/trainer/trace.h"
-#include "runtime/trainer/units.h"
+#include "runtime/units.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"
@@ -152,9 +152,9 @@ private:
 
   absl::Status EnqueueStep();
   absl::Status FinishStep();
-  bool NextFollowsDirectly() const;
+  bool NextFollowsDirectly();
   bool EvaluationDue(int64_t after) const;
-  bool CommitDue(int64_t after) const;
+  bool CommitDue(int64_t after);
   absl::Status Evaluate(std::optional<double> &loss);
   int64_t Enqueue(boa_entry_point, int64_t number, MicroBatches &);
   absl::Status Report(int64_t run, double loss, double seconds,
@@ -162,8 +162,8 @@ private:
 
   absl::Status DrainUpdates();
   absl::Status Commit();
-  bool PendingSurvivesCommit() const;
   absl::Status Settle();
+  std::string FormatState() const;
   void LeaveTraining();
   void EnterTraining();
   void Account(const Counters &);
@@ -193,6 +193,8 @@ private:
   bool follows = false; // the engine ran a step last
   int64_t pending = 0;  // step with updates outstanding after these, or 0
   int64_t committed = 0;
+  int64_t commit_at = 0; // the last step after which time had come for a commit
+  Clock::time_point last_commit = Clock::now();
   Counters unreported;              // of training, not yet in a line
   std::optional<DiskBytes> entered; // when training was last entered
   Outcome outcome;
@@ -251,7 +253,11 @@ absl::Status Run::OpenData() {
 
 absl::Status Run::OpenState() {
   const std::string &directory = directories[0];
-  const bool exists = StateStore::Exists(directory);
+  FileSystem &disk = options.disk ? *options.disk : SystemFiles();
+  absl::StatusOr<bool> found = StateStore::Exists(disk, directory);
+  if (!found.ok())
+    return found.status();
+  const bool exists = *found;
   if (exists && !options.resume)
     return absl::AlreadyExistsError(
         absl::StrCat("`", directory,
@@ -261,8 +267,10 @@ absl::Status Run::OpenState() {
     return absl::NotFoundError(absl::StrCat("`", directory,
                                             "` holds no training to resume; --state names its "
                                             "directory, and without --resume a new one begins"));
+  const int64_t keep = program.training.commit_keep;
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
-      exists ? StateStore::Open(program, directories) : StateStore::Create(program, directories);
+      exists ? StateStore::Open(disk, program, directories, keep, options.at)
+             : StateStore::Create(disk, program, directories, keep);
   if (!opened.ok())
     return opened.status();
   state = *std::move(opened);
@@ -272,21 +280,22 @@ absl::Status Run::OpenState() {
 absl::Status Run::OpenEngine() {
   EngineOptions engine_options;
   engine_options.trace = !options.trace.empty();
+  engine_options.scheduler = options.scheduler;
   absl::StatusOr<std::unique_ptr<Engine>> created =
       Engine::Create(program, kernels, state.get(), engine_options);
   if (!created.ok())
     return created.status();
   engine = *std::move(created);
-  // The plan was checked before anything was allocated; this is what was.
+  // The plan was checked before anything was allocated; this is what was. Device and
+  // host are one memory on the CPU: what was said of them adds up.
   const Machine &machine = program.machine;
   const int64_t allocated = engine->ArenaBytes();
   const int64_t limit = machine.device_memory + machine.host_memory;
-  if (machine.device_memory == 0 || machine.host_memory == 0 || allocated <= limit)
+  if (limit == 0 || allocated <= limit)
     return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the program takes ", FormatBytes(allocated), " of memory, but machine `",
-                   machine.name, "` gives ", FormatBytes(machine.device_memory),
-                   " for the device and ", FormatBytes(machine.host_memory), " for the host"));
+                   machine.name, "` gives ", FormatBytes(limit), " in all"));
 }
 
 absl::Status Run::OpenReports() {
@@ -306,26 +315,38 @@ absl::Status Run::OpenReports() {
   progress = std::make_unique<Progress>(options.quiet ? nullptr : options.out, first,
                                         program.training.steps);
   progress->Say(FormatStart(program, data->training_bytes(), data->validation_bytes()));
-  progress->Say(absl::StrCat("  state in ", absl::StrJoin(directories, ", "), "; ",
-                             engine->DescribeIo(), "\n"));
+  progress->Say(FormatState());
   return absl::OkStatus();
+}
+
+/// Where the state is and what it takes, and what opening it found.
+std::string Run::FormatState() const {
+  int64_t bytes = 0;
+  for (int64_t path : state->BytesByPath())
+    bytes += path;
+  const int64_t keep = program.training.commit_keep;
+  std::string text = absl::StrCat(
+      "  state in ", absl::StrJoin(directories, ", "), ": ", FormatBytes(bytes), " on SSD, ",
+      keep == 1 ? "with the last commit" : absl::StrCat("with the last ", keep, " commits"), "; ",
+      engine->DescribeIo(), "\n");
+  for (const std::string &note : state->Notes())
+    absl::StrAppend(&text, "  note: ", note, "\n");
+  return text;
 }
 
 absl::Status Run::BeginOrRestore() {
   if (options.resume) {
     const CommitRecord &record = state->Committed();
-    std::string warning;
-    if (absl::Status status = CompareSettings(record.extra, settings, warning); !status.ok())
-      return status;
-    if (!warning.empty())
-      progress->Say(warning);
     if (first > program.training.steps)
       return absl::FailedPreconditionError(
           absl::StrCat("`", directories[0], "` is at step ", first, ", beyond the ",
                        program.training.steps, " steps asked for; --steps can raise them"));
-    pending = record.pending;
     progress->Say(absl::StrCat("resuming after step ", first));
-    return engine->Restore();
+    if (std::string changes = DescribeChanges(record.extra, settings); !changes.empty())
+      progress->Say(changes);
+    if (absl::Status status = engine->Restore(); !status.ok())
+      return status;
+    return ConvertMasters(program, *engine, *state);
   }
   absl::Status status = options.weights.empty() ? InitializeParameters(program, *engine)
                                                 : LoadParameters(program, *engine, options.weights);
@@ -352,7 +373,8 @@ absl::Status Run::Loop() {
     }
     if (absl::Status status = FinishStep(); !status.ok())
       return status;
-    if (CommitDue(step))
+    // Whether it is due was decided before the next step was enqueued.
+    if (enqueued.empty() && CommitDue(step))
       if (absl::Status status = Commit(); !status.ok())
         return AtStep(status);
   }
@@ -365,13 +387,19 @@ bool Run::EvaluationDue(int64_t after) const {
          (after % t.evaluate_every == 0 || after == t.steps);
 }
 
-bool Run::CommitDue(int64_t after) const {
-  const int64_t every = program.training.commit_every;
-  return every > 0 && after % every == 0;
+/// Decided once for each step, before it ends: time does not stand still.
+bool Run::CommitDue(int64_t after) {
+  const Training &t = program.training;
+  if (t.commit_every > 0 && after % t.commit_every == 0)
+    return true;
+  const std::chrono::duration<double> since = Clock::now() - last_commit;
+  if (t.commit_seconds > 0 && since.count() >= t.commit_seconds)
+    commit_at = std::max(commit_at, after);
+  return commit_at == after;
 }
 
 /// Whether nothing comes between the step that runs and the one after it.
-bool Run::NextFollowsDirectly() const {
+bool Run::NextFollowsDirectly() {
   const int64_t running = enqueued.front().step;
   return running < program.training.steps && !EvaluationDue(running) && !CommitDue(running);
 }
@@ -389,9 +417,9 @@ absl::Status Run::EnqueueStep() {
       return AtStep(status);
   next.start = Clock::now();
   next.run = Enqueue(entries.step, next.step, *next.data);
-  // Where nothing is pending (at first, after a drain) a step moves less, and where
-  // it follows another it finds in memory what that one ended with.
-  const char *plan = follows ? "step" : pending == 0 ? "first_step" : "resumed_step";
+  // A step that follows another has that one's updates to apply, and finds in
+  // memory what it ended with.
+  const char *plan = follows ? "step" : "first_step";
   follows = true;
   if (auto it = program.traffic.find(plan); it != program.traffic.end()) {
     Add(outcome.predicted.read, it->second.read);
@@ -428,12 +456,17 @@ absl::Status Run::FinishStep() {
     next.start = now;
 
   const double loss = done.data->MeanLoss();
-  if (!std::isfinite(loss))
+  const std::vector<int64_t> skipped = engine->TakeSkipped();
+  if (!skipped.empty()) {
+    progress->Say(absl::StrCat("step ", step, " is left out: its gradient is not finite (loss ",
+                               loss, "); weights and moments stay as they were"));
+  } else if (!std::isfinite(loss)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the loss of step ", step, " is ", std::isnan(loss) ? "nan" : "infinite",
         "; nothing of it is kept: the last committed step is ", committed, " in `", directories[0],
         "`. The same settings lead here again; a lower learning rate, a longer "
         "warm-up or gradient clipping may not"));
+  }
 
   std::optional<double> validation_loss;
   if (EvaluationDue(step))
@@ -528,36 +561,30 @@ absl::Status Run::DrainUpdates() {
   return absl::OkStatus();
 }
 
-/// Whether the gradients of delayed updates are part of what a commit saves.
-bool Run::PendingSurvivesCommit() const {
-  return std::all_of(program.groups.begin(), program.groups.end(), [&](const Group &group) {
-    return group.gradient >= 0 && program.storages[group.gradient].persistent;
-  });
-}
-
 absl::Status Run::Commit() {
-  if (pending != 0 && !PendingSurvivesCommit())
-    if (absl::Status status = DrainUpdates(); !status.ok())
-      return status;
+  if (absl::Status status = DrainUpdates(); !status.ok())
+    return status;
   if (absl::Status status = Settle(); !status.ok())
     return status;
   const bool training = entered.has_value();
   LeaveTraining();
   CommitRecord record;
   record.step = step;
-  record.pending = pending;
+  record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.extra = settings;
   if (absl::Status status = engine->Commit(std::move(record)); !status.ok())
     return status;
   committed = step;
+  last_commit = Clock::now();
   if (training)
     EnterTraining();
   return absl::OkStatus();
 }
 
 absl::Status Run::Finish() {
-  if (absl::Status status = Commit(); !status.ok())
-    return AtStep(status);
+  if (committed != step || first == step)
+    if (absl::Status status = Commit(); !status.ok())
+      return AtStep(status);
   LeaveTraining();
   if (absl::Status status = ExportParameters(program, *engine, save); !status.ok())
     return AtStep(status);
@@ -609,9 +636,11 @@ void Run::Account(const Counters &counters) {
 }
 
 absl::Status Run::Interrupted() const {
-  return absl::CancelledError(absl::StrCat(
-      "interrupted after step ", step, " of ", program.training.steps, ", which is committed in `",
-      directories[0], "`; the same command with --resume continues"));
+  return InterruptedError(interrupt.signal(),
+                          absl::StrCat("interrupted after step ", step, " of ",
+                                       program.training.steps, ", which is committed in `",
+                                       directories[0],
+                                       "`; the same command with --resume continues"));
 }
 
 /// An error with where the run was and what is left of it.

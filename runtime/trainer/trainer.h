@@ -13,18 +13,23 @@
 //     nor on when it evaluates or commits: draining the delayed updates early
 //     applies the same updates.
 //   - Refused before the first step: a plan above the memory limits, a state
-//     directory that is in use, not empty without `resume`, or of another model,
-//     text or training settings.
-//   - SIGINT or SIGTERM ends the run after the step in progress, committed; a
-//     second one ends the process at once, which loses what was not committed.
-//
+//     directory that is in use, not empty without `resume`, or of another model or
+//     optimizer. Everything else may differ from the run that is resumed, and what
+//     changes the training is said.
+//   - A commit holds no delayed update: they are applied first.
+//   - Nothing that is not finite is ever committed.
+//   - SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress,
+//     committed; a second SIGINT ends the process at once, which loses what was
+//     not committed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_TRAINER_H
 #define BOA_RUNTIME_TRAINER_TRAINER_H
 
 #include "runtime/abi.h"
+#include "runtime/io/file_system.h"
 #include "runtime/program.h"
+#include "runtime/scheduler.h"
 
 #include "absl/status/status.h"
 
@@ -45,13 +50,16 @@ struct EntryPoints {
 struct TrainerOptions {
   std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
-  std::string weights;          // safetensors to begin from; empty: random
-  std::optional<int64_t> steps; // instead of the program's
-  std::string data;             // instead of the program's; empty: its own
-  std::string metrics, trace;   // files; empty: none
-  std::string save;             // empty: <state>/model.safetensors
-  bool quiet = false;           // no tables and no progress
-  std::FILE *out = stdout;      // where tables and progress go
+  std::string weights;            // safetensors to begin from; empty: random
+  std::optional<int64_t> steps;   // instead of the program's
+  std::string data;               // instead of the program's; empty: its own
+  std::string metrics, trace;     // files; empty: none
+  std::string save;               // empty: <state>/model.safetensors
+  bool quiet = false;             // no tables and no progress
+  std::FILE *out = stdout;        // where tables and progress go
+  std::optional<int64_t> at;      // with resume: the commit of this step, not the last
+  FileSystem *disk = nullptr;     // where the state lives; null: the system's
+  Scheduler *scheduler = nullptr; // runtime/scheduler.h; null: threads
 };
 
 /// `kernels` is the program's table. kCancelled: interrupted, committed, and the

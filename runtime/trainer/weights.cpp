@@ -15,8 +15,10 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -66,6 +68,13 @@ absl::Status WriteMaster(const Group &group, Engine &engine, int64_t entry, int3
   return status;
 }
 
+void JoinHalves(ChunkBuffers &buffers) {
+  for (size_t i = 0; i < buffers.master.size(); ++i) {
+    const uint32_t bits = JoinMaster(buffers.high[i], buffers.low[i]);
+    std::memcpy(buffers.master.data() + i, &bits, 4);
+  }
+}
+
 absl::Status ReadMaster(const Group &group, Engine &engine, int64_t entry, int32_t chunk,
                         ChunkBuffers &buffers) {
   if (group.weight_type == "f32")
@@ -75,10 +84,7 @@ absl::Status ReadMaster(const Group &group, Engine &engine, int64_t entry, int32
     status = engine.ReadChunk(group.low, entry, chunk, buffers.low.data());
   if (!status.ok())
     return status;
-  for (int64_t i = 0; i < group.chunk_elements; ++i) {
-    const uint32_t bits = JoinMaster(buffers.high[i], buffers.low[i]);
-    std::memcpy(buffers.master.data() + i, &bits, 4);
-  }
+  JoinHalves(buffers);
   return absl::OkStatus();
 }
 
@@ -225,6 +231,66 @@ absl::Status LoadParameters(const Program &program, Engine &engine, const std::s
         const Tensor *tensor = reader->Find(ParameterName(group, entry, group.parameters[p]));
         return reader->Read(*tensor, first, count, values);
       });
+}
+
+namespace {
+
+/// "weights.block" and "low.block" are of one group.
+std::string AfterRole(const std::string &name) {
+  const size_t dot = name.find('.');
+  return dot == std::string::npos ? "" : name.substr(dot);
+}
+
+/// The storage of a role among those in another form that belongs to the group.
+const SavedStorage *ForeignOf(const std::vector<SavedStorage> &foreign, const Program &program,
+                              const Group &group, const std::string &role) {
+  const std::string wanted = AfterRole(program.storages[group.weights].name);
+  for (const SavedStorage &storage : foreign)
+    if (storage.role == role && AfterRole(storage.name) == wanted)
+      return &storage;
+  return nullptr;
+}
+
+} // namespace
+
+absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &state) {
+  const std::vector<SavedStorage> foreign = state.Foreign();
+  if (foreign.empty())
+    return absl::OkStatus();
+  for (const Group &group : program.groups) {
+    const SavedStorage *weights = ForeignOf(foreign, program, group, "weights");
+    const SavedStorage *low = ForeignOf(foreign, program, group, "master");
+    if (!weights && !low)
+      continue;
+    const int64_t elements = group.chunk_elements;
+    const bool halves = low != nullptr; // in the state
+    if (!weights || weights->chunk_bytes != elements * (halves ? 2 : 4) ||
+        (halves && low->chunk_bytes != elements * 2) || halves == (group.weight_type == "bf16"))
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the state has the weights of `", group.name, "` in a form that is not known"));
+    ChunkBuffers buffers(elements);
+    // As long as a chunk of f32, and aligned as the disk wants it.
+    std::unique_ptr<char, decltype(&std::free)> bytes(
+        static_cast<char *>(std::aligned_alloc(4096, size_t(elements) * 4)), &std::free);
+    if (!bytes)
+      return absl::ResourceExhaustedError("no memory to convert the weights: free some");
+    for (int64_t entry = 0; entry < group.count; ++entry)
+      for (int32_t chunk = 0; chunk < group.chunks; ++chunk) {
+        absl::Status status = state.ReadForeign(weights->name, entry, chunk, bytes.get());
+        std::memcpy(halves ? static_cast<void *>(buffers.high.data()) : buffers.master.data(),
+                    bytes.get(), size_t(weights->chunk_bytes));
+        if (status.ok() && halves) {
+          status = state.ReadForeign(low->name, entry, chunk, bytes.get());
+          std::memcpy(buffers.low.data(), bytes.get(), size_t(low->chunk_bytes));
+          JoinHalves(buffers);
+        }
+        if (status.ok())
+          status = WriteMaster(group, engine, entry, chunk, buffers);
+        if (!status.ok())
+          return status;
+      }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ExportParameters(const Program &program, Engine &engine, const std::string &path) {

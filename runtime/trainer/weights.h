@@ -20,6 +20,7 @@
 
 #include "runtime/engine.h"
 #include "runtime/program.h"
+#include "runtime/state/state.h"
 
 #include "absl/status/status.h"
 
@@ -35,6 +36,10 @@ absl::Status InitializeParameters(const Program &, Engine &);
 /// lacks a parameter or has it in another shape, and names the first few;
 /// tensors that the program has no parameter for are refused too.
 absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
+
+/// Master weights that the opened commit has in the other form, in one storage
+/// (f32) or in two halves, into the program's. Not a bit is lost.
+absl::Status ConvertMasters(const Program &, Engine &, StateStore &);
 
 /// The engine must be idle and drained.
 absl::Status ExportParameters(const Program &, Engine &, const std::string &path);

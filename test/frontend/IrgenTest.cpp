@@ -51,10 +51,10 @@ TEST_F(IrgenTest, GroupsAndStages) {
   for (mlir::Operation &op : *module->getBody())
     if (!mlir::isa<mlir::func::FuncOp>(op))
       text += print(&op) + "\n";
-  EXPECT_EQ(text, R"(boa.group @embed repeat 1 {
+  EXPECT_EQ(text, R"(boa.group @params.embed repeat 1 {
   boa.param @wte : tensor<64x32xf32> = "normal" 2.000000e-02
 }
-boa.group @block repeat 2 {
+boa.group @params.block repeat 2 {
   boa.param @w : tensor<32x96xf32> = "normal" 2.000000e-02
   boa.param @b : tensor<96xf32> = "zeros"
   boa.param @g : tensor<32xf32> = "ones"
@@ -69,8 +69,8 @@ boa.stage @head_forward
 TEST_F(IrgenTest, LayerOfDepthOne) {
   auto module = generate(compileText(kSpec, {"model.depth=1"}));
   ASSERT_TRUE(module);
-  EXPECT_TRUE(module->lookupSymbol("block")->hasAttr("boa.layer"));
-  EXPECT_FALSE(module->lookupSymbol("embed")->hasAttr("boa.layer"));
+  EXPECT_TRUE(module->lookupSymbol("params.block")->hasAttr("boa.layer"));
+  EXPECT_FALSE(module->lookupSymbol("params.embed")->hasAttr("boa.layer"));
 }
 
 // A tied parameter is an argument of both stages, marked with its one name.
@@ -79,7 +79,7 @@ TEST_F(IrgenTest, TiedParameter) {
   ASSERT_TRUE(module);
   EXPECT_EQ(
       print(module->lookupSymbol("head_forward")),
-      R"(func.func @head_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<2x16xi32>, %arg2: tensor<64x32xf32> {boa.param = @embed::@wte}) -> tensor<f32> {
+      R"(func.func @head_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<2x16xi32>, %arg2: tensor<64x32xf32> {boa.param = @params.embed::@wte}) -> tensor<f32> {
   %0 = boa.linear %arg0, %arg2 transpose : (tensor<2x16x32xf32>, tensor<64x32xf32>) -> tensor<2x16x64xf32>
   %1 = boa.cross_entropy %0, %arg1 : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> tensor<f32>
   return %1 : tensor<f32>
@@ -92,7 +92,7 @@ TEST_F(IrgenTest, Layer) {
   ASSERT_TRUE(module);
   EXPECT_EQ(
       print(module->lookupSymbol("block_forward")),
-      R"(func.func @block_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<32x96xf32> {boa.param = @block::@w}, %arg2: tensor<96xf32> {boa.param = @block::@b}, %arg3: tensor<32xf32> {boa.param = @block::@g}) -> tensor<2x16x32xf32> {
+      R"(func.func @block_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<32x96xf32> {boa.param = @params.block::@w}, %arg2: tensor<96xf32> {boa.param = @params.block::@b}, %arg3: tensor<32xf32> {boa.param = @params.block::@g}) -> tensor<2x16x32xf32> {
   %0 = boa.rms_norm %arg0, %arg3 : tensor<2x16x32xf32>, tensor<32xf32> -> tensor<2x16x32xf32>
   %1 = boa.linear %0, %arg1 bias %arg2 : (tensor<2x16x32xf32>, tensor<32x96xf32>, tensor<96xf32>) -> tensor<2x16x96xf32>
   %2:3 = boa.split %1 : (tensor<2x16x96xf32>) -> (tensor<2x16x32xf32>, tensor<2x16x32xf32>, tensor<2x16x32xf32>)
@@ -154,16 +154,20 @@ TEST_F(IrgenTest, Locations) {
 }
 
 TEST_F(IrgenTest, Configuration) {
-  auto module =
-      generate(compileText(kSpec, {"train.objective=masked(token = 63)",
-                                   "train.evaluate=every(5, batches = 2)", "train.place.saved=ssd",
-                                   "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
+  auto module = generate(compileText(
+      kSpec, {"train.objective=masked(token = 63)", "train.evaluate=every(5, batches = 2)",
+              "train.place.saved=ssd", "train.commit=every(90 s, keep = 3)", "train.nonfinite=skip",
+              "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
   ASSERT_TRUE(module);
   auto train = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kTrainAttr);
   auto optimizer = train.getAs<mlir::DictionaryAttr>("optimizer");
   EXPECT_EQ(train.getAs<mlir::StringAttr>("objective").getValue(), "masked");
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("mask_token").getInt(), 63);
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("evaluate_batches").getInt(), 2);
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("commit_every").getInt(), 0);
+  EXPECT_EQ(train.getAs<mlir::FloatAttr>("commit_seconds").getValueAsDouble(), 90);
+  EXPECT_EQ(train.getAs<mlir::IntegerAttr>("commit_keep").getInt(), 3);
+  EXPECT_EQ(train.getAs<mlir::StringAttr>("nonfinite").getValue(), "skip");
   auto place = train.getAs<mlir::DictionaryAttr>("place");
   EXPECT_EQ(place.getAs<mlir::StringAttr>("saved").getValue(), "ssd");
   EXPECT_EQ(place.getAs<mlir::StringAttr>("weights").getValue(), "device");

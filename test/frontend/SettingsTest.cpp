@@ -274,6 +274,105 @@ TEST(TrainTest, Evaluate) {
 )");
 }
 
+TEST(TrainTest, Commit) {
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  commit = 50"),
+            R"(tiny.boa:22:12: error: expected commit to be every or end but found 50
+  commit = 50
+           ^~
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  commit = end(3)"),
+            R"(tiny.boa:22:12: error: 'end' takes no arguments, but found end(3)
+  commit = end(3)
+           ^~~~~~
+)");
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  commit = every(0)"),
+      R"(tiny.boa:22:18: error: expected the interval of commit between 1 and 1099511627776 but found 0
+  commit = every(0)
+                 ^
+)");
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  commit = every(0 s)"),
+      R"(tiny.boa:22:18: error: expected the interval of commit above 0 s and at most 1000000000 s but found 0 s
+  commit = every(0 s)
+                 ^~~
+)");
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  commit = every(5 mins)"),
+      R"(tiny.boa:22:20: error: expected the interval of commit to be steps, such as 200, or a time, such as 5 min, but found the unit 'mins', did you mean 'min'?
+  commit = every(5 mins)
+                   ^~~~
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  commit = every(200, keep = 0)"),
+            R"(tiny.boa:22:30: error: expected keep between 1 and 1000 but found 0
+  commit = every(200, keep = 0)
+                             ^
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  commit = every(200, batches = 2)"),
+            R"(tiny.boa:22:23: error: expected interval or keep in every(...) but found 'batches'
+  commit = every(200, batches = 2)
+                      ^~~~~~~
+)");
+}
+
+// Where nothing is said a commit is made every five minutes.
+TEST(TrainTest, CommitIsByStepsOrByTime) {
+  struct {
+    std::vector<std::string> overrides;
+    int64_t every;
+    double seconds;
+    int64_t keep;
+  } cases[] = {
+      {{}, 0, 300, 1},
+      {{"train.commit=end"}, 0, 0, 1},
+      {{"train.commit=every(200)"}, 200, 0, 1},
+      {{"train.commit=every(200 steps, 3)"}, 200, 0, 3},
+      {{"train.commit=every(5 min)"}, 0, 300, 1},
+      {{"train.commit=every(0.5s)"}, 0, 0.5, 1},
+      {{"train.commit=every(2 h)"}, 0, 7200, 1},
+      {{"train.commit=every(30 s, keep = 2)"}, 0, 30, 2},
+      {{"train.commit=every(200)", "train.commit.interval=1min", "train.commit.keep=4"}, 0, 60, 4}};
+  for (const auto &wanted : cases) {
+    FrontendResult result = compileText(kSpec, wanted.overrides);
+    ASSERT_TRUE(result.spec) << result.diagnostics;
+    EXPECT_EQ(result.spec->train.commitEvery, wanted.every);
+    EXPECT_EQ(result.spec->train.commitSeconds, wanted.seconds);
+    EXPECT_EQ(result.spec->train.commitKeep, wanted.keep);
+    // What is printed says the same again.
+    FrontendResult again = compileText(result.ast);
+    ASSERT_TRUE(again.spec) << again.diagnostics;
+    EXPECT_EQ(again.spec->train.commitSeconds, wanted.seconds);
+  }
+}
+
+TEST(TrainTest, Nonfinite) {
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  nonfinite = skp"),
+      R"(tiny.boa:22:15: error: expected nonfinite to be stop or skip but found skp, did you mean 'skip'?
+  nonfinite = skp
+              ^~~
+)");
+  EXPECT_FALSE(compileText(kSpec).spec->train.skipNonfinite);
+  // As with clipping, vertical order then updates in the next step.
+  FrontendResult skips = compileText(kSpec, {"train.nonfinite=skip"});
+  ASSERT_TRUE(skips.spec);
+  EXPECT_TRUE(skips.spec->train.skipNonfinite);
+  EXPECT_EQ(skips.spec->train.delay, 1);
+  EXPECT_EQ(skips.spec->train.clip, 0);
+}
+
+TEST(TrainTest, SkippingAndDelay) {
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  nonfinite = skip\n  schedule = vertical(delay = 0.5)"),
+      R"(tiny.boa:23:31: error: to leave out a step, nonfinite = skip needs all gradients before the first update: delay must be 0 or 1
+  schedule = vertical(delay = 0.5)
+                              ^~~
+tiny.boa:22:15: note: skipping is set here
+  nonfinite = skip
+              ^~~~
+)");
+}
+
 TEST(TrainTest, Tier) {
   EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place = disk"),
             R"(tiny.boa:22:11: error: expected place to be device, host or ssd but found disk

@@ -1,6 +1,8 @@
 // RUN: boa-opt %S/Inputs/tiny.mlir --boa-differentiate --boa-build-step | FileCheck %s
 // RUN: sed 's/batch = 8/clip = 1.0, batch = 8/' %S/Inputs/tiny.mlir \
 // RUN:   | boa-opt --boa-differentiate --boa-build-step | FileCheck %s --check-prefix=CLIP
+// RUN: sed 's/batch = 8/nonfinite = "skip", batch = 8/' %S/Inputs/tiny.mlir \
+// RUN:   | boa-opt --boa-differentiate --boa-build-step | FileCheck %s --check-prefix=CLIP
 // RUN: sed 's/weights = "bf16"/weights = "f32"/' %S/Inputs/tiny.mlir \
 // RUN:   | boa-opt --boa-differentiate --boa-build-step | FileCheck %s --check-prefix=F32
 // RUN: sed 's/kind = "adamw"/kind = "sgd"/' %S/Inputs/tiny.mlir \
@@ -12,16 +14,16 @@
 // An entry of a checkpoint is one boundary of one micro-batch: 4 boundaries
 // (after the embedding and after each of 3 layers) of 4 micro-batches. A group's
 // parameters are one packed entry a layer: 512 * 512 + 512 elements, rounded up to
-// 16 whole chunks. bf16 weights have the lower halves of their masters beside them.
+// 15 whole chunks. bf16 weights have the lower halves of their masters beside them.
 
 // CHECK-DAG: boa.storage @checkpoints[4, 4] : tensor<2x16x512xf32> {{.*}} role "checkpoints"
 // CHECK-DAG: boa.storage @boundary_gradients[4, 4] : tensor<2x16x512xf32> {{.*}} role "boundary_gradients"
-// CHECK-DAG: boa.storage @weights.block[3] : tensor<294912xbf16> {{.*}} chunks 16 persistent
-// CHECK-DAG: boa.storage @low.block[3] : tensor<294912xi16> {{.*}} role "master" chunks 16 persistent
-// CHECK-DAG: boa.storage @momentum.block[3] : tensor<294912xf32> {{.*}} chunks 16 persistent
-// CHECK-DAG: boa.storage @variance.block[3] : tensor<294912xf32> {{.*}} chunks 16 persistent
+// CHECK-DAG: boa.storage @weights.block[3] : tensor<276480xbf16> {{.*}} chunks 15 persistent
+// CHECK-DAG: boa.storage @low.block[3] : tensor<276480xi16> {{.*}} role "master" chunks 15 persistent
+// CHECK-DAG: boa.storage @momentum.block[3] : tensor<276480xf32> {{.*}} chunks 15 persistent
+// CHECK-DAG: boa.storage @variance.block[3] : tensor<276480xf32> {{.*}} chunks 15 persistent
 // Gradients do not outlive the step, until an optimizer is split.
-// CHECK-DAG: boa.storage @gradients.block[3] : tensor<294912xf32> on device role "gradients" chunks 16{{$}}
+// CHECK-DAG: boa.storage @gradients.block[3] : tensor<276480xf32> on device role "gradients" chunks 15{{$}}
 
 // The horizontal order: micro-batches outside; forward layers up, backward layers
 // down; then the optimizer, a loop for each group.
@@ -65,7 +67,7 @@
 // CHECK-NEXT:      boa.optimizer_update @embed[%[[L]]] chunks 0 to 8 step %[[STEP]]
 // CHECK-NEXT:    }
 // CHECK-NEXT:    boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
-// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 0 to 16 step %[[STEP]]
+// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 0 to 15 step %[[STEP]]
 // CHECK-NEXT:    }
 // CHECK-NEXT:    boa.loop "layer" %[[L:.*]] = 0 to 1 forward {
 // CHECK-NEXT:      boa.optimizer_update @head[%[[L]]] chunks 0 to 1 step %[[STEP]]
@@ -92,7 +94,7 @@
 
 // f32 weights are their own masters.
 
-// F32:     boa.storage @weights.block[3] : tensor<294912xf32>
+// F32:     boa.storage @weights.block[3] : tensor<276480xf32>
 // F32-NOT: boa.storage @low.block
 
 // SGD has momentum, and no variance.

@@ -58,6 +58,13 @@
 
 // CHECK-NOT:   boa.
 // CHECK:       llvm.mlir.global external constant @boa_program(
+
+// What the module leaves open has the value that the language gives it.
+
+// CHECK-SAME:    \22beta1\22:0.9
+// CHECK-SAME:    \22beta2\22:0.999
+// CHECK-SAME:    \22eps\22:1e-08
+// CHECK-SAME:    \22mask_probability\22:0.1{{4999|5}}
 // CHECK-NOT:   boa.storage
 // CHECK-NOT:   boa.group
 // CHECK-NOT:   boa.step

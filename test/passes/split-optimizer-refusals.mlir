@@ -26,6 +26,29 @@ module {
 
 // -----
 
+// So does leaving out a step whose gradients are not finite.
+
+module attributes {boa.train = {nonfinite = "skip"}} {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+  // expected-error @below {{'boa.step' op cannot split the optimizer at a delay of 5.000000e-01: leaving out steps with nonfinite = skip needs every gradient of the step before the first update; legal are delay = 0 (update after backward) and delay = 1 (update in the next step)}}
+  boa.step @step(%step, %pending) {
+    boa.loop "layer" %l = 0 to 1 forward {
+      boa.gradient_norm @a[%l]
+    }
+    // expected-note @below {{the norm is complete here}}
+    boa.finish_norm %step
+    boa.loop "layer" %l = 0 to 1 forward {
+      boa.optimizer_update @a[%l] chunks 0 to 4 step %step
+    }
+  }
+}
+
+// -----
+
 // A read after the update sees the new weights, all of them: no chunk can wait.
 
 module {

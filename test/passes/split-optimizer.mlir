@@ -14,7 +14,7 @@
 
 // CHECK: boa.storage @gradients.block[3] {{.*}} persistent
 
-// A quarter of each layer's 16 chunks is left to the next step. There it comes
+// A quarter of each layer's 15 chunks is left to the next step. There it comes
 // before the first use of the layer's weights, with the step count of the step
 // that made the gradient. The rest follows the layer's backward at once.
 
@@ -23,7 +23,7 @@
 // CHECK:         boa.optimizer_update @embed[%{{.*}}] chunks 6 to 8 step %[[PENDING]]
 // CHECK:         boa.call @embed_forward
 // CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
-// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 12 to 16 step %[[PENDING]]
+// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 11 to 15 step %[[PENDING]]
 // CHECK-NEXT:      boa.loop "micro_batch"
 // CHECK:             boa.call @block_forward
 // CHECK:         boa.call @head_backward
@@ -33,7 +33,7 @@
 // CHECK-NEXT:      boa.loop "micro_batch"
 // CHECK:             boa.accumulate %{{.*}}, @gradients.block[%[[L]]]
 // CHECK-NEXT:      }
-// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 0 to 12 step %[[STEP]]
+// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 0 to 11 step %[[STEP]]
 // CHECK-NEXT:    }
 // The embedding is tied to the head: complete only after its own backward.
 // CHECK:         boa.call @embed_backward
@@ -46,17 +46,17 @@
 // CHECK-SAME:    (%{{.*}}, %[[PENDING:.*]]) {
 // CHECK:         boa.optimizer_update @embed[%{{.*}}] chunks 6 to 8 step %[[PENDING]]
 // CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
-// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 12 to 16 step %[[PENDING]]
+// CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 11 to 15 step %[[PENDING]]
 // CHECK-NOT:     boa.optimizer_update
 // CHECK-LABEL: boa.step @evaluate
 
 // Without delay nothing is pending: gradients are no state, the drain is empty.
 
-// NONE:       boa.storage @gradients.block[3] {{.*}} chunks 16{{$}}
+// NONE:       boa.storage @gradients.block[3] {{.*}} chunks 15{{$}}
 // NONE-LABEL: boa.step @step
 // NONE-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
 // NONE-NOT:     step %[[PENDING]]
-// NONE:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 16 step %[[STEP]]
+// NONE:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 15 step %[[STEP]]
 // NONE-LABEL: boa.step @drain
 // NONE-SAME:    (%{{.*}}, %{{.*}}) {
 // NONE-NEXT:  }
@@ -66,29 +66,29 @@
 // WHOLE-LABEL: boa.step @step
 // WHOLE-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
 // WHOLE-NOT:     step %[[STEP]]
-// WHOLE:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 16 step %[[PENDING]]
+// WHOLE:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 15 step %[[PENDING]]
 // WHOLE-NOT:     step %[[STEP]]
 // WHOLE-LABEL: boa.step @drain
-// WHOLE:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 16
+// WHOLE:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 15
 
 // In the horizontal order gradients are complete only after the last micro-batch.
 
 // HORIZONTAL-LABEL: boa.step @step
 // HORIZONTAL-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
 // HORIZONTAL:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
-// HORIZONTAL-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 12 to 16 step %[[PENDING]]
+// HORIZONTAL-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 11 to 15 step %[[PENDING]]
 // HORIZONTAL-NEXT:    }
 // HORIZONTAL:         boa.loop "micro_batch"
 // HORIZONTAL-NOT:     boa.optimizer_update
 // HORIZONTAL:         boa.call @embed_backward
-// HORIZONTAL:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 12 step %[[STEP]]
+// HORIZONTAL:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 11 step %[[STEP]]
 
 // Clipping with the whole step delayed is legal: the norm of all gradients is
 // complete at the end of the step that made them, before any update.
 
 // CLIP-LABEL: boa.step @step
 // CLIP-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
-// CLIP:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 16 step %[[PENDING]]
+// CLIP:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 15 step %[[PENDING]]
 // A layer's gradient is measured while it is in memory.
 // CLIP:         boa.loop "layer" %[[L:.*]] = 0 to 3 reverse {
 // CLIP:           boa.gradient_norm @block[%[[L]]]

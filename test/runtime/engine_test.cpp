@@ -20,11 +20,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <random>
 #include <thread>
+#include <unistd.h>
 
 namespace boa {
 namespace {
@@ -130,6 +132,14 @@ void MixEntries(boa_context *context, int32_t storage, int64_t a, int64_t b, int
   boa_rt_release(context, buffers[2], retain);
 }
 
+std::vector<float> RandomFloats(uint32_t seed) {
+  std::minstd_rand random(seed + 1);
+  std::vector<float> values(kElements);
+  for (float &value : values)
+    value = float(int64_t(random() % 2001) - 1000) / 1000;
+  return values;
+}
+
 /// A seed decides.
 class RandomScheduler : public Scheduler {
 public:
@@ -143,6 +153,15 @@ public:
 private:
   std::minstd_rand random;
 };
+
+std::string DamageMessage(const std::string &chunk, const std::string &path, int64_t offset,
+                          bool persistent) {
+  return absl::StrCat("checksum of ", chunk, " in ", path, " at offset ", offset,
+                      " does not match: the data on disk is damaged; check the disk, then ",
+                      persistent ? "restore the state directory from a copy or go on from an "
+                                   "earlier commit"
+                                 : "go on from the last commit");
+}
 
 class EngineTest : public testing::TestWithParam<const char *> {
 protected:
@@ -188,6 +207,17 @@ protected:
     file.seekp(extent.offset + 100);
     file.put('x');
     return path;
+  }
+
+  /// Changes a bit of a chunk on disk while the state is open.
+  void FlipBit(const Extent &extent) {
+    ASSERT_TRUE(engine->Drain().ok());
+    int fd = state->Files()[extent.file].fd;
+    std::unique_ptr<char, decltype(&std::free)> block(
+        static_cast<char *>(std::aligned_alloc(4096, 4096)), &std::free);
+    ASSERT_EQ(pread(fd, block.get(), 4096, extent.offset + 4096), 4096);
+    block.get()[1234] ^= 4;
+    ASSERT_EQ(pwrite(fd, block.get(), 4096, extent.offset + 4096), 4096);
   }
 
   template <class T> std::vector<T> Read(int32_t storage, int64_t entry) {
@@ -442,6 +472,7 @@ TEST_P(EngineTest, WhatIsUsedFirstIsReadFirst) {
   Make(with, options);
   FillWords(kData);
   FillWords(kMemory);
+  Write(kWeights, 0, std::vector<uint64_t>(kWords, 1));
   engine->TakeTrace();
   ASSERT_TRUE(Run([](boa_context *context) {
                 std::vector<boa_buffer> data;
@@ -652,14 +683,6 @@ TEST_P(EngineTest, RandomProgramsEqualSequentialOnes) {
     for (int64_t entry = 0; entry < kEntries; ++entry)
       ASSERT_EQ(Read<uint64_t>(kData, entry), reference.data[entry]) << entry;
   }
-}
-
-std::vector<float> RandomFloats(uint32_t seed) {
-  std::minstd_rand random(seed + 1);
-  std::vector<float> values(kElements);
-  for (float &value : values)
-    value = float(int64_t(random() % 2001) - 1000) / 1000;
-  return values;
 }
 
 /// Both chunks of both entries, from the last to the first.
@@ -896,10 +919,7 @@ TEST_P(EngineTest, RestoreNamesADamagedChunk) {
   Make(MakeProgram(), Options(), /*reopen=*/true);
   absl::Status status = engine->Restore();
   EXPECT_EQ(status.message(),
-            absl::StrCat("checksum of memory entry 5 chunk 1 in ", path, " at offset ",
-                         extent.offset,
-                         " does not match: the data on disk was damaged; restore the state "
-                         "directory from a copy"));
+            DamageMessage("memory entry 5 chunk 1", path, extent.offset, /*persistent=*/true));
 }
 
 TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
@@ -926,6 +946,71 @@ TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
     status = engine->Drain();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_NE(status.message().find(path), std::string::npos) << status;
+}
+
+// What was read is compared before anybody uses it, also where the same step writes
+// the chunk anew, in a storage that outlives the run and in one that does not.
+TEST_P(EngineTest, DamageIsFoundBeforeUse) {
+  for (bool persistent : {true, false})
+    for (bool committed : {true, false}) {
+      engine.reset();
+      state.reset();
+      std::filesystem::remove_all(scratch.path("state"));
+      Make(MakeProgram(16, persistent), Options());
+      FillWords(kData);
+      for (int64_t entry = 0; entry < 2; ++entry)
+        for (int32_t storage : {kWeights, kMomentum})
+          Write(storage, entry, RandomFloats(storage));
+      if (committed)
+        ASSERT_TRUE(engine->Commit({1, 0, {}, {}}).ok());
+      const Extent extent = state->Current(kData, 3, 1);
+      const std::string path = state->Files()[extent.file].path;
+      FlipBit(extent);
+      absl::Status status = Run([](boa_context *context) {
+        MixEntries(context, kData, 1, 2, 3);
+        MixEntries(context, kData, 1, 2, 3);
+      });
+      if (status.ok())
+        status = engine->Drain();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+      EXPECT_EQ(status.message(),
+                DamageMessage("data entry 3 chunk 1", path, extent.offset, persistent));
+      EXPECT_EQ(engine->TakeCounters().compute_seconds, 0) << "a kernel used what was damaged";
+      EXPECT_FALSE(engine->Commit({2, 0, {}, {}}).ok());
+    }
+}
+
+// Of what was written during a step, too.
+TEST_P(EngineTest, DamageBetweenStepsIsFound) {
+  for (bool persistent : {true, false}) {
+    engine.reset();
+    state.reset();
+    std::filesystem::remove_all(scratch.path("state"));
+    Make(MakeProgram(16, persistent), Options());
+    FillWords(kData);
+    auto mix = [](boa_context *context) { MixEntries(context, kData, 1, 2, 3); };
+    ASSERT_TRUE(Run(mix).ok());
+    ASSERT_TRUE(Run(mix).ok());
+    ASSERT_TRUE(engine->Drain().ok());
+    FlipBit(state->Current(kData, 3, 0));
+    absl::Status status = Run(mix);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  }
+}
+
+// There is no checksum to compare with: a program that reads such a chunk is wrong.
+TEST_P(EngineTest, ReadOfWhatWasNeverWrittenIsAnError) {
+  Make();
+  FillWords(kData);
+  const Extent extent = state->Current(kWeights, 1, 0);
+  absl::Status status =
+      Run([](boa_context *context) { boa_rt_release(context, Fetch(context, kWeights, 1), 0); });
+  if (status.ok())
+    status = engine->Drain();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(status.message(), absl::StrCat("the program reads weights entry 1 chunk 0 in ",
+                                           state->Files()[extent.file].path, " at offset ",
+                                           extent.offset, ", which was never written"));
 }
 
 TEST_P(EngineTest, TraceKeepsTheNewestInOrder) {

@@ -143,6 +143,53 @@ TEST_F(DataTest, MaskingPredictsWhatItHides) {
   EXPECT_NEAR(static_cast<double>(kept) / predicted, 0.1, 0.02);
 }
 
+// Else a micro-batch with more to predict would weigh as much as one with less,
+// and the loss and its gradient would depend on how a step is cut.
+TEST_F(DataTest, MaskingPredictsTheSameNumberInEverySequence) {
+  options.objective = "masked";
+  options.mask_token = 255;
+  std::vector<int32_t> tokens(Size()), targets(Size());
+  std::set<std::vector<bool>> patterns;
+  auto check = [&] {
+    for (int64_t i = 0; i < options.micro_batch; ++i) {
+      std::vector<bool> pattern;
+      for (int64_t t = 0; t < options.context; ++t)
+        pattern.push_back(targets[i * options.context + t] != -1);
+      EXPECT_EQ(std::count(pattern.begin(), pattern.end(), true), 5); // 0.15 * 32 = 4.8
+      patterns.insert(pattern);
+    }
+  };
+  Data data = Open();
+  for (int64_t step = 1; step <= 20; ++step) {
+    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+    check();
+  }
+  EXPECT_GT(patterns.size(), 75u); // of 80 sequences
+  for (int64_t batch = 0; batch < 3; ++batch) {
+    ASSERT_TRUE(data.FillValidation(batch, tokens.data(), targets.data()).ok());
+    check();
+  }
+  options.mask_probability = 1;
+  ASSERT_TRUE(Open().FillTraining(1, 0, tokens.data(), targets.data()).ok());
+  EXPECT_EQ(std::count(targets.begin(), targets.end(), -1), 0);
+}
+
+// Every position as often as any other.
+TEST_F(DataTest, MaskingPrefersNoPosition) {
+  options.objective = "masked";
+  options.mask_token = 255;
+  Data data = Open();
+  std::vector<int32_t> tokens(Size()), targets(Size());
+  std::vector<int64_t> predicted(options.context);
+  for (int64_t step = 1; step <= 2000; ++step) {
+    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+    for (size_t i = 0; i < Size(); ++i)
+      predicted[i % options.context] += targets[i] != -1;
+  }
+  for (int64_t count : predicted)
+    EXPECT_NEAR(count / 8000.0, 5.0 / 32, 0.02); // deviation 0.004
+}
+
 TEST_F(DataTest, MaskingHidesAtLeastOne) {
   options.objective = "masked";
   options.mask_token = 255;

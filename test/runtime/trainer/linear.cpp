@@ -222,7 +222,10 @@ json MakeTraining(const Options &options) {
           {"seed", options.seed},
           {"evaluate_every", options.evaluate_every},
           {"evaluate_batches", options.evaluate_every ? 3 : 0},
-          {"commit_every", options.commit_every}};
+          {"commit_every", options.commit_every},
+          {"commit_seconds", options.commit_seconds},
+          {"commit_keep", options.commit_keep},
+          {"nonfinite", options.nonfinite}};
 }
 
 /// What one call of an entry point moves, by hand.
@@ -248,7 +251,6 @@ json MakeTraffic(const Options &options, bool bf16) {
            {{"read", states(1, {{"weights", 2 * weights}})},
             {"written", states(1, {{"weights", weights}, {"gradients", chunk}})}}},
           {"step", step},
-          {"resumed_step", step},
           {"drain",
            {{"read", states(1, {{"weights", weights}, {"gradients", chunk}})},
             {"written", states(1, {{"weights", weights}})}}}};
@@ -286,8 +288,7 @@ std::string Descriptor(const Options &o) {
       MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
       MakeStorage("momentum", "momentum", tier, {1}, kElements * 4, 2, true),
       MakeStorage("variance", "variance", tier, {1}, kElements * 4, 2, true),
-      MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2,
-                  o.delayed && tier == "ssd"),
+      MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2, false),
       MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
@@ -331,7 +332,7 @@ std::string PredictDescriptor() {
 }
 
 EntryPoints Entries(const Options &options) {
-  const bool clip = options.clip > 0;
+  const bool clip = options.clip > 0 || options.nonfinite == "skip";
   return options.weight_type == "bf16" ? MakeEntries<true>(options.delayed, clip)
                                        : MakeEntries<false>(options.delayed, clip);
 }

@@ -30,6 +30,9 @@ struct Options {
   int64_t commit_every = 0, evaluate_every = 0;
   int64_t device_memory = 0; // the machine's limit
   double clip = 0;
+  double commit_seconds = 0;
+  int64_t commit_keep = 1;
+  std::string nonfinite = "stop";
 };
 
 /// The JSON of the program.

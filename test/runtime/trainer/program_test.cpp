@@ -70,6 +70,26 @@ TEST(ParseProgram, ListsTheWordsItKnows) {
 }
 
 // A descriptor of another version has other fields: only the version counts.
+TEST(ParseProgram, ReadsWhenToCommitAndWhatToSkip) {
+  json descriptor = Descriptor();
+  json &training = descriptor["training"];
+  training["commit_seconds"] = 1.5;
+  training["commit_keep"] = 3;
+  training["nonfinite"] = "skip";
+  absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->training.commit_seconds, 1.5);
+  EXPECT_EQ(program->training.commit_keep, 3);
+  EXPECT_EQ(program->training.nonfinite, "skip");
+  training["nonfinite"] = "ignore";
+  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `nonfinite`: expected one of "
+                               "stop, skip but found `ignore`");
+  training["nonfinite"] = "stop";
+  training["commit_keep"] = 0;
+  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `commit_keep`: expected at "
+                               "least 1 but found 0");
+}
+
 TEST(ParseProgram, ChecksTheVersionFirst) {
   json descriptor = Descriptor();
   descriptor["abi"] = 99;

@@ -7,7 +7,7 @@
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/trace.h"
-#include "runtime/trainer/units.h"
+#include "runtime/units.h"
 
 #include "test/runtime/trainer/linear.h"
 #include "test/runtime/trainer/scratch.h"
@@ -79,6 +79,31 @@ TEST(Metrics, ResumingCutsWhatWasLost) {
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   ASSERT_TRUE(metrics->Write(Record(3)).ok());
   EXPECT_EQ(ReadWhole(path), expected);
+}
+
+// What refuses to begin, or is killed before its first step ends, loses no line.
+TEST(Metrics, OpeningChangesNothing) {
+  Scratch scratch;
+  const std::string lines =
+      FormatMetrics(Record(1)) + "\n" + FormatMetrics(Record(2)) + "\n{\"step\": 3, \"lo";
+  const std::string path = scratch.Write("metrics", lines);
+  for (int64_t after : {0, 1, 2}) {
+    ASSERT_TRUE(Metrics::Open(path, after).ok());
+    EXPECT_EQ(ReadWhole(path), lines) << after;
+  }
+}
+
+// A line that lacks nothing but its end is whole.
+TEST(Metrics, TheLastLineMayLackItsNewline) {
+  Scratch scratch;
+  const std::string line = FormatMetrics(Record(1));
+  const std::string path = scratch.Write("metrics", line);
+  auto metrics = Metrics::Open(path, 1);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  ASSERT_TRUE(metrics->Write(Record(2)).ok());
+  ASSERT_TRUE(metrics->Write(Record(3)).ok());
+  EXPECT_EQ(ReadWhole(path),
+            line + "\n" + FormatMetrics(Record(2)) + "\n" + FormatMetrics(Record(3)) + "\n");
 }
 
 TEST(Metrics, SaysWhereItCannotWrite) {

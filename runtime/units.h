@@ -9,8 +9,8 @@
 // powers of 1000.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_TRAINER_UNITS_H
-#define BOA_RUNTIME_TRAINER_UNITS_H
+#ifndef BOA_RUNTIME_UNITS_H
+#define BOA_RUNTIME_UNITS_H
 
 #include <cstdint>
 #include <string>
@@ -26,4 +26,4 @@ std::string FormatSeconds(double seconds);
 
 } // namespace boa
 
-#endif // BOA_RUNTIME_TRAINER_UNITS_H
+#endif // BOA_RUNTIME_UNITS_H

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/units.h"
+#include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,0 +1,272 @@
+//===- inspect.cpp - What a state directory holds -------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/inspect.h"
+
+#include "runtime/state/checksum.h"
+#include "runtime/state/impl.h"
+#include "runtime/units.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <ctime>
+#include <thread>
+#include <unordered_map>
+
+namespace boa {
+namespace {
+
+constexpr size_t kMostReaders = 8; // a flash disk is busy with that
+constexpr size_t kMostShown = 10;
+
+/// A chunk of a commit, as the check reads it.
+struct NamedChunk {
+  const SavedTable *table;
+  size_t index; // in the table
+  int64_t step; // of the last commit that names it
+  const SavedChunk &chunk() const { return table->chunks[index]; }
+};
+
+/// All chunks that commits name, each once, in the order of the files.
+std::vector<NamedChunk> NamedChunks(const Manifest &manifest) {
+  std::unordered_map<Extent, NamedChunk, ExtentHash> by_extent;
+  for (const SavedCommit &commit : manifest.commits)
+    for (const SavedTable &table : commit.tables)
+      for (size_t i = 0; i < table.chunks.size(); ++i)
+        by_extent[table.chunks[i].extent] = {&table, i, commit.record.step};
+  std::vector<NamedChunk> chunks;
+  for (const auto &[extent, chunk] : by_extent)
+    chunks.push_back(chunk);
+  std::sort(chunks.begin(), chunks.end(), [](const NamedChunk &a, const NamedChunk &b) {
+    const Extent &x = a.chunk().extent, &y = b.chunk().extent;
+    return x.file != y.file ? x.file < y.file : x.offset < y.offset;
+  });
+  return chunks;
+}
+
+std::string Time(int64_t seconds) {
+  std::time_t time = seconds;
+  std::tm parts = {};
+  char text[64] = "at an unknown time";
+  if (seconds > 0 && localtime_r(&time, &parts))
+    std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+int64_t BytesOf(const SavedCommit &commit) {
+  int64_t bytes = 0;
+  for (const SavedTable &table : commit.tables)
+    bytes += int64_t(table.chunks.size()) * table.storage.chunk_bytes;
+  return bytes;
+}
+
+/// Of one layer or stage; the tables tell how often there are such.
+int64_t ParameterElements(const Manifest &manifest) {
+  int64_t elements = 0;
+  for (const SavedParameter &parameter : manifest.parameters) {
+    int64_t count = 1;
+    for (int64_t size : parameter.shape)
+      count *= size;
+    // group.parameter belongs to the storage of that group's weights.
+    std::string group = parameter.name.substr(0, parameter.name.find('.'));
+    int64_t entries = 1;
+    for (const SavedTable &table : manifest.commits.back().tables)
+      if (table.storage.role == "weights" && table.storage.name == "weights." + group)
+        entries = table.storage.entries;
+    elements += count * entries;
+  }
+  return elements;
+}
+
+class Inspection {
+public:
+  Inspection(FileSystem &disk, std::string home, Manifest the_manifest, std::FILE *out)
+      : disk(disk), home(std::move(home)), manifest(std::move(the_manifest)), out(out),
+        chunks(NamedChunks(manifest)) {
+    for (const SavedPath &path : manifest.paths)
+      directories.push_back(path.directory == manifest.home ? this->home : path.directory);
+  }
+
+  void Describe() const;
+  absl::Status Check();
+
+private:
+  absl::Status CheckHead(size_t path) const;
+  absl::Status ReadAll();
+  void ReadSome(std::atomic<size_t> &next);
+  absl::Status Lock();
+  void Found(const NamedChunk &, const absl::Status &);
+
+  FileSystem &disk;
+  const std::string home;
+  const Manifest manifest;
+  std::FILE *const out;
+  const std::vector<NamedChunk> chunks;
+  std::vector<std::string> directories; // by path
+  std::vector<std::unique_ptr<OpenFile>> locks;
+  std::mutex mutex;
+  size_t damaged = 0; // under mutex
+};
+
+void Inspection::Describe() const {
+  std::string text =
+      absl::StrFormat("state %s of %s, %s parameters\n\n", manifest.state, manifest.model,
+                      manifest.commits.empty() ? "no" : FormatCount(ParameterElements(manifest)));
+  if (manifest.commits.empty())
+    absl::StrAppend(&text, "  no commit: its beginning was cut short\n");
+  for (const SavedCommit &commit : manifest.commits) {
+    absl::StrAppendFormat(&text, "  step %d, committed %s, %s\n", commit.record.step,
+                          Time(commit.record.time), FormatBytes(BytesOf(commit)));
+    for (const SavedTable &table : commit.tables)
+      if (&commit == &manifest.commits.back())
+        absl::StrAppendFormat(&text, "    %-24s %5d x %-4d chunks of %s\n", table.storage.name,
+                              table.storage.entries, table.storage.chunks,
+                              FormatBytes(table.storage.chunk_bytes));
+  }
+  if (!manifest.commits.empty() && !manifest.commits.back().record.extra.empty()) {
+    absl::StrAppend(&text, "\n  settings of the last one\n");
+    for (const auto &[key, value] : manifest.commits.back().record.extra)
+      absl::StrAppendFormat(&text, "    %-24s %s\n", key, value);
+  }
+  absl::StrAppend(&text, "\n  paths\n");
+  int64_t total = 0;
+  for (size_t path = 0; path < directories.size(); ++path) {
+    int64_t named = 0, size = -1;
+    for (const NamedChunk &chunk : chunks)
+      if (size_t(chunk.chunk().extent.file) == path)
+        named += chunk.table->storage.chunk_bytes;
+    if (auto file = disk.Open(directories[path] + "/data", {}); file.ok())
+      size = (*file)->Size().value_or(-1);
+    absl::Status head = CheckHead(path);
+    total += std::max<int64_t>(size, 0);
+    absl::StrAppendFormat(&text, "    %s: %s of commits in a file of %s%s\n", directories[path],
+                          FormatBytes(named), size < 0 ? "unknown size" : FormatBytes(size),
+                          head.ok()    ? ""
+                          : named == 0 ? "; nothing stands there any more"
+                                       : absl::StrCat("; ", head.message()));
+  }
+  absl::StrAppendFormat(
+      &text, "\n  To move or copy it: with no trainer running, %s (%s), anywhere.\n  Give %s\n",
+      directories.size() == 1 ? "this directory" : "all of these directories", FormatBytes(total),
+      directories.size() == 1 ? "its new place with --state."
+                              : "the new place of the first with --state, those of the others as "
+                                "ssd paths of the machine.");
+  std::fputs(text.c_str(), out);
+}
+
+/// Whether the path is there and is the one that the manifest means.
+absl::Status Inspection::CheckHead(size_t path) const {
+  std::string name = directories[path] + "/data";
+  absl::StatusOr<std::unique_ptr<OpenFile>> file = disk.Open(name, {});
+  if (!file.ok())
+    return file.status();
+  std::string block(kStateBlock, '\0');
+  if (absl::Status status = (*file)->Read(0, block.data(), kStateBlock); !status.ok())
+    return status;
+  absl::StatusOr<DataHead> head = ParseHead(block, name);
+  if (!head.ok())
+    return head.status();
+  if (head->state != manifest.state || head->path != manifest.paths[path].id)
+    return absl::DataLossError(absl::StrCat(name, " belongs to another training"));
+  return absl::OkStatus();
+}
+
+absl::Status Inspection::Lock() {
+  for (const std::string &directory : directories) {
+    absl::StatusOr<std::unique_ptr<OpenFile>> lock = disk.Lock(directory + "/lock");
+    if (absl::IsUnavailable(lock.status()))
+      return absl::UnavailableError(absl::StrCat(
+          directory, " is in use by a trainer: its bytes can be checked when that has ended"));
+    if (lock.ok()) // a directory that cannot be written can be read all the same
+      locks.push_back(*std::move(lock));
+  }
+  return absl::OkStatus();
+}
+
+void Inspection::Found(const NamedChunk &named, const absl::Status &status) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (damaged++ < kMostShown)
+    std::fprintf(out, "  step %lld: %s\n", static_cast<long long>(named.step),
+                 std::string(status.message()).c_str());
+}
+
+/// Reads chunks until none is left. Several threads do.
+void Inspection::ReadSome(std::atomic<size_t> &next) {
+  std::vector<absl::StatusOr<std::unique_ptr<OpenFile>>> files;
+  OpenMode mode;
+  mode.direct = true;
+  for (const std::string &directory : directories)
+    files.push_back(disk.Open(directory + "/data", mode));
+  std::unique_ptr<char, decltype(&std::free)> data(nullptr, &std::free);
+  int64_t room = 0;
+  for (size_t i = next++; i < chunks.size(); i = next++) {
+    const NamedChunk &named = chunks[i];
+    const SavedStorage &storage = named.table->storage;
+    const SavedChunk &chunk = named.chunk();
+    if (storage.chunk_bytes > room) {
+      room = storage.chunk_bytes;
+      data.reset(static_cast<char *>(std::aligned_alloc(size_t(kStateBlock), size_t(room))));
+    }
+    const auto &file = files[size_t(chunk.extent.file)];
+    absl::Status status = !data ? absl::ResourceExhaustedError("no memory for a chunk")
+                          : file.ok()
+                              ? (*file)->Read(chunk.extent.offset, data.get(), storage.chunk_bytes)
+                              : file.status();
+    if (status.ok() && Checksum(data.get(), storage.chunk_bytes) != chunk.checksum)
+      status = DamagedChunk(storage.name, int64_t(named.index) / storage.chunks,
+                            int32_t(int64_t(named.index) % storage.chunks),
+                            directories[size_t(chunk.extent.file)] + "/data", chunk.extent.offset);
+    if (!status.ok())
+      Found(named, status);
+  }
+}
+
+absl::Status Inspection::Check() {
+  if (absl::Status status = Lock(); !status.ok())
+    return status;
+  std::fputs("\n", out);
+  for (size_t path = 0; path < directories.size(); ++path)
+    if (absl::Status status = CheckHead(path); !status.ok())
+      return status;
+  std::atomic<size_t> next{0};
+  std::vector<std::thread> readers;
+  size_t count = std::min<size_t>(kMostReaders, std::max(1u, std::thread::hardware_concurrency()));
+  for (size_t i = 0; i < count; ++i)
+    readers.emplace_back([&] { ReadSome(next); });
+  for (std::thread &reader : readers)
+    reader.join();
+  int64_t bytes = 0;
+  for (const NamedChunk &chunk : chunks)
+    bytes += chunk.table->storage.chunk_bytes;
+  if (damaged > 0)
+    return absl::DataLossError(
+        absl::StrFormat("%d of %d chunks in %s are not what was written: restore them from a copy, "
+                        "or resume an earlier commit with --at",
+                        damaged, chunks.size(), home));
+  std::fprintf(out, "  all %zu chunks of the commits (%s) are as they were written\n",
+               chunks.size(), FormatBytes(bytes).c_str());
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::Status DescribeState(FileSystem &disk, const std::string &directory, bool check,
+                           std::FILE *out) {
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, directory);
+  if (!read.ok())
+    return read.status();
+  Inspection inspection(disk, directory, std::move(read->manifest), out);
+  inspection.Describe();
+  if (!read->note.empty())
+    std::fprintf(out, "  note: %s; the other one is whole\n", read->note.c_str());
+  return check ? inspection.Check() : absl::OkStatus();
+}
+
+} // namespace boa

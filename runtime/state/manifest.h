@@ -1,0 +1,91 @@
+//===- manifest.h - What a state writes down of itself ----------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The manifest names the model, the paths, and for each commit that is kept the
+// place and the checksum of every chunk. One line of JSON and one line with its
+// checksum. A data file begins with a head of the same form, which never changes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_STATE_MANIFEST_H
+#define BOA_RUNTIME_STATE_MANIFEST_H
+
+#include "runtime/state/state.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// Everything on SSD is in whole blocks; the first of a data file is its head.
+constexpr int64_t kStateBlock = 4096;
+
+struct SavedPath {
+  std::string id;        // of the path, as in its head
+  std::string directory; // where it stood last, absolute
+};
+
+/// A parameter, and where it stands in its group's entries.
+struct SavedParameter {
+  std::string name; // group.parameter
+  int64_t offset = 0;
+  std::vector<int64_t> shape;
+};
+bool operator==(const SavedParameter &, const SavedParameter &);
+
+/// Where a chunk of a commit stands, and what it holds.
+struct SavedChunk {
+  Extent extent; // file: index into Manifest::paths
+  uint64_t checksum = 0;
+};
+
+struct SavedTable {
+  SavedStorage storage;
+  std::vector<SavedChunk> chunks; // by entry, then chunk
+};
+
+struct SavedCommit {
+  CommitRecord record;
+  std::vector<SavedTable> tables;
+};
+
+struct Manifest {
+  std::string state;    // the identity
+  std::string model;    // its name
+  std::string home;     // where it stood last, absolute
+  int64_t sequence = 0; // grows with each one that is written
+  std::vector<SavedPath> paths;
+  std::vector<SavedParameter> parameters;
+  std::vector<SavedCommit> commits; // oldest first; none: its making was cut short
+};
+
+std::string FormatManifest(const Manifest &);
+
+/// Refuses, with `path` in the message: what is no manifest (FailedPrecondition),
+/// one of another version (FailedPrecondition), a damaged one (DataLoss). What it
+/// returns is consistent: tables are complete, places aligned and on known paths.
+absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string &path);
+
+/// The first block of a data file.
+struct DataHead {
+  std::string state, path; // identities
+  std::string home;        // of the state when the file was made, absolute
+};
+
+/// kStateBlock bytes.
+std::string FormatHead(const DataHead &);
+absl::StatusOr<DataHead> ParseHead(absl::string_view block, const std::string &path);
+
+/// What a program's parameters look like in a manifest.
+std::vector<SavedParameter> ParametersOf(const Program &);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_STATE_MANIFEST_H
