@@ -248,9 +248,14 @@ absl::Status StateStore::Impl::FindPaths() {
       for (SavedChunk &chunk : table.chunks)
         chunk.extent.file = place[size_t(chunk.extent.file)];
   manifest.home = paths[0].real;
-  manifest.paths.clear();
+  // Those that are left are still known, so that they may be taken into use again.
+  std::vector<SavedPath> known;
   for (const StatePath &path : paths)
-    manifest.paths.push_back({path.id, path.real});
+    known.push_back({path.id, path.real});
+  for (size_t saved = 0; saved < place.size() && known.size() < kMaxPaths; ++saved)
+    if (place[saved] < 0)
+      known.push_back(manifest.paths[saved]);
+  manifest.paths = std::move(known);
   return absl::OkStatus();
 }
 
