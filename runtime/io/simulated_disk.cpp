@@ -148,6 +148,27 @@ void SimulatedDisk::Impl::ForEachFile(
 SimulatedDisk::SimulatedDisk(uint64_t seed) : impl(std::make_unique<Impl>(seed)) {}
 SimulatedDisk::~SimulatedDisk() = default;
 
+SimulatedDisk::SimulatedDisk(const SimulatedDisk &other, uint64_t seed) : SimulatedDisk(seed) {
+  impl->devices = other.impl->devices;
+  std::map<InodeRef, InodeRef> copies; // pages are shared until they are written
+  std::function<InodeRef(const InodeRef &)> copy = [&](const InodeRef &inode) {
+    InodeRef &made = copies[inode];
+    if (!made) {
+      made = std::make_shared<Inode>(*inode);
+      for (auto *entries : {&made->entries, &made->durable_entries})
+        for (auto &[name, entry] : *entries)
+          entry = copy(entry);
+    }
+    return copies[inode];
+  };
+  impl->root = copy(other.impl->root);
+  for (NameChange change : other.impl->unsynced_names) {
+    for (NameChange::Entry &entry : change.entries)
+      entry = {copy(entry.directory), entry.name, entry.now ? copy(entry.now) : nullptr};
+    impl->unsynced_names.push_back(std::move(change));
+  }
+}
+
 void SimulatedDisk::AddDevice(const std::string &directory, int64_t bytes,
                               std::chrono::nanoseconds latency) {
   Place place = impl->Locate(directory);
@@ -156,6 +177,10 @@ void SimulatedDisk::AddDevice(const std::string &directory, int64_t bytes,
   inode->device = impl->devices.size();
   impl->devices.push_back({bytes, latency, {}});
   place.directory->entries[place.name] = place.directory->durable_entries[place.name] = inode;
+}
+
+void SimulatedDisk::SetSpace(const std::string &path, int64_t bytes) {
+  impl->devices[impl->Find(path)->device].bytes = bytes;
 }
 
 void SimulatedDisk::SetRates(const FaultRates &rates) {
@@ -323,6 +348,8 @@ absl::Status SimulatedDisk::SyncDirectory(const std::string &path) {
                  "open directory", path);
   return impl->SyncNames(place.inode, path);
 }
+
+uint64_t SimulatedDisk::Unique() { return impl->random.Next(); }
 
 absl::StatusOr<DeviceSpace> SimulatedDisk::Space(const std::string &directory) {
   int error = impl->Begin("query the free space of", directory, 0);

@@ -73,12 +73,16 @@ struct FaultCounts {
 class SimulatedDisk : public FileSystem {
 public:
   explicit SimulatedDisk(uint64_t seed);
+  /// Another that holds the same. No file of `other` is open.
+  SimulatedDisk(const SimulatedDisk &other, uint64_t seed);
   ~SimulatedDisk() override;
 
   /// Makes a directory that is a device by itself. All else is one more, without
   /// limits.
   void AddDevice(const std::string &directory, int64_t bytes = std::numeric_limits<int64_t>::max(),
                  std::chrono::nanoseconds latency = std::chrono::microseconds(50));
+  /// Of the device that holds `path`.
+  void SetSpace(const std::string &path, int64_t bytes);
   /// Of all devices, or of the one that holds `path`. Without lasting errors those
   /// that struck are forgotten.
   void SetRates(const FaultRates &);
@@ -118,6 +122,7 @@ public:
   absl::Status Unlink(const std::string &path) override;
   absl::Status SyncDirectory(const std::string &path) override;
   absl::StatusOr<DeviceSpace> Space(const std::string &directory) override;
+  uint64_t Unique() override; // of the seed
   /// A backend without a thread: Pending, Advance.
   absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
                                                       std::vector<IoLink> links, void *arena,
