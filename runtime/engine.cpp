@@ -264,6 +264,10 @@ std::vector<TraceEvent> Engine::TakeTrace() {
   impl->trace_next = 0;
   return std::exchange(impl->trace, {});
 }
+std::vector<int64_t> Engine::TakeSkipped() {
+  std::unique_lock lock(impl->mutex);
+  return std::exchange(impl->left_out, {});
+}
 int64_t Engine::ArenaBytes() const { return impl->arena_bytes; }
 std::string Engine::DescribeIo() const { return impl->io ? impl->io->Describe() : "memory only"; }
 

@@ -101,6 +101,7 @@ struct Training {
   int64_t steps = 0, seed = 1;
   int64_t evaluate_every = 0, evaluate_batches = 0; // in steps; micro-batches
   int64_t commit_every = 0;                         // steps; 0: at the end only
+  std::string nonfinite = "stop"; // a step of such a gradient: "stop" or "skip"
 };
 
 struct SsdPath {
