@@ -22,9 +22,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <iostream>
 #include <limits>
 #include <random>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -1225,6 +1228,49 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
   EXPECT_TRUE(differs);
   SetThreads(0);
 }
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BOA_SANITIZED
+#endif
+#endif
+
+#ifndef BOA_SANITIZED // they need more address space than there is
+/// Creates the engine in a process that may have so much more memory; exits with 0
+/// if that fails with this message.
+void CreateWithin(const Program &program, int64_t bytes, const char *expected) {
+  std::ifstream statm("/proc/self/statm");
+  int64_t pages = 0;
+  statm >> pages;
+  rlimit limit{rlim_t(pages * 4096 + bytes), RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+  absl::Status status = Engine::Create(program, kKernels, nullptr, {}).status();
+  limit.rlim_cur = RLIM_INFINITY;
+  setrlimit(RLIMIT_AS, &limit);
+  std::cerr << status.ToString() << std::endl;
+  _exit(status.message() == expected ? 0 : 1);
+}
+
+// An engine that cannot be is a status, not a crash, and leaves no thread behind.
+TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
+  Program program = MakeProgram();
+  for (Storage &storage : program.storages) {
+    storage.tier = "host";
+    storage.slots = 0;
+  }
+  program.machine.threads = 1;
+  EXPECT_EXIT(CreateWithin(program, 6 << 20,
+                           "cannot start the engine's threads: Resource temporarily unavailable: "
+                           "allow the process more threads (ulimit -u) or more memory"),
+              testing::ExitedWithCode(0), "");
+  program.storages[kMemory].bytes = 0;
+  program.storages[kMemory].chunks = 1 << 30;
+  EXPECT_EXIT(CreateWithin(program, 64 << 20,
+                           "cannot allocate what the engine needs beside its arena: give the "
+                           "process more memory or the program less"),
+              testing::ExitedWithCode(0), "");
+}
+#endif
 
 } // namespace
 } // namespace boa
