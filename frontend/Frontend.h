@@ -50,6 +50,21 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
 FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides = {});
 
+/// A setting of a train block or of a machine, in words: for help and completion.
+struct SettingInfo {
+  std::string path;   // as --set takes it: train.optimizer.betas
+  std::string calls;  // where it is an argument, of what: adamw
+  std::string values; // what it may be
+  std::vector<std::string> words;
+  std::string fallback; // its default, as one writes it
+  std::string absent;   // what `none` means
+  bool isRequired = false;
+  std::string help;
+};
+
+/// All of them, in the order in which a person writes them.
+std::vector<SettingInfo> listSettings();
+
 } // namespace boa::frontend
 
 #endif // BOA_FRONTEND_FRONTEND_H
