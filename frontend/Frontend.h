@@ -46,7 +46,8 @@ struct FrontendResult {
 FrontendResult compileTexts(const std::vector<InputText> &inputs,
                             const std::vector<std::string> &overrides = {});
 
-/// The same, from files.
+/// The same, from files; `-` is standard input, whose paths are relative to the
+/// working directory.
 FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides = {});
 
@@ -61,6 +62,10 @@ struct SettingInfo {
   bool isRequired = false;
   std::string help;
 };
+
+/// Paths of the settings with this last name, of those the least nested: `lr` is
+/// train.optimizer.lr.
+std::vector<std::string> settingsNamed(std::string_view name);
 
 /// All of them, in the order in which a person writes them.
 std::vector<SettingInfo> listSettings();

@@ -132,9 +132,9 @@ std::vector<Setting> makeTable() {
                                    "commits that can be resumed from, the last among them"))),
       or_("vertical", word("train", "schedule", orders, "the order of layers and micro-batches")),
       in(orders,
-         or_("0", real("train.schedule", "delay", 0, 1,
-                       "share of the optimizer that runs in the next step; 1 is the default "
-                       "where the gradient norm is needed"))),
+         or_("0",
+             real("train.schedule", "delay", 0, 1,
+                  "share of the optimizer in the next step; 1 with clip or nonfinite = skip"))),
       in(orders, or_("1", count("train.schedule", "prefetch", nullptr, 0, 1024,
                                 "layers that are read ahead"))),
       in(orders, or_("true", word("train.schedule", "recompute", {"true", "false"},
@@ -160,6 +160,8 @@ std::vector<Setting> makeTable() {
 }
 
 std::string printNumber(double value) {
+  if (value == double(int64_t(value)))
+    return std::to_string(int64_t(value));
   char buffer[64];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
   return std::string(buffer, end.ptr);
@@ -169,8 +171,8 @@ std::string describeValues(const Setting &setting) {
   std::vector<std::string> words;
   for (const std::string &word : setting.words)
     words.push_back(describeWord(setting, word));
-  std::string range = (setting.above ? "above " : "") + printNumber(setting.realLeast) +
-                      (setting.above ? ", at most " : " to ") + printNumber(setting.realMost);
+  std::string range = (setting.above ? "above " : "") + printNumber(setting.realLeast) + " to " +
+                      printNumber(setting.realMost);
   switch (setting.kind) {
   case SettingKind::Path:
     return "a path";
@@ -241,25 +243,34 @@ std::vector<SettingInfo> listSettings() {
   return list;
 }
 
-std::string didYouMeanSetting(std::string_view path) {
-  std::string_view last = path.substr(path.rfind('.') + 1);
-  // Of several with this name those that are the least nested.
-  std::string same;
-  ptrdiff_t least = 4;
+std::vector<std::string> settingsNamed(std::string_view name) {
   std::vector<std::string> paths;
+  ptrdiff_t least = 4;
   for (const Setting &setting : settingTable()) {
-    if (setting.kind == SettingKind::Block)
-      continue;
-    paths.push_back(setting.path());
     ptrdiff_t dots = std::count(setting.of.begin(), setting.of.end(), '.');
-    if (setting.name != last || setting.path() == path || dots > least)
+    if (setting.kind == SettingKind::Block || setting.name != name || dots > least)
       continue;
     if (dots < least)
-      same.clear();
+      paths.clear();
     least = dots;
-    same += (same.empty() ? "'" : " or '") + setting.path() + "'";
+    if (std::find(paths.begin(), paths.end(), setting.path()) == paths.end())
+      paths.push_back(setting.path());
   }
-  return same.empty() ? didYouMean(path, paths) : ", did you mean " + same + "?";
+  return paths;
+}
+
+std::string didYouMeanSetting(std::string_view path) {
+  std::string same;
+  for (const std::string &found : settingsNamed(path.substr(path.rfind('.') + 1)))
+    if (found != path)
+      same += (same.empty() ? "'" : " or '") + found + "'";
+  if (!same.empty())
+    return ", did you mean " + same + "?";
+  std::vector<std::string> paths;
+  for (const Setting &setting : settingTable())
+    if (setting.kind != SettingKind::Block)
+      paths.push_back(setting.path());
+  return didYouMean(path, paths);
 }
 
 } // namespace boa::frontend
