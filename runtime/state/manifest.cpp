@@ -29,7 +29,6 @@ namespace {
 constexpr int kVersion = 2;
 constexpr char kManifestFormat[] = "boa-state", kHeadFormat[] = "boa-data";
 constexpr size_t kChunkDigits = 28;
-constexpr size_t kMaxPaths = 256;
 // Far beyond any model, and no product of two overflows.
 constexpr int64_t kMostChunks = int64_t(1) << 31, kMostBytes = int64_t(1) << 40;
 

@@ -26,6 +26,7 @@ namespace boa {
 
 /// Everything on SSD is in whole blocks; the first of a data file is its head.
 constexpr int64_t kStateBlock = 4096;
+constexpr size_t kMaxPaths = 256;
 
 struct SavedPath {
   std::string id;        // of the path, as in its head

@@ -95,9 +95,16 @@ absl::StatusOr<std::optional<DataHead>> HeadOf(FileSystem &disk, const std::stri
 
 } // namespace
 
+/// In reverse, and durable before the next: a data file never stays behind without
+/// the manifest that says whose it is.
 Undo::~Undo() {
-  for (auto path = files.rbegin(); path != files.rend(); ++path)
-    disk.Unlink(*path).IgnoreError();
+  for (auto path = files.rbegin(); path != files.rend(); ++path) {
+    absl::Status status = disk.Unlink(*path);
+    if (status.ok())
+      status = disk.SyncDirectory(ParentOf(*path));
+    if (!status.ok() && !absl::IsNotFound(status))
+      return;
+  }
   for (auto path = directories.rbegin(); path != directories.rend(); ++path)
     disk.RemoveDirectory(*path).IgnoreError();
 }
@@ -125,21 +132,31 @@ StateStore::Impl::Make(FileSystem &disk, const Program &program,
   return impl;
 }
 
-/// With all their parents.
+/// With all their parents. One that is there may have been made by a process that
+/// was killed before it synced it: so could the innermost of those.
 absl::Status StateStore::Impl::MakeDirectories(Undo &undo) {
-  for (const StatePath &path : paths)
+  for (const StatePath &path : paths) {
+    std::string there;
     for (size_t end = path.directory.find('/', 1);; end = path.directory.find('/', end + 1)) {
       std::string part = path.directory.substr(0, end);
       absl::Status status = disk.MakeDirectory(part);
       if (status.ok()) {
         undo.AddDirectory(part);
         status = disk.SyncDirectory(ParentOf(part));
+      } else if (absl::IsAlreadyExists(status)) {
+        there = part;
+        status = absl::OkStatus();
       }
-      if (!status.ok() && !absl::IsAlreadyExists(status))
+      if (!status.ok())
         return Unwritable(status);
       if (end == std::string::npos)
         break;
     }
+    // Whoever may not read the parent has not made it.
+    absl::Status status = there.empty() ? absl::OkStatus() : disk.SyncDirectory(ParentOf(there));
+    if (!status.ok() && !absl::IsPermissionDenied(status))
+      return status;
+  }
   return absl::OkStatus();
 }
 
@@ -248,9 +265,14 @@ absl::Status StateStore::Impl::FindPaths() {
       for (SavedChunk &chunk : table.chunks)
         chunk.extent.file = place[size_t(chunk.extent.file)];
   manifest.home = paths[0].real;
-  manifest.paths.clear();
+  // Those that are left are still known, so that they may be taken into use again.
+  std::vector<SavedPath> known;
   for (const StatePath &path : paths)
-    manifest.paths.push_back({path.id, path.real});
+    known.push_back({path.id, path.real});
+  for (size_t saved = 0; saved < place.size() && known.size() < kMaxPaths; ++saved)
+    if (place[saved] < 0)
+      known.push_back(manifest.paths[saved]);
+  manifest.paths = std::move(known);
   return absl::OkStatus();
 }
 
@@ -348,6 +370,10 @@ absl::Status StateStore::Impl::OpenData(Undo &undo) {
                                         FormatHead({manifest.state, path.id, manifest.home}));
       if (!status.ok())
         return Unwritable(status);
+    } else if (path.given) {
+      // Whoever made it may have been killed before its name was durable.
+      if (absl::Status status = disk.SyncDirectory(path.directory); !status.ok())
+        return status;
     }
     OpenMode mode;
     mode.write = path.given;
