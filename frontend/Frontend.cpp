@@ -46,7 +46,9 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
 /// The contents of a file, one byte more than the lexer takes at most. False
 /// with the reason where it cannot be read.
 static bool readFile(const std::string &path, std::string &text, std::string &reason) {
-  std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  auto closeFile = [](FILE *file) { return file == stdin ? 0 : std::fclose(file); };
+  std::unique_ptr<FILE, int (*)(FILE *)> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"),
+                                              closeFile);
   if (!file) {
     reason = std::strerror(errno);
     return false;
@@ -72,10 +74,10 @@ FrontendResult compileFiles(const std::vector<std::string> &paths,
   if (paths.empty())
     failed.diagnostics = "error: expected at least one spec file\n";
   for (const std::string &path : paths) {
-    InputText input{path, ""};
+    InputText input{path == "-" ? "<stdin>" : path, ""};
     std::string reason;
     if (!readFile(path, input.text, reason))
-      failed.diagnostics += "error: cannot read '" + path + "': " + reason + "\n";
+      failed.diagnostics += "error: cannot read '" + input.name + "': " + reason + "\n";
     inputs.push_back(std::move(input));
   }
   if (!failed.diagnostics.empty())

@@ -46,9 +46,29 @@ struct FrontendResult {
 FrontendResult compileTexts(const std::vector<InputText> &inputs,
                             const std::vector<std::string> &overrides = {});
 
-/// The same, from files.
+/// The same, from files; `-` is standard input, whose paths are relative to the
+/// working directory.
 FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides = {});
+
+/// A setting of a train block or of a machine, in words: for help and completion.
+struct SettingInfo {
+  std::string path;   // as --set takes it: train.optimizer.betas
+  std::string calls;  // where it is an argument, of what: adamw
+  std::string values; // what it may be
+  std::vector<std::string> words;
+  std::string fallback; // its default, as one writes it
+  std::string absent;   // what `none` means
+  bool isRequired = false;
+  std::string help;
+};
+
+/// Paths of the settings with this last name, of those the least nested: `lr` is
+/// train.optimizer.lr.
+std::vector<std::string> settingsNamed(std::string_view name);
+
+/// All of them, in the order in which a person writes them.
+std::vector<SettingInfo> listSettings();
 
 } // namespace boa::frontend
 

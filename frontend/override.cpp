@@ -85,7 +85,9 @@ private:
     }
     if (path.size() >= 2 && path.size() <= 4)
       return true;
-    error(whole(0, text.size()), "expected a path of two to four names, such as train.steps");
+    std::string hint = path.size() < 2 ? didYouMeanSetting(path[0].text) : "";
+    error(whole(0, text.size()),
+          "expected a path of two to four names, such as train.steps" + hint);
     return false;
   }
 
@@ -160,15 +162,13 @@ private:
       if (field.key.text == path[1].text && !field.isBlock)
         return setPart(*field.value);
     error(path[1].location, "the train block sets no '" + path[1].text + "' of which '" +
-                                path[2].text + "' could be changed");
+                                path[2].text + "' could be changed" + didYouMeanSetting(join()));
   }
 
   /// One role; place = ssd becomes a block in which all others keep that tier.
   void setPlace(std::vector<Field> &fields) {
     if (path.size() != 3)
       return noPart(3);
-    static constexpr const char *kRoles[] = {"weights",     "gradients",          "optimizer",
-                                             "checkpoints", "boundary_gradients", "saved"};
     Field *place = nullptr;
     for (Field &field : fields)
       if (field.key.text == "place")
@@ -179,7 +179,7 @@ private:
       place->key = path[1];
     }
     if (!place->isBlock && place->value && place->value->kind == Expr::Kind::Name)
-      for (const char *role : kRoles) {
+      for (const char *role : kRoleNames) {
         Field field;
         field.key = {role, place->value->location};
         field.value = std::make_unique<Expr>();
@@ -193,6 +193,13 @@ private:
     setField(place->fields, path[2]);
   }
 
+  std::string join() const {
+    std::string text;
+    for (const Name &name : path)
+      text += (text.empty() ? "" : ".") + name.text;
+    return text;
+  }
+
   /// That what the first `names` names of the path mean has no part of the next.
   void noPart(size_t names) {
     error(path[names].location,
@@ -200,11 +207,16 @@ private:
   }
 
   /// The argument of a call that has a name, or stands where that one belongs.
-  Argument *findArgument(Expr &call, const std::string &name) const {
-    const std::vector<std::string> &names = argumentNames(path[1].text, call.name);
+  /// `depth` names of the path lead to the call.
+  Argument *findArgument(Expr &call, const std::string &name, size_t depth) const {
+    std::string of;
+    for (size_t i = 0; i < depth; ++i)
+      of += (i ? "." : "") + path[i].text;
+    std::vector<const Setting *> rows = settingsOf(of, call.name);
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       Argument &argument = call.arguments[i];
-      if (argument.keyword ? argument.keyword->text == name : i < names.size() && names[i] == name)
+      if (argument.keyword ? argument.keyword->text == name
+                           : i < rows.size() && rows[i]->name == name)
         return &argument;
     }
     return nullptr;
@@ -221,7 +233,7 @@ private:
       if (i + 1 == path.size())
         break;
       Argument *argument =
-          part->kind == Expr::Kind::Call ? findArgument(*part, path[i].text) : nullptr;
+          part->kind == Expr::Kind::Call ? findArgument(*part, path[i].text, i) : nullptr;
       if (!argument)
         return error(path[i].location, "'" + part->name + "' sets no '" + path[i].text +
                                            "' of which '" + path[i + 1].text +
@@ -242,7 +254,7 @@ private:
 
   void setArgument(Expr &call) {
     call.kind = Expr::Kind::Call;
-    if (Argument *argument = findArgument(call, path.back().text)) {
+    if (Argument *argument = findArgument(call, path.back().text, path.size() - 1)) {
       argument->value = std::move(value);
       return;
     }
@@ -262,11 +274,12 @@ private:
     std::vector<Field> &fields = program.machines[0].fields;
     if (path.size() != 3)
       return error(path[1].location,
-                   "expected a path such as machine.host.memory or machine.device.memory");
+                   "expected a path such as machine.host.memory or machine.device.memory" +
+                       didYouMeanSetting(join()));
     bool known = path[1].text == "device" || path[1].text == "host" || path[1].text == "ssd";
     if (!known)
-      return error(path[1].location, "a machine has no setting '" + path[1].text + "'" +
-                                         didYouMean(path[1].text, {"device", "host", "ssd"}));
+      return error(path[1].location,
+                   "a machine has no setting '" + path[1].text + "'" + didYouMeanSetting(join()));
     std::vector<Field *> blocks;
     for (Field &field : fields)
       if (field.key.text == path[1].text && field.isBlock)

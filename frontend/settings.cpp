@@ -7,7 +7,6 @@
 #include "frontend/settings.h"
 
 #include <algorithm>
-#include <map>
 
 namespace boa::frontend {
 
@@ -18,28 +17,24 @@ std::string listWords(const std::vector<std::string> &words) {
   return text;
 }
 
-const std::vector<std::string> &argumentNames(std::string_view setting, std::string_view callee) {
-  static const std::map<std::string, std::vector<std::string>, std::less<>> names = {
-      {"adamw", {"lr", "betas", "eps", "weight_decay"}},
-      {"sgd", {"lr", "momentum"}},
-      {"constant", {"peak", "warmup"}},
-      {"linear", {"peak", "warmup", "floor"}},
-      {"cosine", {"peak", "warmup", "floor"}},
-      {"masked", {"probability", "token"}},
-      {"every", {"steps", "batches"}},
-      {"vertical", {"delay", "prefetch", "recompute"}},
-      {"horizontal", {"delay", "prefetch", "recompute"}},
-  };
-  static const std::vector<std::string> none, commit = {"interval", "keep"};
-  if (setting == "commit" && callee == "every")
-    return commit;
-  auto found = names.find(callee);
-  return found == names.end() ? none : found->second;
+static std::vector<std::string> namesOf(const std::vector<const Setting *> &rows) {
+  std::vector<std::string> names;
+  for (const Setting *row : rows)
+    names.push_back(row->name);
+  return names;
 }
 
-SettingReader SettingReader::ofCall(const Expr &call, const std::vector<std::string> &names,
+/// How to say that there is to be none, where 0 was written.
+static std::string insteadOfZero(const Setting &setting) {
+  return setting.absent.empty()
+             ? ""
+             : "; leave " + setting.name + " out, or write none, for " + setting.absent;
+}
+
+SettingReader SettingReader::ofCall(const Expr &call, const std::string &of,
                                     const Constants &constants, CheckContext context) {
-  SettingReader reader(constants, context);
+  SettingReader reader(settingsOf(of, call.name), constants, context);
+  std::vector<std::string> names = namesOf(reader.rows);
   bool named = false;
   size_t before = context.diagnostics.count();
   for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -66,23 +61,26 @@ SettingReader SettingReader::ofCall(const Expr &call, const std::vector<std::str
       reader.error(location, "'" + name + "' is given twice");
       continue;
     }
-    reader.values.emplace_back(name, argument.value.get());
+    reader.add(reader.row(name), argument.value.get());
   }
   reader.complete = context.diagnostics.count() == before;
   return reader;
 }
 
-SettingReader SettingReader::ofFields(const std::vector<Field> &fields,
-                                      const std::vector<std::string> &names,
+SettingReader SettingReader::ofFields(const std::vector<Field> &fields, const std::string &of,
                                       const std::string &what, const Constants &constants,
                                       CheckContext context) {
-  SettingReader reader(constants, context);
+  SettingReader reader(settingsOf(of), constants, context);
+  std::vector<std::string> names = namesOf(reader.rows);
   std::vector<const Field *> seen;
   for (const Field &field : fields) {
     const Name &key = field.key;
     if (std::find(names.begin(), names.end(), key.text) == names.end()) {
+      std::string near = didYouMean(key.text, names);
       reader.error(key.location,
-                   what + " has no setting '" + key.text + "'" + didYouMean(key.text, names));
+                   what + " has no setting '" + key.text + "'" +
+                       (near.empty() ? didYouMeanSetting(of + "." + key.text) : near));
+      reader.complete = false;
       continue;
     }
     auto same = [&](const Field *other) { return other->key.text == key.text; };
@@ -94,10 +92,19 @@ SettingReader SettingReader::ofFields(const std::vector<Field> &fields,
       continue;
     }
     seen.push_back(&field);
-    if (!field.isBlock)
-      reader.values.emplace_back(key.text, field.value.get());
+    reader.add(reader.row(key.text), field.isBlock ? nullptr : field.value.get());
   }
   return reader;
+}
+
+const Setting &SettingReader::row(const std::string &name) const {
+  return **std::find_if(rows.begin(), rows.end(),
+                        [&](const Setting *row) { return row->name == name; });
+}
+
+void SettingReader::add(const Setting &setting, const Expr *value) {
+  bool none = value && value->isName("none") && !setting.absent.empty();
+  values.emplace_back(setting.name, none ? nullptr : value);
 }
 
 const Expr *SettingReader::find(const std::string &name) const {
@@ -107,24 +114,42 @@ const Expr *SettingReader::find(const std::string &name) const {
   return nullptr;
 }
 
-bool SettingReader::count(const std::string &name, const char *unit, int64_t least, int64_t most,
-                          int64_t &value) const {
+void SettingReader::requireAll(Location location, const std::string &where) const {
+  for (const Setting *row : rows) {
+    auto given = [&](const auto &value) { return value.first == row->name; };
+    if (complete && row->isRequired() && std::none_of(values.begin(), values.end(), given))
+      error(location, "expected the " +
+                          std::string(row->calls.empty() ? "setting '" : "argument '") + row->name +
+                          "' " + where);
+  }
+}
+
+bool SettingReader::count(const std::string &name, int64_t &value) const {
+  return count(name, rows.empty() ? 0 : row(name).most, value);
+}
+
+bool SettingReader::count(const std::string &name, int64_t most, int64_t &value) const {
   const Expr *expr = find(name);
   std::optional<int64_t> count;
   if (expr)
-    count = evaluateCount(*expr, unit, constants, least, most, name, context.diagnostics);
+    count = evaluateCount(*expr, row(name).unit, constants, row(name).least, most, name,
+                          context.diagnostics, insteadOfZero(row(name)));
   value = count.value_or(value);
   return count.has_value();
 }
 
-bool SettingReader::real(const std::string &name, double least, double most, double &value) const {
+bool SettingReader::real(const std::string &name, double &value) const {
   const Expr *expr = find(name);
-  if (!expr)
-    return false;
-  auto number = evaluate(*expr, constants, context.diagnostics);
+  return expr && realOf(*expr, name, value);
+}
+
+bool SettingReader::realOf(const Expr &expr, const std::string &name, double &value) const {
+  const Setting &setting = row(name);
+  double least = setting.realLeast, most = setting.realMost;
+  auto number = evaluate(expr, constants, context.diagnostics);
   if (!number)
     return false;
-  if (number->real >= least && number->real <= most) {
+  if ((setting.above ? number->real > least : number->real >= least) && number->real <= most) {
     value = number->real;
     return true;
   }
@@ -135,38 +160,47 @@ bool SettingReader::real(const std::string &name, double least, double most, dou
     literal.real = limit;
     return printExpr(literal);
   };
-  error(expr->location, "expected " + name + " between " + print(least) + " and " + print(most) +
-                            " but found " + printExpr(*expr));
+  error(expr.location, "expected " + name +
+                           (setting.above ? " above " + print(least) + " and at most "
+                                          : " between " + print(least) + " and ") +
+                           print(most) + " but found " + printExpr(expr) +
+                           (number->real <= least ? insteadOfZero(setting) : ""));
   return false;
 }
 
 bool SettingReader::flag(const std::string &name, bool &value) const {
-  return word(name, Words<bool>{{"true", true}, {"false", false}}, value);
+  int at = value ? 0 : 1;
+  bool given = word(name, at);
+  value = at == 0;
+  return given;
 }
 
-bool SettingReader::bytes(const std::string &name, bool perSecond, int64_t &value) const {
+bool SettingReader::bytes(const std::string &name, int64_t &value) const {
   const Expr *expr = find(name);
   std::optional<int64_t> size;
   if (expr)
-    size = evaluateBytes(*expr, perSecond, name, context.diagnostics);
+    size = evaluateBytes(*expr, row(name).kind == SettingKind::Speed, name, context.diagnostics,
+                         insteadOfZero(row(name)));
   value = size.value_or(value);
   return size.has_value();
 }
 
-int SettingReader::findWord(const Expr &expr, const std::string &what,
-                            const std::vector<std::string> &words) const {
+int SettingReader::findWord(const Expr &expr, const std::string &name) const {
+  const Setting &setting = row(name);
   bool named = expr.kind == Expr::Kind::Name || expr.kind == Expr::Kind::Call;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (!named || expr.name != words[i])
+  std::vector<std::string> written;
+  for (size_t i = 0; i < setting.words.size(); ++i) {
+    const std::string &word = setting.words[i];
+    written.push_back(describeWord(setting, word));
+    if (!named || expr.name != word)
       continue;
-    if (expr.kind != Expr::Kind::Call || !argumentNames(what, expr.name).empty())
+    if (expr.kind != Expr::Kind::Call || !settingsOf(setting.path(), word).empty())
       return int(i);
     error(expr.location, "'" + expr.name + "' takes no arguments, but found " + printExpr(expr));
     return -1;
   }
-  error(expr.location, "expected " + what + " to be " + listWords(words) +
-                           (words.size() == 1 ? "(...)" : "") + " but found " + printExpr(expr) +
-                           (named ? didYouMean(expr.name, words) : ""));
+  error(expr.location, "expected " + name + " to be " + listWords(written) + " but found " +
+                           printExpr(expr) + (named ? didYouMean(expr.name, setting.words) : ""));
   return -1;
 }
 

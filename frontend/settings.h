@@ -6,79 +6,77 @@
 //===----------------------------------------------------------------------===//
 //
 // What train blocks and machines share: a block of fields, or the arguments of
-// a call such as adamw(...), read by name. Unknown and repeated names are errors
-// when the reader is made; a field that is absent leaves its default.
+// a call such as adamw(...), read by name. Which there are and their ranges stand
+// in the table (settingtable.h). Unknown and repeated names are errors when the
+// reader is made; a field that is absent leaves its default.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_FRONTEND_SETTINGS_H
 #define BOA_FRONTEND_SETTINGS_H
 
 #include "frontend/checker.h"
+#include "frontend/settingtable.h"
 
 #include <utility>
 
 namespace boa::frontend {
 
-/// One word of a fixed set, with what it stands for.
-template <typename T> using Words = std::vector<std::pair<const char *, T>>;
-
 class SettingReader {
 public:
-  SettingReader(const Constants &constants, CheckContext context)
-      : constants(constants), context(context) {}
+  /// The arguments of a call in the value of setting `of`. Without keywords they
+  /// fill the rows of the table in order.
+  static SettingReader ofCall(const Expr &call, const std::string &of, const Constants &constants,
+                              CheckContext context);
+  /// The fields of block `of` that are `key = value`; blocks are left out.
+  static SettingReader ofFields(const std::vector<Field> &fields, const std::string &of,
+                                const std::string &what, const Constants &constants,
+                                CheckContext context);
 
-  /// The arguments of a call. Without keywords they fill `names` in order.
-  static SettingReader ofCall(const Expr &call, const std::vector<std::string> &names,
-                              const Constants &constants, CheckContext context);
-  /// The fields of a block that are `key = value`; blocks are left out.
-  static SettingReader ofFields(const std::vector<Field> &fields,
-                                const std::vector<std::string> &names, const std::string &what,
-                                const Constants &constants, CheckContext context);
-
+  /// Null where it is absent, or `none`, which says the same.
   const Expr *find(const std::string &name) const;
 
-  /// Whether all names were known and given once.
-  bool isComplete() const { return complete; }
+  /// Reports what must be given and is not, unless some name was wrong.
+  void requireAll(Location location, const std::string &where) const;
 
   /// Each sets `value` where the setting is given and right, and returns whether
   /// it did.
-  bool count(const std::string &name, const char *unit, int64_t least, int64_t most,
-             int64_t &value) const;
-  bool real(const std::string &name, double least, double most, double &value) const;
+  bool count(const std::string &name, int64_t &value) const;
+  /// One whose greatest value depends on others.
+  bool count(const std::string &name, int64_t most, int64_t &value) const;
+  bool real(const std::string &name, double &value) const;
   bool flag(const std::string &name, bool &value) const;
-  bool bytes(const std::string &name, bool perSecond, int64_t &value) const;
-  template <typename T> bool word(const std::string &name, const Words<T> &words, T &value) const {
+  bool bytes(const std::string &name, int64_t &value) const;
+  /// The words of the table are the enumerators of T, in order.
+  template <typename T> bool word(const std::string &name, T &value) const {
     const Expr *expr = find(name);
-    int at = expr ? findWord(*expr, name, namesOf(words)) : -1;
+    int at = expr ? findWord(*expr, name) : -1;
     if (at >= 0)
-      value = words[size_t(at)].second;
+      value = T(at);
     return at >= 0;
   }
+  /// A value of setting `name`, which stands elsewhere.
+  bool realOf(const Expr &expr, const std::string &name, double &value) const;
 
-  /// Index of the name that an expression is, or of the call of one that takes
-  /// arguments; -1 with an error.
-  int findWord(const Expr &expr, const std::string &what,
-               const std::vector<std::string> &words) const;
+  /// Index of the word of setting `name` that an expression is, or of the call of
+  /// one that takes arguments; -1 with an error.
+  int findWord(const Expr &expr, const std::string &name) const;
   void error(Location location, std::string message) const {
     context.diagnostics.error(location, std::move(message));
   }
-  template <typename T> static std::vector<std::string> namesOf(const Words<T> &words) {
-    std::vector<std::string> names;
-    for (const auto &word : words)
-      names.push_back(word.first);
-    return names;
-  }
 
 private:
+  SettingReader(std::vector<const Setting *> rows, const Constants &constants, CheckContext context)
+      : rows(std::move(rows)), constants(constants), context(context) {}
+  const Setting &row(const std::string &name) const;
+  void add(const Setting &setting, const Expr *value);
+
+  std::vector<const Setting *> rows;
   const Constants &constants;
   CheckContext context;
+  /// Null: given as `none`.
   std::vector<std::pair<std::string, const Expr *>> values;
   bool complete = true;
 };
-
-/// Names of the arguments of a call in the value of `setting`, in order: of adamw
-/// in optimizer, say. What `every` takes depends on the setting.
-const std::vector<std::string> &argumentNames(std::string_view setting, std::string_view callee);
 
 /// `a, b or c`.
 std::string listWords(const std::vector<std::string> &words);

@@ -179,7 +179,7 @@ std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
 
 std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants, int64_t least,
                                        int64_t most, const std::string &what,
-                                       Diagnostics &diagnostics) {
+                                       Diagnostics &diagnostics, const std::string &below) {
   auto value = evaluate(expr, constants, diagnostics);
   if (!value)
     return std::nullopt;
@@ -195,7 +195,8 @@ std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &consta
                diagnostics.error(expr.location, "expected " + what + " between " +
                                                     std::to_string(least) + " and " +
                                                     std::to_string(most) + " but found " +
-                                                    std::to_string(value->integer)));
+                                                    std::to_string(value->integer) +
+                                                    (value->integer < least ? below : "")));
     return std::nullopt;
   }
   return value->integer;
@@ -207,17 +208,17 @@ std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &consta
 
 std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const Constants &constants,
                                      int64_t least, int64_t most, const std::string &what,
-                                     Diagnostics &diagnostics) {
+                                     Diagnostics &diagnostics, const std::string &below) {
   bool literal = expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
   if (!literal || expr.unit.empty())
-    return evaluateInteger(expr, constants, least, most, what, diagnostics);
+    return evaluateInteger(expr, constants, least, most, what, diagnostics, below);
   if (unit && expr.unit == unit) {
     Expr bare;
     bare.kind = expr.kind;
     bare.location = expr.location;
     bare.integer = expr.integer;
     bare.real = expr.real;
-    return evaluateInteger(bare, constants, least, most, what, diagnostics);
+    return evaluateInteger(bare, constants, least, most, what, diagnostics, below);
   }
   diagnostics.error(expr.unitLocation,
                     "expected " + what + " " +
@@ -227,7 +228,7 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
 }
 
 std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std::string &what,
-                                     Diagnostics &diagnostics) {
+                                     Diagnostics &diagnostics, const std::string &below) {
   static constexpr struct {
     const char *name;
     int64_t bytes;
@@ -246,8 +247,14 @@ std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std
                       "expected " + what + " to be " + example + " but found " + printExpr(expr));
     return std::nullopt;
   }
-  if (expr.kind == Expr::Kind::Integer && expr.integer == 0 && expr.unit.empty())
-    return 0;
+  auto tooSmall = [&] {
+    diagnostics.error(expr.location, "expected " + what + " of at least 1 B" +
+                                         (perSecond ? "/s" : "") + " but found " + printExpr(expr) +
+                                         below);
+    return std::nullopt;
+  };
+  if (expr.real == 0)
+    return tooSmall();
   if (expr.unit.empty()) {
     diagnostics.error(expr.location, "expected " + what + " with a unit, " + example +
                                          ", but found " + printExpr(expr));
@@ -265,6 +272,9 @@ std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std
       diagnostics.error(expr.location, what + " does not fit 64 bits");
       return std::nullopt;
     }
+    // Also 0.3 B: no bytes.
+    if (value < 1)
+      return tooSmall();
     return expr.kind == Expr::Kind::Integer ? expr.integer * unit.bytes : int64_t(value);
   }
   diagnostics.error(expr.unitLocation, "expected " + what + " to be " + example +
@@ -274,18 +284,18 @@ std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std
 }
 
 std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
-                                         int64_t mostSteps, const std::string &what,
-                                         Diagnostics &diagnostics) {
+                                         const std::string &what, Diagnostics &diagnostics) {
   static constexpr struct {
     const char *name;
     double seconds;
   } kUnits[] = {{"s", 1}, {"min", 60}, {"h", 3600}};
   // 30 years: no run is longer, and a nanosecond clock can add it to any time.
   constexpr double kMostSeconds = 1e9;
+  constexpr int64_t kMostSteps = int64_t(1) << 40;
   Interval interval;
   bool literal = expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
   if (!literal || expr.unit.empty() || expr.unit == "steps") {
-    auto steps = evaluateCount(expr, "steps", constants, 1, mostSteps, what, diagnostics);
+    auto steps = evaluateCount(expr, "steps", constants, 1, kMostSteps, what, diagnostics);
     interval.steps = steps.value_or(0);
     return steps ? std::optional(interval) : std::nullopt;
   }

@@ -56,19 +56,21 @@ bool isNumeric(const Expr &expr, const Constants &constants);
 std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
                                Diagnostics &diagnostics);
 
-/// A whole number in [least, most]; `what` names it in messages.
+/// A whole number in [least, most]; `what` names it in messages, `below` is said
+/// where it is too small.
 std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants, int64_t least,
                                        int64_t most, const std::string &what,
-                                       Diagnostics &diagnostics);
+                                       Diagnostics &diagnostics, const std::string &below = "");
 
 /// A setting of a whole number in [least, most], optionally with `unit`.
 std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const Constants &constants,
                                      int64_t least, int64_t most, const std::string &what,
-                                     Diagnostics &diagnostics);
+                                     Diagnostics &diagnostics, const std::string &below = "");
 
-/// A setting of a size (`256 MiB`) or, with `perSecond`, a speed (`200 MB/s`).
+/// A setting of a size (`256 MiB`) or, with `perSecond`, a speed (`200 MB/s`): at
+/// least a byte; `below` is said where it is less.
 std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std::string &what,
-                                     Diagnostics &diagnostics);
+                                     Diagnostics &diagnostics, const std::string &below = "");
 
 /// An interval of `200 steps` or of time, `5 min`: one of the two is above 0.
 struct Interval {
@@ -76,8 +78,7 @@ struct Interval {
   double seconds = 0;
 };
 std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
-                                         int64_t mostSteps, const std::string &what,
-                                         Diagnostics &diagnostics);
+                                         const std::string &what, Diagnostics &diagnostics);
 
 /// a * b, or none where it does not fit 64 bits.
 std::optional<int64_t> multiplyChecked(int64_t a, int64_t b);

@@ -97,7 +97,7 @@ private:
                         {"entries", toJson(storage.getDims())},
                         {"bytes", storage.getEntryBytes()},
                         {"chunks", chunks},
-                        {"persistent", storage.getPersistent()},
+                        {"persistent", storage.getPersistent() && storage.getRole() != "gradients"},
                         {"slots", ssd ? int64_t(storage.getSlots().value_or(0)) : 0},
                         {"slot_bytes", ssd ? storage.getEntryBytes() / chunks * slotChunks : 0}};
   }

@@ -19,6 +19,8 @@
 #include <time.h>
 
 #include <cstring>
+#include <new>
+#include <system_error>
 #include <utility>
 
 namespace boa {
@@ -145,12 +147,18 @@ absl::Status Engine::Impl::Start() {
   }
   if (options.scheduler)
     return absl::OkStatus();
-  compute_thread = std::thread([this] { ComputeLoop(); });
-  optimizer_thread = std::thread([this] { OptimizerLoop(); });
-  // One sums what a fast disk moves.
-  if (state)
-    for (int64_t i = 0; i < (Threads() + 7) / 8; ++i)
-      sum_threads.emplace_back([this] { SumLoop(); });
+  try {
+    compute_thread = std::thread([this] { ComputeLoop(); });
+    optimizer_thread = std::thread([this] { OptimizerLoop(); });
+    // One sums what a fast disk moves.
+    if (state)
+      for (int64_t i = 0; i < (Threads() + 7) / 8; ++i)
+        sum_threads.emplace_back([this] { SumLoop(); });
+  } catch (const std::system_error &error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the engine's threads: ", error.code().message(),
+                     ": allow the process more threads (ulimit -u) or more memory"));
+  }
   return absl::OkStatus();
 }
 
@@ -176,10 +184,16 @@ Engine::~Engine() = default;
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        const boa_kernel *kernels, StateStore *state,
                                                        const EngineOptions &options) {
-  auto impl = std::make_unique<Impl>(program, kernels, state, options);
-  if (absl::Status status = impl->Start(); !status.ok())
-    return status;
-  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+  try {
+    auto impl = std::make_unique<Impl>(program, kernels, state, options);
+    if (absl::Status status = impl->Start(); !status.ok())
+      return status;
+    return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+  } catch (const std::bad_alloc &) {
+    return absl::ResourceExhaustedError(
+        "cannot allocate what the engine needs beside its arena: give the process more memory "
+        "or the program less");
+  }
 }
 
 int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
@@ -260,6 +274,10 @@ std::vector<TraceEvent> Engine::TakeTrace() {
                 impl->trace.end());
   impl->trace_next = 0;
   return std::exchange(impl->trace, {});
+}
+std::vector<int64_t> Engine::TakeSkipped() {
+  std::unique_lock lock(impl->mutex);
+  return std::exchange(impl->left_out, {});
 }
 int64_t Engine::ArenaBytes() const { return impl->arena_bytes; }
 std::string Engine::DescribeIo() const { return impl->io ? impl->io->Describe() : "memory only"; }

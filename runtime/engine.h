@@ -132,9 +132,12 @@ public:
   /// after its counters were taken counts for the next that are.
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
-  std::vector<int64_t> TakeSkipped() { return {}; } // TEMP
-  int64_t ArenaBytes() const;                       // allocated, exactly
-  std::string DescribeIo() const;                   // backend and what was degraded
+  /// Steps since the last call that were left out, in order: their gradients were
+  /// not finite and Training::nonfinite is "skip". Known once the step's updates are
+  /// enqueued and waited for, or those of the step after, if they are delayed.
+  std::vector<int64_t> TakeSkipped();
+  int64_t ArenaBytes() const;     // allocated, exactly
+  std::string DescribeIo() const; // backend and what was degraded
   /// Nanoseconds of the clock that TraceEvent uses.
   static int64_t Now();
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What engine.cpp, engine_graph.cpp, engine_queues.cpp, engine_transfers.cpp and
-// abi.cpp share; nobody else includes it. Everything below "the graph" is guarded by the mutex.
+// What the files engine*.cpp and abi.cpp share; nobody else includes it. Everything below "the
+// graph" is guarded by the mutex.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ENGINE_IMPL_H
@@ -39,6 +39,7 @@ constexpr int64_t kNoRun = -1;
 enum class Cause { none, read, write, optimizer, compute };
 
 struct Buffer;
+struct UpdateRange;
 
 struct Command {
   enum class Kind {
@@ -143,6 +144,12 @@ inline int64_t Elements(const Parameter &parameter) {
   return elements;
 }
 
+/// Of some chunks of a gradient.
+struct GradientNorm {
+  double squares = 0;
+  std::string not_finite; // the first such tensor
+};
+
 using Key = std::tuple<int32_t, int64_t, int32_t, int32_t>;
 
 struct Engine::Impl : boa_context {
@@ -187,9 +194,10 @@ struct Engine::Impl : boa_context {
   std::map<int64_t, Counters> counters;    // by run
   std::vector<TraceEvent> trace;
   size_t trace_next = 0;
-  // Sums of squares of this step's gradients, by group, entry and first chunk.
-  std::map<std::tuple<int32_t, int64_t, int32_t>, double> squares;
+  // Of this step's gradients, by group, entry and first chunk.
+  std::map<std::tuple<int32_t, int64_t, int32_t>, GradientNorm> norms;
   std::map<int64_t, double> clip_factors; // by step
+  std::vector<int64_t> left_out;          // steps, for TakeSkipped
 
   std::unique_ptr<IoBackend> io;
   std::thread compute_thread, optimizer_thread;
@@ -252,8 +260,9 @@ struct Engine::Impl : boa_context {
   bool Advance(std::unique_lock<std::mutex> &lock);
   template <typename Condition> void Await(std::unique_lock<std::mutex> &lock, Condition over);
   void RunKernel(const Command &command);
-  void RunUpdate(const Command &command, double clip);
-  double SumGradient(const Command &command) const;
+  absl::Status RunUpdate(const Command &command, double clip);
+  absl::Status NotFinite(const Command &command, const UpdateRange &range, int64_t first) const;
+  GradientNorm SumGradient(const Command &command) const;
   void FinishNorm(int64_t step);
   void Record(TraceEvent::Row row, const Command &command, const std::string &name, int64_t end_ns,
               int64_t bytes, int32_t link = 0);

@@ -7,18 +7,12 @@
 //
 // Kernels on the compute thread, updates, zeros and copies on the optimizer
 // thread; or, with a scheduler, all on the thread that waits. No work is done under
-// the mutex. Transfers are in engine_transfers.cpp.
+// the mutex. What updates do is in engine_optimizer.cpp, transfers are in
+// engine_transfers.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/engine_impl.h"
 
-#include "runtime/optimizer.h"
-
-#include "absl/strings/str_cat.h"
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <utility>
 
 namespace boa {
@@ -96,93 +90,6 @@ void Engine::Impl::Abandon() {
   fills.clear();
 }
 
-void Engine::Impl::RunUpdate(const Command &command, double clip) {
-  const Group &group = program.groups[command.index];
-  const Optimizer &config = program.optimizer;
-  UpdateConstants constants;
-  constants.adamw = config.kind == "adamw";
-  constants.rate = float(LearningRate(config, command.step, program.training.steps));
-  constants.beta1 = float(config.beta1);
-  constants.beta2 = float(config.beta2);
-  constants.eps = float(config.eps);
-  constants.momentum = float(config.momentum);
-  constants.correction1 = float(1 / (1 - std::pow(config.beta1, double(command.step))));
-  constants.correction2 = float(1 / (1 - std::pow(config.beta2, double(command.step))));
-  constants.gradient_scale = float(clip);
-  // Addresses of this chunk's first element in each buffer.
-  auto at = [&](const BufferRef &buffer, int64_t size) -> char * {
-    if (!buffer)
-      return nullptr;
-    return buffer->base + (command.chunk - buffer->first) * group.chunk_elements * size;
-  };
-  int64_t weight_size = group.weight_type == "bf16" ? 2 : 4;
-  char *weights = at(command.buffers[0], weight_size), *low = at(command.buffers[1], 2);
-  char *momentum = at(command.buffers[2], 4), *variance = at(command.buffers[3], 4);
-  char *gradient = at(command.buffers[4], 4);
-  int64_t begin = command.chunk * group.chunk_elements, end = begin + group.chunk_elements;
-  for (const DecayRange &part : decay[command.index]) {
-    int64_t from = std::max(begin, part.begin), to = std::min(end, part.end);
-    if (from >= to)
-      continue;
-    int64_t skip = from - begin;
-    UpdateRange range;
-    range.weights = weights + skip * weight_size;
-    range.low = low ? reinterpret_cast<int16_t *>(low) + skip : nullptr;
-    range.momentum = momentum ? reinterpret_cast<float *>(momentum) + skip : nullptr;
-    range.variance = variance ? reinterpret_cast<float *>(variance) + skip : nullptr;
-    range.gradient = reinterpret_cast<float *>(gradient) + skip;
-    range.count = to - from;
-    range.decay = part.decay ? float(config.weight_decay) : 0;
-    UpdateElementsParallel(constants, range);
-  }
-}
-
-/// Over the parameters alone: what lies between them is not part of the norm.
-double Engine::Impl::SumGradient(const Command &command) const {
-  const Group &group = program.groups[command.index];
-  const Buffer &buffer = *command.buffers[0];
-  auto *values = reinterpret_cast<const float *>(buffer.base);
-  int64_t begin = buffer.first * group.chunk_elements;
-  int64_t end = begin + buffer.count * group.chunk_elements;
-  double sum = 0;
-  for (const Parameter &parameter : group.parameters) {
-    int64_t from = std::max(begin, parameter.offset);
-    int64_t to = std::min(end, parameter.offset + Elements(parameter));
-    if (from < to)
-      sum += SumOfSquares(values + (from - begin), to - from);
-  }
-  return sum;
-}
-
-/// With the mutex held.
-void Engine::Impl::FinishNorm(int64_t step) {
-  double total = 0; // in order of group and entry, whatever the order of arrival
-  for (const auto &[key, value] : squares)
-    total += value;
-  squares.clear();
-  double norm = std::sqrt(total), limit = program.optimizer.clip;
-  if (!std::isfinite(norm))
-    return Fail(absl::OutOfRangeError(
-        absl::StrCat("the gradient norm of step ", step,
-                     " is not finite: lower the learning rate, and go on from the last commit")));
-  // The small number is for a norm of 0, all of whose gradients stay as they are.
-  clip_factors[step] = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
-  while (clip_factors.size() > 2) // this step's and the one before
-    clip_factors.erase(clip_factors.begin());
-}
-
-/// Zeros or copies.
-void Engine::Impl::Fill(const Command &command) const {
-  const Buffer &buffer = *command.buffers[0];
-  int64_t bytes = ChunkBytes(buffer.storage);
-  if (command.kind == Command::Kind::zero)
-    std::memset(buffer.base + (command.first - buffer.first) * bytes, 0, command.count * bytes);
-  else if (command.kind == Command::Kind::copy_in)
-    std::memcpy(buffer.base, command.port.data, command.port.bytes);
-  else
-    std::memcpy(command.port.data, buffer.base, command.port.bytes);
-}
-
 void Engine::Impl::OptimizerLoop() {
   std::unique_lock lock(mutex);
   while (!stopping) {
@@ -209,51 +116,6 @@ void Engine::Impl::DoFill(std::unique_lock<std::mutex> &lock, size_t which) {
   CommandRef command = std::move(fills[which]);
   fills.erase(fills.begin() + which);
   DoOptimizer(lock, command);
-}
-
-void Engine::Impl::DoOptimizer(std::unique_lock<std::mutex> &lock, const CommandRef &command) {
-  double clip = 1;
-  if (auto it = clip_factors.find(command->step); it != clip_factors.end())
-    clip = it->second;
-  else if (command->kind == Command::Kind::update && program.optimizer.clip > 0 &&
-           !Expect(false, "updates before the gradient norm of that step is known"))
-    return;
-  updating = true;
-  lock.unlock();
-  command->begin_ns = Now();
-  std::string name;
-  double sum = 0;
-  switch (command->kind) {
-  case Command::Kind::update:
-    name = program.groups[command->index].name;
-    RunUpdate(*command, clip);
-    break;
-  case Command::Kind::norm:
-    name = "norm";
-    sum = SumGradient(*command);
-    break;
-  case Command::Kind::norm_done:
-    name = "norm";
-    break;
-  default:
-    name = command->kind == Command::Kind::zero ? "zero" : "copy";
-    Fill(*command);
-    break;
-  }
-  int64_t end = Now();
-  lock.lock();
-  updating = false;
-  if (command->kind == Command::Kind::norm) {
-    const Buffer &buffer = *command->buffers[0];
-    squares[{command->index, buffer.entry, buffer.first}] = sum;
-  }
-  if (command->kind == Command::Kind::norm_done)
-    FinishNorm(command->step);
-  counters[command->run].optimizer_seconds += double(end - command->begin_ns) * 1e-9;
-  Record(TraceEvent::Row::optimizer, *command, name, end, 0);
-  Complete(command);
-  Submit(lock);
-  changed.notify_all();
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,7 @@
 #include "runtime/thread_pool.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -56,6 +57,14 @@ BOA_INLINE uint32_t ToBits(float value) {
   return bits;
 }
 
+/// Gathers whether values are finite, by lanes: x - x is zero if x is, else it is
+/// not a number.
+struct Finite {
+  uint32_t bits = 0;
+  BOA_INLINE void Look(float value) { bits |= ToBits(value - value); }
+  BOA_INLINE bool All() const { return bits == 0; }
+};
+
 /// Weights in f32.
 struct FullWeights {
   float *__restrict values;
@@ -76,68 +85,83 @@ struct SplitWeights {
 };
 
 template <class Weights>
-BOA_INLINE void AdamW(const UpdateConstants &constants, const UpdateRange &range, Weights weights) {
+BOA_INLINE bool AdamW(const UpdateConstants &constants, const UpdateRange &range, Weights weights) {
   const UpdateConstants c = constants;
   const float rest1 = 1.0f - c.beta1, rest2 = 1.0f - c.beta2, decay = range.decay;
   float *__restrict momentum = range.momentum;
   float *__restrict variance = range.variance;
   const float *__restrict gradient = range.gradient;
+  Finite finite;
   for (int64_t i = 0, count = range.count; i < count; ++i) {
     float g = gradient[i] * c.gradient_scale;
     float m = c.beta1 * momentum[i] + rest1 * g;
     float v = c.beta2 * variance[i] + rest2 * (g * g);
     float w = weights.Load(i);
     float direction = m * c.correction1 / (SquareRoot(v * c.correction2) + c.eps);
+    w = w - c.rate * (direction + decay * w);
     momentum[i] = m;
     variance[i] = v;
-    weights.Store(i, w - c.rate * (direction + decay * w));
+    weights.Store(i, w);
+    finite.Look(m);
+    finite.Look(v);
+    finite.Look(w);
   }
+  return finite.All();
 }
 
 template <class Weights>
-BOA_INLINE void Sgd(const UpdateConstants &constants, const UpdateRange &range, Weights weights) {
+BOA_INLINE bool Sgd(const UpdateConstants &constants, const UpdateRange &range, Weights weights) {
   const UpdateConstants c = constants;
   const float decay = range.decay;
   float *__restrict momentum = range.momentum;
   const float *__restrict gradient = range.gradient;
+  Finite finite;
   for (int64_t i = 0, count = range.count; i < count; ++i) {
     float m = c.momentum * momentum[i] + gradient[i] * c.gradient_scale;
     float w = weights.Load(i);
+    w = w - c.rate * (m + decay * w);
     momentum[i] = m;
-    weights.Store(i, w - c.rate * (m + decay * w));
+    weights.Store(i, w);
+    finite.Look(m);
+    finite.Look(w);
   }
+  return finite.All();
 }
 
 /// SGD without a momentum tensor: m = g.
 template <class Weights>
-BOA_INLINE void PlainSgd(const UpdateConstants &constants, const UpdateRange &range,
+BOA_INLINE bool PlainSgd(const UpdateConstants &constants, const UpdateRange &range,
                          Weights weights) {
   const UpdateConstants c = constants;
   const float decay = range.decay;
   const float *__restrict gradient = range.gradient;
+  Finite finite;
   for (int64_t i = 0, count = range.count; i < count; ++i) {
     float m = gradient[i] * c.gradient_scale;
     float w = weights.Load(i);
-    weights.Store(i, w - c.rate * (m + decay * w));
+    w = w - c.rate * (m + decay * w);
+    weights.Store(i, w);
+    finite.Look(m);
+    finite.Look(w);
   }
+  return finite.All();
 }
 
 template <class Weights>
-BOA_INLINE void UpdateWith(const UpdateConstants &constants, const UpdateRange &range,
+BOA_INLINE bool UpdateWith(const UpdateConstants &constants, const UpdateRange &range,
                            Weights weights) {
   if (constants.adamw)
-    AdamW(constants, range, weights);
-  else if (range.momentum)
-    Sgd(constants, range, weights);
-  else
-    PlainSgd(constants, range, weights);
+    return AdamW(constants, range, weights);
+  if (range.momentum)
+    return Sgd(constants, range, weights);
+  return PlainSgd(constants, range, weights);
 }
 
-BOA_INLINE void Update(const UpdateConstants &constants, const UpdateRange &range) {
+BOA_INLINE bool Update(const UpdateConstants &constants, const UpdateRange &range) {
   if (range.low)
-    UpdateWith(constants, range, SplitWeights{static_cast<uint16_t *>(range.weights), range.low});
-  else
-    UpdateWith(constants, range, FullWeights{static_cast<float *>(range.weights)});
+    return UpdateWith(constants, range,
+                      SplitWeights{static_cast<uint16_t *>(range.weights), range.low});
+  return UpdateWith(constants, range, FullWeights{static_cast<float *>(range.weights)});
 }
 
 /// At most kSumBlock values, in kSumLanes interleaved sums.
@@ -160,9 +184,9 @@ BOA_INLINE double SumBlock(const float *__restrict values, int64_t count) {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void UpdateAvx2(const UpdateConstants &constants,
+__attribute__((target("avx2,fma"))) bool UpdateAvx2(const UpdateConstants &constants,
                                                     const UpdateRange &range) {
-  Update(constants, range);
+  return Update(constants, range);
 }
 __attribute__((target("avx2,fma"))) double SumBlockAvx2(const float *values, int64_t count) {
   return SumBlock(values, count);
@@ -211,6 +235,7 @@ double PairwiseSum(const double *values, int64_t count) {
 struct ParallelUpdate {
   const UpdateConstants *constants;
   const UpdateRange *range;
+  std::atomic<bool> finite{true};
 };
 
 struct ParallelSum {
@@ -221,15 +246,15 @@ struct ParallelSum {
 
 } // namespace
 
-void UpdateElements(const UpdateConstants &constants, const UpdateRange &range) {
+bool UpdateElements(const UpdateConstants &constants, const UpdateRange &range) {
 #if defined(__x86_64__)
   if (HasAvx2())
     return UpdateAvx2(constants, range);
 #endif
-  Update(constants, range);
+  return Update(constants, range);
 }
 
-void UpdateElementsParallel(const UpdateConstants &constants, const UpdateRange &range) {
+bool UpdateElementsParallel(const UpdateConstants &constants, const UpdateRange &range) {
   // Sooner done than handed over: a turn at the pool costs two wake-ups.
   if (range.count <= kUpdateAlone)
     return UpdateElements(constants, range);
@@ -238,9 +263,23 @@ void UpdateElementsParallel(const UpdateConstants &constants, const UpdateRange 
       range.count, kUpdateGrain,
       [](void *data, int64_t begin, int64_t end) {
         auto *task = static_cast<ParallelUpdate *>(data);
-        UpdateElements(*task->constants, Slice(*task->range, begin, end));
+        if (!UpdateElements(*task->constants, Slice(*task->range, begin, end)))
+          task->finite = false;
       },
       &task);
+  return task.finite;
+}
+
+bool GradientIsFinite(const UpdateRange &range, int64_t i) {
+  return std::isfinite(range.gradient[i]);
+}
+
+bool StateIsFinite(const UpdateRange &range, int64_t i) {
+  float weight = range.low
+                     ? FromBits(JoinMaster(static_cast<uint16_t *>(range.weights)[i], range.low[i]))
+                     : static_cast<float *>(range.weights)[i];
+  return std::isfinite(weight) && (!range.momentum || std::isfinite(range.momentum[i])) &&
+         (!range.variance || std::isfinite(range.variance[i]));
 }
 
 double SumOfSquares(const float *values, int64_t count) {

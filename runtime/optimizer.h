@@ -43,10 +43,14 @@ struct UpdateRange {
   float decay = 0;
 };
 
-/// Updates a range on the calling thread.
-void UpdateElements(const UpdateConstants &, const UpdateRange &);
+/// Updates a range on the calling thread. False: a new weight or moment is not
+/// finite, as is always so where the gradient is not.
+bool UpdateElements(const UpdateConstants &, const UpdateRange &);
 /// The same on the shared pool.
-void UpdateElementsParallel(const UpdateConstants &, const UpdateRange &);
+bool UpdateElementsParallel(const UpdateConstants &, const UpdateRange &);
+/// Of one element, to find which it was.
+bool GradientIsFinite(const UpdateRange &, int64_t i);
+bool StateIsFinite(const UpdateRange &, int64_t i);
 
 /// Sum of squares in double, in an order that does not depend on threads.
 double SumOfSquares(const float *values, int64_t count);

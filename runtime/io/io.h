@@ -56,6 +56,7 @@ struct IoRequest {
 struct IoFaults {
   int64_t short_every = 0; // every nth transfer moves half
   int64_t fail_at = -1;    // the nth transfer fails with `error`
+  int64_t fails = 1;       // and as many as this from there on
   int error = 0;           // errno, for example EIO or ENOSPC
   // Of io_uring: its creation fails with an errno, or `submit_fails` calls that
   // submit do, from the nth on.

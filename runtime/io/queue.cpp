@@ -26,6 +26,9 @@ constexpr int64_t kAlignment = 4096;
 constexpr int kMaxDepth = 1024;
 // A late wake-up of the I/O thread is made up for, up to this.
 constexpr IoClock::duration kBurst = std::chrono::milliseconds(20);
+// Between attempts of what was interrupted.
+constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
+constexpr IoClock::duration kLongestPause = std::chrono::milliseconds(100);
 
 absl::Status TransferError(const IoSegment &segment, const IoFile &file, int error) {
   return absl::ErrnoToStatus(error,
@@ -143,9 +146,11 @@ IoSegment IoQueue::NextSegment(Lane &lane) {
 
 std::optional<IoSegment> IoQueue::PopFrom(Lane &lane, IoClock::time_point now) {
   IoSegment segment;
-  if (!lane.requeued.empty()) {
-    segment = std::move(lane.requeued.front());
-    lane.requeued.pop_front();
+  auto requeued = std::find_if(lane.requeued.begin(), lane.requeued.end(),
+                               [&](const IoSegment &segment) { return segment.again <= now; });
+  if (requeued != lane.requeued.end()) {
+    segment = std::move(*requeued);
+    lane.requeued.erase(requeued);
   } else {
     if (lane.waiting.empty() || lane.limiter.ReadyAt(NextBytes(lane), now) > now)
       return std::nullopt;
@@ -170,11 +175,13 @@ std::optional<IoSegment> IoQueue::Pop(IoClock::time_point now) {
 std::optional<IoClock::time_point> IoQueue::NextStart(IoClock::time_point now) {
   std::optional<IoClock::time_point> first;
   for (Lane &lane : lanes) {
-    if (lane.requeued.empty() && lane.waiting.empty())
-      continue;
-    IoClock::time_point ready =
-        lane.requeued.empty() ? lane.limiter.ReadyAt(NextBytes(lane), now) : now;
-    first = first ? std::min(*first, ready) : ready;
+    auto consider = [&](IoClock::time_point ready) {
+      first = first ? std::min(*first, ready) : ready;
+    };
+    for (const IoSegment &segment : lane.requeued)
+      consider(segment.again);
+    if (!lane.waiting.empty())
+      consider(lane.limiter.ReadyAt(NextBytes(lane), now));
   }
   return first;
 }
@@ -182,15 +189,27 @@ std::optional<IoClock::time_point> IoQueue::NextStart(IoClock::time_point now) {
 void IoQueue::InjectFaults(IoSegment &segment) {
   int64_t attempt = attempts++;
   segment.attempt = segment.bytes;
-  segment.error = attempt == faults.fail_at ? faults.error : 0;
+  bool fails = attempt >= faults.fail_at && attempt - faults.fail_at < faults.fails;
+  segment.error = faults.fail_at >= 0 && fails ? faults.error : 0;
   if (faults.short_every > 0 && (attempt + 1) % faults.short_every == 0)
     segment.attempt = std::max(kAlignment, segment.bytes / 2 / kAlignment * kAlignment);
+}
+
+/// Whether what was interrupted may be tried again, and from when on.
+bool IoQueue::TryAgain(IoSegment &segment, IoClock::time_point now) {
+  if (segment.pause == IoClock::duration(0))
+    segment.stalled = now;
+  if (now - segment.stalled >= kIoPatience)
+    return false;
+  segment.pause = std::clamp(2 * segment.pause, kFirstPause, kLongestPause);
+  segment.again = now + segment.pause;
+  return true;
 }
 
 void IoQueue::Finish(IoSegment segment, int64_t result, IoClock::time_point now) {
   std::shared_ptr<IoTransfer> transfer = segment.transfer;
   const IoFile &file = File(segment);
-  bool again = result == -EINTR || result == -EAGAIN;
+  bool again = (result == -EINTR || result == -EAGAIN) && TryAgain(segment, now);
   // O_DIRECT continues at aligned offsets only.
   int64_t moved = result > 0 ? result / kAlignment * kAlignment : 0;
   if (result < 0 && !again)
@@ -201,6 +220,10 @@ void IoQueue::Finish(IoSegment segment, int64_t result, IoClock::time_point now)
     segment.offset += moved;
     segment.data += moved;
     segment.bytes -= moved;
+    if (moved > 0) {
+      segment.pause = {};
+      segment.again = now;
+    }
     LaneOf(*transfer).requeued.push_back(std::move(segment));
     return;
   }

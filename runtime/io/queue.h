@@ -28,6 +28,7 @@
 namespace boa {
 
 using IoClock = std::chrono::steady_clock;
+constexpr IoClock::duration kIoPatience = std::chrono::seconds(10);
 
 /// A token bucket: bytes accrue at `rate` up to `capacity`. Rate 0: no limit.
 class IoLimiter {
@@ -52,13 +53,18 @@ struct IoTransfer {
   absl::Status status;
 };
 
-/// Part of a transfer that one system call moves.
+/// Part of a transfer that one system call moves. What a signal or a shortage
+/// interrupts is tried again, up to `kIoPatience` without progress.
 struct IoSegment {
   std::shared_ptr<IoTransfer> transfer;
   int64_t offset = 0, bytes = 0;
   char *data = nullptr;
   int64_t attempt = 0; // bytes to ask for now: fewer under injected faults
   int error = 0;       // injected: report this instead of moving anything
+  // After an interruption: tried again then, and the pause grows until some of its
+  // bytes move.
+  IoClock::duration pause{0};
+  IoClock::time_point again, stalled;
 };
 
 class IoQueue {
@@ -89,7 +95,7 @@ public:
 private:
   struct Lane {
     IoLimiter limiter;
-    std::deque<IoSegment> requeued; // already paid for
+    std::deque<IoSegment> requeued; // already paid for; each has its time
     // With bytes to hand out, by deadline.
     std::deque<std::shared_ptr<IoTransfer>> waiting;
   };
@@ -97,6 +103,7 @@ private:
   absl::Status Validate(const IoRequest &) const;
   Lane &LaneOf(const IoTransfer &);
   std::optional<IoSegment> PopFrom(Lane &, IoClock::time_point now);
+  bool TryAgain(IoSegment &, IoClock::time_point now);
   IoSegment NextSegment(Lane &);
   void InjectFaults(IoSegment &);
   void Fail(IoTransfer &, const absl::Status &);

@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/main.h"
 
-#include "runtime/nearest.h"
+#include "runtime/printable.h"
 #include "runtime/trainer/process.h"
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -20,147 +19,72 @@
 namespace boa {
 namespace {
 
-struct Flag {
-  const char *name;  // without dashes
-  const char *value; // what its value is called, or null for a switch
-  const char *help;
-};
-
-constexpr Flag kFlags[] = {
-    {"state", "DIR", "where the training lives (default: the path of the ssd)"},
-    {"resume", nullptr, "continue from the last committed step"},
-    {"steps", "N", "train to step N instead of the spec's"},
-    {"data", "FILE", "train on this text instead of the spec's"},
-    {"weights", "FILE", "begin from these weights (safetensors), not random ones"},
-    {"save", "FILE", "the trained weights (default: DIR/model.safetensors)"},
-    {"metrics", "FILE", "write one JSON object for each step"},
-    {"trace", "FILE", "write a timeline for ui.perfetto.dev"},
-    {"quiet", nullptr, "print nothing but errors"},
-};
-
-absl::Status Assign(const Flag &flag, const std::string &value, TrainerOptions &options) {
-  const std::string_view name = flag.name;
-  if (name == "steps") {
-    int64_t steps = 0;
-    if (!absl::SimpleAtoi(value, &steps) || steps < 1)
-      return absl::InvalidArgumentError(
-          absl::StrCat("--steps: expected a positive number but found `", value, "`"));
-    options.steps = steps;
-    return absl::OkStatus();
-  }
-  if (name == "resume")
-    options.resume = true;
-  else if (name == "quiet")
-    options.quiet = true;
-  else if (value.empty())
-    return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": expected a ", flag.value));
-  else if (name == "state")
-    options.state = value;
-  else if (name == "data")
-    options.data = value;
-  else if (name == "weights")
-    options.weights = value;
-  else if (name == "save")
-    options.save = value;
-  else if (name == "metrics")
-    options.metrics = value;
-  else if (name == "trace")
-    options.trace = value;
-  return absl::OkStatus();
-}
-
-void PrintHelp(const char *executable, const Program &program) {
+std::string HelpText(const char *executable, const Program &program, const FlagTable &flags) {
   const std::string name = std::filesystem::path(executable).filename().string();
-  const std::string text = absl::StrFormat(
-      "Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.name,
-      program.training.steps, program.training.steps == 1 ? "" : "s", program.training.data, name,
-      TrainerFlagsHelp(), FlagHelp("--help", "this text"));
-  std::fputs(text.c_str(), stdout);
+  return absl::StrFormat("Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.name,
+                         program.training.steps, program.training.steps == 1 ? "" : "s",
+                         program.training.data, name, FlagsHelp(flags, ""),
+                         FlagHelp("--help", "this text") +
+                             FlagHelp("--version", "what made this trainer"));
 }
 
-absl::StatusOr<TrainerOptions> ReadFlags(int count, char **arguments) {
-  TrainerOptions options;
-  for (int i = 0; i < count;) {
-    absl::StatusOr<int> taken = ReadTrainerFlag(count - i, arguments + i, options);
-    if (!taken.ok())
-      return taken.status();
-    if (*taken == 0) {
-      const std::string_view argument = arguments[i];
-      const std::string closest =
-          NearestWord(argument.substr(0, argument.find('=')), TrainerFlagNames());
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown argument `", arguments[i], "`; ",
-                       closest.empty() ? "--help lists the flags"
-                                       : absl::StrCat("did you mean ", closest, "?")));
-    }
-    i += *taken;
-  }
-  return options;
+/// Prints what is not OK.
+void PrintError(const char *prefix, const absl::Status &status) {
+  // Who read the output may be gone; the status is to be what it is.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s%s\n", prefix, Printable(std::string(status.message())).c_str());
 }
 
 } // namespace
 
-absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
-                                    TrainerOptions &options) {
-  std::string_view argument = arguments[0];
-  if (argument.substr(0, 2) != "--")
-    return 0;
-  argument.remove_prefix(2);
-  const size_t equals = argument.find('=');
-  const std::string_view name = argument.substr(0, equals);
-  for (const Flag &flag : kFlags) {
-    if (name != flag.name)
-      continue;
-    if (!flag.value && equals != std::string_view::npos)
-      return absl::InvalidArgumentError(absl::StrCat("--", flag.name, " takes no value"));
-    std::string value;
-    int taken = 1;
-    if (equals != std::string_view::npos) {
-      value = argument.substr(equals + 1);
-    } else if (flag.value) {
-      if (count < 2)
-        return absl::InvalidArgumentError(
-            absl::StrCat("--", flag.name, ": expected a ", flag.value));
-      value = arguments[1];
-      taken = 2;
-    }
-    if (absl::Status status = Assign(flag, value, options); !status.ok())
-      return status;
-    return taken;
-  }
-  return 0;
+const char *Version() { return BOA_VERSION; }
+
+FlagTable TrainerFlags(TrainerOptions &o) {
+  const std::vector<std::string> train = {"train"};
+  return {
+      {{"train", "sample"},
+       "state",
+       0,
+       "DIR",
+       "where the training lives (default: the path of the ssd)",
+       DirectoryValue{&o.state}},
+      {train, "resume", 0, "", "continue from the last committed step", &o.resume},
+      {train, "at", 0, "STEP", "with --resume: from the commit of this step", WholeValue{&o.at}},
+      {train, "steps", 0, "N", "train to step N instead of the spec's",
+       WholeValue{&o.steps, 1, "leave it out for the steps of the spec"}},
+      {train, "data", 0, "FILE", "train on this text instead of the spec's", FileValue{&o.data}},
+      {train, "weights", 0, "FILE", "begin from these weights (safetensors), not random ones",
+       FileValue{&o.weights}},
+      {train, "save", 0, "FILE", "the trained weights (default: DIR/model.safetensors)",
+       FileValue{&o.save}},
+      {train, "metrics", 0, "FILE", "write one JSON object for each step", FileValue{&o.metrics}},
+      {train, "trace", 0, "FILE", "write a timeline for ui.perfetto.dev", FileValue{&o.trace}},
+      {train, "quiet", 0, "", "print nothing but errors", &o.quiet},
+  };
 }
 
-std::string TrainerFlagsHelp() {
-  std::string help;
-  for (const Flag &flag : kFlags)
-    help +=
-        FlagHelp(absl::StrCat("--", flag.name, flag.value ? " " : "", flag.value ? flag.value : ""),
-                 flag.help);
-  return help;
-}
-
-std::string FlagHelp(std::string_view flag, std::string_view help) {
-  return absl::StrFormat("  %-22s %s\n", flag, help);
-}
-
-std::vector<std::string> TrainerFlagNames() {
-  std::vector<std::string> names;
-  for (const Flag &flag : kFlags)
-    names.push_back(absl::StrCat("--", flag.name));
-  return names;
+absl::Status CheckTrainerOptions(const TrainerOptions &options) {
+  if (options.at && !options.resume)
+    return absl::InvalidArgumentError(
+        "--at names the commit to resume from: give it together with --resume");
+  if (options.resume && !options.weights.empty())
+    return absl::InvalidArgumentError(
+        "--weights begins a run and --resume continues one: only one of them can be given");
+  return absl::OkStatus();
 }
 
 int ExitStatus(const absl::Status &status) {
   if (status.ok())
     return 0;
-  // Who read the output may be gone; the status is to be what it is.
-  std::signal(SIGPIPE, SIG_IGN);
   const int signal = SignalOf(status);
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s%s\n",
-               signal != 0 ? "" : "error: ", std::string(status.message()).c_str());
+  PrintError(signal != 0 ? "" : "error: ", status);
   return signal != 0 ? 128 + signal : 1;
+}
+
+int UsageStatus(const absl::Status &status) {
+  PrintError("error: ", status);
+  return 2;
 }
 
 int TrainerMain(int argc, char **argv, std::string_view json, const boa_kernel *kernels,
@@ -168,15 +92,29 @@ int TrainerMain(int argc, char **argv, std::string_view json, const boa_kernel *
   absl::StatusOr<Program> program = ParseProgram(json);
   if (!program.ok())
     return ExitStatus(program.status());
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
-      PrintHelp(argv[0], *program);
-      return 0;
-    }
-  absl::StatusOr<TrainerOptions> options = ReadFlags(argc - 1, argv + 1);
-  if (!options.ok())
-    return ExitStatus(options.status());
-  return ExitStatus(Train(*program, kernels, entry_points, *options));
+  TrainerOptions options;
+  FlagTable flags = TrainerFlags(options);
+  // There is but one command here, which has no name.
+  for (Flag &flag : flags)
+    flag.commands.clear();
+  if (AsksForHelp(argc - 1, argv + 1)) {
+    std::fputs(HelpText(argv[0], *program, flags).c_str(), stdout);
+    return 0;
+  }
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::printf("%s, a trainer made by boa %s\n", program->name.c_str(), Version());
+    return 0;
+  }
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  absl::StatusOr<std::vector<std::string>> rest = ReadFlags(flags, name, "", argc - 1, argv + 1);
+  if (!rest.ok())
+    return UsageStatus(rest.status());
+  if (!rest->empty())
+    return UsageStatus(absl::InvalidArgumentError(
+        absl::StrCat("unexpected argument `", rest->front(), "`: ", name, " takes flags only")));
+  if (absl::Status status = CheckTrainerOptions(options); !status.ok())
+    return UsageStatus(status);
+  return ExitStatus(Train(*program, kernels, entry_points, options));
 }
 
 } // namespace boa

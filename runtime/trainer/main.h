@@ -12,31 +12,28 @@
 #ifndef BOA_RUNTIME_TRAINER_MAIN_H
 #define BOA_RUNTIME_TRAINER_MAIN_H
 
+#include "runtime/trainer/flags.h"
 #include "runtime/trainer/trainer.h"
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace boa {
 
-/// If `arguments[0]` is a flag of training (--steps N or --steps=N, ...), puts it
-/// into `options` and returns how many arguments it took. 0: it is none.
-absl::StatusOr<int> ReadTrainerFlag(int count, const char *const *arguments,
-                                    TrainerOptions &options);
+/// The flags of training, of command "train"; values go into `options`.
+FlagTable TrainerFlags(TrainerOptions &options);
+/// Refuses flags of which one would be ignored beside another.
+absl::Status CheckTrainerOptions(const TrainerOptions &);
 
-/// What --help says of these flags: one line each.
-std::string TrainerFlagsHelp();
-/// One such line.
-std::string FlagHelp(std::string_view flag, std::string_view help);
-/// Their names, with dashes, for suggestions.
-std::vector<std::string> TrainerFlagNames();
+/// Of Boa: "0.1".
+const char *Version();
 
 /// Prints what is not OK to stderr (`error: ...`) and returns the process's exit
 /// status: 0, 128 + signal after an interrupt, else 1.
 int ExitStatus(const absl::Status &);
+/// The same of a command line that is wrong: 2.
+int UsageStatus(const absl::Status &);
 
 /// main() of a stand-alone trainer.
 int TrainerMain(int argc, char **argv, std::string_view program, const boa_kernel *kernels,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/progress.h"
 
+#include "runtime/printable.h"
 #include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -279,7 +280,8 @@ void Progress::Say(const std::string &text) {
   if (open_line)
     std::fputc('\n', out);
   open_line = false;
-  std::fprintf(out, "%s%s", text.c_str(), !text.empty() && text.back() == '\n' ? "" : "\n");
+  std::fprintf(out, "%s%s", Printable(text).c_str(),
+               !text.empty() && text.back() == '\n' ? "" : "\n");
   std::fflush(out);
 }
 

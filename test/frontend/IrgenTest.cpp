@@ -179,6 +179,52 @@ TEST_F(IrgenTest, Configuration) {
   EXPECT_EQ(machine.getAs<mlir::IntegerAttr>("device_memory").getInt(), 256 << 20);
 }
 
+// The defaults that the table of settings tells are those that hold.
+TEST_F(IrgenTest, DefaultsOfTheTable) {
+  std::string spec = edited("  micro_batch = 2\n", "");
+  spec = spec.substr(0, spec.find("machine laptop"));
+  auto configuration = [&](const std::vector<std::string> &overrides) {
+    FrontendResult result = compileText(spec, overrides);
+    EXPECT_TRUE(result.spec) << result.diagnostics;
+    auto module = generate(result);
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    if (module)
+      out << module.get()->getAttr(boa::kTrainAttr) << module.get()->getAttr(boa::kMachineAttr);
+    return text;
+  };
+  // Of the calls in which arguments have defaults.
+  const std::map<std::string, std::vector<std::string>> calls = {
+      {"adamw", {"train.optimizer=adamw(lr = 1e-3)"}},
+      {"sgd", {"train.optimizer=sgd(lr = 1e-3)"}},
+      {"constant, linear, cosine", {"train.optimizer.lr=linear(1e-3)"}},
+      {"linear, cosine", {"train.optimizer.lr=cosine(1e-3)"}},
+      {"masked", {"train.objective=masked(token = 3)"}},
+      {"vertical, horizontal", {"train.schedule=horizontal"}},
+      {"", {"machine.device.memory=none"}}}; // any machine
+  int checked = 0;
+  for (const SettingInfo &setting : listSettings()) {
+    if (setting.isRequired)
+      continue;
+    SCOPED_TRACE(setting.path);
+    auto call = calls.find(setting.calls);
+    std::vector<std::string> overrides;
+    if (setting.calls == "every")
+      overrides = {setting.path.substr(0, setting.path.rfind('.')) + "=every(5)"};
+    else if (call != calls.end())
+      overrides = call->second;
+    else
+      ADD_FAILURE() << "no example of a call of " << setting.calls;
+    std::string expected = configuration(overrides);
+    // A default that is another setting's value.
+    std::string value = setting.fallback == "batch" ? "8" : setting.fallback;
+    overrides.push_back(setting.path + "=" + value);
+    EXPECT_EQ(configuration(overrides), expected) << overrides.back();
+    ++checked;
+  }
+  EXPECT_GT(checked, 30);
+}
+
 TEST_F(IrgenTest, Examples) {
   for (const char *name : {"gpt", "llama", "bert"})
     EXPECT_TRUE(

@@ -95,7 +95,7 @@ TEST(TrainTest, DataIsNoString) {
 TEST(TrainTest, UnknownOptimizer) {
   EXPECT_EQ(
       refusal("adamw(", "adam("),
-      R"(tiny.boa:22:15: error: expected optimizer to be adamw or sgd but found adam(lr = 0.001), did you mean 'adamw'?
+      R"(tiny.boa:22:15: error: expected optimizer to be adamw(...) or sgd(...) but found adam(lr = 0.001), did you mean 'adamw'?
   optimizer = adam(lr = 1e-3)
               ^~~~~~~~~~~~~~~
 )");
@@ -145,7 +145,7 @@ TEST(TrainTest, RateOutOfRange) {
 TEST(TrainTest, UnknownRate) {
   EXPECT_EQ(
       refusal("lr = 1e-3", "lr = cosin(1e-3, 10)"),
-      R"(tiny.boa:22:26: error: expected lr to be constant, linear or cosine but found cosin(0.001, 10), did you mean 'cosine'?
+      R"(tiny.boa:22:26: error: expected lr to be constant(...), linear(...) or cosine(...) but found cosin(0.001, 10), did you mean 'cosine'?
   optimizer = adamw(lr = cosin(1e-3, 10))
                          ^~~~~~~~~~~~~~~
 )");
@@ -229,13 +229,13 @@ TEST(TrainTest, WordsTakeTheirOwnArguments) {
 TEST(TrainTest, ClipIsAboveZero) {
   EXPECT_EQ(
       refusal("steps = 10", "steps = 10\n  clip = 0"),
-      R"(tiny.boa:22:10: error: expected clip above 0 and at most 1000000000000 but found 0; without clip nothing is clipped
+      R"(tiny.boa:22:10: error: expected clip above 0 and at most 1000000000000 but found 0; leave clip out, or write none, for no clipping
   clip = 0
          ^
 )");
   EXPECT_EQ(
       overrideRefusal("train.clip=-1.5"),
-      R"(--set:1:12: error: expected clip above 0 and at most 1000000000000 but found -1.5; without clip nothing is clipped
+      R"(--set:1:12: error: expected clip above 0 and at most 1000000000000 but found -1.5; leave clip out, or write none, for no clipping
 train.clip=-1.5
            ^~~~
 )");
@@ -276,7 +276,7 @@ TEST(TrainTest, Evaluate) {
 
 TEST(TrainTest, Commit) {
   EXPECT_EQ(refusal("steps = 10", "steps = 10\n  commit = 50"),
-            R"(tiny.boa:22:12: error: expected commit to be every or end but found 50
+            R"(tiny.boa:22:12: error: expected commit to be every(...) or end but found 50
   commit = 50
            ^~
 )");
@@ -493,10 +493,86 @@ model.dept=5
 }
 
 TEST(OverrideTest, ShortPath) {
-  EXPECT_EQ(overrideRefusal("steps=5"),
-            R"(--set:1:1: error: expected a path of two to four names, such as train.steps
+  EXPECT_EQ(
+      overrideRefusal("steps=5"),
+      R"(--set:1:1: error: expected a path of two to four names, such as train.steps, did you mean 'train.steps'?
 steps=5
 ^~~~~
+)");
+}
+
+// A setting is found by its own name, wherever it belongs.
+TEST(OverrideTest, SettingsAreFoundByTheirLastName) {
+  EXPECT_EQ(
+      overrideRefusal("train.lr=1"),
+      R"(--set:1:7: error: a train block has no setting 'lr', did you mean 'train.optimizer.lr'?
+train.lr=1
+      ^~
+)");
+  EXPECT_EQ(
+      overrideRefusal("machine.memory=1GiB"),
+      R"(--set:1:9: error: expected a path such as machine.host.memory or machine.device.memory, did you mean 'machine.device.memory' or 'machine.host.memory'?
+machine.memory=1GiB
+        ^~~~~~
+)");
+  EXPECT_EQ(
+      overrideRefusal("machine.cpu.threads=2"),
+      R"(--set:1:9: error: a machine has no setting 'cpu', did you mean 'machine.device.threads'?
+machine.cpu.threads=2
+        ^~~
+)");
+}
+
+// A limit that is given is one: none is said by leaving it out, or by the word.
+TEST(MachineTest, ZeroIsNoLimit) {
+  const struct {
+    const char *option, *said;
+  } cases[] = {
+      {"machine.device.memory=0",
+       "expected memory of at least 1 B but found 0; leave memory out, or write none, for no "
+       "limit\n"},
+      {"machine.host.memory=0 GiB",
+       "expected memory of at least 1 B but found 0 GiB; leave memory out, or write none, for no "
+       "limit\n"},
+      {"machine.host.memory=0.3 B",
+       "expected memory of at least 1 B but found 0.3 B; leave memory out, or write none, for no "
+       "limit\n"},
+      {"machine.ssd.read=0", "expected read of at least 1 B/s but found 0; leave read out, or "
+                             "write none, for no limit\n"},
+      {"machine.ssd.write=0 MB/s",
+       "expected write of at least 1 B/s but found 0 MB/s; leave write out, or write none, for no "
+       "limit\n"},
+      {"machine.device.threads=0",
+       "expected threads between 1 and 4096 but found 0; leave threads out, or write none, for "
+       "all\n"},
+      {"train.evaluate=every(0)", "expected steps between 1 and 1099511627776 but found 0\n"},
+      {"train.evaluate=every(1, batches = 0)",
+       "expected batches between 1 and 1048576 but found 0\n"}};
+  for (const auto &wanted : cases) {
+    std::string said = overrideRefusal(wanted.option);
+    EXPECT_NE(said.find(std::string("error: ") + wanted.said), std::string::npos) << said;
+  }
+}
+
+TEST(MachineTest, NoneLiftsALimit) {
+  std::vector<std::string> lifted;
+  for (const char *path :
+       {"machine.device.memory", "machine.host.memory", "machine.ssd.read", "machine.ssd.write",
+        "machine.device.threads", "train.clip", "train.evaluate"})
+    lifted.push_back(std::string(path) + "=none");
+  FrontendResult result =
+      compileText(edited("steps = 10", "steps = 10\n  clip = 2\n  evaluate = every(5)"), lifted);
+  ASSERT_TRUE(result.spec) << result.diagnostics;
+  EXPECT_EQ(result.spec->machine.deviceMemory, 0);
+  EXPECT_EQ(result.spec->machine.ssds[0].read, 0);
+  EXPECT_EQ(result.spec->machine.ssds[0].write, 0);
+  EXPECT_EQ(result.spec->train.clip, 0);
+  EXPECT_EQ(result.spec->train.evaluateEvery, 0);
+  // What has a default cannot be absent.
+  EXPECT_EQ(overrideRefusal("train.weights=none"),
+            R"(--set:1:15: error: expected weights to be f32 or bf16 but found none
+train.weights=none
+              ^~~~
 )");
 }
 

@@ -22,9 +22,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <iostream>
 #include <limits>
 #include <random>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -96,6 +99,7 @@ Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   Group group;
   group.name = "block";
   group.count = 2;
+  group.layer = true;
   group.elements = kElements;
   group.chunks = kChunks;
   group.chunk_elements = kElements / kChunks;
@@ -153,6 +157,10 @@ public:
 private:
   std::minstd_rand random;
 };
+
+std::string NotFiniteMessage(const std::string &what) {
+  return what + ", and go on from the last commit";
+}
 
 std::string DamageMessage(const std::string &chunk, const std::string &path, int64_t offset,
                           bool persistent) {
@@ -235,6 +243,22 @@ protected:
           engine->WriteChunk(storage, entry, chunk, values.data() + chunk * (kChunk / sizeof(T)));
       EXPECT_TRUE(status.ok()) << status;
     }
+  }
+  /// Weights, moments and gradients of both entries.
+  void WriteTensors() {
+    for (int64_t entry = 0; entry < 2; ++entry) {
+      for (int32_t storage : {kWeights, kMomentum, kGradient})
+        Write(storage, entry, RandomFloats(storage + entry));
+      Write(kVariance, entry, std::vector<float>(kElements, 0.01f));
+    }
+  }
+  /// The bits of weights and moments.
+  std::vector<std::vector<uint32_t>> Tensors() {
+    std::vector<std::vector<uint32_t>> bits;
+    for (int32_t storage : {kWeights, kMomentum, kVariance})
+      for (int64_t entry = 0; entry < 2; ++entry)
+        bits.push_back(Read<uint32_t>(storage, entry));
+    return bits;
   }
   void FillWords(int32_t storage) {
     for (int64_t entry = 0; entry < kEntries; ++entry)
@@ -814,8 +838,9 @@ TEST_P(EngineTest, NormThatIsNotANumberIsAnError) {
   gradient[0] = std::numeric_limits<float>::quiet_NaN();
   Write(kGradient, 0, gradient);
   absl::Status status = Run([](boa_context *context) { TakeNorm(context, 4); }, 4);
-  EXPECT_EQ(status.message(), "the gradient norm of step 4 is not finite: lower the learning "
-                              "rate, and go on from the last commit");
+  EXPECT_EQ(status.message(), NotFiniteMessage("the gradient of block.0.matrix is not finite in "
+                                               "step 4: lower the learning rate, or let such steps "
+                                               "be left out (nonfinite = skip)"));
 }
 
 TEST_P(EngineTest, NormThatIsNotFiniteIsAnError) {
@@ -832,6 +857,92 @@ TEST_P(EngineTest, NormThatIsNotFiniteIsAnError) {
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
 }
 
+// Without a norm, too, nothing that is not finite is taken for a model.
+TEST_P(EngineTest, UpdateOfAGradientThatIsNotFiniteIsAnError) {
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), INFINITY, -INFINITY}) {
+    engine.reset();
+    state.reset();
+    std::filesystem::remove_all(scratch.path("state"));
+    Make();
+    WriteTensors();
+    std::vector<float> gradient = RandomFloats(3);
+    gradient[2047] = gradient[2001] = bad; // between parameters: no matter
+    Write(kGradient, 1, gradient);
+    absl::Status status = Run([](boa_context *context) { UpdateAll(context, 1); });
+    EXPECT_TRUE(status.ok()) << status;
+    gradient[2048 + 1000] = bad;
+    Write(kGradient, 1, gradient);
+    status = Run([](boa_context *context) { UpdateAll(context, 7); }, 7);
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+    EXPECT_EQ(status.message(), NotFiniteMessage("the gradient of block.1.bias is not finite in "
+                                                 "step 7: lower the learning rate, or let such "
+                                                 "steps be left out (nonfinite = skip)"));
+    EXPECT_FALSE(engine->Commit({7, 0, {}, {}}).ok());
+  }
+}
+
+TEST_P(EngineTest, UpdateThatOverflowsIsAnError) {
+  Program with = MakeProgram();
+  with.optimizer.peak = with.optimizer.floor = 1e36;
+  Make(with, Options());
+  WriteTensors();
+  std::vector<float> weights = RandomFloats(1);
+  weights[5] = -3e38f;
+  Write(kWeights, 1, weights);
+  absl::Status status = Run([](boa_context *context) { UpdateAll(context, 1); });
+  EXPECT_EQ(status.message(),
+            NotFiniteMessage("the weights or moments of block.1.matrix are not finite after the "
+                             "update of step 1: lower the learning rate, or clip the gradients' "
+                             "norm"));
+}
+
+// A step whose norm is not finite is as if it had not been, whether its updates
+// come in its own run or in the next, or after another start.
+TEST_P(EngineTest, StepsThatAreNotFiniteAreLeftOut) {
+  for (double clip : {0.0, 1.5})
+    for (bool delayed : {false, true}) {
+      SCOPED_TRACE(delayed);
+      engine.reset();
+      state.reset();
+      std::filesystem::remove_all(scratch.path("state"));
+      Program with = MakeProgram();
+      with.optimizer.clip = clip;
+      with.training.nonfinite = "skip";
+      Make(with, Options());
+      WriteTensors();
+      std::vector<std::vector<uint32_t>> before;
+      for (int64_t step = 1; step <= 4; ++step) {
+        std::vector<float> gradient = RandomFloats(step);
+        if (step == 2)
+          gradient[100] = std::numeric_limits<float>::quiet_NaN();
+        Write(kGradient, 0, gradient);
+        before = Tensors();
+        absl::Status status = Run(
+            [&](boa_context *context) {
+              TakeNorm(context, step);
+              if (!delayed)
+                UpdateAll(context, step);
+            },
+            step);
+        ASSERT_TRUE(status.ok()) << status;
+        if (delayed && step == 2) {
+          ASSERT_TRUE(engine->Commit({2, 2, {}, {}}).ok());
+          EXPECT_EQ(engine->TakeSkipped(), std::vector<int64_t>{2});
+          Make(with, Options(), /*reopen=*/true);
+          ASSERT_TRUE(engine->Restore().ok());
+          Write(kGradient, 0, gradient);
+          Write(kGradient, 1, RandomFloats(1));
+        }
+        if (delayed)
+          status = Run([&](boa_context *context) { UpdateAll(context, step); }, step + 1);
+        ASSERT_TRUE(status.ok()) << status;
+        EXPECT_EQ(Tensors() == before, step == 2) << step;
+        EXPECT_EQ(engine->TakeSkipped(),
+                  step == 2 && !delayed ? std::vector<int64_t>{2} : std::vector<int64_t>{});
+      }
+    }
+}
+
 // What was committed comes back, with the factors of delayed updates; what came
 // after it does not.
 TEST_P(EngineTest, CommitAndRestore) {
@@ -840,9 +951,7 @@ TEST_P(EngineTest, CommitAndRestore) {
   Make(with, Options());
   FillWords(kData);
   FillWords(kMemory);
-  for (int64_t entry = 0; entry < 2; ++entry)
-    for (int32_t storage : {kWeights, kMomentum, kVariance, kGradient})
-      Write(storage, entry, RandomFloats(storage + entry));
+  WriteTensors();
   ASSERT_TRUE(Run([](boa_context *context) {
                 MixEntries(context, kData, 1, 2, 0);
                 MixEntries(context, kMemory, 1, 2, 0);
@@ -1119,6 +1228,49 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
   EXPECT_TRUE(differs);
   SetThreads(0);
 }
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BOA_SANITIZED
+#endif
+#endif
+
+#ifndef BOA_SANITIZED // they need more address space than there is
+/// Creates the engine in a process that may have so much more memory; exits with 0
+/// if that fails with this message.
+void CreateWithin(const Program &program, int64_t bytes, const char *expected) {
+  std::ifstream statm("/proc/self/statm");
+  int64_t pages = 0;
+  statm >> pages;
+  rlimit limit{rlim_t(pages * 4096 + bytes), RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+  absl::Status status = Engine::Create(program, kKernels, nullptr, {}).status();
+  limit.rlim_cur = RLIM_INFINITY;
+  setrlimit(RLIMIT_AS, &limit);
+  std::cerr << status.ToString() << std::endl;
+  _exit(status.message() == expected ? 0 : 1);
+}
+
+// An engine that cannot be is a status, not a crash, and leaves no thread behind.
+TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
+  Program program = MakeProgram();
+  for (Storage &storage : program.storages) {
+    storage.tier = "host";
+    storage.slots = 0;
+  }
+  program.machine.threads = 1;
+  EXPECT_EXIT(CreateWithin(program, 6 << 20,
+                           "cannot start the engine's threads: Resource temporarily unavailable: "
+                           "allow the process more threads (ulimit -u) or more memory"),
+              testing::ExitedWithCode(0), "");
+  program.storages[kMemory].bytes = 0;
+  program.storages[kMemory].chunks = 1 << 30;
+  EXPECT_EXIT(CreateWithin(program, 64 << 20,
+                           "cannot allocate what the engine needs beside its arena: give the "
+                           "process more memory or the program less"),
+              testing::ExitedWithCode(0), "");
+}
+#endif
 
 } // namespace
 } // namespace boa

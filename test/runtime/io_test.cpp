@@ -8,7 +8,7 @@
 // One suite, run on each backend: whatever holds of one must hold of the other.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/io/io.h"
+#include "runtime/io/queue.h"
 
 #include "gtest/gtest.h"
 
@@ -98,6 +98,12 @@ public:
   int expected = 0, arrived = 0;
   std::vector<absl::Status> errors;
 };
+
+double Seconds(const std::function<void()> &run) {
+  auto begin = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 class IoTest : public testing::TestWithParam<const char *> {
 protected:
@@ -266,6 +272,19 @@ TEST_P(IoTest, InterruptedTransfersAreDoneAgain) {
   }
 }
 
+// As often as need be, with pauses that grow.
+TEST_P(IoTest, LongShortagesPass) {
+  TestFile file(kMiB);
+  options.faults.fail_at = 2;
+  options.faults.fails = 8;
+  options.faults.error = EAGAIN;
+  options.depth = 1;
+  options.segment_bytes = 64 * kPage;
+  START({file.File()});
+  double seconds = Seconds([&] { RoundTrip(kMiB); });
+  EXPECT_GT(seconds, 100e-6 * (1 + 2 + 4)); // at most four segments share the failures
+}
+
 TEST_P(IoTest, AnErrorFailsOneTransferOfMany) {
   TestFile file(16 * kMiB);
   AlignedBuffer buffer(16 * kMiB);
@@ -407,12 +426,6 @@ TEST_P(IoTest, ALostRingFailsAllThatFollows) {
   }
 }
 
-double Seconds(const std::function<void()> &run) {
-  auto begin = std::chrono::steady_clock::now();
-  run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 TEST_P(IoTest, LimitsHoldWithin15Percent) {
   TestFile file(32 * kMiB);
   AlignedBuffer buffer(32 * kMiB);
@@ -478,6 +491,76 @@ TEST_P(IoTest, TheEarliestDeadlineGoesFirst) {
   }
   ASSERT_EQ(waiter.Wait(), absl::OkStatus());
   EXPECT_EQ(order, (std::vector<int64_t>{2, 7, 8, 8, 9}));
+}
+
+// The queue alone, in time of its own: what stalls is tried again less and less
+// often, and given up after ten seconds in which none of its bytes moved.
+TEST(IoQueueTest, PatienceEndsWhereNothingMoves) {
+  for (int error : {EAGAIN, EINTR})
+    for (bool moves : {false, true}) {
+      SCOPED_TRACE(moves);
+      AlignedBuffer buffer(16 * kPage);
+      IoClock::time_point begin{}, now = begin;
+      IoQueue queue({{-1, "somewhere", 0}}, {}, NormalizeIoOptions({}), now);
+      std::optional<absl::Status> outcome;
+      queue.Add({true, 0, 8 * kPage, 16 * kPage, buffer.data(),
+                 [&](absl::Status status) { outcome = std::move(status); }});
+      int attempts = 0;
+      IoClock::duration longest{0};
+      while (!outcome && now - begin < std::chrono::seconds(25)) {
+        std::optional<IoSegment> segment = queue.Pop(now);
+        if (!segment) {
+          std::optional<IoClock::time_point> next = queue.NextStart(now);
+          ASSERT_TRUE(next && *next > now);
+          longest = std::max(longest, *next - now);
+          now = *next;
+          continue;
+        }
+        ++attempts;
+        // A page in eight seconds is progress.
+        bool page = moves && attempts % 80 == 0;
+        queue.Finish(std::move(*segment), page ? kPage : -error, now);
+        RunCompletions(queue.TakeDone());
+      }
+      EXPECT_LT(attempts, 500);
+      EXPECT_EQ(longest, std::chrono::milliseconds(100));
+      if (moves) {
+        EXPECT_FALSE(outcome);
+        continue;
+      }
+      ASSERT_TRUE(outcome);
+      EXPECT_EQ(outcome->code(), absl::ErrnoToStatusCode(error));
+      EXPECT_NE(outcome->message().find("cannot write somewhere at offset 32768"),
+                std::string::npos)
+          << *outcome;
+      EXPECT_NEAR(std::chrono::duration<double>(now - begin).count(), 10, 0.2);
+      EXPECT_TRUE(queue.Idle());
+    }
+}
+
+// What waits for its next attempt holds up nobody.
+TEST(IoQueueTest, PausesHoldUpNobody) {
+  AlignedBuffer buffer(2 * kPage);
+  IoClock::time_point now{};
+  IoQueue queue({{-1, "somewhere", 0}}, {}, NormalizeIoOptions({}), now);
+  std::vector<int> done;
+  for (int i : {0, 1})
+    queue.Add(
+        {false, 0, i * kPage, kPage, buffer.data() + i * kPage, [&done, i](absl::Status status) {
+           EXPECT_TRUE(status.ok());
+           done.push_back(i);
+         }});
+  queue.Finish(*queue.Pop(now), -EAGAIN, now);
+  std::optional<IoSegment> second = queue.Pop(now);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->offset, kPage);
+  queue.Finish(std::move(*second), kPage, now);
+  EXPECT_FALSE(queue.Pop(now));
+  now = *queue.NextStart(now);
+  queue.Finish(*queue.Pop(now), kPage, now);
+  RunCompletions(queue.TakeDone());
+  EXPECT_EQ(done, (std::vector<int>{1, 0}));
+  EXPECT_TRUE(queue.Idle());
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, IoTest, testing::Values("io_uring", "threads"),

@@ -215,6 +215,59 @@ TEST_P(OptimizerKinds, SplitWeightsAreTheSameMaster) {
   EXPECT_EQ(split.Masters(), full.weights);
 }
 
+// Wherever it stands, in the body of a vector loop or in its tail.
+TEST_P(OptimizerKinds, NoticesWhatIsNotFinite) {
+  auto [adamw, split] = GetParam();
+  UpdateConstants constants = adamw ? AdamConstants(3) : SgdConstants();
+  constexpr int64_t kCount = 83;
+  Tensors fine(kCount);
+  EXPECT_TRUE(UpdateElements(constants, fine.Range(0, kCount, split, 0.1f)));
+  for (float bad : {float(INFINITY), -float(INFINITY), float(NAN)})
+    for (int64_t at = 0; at < kCount; ++at) {
+      Tensors tensors(kCount);
+      tensors.gradient[at] = bad;
+      UpdateRange range = tensors.Range(0, kCount, split, 0.1f);
+      EXPECT_FALSE(UpdateElements(constants, range)) << at;
+      for (int64_t i = 0; i < kCount; ++i) {
+        EXPECT_EQ(GradientIsFinite(range, i), i != at);
+        EXPECT_EQ(StateIsFinite(range, i), i != at);
+      }
+      range.momentum = nullptr; // plain SGD
+      if (!adamw) {
+        EXPECT_FALSE(UpdateElements(constants, range)) << at;
+      }
+    }
+  // The largest of all is finite, and so is a gradient whose square is.
+  Tensors large(kCount);
+  large.gradient[80] = 1e18f;
+  large.momentum[81] = large.variance[81] = 3e37f;
+  EXPECT_TRUE(UpdateElements(constants, large.Range(0, kCount, split, 0.0f)));
+  // A weight that overflows by itself.
+  Tensors over(kCount);
+  constants.rate = 1e30f;
+  EXPECT_TRUE(UpdateElements(constants, over.Range(0, kCount, split, 0.1f)));
+  over.weights[81] = 3e38f;
+  over.high[81] = MasterHigh(BitsOf(3e38f));
+  over.low[81] = MasterLow(BitsOf(3e38f));
+  EXPECT_FALSE(UpdateElements(constants, over.Range(0, kCount, split, 0.1f)));
+}
+
+// On several threads, in whichever part it is.
+TEST_P(OptimizerKinds, ThreadsNoticeWhatIsNotFinite) {
+  auto [adamw, split] = GetParam();
+  UpdateConstants constants = adamw ? AdamConstants(3) : SgdConstants();
+  constexpr int64_t kCount = 300003;
+  SetThreads(3);
+  Tensors tensors(kCount);
+  EXPECT_TRUE(UpdateElementsParallel(constants, tensors.Range(0, kCount, split, 0.1f)));
+  for (int64_t at : {int64_t(0), kCount / 2, kCount - 1}) {
+    Tensors bad = tensors;
+    bad.gradient[at] = NAN;
+    EXPECT_FALSE(UpdateElementsParallel(constants, bad.Range(0, kCount, split, 0.1f))) << at;
+  }
+  SetThreads(0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, OptimizerKinds, testing::Combine(testing::Bool(), testing::Bool()));
 
 TEST(Master, HighAndLowGiveBackEveryBit) {

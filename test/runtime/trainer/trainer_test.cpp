@@ -467,28 +467,5 @@ TEST(PickToken, DrawsFromTheDistribution) {
   EXPECT_EQ(PickToken(logits, 4, 1, 2, 0.999), 3);
 }
 
-TEST(Flags, AreReadInBothForms) {
-  TrainerOptions options;
-  const char *arguments[] = {"--steps", "12", "--state=there", "--resume", "x"};
-  EXPECT_EQ(*ReadTrainerFlag(5, arguments, options), 2);
-  EXPECT_EQ(*ReadTrainerFlag(3, arguments + 2, options), 1);
-  EXPECT_EQ(*ReadTrainerFlag(2, arguments + 3, options), 1);
-  EXPECT_EQ(*ReadTrainerFlag(1, arguments + 4, options), 0);
-  EXPECT_EQ(options.steps, 12);
-  EXPECT_EQ(options.state, "there");
-  EXPECT_TRUE(options.resume);
-  const char *bad[] = {"--steps=none"};
-  EXPECT_EQ(ReadTrainerFlag(1, bad, options).status().message(),
-            "--steps: expected a positive number but found `none`");
-  const char *missing[] = {"--trace"};
-  EXPECT_EQ(ReadTrainerFlag(1, missing, options).status().message(), "--trace: expected a FILE");
-  EXPECT_EQ(NearestWord("--resum", TrainerFlagNames()), "--resume");
-  EXPECT_EQ(NearestWord("--stat", TrainerFlagNames()), "--state");
-  EXPECT_EQ(NearestWord("--colour", TrainerFlagNames()), "");
-  // Letters that changed places are one mistake.
-  EXPECT_EQ(NearestWord("tarin", {"compile", "train", "sample"}), "train");
-  EXPECT_EQ(NearestWord("tran", {"compile", "train", "sample"}), "train");
-}
-
 } // namespace
 } // namespace boa

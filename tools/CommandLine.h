@@ -1,0 +1,67 @@
+//===- CommandLine.h - The commands of boa and their flags ------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two tables, of commands and of flags, from which all is made: reading a command
+// line, --help and the completion of shells. What a command takes and would ignore
+// is refused here, before anything runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_COMMANDLINE_H
+#define BOA_TOOLS_COMMANDLINE_H
+
+#include "runtime/trainer/flags.h"
+#include "runtime/trainer/sample.h"
+#include "runtime/trainer/trainer.h"
+#include "tools/Compiler.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+struct DriverCommand {
+  const char *name;
+  /// What follows it, and what that does; one or two ways to use it.
+  std::vector<std::pair<const char *, const char *>> uses;
+  /// How many arguments that are no flags, and what they are: for errors an
+  /// example; for completion specs, directories or one of these words.
+  int least, most;
+  const char *expected;
+  enum class Operand { spec, directory, word } operand;
+  std::vector<std::string> words = {};
+};
+
+const std::vector<DriverCommand> &commands();
+const DriverCommand *findCommand(std::string_view name);
+
+/// What a command line asks for.
+struct Invocation {
+  std::string command;
+  std::vector<std::string> operands;
+  CompileRequest compile; // with the operands as its files, where they are specs
+  TrainerOptions train;
+  SampleOptions sample;
+  std::string output, emit, cpu, weights;
+  std::optional<int64_t> topK, seed;
+  bool check = false;
+};
+
+/// The flags of all commands; values go into `invocation`.
+FlagTable flagsOf(Invocation &invocation);
+
+/// Reads what follows `invocation.command`.
+absl::Status readCommandLine(int count, char **arguments, Invocation &invocation);
+
+/// What `boa --help`, `boa COMMAND --help` and `boa help settings` say.
+std::string helpText();
+std::string helpText(const DriverCommand &command);
+std::string settingsText();
+
+} // namespace boa
+
+#endif // BOA_TOOLS_COMMANDLINE_H
