@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Deletes one safeguard of the runtime at a time and sees whether the tests notice.
 
-Reads mutations.toml. The tree is copied once; each mutation is one exact piece of
-text that is replaced in the copy, built, and run against a fixed range of seeds for
-at most a minute: the check must fail. Writes RESULTS.md. A text that is not found
-once and only once is an error: the table is behind the code.
+Reads mutations.toml. Each mutation is one exact piece of text that is replaced in a
+copy of its file; the copy is compiled as the file is, and linked in its place into
+the check, which runs for at most a minute over a fixed range of seeds and must fail.
+Nothing in the tree is touched. Writes RESULTS.md. A text that is not found once and
+only once is an error: the table is behind the code.
 
-  test/mutations/run.py [--work DIR] [--only WORD] [--jobs N] [--seconds N]
+  test/mutations/run.py [--build DIR] [--only WORD] [--jobs N] [--seconds N] [--dry]
 """
 import argparse
+import concurrent.futures
+import json
 import pathlib
 import re
-import shutil
+import shlex
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 
@@ -25,44 +29,53 @@ CHECKS = {
     "flips": ["boa-campaign", "--flips", "3000"],
     "files": ["file_system_test", "--gtest_fail_fast"],
 }
-TARGETS = sorted({command[0] for command in CHECKS.values()})
 
 
-def copy_tree(work):
-    """What git would commit; only what changed, so that builds stay incremental."""
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
-                           capture_output=True, text=True).stdout.split("\n")
-    for name in filter(None, names):
-        source, target = ROOT / name, work / name
-        if not source.is_file():
-            continue
-        if not target.exists() or target.read_bytes() != source.read_bytes():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
 
 
-def build(work, jobs, targets):
-    return subprocess.run(["cmake", "--build", work / "build", f"-j{jobs}", "--target", *targets],
-                          capture_output=True, text=True)
+def compile_command(build, file):
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if entry["file"] == str(ROOT / file):
+            return shlex.split(entry["command"])
+    raise SystemExit(f"{file} is not built in {build}")
 
 
-def configure(work):
-    subprocess.run(["cmake", "-G", "Ninja", "-S", work, "-B", work / "build", "-DBOA_COMPILER=OFF",
-                    "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
-                    "-DCMAKE_C_COMPILER=clang-22", "-DCMAKE_CXX_COMPILER=clang++-22",
-                    "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld-22"], check=True, capture_output=True)
+def link_command(build, target):
+    commands = run(["ninja", "-C", build, "-t", "commands", target], check=True).stdout
+    return shlex.split(commands.strip().split("\n")[-1].replace(": && ", "").replace(" && :", ""))
 
 
-def run_check(work, check, seconds):
+def make(build, mutation, check, scratch):
+    """The check with the mutated file in place of its own; or what the compiler said."""
+    text = (ROOT / mutation["file"]).read_text()
+    source, made = scratch / pathlib.Path(mutation["file"]).name, scratch / "mutated.o"
+    source.write_text(text.replace(mutation["find"], mutation["replace"]))
+    command = compile_command(build, mutation["file"])
+    command[command.index("-c") + 1] = str(source)
+    command[command.index("-o") + 1] = str(made)
+    done = run([*command, "-O1"], cwd=build)
+    if done.returncode != 0:
+        return None, done.stderr
+    # Before the libraries, so that the file's own object is not taken from there.
+    command = link_command(build, CHECKS[check][0])
+    output = command.index("-o")
+    binary = scratch / CHECKS[check][0]
+    command[output + 1] = str(binary)
+    command.insert(output, str(made))
+    done = run(command, cwd=build)
+    return (binary, "") if done.returncode == 0 else (None, done.stdout + done.stderr)
+
+
+def run_check(binary, check, seconds):
     """Whether the check failed, after how long, and the first line that says why."""
-    command = list(CHECKS[check])
+    command = [binary, *CHECKS[check][1:]]
     if check == "campaign":
         command += ["--seconds", str(seconds)]
-    command[0] = work / "build" / "bin" / command[0]
     begin = time.monotonic()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                              timeout=seconds + 90)
+        done = run(command, timeout=seconds + 90)
         output, failed = done.stderr + done.stdout, done.returncode != 0
     except subprocess.TimeoutExpired:
         output, failed = "hangs", True
@@ -72,13 +85,14 @@ def run_check(work, check, seconds):
     return failed, time.monotonic() - begin, why
 
 
-def mutate(work, mutation):
-    path = work / mutation["file"]
-    text = path.read_text()
-    if text.count(mutation["find"]) != 1:
-        return None
-    path.write_text(text.replace(mutation["find"], mutation["replace"]))
-    return path, text
+def try_one(build, mutation, seconds):
+    check = mutation.get("check", "campaign")
+    with tempfile.TemporaryDirectory() as scratch:
+        binary, errors = make(build, mutation, check, pathlib.Path(scratch))
+        if not binary:
+            return {**mutation, "check": check, "errors": errors}
+        failed, took, why = run_check(binary, check, seconds)
+    return {**mutation, "check": check, "failed": failed, "seconds": took, "why": why}
 
 
 def cell(text):
@@ -107,8 +121,8 @@ def write_results(rows, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "mutations")
-    parser.add_argument("--only", default="", help="those whose description has this word")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--only", default="", help="those whose description or file has this")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--dry", action="store_true", help="only look for the texts")
@@ -122,38 +136,32 @@ def main():
         print("\n".join(errors))
         return 2 if errors else 0
 
-    work = options.work
-    work.mkdir(parents=True, exist_ok=True)
-    copy_tree(work)
-    configure(work)
-    if (built := build(work, options.jobs, TARGETS)).returncode != 0:
-        print(built.stdout[-3000:])
-        return 2
-    for check in CHECKS:
-        failed, seconds, why = run_check(work, check, 15)
+    build = options.build.resolve()
+    targets = sorted({command[0] for command in CHECKS.values()})
+    subprocess.run(["cmake", "--build", build, f"-j{options.jobs}", "--target", *targets],
+                   check=True, stdout=subprocess.DEVNULL)
+    for check, command in CHECKS.items():
+        failed, _, why = run_check(build / "bin" / command[0], check, 15)
         if failed:
             print(f"{check} fails without any mutation: {why}")
             return 2
-    rows, broken = [], 0
-    for mutation in chosen:
-        check = mutation.get("check", "campaign")
-        path, text = mutate(work, mutation)
-        try:
-            built = build(work, options.jobs, [CHECKS[check][0]])
-            if built.returncode != 0:
-                print(f"DOES NOT COMPILE  {mutation['what']}\n{built.stdout[-1500:]}", flush=True)
+    rows, broken = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        futures = {pool.submit(try_one, build, mutation, options.seconds): i
+                   for i, mutation in enumerate(chosen)}
+        for future in concurrent.futures.as_completed(futures):
+            row = future.result()
+            if "errors" in row:
+                print(f"DOES NOT BUILD  {row['what']}\n{row['errors'][-1500:]}", flush=True)
                 broken += 1
                 continue
-            failed, seconds, why = run_check(work, check, options.seconds)
-        finally:
-            path.write_text(text)
-        rows.append({**mutation, "check": check, "failed": failed, "seconds": seconds, "why": why})
-        print(f"{'caught' if failed else 'NOT CAUGHT'} {seconds:6.1f} s  {mutation['what']}"
-              f"{': ' + why[:200] if failed else ''}", flush=True)
-        if not options.only:
-            write_results(rows, options.seconds)
-    missed = [row for row in rows if not row["failed"] and "note" not in row]
-    print(f"{len(rows)} mutations, {len(missed)} not caught, {broken} do not compile")
+            rows[futures[future]] = row
+            print(f"{'caught' if row['failed'] else 'NOT CAUGHT'} {row['seconds']:6.1f} s  "
+                  f"{row['what']}{': ' + row['why'][:200] if row['failed'] else ''}", flush=True)
+            if not options.only:
+                write_results([rows[i] for i in sorted(rows)], options.seconds)
+    missed = [row for row in rows.values() if not row["failed"] and "note" not in row]
+    print(f"{len(rows)} mutations, {len(missed)} not caught, {broken} do not build")
     return 1 if missed or broken else 0
 
 

@@ -146,7 +146,9 @@ int RunCampaign(const Arguments &arguments, Trainers &trainers) {
       break;
     present_seed = seed;
     alarm(kMostSeconds);
-    std::string failure = RunSeed(seed, arguments.options, trainers, tally);
+    std::string failure = RunProgram(seed);
+    if (failure.empty())
+      failure = RunSeed(seed, arguments.options, trainers, tally);
     alarm(0);
     if (failure.empty())
       continue;

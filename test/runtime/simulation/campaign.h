@@ -119,6 +119,9 @@ struct CampaignOptions {
 /// One run of a seed. What went wrong, or nothing.
 std::string RunSeed(uint64_t seed, const CampaignOptions &, Trainers &, Tally &);
 
+/// A random program on the engine. What went wrong, or nothing.
+std::string RunProgram(uint64_t seed);
+
 /// So many flips of one byte of a state at rest, each followed by a resumption.
 /// Prints a table; false: one of them made a difference that nobody told.
 bool RunFlips(int64_t count, uint64_t seed, const CampaignOptions &, Trainers &);

@@ -26,7 +26,9 @@ bool no_fallocate = false;     // as file systems that do not have it
 bool no_space = false;         // of the calls below
 int64_t interrupted = 0;       // so many calls return EINTR first
 int64_t short_bytes = 0;       // a write moves no more
+bool whole_pages = false;      // nothing else is moved: as disks of such blocks
 std::string unlinked_at_flock; // the name goes between open and flock
+bool made_at_flock = false;    // and another file has it
 } // namespace
 
 // The tests' own definitions stand before those of the C library.
@@ -40,6 +42,8 @@ extern "C" int fallocate(int fd, int mode, off_t offset, off_t length) {
 extern "C" ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset) {
   if (interrupted > 0 && interrupted-- > 0)
     return errno = EINTR, -1;
+  if (whole_pages && offset % 4096 != 0)
+    return errno = EINVAL, -1;
   if (short_bytes > 0)
     bytes = std::min(bytes, size_t(short_bytes));
   return syscall(SYS_pwrite64, fd, data, bytes, offset);
@@ -47,13 +51,18 @@ extern "C" ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset) 
 extern "C" ssize_t pread(int fd, void *data, size_t bytes, off_t offset) {
   if (interrupted > 0 && interrupted-- > 0)
     return errno = EINTR, -1;
+  if (whole_pages && offset % 4096 != 0)
+    return errno = EINVAL, -1;
   if (short_bytes > 0)
     bytes = std::min(bytes, size_t(short_bytes));
   return syscall(SYS_pread64, fd, data, bytes, offset);
 }
 extern "C" int flock(int fd, int operation) {
-  if (!unlinked_at_flock.empty())
-    unlink(std::exchange(unlinked_at_flock, "").c_str());
+  if (const std::string path = std::exchange(unlinked_at_flock, ""); !path.empty()) {
+    unlink(path.c_str());
+    if (made_at_flock)
+      close(open(path.c_str(), O_RDWR | O_CREAT, 0644));
+  }
   return int(syscall(SYS_flock, fd, operation));
 }
 
@@ -299,7 +308,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FileSystemTest, testing::Values("system", "simul
 class SystemFilesTest : public testing::Test {
 protected:
   ~SystemFilesTest() override {
-    no_fallocate = no_space = false;
+    no_fallocate = no_space = made_at_flock = whole_pages = false;
     interrupted = short_bytes = 0;
   }
   std::unique_ptr<OpenFile> Open(const std::string &name, OpenMode mode) {
@@ -346,10 +355,13 @@ TEST_F(SystemFilesTest, DescriptorsDoNotReachOtherProgramsNorBlock) {
 
 // The lock's name may go between its being opened and its being locked.
 TEST_F(SystemFilesTest, ALockIsOfTheNameAndNotOfWhatHadItBefore) {
-  unlinked_at_flock = scratch.path("lock");
-  absl::StatusOr<std::unique_ptr<OpenFile>> lock = files.Lock(scratch.path("lock"));
-  ASSERT_TRUE(lock.ok()) << lock.status();
-  EXPECT_EQ(files.Lock(scratch.path("lock")).status().code(), Code::kUnavailable);
+  for (bool made : {false, true}) {
+    unlinked_at_flock = scratch.path("lock");
+    made_at_flock = made;
+    absl::StatusOr<std::unique_ptr<OpenFile>> lock = files.Lock(scratch.path("lock"));
+    ASSERT_TRUE(lock.ok()) << lock.status();
+    EXPECT_EQ(files.Lock(scratch.path("lock")).status().code(), Code::kUnavailable);
+  }
 }
 
 TEST_F(SystemFilesTest, SpaceIsReservedWithoutFallocateToo) {
@@ -393,6 +405,7 @@ TEST_F(SystemFilesTest, ShortDirectTransfersContinueAtPages) {
   for (size_t i = 0; i < sizeof(written); ++i)
     written[i] = char(i * 7 + i / 4096);
   short_bytes = 4096 + 512;
+  whole_pages = true;
   ASSERT_TRUE(file->Write(0, written, sizeof(written)).ok());
   ASSERT_TRUE(file->Read(0, read, sizeof(read)).ok());
   EXPECT_EQ(std::memcmp(written, read, sizeof(read)), 0);

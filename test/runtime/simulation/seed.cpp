@@ -151,7 +151,10 @@ void SeedRun::Disturb() {
     const Fault fault = options.faults[size_t(dice.Below(int64_t(options.faults.size())))];
     if (fault >= Fault::power_loss)
       continue;
-    rates[fault] = fault <= Fault::eintr ? dice.Of({0.05, 0.3}) : 1.0 / dice.Of({8, 30, 100, 300});
+    // Syncs are few.
+    rates[fault] = fault <= Fault::eintr         ? dice.Of({0.05, 0.3})
+                   : fault == Fault::failed_sync ? 1.0 / dice.Of({3, 10, 30})
+                                                 : 1.0 / dice.Of({8, 30, 100, 300});
     absl::StrAppendFormat(&text, " %s %.4f", FaultName(fault), rates[fault]);
   }
   disk.SetRates({});
@@ -163,8 +166,8 @@ void SeedRun::Disturb() {
   for (Fault fault : options.faults)
     if (fault >= Fault::power_loss)
       ends.push_back(fault);
-  if (!ends.empty() && dice.Chance(0.6)) {
-    const int64_t at = 1 + dice.Below(dice.Of({100, 400, 1200}));
+  if (!ends.empty() && dice.Chance(0.7)) {
+    const int64_t at = 1 + dice.Below(dice.Of({80, 80, 200, 600}));
     const Fault how = ends[size_t(dice.Below(int64_t(ends.size())))];
     disk.DieAt(at, how);
     absl::StrAppendFormat(&text, " %s after %d operations", FaultName(how), at);
@@ -203,6 +206,7 @@ std::string SeedRun::Run() {
 }
 
 std::string SeedRun::RunProcess(bool disturbed) {
+  const FaultCounts before = disk.Counts();
   DrawProcess(disturbed);
   SeededScheduler scheduler(dice.Next());
   process.disk = &disk;
@@ -213,7 +217,6 @@ std::string SeedRun::RunProcess(bool disturbed) {
                       o.tier, o.weight_type, o.delayed ? " delayed" : "", o.clip, o.steps,
                       o.commit_every, o.commit_keep, o.evaluate_every,
                       absl::StrJoin(process.paths, ", "), process.resume ? ", resumed" : ""));
-  const FaultCounts before = disk.Counts();
   Ended ended = trainers.Run(process);
   // A commit that nobody was told of may be there all the same.
   if (!process.resume && absl::IsAlreadyExists(ended.status) &&

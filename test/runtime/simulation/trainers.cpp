@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <unistd.h>
@@ -48,9 +49,13 @@ static void ReadMetrics(const std::string &path, Trained &trained) {
     if (record.is_discarded() || !record.contains("step"))
       continue;
     const int64_t step = record["step"];
-    trained.losses[step] = record["loss"];
+    // JSON has no word for one that is not a number.
+    auto number = [&](const char *name) {
+      return record[name].is_number() ? double(record[name]) : std::nan("");
+    };
+    trained.losses[step] = number("loss");
     if (record.contains("validation_loss"))
-      trained.validation[step] = record["validation_loss"];
+      trained.validation[step] = number("validation_loss");
   }
 }
 
