@@ -272,6 +272,7 @@ struct Engine::Impl : boa_context {
   absl::Status Drain();
   absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
   absl::Status MoveResident(bool write);
+  absl::Status NeverWritten(const Command &command, int32_t chunk) const;
   void PlaceChunk(Command &command, int32_t chunk, bool write);
   void IssueMove(bool write, const BufferRef &buffer);
 };

@@ -182,13 +182,10 @@ absl::Status Engine::Impl::SumChunk(const Command &command, int32_t c) {
   if (expected == sum)
     return absl::OkStatus();
   const Storage &storage = program.storages[command.storage];
-  const std::string &file = state->Files()[extent.file].path;
   if (!expected)
-    return absl::InternalError(absl::StrCat(
-        "the program reads ", storage.name, " entry ", command.entry, " chunk ", command.first + c,
-        " in ", file, " at offset ", extent.offset, ", which was never written"));
-  return DamagedChunk(storage.name, command.entry, command.first + c, file, extent.offset,
-                      storage.persistent);
+    return NeverWritten(command, command.first + c);
+  return DamagedChunk(storage.name, command.entry, command.first + c,
+                      state->Files()[extent.file].path, extent.offset, storage.persistent);
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,6 +207,12 @@ void Engine::Impl::IssueMove(bool write, const BufferRef &buffer) {
   Issue(command);
 }
 
+absl::Status Engine::Impl::NeverWritten(const Command &command, int32_t chunk) const {
+  return absl::InternalError(
+      absl::StrCat("the program reads ", program.storages[command.storage].name, " entry ",
+                   command.entry, " chunk ", chunk, ", which was never written"));
+}
+
 /// Where a chunk of a transfer stands, or will.
 void Engine::Impl::PlaceChunk(Command &command, int32_t chunk, bool write) {
   Extent extent = write ? state->Next(command.storage, command.entry, chunk)
@@ -219,9 +222,7 @@ void Engine::Impl::PlaceChunk(Command &command, int32_t chunk, bool write) {
     return;
   absl::Status why = state->status();
   if (why.ok())
-    why = absl::InternalError(absl::StrCat("entry ", command.entry, " chunk ", chunk, " of ",
-                                           program.storages[command.storage].name,
-                                           " is read and was never written"));
+    why = NeverWritten(command, chunk);
   Fail(std::move(why));
 }
 
