@@ -136,7 +136,10 @@ public:
   /// not finite and Training::nonfinite is "skip". Known once the step's updates are
   /// enqueued and waited for, or those of the step after, if they are delayed.
   std::vector<int64_t> TakeSkipped();
-  int64_t ArenaBytes() const;     // allocated, exactly
+  int64_t ArenaBytes() const; // allocated, exactly
+  /// Of them, the most that were in use: homes, the workspace, and as many slots of
+  /// each storage as were ever granted at once.
+  int64_t PeakBytes() const;
   std::string DescribeIo() const; // backend and what was degraded
   /// Nanoseconds of the clock that TraceEvent uses.
   static int64_t Now();
