@@ -71,7 +71,11 @@ void Engine::Impl::Transfer(const CommandRef &command) {
       runs.push_back({c, 1});
   }
   const bool write = command->kind == Command::Kind::write;
-  command->parts = runs.size() + write; // the sums of a write are one until they begin
+  command->parts = runs.size();
+  if (write) {
+    std::unique_lock lock(mutex);
+    AddSums(command, 0, command->count);
+  }
   for (auto [first, count] : runs) {
     IoRequest request;
     request.write = write;
@@ -85,11 +89,6 @@ void Engine::Impl::Transfer(const CommandRef &command) {
     };
     io->Submit(std::move(request));
   }
-  if (!write)
-    return;
-  std::unique_lock lock(mutex);
-  AddSums(command, 0, command->count);
-  PartDone(lock, command, absl::OkStatus());
 }
 
 /// On the thread that completes I/O, which must not be kept: no byte is touched.

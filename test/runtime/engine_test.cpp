@@ -609,6 +609,30 @@ TEST_P(EngineTest, RefusesMoreMemoryThanPlanned) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInternal) << refused.status();
 }
 
+// What was in use, not what was planned.
+TEST_P(EngineTest, PeakIsMeasured) {
+  Make(MakeProgram(/*slots=*/16), Options());
+  FillWords(kData);
+  const int64_t stride = boa_slot_stride(kChunk * kChunks);
+  // Of the arena, the slots of three storages on SSD: none was used yet.
+  const int64_t none = engine->ArenaBytes() - (16 + 4 + 4) * stride;
+  EXPECT_EQ(engine->PeakBytes(), none);
+  auto hold = [&](int64_t count) {
+    return [count](boa_context *context) {
+      std::vector<boa_buffer> buffers;
+      for (int64_t entry = 0; entry < count; ++entry)
+        buffers.push_back(Fetch(context, kData, entry));
+      for (boa_buffer buffer : buffers)
+        boa_rt_release(context, buffer, 0);
+    };
+  };
+  for (int64_t count : {2, 5, 3}) {
+    ASSERT_TRUE(Run(hold(count)).ok());
+    ASSERT_TRUE(engine->Drain().ok());
+    EXPECT_EQ(engine->PeakBytes(), none + std::max<int64_t>(count, count == 3 ? 5 : 0) * stride);
+  }
+}
+
 TEST_P(EngineTest, TransferErrorEndsTheStep) {
   EngineOptions options = Options();
   options.io.faults.fail_at = 2 * kEntries + 25; // after those that fill the entries
