@@ -101,6 +101,9 @@ public:
   const FaultCounts &Counts() const;
   int64_t Operations() const;
   std::chrono::nanoseconds Now() const; // virtual
+  /// How transfers are divided, whatever is asked for; their faults are those asked
+  /// for. Null: as asked for.
+  void SetIo(const std::optional<IoOptions> &);
   /// Told of every operation and fault; null: nobody.
   void SetLog(std::function<void(const std::string &)>);
 

@@ -168,6 +168,7 @@ struct SimulatedDisk::Impl {
   Fault die_how = Fault::power_loss;
   bool dead = false;
   FaultCounts counts;
+  std::optional<IoOptions> io_options;
   std::function<void(const std::string &)> log;
 
   template <typename... Parts> void Log(const Parts &...parts) {

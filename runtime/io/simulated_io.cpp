@@ -378,10 +378,14 @@ void SimulatedIo::Die() {
 
 } // namespace
 
+void SimulatedDisk::SetIo(const std::optional<IoOptions> &options) { impl->io_options = options; }
+
 absl::StatusOr<std::unique_ptr<IoBackend>> SimulatedDisk::CreateIo(std::vector<IoFile> files,
                                                                    std::vector<IoLink> links,
                                                                    void *, int64_t,
-                                                                   const IoOptions &options) {
+                                                                   const IoOptions &asked) {
+  IoOptions options = impl->io_options.value_or(asked);
+  options.faults = asked.faults;
   return std::make_unique<SimulatedIo>(*impl, std::move(files), std::move(links),
                                        NormalizeIoOptions(options));
 }

@@ -25,7 +25,6 @@
 namespace boa {
 namespace {
 
-constexpr int kMostFailures = 10;
 constexpr unsigned kMostSeconds = 60; // for one seed, on any machine
 
 volatile uint64_t present_seed = 0;
@@ -45,15 +44,17 @@ void OnSignal(int signal) {
 struct Arguments {
   CampaignOptions options;
   uint64_t first = 1, last = 0; // last 0: until the time is over
-  double seconds = 60;
+  double seconds = 0;           // 0: no end but that of the seeds
   int64_t flips = 0;
+  int failures = 10; // after so many it ends
   std::string given; // what to replay with, beside the seed
 };
 
 int Usage() {
-  std::fprintf(stderr, "boa-campaign [--seeds A..B | --seconds N | --seed N | --flips N]\n"
-                       "             [--faults NAME,NAME...] [--paths 1|2|3] [--verbose]\n"
-                       "faults:");
+  std::fprintf(stderr,
+               "boa-campaign [--seeds A..B] [--seconds N] [--seed N] [--flips N] [--failures N]\n"
+               "             [--faults NAME,NAME...] [--paths 1|2|3] [--verbose]\n"
+               "faults:");
   for (size_t i = 0; i < kFaults; ++i)
     std::fprintf(stderr, " %s", FaultName(Fault(i)));
   std::fprintf(stderr, "\n");
@@ -93,6 +94,8 @@ bool Parse(int argc, char **argv, Arguments &arguments) {
              absl::SimpleAtoi(ends[1], &arguments.last);
     } else if (name == "--seconds") {
       good = absl::SimpleAtod(value, &arguments.seconds);
+    } else if (name == "--failures") {
+      good = absl::SimpleAtoi(value, &arguments.failures);
     } else if (name == "--flips") {
       good = absl::SimpleAtoi(value, &arguments.flips);
     } else if (name == "--paths") {
@@ -108,6 +111,8 @@ bool Parse(int argc, char **argv, Arguments &arguments) {
     if (!good)
       return false;
   }
+  if (arguments.last == 0 && arguments.seconds == 0)
+    arguments.seconds = 60;
   for (size_t i = 0; !chosen && i < kFaults; ++i)
     arguments.options.faults.push_back(Fault(i));
   return true;
@@ -135,8 +140,9 @@ int RunCampaign(const Arguments &arguments, Trainers &trainers) {
   auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   Tally tally;
   int failures = 0;
-  for (uint64_t seed = arguments.first; failures < kMostFailures; ++seed) {
-    if (arguments.last > 0 ? seed > arguments.last : elapsed() >= arguments.seconds)
+  for (uint64_t seed = arguments.first; failures < arguments.failures; ++seed) {
+    if ((arguments.last > 0 && seed > arguments.last) ||
+        (arguments.seconds > 0 && elapsed() >= arguments.seconds))
       break;
     present_seed = seed;
     alarm(kMostSeconds);

@@ -127,6 +127,8 @@ std::string Flip(const Rest &rest, Dice &dice, Trainers &trainers, bool verbose,
     std::fprintf(stderr, "%s%s\n", where.c_str(), ended.status.ToString().c_str());
   if (!ended.status.ok()) {
     ++count.told;
+    if (absl::StartsWith(region, "manifest"))
+      return where + "its copy is whole: " + std::string(ended.status.message());
     return absl::StrContains(ended.status.message(), path)
                ? ""
                : where + "the error does not name it: " + std::string(ended.status.message());

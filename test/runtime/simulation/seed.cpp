@@ -35,6 +35,9 @@ private:
   std::string Judge(const Ended &, bool disturbed, const FaultCounts &before);
   std::string CheckError(const std::string &message, bool disturbed, const FaultCounts &before);
   void EndProcess();
+  std::string MakeStranger();
+  std::string CheckStranger();
+  std::string CheckRefused(const Ended &);
   void Say(const std::string &text) const {
     if (options.verbose)
       std::fprintf(stderr, "%s\n", text.c_str());
@@ -47,8 +50,11 @@ private:
   SimulatedDisk disk;
   Process process;
   std::vector<std::string> paths;
-  int64_t acknowledged = -1; // the step of the last commit that was
-  bool tight = false;        // a disk has little space
+  int64_t acknowledged = -1;       // the step of the last commit that was
+  bool tight = false;              // a disk has little space
+  std::optional<Process> stranger; // another training, whose second path is there
+  std::unique_ptr<OpenFile> held;  // the lock of a path, as another process has it
+  std::string refusal;             // the path for which a process must be refused
   bool finished = false, refused = false;
 };
 
@@ -85,6 +91,56 @@ void SeedRun::DrawProcess(bool disturbed) {
     process.paths.resize(size_t(1 + dice.Below(int64_t(paths.size()))));
   if (!disturbed)
     process.paths = paths;
+  IoOptions io;
+  io.depth = dice.Of({1, 2, 5, 32});
+  io.segment_bytes = dice.Of({4096, 8192, 12288, 1 << 20});
+  disk.SetIo(io);
+  refusal.clear();
+  if (!disturbed || disk.Dead())
+    return;
+  if (dice.Chance(0.05)) {
+    const std::string &path = process.paths[size_t(dice.Below(int64_t(process.paths.size())))];
+    if (auto lock = disk.Lock(path + "/lock"); lock.ok()) {
+      held = *std::move(lock);
+      refusal = path;
+    }
+  } else if (stranger && process.paths.size() > 1 && dice.Chance(0.2)) {
+    refusal = process.paths.back() = stranger->paths.back();
+  }
+}
+
+/// Another training beside this one, of the same model.
+std::string SeedRun::MakeStranger() {
+  stranger = process;
+  stranger->options.steps = 2;
+  stranger->paths = {"/ssd0/other", "/ssd0/other2"};
+  SeededScheduler scheduler(dice.Next());
+  stranger->disk = &disk;
+  stranger->scheduler = &scheduler;
+  Ended ended = trainers.Run(*stranger);
+  trainers.Begin();
+  return ended.status.ok() ? "" : "without a fault: " + ended.status.ToString();
+}
+
+/// It is as it was.
+std::string SeedRun::CheckStranger() {
+  SeededScheduler scheduler(dice.Next());
+  stranger->scheduler = &scheduler;
+  stranger->resume = true;
+  trainers.Begin();
+  Ended ended = trainers.Run(*stranger);
+  if (!ended.status.ok())
+    return CheckError("another training: " + std::string(ended.status.message()), false, {});
+  return ended.trained.weights == trainers.Reference(stranger->options).weights
+             ? ""
+             : "the weights of another training differ";
+}
+
+/// What a process must come to that was given a path of another.
+std::string SeedRun::CheckRefused(const Ended &ended) {
+  if (ended.status.ok())
+    return "a path was taken that was another's: " + refusal;
+  return "";
 }
 
 void SeedRun::Disturb() {
@@ -122,8 +178,10 @@ std::string SeedRun::Run() {
   ++tally.runs;
   Draw();
   trainers.Begin();
-  const int64_t disturbed = 1 + dice.Below(5);
   std::string failure;
+  if (!tight && dice.Chance(0.1))
+    failure = MakeStranger();
+  const int64_t disturbed = 1 + dice.Below(5);
   for (int64_t i = 0; i < disturbed && failure.empty() && !finished; ++i) {
     Disturb();
     failure = RunProcess(true);
@@ -135,6 +193,8 @@ std::string SeedRun::Run() {
     disk.SetSpace(path.substr(0, 5), kNoLimit);
   if (failure.empty())
     failure = RunProcess(false);
+  if (failure.empty() && stranger)
+    failure = CheckStranger();
   for (size_t i = 0; i < kFaults; ++i)
     tally.faults.counts[i] += disk.Counts().counts[i];
   tally.operations += disk.Operations();
@@ -164,7 +224,9 @@ std::string SeedRun::RunProcess(bool disturbed) {
   ++tally.processes;
   tally.choices += scheduler.choices;
   Say("ended: " + ended.status.ToString());
-  std::string failure = Judge(ended, disturbed, before);
+  std::string failure = refusal.empty() ? "" : CheckRefused(ended);
+  if (failure.empty())
+    failure = Judge(ended, disturbed, before);
   EndProcess();
   return failure;
 }
@@ -205,6 +267,8 @@ std::string SeedRun::CheckError(const std::string &message, bool disturbed,
     if (!named)
       return "an error names no tensor: " + message;
   }
+  if (!refusal.empty() && absl::StrContains(message, refusal))
+    return "";
   if (tight && disturbed)
     return "";
   bool struck = false;
@@ -222,6 +286,7 @@ std::string SeedRun::CheckError(const std::string &message, bool disturbed,
 
 void SeedRun::EndProcess() {
   disk.DieAt(0, Fault::kill);
+  held.reset();
   const int64_t how = dice.Below(3);
   const bool may_lose = std::find(options.faults.begin(), options.faults.end(),
                                   Fault::power_loss) != options.faults.end();
