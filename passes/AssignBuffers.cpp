@@ -11,6 +11,11 @@
 // short. Refuses a program that does not fit, with the arithmetic. Reads
 // boa.workspace of the kernels where they have it.
 //
+// The limit: on the CPU the device's memory and the host's are one, and the arena
+// is in it whole, wherever its storages are placed. So what was said of the two
+// adds up; of which nothing was said (0, or absent) adds nothing. One limit alone is
+// the limit of all, and only where neither was said there is none.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/Config.h"
 #include "passes/Passes.h"
@@ -109,6 +114,21 @@ std::string inBytes(int64_t bytes) {
                          : llvm::formatv("{0:f2} {1}", value, unitName).str());
 }
 
+/// What the machine gives; 0: nothing was said.
+struct Limit {
+  int64_t device, host;
+
+  bool isGiven() const { return device || host; }
+  int64_t total() const { return device + host; }
+  std::string inWords() const {
+    if (device && host)
+      return llvm::formatv("{0} of device + {1} of host = {2}", inBytes(device), inBytes(host),
+                           inBytes(total()));
+    return llvm::formatv("{0} of {1}; nothing is said of {2}, which on the cpu is the same memory",
+                         inBytes(total()), device ? "device" : "host", device ? "host" : "device");
+  }
+};
+
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
@@ -165,10 +185,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
     workspace = boa_slot_stride(workspace);
     Config machine = Config::machine(module);
-    // One memory on the CPU; where either share has no limit, neither has the sum.
-    int64_t device = machine.integer("device_memory"), host = machine.integer("host_memory");
-    int64_t limit = device && host ? device + host : 0;
-    int64_t available = limit ? limit - resident - fixed - workspace : INT64_MAX;
+    Limit limit{machine.integer("device_memory"), machine.integer("host_memory")};
+    int64_t available = limit.isGiven() ? limit.total() - resident - fixed - workspace : INT64_MAX;
     if (available < 0)
       return refuse(streamed, needs, resident, workspace, limit);
     // One more slot to each in turn, while memory lasts.
@@ -203,7 +221,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   void refuse(ArrayRef<StorageOp> streamed, std::map<Operation *, Need> &needs, int64_t resident,
-              int64_t workspace, int64_t limit) {
+              int64_t workspace, const Limit &limit) {
     int64_t total = resident + workspace;
     std::string lines;
     for (StorageOp storage : streamed) {
@@ -220,9 +238,10 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
             inBytes(boa_slot_stride(storage.getEntryBytes())), inBytes(residentBytes(storage)));
     lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", inBytes(workspace));
     lines += llvm::formatv("\n    {0,-28} {1}", "total", inBytes(total));
+    lines += llvm::formatv("\n    {0,-28} {1}", "given", limit.inWords());
     getOperation().emitError()
         << "the training step does not fit the memory given: it needs " << inBytes(total)
-        << " but the machine has " << inBytes(limit) << " (device and host together)" << lines
+        << " but the machine has " << inBytes(limit.total()) << lines
         << "\n  give more memory, place more on ssd, or make micro_batch smaller";
     signalPassFailure();
   }

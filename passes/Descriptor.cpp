@@ -54,8 +54,8 @@ public:
     for (auto storage : module.getOps<StorageOp>())
       if (storage.getTier() == Tier::device)
         device += boa_slot_stride(storage.getEntryBytes()) * storage.getEntryCount();
-    // On the CPU device and host are one memory: the device's share is filled
-    // first.
+    // On the CPU device and host are one memory: where the device has a limit its
+    // share is filled first.
     int64_t total = integerAttr(module, "boa.arena");
     device += integerAttr(module, "boa.workspace");
     if (int64_t limit = machine.integer("device_memory"))

@@ -171,6 +171,9 @@ def AssignBuffers : BoaPass<"boa-assign-buffers"> {
     Enumerates the program, counts the most slots that are live at once, adds
     `prefetch` to look ahead where the memory limits allow it, and refuses, with
     the arithmetic, a program that cannot fit.
+
+    On the CPU device and host are one memory: limits that are given add up, and a
+    limit given for one of them alone is the limit of all.
   }];
 }
 
