@@ -9,7 +9,7 @@
 // see. The step and storage verifiers enumerate the program.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/CallLayout.h"
+#include "dialect/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
 #include "passes/StorageTrace.h"
