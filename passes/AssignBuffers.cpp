@@ -49,8 +49,8 @@ public:
       : StorageTrace(module), needs(needs) {}
 
   /// Live slots of each storage, and bytes moved by role, of one more run, where
-  /// an earlier step is `pending` (or, as in the first step, is not: 0).
-  DictionaryAttr count(StepOp step, int64_t pending) {
+  /// updates of an earlier step are `pending` or, as in the first step, are not.
+  DictionaryAttr count(StepOp step, bool pending) {
     read.clear();
     written.clear();
     run(step, pending);
@@ -144,18 +144,28 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     ModuleOp module = getOperation();
     std::map<Operation *, Need> needs;
     for (StepOp step : module.getOps<StepOp>()) {
+      step->removeAttr("boa.first_traffic");
       auto fresh = [&] {
         for (auto &[storage, need] : needs)
           need.live = 0;
         return Enumeration(module, needs);
       };
-      Enumeration training = fresh();
-      step->setAttr("boa.first_traffic", training.count(step, 0));
-      bool repeats = step.getSymName() == "step";
-      if (repeats)
-        step->setAttr("boa.traffic", training.count(step, 1));
-      // After a resume, say: no earlier run left a copy in memory.
-      step->setAttr(repeats ? "boa.resumed_traffic" : "boa.traffic", fresh().count(step, 1));
+      Enumeration trace = fresh();
+      if (step.getSymName() != "step") {
+        step->setAttr("boa.traffic", trace.count(step, leavesUpdates(step)));
+        continue;
+      }
+      // The first, after a commit, say, finds nothing in memory and nothing pending.
+      Training training = trainUntilSteady(trace, step, [&](bool pending) {
+        DictionaryAttr traffic = trace.count(step, pending);
+        if (!step->hasAttr("boa.first_traffic"))
+          step->setAttr("boa.first_traffic", traffic);
+        step->setAttr("boa.traffic", traffic);
+      });
+      if (!training.steady) {
+        (void)emitNotSteady(step);
+        return signalPassFailure();
+      }
     }
 
     int64_t distance = Config::train(module).integer("prefetch", 1);

@@ -45,10 +45,8 @@ public:
     json::Object traffic;
     for (auto step : module.getOps<StepOp>()) {
       traffic[step.getSymName()] = describeTraffic(step, "boa.traffic");
-      if (step.getSymName() == "step") {
+      if (step.getSymName() == "step")
         traffic["first_step"] = describeTraffic(step, "boa.first_traffic");
-        traffic["resumed_step"] = describeTraffic(step, "boa.resumed_traffic");
-      }
     }
     int64_t device = 0;
     for (auto storage : module.getOps<StorageOp>())

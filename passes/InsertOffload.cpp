@@ -275,6 +275,9 @@ private:
     builder.setInsertionPoint(update);
     loc = update.getLoc();
     auto chunks = LoopOp::create(builder, loc, "chunk", update.getFirst(), update.getLast());
+    // Nothing to bring where nothing is pending.
+    if (update.getStep() == step.getPending())
+      chunks.getGuardMutable().assign(step.getPending());
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(chunks.getBlock());
     Value chunk = chunks.getInductionVar(), layer = update.getLayer();

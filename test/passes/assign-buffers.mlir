@@ -137,11 +137,10 @@ boa.step @step(%step, %pending) {
 // -----
 
 // A copy that the next step takes up: one read the less in each but the first, and
-// the one that resumes, and no more slots.
+// no more slots.
 // CHECK:         boa.storage @again[3] {{.*}}slots 1 of 1
 // CHECK:         boa.step @step
 // CHECK-SAME:      boa.first_traffic = {read = {weights = 16384 : i64}, written = {}}
-// CHECK-SAME:      boa.resumed_traffic = {read = {weights = 16384 : i64}, written = {}}
 // CHECK-SAME:      boa.traffic = {read = {weights = 12288 : i64}, written = {}}
 
 module attributes {boa.train = {prefetch = 0 : i64}} {
