@@ -52,8 +52,8 @@ def Boa_Dialect : Dialect {
       schedule = "vertical" | "horizontal", delay = 0.25, prefetch = 1 : i64,
       recompute = true, place = {weights, gradients, optimizer, checkpoints,
       boundary_gradients, saved = "device" | "host" | "ssd"}}`
-    - `boa.machine = {name, device_memory, host_memory, threads : i64 (0: no
-      limit, all), ssd = [...]}`, the last a list of dictionaries {path, read, write}; bytes and
+    - `boa.machine = {name, device_memory, host_memory, threads : i64 (0: not
+      said, all), ssd = [...]}`, the last a list of dictionaries {path, read, write}; bytes and
       bytes/s.
   }];
   let useDefaultTypePrinterParser = 1;
