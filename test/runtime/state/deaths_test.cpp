@@ -24,7 +24,7 @@ using Mode = FaultyFiles::Mode;
 
 class DeathTest : public StateTest {
 protected:
-  DeathTest() { disk.skip_syncs = true; }
+  DeathTest() : StateTest(FastDirectory()) { disk.through_cache = true; }
   void RemoveAll() {
     for (const fs::directory_entry &entry : fs::directory_iterator(scratch.path()))
       fs::remove_all(entry.path());
@@ -214,8 +214,7 @@ bool Await(int fd) {
   return read(fd, &byte, 1) == 1;
 }
 
-TEST_F(DeathTest, KilledAtAnyInstantTheLastCommitIsWhole) {
-  disk.skip_syncs = false;
+TEST_F(StateTest, KilledAtAnyInstantTheLastCommitIsWhole) {
   for (const Paths &paths : {Named({"one"}), Named({"a", "b"})}) {
     std::mt19937 random(11);
     int64_t step = 0;

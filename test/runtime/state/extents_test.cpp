@@ -231,7 +231,7 @@ TEST_F(StateTest, NothingThatIsNamedIsGivenAgain) {
 // A training writes everything between two commits, in one order each time, which
 // is not the order of its beginning.
 TEST_F(StateTest, NothingIsScatteredAndNothingGrows) {
-  disk.skip_syncs = true;
+  disk.through_cache = true;
   for (int64_t keep : {1, 2, 3}) {
     SCOPED_TRACE(keep);
     const Paths paths = {Path(absl::StrCat("a", keep)), Path(absl::StrCat("b", keep))};

@@ -39,7 +39,7 @@ public:
 
   bool hit = false;                  // whether a call has failed
   std::vector<std::string> calls;    // "Sync PATH"
-  bool skip_syncs = false;           // for tests of thousands of openings
+  bool through_cache = false;        // no syncs: for thousands of openings
   bool full = false;                 // nothing can be reserved any more
   std::optional<int64_t> free_bytes; // what Space says
 
@@ -56,6 +56,7 @@ public:
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {
     if (absl::Status status = Call("Open", path); !status.ok())
       return status;
+    mode.direct &= !through_cache;
     return Wrap(real.Open(path, mode));
   }
   absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) override {
@@ -89,7 +90,7 @@ public:
   }
   absl::Status SyncDirectory(const std::string &path) override {
     absl::Status status = Call("SyncDirectory", path);
-    return status.ok() && !skip_syncs ? real.SyncDirectory(path) : status;
+    return status.ok() && !through_cache ? real.SyncDirectory(path) : status;
   }
   absl::StatusOr<DeviceSpace> Space(const std::string &directory) override {
     if (absl::Status status = Call("Space", directory); !status.ok())
@@ -139,7 +140,7 @@ private:
     }
     absl::Status Sync() override {
       absl::Status status = owner.Call("Sync", path());
-      return status.ok() && !owner.skip_syncs ? real->Sync() : status;
+      return status.ok() && !owner.through_cache ? real->Sync() : status;
     }
 
   private:

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 /// death between the two writes leaves it.
 class ManifestTest : public StateTest {
 protected:
-  ManifestTest() { disk.skip_syncs = true; }
+  ManifestTest() : StateTest(FastDirectory()) { disk.through_cache = true; }
 
   void Put(const std::string &path, const std::string &text) {
     std::ofstream(path, std::ios::binary) << text;
