@@ -42,7 +42,8 @@ def Boa_Dialect : Dialect {
     The configuration stands on the module, as two dictionaries:
 
     - `boa.train = {model = "gpt", data = "data/kjv.txt", objective =
-      "next_token" | "masked", mask_probability = 0.15, mask_token = 256 : i64,
+      "next_token" | "masked", mask_probability = 0.15 (of the positions of each
+      sequence, rounded, at least one), mask_token = 256 : i64,
       vocab, context, batch, micro_batch, steps, seed (all i64), clip = 1.0 (0:
       none), weights = "f32" | "bf16", optimizer = {kind = "adamw" | "sgd",
       beta1, beta2, eps, weight_decay, momentum, rate = "constant" | "linear" |

@@ -115,6 +115,13 @@ LogicalResult StepOp::verifyRegions() {
       op->emitOpError("expected the pending step of the boa.step as its guard");
       return WalkResult::interrupt();
     }
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          def && operand.getType().isIntOrIndex() && !isIndexOp(def)) {
+        op->emitOpError("takes an index or a condition from an op that is unknown in a boa.step: ")
+            << def->getName();
+        return WalkResult::interrupt();
+      }
     if (isIndexOp(op) || isStepOp(op))
       return WalkResult::advance();
     if (llvm::any_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))

@@ -28,6 +28,8 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     boa.storage @checkpoints[7, 4] : tensor<8x256x384xf32> on ssd role "checkpoints"
     boa.storage @weights.block[6] : tensor<1779712xf32> on ssd role "weights" chunks 16 persistent
     ```
+    What is `persistent` is part of a commit: weights and the optimizer's state. A
+    gradient never is: what of it waits for the next step is drained before.
     `slots` is how many entries (or parts, of `slot_chunks` chunks) the arena
     holds for it, set by --boa-assign-buffers.
   }];

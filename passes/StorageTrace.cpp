@@ -446,20 +446,23 @@ struct EntryTransformer {
     bool same = !findDifference(module, before, after);
     return {same, done, std::move(after), std::move(moves)};
   }
-  /// Refuses one bad move after another, each found by halving.
+  /// Refuses one bad move after another, each found by halving. Where it is none of
+  /// them, the entry point stays as it was.
   Attempt run() {
     while (true) {
       Attempt all = attempt(SIZE_MAX);
-      if (all.same || refused.size() == all.moves.asked)
+      if (all.same)
         return all;
       size_t good = 0, bad = all.moves.asked;
+      if (bad == 0 || !attempt(0).same) {
+        restore();
+        return {true, 0, Computation::compute(module), Moves()};
+      }
       while (bad - good > 1) {
         size_t middle = good + (bad - good) / 2;
         (attempt(middle).same ? good : bad) = middle;
       }
-      // Refused already: another of the rest must be at fault.
-      while (!refused.insert(bad - 1).second && bad > 1)
-        --bad;
+      refused.insert(bad - 1);
     }
   }
 };
