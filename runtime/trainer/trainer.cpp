@@ -295,9 +295,9 @@ absl::Status Run::OpenEngine() {
   const int64_t limit = machine.device_memory + machine.host_memory;
   if (limit == 0 || allocated <= limit)
     return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the program takes ", FormatBytes(allocated), " of memory, but machine `",
-                   machine.name, "` gives ", FormatBytes(limit), " in all"));
+  return absl::ResourceExhaustedError(absl::StrCat("the program takes ", FormatBytes(allocated),
+                                                   " of memory, but machine `", machine.name,
+                                                   "` gives ", FormatBytes(limit), " in all"));
 }
 
 absl::Status Run::OpenReports() {
@@ -532,8 +532,9 @@ absl::Status Run::Report(int64_t run, double loss, double seconds,
   record.waited = {{"ssd read", unreported.waited_read},
                    {"ssd write", unreported.waited_write},
                    {"optimizer", unreported.waited_optimizer}};
-  record.peak_host_bytes = program.arena_host;
-  record.peak_device_bytes = engine->ArenaBytes() - program.arena_host;
+  // One memory: what is measured is in the host's part first.
+  record.peak_host_bytes = std::min(program.arena_host, engine->PeakBytes());
+  record.peak_device_bytes = engine->PeakBytes() - record.peak_host_bytes;
   record.validation_loss = validation_loss;
   unreported = {};
 
@@ -597,8 +598,8 @@ absl::Status Run::Finish() {
     if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
       return status;
   outcome.last_step = step;
-  outcome.peak_host_bytes = program.arena_host;
-  outcome.peak_device_bytes = engine->ArenaBytes() - program.arena_host;
+  outcome.peak_bytes = engine->PeakBytes();
+  outcome.allocated_bytes = engine->ArenaBytes();
   outcome.resident_bytes = PeakResidentBytes();
   outcome.saved = save;
   progress->Say("\n" + FormatOutcome(program, outcome));
