@@ -21,6 +21,17 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace boa {
+/// Succeeds if all floating-point tensors of the op have one element type.
+mlir::LogicalResult verifyOneFloatType(mlir::Operation *op);
+
+template <typename ConcreteType>
+class OneFloatType : public mlir::OpTrait::TraitBase<ConcreteType, OneFloatType> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifyOneFloatType(op); }
+};
+} // namespace boa
+
 #include "dialect/BoaDialect.h.inc"
 #include "dialect/BoaEnums.h.inc"
 #include "dialect/BoaInterfaces.h.inc"
@@ -34,6 +45,9 @@ namespace boa {
 /// Names of the attributes that phases read off functions and modules.
 inline constexpr llvm::StringLiteral kParamAttr = "boa.param";
 inline constexpr llvm::StringLiteral kTrainAttr = "boa.train";
+inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
+/// The types of what a kernel's buffers hold, in their order.
+inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents";
 inline constexpr llvm::StringLiteral kMachineAttr = "boa.machine";
 
 /// Frontends put it before the name that a user gave to a group: a user's names have

@@ -13,6 +13,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace boa {
@@ -27,59 +29,213 @@ static double rows(Value value) { return elements(value) / double(lastDim(value)
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-LogicalResult LinearOp::verify() {
-  auto weight = tensorType(getWeight());
-  if (weight.getRank() != 2)
-    return emitOpError("expected a weight of rank 2 but found ") << weight;
-  int64_t in = weight.getDimSize(getTranspose() ? 1 : 0);
-  int64_t out = weight.getDimSize(getTranspose() ? 0 : 1);
-  if (lastDim(getX()) != in)
-    return emitOpError("expected the last dimension of x to be ")
-           << in << " but found " << lastDim(getX());
-  SmallVector<int64_t> shape(tensorType(getX()).getShape());
+using Shape = ArrayRef<int64_t>;
+
+static Shape shapeOf(Value value) { return tensorType(value).getShape(); }
+
+LogicalResult verifyOneFloatType(Operation *op) {
+  Type first;
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !isa<FloatType>(tensor.getElementType()))
+      continue;
+    if (first && tensor.getElementType() != first)
+      return op->emitOpError("expected one floating-point type but found ")
+             << first << " and " << tensor.getElementType();
+    first = tensor.getElementType();
+  }
+  return success();
+}
+
+static LogicalResult verifyShape(Operation *op, StringRef name, Value value, Shape expected) {
+  if (shapeOf(value) == expected)
+    return success();
+  return op->emitOpError("expected ")
+         << name << " of shape [" << expected << "] but found " << value.getType();
+}
+static LogicalResult verifyRank(Operation *op, StringRef name, Value value, int64_t rank,
+                                bool exact = true) {
+  int64_t found = tensorType(value).getRank();
+  if (exact ? found == rank : found >= rank)
+    return success();
+  return op->emitOpError("expected ") << name << " of rank " << rank << (exact ? "" : " or more")
+                                      << " but found " << value.getType();
+}
+
+/// `y`[rows, out] for `x`[rows, in], where `weight` is [in, out], or [out, in].
+static LogicalResult verifyLinear(Operation *op, Value x, Value weight, Value y, bool transpose) {
+  if (failed(verifyRank(op, "x", x, 1, /*exact=*/false)))
+    return failure();
+  auto type = tensorType(weight);
+  if (type.getRank() != 2)
+    return op->emitOpError("expected a weight of rank 2 but found ") << type;
+  int64_t in = type.getDimSize(transpose ? 1 : 0), out = type.getDimSize(transpose ? 0 : 1);
+  if (lastDim(x) != in)
+    return op->emitOpError("expected the last dimension of x to be ")
+           << in << " but found " << lastDim(x);
+  SmallVector<int64_t> shape(shapeOf(x));
   shape.back() = out;
-  if (tensorType(getY()).getShape() != ArrayRef<int64_t>(shape))
-    return emitOpError("expected a result whose last dimension is ")
-           << out << " but found " << getY().getType();
-  if (getBias() && tensorType(getBias()).getShape() != ArrayRef<int64_t>{out})
+  if (shapeOf(y) != Shape(shape))
+    return op->emitOpError("expected a result whose last dimension is ")
+           << out << " but found " << y.getType();
+  return success();
+}
+LogicalResult LinearOp::verify() {
+  if (failed(verifyLinear(*this, getX(), getWeight(), getY(), getTranspose())))
+    return failure();
+  if (getBias() && shapeOf(getBias()) != Shape{lastDim(getY())})
     return emitOpError("expected a bias of ")
-           << out << " elements but found " << getBias().getType();
+           << lastDim(getY()) << " elements but found " << getBias().getType();
   return success();
 }
+LogicalResult LinearWeightGradOp::verify() {
+  return verifyLinear(*this, getX(), getDw(), getDy(), getTranspose());
+}
 
-static LogicalResult verifyBroadcast(Operation *op, Value lhs, Value rhs, Value result) {
-  if (lhs.getType() != result.getType())
-    return op->emitOpError("expected the result to have the type of lhs");
-  auto left = tensorType(lhs).getShape(), right = tensorType(rhs).getShape();
+static LogicalResult verifySuffix(Operation *op, StringRef name, Value part, StringRef ofName,
+                                  Value whole) {
+  Shape left = shapeOf(whole), right = shapeOf(part);
   if (right.size() > left.size() || left.take_back(right.size()) != right)
-    return op->emitOpError("expected the shape of rhs to be a suffix of that of lhs, found ")
-           << lhs.getType() << " and " << rhs.getType();
+    return op->emitOpError("expected the shape of ")
+           << name << " to be a suffix of that of " << ofName << ", found " << whole.getType()
+           << " and " << part.getType();
   return success();
 }
-LogicalResult AddOp::verify() { return verifyBroadcast(*this, getLhs(), getRhs(), getResult()); }
-LogicalResult MulOp::verify() { return verifyBroadcast(*this, getLhs(), getRhs(), getResult()); }
+LogicalResult AddOp::verify() { return verifySuffix(*this, "rhs", getRhs(), "lhs", getLhs()); }
+LogicalResult MulOp::verify() { return verifySuffix(*this, "rhs", getRhs(), "lhs", getLhs()); }
+LogicalResult SumLeadingOp::verify() { return verifySuffix(*this, "y", getY(), "x", getX()); }
+LogicalResult CastOp::verify() { return verifyShape(*this, "a result", getY(), shapeOf(getX())); }
 
-LogicalResult SplitOp::verify() {
+/// Parts of the last dimension, in all others like the whole.
+static LogicalResult verifyParts(Operation *op, ValueRange parts, Value whole) {
+  if (failed(verifyRank(op, "a tensor", whole, 1, /*exact=*/false)))
+    return failure();
   int64_t sum = 0;
-  for (Value part : getParts())
+  for (Value part : parts) {
+    if (tensorType(part).getRank() != tensorType(whole).getRank() ||
+        shapeOf(part).drop_back() != shapeOf(whole).drop_back())
+      return op->emitOpError("expected parts that differ from ")
+             << whole.getType() << " in the last dimension only but found " << part.getType();
     sum += lastDim(part);
-  if (sum != lastDim(getX()))
-    return emitOpError("expected parts that add up to ") << lastDim(getX()) << " but found " << sum;
+  }
+  if (sum != lastDim(whole))
+    return op->emitOpError("expected parts that add up to ")
+           << lastDim(whole) << " but found " << sum;
+  return success();
+}
+LogicalResult SplitOp::verify() { return verifyParts(*this, getParts(), getX()); }
+LogicalResult ConcatOp::verify() { return verifyParts(*this, getParts(), getY()); }
+
+/// `like` has the shape of x; vectors have its last dimension.
+static LogicalResult verifyNorm(Operation *op, Value x, StringRef name, Value like,
+                                ArrayRef<std::pair<StringRef, Value>> vectors, const APFloat &eps) {
+  if (failed(verifyRank(op, "x", x, 1, /*exact=*/false)) ||
+      failed(verifyShape(op, name, like, shapeOf(x))))
+    return failure();
+  for (auto [vector, value] : vectors)
+    if (failed(verifyShape(op, vector, value, {lastDim(x)})))
+      return failure();
+  if (!eps.isFinite() || eps.isNegative())
+    return op->emitOpError("expected an eps of 0 or more but found ") << eps.convertToDouble();
+  return success();
+}
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, getX(), "a result", getY(),
+                    {{"a weight", getWeight()}, {"a bias", getBias()}}, getEps());
+}
+LogicalResult LayerNormGradOp::verify() {
+  if (failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
+    return failure();
+  return verifyNorm(*this, getX(), "dy", getDy(),
+                    {{"a weight", getWeight()}, {"dweight", getDweight()}, {"dbias", getDbias()}},
+                    getEps());
+}
+LogicalResult RmsNormOp::verify() {
+  return verifyNorm(*this, getX(), "a result", getY(), {{"a weight", getWeight()}}, getEps());
+}
+LogicalResult RmsNormGradOp::verify() {
+  if (failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
+    return failure();
+  return verifyNorm(*this, getX(), "dy", getDy(),
+                    {{"a weight", getWeight()}, {"dweight", getDweight()}}, getEps());
+}
+
+LogicalResult RotaryOp::verify() {
+  if (failed(verifyRank(*this, "x", getX(), 3)))
+    return failure();
+  int64_t heads = getHeads(), width = lastDim(getX());
+  if (heads <= 0 || width % heads != 0)
+    return emitOpError("expected heads to divide the width ") << width << " but found " << heads;
+  if (width / heads % 2 != 0)
+    return emitOpError("expected heads of even size, which are rotated in pairs, but found ")
+           << width / heads;
+  double base = getBase().convertToDouble();
+  if (!(base > 0) || !std::isfinite(base))
+    return emitOpError("expected a base above 0 but found ") << base;
   return success();
 }
 
+static LogicalResult verifyAttention(Operation *op, Value q, Value k, Value v, Value y, Value lse,
+                                     int64_t heads, int64_t kvHeads) {
+  for (auto [name, value] : {std::pair<StringRef, Value>{"q", q}, {"k", k}, {"v", v}})
+    if (failed(verifyRank(op, name, value, 3)))
+      return failure();
+  if (heads <= 0 || kvHeads <= 0 || heads % kvHeads != 0)
+    return op->emitOpError("expected kv_heads to divide heads, found ")
+           << heads << " and " << kvHeads;
+  if (lastDim(q) % heads != 0)
+    return op->emitOpError("expected heads to divide the width ") << lastDim(q);
+  int64_t kvWidth = lastDim(q) / heads * kvHeads;
+  if (lastDim(k) != kvWidth || lastDim(v) != kvWidth)
+    return op->emitOpError("expected k and v of width ")
+           << kvWidth << " but found " << lastDim(k) << " and " << lastDim(v);
+  int64_t batch = shapeOf(q)[0], time = shapeOf(q)[1];
+  if (failed(verifyShape(op, "k", k, {batch, time, kvWidth})) ||
+      failed(verifyShape(op, "v", v, {batch, time, kvWidth})) ||
+      failed(verifyShape(op, "y", y, shapeOf(q))))
+    return failure();
+  return verifyShape(op, "lse", lse, {batch, heads, time});
+}
 LogicalResult AttentionOp::verify() {
-  if (getHeads() <= 0 || getKvHeads() <= 0 || getHeads() % getKvHeads() != 0)
-    return emitOpError("expected kv_heads to divide heads, found ")
-           << getHeads() << " and " << getKvHeads();
-  if (lastDim(getQ()) % getHeads() != 0)
-    return emitOpError("expected heads to divide the width ") << lastDim(getQ());
-  int64_t d = lastDim(getQ()) / int64_t(getHeads());
-  int64_t kvWidth = d * int64_t(getKvHeads());
-  if (lastDim(getK()) != kvWidth || lastDim(getV()) != kvWidth)
-    return emitOpError("expected k and v of width ")
-           << kvWidth << " but found " << lastDim(getK()) << " and " << lastDim(getV());
-  return success();
+  return verifyAttention(*this, getQ(), getK(), getV(), getY(), getLse(), getHeads(), getKvHeads());
+}
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyShape(*this, "dy", getDy(), shapeOf(getQ()))) ||
+      failed(verifyShape(*this, "dq", getDq(), shapeOf(getQ()))) ||
+      failed(verifyShape(*this, "dk", getDk(), shapeOf(getK()))) ||
+      failed(verifyShape(*this, "dv", getDv(), shapeOf(getV()))))
+    return failure();
+  return verifyAttention(*this, getQ(), getK(), getV(), getY(), getLse(), getHeads(), getKvHeads());
+}
+
+static LogicalResult verifyEmbedding(Operation *op, StringRef tableName, Value table, Value tokens,
+                                     StringRef name, Value rows) {
+  if (failed(verifyRank(op, tableName, table, 2)))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(tokens));
+  shape.push_back(lastDim(table));
+  return verifyShape(op, name, rows, shape);
+}
+LogicalResult EmbeddingOp::verify() {
+  return verifyEmbedding(*this, "a table", getTable(), getTokens(), "a result", getY());
+}
+LogicalResult EmbeddingGradOp::verify() {
+  return verifyEmbedding(*this, "dtable", getDtable(), getTokens(), "dy", getDy());
+}
+
+static LogicalResult verifyCrossEntropy(Operation *op, Value logits, Value targets, StringRef name,
+                                        Value loss) {
+  if (failed(verifyRank(op, "logits", logits, 3)) || failed(verifyRank(op, name, loss, 0)))
+    return failure();
+  return verifyShape(op, "targets", targets, shapeOf(logits).drop_back());
+}
+LogicalResult CrossEntropyOp::verify() {
+  return verifyCrossEntropy(*this, getLogits(), getTargets(), "a loss", getLoss());
+}
+LogicalResult CrossEntropyGradOp::verify() {
+  if (failed(verifyShape(*this, "dlogits", getDlogits(), shapeOf(getLogits()))))
+    return failure();
+  return verifyCrossEntropy(*this, getLogits(), getTargets(), "dloss", getDloss());
 }
 
 //===----------------------------------------------------------------------===//

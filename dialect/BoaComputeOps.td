@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Activations are [batch, time, width]; "rows" are all leading dimensions
-// together. Tensors are f32 (f64 in gradient tests). Ops that end in _grad are
-// what the VJPs are built of; they are differentiable no further.
+// together. Tensors are f32 (f64 in gradient tests; bf16 where weights are widened),
+// all of one op the same but for boa.cast. Ops that end in _grad are what the VJPs
+// are built of; they are differentiable no further.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_COMPUTE_OPS_TD
@@ -18,11 +19,18 @@ include "dialect/BoaInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 
-def Boa_Tensor : TypeAlias<AnyStaticShapeTensor, "tensor of floating-point values">;
-def Boa_Indices : TypeAlias<AnyStaticShapeTensor, "tensor of i32 token indices">;
+def Boa_Tensor : TypeAlias<StaticShapeTensorOf<[F32, BF16, F64]>,
+                           "tensor of f32, bf16 or f64 of static shape">;
+def Boa_Indices : TypeAlias<StaticShapeTensorOf<[I32]>,
+                            "tensor of i32 token indices of static shape">;
+
+/// All floating-point tensors that the op takes and returns have one element type.
+def Boa_OneFloatType : NativeOpTrait<"OneFloatType"> {
+  let cppNamespace = "::boa";
+}
 
 class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
-    : Boa_Op<mnemonic, !listconcat([Pure,
+    : Boa_Op<mnemonic, !listconcat([Pure, Boa_OneFloatType,
         DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;
 class Boa_DifferentiableOp<string mnemonic, list<Trait> traits = []>
     : Boa_ComputeOp<mnemonic, !listconcat(
@@ -62,6 +70,7 @@ def Boa_LinearWeightGradOp : Boa_ComputeOp<"linear_weight_grad"> {
   let assemblyFormat = [{
     $x `,` $dy (`transpose` $transpose^)? attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -122,11 +131,13 @@ def Boa_SiluGradOp : Boa_ActivationGradOp<"silu_grad"> {
   let summary = "dy times the derivative of boa.silu at x";
 }
 
-def Boa_CastOp : Boa_ComputeOp<"cast"> {
+def Boa_CastOp : Boa_Op<"cast", [Pure,
+    DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>]> {
   let summary = "to another floating-point type, same shape";
   let arguments = (ins Boa_Tensor:$x);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
+  let hasVerifier = 1;
 }
 
 def Boa_SumLeadingOp : Boa_ComputeOp<"sum_leading"> {
@@ -138,6 +149,7 @@ def Boa_SumLeadingOp : Boa_ComputeOp<"sum_leading"> {
   let arguments = (ins Boa_Tensor:$x);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,6 +169,7 @@ def Boa_ConcatOp : Boa_DifferentiableOp<"concat"> {
   let arguments = (ins Variadic<Boa_Tensor>:$parts);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,6 +182,7 @@ def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm"> {
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `,` $weight `,` $bias attr-dict `:` type($x)  `,` type($weight) `,` type($bias) `->` type($y)";
+  let hasVerifier = 1;
 }
 def Boa_LayerNormGradOp : Boa_ComputeOp<"layer_norm_grad"> {
   let summary = "gradients of boa.layer_norm; mean and variance are computed again";
@@ -176,6 +190,7 @@ def Boa_LayerNormGradOp : Boa_ComputeOp<"layer_norm_grad"> {
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight, Boa_Tensor:$dbias);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight, over the last dimension";
@@ -183,6 +198,7 @@ def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `,` $weight attr-dict `:` type($x)  `,` type($weight) `->` type($y)";
+  let hasVerifier = 1;
 }
 def Boa_RmsNormGradOp : Boa_ComputeOp<"rms_norm_grad"> {
   let summary = "gradients of boa.rms_norm";
@@ -190,6 +206,7 @@ def Boa_RmsNormGradOp : Boa_ComputeOp<"rms_norm_grad"> {
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,6 +223,7 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
                        DefaultValuedAttr<F64Attr, "1.0e4">:$base, UnitAttr:$inverse);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `heads` $heads (`inverse` $inverse^)? attr-dict `:` type($x)";
+  let hasVerifier = 1;
 }
 
 def Boa_AttentionOp : Boa_DifferentiableOp<"attention"> {
@@ -236,6 +254,7 @@ def Boa_AttentionGradOp : Boa_ComputeOp<"attention_grad"> {
     $q `,` $k `,` $v `,` $y `,` $lse `,` $dy `heads` $heads `,` $kv_heads
     (`causal` $causal^)? attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,12 +266,14 @@ def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding"> {
   let arguments = (ins Boa_Tensor:$table, Boa_Indices:$tokens);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$table `,` $tokens attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 def Boa_EmbeddingGradOp : Boa_ComputeOp<"embedding_grad"> {
   let summary = "scatters dy into a table of zeros: dtable[tokens[b, t]] += dy[b, t], in order of (b, t)";
   let arguments = (ins Boa_Indices:$tokens, Boa_Tensor:$dy);
   let results = (outs Boa_Tensor:$dtable);
   let assemblyFormat = "$tokens `,` $dy attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Boa_CrossEntropyOp : Boa_DifferentiableOp<"cross_entropy"> {
@@ -264,12 +285,14 @@ def Boa_CrossEntropyOp : Boa_DifferentiableOp<"cross_entropy"> {
   let arguments = (ins Boa_Tensor:$logits, Boa_Indices:$targets);
   let results = (outs Boa_Tensor:$loss);
   let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 def Boa_CrossEntropyGradOp : Boa_ComputeOp<"cross_entropy_grad"> {
   let summary = "(softmax(logits) - onehot(target)) * dloss / count; zero where left out";
   let arguments = (ins Boa_Tensor:$logits, Boa_Indices:$targets, Boa_Tensor:$dloss);
   let results = (outs Boa_Tensor:$dlogits);
   let assemblyFormat = "$logits `,` $targets `,` $dloss attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 #endif // BOA_COMPUTE_OPS_TD

@@ -42,7 +42,8 @@ def Boa_Dialect : Dialect {
     The configuration stands on the module, as two dictionaries:
 
     - `boa.train = {model = "gpt", data = "data/kjv.txt", objective =
-      "next_token" | "masked", mask_probability = 0.15, mask_token = 256 : i64,
+      "next_token" | "masked", mask_probability = 0.15 (of the positions of each
+      sequence, rounded, at least one), mask_token = 256 : i64,
       vocab, context, batch, micro_batch, steps, seed (all i64), clip = 1.0 (0:
       none), weights = "f32" | "bf16", optimizer = {kind = "adamw" | "sgd",
       beta1, beta2, eps, weight_decay, momentum, rate = "constant" | "linear" |
@@ -52,8 +53,8 @@ def Boa_Dialect : Dialect {
       schedule = "vertical" | "horizontal", delay = 0.25, prefetch = 1 : i64,
       recompute = true, place = {weights, gradients, optimizer, checkpoints,
       boundary_gradients, saved = "device" | "host" | "ssd"}}`
-    - `boa.machine = {name, device_memory, host_memory, threads : i64 (0: no
-      limit, all), ssd = [...]}`, the last a list of dictionaries {path, read, write}; bytes and
+    - `boa.machine = {name, device_memory, host_memory, threads : i64 (0: not
+      said, all), ssd = [...]}`, the last a list of dictionaries {path, read, write}; bytes and
       bytes/s.
   }];
   let useDefaultTypePrinterParser = 1;

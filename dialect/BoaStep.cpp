@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -74,17 +73,66 @@ void StepOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-// Passes enumerate the program, so they must be able to compute every index.
+/// Computes an index or a condition that a pass can compute, too.
+static bool isIndexOp(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return constant.getType().isIntOrIndex();
+  if (auto both = dyn_cast<arith::AndIOp>(op))
+    return both.getType().isInteger(1);
+  return isa<ShiftOp, AtFirstOp, AtLastOp>(op);
+}
+static bool isStepOp(Operation *op) {
+  return isa<LoopOp, ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp,
+             FinishNormOp, PrefetchOp, AwaitOp, CreateOp, OffloadOp, ReleaseOp, LaunchOp, UpdateOp,
+             NormOp>(op);
+}
+
+/// The numbers of steps grow without end: they say which update it is, whether one
+/// is pending and in what direction a loop runs, but index nothing.
+static LogicalResult verifyStepNumbers(StepOp step) {
+  for (Value number : {step.getStep(), step.getPending()})
+    for (OpOperand &use : number.getUses()) {
+      Operation *op = use.getOwner();
+      auto loop = dyn_cast<LoopOp>(op);
+      if (isa<FinishNormOp>(op) || (loop && loop.getParity() == number) ||
+          (loop && loop.getGuard() == number))
+        continue;
+      if (auto update = dyn_cast<UpdateOp>(op); update && update.getChunk() != number)
+        continue;
+      if (auto update = dyn_cast<OptimizerUpdateOp>(op); update && update.getLayer() != number)
+        continue;
+      return op->emitOpError("uses the number of a step as an index");
+    }
+  return success();
+}
+
+// Passes enumerate the program: they must know every op, and be able to compute
+// every index.
 LogicalResult StepOp::verifyRegions() {
-  WalkResult walked = getBody().walk([](Operation *op) {
-    if (isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op) ||
-        llvm::none_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+  WalkResult walked = getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<LoopOp>(op);
+        loop && loop.getGuard() && loop.getGuard() != getPending()) {
+      op->emitOpError("expected the pending step of the boa.step as its guard");
+      return WalkResult::interrupt();
+    }
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          def && operand.getType().isIntOrIndex() && !isIndexOp(def)) {
+        op->emitOpError("takes an index or a condition from an op that is unknown in a boa.step: ")
+            << def->getName();
+        return WalkResult::interrupt();
+      }
+    if (isIndexOp(op) || isStepOp(op))
       return WalkResult::advance();
-    op->emitOpError("computes an index or a condition in a boa.step: expected boa.shift, "
-                    "boa.at_first, boa.at_last, arith.andi or a constant");
+    if (llvm::any_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+      op->emitOpError("computes an index or a condition in a boa.step: expected boa.shift, "
+                      "boa.at_first, boa.at_last, arith.andi or a constant");
+    else
+      op->emitOpError("is unknown in a boa.step: expected boa.loop, or an op of the step or of the "
+                      "storage phase");
     return WalkResult::interrupt();
   });
-  return failure(walked.wasInterrupted());
+  return failure(walked.wasInterrupted() || failed(verifyStepNumbers(*this)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,16 +145,19 @@ void LoopOp::build(OpBuilder &builder, OperationState &state, StringRef dimensio
   state.addAttribute(getLowerAttrName(state.name), builder.getI64IntegerAttr(lower));
   state.addAttribute(getUpperAttrName(state.name), builder.getI64IntegerAttr(upper));
   state.addAttribute(getOrderAttrName(state.name), LoopOrderAttr::get(builder.getContext(), order));
+  state.addAttribute(getOperandSegmentSizesAttrName(state.name),
+                     builder.getDenseI32ArrayAttr({0, 0}));
   Block &block = state.addRegion()->emplaceBlock();
   block.addArgument(builder.getIndexType(), state.location);
 }
 
-// boa.loop "layer" %l = 0 to 6 forward|reverse|snake(%p + 1) { ... }
+// boa.loop "layer" %l = 0 to 6 forward|reverse|snake(%p + 1) [if %pending] { ... }
 ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   OpAsmParser::Argument iv;
   StringAttr dimension;
   int64_t lower, upper, phase = 0;
+  int32_t parities = 0, guards = 0;
   iv.type = builder.getIndexType();
   if (parser.parseAttribute(dimension, getDimensionAttrName(result.name), result.attributes) ||
       parser.parseArgument(iv) || parser.parseEqual() || parser.parseInteger(lower) ||
@@ -118,6 +169,7 @@ ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
   } else if (succeeded(parser.parseOptionalKeyword("snake"))) {
     order = LoopOrder::snake;
     OpAsmParser::UnresolvedOperand parity;
+    parities = 1;
     if (parser.parseLParen() || parser.parseOperand(parity) ||
         parser.resolveOperand(parity, builder.getIndexType(), result.operands))
       return failure();
@@ -128,6 +180,15 @@ ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
   } else if (parser.parseKeyword("forward")) {
     return failure();
   }
+  if (succeeded(parser.parseOptionalKeyword("if"))) {
+    OpAsmParser::UnresolvedOperand guard;
+    guards = 1;
+    if (parser.parseOperand(guard) ||
+        parser.resolveOperand(guard, builder.getIndexType(), result.operands))
+      return failure();
+  }
+  result.addAttribute(getOperandSegmentSizesAttrName(result.name),
+                      builder.getDenseI32ArrayAttr({parities, guards}));
   result.addAttribute(getLowerAttrName(result.name), builder.getI64IntegerAttr(lower));
   result.addAttribute(getUpperAttrName(result.name), builder.getI64IntegerAttr(upper));
   result.addAttribute(getOrderAttrName(result.name),
@@ -150,9 +211,12 @@ void LoopOp::print(OpAsmPrinter &printer) {
   } else {
     printer << stringifyLoopOrder(getOrder());
   }
-  printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getDimensionAttrName(), getLowerAttrName(), getUpperAttrName(),
-                            getOrderAttrName(), getPhaseAttrName()});
+  if (getGuard())
+    printer << " if " << getGuard();
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {getDimensionAttrName(), getLowerAttrName(),
+                                            getUpperAttrName(), getOrderAttrName(),
+                                            getPhaseAttrName(), getOperandSegmentSizesAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -174,73 +238,5 @@ static LogicalResult verifyInductionVar(Operation *op, Value index) {
 }
 LogicalResult AtFirstOp::verify() { return verifyInductionVar(*this, getIndex()); }
 LogicalResult AtLastOp::verify() { return verifyInductionVar(*this, getIndex()); }
-
-//===----------------------------------------------------------------------===//
-// Symbols: storages, groups, functions
-//===----------------------------------------------------------------------===//
-
-LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &tables) {
-  if (!tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr()))
-    return emitOpError("expected a function named @") << getCallee();
-  return success();
-}
-
-static LogicalResult verifyGroup(Operation *op, FlatSymbolRefAttr name,
-                                 SymbolTableCollection &tables) {
-  if (!tables.lookupNearestSymbolFrom<GroupOp>(op, name))
-    return op->emitOpError("names a group that does not exist: ") << name;
-  return success();
-}
-LogicalResult OptimizerUpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyGroup(*this, getGroupAttr(), tables);
-}
-LogicalResult GradientNormOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyGroup(*this, getGroupAttr(), tables);
-}
-
-/// The storage must exist, be indexed in all its dimensions and, where `value`
-/// is given, have entries of that type.
-static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr name, OperandRange indices,
-                                  Type value, SymbolTableCollection &tables) {
-  auto storage = tables.lookupNearestSymbolFrom<StorageOp>(op, name);
-  if (!storage)
-    return op->emitOpError("names a storage that does not exist: ") << name;
-  if (indices.size() != storage.getDims().size())
-    return op->emitOpError("expected ") << storage.getDims().size() << " indices of " << name;
-  if (value && value != storage.getType()) {
-    InFlightDiagnostic diag = op->emitOpError("expected an entry of ")
-                              << name << ", " << storage.getType() << ", but found " << value;
-    diag.attachNote(storage.getLoc()) << "the storage is declared here";
-    return diag;
-  }
-  return success();
-}
-LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
-}
-LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
-}
-LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
-}
-LogicalResult PrefetchOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), Type(), tables);
-}
-LogicalResult CreateOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
-                      tables);
-}
-LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
-                      tables);
-}
-LogicalResult AwaitOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto prefetch = getToken().getDefiningOp<PrefetchOp>();
-  if (!prefetch)
-    return emitOpError("expected the token of a boa.prefetch: nothing else fills a buffer");
-  return verifyAccess(*this, prefetch.getStorageAttr(), prefetch.getIndices(),
-                      getBuffer().getType().getContents(), tables);
-}
 
 } // namespace boa

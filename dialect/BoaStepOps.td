@@ -28,6 +28,8 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     boa.storage @checkpoints[7, 4] : tensor<8x256x384xf32> on ssd role "checkpoints"
     boa.storage @weights.block[6] : tensor<1779712xf32> on ssd role "weights" chunks 16 persistent
     ```
+    What is `persistent` is part of a commit: weights and the optimizer's state. A
+    gradient never is: what of it waits for the next step is drained before.
     `slots` is how many entries (or parts, of `slot_chunks` chunks) the arena
     holds for it, set by --boa-assign-buffers.
   }];
@@ -78,7 +80,7 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">,
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name)>];
 }
 
-def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator,
+def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegments,
                                  RecursiveMemoryEffects]> {
   let summary = "a loop over layers, micro-batches or chunks";
   let description = [{
@@ -90,12 +92,16 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator,
     boa.loop "layer" %l = 0 to 6 forward {
       boa.loop "micro_batch" %m = 0 to 4 snake(%l + 1) { ... }
     }
+    boa.loop "chunk" %c = 12 to 16 forward if %pending { ... }
     ```
+    With a guard, the `pending` of the entry point, the loop runs only where that is
+    not 0: where updates of an earlier step are outstanding.
   }];
   let arguments = (ins StrAttr:$dimension, I64Attr:$lower, I64Attr:$upper,
                        DefaultValuedAttr<Boa_LoopOrder, "LoopOrder::forward">:$order,
                        Optional<Index>:$parity,
-                       DefaultValuedAttr<I64Attr, "0">:$phase);
+                       DefaultValuedAttr<I64Attr, "0">:$phase,
+                       Optional<Index>:$guard);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

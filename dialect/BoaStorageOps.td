@@ -81,12 +81,13 @@ def Boa_ReleaseOp : Boa_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$buffer (`retain` $retain^)? attr-dict `:` type($buffer)";
 }
 def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
-    MemoryEffects<[MemRead, MemWrite]>]> {
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "runs a kernel on the compute queue";
   let description = [{
     `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the
     buffers in the kernel's order: those read, those read and written, those
-    written whole.
+    written whole. Their contents are what the function takes and returns; weights
+    may be stored as bf16.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Boa_BufferType>:$reads,
                        Variadic<Boa_BufferType>:$updates, Variadic<Boa_BufferType>:$writes);
@@ -97,8 +98,13 @@ def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
   }];
 }
 def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
-    MemoryEffects<[MemRead, MemWrite]>]> {
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the optimizer on one chunk, on the optimizer queue";
+  let description = [{
+    Each buffer is of the group's own storage for that part, whole or the chunk:
+    weights f32, or bf16 with the masters' lower halves (`low`, i16); gradient,
+    momentum and variance f32.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$chunk, Index:$step,
                        Boa_BufferType:$weights, Boa_BufferType:$gradient,
                        Optional<Boa_BufferType>:$low, Optional<Boa_BufferType>:$momentum,
@@ -110,7 +116,8 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
     (`variance` `(` $variance^ `:` type($variance) `)`)? attr-dict
   }];
 }
-def Boa_NormOp : Boa_Op<"norm", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_NormOp : Boa_Op<"norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds the squares of a gradient buffer to the global norm";
   let arguments = (ins FlatSymbolRefAttr:$group, Boa_BufferType:$gradient);
   let assemblyFormat = "$group `gradient` $gradient attr-dict `:` type($gradient)";

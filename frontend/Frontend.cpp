@@ -15,6 +15,7 @@
 #include "frontend/override.h"
 #include "frontend/parser.h"
 #include "frontend/printer.h"
+#include "runtime/printable.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -77,7 +78,7 @@ FrontendResult compileFiles(const std::vector<std::string> &paths,
     InputText input{path == "-" ? "<stdin>" : path, ""};
     std::string reason;
     if (!readFile(path, input.text, reason))
-      failed.diagnostics += "error: cannot read '" + input.name + "': " + reason + "\n";
+      failed.diagnostics += "error: cannot read '" + Printable(input.name) + "': " + reason + "\n";
     inputs.push_back(std::move(input));
   }
   if (!failed.diagnostics.empty())

@@ -101,11 +101,29 @@ private:
     }
   }
 
+  /// Where a name that is not bound yet is bound; not looked for where nothing is
+  /// said any more.
+  const Name *findLater(const std::string &text) const {
+    if (!context.diagnostics.full())
+      for (const Statement &statement : syntax.body)
+        for (const Name &name : statement.names)
+          if (name.text == text)
+            return &name;
+    return nullptr;
+  }
+
   Operand resolveName(const Expr &expr) {
     auto found = bindings.find(expr.name);
     if (found == bindings.end()) {
       if (namesAreMissing)
         return Operand{Operand::Kind::Error};
+      if (const Name *later = findLater(expr.name)) {
+        context.diagnostics
+            .error(expr.location,
+                   "'" + expr.name + "' is defined later: a value can use those before it")
+            .note(later->location, "defined here");
+        return Operand{Operand::Kind::Error};
+      }
       std::vector<std::string> names;
       for (const auto &entry : bindings)
         names.push_back(entry.first);

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/builtins.h"
 
+#include "frontend/settings.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -186,14 +188,14 @@ private:
   StageSpec &stage;
   std::vector<const Expr *> positional;
   std::vector<std::pair<std::string, const Expr *>> options;
-  bool causal = false;
+  bool causal = false, saidCausal = false;
 };
 
 struct Builtin {
   const char *name;
   const char *signature;
   size_t least, most;
-  /// Keyword arguments; "causal" is a bare word.
+  /// Keyword arguments; "causal" may be a bare word.
   std::vector<std::string> options;
   Operand (Checker::*check)();
 };
@@ -224,17 +226,23 @@ bool Checker::match() {
   for (const Argument &argument : call.arguments) {
     const Expr &value = *argument.value;
     bool takesCausal = std::count(builtin.options.begin(), builtin.options.end(), "causal") > 0;
-    if (!argument.keyword && takesCausal && value.isName("causal")) {
-      causal = true;
+    if (takesCausal && isCausal(argument)) {
+      if (saidCausal)
+        return error(value.location, "'causal' is given twice"), false;
+      saidCausal = true;
+      causal = !value.isName("false");
       continue;
     }
+    if (takesCausal && argument.keyword && argument.keyword->text == "causal")
+      return error(value.location,
+                   "expected causal to be true or false but found " + printExpr(value)),
+             false;
     if (!argument.keyword) {
       positional.push_back(&value);
       continue;
     }
     const Name &keyword = *argument.keyword;
-    bool known = keyword.text != "causal" &&
-                 std::count(builtin.options.begin(), builtin.options.end(), keyword.text) > 0;
+    bool known = std::count(builtin.options.begin(), builtin.options.end(), keyword.text) > 0;
     if (!known || option(keyword.text.c_str())) {
       error(keyword.location, known ? "'" + keyword.text + "' is given twice"
                                     : "expected " + std::string(builtin.signature) +
@@ -450,6 +458,52 @@ Operand Checker::split() {
 
 } // namespace
 
+bool isCausal(const Argument &argument) {
+  const Expr &value = *argument.value;
+  if (!argument.keyword)
+    return value.isName("causal");
+  return argument.keyword->text == "causal" && (value.isName("true") || value.isName("false"));
+}
+
+/// What there is instead of a function that other frameworks have, or "". Its
+/// spelling may be near to one that computes something else: relu, gelu.
+static std::string insteadOf(const std::string &name) {
+  static constexpr const char *kActivations = "the activations here are gelu(x) and silu(x)";
+  static constexpr const char *kNorms = "the norms here are layer_norm(x, w, b) and rms_norm(x, w)";
+  static constexpr struct {
+    const char *name, *instead;
+  } kElsewhere[] = {{"relu", kActivations},
+                    {"relu2", kActivations},
+                    {"leaky_relu", kActivations},
+                    {"elu", kActivations},
+                    {"selu", kActivations},
+                    {"celu", kActivations},
+                    {"mish", kActivations},
+                    {"tanh", kActivations},
+                    {"sigmoid", kActivations},
+                    {"softplus", kActivations},
+                    {"swish", "silu(x) is the same"},
+                    {"swiglu", "write silu(a) * b"},
+                    {"geglu", "write gelu(a) * b"},
+                    {"glu", "write silu(a) * b or gelu(a) * b"},
+                    {"batch_norm", kNorms},
+                    {"group_norm", kNorms},
+                    {"norm", kNorms},
+                    {"softmax", "attention(...) and cross_entropy(...) have their own"},
+                    {"log_softmax", "cross_entropy(...) has its own"},
+                    {"dropout", "what is trained here is trained without"},
+                    {"matmul", "linear(x, w) multiplies by a parameter"},
+                    {"dense", "write linear(x, w, b)"},
+                    {"add", "write a + b"},
+                    {"mul", "write a * b"},
+                    {"concat", "only split(x, parts) is there, not its inverse"},
+                    {"rope", "write rotary(x, heads)"}};
+  for (const auto &entry : kElsewhere)
+    if (name == entry.name)
+      return entry.instead;
+  return "";
+}
+
 Operand checkBuiltin(const Expr &call, const BuiltinContext &context) {
   std::vector<std::string> names;
   for (const Builtin &builtin : builtins()) {
@@ -459,8 +513,13 @@ Operand checkBuiltin(const Expr &call, const BuiltinContext &context) {
     Checker checker(call, builtin, context);
     return checker.match() ? (checker.*builtin.check)() : Operand();
   }
-  context.diagnostics.error(call.location, "no function is named '" + call.name + "'" +
-                                               didYouMean(call.name, names));
+  std::string instead = insteadOf(call.name), near = didYouMean(call.name, names);
+  if (!instead.empty())
+    context.diagnostics.error(call.location, "there is no '" + call.name + "': " + instead);
+  else
+    context.diagnostics.error(call.location,
+                              "no function is named '" + call.name + "'" +
+                                  (near.empty() ? "; there are " + listWords(names, "and") : near));
   return Operand();
 }
 

@@ -37,6 +37,10 @@ struct BuiltinContext {
   std::function<Operand(const Expr &)> evaluateOperand;
 };
 
+/// Whether an argument says if an attention is causal: the word alone, or
+/// `causal = true`, or `causal = false`.
+bool isCausal(const Argument &argument);
+
 /// Checks a call of a builtin and appends its operation. A new builtin is an
 /// entry of the table in builtins.cpp and a function that states its shapes.
 Operand checkBuiltin(const Expr &call, const BuiltinContext &context);

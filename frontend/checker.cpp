@@ -13,10 +13,44 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/checker.h"
 
+#include "frontend/builtins.h"
+
 namespace boa::frontend {
+
+/// Where each constant is defined first.
+using Definitions = std::map<std::string_view, const Name *>;
+
+/// Reports the use of constants that are not known yet, but are defined: in the
+/// value of `self`, by that name itself or behind it.
+static bool usesLater(const Expr &expr, const Name &self, const Definitions &definitions,
+                      const Constants &constants, Diagnostics &diagnostics) {
+  bool found = false;
+  auto defined = definitions.end();
+  if (expr.kind == Expr::Kind::Name && !constants.count(expr.name))
+    defined = definitions.find(expr.name);
+  if (defined != definitions.end()) {
+    found = true;
+    if (expr.name == self.text)
+      diagnostics.error(expr.location,
+                        "the value of '" + expr.name + "' uses '" + expr.name + "' itself");
+    else
+      diagnostics
+          .error(expr.location,
+                 "'" + expr.name + "' is defined later: a constant can use those before it")
+          .note(defined->second->location, "defined here");
+  }
+  for (const ExprPtr &operand : expr.operands)
+    found |= usesLater(*operand, self, definitions, constants, diagnostics);
+  for (const Argument &argument : expr.arguments)
+    found |= usesLater(*argument.value, self, definitions, constants, diagnostics);
+  return found;
+}
 
 Constants checkConstants(const ModelSyntax &model, CheckContext context) {
   Constants constants;
+  Definitions definitions;
+  for (const ConstantSyntax &constant : model.constants)
+    definitions.emplace(constant.name.text, &constant.name);
   for (const ConstantSyntax &constant : model.constants) {
     const Name &name = constant.name;
     auto found = constants.find(name.text);
@@ -25,7 +59,9 @@ Constants checkConstants(const ModelSyntax &model, CheckContext context) {
           .note(found->second.location, "first defined here");
       continue;
     }
-    auto value = evaluate(*constant.value, constants, context.diagnostics);
+    std::optional<Number> value;
+    if (!usesLater(*constant.value, name, definitions, constants, context.diagnostics))
+      value = evaluate(*constant.value, constants, context.diagnostics);
     if (value && value->isInteger && value->integer < 1) {
       context.diagnostics.error(constant.value->location, "expected constant '" + name.text +
                                                               "' to be at least 1 but found " +
@@ -69,7 +105,7 @@ static void findOpenAttention(const Expr &expr, std::vector<Location> &found) {
     findOpenAttention(*operand, found);
   bool causal = false;
   for (const Argument &argument : expr.arguments) {
-    causal |= argument.value->isName("causal");
+    causal |= isCausal(argument) && !argument.value->isName("false");
     findOpenAttention(*argument.value, found);
   }
   if (expr.kind == Expr::Kind::Call && expr.name == "attention" && !causal)

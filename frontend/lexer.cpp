@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/lexer.h"
 
+#include "runtime/printable.h"
+
 #include <charconv>
 #include <cmath>
 
@@ -34,9 +36,6 @@ public:
                                          std::to_string(text.size()) + " bytes");
       at = text.size();
     }
-    // A byte order mark, as some editors write it.
-    if (at == 0 && text.substr(0, 3) == "\xef\xbb\xbf")
-      at = 3;
     while (skipSpace(), at < text.size())
       lexToken();
     push(TokenKind::End, at);
@@ -96,9 +95,82 @@ private:
       push(kind, begin);
       return;
     }
-    while (at < text.size() && !startsToken(text[at]))
+    lexStray();
+  }
+
+  /// Characters that editors and web pages put where a plain one was meant, which
+  /// is then taken for it: one mistake is one error.
+  struct Typographic {
+    std::string_view character;
+    const char *meaning;
+    TokenKind meant; // End: nothing
+  };
+  static const Typographic *findTypographic(std::string_view bytes) {
+    static constexpr const char *kQuote = "a typographic quote: a string stands between two \"";
+    static constexpr const char *kDash = "a dash: a minus is written -";
+    static constexpr const char *kSpace = "a space of another kind: write a plain one";
+    static constexpr Typographic kTable[] = {
+        {"\u201c", kQuote, TokenKind::String},
+        {"\u201d", kQuote, TokenKind::String},
+        {"\u201e", kQuote, TokenKind::String},
+        {"\u00ab", kQuote, TokenKind::String},
+        {"\u00bb", kQuote, TokenKind::String},
+        {"\u2018", kQuote, TokenKind::String},
+        {"\u2019", kQuote, TokenKind::String},
+        {"'", "a string stands between two \"", TokenKind::String},
+        {"\u2013", kDash, TokenKind::Minus},
+        {"\u2014", kDash, TokenKind::Minus},
+        {"\u2212", kDash, TokenKind::Minus},
+        {"\u00d7", "a typographic sign: write *", TokenKind::Star},
+        {"\u00f7", "a typographic sign: write /", TokenKind::Slash},
+        {"\u2192", "a typographic arrow: write ->", TokenKind::Arrow},
+        {"\u00a0", kSpace, TokenKind::End},
+        {"\u202f", kSpace, TokenKind::End},
+        {"\u200b", "a space without width: delete it", TokenKind::End},
+        {"\ufeff", "a byte order mark, which can stand only at the start: delete it",
+         TokenKind::End},
+        {";", "a statement ends with its line", TokenKind::End}};
+    for (const Typographic &entry : kTable)
+      if (bytes.substr(0, entry.character.size()) == entry.character)
+        return &entry;
+    return nullptr;
+  }
+
+  /// Bytes that begin no token.
+  void lexStray() {
+    size_t begin = at;
+    if (const Typographic *entry = findTypographic(text.substr(at))) {
+      at += entry->character.size();
+      diagnostics.error(location(begin), "unexpected character '" + std::string(entry->character) +
+                                             "', " + entry->meaning);
+      if (entry->meant == TokenKind::String)
+        lexTypographicString(begin);
+      else if (entry->meant != TokenKind::End)
+        push(entry->meant, begin);
+      return;
+    }
+    while (at < text.size() && !startsToken(text[at]) &&
+           (at == begin || !findTypographic(text.substr(at))))
       ++at;
-    diagnostics.error(location(begin), "unexpected character");
+    size_t length = Utf8Length(text, begin);
+    diagnostics.error(
+        location(begin),
+        length == 0 ? "unexpected byte " + Printable(text.substr(begin, 1)) + ", which is no UTF-8"
+                    : "unexpected character '" + std::string(text.substr(begin, length)) + "'");
+  }
+
+  /// The rest of what was meant to be a string, if it ends on this line.
+  void lexTypographicString(size_t begin) {
+    for (size_t end = at; end < text.size() && text[end] != '\n'; ++end) {
+      const Typographic *entry = findTypographic(text.substr(end, 4));
+      bool quote = text[end] == '"' || (entry && entry->meant == TokenKind::String);
+      if (!quote)
+        continue;
+      std::string value(text.substr(at, end - at));
+      at = end + (text[end] == '"' ? 1 : entry->character.size());
+      push(TokenKind::String, begin).text = std::move(value);
+      return;
+    }
   }
 
   static TokenKind punctuation(char c) {

@@ -10,10 +10,10 @@
 
 namespace boa::frontend {
 
-std::string listWords(const std::vector<std::string> &words) {
+std::string listWords(const std::vector<std::string> &words, const char *last) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    text += (i == 0 ? "" : i + 1 == words.size() ? " " + std::string(last) + " " : ", ") + words[i];
   return text;
 }
 

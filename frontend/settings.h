@@ -79,7 +79,7 @@ private:
 };
 
 /// `a, b or c`.
-std::string listWords(const std::vector<std::string> &words);
+std::string listWords(const std::vector<std::string> &words, const char *last = "or");
 
 } // namespace boa::frontend
 

@@ -12,27 +12,11 @@
 #include "frontend/source.h"
 
 #include "runtime/nearest.h"
+#include "runtime/printable.h"
 
 #include <algorithm>
 
 namespace boa::frontend {
-
-/// Bytes of the UTF-8 sequence at `text[at]`; 0 where it is none.
-static size_t sequenceLength(std::string_view text, size_t at) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char lead = byte(at);
-  size_t length = lead < 0x80             ? 1
-                  : (lead & 0xe0) == 0xc0 ? 2
-                  : (lead & 0xf0) == 0xe0 ? 3
-                  : (lead & 0xf8) == 0xf0 ? 4
-                                          : 0;
-  if (length == 0 || at + length > text.size())
-    return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xc0) != 0x80)
-      return 0;
-  return length;
-}
 
 /// What a terminal can show of columns [from, to) of a line, one string each.
 /// `more` says whether the line goes on.
@@ -41,9 +25,11 @@ static std::vector<std::string> columnsOf(std::string_view line, size_t from, si
   std::vector<std::string> columns;
   size_t at = 0;
   for (size_t column = 0; at < line.size() && column < to; ++column) {
-    size_t length = sequenceLength(line, at);
+    size_t length = Utf8Length(line, at);
     unsigned char byte = static_cast<unsigned char>(line[at]);
-    bool control = byte < 0x20 || byte == 0x7f;
+    // Those of ASCII, and U+0080 to U+009F.
+    bool control = byte < 0x20 || byte == 0x7f ||
+                   (length == 2 && byte == 0xc2 && static_cast<unsigned char>(line[at + 1]) < 0xa0);
     bool shown = length > 0 && (!control || byte == '\t');
     if (column >= from)
       columns.push_back(shown ? std::string(line.substr(at, length)) : "?");
@@ -60,6 +46,9 @@ Location join(Location first, Location last) {
 }
 
 int32_t Sources::add(std::string name, std::string text, bool isOption) {
+  // A byte order mark, as some editors write it, is no part of the text.
+  if (!isOption && text.compare(0, 3, "\xef\xbb\xbf") == 0)
+    text.erase(0, 3);
   Source source{std::move(name), std::move(text), isOption, {0}};
   for (size_t i = 0; i < source.text.size(); ++i)
     if (source.text[i] == '\n')
@@ -95,7 +84,7 @@ static uint32_t lineIndex(const Source &source, uint32_t offset) {
 static size_t columnOf(std::string_view line, size_t offset) {
   size_t column = 0;
   for (size_t at = 0; at < std::min(offset, line.size()); ++column)
-    at += std::max<size_t>(sequenceLength(line, at), 1);
+    at += std::max<size_t>(Utf8Length(line, at), 1);
   return column;
 }
 
@@ -156,10 +145,10 @@ std::string Diagnostics::render(const Sources &sources) const {
   auto print = [&](Location location, const char *kind, const std::string &message) {
     if (location.file >= 0) {
       Position position = sources.position(location);
-      out += sources.get(position.file).name + ":" + std::to_string(position.line) + ":" +
-             std::to_string(position.column) + ": ";
+      out += Printable(sources.get(position.file).name) + ":" + std::to_string(position.line) +
+             ":" + std::to_string(position.column) + ": ";
     }
-    out += std::string(kind) + ": " + message + "\n" + sources.excerpt(location);
+    out += std::string(kind) + ": " + Printable(message) + "\n" + sources.excerpt(location);
   };
   for (const Diagnostic &diagnostic : diagnostics) {
     print(diagnostic.location, "error", diagnostic.message);

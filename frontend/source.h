@@ -60,8 +60,8 @@ public:
   std::string_view text(Location location) const;
   Position position(Location location) const;
   /// The source line of a location with a caret under it, both indented by
-  /// nothing and ended by a newline. Bytes that are not UTF-8 show as '?'; of a
-  /// long line, the part around the caret.
+  /// nothing and ended by a newline. Control characters and bytes that are not UTF-8 show as '?';
+  /// of a long line, the part around the caret.
   std::string excerpt(Location location) const;
 
 private:

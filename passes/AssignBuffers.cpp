@@ -11,6 +11,11 @@
 // short. Refuses a program that does not fit, with the arithmetic. Reads
 // boa.workspace of the kernels where they have it.
 //
+// The limit: on the CPU the device's memory and the host's are one, and the arena
+// is in it whole, wherever its storages are placed. So what was said of the two
+// adds up; of which nothing was said (0, or absent) adds nothing. One limit alone is
+// the limit of all, and only where neither was said there is none.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/Config.h"
 #include "passes/Passes.h"
@@ -44,8 +49,8 @@ public:
       : StorageTrace(module), needs(needs) {}
 
   /// Live slots of each storage, and bytes moved by role, of one more run, where
-  /// an earlier step is `pending` (or, as in the first step, is not: 0).
-  DictionaryAttr count(StepOp step, int64_t pending) {
+  /// updates of an earlier step are `pending` or, as in the first step, are not.
+  DictionaryAttr count(StepOp step, bool pending) {
     read.clear();
     written.clear();
     run(step, pending);
@@ -109,6 +114,21 @@ std::string inBytes(int64_t bytes) {
                          : llvm::formatv("{0:f2} {1}", value, unitName).str());
 }
 
+/// What the machine gives; 0: nothing was said.
+struct Limit {
+  int64_t device, host;
+
+  bool isGiven() const { return device || host; }
+  int64_t total() const { return device + host; }
+  std::string inWords() const {
+    if (device && host)
+      return llvm::formatv("{0} of device + {1} of host = {2}", inBytes(device), inBytes(host),
+                           inBytes(total()));
+    return llvm::formatv("{0} of {1}; nothing is said of {2}, which on the cpu is the same memory",
+                         inBytes(total()), device ? "device" : "host", device ? "host" : "device");
+  }
+};
+
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
@@ -124,18 +144,28 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     ModuleOp module = getOperation();
     std::map<Operation *, Need> needs;
     for (StepOp step : module.getOps<StepOp>()) {
+      step->removeAttr("boa.first_traffic");
       auto fresh = [&] {
         for (auto &[storage, need] : needs)
           need.live = 0;
         return Enumeration(module, needs);
       };
-      Enumeration training = fresh();
-      step->setAttr("boa.first_traffic", training.count(step, 0));
-      bool repeats = step.getSymName() == "step";
-      if (repeats)
-        step->setAttr("boa.traffic", training.count(step, 1));
-      // After a resume, say: no earlier run left a copy in memory.
-      step->setAttr(repeats ? "boa.resumed_traffic" : "boa.traffic", fresh().count(step, 1));
+      Enumeration trace = fresh();
+      if (step.getSymName() != "step") {
+        step->setAttr("boa.traffic", trace.count(step, leavesUpdates(step)));
+        continue;
+      }
+      // The first, after a commit, say, finds nothing in memory and nothing pending.
+      Training training = trainUntilSteady(trace, step, [&](bool pending) {
+        DictionaryAttr traffic = trace.count(step, pending);
+        if (!step->hasAttr("boa.first_traffic"))
+          step->setAttr("boa.first_traffic", traffic);
+        step->setAttr("boa.traffic", traffic);
+      });
+      if (!training.steady) {
+        (void)emitNotSteady(step);
+        return signalPassFailure();
+      }
     }
 
     int64_t distance = Config::train(module).integer("prefetch", 1);
@@ -165,10 +195,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
     workspace = boa_slot_stride(workspace);
     Config machine = Config::machine(module);
-    // One memory on the CPU; where either share has no limit, neither has the sum.
-    int64_t device = machine.integer("device_memory"), host = machine.integer("host_memory");
-    int64_t limit = device && host ? device + host : 0;
-    int64_t available = limit ? limit - resident - fixed - workspace : INT64_MAX;
+    Limit limit{machine.integer("device_memory"), machine.integer("host_memory")};
+    int64_t available = limit.isGiven() ? limit.total() - resident - fixed - workspace : INT64_MAX;
     if (available < 0)
       return refuse(streamed, needs, resident, workspace, limit);
     // One more slot to each in turn, while memory lasts.
@@ -203,7 +231,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   void refuse(ArrayRef<StorageOp> streamed, std::map<Operation *, Need> &needs, int64_t resident,
-              int64_t workspace, int64_t limit) {
+              int64_t workspace, const Limit &limit) {
     int64_t total = resident + workspace;
     std::string lines;
     for (StorageOp storage : streamed) {
@@ -220,9 +248,10 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
             inBytes(boa_slot_stride(storage.getEntryBytes())), inBytes(residentBytes(storage)));
     lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", inBytes(workspace));
     lines += llvm::formatv("\n    {0,-28} {1}", "total", inBytes(total));
+    lines += llvm::formatv("\n    {0,-28} {1}", "given", limit.inWords());
     getOperation().emitError()
         << "the training step does not fit the memory given: it needs " << inBytes(total)
-        << " but the machine has " << inBytes(limit) << " (device and host together)" << lines
+        << " but the machine has " << inBytes(limit.total()) << lines
         << "\n  give more memory, place more on ssd, or make micro_batch smaller";
     signalPassFailure();
   }

@@ -13,7 +13,7 @@
 // its gradient.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/CallLayout.h"
+#include "dialect/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
 

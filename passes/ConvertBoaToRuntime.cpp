@@ -213,9 +213,9 @@ private:
   /// Counts up from 0; the induction variable is lower + i, or upper - 1 - i.
   void lowerLoop(LoopOp loop) {
     OpBuilder::InsertionGuard outside(builder);
-    if (isDelayedTail(loop)) {
-      Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                         get(entry.getPending()), constantIndex(0));
+    if (Value guard = loop.getGuard()) {
+      Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, get(guard),
+                                         constantIndex(0));
       auto ifOp = scf::IfOp::create(builder, loc, some, /*withElseRegion=*/false);
       builder.setInsertionPointToStart(ifOp.thenBlock());
     }

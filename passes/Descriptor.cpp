@@ -45,17 +45,15 @@ public:
     json::Object traffic;
     for (auto step : module.getOps<StepOp>()) {
       traffic[step.getSymName()] = describeTraffic(step, "boa.traffic");
-      if (step.getSymName() == "step") {
+      if (step.getSymName() == "step")
         traffic["first_step"] = describeTraffic(step, "boa.first_traffic");
-        traffic["resumed_step"] = describeTraffic(step, "boa.resumed_traffic");
-      }
     }
     int64_t device = 0;
     for (auto storage : module.getOps<StorageOp>())
       if (storage.getTier() == Tier::device)
         device += boa_slot_stride(storage.getEntryBytes()) * storage.getEntryCount();
-    // On the CPU device and host are one memory: the device's share is filled
-    // first.
+    // On the CPU device and host are one memory: where the device has a limit its
+    // share is filled first.
     int64_t total = integerAttr(module, "boa.arena");
     device += integerAttr(module, "boa.workspace");
     if (int64_t limit = machine.integer("device_memory"))

@@ -11,7 +11,7 @@
 // differentiable, at the op's own location.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/CallLayout.h"
+#include "dialect/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
 

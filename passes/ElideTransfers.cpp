@@ -7,8 +7,8 @@
 //
 // Removes what the naive insertion moves twice: live buffers are shared, short
 // waits are spent in memory, writes that nobody reads are dropped. The second
-// and third are decided on the enumerated program, so they are exact; the first
-// is undone where that program would compute something else. Assumes the storage
+// and third are decided on the enumerated program, so they are exact; of the first,
+// what would make that program compute something else is not done. Assumes the storage
 // phase; leaves a program in which every prefetch is a real read or takes up a
 // retained copy.
 //
@@ -21,6 +21,7 @@
 #include "llvm/ADT/BitVector.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 
@@ -106,6 +107,8 @@ bool isOverwritten(Operation *from, Operation *to, StringRef storage, Value buff
 
 class Coalescer {
 public:
+  explicit Coalescer(Moves &moves) : moves(moves) {}
+
   unsigned run(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block))
       for (Region &region : op.getRegions())
@@ -136,7 +139,7 @@ private:
         continue;
       if (prefetch->isBeforeInBlock(&op)) {
         if (spansLayers(prefetch, &op) ||
-            isOverwritten(prefetch, &op, prefetch.getStorage(), buffer))
+            isOverwritten(prefetch, &op, prefetch.getStorage(), buffer) || !allow(prefetch, other))
           continue;
         Operation *last = &op;
         if (auto whole = dyn_cast<PrefetchOp>(op))
@@ -148,7 +151,7 @@ private:
       }
       // A chunk loop before: bring the whole entry first, update it in place.
       if (isa<LoopOp>(op) && !prefetch.getZero() && !spansLayers(&op, prefetch) &&
-          !isOverwritten(&op, prefetch, prefetch.getStorage(), buffer)) {
+          !isOverwritten(&op, prefetch, prefetch.getStorage(), buffer) && allow(prefetch, other)) {
         Operation *await = awaitOf(prefetch);
         for (Value index : prefetch.getIndices())
           if (auto constant = index.getDefiningOp<arith::ConstantOp>();
@@ -176,6 +179,14 @@ private:
     return {};
   }
 
+  /// Asked once of each pair.
+  bool allow(PrefetchOp prefetch, PrefetchOp other) {
+    return !refused.count({prefetch, other}) &&
+           (moves.allow(other) || !refused.insert({prefetch, other}).second);
+  }
+
+  Moves &moves;
+  std::set<std::pair<Operation *, Operation *>> refused;
   unsigned count = 0;
 };
 
@@ -205,17 +216,22 @@ public:
   /// A copy is worth retaining only if it is with and without a pending step.
   /// Steps follow one another: what one ends with the next may begin with.
   unsigned retainCopies() {
-    bool repeats = step.getSymName() == "step";
-    for (int64_t pending : repeats ? SmallVector<int64_t>{0, 1, 1} : SmallVector<int64_t>{0, 1}) {
-      if (!repeats)
-        waiting.clear();
-      ++runs;
-      run(step, pending);
-    }
-    if (repeats)
+    if (step.getSymName() == "step") {
+      auto runStep = [&](bool pending) {
+        ++runs;
+        run(step, pending);
+      };
+      if (!trainUntilSteady(*this, step, runStep).steady)
+        return 0;
       for (auto &[entry, copies] : waiting)
         for (const Waiting &copy : copies)
           releases[copy.release][copy.instance].open = copy.run == runs;
+    } else {
+      for (bool pending : {false, true}) {
+        waiting.clear();
+        run(step, pending);
+      }
+    }
     unsigned retained = 0;
     for (auto &[release, instances] : releases)
       retained += retain(cast<ReleaseOp>(release), instances);
@@ -356,16 +372,28 @@ public:
       return 0;
     // What a step leaves on SSD, the next step or another entry point reads.
     ReadChunks readChunks;
-    runEntries(module, DeadOffloads(module, readChunks),
-               [](DeadOffloads &trace, StepOp entry, int64_t pending) {
-                 trace.StorageTrace::run(entry, pending);
-                 // A run that does not follow directly reads them from home.
-                 for (const auto &copy : trace.retained)
-                   trace.markRead(copy->access);
-               });
+    Training training = runEntries(module, DeadOffloads(module, readChunks),
+                                   [](DeadOffloads &trace, StepOp entry, bool pending) {
+                                     trace.StorageTrace::run(entry, pending);
+                                     // A run that does not follow directly reads them from home.
+                                     for (const auto &copy : trace.retained)
+                                       trace.markRead(copy->access);
+                                   });
+    if (!training.steady)
+      return 0;
     unsigned changed = 0;
     step.walk([&](OffloadOp offload) { changed += narrow(offload, readChunks); });
     return changed;
+  }
+
+  /// And who wrote what is there.
+  Snapshot snapshot() const override {
+    Snapshot all = StorageTrace::snapshot();
+    for (auto storage : ModuleOp(module).getOps<StorageOp>())
+      if (auto it = writers.find(storage); it != writers.end())
+        for (Operation *writer : it->second)
+          all.push_back(reinterpret_cast<intptr_t>(writer));
+    return all;
   }
 
 private:
@@ -406,8 +434,7 @@ private:
         SymbolTable::lookupNearestSymbolFrom<StorageOp>(offload, offload.getStorageAttr());
     // Trained state outlives the program, and results are read after it.
     bool result = storage.getRole() == "loss" || storage.getRole() == "logits";
-    if ((storage.getPersistent() && storage.getRole() != "gradients") ||
-        (result && storage.getTier() == Tier::ssd))
+    if (storage.getPersistent() || (result && storage.getTier() == Tier::ssd))
       return false;
     auto it = readChunks.find(offload);
     if (it == readChunks.end()) {
@@ -434,8 +461,10 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     std::map<Operation *, unsigned> shared;
-    Computation before = transformEntries(
-        module, [](StepOp step) { return Coalescer().run(*step.getBlock()); }, shared);
+    auto coalesce = [](StepOp step, Moves &moves) {
+      return Coalescer(moves).run(*step.getBlock());
+    };
+    Computation before = transformEntries(module, "elide-transfers", coalesce, shared);
     for (StepOp step : module.getOps<StepOp>()) {
       unsigned retained = Retainer(module, step).retainCopies();
       remark::passed(step.getLoc(),
@@ -447,7 +476,8 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
     remark::passed(module.getLoc(),
                    remark::RemarkOpts::name("elide-offloads").category("boa-storage"))
         << "dropped or narrowed " << remark::metric("offloads", int64_t(dead));
-    if (failed(checkSameComputation(before, Computation::compute(module), "elided transfers")))
+    if (failed(
+            checkSameComputation(module, before, Computation::compute(module), "elided transfers")))
       signalPassFailure();
   }
 };

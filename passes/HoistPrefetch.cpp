@@ -8,9 +8,9 @@
 // Loop-invariant transfers leave their loop, inside out. Legal where the loop
 // touches the storage through that one buffer only, and each iteration finds
 // there what the one before it wrote home. Then prefetches rise to the top of
-// their block. All is undone where the program would compute something else. How far the runtime
-// looks ahead beyond that is the number of slots (--boa-assign-buffers): commands wait for slots,
-// not the program.
+// their block. A move after which the program would compute something else is not
+// made. How far the runtime looks ahead beyond that is the number of slots
+// (--boa-assign-buffers): commands wait for slots, not the program.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
@@ -153,16 +153,17 @@ void hoist(LoopOp loop, Transfer transfer) {
 }
 
 /// Inner loops first. Returns how many transfers left a loop.
-unsigned hoistFrom(LoopOp loop) {
+unsigned hoistFrom(LoopOp loop, Moves &moves) {
   unsigned count = 0;
   for (LoopOp inner : llvm::make_early_inc_range(loop.getBlock()->getOps<LoopOp>()))
-    count += hoistFrom(inner);
+    count += hoistFrom(inner, moves);
   hoistIndices(loop);
   // Chunks of an entry stay streamed: that loop is there to bound memory.
   if (loop.getDimension() == "chunk")
     return count;
   for (PrefetchOp prefetch : llvm::make_early_inc_range(loop.getBlock()->getOps<PrefetchOp>()))
-    if (auto transfer = match(prefetch); transfer && isInvariant(loop, *transfer)) {
+    if (auto transfer = match(prefetch);
+        transfer && isInvariant(loop, *transfer) && moves.allow(prefetch)) {
       hoist(loop, *transfer);
       ++count;
     }
@@ -179,11 +180,11 @@ bool usesStorage(Operation *op, PrefetchOp prefetch) {
 
 /// Moves each prefetch up its block: above launches, not above an access to the
 /// same storage nor above what it is computed from.
-void raisePrefetches(Block &block) {
+void raisePrefetches(Block &block, Moves &moves) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
-        raisePrefetches(inner);
+        raisePrefetches(inner, moves);
     auto prefetch = dyn_cast<PrefetchOp>(op);
     if (!prefetch)
       continue;
@@ -198,7 +199,8 @@ void raisePrefetches(Block &block) {
         break;
       before = previous;
     }
-    op.moveBefore(before);
+    if (before != &op && moves.allow(&op))
+      op.moveBefore(before);
   }
 }
 
@@ -207,14 +209,14 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
 
   void runOnOperation() override {
     std::map<Operation *, unsigned> hoisted;
-    auto transform = [](StepOp step) {
+    auto transform = [](StepOp step, Moves &moves) {
       unsigned count = 0;
       for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>()))
-        count += hoistFrom(loop);
-      raisePrefetches(*step.getBlock());
+        count += hoistFrom(loop, moves);
+      raisePrefetches(*step.getBlock(), moves);
       return count;
     };
-    transformEntries(getOperation(), transform, hoisted);
+    transformEntries(getOperation(), "hoist-prefetch", transform, hoisted);
     for (StepOp step : getOperation().getOps<StepOp>())
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("hoist-prefetch").category("boa-storage"))

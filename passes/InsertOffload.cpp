@@ -11,7 +11,7 @@
 // or written too far from its call to be moved there.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/CallLayout.h"
+#include "dialect/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
 
@@ -275,6 +275,9 @@ private:
     builder.setInsertionPoint(update);
     loc = update.getLoc();
     auto chunks = LoopOp::create(builder, loc, "chunk", update.getFirst(), update.getLast());
+    // Nothing to bring where nothing is pending.
+    if (update.getStep() == step.getPending())
+      chunks.getGuardMutable().assign(step.getPending());
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(chunks.getBlock());
     Value chunk = chunks.getInductionVar(), layer = update.getLayer();

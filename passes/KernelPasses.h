@@ -11,6 +11,7 @@
 #ifndef BOA_PASSES_KERNELPASSES_H
 #define BOA_PASSES_KERNELPASSES_H
 
+#include "dialect/Boa.h"
 #include "passes/KernelDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,8 +28,6 @@
 
 namespace boa {
 
-/// Marks a function that is a kernel.
-inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
 /// Where an argument or result lies: index of the buffer, byte offset in it.
 inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer";
 inline constexpr llvm::StringLiteral kOffsetAttr = "boa.offset";

@@ -12,7 +12,7 @@
 // at the top. Functions that nothing launches are dropped.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/CallLayout.h"
+#include "dialect/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
 
@@ -38,7 +38,8 @@ public:
     placeOutputs();
     if (bf16)
       widenWeights();
-    func->setAttr("boa.kernel", builder.getUnitAttr());
+    func->setAttr(kKernelAttr, builder.getUnitAttr());
+    func->setAttr(kContentsAttr, contents());
     func->setAttr("boa.flops", builder.getF64FloatAttr(flops));
     func->setAttr("boa.buffers", builder.getDenseI32ArrayAttr(
                                      {int32_t(layout.inputs.size()), numUpdates, numWrites}));
@@ -52,6 +53,21 @@ private:
     return builder.getDictionaryAttr(
         {builder.getNamedAttr("boa.buffer", builder.getI32IntegerAttr(buffer)),
          builder.getNamedAttr("boa.offset", builder.getI64IntegerAttr(offset))});
+  }
+
+  /// What the buffers hold: weights as they are stored.
+  ArrayAttr contents() {
+    SmallVector<Type> types, updates, writes;
+    for (const CallSlot &slot : layout.inputs) {
+      bool narrow = bf16 && slot.kind == CallSlot::Kind::group;
+      types.push_back(narrow ? RankedTensorType::get(slot.type.getShape(), builder.getBF16Type())
+                             : slot.type);
+    }
+    for (const CallSlot &slot : layout.outputs)
+      (slot.kind == CallSlot::Kind::group ? updates : writes).push_back(slot.type);
+    llvm::append_range(types, updates);
+    llvm::append_range(types, writes);
+    return builder.getTypeArrayAttr(types);
   }
 
   void placeInputs() {

@@ -142,7 +142,8 @@ def HoistPrefetch : BoaPass<"boa-hoist-prefetch"> {
     layer move once for all micro-batches. Then each prefetch moves to the top of
     its block, as far as no offload of the same storage is in the way.
 
-    An entry point that would then compute something else is left as it was.
+    A move after which the program would compute something else is not made, and told
+    in a remark.
   }];
 }
 
@@ -160,8 +161,8 @@ def ElideTransfers : BoaPass<"boa-elide-transfers"> {
        the next. Not where a chunk of the entry is written in between, or the
        buffer holds what never went home.
 
-    What is shared is put back in an entry point that would then compute something
-    else.
+    What would then make the program compute something else is not shared, and told
+    in a remark.
   }];
 }
 
@@ -171,13 +172,16 @@ def AssignBuffers : BoaPass<"boa-assign-buffers"> {
     Enumerates the program, counts the most slots that are live at once, adds
     `prefetch` to look ahead where the memory limits allow it, and refuses, with
     the arithmetic, a program that cannot fit.
+
+    On the CPU device and host are one memory: limits that are given add up, and a
+    limit given for one of them alone is the limit of all.
   }];
 }
 
 def VerifyStorage : BoaPass<"boa-verify-storage"> {
   let summary = "closes the storage phase";
   let description = [{
-    Enumerates the program, with and without a pending step, twice: every buffer is
+    Enumerates what a trainer runs, @step until it is steady: every buffer is
     released exactly once and not used after; every retained copy is taken up; no
     more slots are live than were assigned; every chunk read was written before,
     or existed before the step; buffers go home to their own storage; no kernel

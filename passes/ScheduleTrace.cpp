@@ -31,7 +31,10 @@ int64_t TraceState::get(Value value) const {
       .Case([&](AtFirstOp at) -> int64_t { return ends.lookup(at.getIndex()).first; })
       .Case([&](AtLastOp at) -> int64_t { return ends.lookup(at.getIndex()).second; })
       .Case([&](arith::AndIOp both) { return get(both.getLhs()) & get(both.getRhs()); })
-      .Default([](Operation *) -> int64_t { return 0; });
+      .Default([](Operation *op) -> int64_t {
+        llvm::report_fatal_error("an index that boa.step's verifier should refuse: " +
+                                 op->getName().getStringRef());
+      });
 }
 
 int64_t TraceState::getEntry(StorageOp storage, OperandRange indices) const {
@@ -45,18 +48,25 @@ int64_t TraceState::getEntry(StorageOp storage, OperandRange indices) const {
   return entry;
 }
 
-bool isDelayedTail(LoopOp loop) {
-  auto entry = loop->getParentOfType<StepOp>();
-  if (loop.getDimension() != "chunk" || !entry)
-    return false;
-  auto updates = loop.getBlock()->getOps<UpdateOp>();
-  return !updates.empty() && (*updates.begin()).getStep() == entry.getPending();
+bool dependsOnParity(StepOp step) {
+  return llvm::any_of(
+      llvm::concat<OpOperand>(step.getStep().getUses(), step.getPending().getUses()),
+      [](OpOperand &use) {
+        auto loop = dyn_cast<LoopOp>(use.getOwner());
+        return loop && loop.getParity() == use.get();
+      });
+}
+
+SmallVector<RunNumbers> getParities(StepOp step) {
+  SmallVector<RunNumbers> numbers{{2, 1}};
+  if (dependsOnParity(step))
+    numbers.push_back({3, 2});
+  return numbers;
 }
 
 struct Enumerator {
   TraceState state;
   function_ref<void(Operation *, const TraceState &)> visit;
-  int64_t pending;
 
   void run(Block &block) {
     for (Operation &op : block) {
@@ -68,7 +78,7 @@ struct Enumerator {
   }
 
   void run(LoopOp loop) {
-    if (pending == 0 && isDelayedTail(loop))
+    if (loop.getGuard() && state.get(loop.getGuard()) == 0)
       return;
     bool reverse = loop.getOrder() == LoopOrder::reverse;
     if (loop.getOrder() == LoopOrder::snake)
@@ -84,10 +94,10 @@ struct Enumerator {
 };
 
 void trace(StepOp step, function_ref<void(Operation *, const TraceState &)> visit,
-           int64_t pending) {
-  Enumerator enumerator{{}, visit, pending};
-  enumerator.state.values[step.getStep()] = 2;
-  enumerator.state.values[step.getPending()] = pending;
+           RunNumbers numbers) {
+  Enumerator enumerator{{}, visit};
+  enumerator.state.values[step.getStep()] = numbers.step;
+  enumerator.state.values[step.getPending()] = numbers.pending;
   enumerator.run(*step.getBlock());
 }
 
@@ -123,6 +133,11 @@ void markOps(StepOp step) {
   step.walk([&](Operation *op) { op->setAttr(kMarkAttr, builder.getI64IntegerAttr(mark++)); });
 }
 
+int64_t getMark(Operation *op) {
+  auto attr = op->getAttrOfType<IntegerAttr>(kMarkAttr);
+  return attr ? attr.getInt() : -1;
+}
+
 void unmarkOps(StepOp step) {
   step.walk([&](Operation *op) { op->removeAttr(kMarkAttr); });
 }
@@ -133,8 +148,8 @@ class DataflowBuilder {
 public:
   explicit DataflowBuilder(StepOp step) : step(step) {}
 
-  Dataflow run() {
-    trace(step, [&](Operation *op, const TraceState &state) { visit(op, state); });
+  Dataflow run(RunNumbers numbers) {
+    trace(step, [&](Operation *op, const TraceState &state) { visit(op, state); }, numbers);
     for (auto &[entry, writes] : value)
       llvm::sort(writes);
     flow.finals = std::move(value);
@@ -145,8 +160,7 @@ private:
   using Entry = Dataflow::Entry;
 
   Dataflow::Instance instanceOf(Operation *op, const TraceState &state) {
-    auto attr = op->getAttrOfType<IntegerAttr>(kMarkAttr);
-    int64_t mark = attr ? attr.getInt() : -1;
+    int64_t mark = getMark(op);
     flow.ops[mark] = op;
     // Loops of one dimension keep their order; those of different ones may not.
     SmallVector<LoopOp> loops;
@@ -231,7 +245,9 @@ void noteFinal(InFlightDiagnostic &diag, const Dataflow &flow, const Dataflow::I
 }
 } // namespace
 
-Dataflow Dataflow::compute(StepOp step) { return DataflowBuilder(step).run(); }
+Dataflow Dataflow::compute(StepOp step, RunNumbers numbers) {
+  return DataflowBuilder(step).run(numbers);
+}
 
 LogicalResult checkSameDataflow(StepOp step, const Dataflow &before, const Dataflow &after,
                                 StringRef transformation) {

@@ -24,6 +24,16 @@
 
 namespace boa {
 
+/// What a run of an entry point is given. Only loops whose direction depends on it
+/// tell one step from another, and they tell even from odd.
+struct RunNumbers {
+  int64_t step = 2, pending = 1;
+};
+/// Whether there is such a loop.
+bool dependsOnParity(StepOp step);
+/// A run with an even number; where it makes a difference one with an odd one, too.
+llvm::SmallVector<RunNumbers> getParities(StepOp step);
+
 /// Concrete values of indices and conditions at one point of the enumeration.
 class TraceState {
 public:
@@ -34,20 +44,17 @@ public:
 
 private:
   friend void trace(StepOp, llvm::function_ref<void(mlir::Operation *, const TraceState &)>,
-                    int64_t pending);
+                    RunNumbers numbers);
   friend struct Enumerator;
   llvm::DenseMap<mlir::Value, int64_t> values;
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> ends; // at first, at last
 };
 
-/// Whether the loop holds nothing but delayed updates, those of `%pending`: it
-/// does not run where no step is pending.
-bool isDelayedTail(LoopOp loop);
-
 /// Calls `visit` for each op of the entry point in the order in which it runs,
-/// except loops and index arithmetic. `%step` is 2 and `%pending` as given.
+/// except loops and index arithmetic. What the verifier of boa.step lets in is all
+/// that there is.
 void trace(StepOp step, llvm::function_ref<void(mlir::Operation *, const TraceState &)> visit,
-           int64_t pending = 1);
+           RunNumbers numbers = {});
 
 /// The chunks that a storage-phase op touches at one point of the enumeration.
 struct Access {
@@ -87,12 +94,14 @@ struct Dataflow {
   /// The ops by mark, for messages.
   llvm::DenseMap<int64_t, mlir::Operation *> ops;
 
-  static Dataflow compute(StepOp step);
+  static Dataflow compute(StepOp step, RunNumbers numbers = {});
 };
 
 /// Numbers the accesses of an entry point (attribute boa.mark), and removes it.
 void markOps(StepOp step);
 void unmarkOps(StepOp step);
+/// The number of an op; -1: none.
+int64_t getMark(mlir::Operation *op);
 
 /// Succeeds if every read sees the same writes in both, and every entry ends with
 /// the same; else emits an error on `step` that names the dependence.

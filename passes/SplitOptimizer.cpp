@@ -177,8 +177,8 @@ public:
   /// The contributions that a gradient is made of.
   using Gradient = std::multiset<Operation *>;
 
-  explicit UpdateTrace(StepOp step) : step(step) {
-    trace(step, [&](Operation *op, const TraceState &state) { visit(op, state); });
+  UpdateTrace(StepOp step, RunNumbers numbers) : step(step) {
+    trace(step, [&](Operation *op, const TraceState &state) { visit(op, state); }, numbers);
   }
 
   /// Null where `after` applies each update once, in this step or the next, with
@@ -319,20 +319,22 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     }
     if (failed(checkSplittable(module, step)))
       return signalPassFailure();
-    UpdateTrace before(step);
+    SmallVector<RunNumbers> parities = getParities(step);
+    std::vector<UpdateTrace> before;
+    for (RunNumbers numbers : parities)
+      before.emplace_back(step, numbers);
     Splitter(step, delay).run();
-    if (const std::string *group = before.findDifference(UpdateTrace(step))) {
+    std::string group;
+    for (auto [numbers, was] : llvm::zip(parities, before))
+      if (const std::string *found = was.findDifference(UpdateTrace(step, numbers)))
+        group = *found;
+    if (!group.empty()) {
       step.emitOpError("cannot split the update of @")
-          << *group << " at a delay of " << double(delay)
-          << ": it would see another gradient, or a read of @weights." << *group
+          << group << " at a delay of " << double(delay)
+          << ": it would see another gradient, or a read of @weights." << group
           << " would see other weights";
       return signalPassFailure();
     }
-    // A gradient that waits for the next step is part of the trainer's state.
-    if (delay > 0)
-      for (auto storage : module.getOps<StorageOp>())
-        if (storage.getRole() == "gradients")
-          storage.setPersistent(true);
     remark::passed(step.getLoc(),
                    remark::RemarkOpts::name("split-optimizer").category("boa-schedule"))
         << "delayed a share of " << remark::metric("delay", double(delay)) << " of each update";

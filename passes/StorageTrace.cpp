@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -38,13 +39,49 @@ StorageTrace::StorageTrace(ModuleOp module) : module(module) {
   }
 }
 
-void StorageTrace::run(StepOp entry, int64_t pending) {
+void StorageTrace::run(StepOp entry, bool pending) {
   buffers.clear();
   open.clear();
-  if (previous != entry)
+  if (previous != entry) {
+    for (const BufferRef &copy : retained)
+      abandoned(*copy);
     retained.clear();
+  }
   previous = entry;
-  trace(entry, [&](Operation *op, const TraceState &state) { visit(op, state); }, pending);
+  begun.push_back(next);
+  bool isStep = entry.getSymName() == "step";
+  steps += isStep;
+  if (pending && steps < 1 + isStep)
+    steps = 1 + isStep;
+  RunNumbers numbers{std::max<int64_t>(steps, 1), pending ? steps - isStep : 0};
+  trace(entry, [&](Operation *op, const TraceState &state) { visit(op, state); }, numbers);
+}
+
+int64_t StorageTrace::inSnapshot(Version version) const {
+  if (version >= kUndefined || version == kZeros)
+    return version;
+  size_t run = begun.size() - 1;
+  while (begun[run] <= version)
+    --run;
+  int64_t age = begun.size() - 1 - run;
+  return -(age << 40 | (begun[run] - version));
+}
+
+StorageTrace::Snapshot StorageTrace::snapshot() const {
+  Snapshot all;
+  auto add = [&](const std::vector<Version> &versions) {
+    for (Version version : versions)
+      all.push_back(inSnapshot(version));
+  };
+  for (auto storage : ModuleOp(module).getOps<StorageOp>())
+    add(homes.find(storage)->second);
+  for (const BufferRef &copy : retained) {
+    StorageOp storage = copy->access.storage;
+    all.insert(all.end(), {int64_t(reinterpret_cast<intptr_t>(storage.getOperation())),
+                           copy->access.entry, copy->access.first, copy->access.count});
+    add(copy->own);
+  }
+  return all;
 }
 
 /// Programs repeat each op often: its storage is looked up once.
@@ -117,6 +154,10 @@ static bool inBounds(const Access &access) {
 
 static std::string name(const Access &access) {
   return "@" + StorageOp(access.storage).getSymName().str();
+}
+static std::string nameTransferred(Operation *op) {
+  auto prefetch = dyn_cast<PrefetchOp>(op);
+  return prefetch ? "@" + prefetch.getStorage().str() : op->getName().getStringRef().str();
 }
 static std::string nameEntry(const Access &access) {
   return name(access) + " entry " + std::to_string(access.entry);
@@ -208,12 +249,12 @@ void StorageTrace::use(Operation *op, unsigned operand, Buffer &buffer, int64_t 
   uint64_t hash = first;
   bool undefined = false;
   for (int64_t i = 0; i < count; ++i) {
-    hash = mix(hash, versions[i]);
+    hash = mix(hash, inSnapshot(versions[i]));
     undefined |= versions[i] == kUndefined;
   }
   if (undefined)
     undefinedRead(op, buffer.access);
-  uses.push_back({op, operand, hash});
+  uses.push_back({op, operand, hash, getMark(op)});
 }
 
 /// A kernel may write one operand before it has read another.
@@ -225,7 +266,7 @@ void StorageTrace::checkAliases(LaunchOp op) {
       if (!a || !b || (a != b && !(a->home && b->home && overlap(a->access, b->access))))
         continue;
       violation(op, "writes " + nameEntry(b->access) + " while another operand is the same memory");
-      uses.push_back({op, j, i});
+      uses.push_back({op, j, i, getMark(op)});
     }
 }
 
@@ -275,41 +316,54 @@ void StorageTrace::update(UpdateOp op, const TraceState &state) {
 // Two programs
 //===----------------------------------------------------------------------===//
 
+bool leavesUpdates(StepOp step) { return !step.getPending().use_empty(); }
+
+LogicalResult emitNotSteady(StepOp step) {
+  return step.emitOpError("does not become steady: each of the first runs leaves something else "
+                          "in storages or retained copies than every run before it");
+}
+
 namespace {
 /// Contents after an entry point, in a form to compare.
 class Follower : public StorageTrace {
 public:
   using StorageTrace::StorageTrace;
 
-  void follow(StepOp entry, int64_t pending, Computation &computation) {
+  Computation::Run follow(StepOp entry, bool pending) {
     uses.clear();
     run(entry, pending);
-    llvm::append_range(computation.uses, uses);
+    Computation::Run result{uses, {}};
     for (auto storage : module.getOps<StorageOp>()) {
-      // What outlives the program; of gradients only what is read again, which
-      // the next entry points tell.
-      bool trained = storage.getPersistent() && storage.getRole() != "gradients";
-      if (!trained && storage.getRole() != "loss" && storage.getRole() != "logits")
+      // What outlives the program.
+      if (!storage.getPersistent() && storage.getRole() != "loss" && storage.getRole() != "logits")
         continue;
       uint64_t hash = 0;
       for (Version version : homes[storage])
-        hash = mix(hash, version);
-      computation.finals.push_back({storage, hash});
+        hash = mix(hash, inSnapshot(version));
+      result.finals.push_back({storage, hash});
     }
+    return result;
   }
 };
 } // namespace
 
 Computation Computation::compute(ModuleOp module) {
   Computation computation;
-  runEntries(module, Follower(module), [&](Follower &trace, StepOp entry, int64_t pending) {
-    trace.follow(entry, pending, computation);
-  });
+  computation.training =
+      runEntries(module, Follower(module), [&](Follower &trace, StepOp entry, bool pending) {
+        computation.runs.push_back(trace.follow(entry, pending));
+      });
   return computation;
 }
 
-/// Where two computations part: an op, or a storage; null if they do not.
-static Operation *findDifference(const Computation &before, const Computation &after) {
+const Computation::Run &Computation::step(size_t i) const {
+  if (i >= training.runs)
+    i = training.earlier + (i - training.earlier) % (training.runs - training.earlier);
+  return runs[i];
+}
+
+/// Where two runs part: an op, or a storage; null if they do not.
+static Operation *findDifference(const Computation::Run &before, const Computation::Run &after) {
   for (auto [was, is] : llvm::zip(before.uses, after.uses))
     if (!(was == is))
       return was.op;
@@ -321,46 +375,131 @@ static Operation *findDifference(const Computation &before, const Computation &a
   return nullptr;
 }
 
-LogicalResult checkSameComputation(const Computation &before, const Computation &after,
-                                   StringRef transformation) {
-  Operation *op = findDifference(before, after);
+/// The same of all runs that there can be: those until both are steady, and one round
+/// of what they repeat from there.
+static Operation *findDifference(ModuleOp module, const Computation &before,
+                                 const Computation &after) {
+  if (!before.training.steady || !after.training.steady)
+    return module.lookupSymbol<StepOp>("step");
+  size_t most = std::max(before.training.runs, after.training.runs);
+  for (size_t i = 0; before.training.runs > 0 && i < 2 * most; ++i)
+    if (Operation *op = findDifference(before.step(i), after.step(i)))
+      return op;
+  for (size_t i = before.training.runs, j = after.training.runs;
+       i < before.runs.size() && j < after.runs.size(); ++i, ++j)
+    if (Operation *op = findDifference(before.runs[i], after.runs[j]))
+      return op;
+  return nullptr;
+}
+
+LogicalResult checkSameComputation(ModuleOp module, const Computation &before,
+                                   const Computation &after, StringRef transformation) {
+  Operation *op = findDifference(module, before, after);
   if (!op)
     return success();
+  if (!after.training.steady)
+    return emitNotSteady(cast<StepOp>(op));
   return op->emitOpError(transformation)
          << (isa<StorageOp>(op) ? " would change what it holds after an entry point"
                                 : " would change what it reads");
 }
 
-Computation transformEntries(ModuleOp module, function_ref<unsigned(StepOp)> transform,
+//===----------------------------------------------------------------------===//
+// Moves
+//===----------------------------------------------------------------------===//
+
+bool Moves::allow(Operation *op) {
+  size_t number = asked++;
+  if (refused.count(number))
+    refusedMoves.push_back(op);
+  return number < most && !refused.count(number);
+}
+
+/// One entry point of which some moves are bad.
+struct EntryTransformer {
+  ModuleOp module;
+  StepOp entry, original;
+  function_ref<unsigned(StepOp, Moves &)> transform;
+  const Computation &before;
+  std::set<size_t> refused;
+
+  struct Attempt {
+    bool same;
+    unsigned done;
+    Computation after;
+    Moves moves;
+  };
+  void restore() {
+    IRMapping map;
+    Region copy;
+    original.getBody().cloneInto(&copy, map);
+    entry.getBody().takeBody(copy);
+  }
+  /// The first `most` moves but for those refused.
+  Attempt attempt(size_t most) {
+    restore();
+    Moves moves;
+    moves.most = most;
+    moves.refused = refused;
+    unsigned done = transform(entry, moves);
+    Computation after = Computation::compute(module);
+    bool same = !findDifference(module, before, after);
+    return {same, done, std::move(after), std::move(moves)};
+  }
+  /// Refuses one bad move after another, each found by halving. Where it is none of
+  /// them, the entry point stays as it was.
+  Attempt run() {
+    while (true) {
+      Attempt all = attempt(SIZE_MAX);
+      if (all.same)
+        return all;
+      size_t good = 0, bad = all.moves.asked;
+      if (bad == 0 || !attempt(0).same) {
+        restore();
+        return {true, 0, Computation::compute(module), Moves()};
+      }
+      while (bad - good > 1) {
+        size_t middle = good + (bad - good) / 2;
+        (attempt(middle).same ? good : bad) = middle;
+      }
+      refused.insert(bad - 1);
+    }
+  }
+};
+
+Computation transformEntries(ModuleOp module, StringRef name,
+                             function_ref<unsigned(StepOp, Moves &)> transform,
                              std::map<Operation *, unsigned> &done) {
-  Computation before = Computation::compute(module);
   SmallVector<StepOp> entries(module.getOps<StepOp>());
   SmallVector<StepOp> originals;
+  for (StepOp entry : entries)
+    markOps(entry);
+  Computation before = Computation::compute(module);
   for (StepOp entry : entries) {
     originals.push_back(cast<StepOp>(entry->clone()));
-    done[entry] = transform(entry);
+    Moves moves;
+    done[entry] = transform(entry, moves);
   }
   Computation after = Computation::compute(module);
-  // Rarely: undo all, then keep what can be kept of them one by one.
-  if (findDifference(before, after)) {
+  // Rarely: undo all, then look for the bad moves in one after another.
+  if (findDifference(module, before, after)) {
     for (auto [entry, original] : llvm::zip(entries, originals))
-      entry.getBody().takeBody(original.getBody());
-    after = Computation::compute(module); // the ops are new
+      EntryTransformer{module, entry, original, transform, before, {}}.restore();
     for (auto [entry, original] : llvm::zip(entries, originals)) {
-      before = after;
-      IRMapping map;
-      entry.getBody().cloneInto(&original.getBody(), map);
-      done[entry] = transform(entry);
-      after = Computation::compute(module);
-      if (!findDifference(before, after))
-        continue;
-      entry.getBody().takeBody(original.getBody());
-      done[entry] = 0;
-      after = Computation::compute(module);
+      auto attempt = EntryTransformer{module, entry, original, transform, before, {}}.run();
+      done[entry] = attempt.done;
+      after = std::move(attempt.after);
+      for (Operation *op : attempt.moves.getRefused()) {
+        remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category("boa-storage"))
+            << "left a transfer of " << nameTransferred(op) << " in @" << entry.getSymName()
+            << " as it was: the program would compute something else";
+      }
     }
   }
   for (StepOp original : originals)
     original.erase();
+  for (StepOp entry : entries)
+    unmarkOps(entry);
   return after;
 }
 

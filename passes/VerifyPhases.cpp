@@ -9,7 +9,7 @@
 // see. The step and storage verifiers enumerate the program.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/CallLayout.h"
+#include "dialect/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
 #include "passes/StorageTrace.h"
@@ -171,7 +171,7 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
                << group.getChunks() << " chunks";
   }
 
-  LogicalResult verify(StepOp step) {
+  LogicalResult verify(StepOp step, RunNumbers numbers) {
     std::set<std::pair<Operation *, int64_t>> written;
     LogicalResult result = success();
     auto check = [&](Operation *op, StringRef name, OperandRange indices, bool read, bool write,
@@ -199,24 +199,28 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
       if (write)
         written.insert({storage, entry});
     };
-    trace(step, [&](Operation *op, const TraceState &state) {
-      if (auto read = dyn_cast<ReadOp>(op))
-        check(op, read.getStorage(), read.getIndices(), true, false, state);
-      else if (auto write = dyn_cast<WriteOp>(op))
-        check(op, write.getStorage(), write.getIndices(), false, true, state);
-      else if (auto update = dyn_cast<OptimizerUpdateOp>(op))
-        checkUpdate(update, state, result);
-      else if (auto accumulate = dyn_cast<AccumulateOp>(op))
-        check(op, accumulate.getStorage(), accumulate.getIndices(),
-              !state.get(accumulate.getInitial()), true, state);
-    });
+    trace(
+        step,
+        [&](Operation *op, const TraceState &state) {
+          if (auto read = dyn_cast<ReadOp>(op))
+            check(op, read.getStorage(), read.getIndices(), true, false, state);
+          else if (auto write = dyn_cast<WriteOp>(op))
+            check(op, write.getStorage(), write.getIndices(), false, true, state);
+          else if (auto update = dyn_cast<OptimizerUpdateOp>(op))
+            checkUpdate(update, state, result);
+          else if (auto accumulate = dyn_cast<AccumulateOp>(op))
+            check(op, accumulate.getStorage(), accumulate.getIndices(),
+                  !state.get(accumulate.getInitial()), true, state);
+        },
+        numbers);
     return result;
   }
 
   void runOnOperation() override {
     for (StepOp step : getOperation().getOps<StepOp>())
-      if (failed(verify(step)))
-        return signalPassFailure();
+      for (RunNumbers numbers : getParities(step))
+        if (failed(verify(step, numbers)))
+          return signalPassFailure();
   }
 };
 
@@ -226,12 +230,15 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
 
 class StorageVerifier : public StorageTrace {
 public:
-  StorageVerifier(ModuleOp module, StepOp step) : StorageTrace(module), step(step) {}
+  using StorageTrace::StorageTrace;
 
-  /// Twice, since what the first run retains the second takes up.
-  LogicalResult verify(int64_t pending) {
-    for (int64_t earlier : {pending, int64_t(1)}) {
-      run(step, earlier);
+  /// Of what is no step twice, since what the first run retains the second takes up.
+  LogicalResult verify(StepOp entry, bool pending) {
+    step = entry;
+    for (bool again : {false, true}) {
+      if (again && entry.getSymName() == "step")
+        break;
+      run(entry, pending && !again);
       if (succeeded(result) && !open.empty())
         violation(open.front()->origin, "takes a slot that is not released");
     }
@@ -274,6 +281,7 @@ private:
     violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
                         Twine(buffer.access.entry) + " that nothing takes up");
   }
+  void abandoned(const Buffer &buffer) override { --slots[buffer.access.storage]; }
 
   StepOp step;
   LogicalResult result = success();
@@ -285,10 +293,17 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   using VerifyStorageBase::VerifyStorageBase;
 
   void runOnOperation() override {
-    for (StepOp step : getOperation().getOps<StepOp>())
-      for (int64_t pending : {1, 0})
-        if (failed(StorageVerifier(getOperation(), step).verify(pending)))
-          return signalPassFailure();
+    ModuleOp module = getOperation();
+    LogicalResult result = success();
+    Training training = runEntries(module, StorageVerifier(module),
+                                   [&](StorageVerifier &trace, StepOp entry, bool pending) {
+                                     if (succeeded(result))
+                                       result = trace.verify(entry, pending);
+                                   });
+    if (succeeded(result) && !training.steady)
+      result = emitNotSteady(module.lookupSymbol<StepOp>("step"));
+    if (failed(result))
+      signalPassFailure();
   }
 };
 

@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 1
+#define BOA_ABI_VERSION 2
 
 typedef struct boa_context boa_context;
 

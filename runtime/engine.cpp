@@ -69,10 +69,13 @@ absl::Status Engine::Impl::CheckProgram() const {
 
 absl::Status Engine::Impl::Allocate() {
   int64_t workspace_bytes = WorkspaceBytes(program);
-  arena_bytes = boa_slot_stride(workspace_bytes);
+  fixed_bytes = boa_slot_stride(workspace_bytes);
   for (const Storage &storage : program.storages)
-    arena_bytes += storage.tier == "ssd" ? storage.slots * boa_slot_stride(storage.slot_bytes)
-                                         : storage.entry_count() * boa_slot_stride(storage.bytes);
+    if (storage.tier == "ssd")
+      arena_bytes += storage.slots * boa_slot_stride(storage.slot_bytes);
+    else
+      fixed_bytes += storage.entry_count() * boa_slot_stride(storage.bytes);
+  arena_bytes += fixed_bytes;
   void *memory =
       mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
@@ -280,6 +283,13 @@ std::vector<int64_t> Engine::TakeSkipped() {
   return std::exchange(impl->left_out, {});
 }
 int64_t Engine::ArenaBytes() const { return impl->arena_bytes; }
+int64_t Engine::PeakBytes() const {
+  std::unique_lock lock(impl->mutex);
+  int64_t bytes = impl->fixed_bytes;
+  for (const Pool &pool : impl->pools)
+    bytes += pool.most_used * pool.stride;
+  return bytes;
+}
 std::string Engine::DescribeIo() const { return impl->io ? impl->io->Describe() : "memory only"; }
 
 } // namespace boa

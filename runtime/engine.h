@@ -133,10 +133,12 @@ public:
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
   /// Steps since the last call that were left out, in order: their gradients were
-  /// not finite and Training::nonfinite is "skip". Known once the step's updates are
-  /// enqueued and waited for, or those of the step after, if they are delayed.
+  /// not finite and Training::nonfinite is "skip". Known when the step's run is done.
   std::vector<int64_t> TakeSkipped();
-  int64_t ArenaBytes() const;     // allocated, exactly
+  int64_t ArenaBytes() const; // allocated, exactly
+  /// Of them, the most that were in use: homes, the workspace, and as many slots of
+  /// each storage as were ever granted at once.
+  int64_t PeakBytes() const;
   std::string DescribeIo() const; // backend and what was degraded
   /// Nanoseconds of the clock that TraceEvent uses.
   static int64_t Now();

@@ -136,6 +136,7 @@ void Engine::Impl::Ready(const CommandRef &command) {
     Buffer &buffer = *command->buffers[0];
     Pool &pool = pools[buffer.storage];
     pool.free.push_back(buffer.slot);
+    --pool.used;
     while (!pool.free.empty() && !pool.waiting.empty()) {
       BufferRef next = pool.waiting.front();
       pool.waiting.pop_front();
@@ -180,6 +181,7 @@ void Engine::Impl::Complete(const CommandRef &command) {
 void Engine::Impl::Grant(Pool &pool, const BufferRef &buffer, Cause cause) {
   buffer->slot = pool.free.back();
   pool.free.pop_back();
+  pool.most_used = std::max(pool.most_used, ++pool.used);
   buffer->base = pool.base + buffer->slot * pool.stride;
   Satisfy(std::exchange(buffer->opener, nullptr), cause);
 }

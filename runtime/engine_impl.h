@@ -114,6 +114,7 @@ struct Pool {
   char *base = nullptr;
   int64_t stride = 0;
   std::vector<int32_t> free;
+  int32_t used = 0, most_used = 0;
   std::deque<BufferRef> waiting; // in program order
 };
 
@@ -165,7 +166,7 @@ struct Engine::Impl : boa_context {
 
   // Memory.
   char *arena = nullptr;
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes = 0, fixed_bytes = 0; // of it: homes and the workspace
   char *workspace = nullptr;
   std::vector<Pool> pools;                    // by storage
   std::vector<std::vector<BufferRef>> homes;  // by storage and entry
@@ -272,6 +273,7 @@ struct Engine::Impl : boa_context {
   absl::Status Drain();
   absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
   absl::Status MoveResident(bool write);
+  absl::Status NeverWritten(const Command &command, int32_t chunk) const;
   void PlaceChunk(Command &command, int32_t chunk, bool write);
   void IssueMove(bool write, const BufferRef &buffer);
 };

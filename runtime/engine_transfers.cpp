@@ -71,7 +71,11 @@ void Engine::Impl::Transfer(const CommandRef &command) {
       runs.push_back({c, 1});
   }
   const bool write = command->kind == Command::Kind::write;
-  command->parts = runs.size() + write; // the sums of a write are one until they begin
+  command->parts = runs.size();
+  if (write) {
+    std::unique_lock lock(mutex);
+    AddSums(command, 0, command->count);
+  }
   for (auto [first, count] : runs) {
     IoRequest request;
     request.write = write;
@@ -85,11 +89,6 @@ void Engine::Impl::Transfer(const CommandRef &command) {
     };
     io->Submit(std::move(request));
   }
-  if (!write)
-    return;
-  std::unique_lock lock(mutex);
-  AddSums(command, 0, command->count);
-  PartDone(lock, command, absl::OkStatus());
 }
 
 /// On the thread that completes I/O, which must not be kept: no byte is touched.
@@ -182,13 +181,10 @@ absl::Status Engine::Impl::SumChunk(const Command &command, int32_t c) {
   if (expected == sum)
     return absl::OkStatus();
   const Storage &storage = program.storages[command.storage];
-  const std::string &file = state->Files()[extent.file].path;
   if (!expected)
-    return absl::InternalError(absl::StrCat(
-        "the program reads ", storage.name, " entry ", command.entry, " chunk ", command.first + c,
-        " in ", file, " at offset ", extent.offset, ", which was never written"));
-  return DamagedChunk(storage.name, command.entry, command.first + c, file, extent.offset,
-                      storage.persistent);
+    return NeverWritten(command, command.first + c);
+  return DamagedChunk(storage.name, command.entry, command.first + c,
+                      state->Files()[extent.file].path, extent.offset, storage.persistent);
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,6 +206,12 @@ void Engine::Impl::IssueMove(bool write, const BufferRef &buffer) {
   Issue(command);
 }
 
+absl::Status Engine::Impl::NeverWritten(const Command &command, int32_t chunk) const {
+  return absl::InternalError(
+      absl::StrCat("the program reads ", program.storages[command.storage].name, " entry ",
+                   command.entry, " chunk ", chunk, ", which was never written"));
+}
+
 /// Where a chunk of a transfer stands, or will.
 void Engine::Impl::PlaceChunk(Command &command, int32_t chunk, bool write) {
   Extent extent = write ? state->Next(command.storage, command.entry, chunk)
@@ -219,9 +221,7 @@ void Engine::Impl::PlaceChunk(Command &command, int32_t chunk, bool write) {
     return;
   absl::Status why = state->status();
   if (why.ok())
-    why = absl::InternalError(absl::StrCat("entry ", command.entry, " chunk ", chunk, " of ",
-                                           program.storages[command.storage].name,
-                                           " is read and was never written"));
+    why = NeverWritten(command, chunk);
   Fail(std::move(why));
 }
 

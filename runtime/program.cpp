@@ -23,12 +23,26 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <set>
 
 namespace boa {
 namespace {
 
 using Json = nlohmann::json;
+
+// What no machine holds, in bytes or elements: neither a few times as many nor the
+// sum of a few overflow. What is counted rather than stored is below kMostCounted.
+constexpr int64_t kMost = int64_t{1} << 56, kMostCounted = int64_t{1} << 31;
+
+/// The product of sizes that are all at least 1; nothing if it is above kMost.
+std::optional<int64_t> Product(const std::vector<int64_t> &sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    if (__builtin_mul_overflow(product, size, &product) || product > kMost)
+      return std::nullopt;
+  return product;
+}
 
 /// Reads the members of one JSON object and remembers the first error. `where`
 /// is the path to the object, for messages: "storages[3]".
@@ -53,7 +67,7 @@ public:
   }
   void Read(const char *name, int64_t &out) {
     if (const Json *value = Find(name, "an integer", &Json::is_number_integer))
-      out = value->get<int64_t>();
+      ReadInteger(name, *value, out);
   }
   void Read(const char *name, int32_t &out) {
     int64_t wide = out;
@@ -69,7 +83,7 @@ public:
     for (const Json &element : *value) {
       if (!element.is_number_integer())
         return Fail("field `", name, "`: expected integers but found ", element.type_name());
-      out.push_back(element.get<int64_t>());
+      ReadInteger(name, element, out.emplace_back());
     }
   }
   void Read(const char *name, std::map<std::string, int64_t> &out) {
@@ -79,7 +93,7 @@ public:
     for (const auto &[key, element] : value->items()) {
       if (!element.is_number_integer())
         return Fail("field `", name, ".", key, "`: expected an integer");
-      out[key] = element.get<int64_t>();
+      ReadInteger(name, element, out[key]);
     }
   }
   /// A structure, read by `Parse(Fields &, T &)`.
@@ -113,11 +127,20 @@ public:
       Fail("field `", name, "`: expected at least ", least, " but found ", value);
   }
 
+  /// For what is counted, in steps, sequences or tokens.
+  void Counted(const char *name, int64_t value) {
+    if (value > kMostCounted)
+      Fail("field `", name, "`: expected at most ", kMostCounted, " but found ", value);
+  }
+
   template <typename... Args> void Fail(const Args &...args) {
     if (status.ok())
       status = absl::InvalidArgumentError(
           absl::StrCat("program descriptor: ", where.empty() ? "" : where + ": ", args...));
   }
+
+  /// Whether all that was read so far is as it must be.
+  bool ok() const { return status.ok(); }
 
   /// The first error; unknown fields are one.
   absl::Status Finish() {
@@ -142,6 +165,13 @@ private:
       return nullptr;
     }
     return &*it;
+  }
+
+  /// Larger ones would read as negative.
+  void ReadInteger(const char *name, const Json &value, int64_t &out) {
+    if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX})
+      return Fail("field `", name, "`: ", value.get<uint64_t>(), " does not fit in 64 bits");
+    out = value.get<int64_t>();
   }
 
   std::string Path(const char *name) const {
@@ -173,6 +203,10 @@ void Parse(Fields &f, Storage &s) {
   f.AtLeast("bytes", s.bytes, 1);
   if (s.chunks >= 1 && s.bytes % (4096 * int64_t{s.chunks}) != 0)
     f.Fail("field `bytes`: ", s.bytes, " is no multiple of 4096 for each of ", s.chunks, " chunks");
+  std::vector<int64_t> all = s.entries;
+  all.push_back(s.bytes);
+  if (f.ok() && !Product(all))
+    f.Fail("field `entries`: more entries of ", s.bytes, " bytes than any machine holds");
   f.Read("persistent", s.persistent);
   // A state has no schedule, so it has nothing that one leaves unfinished.
   if (s.persistent && s.role != "weights" && s.role != "master" && s.role != "momentum" &&
@@ -207,7 +241,10 @@ void Parse(Fields &f, Group &g) {
   f.AtLeast("chunks", g.chunks, 1);
   f.Read("chunk_elements", g.chunk_elements);
   f.AtLeast("chunk_elements", g.chunk_elements, 1);
-  if (g.elements != g.chunks * g.chunk_elements)
+  const std::optional<int64_t> elements = Product({g.count, g.chunks, g.chunk_elements});
+  if (f.ok() && !elements)
+    f.Fail("field `chunk_elements`: more than any machine holds");
+  if (f.ok() && g.elements != g.chunks * g.chunk_elements)
     f.Fail("field `elements`: ", g.elements, " is not ", g.chunks, " chunks of ", g.chunk_elements);
   f.Read("weight_type", g.weight_type);
   f.OneOf("weight_type", g.weight_type, {"f32", "bf16"});
@@ -264,12 +301,16 @@ void Parse(Fields &f, Training &t) {
   f.Read("mask_token", t.mask_token);
   f.Read("vocab", t.vocab);
   f.AtLeast("vocab", t.vocab, 1);
+  f.Counted("vocab", t.vocab);
   f.Read("context", t.context);
   f.AtLeast("context", t.context, 1);
+  f.Counted("context", t.context);
   f.Read("micro_batch", t.micro_batch);
   f.AtLeast("micro_batch", t.micro_batch, 1);
+  f.Counted("micro_batch", t.micro_batch);
   f.Read("micro_batches", t.micro_batches);
   f.AtLeast("micro_batches", t.micro_batches, 1);
+  f.Counted("micro_batches", t.micro_batches);
   f.Read("steps", t.steps);
   f.AtLeast("steps", t.steps, 0);
   f.Read("seed", t.seed);
@@ -277,12 +318,14 @@ void Parse(Fields &f, Training &t) {
   f.AtLeast("evaluate_every", t.evaluate_every, 0);
   f.Read("evaluate_batches", t.evaluate_batches);
   f.AtLeast("evaluate_batches", t.evaluate_batches, 0);
+  f.Counted("evaluate_batches", t.evaluate_batches);
   f.Read("commit_every", t.commit_every);
   f.AtLeast("commit_every", t.commit_every, 0);
   f.Read("commit_seconds", t.commit_seconds);
   f.AtLeast("commit_seconds", t.commit_seconds, 0);
   f.Read("commit_keep", t.commit_keep);
   f.AtLeast("commit_keep", t.commit_keep, 1);
+  f.Counted("commit_keep", t.commit_keep);
   f.Read("nonfinite", t.nonfinite);
   f.OneOf("nonfinite", t.nonfinite, {"stop", "skip"});
 }
@@ -332,13 +375,14 @@ void CheckGroupStorage(Fields &f, const Program &program, const Group &group, co
 void CheckParameters(Fields &f, const Group &group) {
   int64_t end = 0;
   for (const Parameter &parameter : group.parameters) {
-    int64_t elements = 1;
-    for (int64_t dimension : parameter.shape)
-      elements *= dimension;
+    const std::optional<int64_t> elements = Product(parameter.shape);
     if (parameter.offset < end)
       return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` begins at ",
                     parameter.offset, ", before ", end, " where the one before it ends");
-    end = parameter.offset + elements;
+    if (!elements || parameter.offset > kMost)
+      return f.Fail("group `", group.name, "`: parameter `", parameter.name,
+                    "` has more elements than any machine holds");
+    end = parameter.offset + *elements;
     if (end > group.elements)
       return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` ends at ", end,
                     " of ", group.elements, " elements");
@@ -374,6 +418,8 @@ void Parse(Fields &f, Program &p) {
     CheckGroupStorage(f, p, group, "low", group.low, 2);
     CheckGroupStorage(f, p, group, "momentum", group.momentum, 4);
     CheckGroupStorage(f, p, group, "variance", group.variance, 4);
+    if (group.gradient < -1 || group.gradient >= static_cast<int64_t>(p.storages.size()))
+      f.Fail("group `", group.name, "`: gradient: no storage ", group.gradient);
     CheckParameters(f, group);
   }
 }

@@ -10,6 +10,7 @@
 #include "frontend/Frontend.h"
 #include "frontend/irgen.h"
 #include "passes/KernelPasses.h"
+#include "runtime/printable.h"
 #include "runtime/symbols.h"
 #include "tools/Payload.h"
 
@@ -39,6 +40,20 @@ namespace {
 absl::Status fromLLVM(llvm::Error error, llvm::StringRef doing) {
   return absl::InternalError(absl::StrCat(doing.str(), ": ", llvm::toString(std::move(error))));
 }
+
+/// While it lives, diagnostics of the passes go to stderr, with the user's own line,
+/// of which a terminal need not obey what stands in it.
+class Diagnostics {
+public:
+  explicit Diagnostics(MLIRContext *context) : out(text), handler(sources, context, out) {}
+  ~Diagnostics() { std::fputs(Printable(text).c_str(), stderr); }
+  llvm::SourceMgr sources;
+
+private:
+  std::string text;
+  llvm::raw_string_ostream out;
+  SourceMgrDiagnosticHandler handler;
+};
 
 /// Diagnostics were printed: nothing is left to say.
 absl::Status alreadyPrinted() { return absl::InvalidArgumentError(""); }
@@ -74,9 +89,8 @@ absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request)
 absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &request) {
   context->loadAllAvailableDialects();
   if (isModule(request)) {
-    llvm::SourceMgr sources;
-    SourceMgrDiagnosticHandler handler(sources, context.get());
-    auto module = parseSourceFile<ModuleOp>(request.files[0], sources, context.get());
+    Diagnostics diagnostics(context.get());
+    auto module = parseSourceFile<ModuleOp>(request.files[0], diagnostics.sources, context.get());
     if (!module)
       return alreadyPrinted();
     return module;
@@ -92,8 +106,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 }
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, context.get());
+  Diagnostics diagnostics(context.get());
   auto machine = module->getAttrOfType<DictionaryAttr>(kMachineAttr);
   auto device = machine ? machine.getAs<StringAttr>("device") : StringAttr();
   if (device && device != "cpu")

@@ -66,7 +66,7 @@ struct IoFaults {
 
 struct IoOptions {
   bool prefer_threads = false;     // as the environment's BOA_IO=threads
-  int depth = 32;                  // segments in flight
+  int depth = 32;                  // segments in flight, for each link
   int64_t segment_bytes = 1 << 20; // a transfer is split into segments
   IoFaults faults;
 };

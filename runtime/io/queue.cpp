@@ -23,7 +23,7 @@ namespace boa {
 namespace {
 
 constexpr int64_t kAlignment = 4096;
-constexpr int kMaxDepth = 1024;
+constexpr int kMaxDepth = 1024; // of all links together, but for one each
 // A late wake-up of the I/O thread is made up for, up to this.
 constexpr IoClock::duration kBurst = std::chrono::milliseconds(20);
 // Between attempts of what was interrupted.
@@ -84,6 +84,8 @@ IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links, const
   for (const IoFile &file : files)
     if (file.link >= int32_t(links.size()))
       links.resize(file.link + 1);
+  in_flight.resize(links.size());
+  depth = std::clamp(kMaxDepth / std::max(1, int(links.size())), 1, options.depth);
   for (const IoLink &link : links)
     for (int64_t limit : {link.read, link.write})
       lanes.push_back({IoLimiter(limit, segment_bytes, now), {}, {}});
@@ -164,8 +166,11 @@ std::optional<IoSegment> IoQueue::PopFrom(Lane &lane, IoClock::time_point now) {
 std::optional<IoSegment> IoQueue::Pop(IoClock::time_point now) {
   for (size_t i = 0; i < lanes.size(); ++i) {
     size_t lane = (turn + i) % lanes.size();
+    if (in_flight[lane / 2] == depth)
+      continue;
     if (std::optional<IoSegment> segment = PopFrom(lanes[lane], now)) {
       turn = lane + 1;
+      ++in_flight[lane / 2];
       return segment;
     }
   }
@@ -174,7 +179,10 @@ std::optional<IoSegment> IoQueue::Pop(IoClock::time_point now) {
 
 std::optional<IoClock::time_point> IoQueue::NextStart(IoClock::time_point now) {
   std::optional<IoClock::time_point> first;
-  for (Lane &lane : lanes) {
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    Lane &lane = lanes[i];
+    if (in_flight[i / 2] == depth)
+      continue;
     auto consider = [&](IoClock::time_point ready) {
       first = first ? std::min(*first, ready) : ready;
     };
@@ -209,6 +217,7 @@ bool IoQueue::TryAgain(IoSegment &segment, IoClock::time_point now) {
 void IoQueue::Finish(IoSegment segment, int64_t result, IoClock::time_point now) {
   std::shared_ptr<IoTransfer> transfer = segment.transfer;
   const IoFile &file = File(segment);
+  --in_flight[file.link];
   bool again = (result == -EINTR || result == -EAGAIN) && TryAgain(segment, now);
   // O_DIRECT continues at aligned offsets only.
   int64_t moved = result > 0 ? result / kAlignment * kAlignment : 0;

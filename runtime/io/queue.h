@@ -7,7 +7,8 @@
 //
 // A queue that divides transfers into segments and says which may start: the
 // earliest deadline first within a lane (a link and a direction), round robin
-// among lanes, each lane held to its limit. Backends pop segments, move their bytes,
+// among lanes, each lane held to its limit, and each link to a depth of its own, so
+// that a slow one does not take the places of the others. Backends pop segments, move their bytes,
 // and report the outcome; the queue requeues what is left of a segment and
 // collects the transfers that are done. It reads no clock: time is what the backend
 // says it is. Not thread safe: a backend guards it.
@@ -84,6 +85,8 @@ public:
   /// Fails every transfer that has no segment in flight, and all that follow.
   void Abort(const absl::Status &);
 
+  /// The most segments that are ever popped and not finished.
+  int Capacity() const { return depth * int(in_flight.size()); }
   /// Callbacks to run, without any lock held.
   std::vector<Completion> TakeDone() { return std::exchange(done, {}); }
   /// Nothing waits and nothing is in flight.
@@ -111,8 +114,10 @@ private:
   int64_t NextBytes(const Lane &) const;
 
   std::vector<IoFile> files;
-  std::vector<Lane> lanes; // link * 2 + write
-  size_t turn = 0;         // lane to ask first
+  std::vector<Lane> lanes;    // link * 2 + write
+  std::vector<int> in_flight; // segments popped and not finished, by link
+  int depth;                  // the most of them
+  size_t turn = 0;            // lane to ask first
   int64_t segment_bytes;
   IoFaults faults;
   int64_t attempts = 0;

@@ -23,7 +23,7 @@
 namespace boa {
 namespace {
 
-// A virtual or flash disk saturates with fewer outstanding transfers.
+// Of one link: a virtual or flash disk saturates with fewer outstanding transfers.
 constexpr int kMaxIoThreads = 8;
 
 class ThreadBackend : public IoBackend {
@@ -33,7 +33,7 @@ public:
       : why(std::move(why)), queue(std::move(files), std::move(links), options, IoClock::now()) {}
   ~ThreadBackend() override;
 
-  absl::Status Start(int count);
+  absl::Status Start();
   void Submit(IoRequest) override;
   std::string Describe() const override;
 
@@ -51,8 +51,8 @@ private:
   std::vector<pthread_t> threads;
 };
 
-absl::Status ThreadBackend::Start(int count) {
-  for (int i = 0; i < count; ++i) {
+absl::Status ThreadBackend::Start() {
+  for (int i = 0; i < queue.Capacity(); ++i) {
     pthread_t thread;
     int error = pthread_create(&thread, nullptr, ThreadMain, this);
     if (error != 0 && threads.empty())
@@ -147,9 +147,10 @@ absl::StatusOr<std::unique_ptr<IoBackend>> CreateThreadBackend(std::vector<IoFil
                                                                const IoOptions &given,
                                                                std::string why) {
   IoOptions options = NormalizeIoOptions(given);
+  options.depth = std::min(options.depth, kMaxIoThreads);
   auto backend =
       std::make_unique<ThreadBackend>(std::move(files), std::move(links), options, std::move(why));
-  if (absl::Status status = backend->Start(std::min(options.depth, kMaxIoThreads)); !status.ok())
+  if (absl::Status status = backend->Start(); !status.ok())
     return status;
   return backend;
 }

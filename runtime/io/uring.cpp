@@ -117,8 +117,8 @@ private:
 UringBackend::UringBackend(std::vector<IoFile> the_files, std::vector<IoLink> links, void *arena,
                            int64_t arena_bytes, const IoOptions &options)
     : files(std::move(the_files)), arena(arena), arena_bytes(arena_bytes), options(options),
-      queue(files, std::move(links), options, IoClock::now()), slots(options.depth) {
-  for (int slot = options.depth - 1; slot >= 0; --slot)
+      queue(files, std::move(links), options, IoClock::now()), slots(queue.Capacity()) {
+  for (int slot = queue.Capacity() - 1; slot >= 0; --slot)
     free_slots.push_back(slot);
 }
 
@@ -200,7 +200,7 @@ absl::Status UringBackend::MakeRing() {
     if (attempt.missing)
       degraded.push_back(attempt.missing);
     // Two more than the segments: the read of the eventfd, and liburing's own.
-    error = -io_uring_queue_init(unsigned(options.depth) + 2, &ring, attempt.flags);
+    error = -io_uring_queue_init(unsigned(slots.size()) + 2, &ring, attempt.flags);
     if (error == 0)
       return CheckOperations();
   }

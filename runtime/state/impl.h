@@ -29,7 +29,8 @@ struct StatePath {
   bool given = true; // else: read only, until no commit names it
   double weight = 1; // share of the bytes
   std::unique_ptr<OpenFile> lock, data;
-  int64_t bytes = 0; // of the data file
+  int64_t bytes = 0;                              // of the data file; 0: there is none yet
+  std::vector<std::pair<int64_t, int64_t>> taken; // what commits name, until `pool` is filled
   Pool pool;
 
   std::string DataPath() const { return directory + "/data"; }
@@ -103,23 +104,29 @@ struct StateStore::Impl {
   // paths.cpp
   static absl::StatusOr<std::unique_ptr<Impl>>
   Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
+  absl::Status RefuseOthers() const;
   absl::Status MakeDirectories(Undo &);
   absl::Status ResolvePaths();
-  absl::Status LockPath(StatePath &, Undo *);
-  absl::Status FindPaths();
-  absl::Status FindUngivenPath(size_t saved);
-  absl::Status RefuseCopy(const std::vector<int32_t> &place) const;
+  absl::Status LockPath(StatePath &, Undo &);
+  absl::Status MarkLocks();
+  absl::Status FindPaths(Undo &);
+  absl::Status FindUngivenPath(const SavedPath &, Undo &);
+  absl::Status RefuseCopy(const std::vector<SavedPath> &known,
+                          const std::vector<int32_t> &place) const;
   absl::Status CheckSpace() const;
   absl::Status OpenData(Undo &);
 
   // layout.cpp
+  static absl::Status CheckProgram(const Program &);
   void LayOut(const Program &);
+  absl::Status CheckPlaces();
   std::vector<int64_t> BytesNeeded() const;
   absl::Status FillPools();
   absl::Status TakeRun(Table &, int64_t entry, int32_t path);
   absl::StatusOr<int64_t> TakeOne(StatePath &, int64_t bytes);
 
   // state.cpp
+  absl::Status TakePaths(Undo &);
   absl::Status Begin(const Program &, Undo &);
   absl::Status CheckModel(const Program &, const SavedCommit &) const;
   void Adopt(const SavedCommit &);

@@ -21,7 +21,8 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <set>
+#include <tuple>
 
 namespace boa {
 namespace {
@@ -53,6 +54,26 @@ private:
 
 } // namespace
 
+/// Whether a manifest can hold its storages.
+absl::Status StateStore::Impl::CheckProgram(const Program &program) {
+  std::set<std::string> names;
+  for (const Storage &storage : program.storages) {
+    if (!storage.persistent && storage.tier != "ssd")
+      continue;
+    if (!names.insert(storage.name).second)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: two storages `%s`", storage.name));
+    int64_t chunks = std::max(storage.chunks, 1);
+    if (storage.entry_count() < 1 || storage.bytes < 1 || storage.bytes % (chunks * kStateBlock))
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: storage `%s` has %d entries of %d bytes in %d "
+                          "chunks: expected whole "
+                          "blocks of %d bytes",
+                          storage.name, storage.entry_count(), storage.bytes, chunks, kStateBlock));
+  }
+  return absl::OkStatus();
+}
+
 void StateStore::Impl::LayOut(const Program &program) {
   std::vector<double> weights;
   for (const StatePath &path : paths)
@@ -80,36 +101,76 @@ void StateStore::Impl::LayOut(const Program &program) {
 std::vector<int64_t> StateStore::Impl::BytesNeeded() const {
   std::vector<int64_t> bytes(paths.size(), kStateBlock);
   for (const Table &table : tables)
-    for (int32_t path : table.path)
-      bytes[size_t(path)] += table.storage.chunk_bytes * (table.persistent ? keep + 1 : 1);
+    for (int32_t path : table.path) {
+      int64_t more = 0, &sum = bytes[size_t(path)];
+      if (__builtin_mul_overflow(table.storage.chunk_bytes, table.persistent ? keep + 1 : 1,
+                                 &more) ||
+          __builtin_add_overflow(sum, more, &sum))
+        sum = kMostFileBytes;
+      sum = std::min(sum, kMostFileBytes);
+    }
   return bytes;
+}
+
+/// What commits name is there, and no two chunks of a commit share a byte.
+absl::Status StateStore::Impl::CheckPlaces() {
+  struct Place {
+    int64_t begin, end;
+    size_t commit;
+  };
+  std::vector<std::vector<Place>> places(paths.size());
+  for (size_t i = 0; i < manifest.commits.size(); ++i)
+    for (const SavedTable &table : manifest.commits[i].tables)
+      for (const SavedChunk &chunk : table.chunks)
+        places[size_t(chunk.extent.file)].push_back(
+            {chunk.extent.offset, chunk.extent.offset + table.storage.chunk_bytes, i});
+  for (size_t i = 0; i < paths.size(); ++i) {
+    StatePath &path = paths[i];
+    std::sort(places[i].begin(), places[i].end(), [](const Place &a, const Place &b) {
+      return std::tie(a.begin, a.end, a.commit) < std::tie(b.begin, b.end, b.commit);
+    });
+    Place last = {0, kStateBlock, 0};
+    for (const Place &place : places[i]) {
+      if (place.end > path.bytes)
+        return absl::DataLossError(absl::StrFormat(
+            "%s is truncated: it has %d bytes, and a chunk of the commit of step %d "
+            "ends at %d; restore the state from a copy",
+            path.DataPath(), path.bytes, manifest.commits[place.commit].record.step, place.end));
+      // A chunk that was not written between two commits is of both.
+      bool shared =
+          place.begin == last.begin && place.end == last.end && place.commit != last.commit;
+      if (place.begin < last.end && !shared)
+        return absl::DataLossError(
+            absl::StrFormat("two chunks stand in one place, at offset %d of %s: restore the state "
+                            "from a copy",
+                            place.begin, path.DataPath()));
+      if (!shared)
+        path.taken.push_back({place.begin, place.end});
+      last = place;
+    }
+  }
+  return absl::OkStatus();
 }
 
 /// What no commit names is free; of it, scratch takes its part at once.
 absl::Status StateStore::Impl::FillPools() {
-  for (StatePath &path : paths)
-    path.pool.Give(kStateBlock, path.bytes - kStateBlock);
-  std::unordered_set<Extent, ExtentHash> seen;
-  for (const SavedCommit &commit : manifest.commits)
-    for (const SavedTable &table : commit.tables)
-      for (const SavedChunk &chunk : table.chunks) {
-        StatePath &path = paths[size_t(chunk.extent.file)];
-        int64_t bytes = table.storage.chunk_bytes;
-        if (chunk.extent.offset + bytes > path.bytes)
-          return absl::DataLossError(absl::StrFormat(
-              "%s is truncated: it has %d bytes, and %s stands at %d; restore it from a copy",
-              path.DataPath(), path.bytes, table.storage.name, chunk.extent.offset));
-        if (seen.insert(chunk.extent).second && !path.pool.Claim(chunk.extent.offset, bytes))
-          return absl::DataLossError(
-              absl::StrFormat("two chunks stand at offset %d of %s: restore the state from a copy",
-                              chunk.extent.offset, path.DataPath()));
-      }
+  for (StatePath &path : paths) {
+    int64_t free = kStateBlock;
+    for (auto [begin, end] : path.taken) {
+      path.pool.Give(free, begin - free);
+      free = end;
+    }
+    path.pool.Give(free, path.bytes - free);
+    path.taken = {};
+  }
   for (Table &table : tables)
     for (size_t i = 0; !table.persistent && i < table.path.size(); ++i)
       if (table.current[i].file < 0) {
-        absl::Status status = TakeRun(table, int64_t(i) / table.storage.chunks, table.path[i]);
-        if (!status.ok())
-          return status;
+        if (table.spare[i].file < 0)
+          if (absl::Status status =
+                  TakeRun(table, int64_t(i) / table.storage.chunks, table.path[i]);
+              !status.ok())
+            return status;
         std::swap(table.current[i], table.spare[i]);
       }
   return absl::OkStatus();
@@ -164,6 +225,8 @@ Extent StateStore::Current(int32_t storage, int64_t entry, int32_t chunk) const 
 Extent StateStore::Next(int32_t storage, int64_t entry, int32_t chunk) {
   Table &table = impl->tables[size_t(storage)];
   size_t i = table.Index(entry, chunk);
+  if (!impl->failed.ok())
+    return {};
   if (table.current[i].file >= 0 && !table.named[i])
     return table.current[i];
   if (table.spare[i].file < 0)

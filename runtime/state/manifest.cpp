@@ -14,6 +14,7 @@
 #include "runtime/state/checksum.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
@@ -42,19 +43,32 @@ absl::Status Damaged(const std::string &path, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(path, " is damaged (", what, ")"));
 }
 
+/// Whether one wrong byte, or a piece that is missing, could have made this of
+/// what Seal made; else it is somebody else's.
+bool MayBeOurs(absl::string_view text, const char *format) {
+  // Members are in order of their names, so `commits` is the first of a manifest.
+  for (absl::string_view begin : {"{\"commits\":[", "{\"format\":\"boa-"})
+    if (text.substr(0, begin.size()) == begin.substr(0, text.size()))
+      return true;
+  return text.find_first_not_of('\0') == absl::string_view::npos ||
+         absl::StrContains(text, format) || absl::StrContains(text, "\nxxh3 ");
+}
+
 /// What Seal made. `format`: what it must be of.
 absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, const char *format) {
   size_t end = text.find('\n');
   absl::string_view line = text.substr(0, end == absl::string_view::npos ? text.size() : end + 1);
-  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  bool ours = json.is_object() && json.value("format", Json()) == Json(format);
-  if (!json.is_discarded() && !ours)
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not of a training state"));
+  absl::Status foreign = absl::FailedPreconditionError(
+      absl::StrCat(path, " is not of a training state: move it away, or choose another directory"));
   std::string sum = absl::StrFormat("xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
-  if (json.is_discarded() || text.substr(line.size()) != sum)
-    return Damaged(path, "truncated, or its checksum does not match");
+  if (text.substr(line.size()) != sum)
+    return MayBeOurs(text, format) ? Damaged(path, "truncated, or its checksum does not match")
+                                   : foreign;
+  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("format", Json()) != Json(format))
+    return foreign;
   if (json.value("version", Json()) != Json(kVersion))
-    return absl::FailedPreconditionError(
+    return absl::UnimplementedError(
         absl::StrFormat("%s has version %s and this trainer knows %d: use the trainer that made it",
                         path, json.value("version", Json()).dump(), kVersion));
   return json;
@@ -221,14 +235,15 @@ bool ParseInto(const Json &json, Manifest &manifest) {
   manifest.home = reader.Text("home");
   manifest.sequence = reader.Number("sequence", 1, INT64_MAX - 1);
   std::set<std::string> ids;
-  for (const Json &entry : reader.List("paths")) {
-    Reader path(entry);
-    SavedPath &saved = manifest.paths.emplace_back();
-    saved.id = path.Text("id");
-    saved.directory = path.Text("directory");
-    if (!path.ok() || saved.id.empty() || !ids.insert(saved.id).second)
-      return false;
-  }
+  for (auto [name, paths] : {std::pair{"paths", &manifest.paths}, {"former", &manifest.former}})
+    for (const Json &entry : reader.List(name)) {
+      Reader path(entry);
+      SavedPath &saved = paths->emplace_back();
+      saved.id = path.Text("id");
+      saved.directory = path.Text("directory");
+      if (!path.ok() || saved.id.empty() || !ids.insert(saved.id).second)
+        return false;
+    }
   for (const Json &parameter : reader.List("parameters"))
     if (!ParseParameter(parameter, manifest.parameters.emplace_back()))
       return false;
@@ -238,7 +253,7 @@ bool ParseInto(const Json &json, Manifest &manifest) {
         !steps.insert(manifest.commits.back().record.step).second)
       return false;
   return reader.ok() && !manifest.state.empty() && !manifest.paths.empty() &&
-         manifest.paths.size() <= kMaxPaths;
+         manifest.paths.size() <= kMostPaths;
 }
 
 } // namespace
@@ -261,9 +276,13 @@ std::vector<SavedParameter> ParametersOf(const Program &program) {
 }
 
 std::string FormatManifest(const Manifest &manifest) {
-  Json paths = Json::array(), parameters = Json::array(), commits = Json::array();
-  for (const SavedPath &path : manifest.paths)
-    paths.push_back({{"id", path.id}, {"directory", Escape(path.directory)}});
+  auto list = [](const std::vector<SavedPath> &saved) {
+    Json paths = Json::array();
+    for (const SavedPath &path : saved)
+      paths.push_back({{"id", path.id}, {"directory", Escape(path.directory)}});
+    return paths;
+  };
+  Json parameters = Json::array(), commits = Json::array();
   for (const SavedParameter &parameter : manifest.parameters)
     parameters.push_back({{"name", Escape(parameter.name)},
                           {"offset", parameter.offset},
@@ -276,7 +295,8 @@ std::string FormatManifest(const Manifest &manifest) {
                {"model", Escape(manifest.model)},
                {"home", Escape(manifest.home)},
                {"sequence", manifest.sequence},
-               {"paths", paths},
+               {"paths", list(manifest.paths)},
+               {"former", list(manifest.former)},
                {"parameters", parameters},
                {"commits", commits}});
 }
@@ -309,11 +329,11 @@ std::string FormatHead(const DataHead &head) {
 
 absl::StatusOr<DataHead> ParseHead(absl::string_view block, const std::string &path) {
   absl::string_view text = block.substr(0, std::min(block.size(), block.find('\0')));
-  if (block.substr(text.size()).find_first_not_of('\0') != absl::string_view::npos)
-    return Damaged(path, "its head");
   absl::StatusOr<Json> json = Unseal(text, path, kHeadFormat);
   if (!json.ok())
     return json.status();
+  if (block.substr(text.size()).find_first_not_of('\0') != absl::string_view::npos)
+    return Damaged(path, "its head");
   Reader reader(*json);
   DataHead head{reader.Text("state"), reader.Text("path"), reader.Text("home")};
   if (!reader.ok())

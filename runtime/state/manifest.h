@@ -26,7 +26,10 @@ namespace boa {
 
 /// Everything on SSD is in whole blocks; the first of a data file is its head.
 constexpr int64_t kStateBlock = 4096;
-constexpr size_t kMaxPaths = 256;
+
+/// What a manifest can name.
+constexpr size_t kMostPaths = 256;
+constexpr int64_t kMostFileBytes = int64_t(1) << 52;
 
 struct SavedPath {
   std::string id;        // of the path, as in its head
@@ -63,6 +66,7 @@ struct Manifest {
   std::string home;     // where it stood last, absolute
   int64_t sequence = 0; // grows with each one that is written
   std::vector<SavedPath> paths;
+  std::vector<SavedPath> former; // of which no commit names anything; may come back
   std::vector<SavedParameter> parameters;
   std::vector<SavedCommit> commits; // oldest first; none: its making was cut short
 };
@@ -70,7 +74,7 @@ struct Manifest {
 std::string FormatManifest(const Manifest &);
 
 /// Refuses, with `path` in the message: what is no manifest (FailedPrecondition),
-/// one of another version (FailedPrecondition), a damaged one (DataLoss). What it
+/// one of another version (Unimplemented), a damaged one (DataLoss). What it
 /// returns is consistent: tables are complete, places aligned and on known paths.
 absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string &path);
 

@@ -7,18 +7,21 @@
 //
 // Whose a directory is, who uses it, and the space that it gives. A data file is
 // taken only if its head has this state's identity and that of one of its paths;
-// everything else is refused and left as it is. The lock is held from before the
-// first look until the process ends.
+// everything else is refused and left as it is: that is looked for before anything
+// is made or locked, and once more under the locks. The process's name is written
+// into a lock only when all paths are known to be the state's.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/impl.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unistd.h>
 
 namespace boa {
@@ -62,41 +65,50 @@ std::string ParentOf(const std::string &path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// The head of the data file in a directory; nothing: there is no such file.
-absl::StatusOr<std::optional<DataHead>> HeadOf(FileSystem &disk, const std::string &path) {
+struct DataFile {
+  DataHead head;
+  int64_t bytes = 0;
+};
+
+/// The data file of that name; nothing: there is none.
+absl::StatusOr<std::optional<DataFile>> FindData(FileSystem &disk, const std::string &path) {
   absl::StatusOr<PathKind> kind = disk.Kind(path);
   if (!kind.ok())
     return kind.status();
   if (*kind == PathKind::nothing)
     return std::nullopt;
-  absl::Status foreign = absl::AlreadyExistsError(
-      absl::StrCat(path, " exists and is not of a training: move it away, or choose another "
-                         "directory"));
   if (*kind != PathKind::file)
-    return foreign;
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is not a file: move it away, or choose another directory"));
   absl::StatusOr<std::unique_ptr<OpenFile>> file = disk.Open(path, {});
   if (!file.ok())
     return file.status();
-  std::string block(kStateBlock, '\0');
   absl::StatusOr<int64_t> size = (*file)->Size();
   if (!size.ok())
     return size.status();
-  if (*size < kStateBlock)
-    return foreign;
-  if (absl::Status status = (*file)->Read(0, block.data(), kStateBlock); !status.ok())
+  std::string block(size_t(std::min(*size, kStateBlock)), '\0');
+  if (absl::Status status = (*file)->Read(0, block.data(), int64_t(block.size())); !status.ok())
     return status;
   absl::StatusOr<DataHead> head = ParseHead(block, path);
-  if (absl::IsFailedPrecondition(head.status()) && block.rfind("{\"format\"", 0) != 0)
-    return foreign;
+  if (absl::IsDataLoss(head.status()))
+    return absl::DataLossError(
+        absl::StrCat(head.status().message(), ": restore the state from a copy"));
   if (!head.ok())
     return head.status();
-  return *head;
+  return DataFile{*head, *size};
+}
+
+absl::Status OfAnother(const std::string &directory, const DataHead &head) {
+  return absl::AlreadyExistsError(absl::StrFormat(
+      "%s belongs to another training, which was begun in %s: name another directory; if that "
+      "training is no more, remove the files `data` and `lock` there",
+      directory, head.home.empty() ? "a directory of a long name" : head.home));
 }
 
 } // namespace
 
-/// In reverse, and durable before the next: a data file never stays behind without
-/// the manifest that says whose it is.
+/// Latest first, each durably: what is left where one cannot be removed still has
+/// its manifest, and so its owner.
 Undo::~Undo() {
   for (auto path = files.rbegin(); path != files.rend(); ++path) {
     absl::Status status = disk.Unlink(*path);
@@ -114,8 +126,14 @@ StateStore::Impl::Make(FileSystem &disk, const Program &program,
                        const std::vector<std::string> &directories, int64_t keep) {
   if (directories.empty())
     return absl::InvalidArgumentError("a state needs at least one directory");
+  if (directories.size() > kMostPaths)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("a state stands in at most %d directories, and %d are given", kMostPaths,
+                        directories.size()));
+  if (absl::Status status = CheckProgram(program); !status.ok())
+    return status;
   auto impl = std::make_unique<Impl>(disk);
-  impl->keep = std::max<int64_t>(keep, 1);
+  impl->keep = std::clamp<int64_t>(keep, 1, kMostFileBytes);
   std::vector<double> weights = StripeWeights(program.machine, directories.size());
   for (size_t i = 0; i < directories.size(); ++i) {
     StatePath &path = impl->paths.emplace_back();
@@ -132,31 +150,38 @@ StateStore::Impl::Make(FileSystem &disk, const Program &program,
   return impl;
 }
 
-/// With all their parents. One that is there may have been made by a process that
-/// was killed before it synced it: so could the innermost of those.
-absl::Status StateStore::Impl::MakeDirectories(Undo &undo) {
+/// So that nothing of others is touched where it can be seen from outside.
+absl::Status StateStore::Impl::RefuseOthers() const {
   for (const StatePath &path : paths) {
-    std::string there;
+    absl::StatusOr<std::optional<DataFile>> data = FindData(disk, path.DataPath());
+    if (!data.ok())
+      return data.status();
+    if (*data && (*data)->head.state != manifest.state)
+      return OfAnother(path.directory, (*data)->head);
+  }
+  return absl::OkStatus();
+}
+
+/// With all their parents. Those that are there are synced too: whoever made them
+/// may have died before that.
+absl::Status StateStore::Impl::MakeDirectories(Undo &undo) {
+  for (const StatePath &path : paths)
     for (size_t end = path.directory.find('/', 1);; end = path.directory.find('/', end + 1)) {
       std::string part = path.directory.substr(0, end);
       absl::Status status = disk.MakeDirectory(part);
-      if (status.ok()) {
+      if (status.ok())
         undo.AddDirectory(part);
+      const bool there = absl::IsAlreadyExists(status);
+      if (status.ok() || there)
         status = disk.SyncDirectory(ParentOf(part));
-      } else if (absl::IsAlreadyExists(status)) {
-        there = part;
+      // Of one that we may not even read we made nothing.
+      if (there && absl::IsPermissionDenied(status))
         status = absl::OkStatus();
-      }
       if (!status.ok())
         return Unwritable(status);
       if (end == std::string::npos)
         break;
     }
-    // Whoever may not read the parent has not made it.
-    absl::Status status = there.empty() ? absl::OkStatus() : disk.SyncDirectory(ParentOf(there));
-    if (!status.ok() && !absl::IsPermissionDenied(status))
-      return status;
-  }
   return absl::OkStatus();
 }
 
@@ -176,8 +201,7 @@ absl::Status StateStore::Impl::ResolvePaths() {
   return absl::OkStatus();
 }
 
-/// `undo`: removes a lock file that was not there before.
-absl::Status StateStore::Impl::LockPath(StatePath &path, Undo *undo) {
+absl::Status StateStore::Impl::LockPath(StatePath &path, Undo &undo) {
   std::string name = path.directory + "/lock";
   absl::StatusOr<PathKind> before = disk.Kind(name);
   if (!before.ok())
@@ -194,24 +218,30 @@ absl::Status StateStore::Impl::LockPath(StatePath &path, Undo *undo) {
   }
   if (!lock.ok())
     return Unwritable(lock.status());
+  if (*before == PathKind::nothing)
+    undo.AddFile(name);
   absl::StatusOr<int64_t> size = (*lock)->Size();
   if (!size.ok())
     return size.status();
   std::string mark(std::min(*size, int64_t(sizeof(kLockMark) - 1)), '\0');
   if (absl::Status status = (*lock)->Read(0, mark.data(), int64_t(mark.size())); !status.ok())
     return status;
-  // What a crash left of one may be empty, or zeros.
-  if (mark != kLockMark && mark.find_first_not_of('\0') != std::string::npos)
+  // What a crash left of one may be its beginning, or zeros.
+  if (!absl::StartsWith(kLockMark, mark) && mark.find_first_not_of('\0') != std::string::npos)
     return absl::AlreadyExistsError(
         absl::StrCat(name, " is not the lock of a trainer: choose another directory"));
-  if (undo && *before == PathKind::nothing)
-    undo->AddFile(name);
+  path.lock = *std::move(lock);
+  return absl::OkStatus();
+}
+
+/// For whoever finds them in use.
+absl::Status StateStore::Impl::MarkLocks() {
   std::string text = absl::StrCat(kLockMark, getpid());
   text.resize(kLockBytes - 1, ' ');
   text += '\n';
-  if (absl::Status status = (*lock)->Write(0, text.data(), int64_t(text.size())); !status.ok())
-    return Unwritable(status);
-  path.lock = *std::move(lock);
+  for (StatePath &path : paths)
+    if (absl::Status status = path.lock->Write(0, text.data(), int64_t(text.size())); !status.ok())
+      return Unwritable(status);
   return absl::OkStatus();
 }
 
@@ -220,78 +250,93 @@ absl::Status StateStore::Impl::LockPath(StatePath &path, Undo *undo) {
 //===----------------------------------------------------------------------===//
 
 /// Gives each path its identity, finds those that are not given but still hold
-/// something, and renumbers the places in the manifest. Changes nothing on disk.
-absl::Status StateStore::Impl::FindPaths() {
-  std::vector<int32_t> place(manifest.paths.size(), -1); // by index in the manifest
+/// something, and renumbers the places in the manifest. Changes nothing on disk
+/// but for locks.
+absl::Status StateStore::Impl::FindPaths(Undo &undo) {
+  std::vector<SavedPath> known = manifest.paths;
+  known.insert(known.end(), manifest.former.begin(), manifest.former.end());
+  std::vector<int32_t> place(known.size(), -1); // by index in `known`
   for (size_t i = 0; i < paths.size(); ++i) {
     StatePath &path = paths[i];
-    absl::StatusOr<std::optional<DataHead>> head = HeadOf(disk, path.DataPath());
-    if (!head.ok())
-      return head.status();
-    if (!*head) {
+    absl::StatusOr<std::optional<DataFile>> data = FindData(disk, path.DataPath());
+    if (!data.ok())
+      return data.status();
+    if (!*data) {
       path.id = absl::StrFormat("%016x", disk.Unique());
+      if (!manifest.commits.empty())
+        notes.push_back(absl::StrCat(path.directory, " is taken into use"));
       continue;
     }
-    path.id = (*head)->path;
-    auto saved = std::find_if(manifest.paths.begin(), manifest.paths.end(),
+    const DataHead &head = (*data)->head;
+    path.id = head.path;
+    path.bytes = (*data)->bytes;
+    auto saved = std::find_if(known.begin(), known.end(),
                               [&](const SavedPath &other) { return other.id == path.id; });
-    if ((*head)->state != manifest.state || saved == manifest.paths.end())
-      return absl::AlreadyExistsError(absl::StrFormat(
-          "%s belongs to another training, which was begun in %s: name another directory; if that "
-          "training is no more, remove the files `data` and `lock` there",
-          path.directory, (*head)->home.empty() ? "a directory of a long name" : (*head)->home));
-    int32_t &at = place[size_t(saved - manifest.paths.begin())];
+    if (head.state != manifest.state || saved == known.end())
+      return OfAnother(path.directory, head);
+    int32_t &at = place[size_t(saved - known.begin())];
     if (at >= 0)
       return absl::InvalidArgumentError(
           absl::StrFormat("%s and %s are copies of one path of the state: give one of them",
                           paths[size_t(at)].directory, path.directory));
     at = int32_t(i);
   }
-  std::vector<bool> needed(manifest.paths.size());
+  std::vector<bool> needed(known.size());
   for (const SavedCommit &commit : manifest.commits)
     for (const SavedTable &table : commit.tables)
       for (const SavedChunk &chunk : table.chunks)
         needed[size_t(chunk.extent.file)] = true;
   for (size_t saved = 0; saved < needed.size(); ++saved)
     if (needed[saved] && place[saved] < 0) {
-      if (absl::Status status = FindUngivenPath(saved); !status.ok())
+      if (absl::Status status = FindUngivenPath(known[saved], undo); !status.ok())
         return status;
       place[saved] = int32_t(paths.size()) - 1;
     }
-  if (absl::Status status = RefuseCopy(place); !status.ok())
+  if (paths.size() > kMostPaths)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the state would stand in %d directories, and %d is the most: give fewer "
+                        "new ones at a time",
+                        paths.size(), kMostPaths));
+  if (absl::Status status = RefuseCopy(known, place); !status.ok())
     return status;
   for (SavedCommit &commit : manifest.commits)
     for (SavedTable &table : commit.tables)
       for (SavedChunk &chunk : table.chunks)
         chunk.extent.file = place[size_t(chunk.extent.file)];
+  // A copy, or what may be one, has no claim to what stands elsewhere.
+  const bool at_home = manifest.home == paths[0].real;
   manifest.home = paths[0].real;
-  // Those that are left are still known, so that they may be taken into use again.
-  std::vector<SavedPath> known;
-  for (const StatePath &path : paths)
-    known.push_back({path.id, path.real});
-  for (size_t saved = 0; saved < place.size() && known.size() < kMaxPaths; ++saved)
-    if (place[saved] < 0)
-      known.push_back(manifest.paths[saved]);
-  manifest.paths = std::move(known);
+  manifest.paths.clear();
+  manifest.former.clear();
+  std::set<std::string> given;
+  for (const StatePath &path : paths) {
+    manifest.paths.push_back({path.id, path.real});
+    given.insert(path.real);
+  }
+  for (size_t saved = 0; saved < known.size(); ++saved)
+    if (at_home && place[saved] < 0 && given.count(known[saved].directory) == 0 &&
+        manifest.former.size() < kMostPaths)
+      manifest.former.push_back(known[saved]);
   return absl::OkStatus();
 }
 
 /// One that the machine no longer names, where it stood last.
-absl::Status StateStore::Impl::FindUngivenPath(size_t saved) {
-  const SavedPath &wanted = manifest.paths[saved];
+absl::Status StateStore::Impl::FindUngivenPath(const SavedPath &wanted, Undo &undo) {
   StatePath path;
   path.directory = path.real = wanted.directory;
   path.id = wanted.id;
   path.given = false;
-  absl::StatusOr<std::optional<DataHead>> head = HeadOf(disk, path.DataPath());
-  if (!head.ok() || !*head || (*head)->state != manifest.state || (*head)->path != wanted.id)
+  absl::StatusOr<std::optional<DataFile>> data = FindData(disk, path.DataPath());
+  if (!data.ok() || !*data || (*data)->head.state != manifest.state ||
+      (*data)->head.path != wanted.id)
     return absl::NotFoundError(
         absl::StrFormat("%s is missing, which holds a part of the state of %s%s: put it back, or "
                         "name the directory "
                         "in which it is now as an ssd path of the machine",
                         path.DataPath(), paths[0].directory,
-                        head.ok() ? "" : absl::StrCat(" (", head.status().message(), ")")));
-  if (absl::Status status = LockPath(path, nullptr); !status.ok())
+                        data.ok() ? "" : absl::StrCat(" (", data.status().message(), ")")));
+  path.bytes = (*data)->bytes;
+  if (absl::Status status = LockPath(path, undo); !status.ok())
     return status;
   notes.push_back(absl::StrFormat("%s is no longer among the ssd paths: its part of the state is "
                                   "read there, and written to the others",
@@ -301,20 +346,37 @@ absl::Status StateStore::Impl::FindUngivenPath(size_t saved) {
   return absl::OkStatus();
 }
 
-/// A home that was copied, not moved, would share the other paths with the first.
-absl::Status StateStore::Impl::RefuseCopy(const std::vector<int32_t> &place) const {
+/// The parts of a state and of its copy have the same identities: that they are not
+/// mixed is told from where each stood last.
+absl::Status StateStore::Impl::RefuseCopy(const std::vector<SavedPath> &known,
+                                          const std::vector<int32_t> &place) const {
   const std::string &home = paths[0].real;
-  if (manifest.home == home)
-    return absl::OkStatus();
-  absl::StatusOr<ReadManifests> first = ReadManifest(disk, manifest.home);
-  if (!first.ok() || first->manifest.state != manifest.state)
-    return absl::OkStatus(); // moved
-  for (size_t saved = 0; saved < place.size(); ++saved)
-    if (place[saved] > 0 && paths[size_t(place[saved])].real == manifest.paths[saved].directory)
+  bool copied = false;
+  if (manifest.home != home) {
+    absl::StatusOr<ReadManifests> first = ReadManifest(disk, manifest.home);
+    copied = first.ok() && first->manifest.state == manifest.state; // else moved
+  }
+  for (size_t saved = 0; saved < place.size(); ++saved) {
+    if (place[saved] <= 0)
+      continue;
+    const StatePath &path = paths[size_t(place[saved])];
+    const std::string &before = known[saved].directory;
+    if (copied && path.real == before)
       return absl::FailedPreconditionError(absl::StrFormat(
           "%s is a copy of the state in %s and would write to %s, which belongs to that one: copy "
           "this directory too and name the copy in the machine's ssd, or resume the state in %s",
-          paths[0].directory, manifest.home, paths[size_t(place[saved])].directory, manifest.home));
+          paths[0].directory, manifest.home, path.directory, manifest.home));
+    if (copied || path.real == before)
+      continue;
+    absl::StatusOr<std::optional<DataFile>> other = FindData(disk, before + "/data");
+    if (other.ok() && *other && (*other)->head.state == manifest.state &&
+        (*other)->head.path == path.id)
+      return absl::FailedPreconditionError(
+          absl::StrFormat("%s holds a part of the state of %s, and %s too, where it stood last: "
+                          "one is a copy; name "
+                          "%s, or if it was moved remove the files `data` and `lock` there",
+                          path.directory, paths[0].directory, before, before));
+  }
   return absl::OkStatus();
 }
 
@@ -336,14 +398,15 @@ absl::Status StateStore::Impl::CheckSpace() const {
     absl::StatusOr<DeviceSpace> space = disk.Space(paths[i].directory);
     if (!space.ok())
       return space.status();
-    int64_t there = 0;
-    if (auto file = disk.Open(paths[i].DataPath(), {}); file.ok())
-      there = (*file)->Size().value_or(0);
     Need &need = needs[space->device];
     if (need.directory.empty())
       need.directory = paths[i].directory;
-    need.needed += std::max<int64_t>(bytes[i] - there, 0);
+    need.needed += std::max<int64_t>(bytes[i] - paths[i].bytes, 0);
     need.free = space->free_bytes;
+    if (bytes[i] >= kMostFileBytes)
+      return absl::ResourceExhaustedError(absl::StrFormat(
+          "the state needs more than %d TiB in %s, and a file holds no more: keep fewer commits",
+          kMostFileBytes >> 40, paths[i].directory));
   }
   for (const auto &[device, need] : needs)
     if (need.needed > need.free)
@@ -361,19 +424,12 @@ absl::Status StateStore::Impl::OpenData(Undo &undo) {
   std::vector<int64_t> needed = BytesNeeded();
   for (size_t i = 0; i < paths.size(); ++i) {
     StatePath &path = paths[i];
-    absl::StatusOr<PathKind> kind = disk.Kind(path.DataPath());
-    if (!kind.ok())
-      return kind.status();
-    if (*kind == PathKind::nothing) {
+    if (path.bytes == 0) {
       undo.AddFile(path.DataPath());
       absl::Status status = ReplaceFile(disk, path.directory, "data",
                                         FormatHead({manifest.state, path.id, manifest.home}));
       if (!status.ok())
         return Unwritable(status);
-    } else if (path.given) {
-      // Whoever made it may have been killed before its name was durable.
-      if (absl::Status status = disk.SyncDirectory(path.directory); !status.ok())
-        return status;
     }
     OpenMode mode;
     mode.write = path.given;
@@ -382,14 +438,15 @@ absl::Status StateStore::Impl::OpenData(Undo &undo) {
     if (!data.ok())
       return data.status();
     path.data = *std::move(data);
-    absl::StatusOr<int64_t> size = path.data->Size();
-    if (!size.ok())
-      return size.status();
-    path.bytes = *size / kStateBlock * kStateBlock;
-    if (path.given && path.bytes < needed[i]) {
-      if (absl::Status status = path.data->Reserve(needed[i]); !status.ok())
+    path.bytes = path.bytes / kStateBlock * kStateBlock;
+    if (path.given) {
+      // Whoever made the file may have died before its name was durable.
+      if (absl::Status status = disk.SyncDirectory(path.directory); !status.ok())
         return status;
-      path.bytes = needed[i];
+      // All of it: a file that was copied has holes where nothing stands.
+      path.bytes = std::max(path.bytes, needed[i]);
+      if (absl::Status status = path.data->Reserve(path.bytes); !status.ok())
+        return status;
     }
     if (std::string degraded = path.data->Degraded(); !degraded.empty())
       notes.push_back(absl::StrCat(path.directory, ": ", degraded));

@@ -55,18 +55,6 @@ public:
     return std::nullopt;
   }
 
-  /// Takes this very range; false if not all of it is free.
-  bool Claim(int64_t offset, int64_t bytes) {
-    auto range = ranges.upper_bound(offset);
-    if (range == ranges.begin())
-      return false;
-    --range;
-    if (offset + bytes > range->first + range->second)
-      return false;
-    Cut(range, offset, bytes);
-    return true;
-  }
-
 private:
   int64_t Cut(std::map<int64_t, int64_t>::iterator range, int64_t offset, int64_t bytes) {
     int64_t begin = range->first, end = range->first + range->second;

@@ -37,29 +37,50 @@ std::string ManifestCopyPath(const std::string &home) { return home + "/" + kMan
 
 /// NotFound: neither is there.
 absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home) {
-  std::optional<Manifest> best;
-  std::string note;
-  absl::Status worst = absl::NotFoundError(absl::StrCat(home, " holds no training state"));
-  int missing = 0;
-  for (const std::string &path : {ManifestPath(home), ManifestCopyPath(home)}) {
+  const std::string paths[] = {ManifestPath(home), ManifestCopyPath(home)};
+  std::vector<absl::StatusOr<Manifest>> read;
+  for (const std::string &path : paths) {
     absl::StatusOr<std::string> text = ReadSmallFile(disk, path);
-    absl::StatusOr<Manifest> manifest = text.ok() ? ParseManifest(*text, path) : text.status();
-    if (absl::IsNotFound(text.status())) {
-      ++missing;
-      note = absl::StrCat(path, " is missing");
-    } else if (!manifest.ok()) {
-      worst = manifest.status();
-      note = std::string(worst.message());
-    } else if (!best || manifest->sequence > best->sequence) {
-      best = *std::move(manifest);
-    }
+    read.push_back(text.ok() ? ParseManifest(*text, path) : text.status());
+    // One of another version may say what this trainer does not know.
+    if (absl::IsUnimplemented(read.back().status()))
+      return read.back().status();
   }
-  if (best)
-    return ReadManifests{*std::move(best), note};
-  if (missing == 2 || !absl::IsDataLoss(worst))
-    return worst;
-  return absl::DataLossError(
-      absl::StrCat(worst.message(), ", and so is its copy: restore ", home, " from a copy"));
+  if (read[0].ok() && read[1].ok()) {
+    Manifest &first = *read[0], &second = *read[1];
+    if (first.state != second.state)
+      return absl::FailedPreconditionError(
+          absl::StrFormat("%s and %s are of two states: remove the one that does not belong there",
+                          paths[0], paths[1]));
+    if (first.sequence == second.sequence)
+      return ReadManifests{std::move(first), ""};
+    const bool newer = second.sequence > first.sequence; // the second one
+    return ReadManifests{std::move(newer ? second : first),
+                         absl::StrCat(paths[newer ? 0 : 1], " is older than ", paths[newer ? 1 : 0],
+                                      ": a commit was cut short")};
+  }
+  for (size_t i : {0, 1})
+    if (read[i].ok())
+      return ReadManifests{*std::move(read[i]), absl::IsNotFound(read[1 - i].status())
+                                                    ? absl::StrCat(paths[1 - i], " is missing")
+                                                    : std::string(read[1 - i].status().message())};
+  for (size_t i : {0, 1})
+    if (absl::IsNotFound(read[i].status())) {
+      const absl::Status &other = read[1 - i].status();
+      if (absl::IsNotFound(other))
+        return absl::NotFoundError(absl::StrCat(home, " holds no training state"));
+      if (!absl::IsDataLoss(other))
+        return other;
+      return absl::DataLossError(absl::StrCat(other.message(), ", and ", paths[i],
+                                              " is missing: restore ", home, " from a copy"));
+    }
+  // What is neither damaged nor missing is told first: somebody else's file, or one
+  // that cannot be read.
+  for (const absl::StatusOr<Manifest> &manifest : read)
+    if (!absl::IsDataLoss(manifest.status()))
+      return manifest.status();
+  return absl::DataLossError(absl::StrCat(read[0].status().message(),
+                                          ", and so is its copy: restore ", home, " from a copy"));
 }
 
 absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &directory) {
@@ -84,16 +105,40 @@ absl::Status StateStore::Impl::WriteManifests() {
 // Beginning
 //===----------------------------------------------------------------------===//
 
+/// The directories, under their locks, if nothing there is of others.
+absl::Status StateStore::Impl::TakePaths(Undo &undo) {
+  if (absl::Status status = RefuseOthers(); !status.ok())
+    return status;
+  if (absl::Status status = MakeDirectories(undo); !status.ok())
+    return status;
+  if (absl::Status status = ResolvePaths(); !status.ok())
+    return status;
+  for (StatePath &path : paths)
+    if (absl::Status status = LockPath(path, undo); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
 /// What Create and Open have in common, once the manifest is known.
 absl::Status StateStore::Impl::Begin(const Program &program, Undo &undo) {
-  if (absl::Status status = FindPaths(); !status.ok())
+  if (absl::Status status = FindPaths(undo); !status.ok())
+    return status;
+  if (absl::Status status = CheckPlaces(); !status.ok())
     return status;
   LayOut(program);
   if (absl::Status status = CheckSpace(); !status.ok())
     return status;
+  // Everything is known to be right: from here on something is changed.
+  if (absl::Status status = MarkLocks(); !status.ok())
+    return status;
   if (absl::Status status = WriteManifests(); !status.ok())
     return status;
   return OpenData(undo);
+}
+
+static absl::Status AlreadyThere(const std::string &home) {
+  return absl::AlreadyExistsError(absl::StrFormat(
+      "%s holds a training state already: resume it, or choose another directory", home));
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
@@ -103,21 +148,22 @@ StateStore::Create(FileSystem &disk, const Program &program,
   if (!impl.ok())
     return impl.status();
   Impl &state = **impl;
-  Undo undo(disk);
-  if (absl::Status status = state.MakeDirectories(undo); !status.ok())
-    return status;
-  if (absl::Status status = state.ResolvePaths(); !status.ok())
-    return status;
-  for (StatePath &path : state.paths)
-    if (absl::Status status = state.LockPath(path, &undo); !status.ok())
-      return status;
-  const std::string &home = state.paths[0].directory;
+  const std::string home = state.paths[0].directory;
   absl::StatusOr<ReadManifests> read = ReadManifest(disk, home);
-  if (read.ok() && !read->manifest.commits.empty())
-    return absl::AlreadyExistsError(absl::StrFormat(
-        "%s holds a training state already: resume it, or choose another directory", home));
   if (!read.ok() && !absl::IsNotFound(read.status()))
     return read.status();
+  if (read.ok() && !read->manifest.commits.empty())
+    return AlreadyThere(home);
+  if (read.ok())
+    state.manifest.state = read->manifest.state;
+  Undo undo(disk);
+  if (absl::Status status = state.TakePaths(undo); !status.ok())
+    return status;
+  read = ReadManifest(disk, home); // now that nobody writes it
+  if (!read.ok() && !absl::IsNotFound(read.status()))
+    return read.status();
+  if (read.ok() && !read->manifest.commits.empty())
+    return AlreadyThere(home);
   if (read.ok()) {
     // Of one that was cut short before its first commit.
     state.manifest = std::move(read->manifest);
@@ -144,28 +190,24 @@ StateStore::Open(FileSystem &disk, const Program &program,
   if (!impl.ok())
     return impl.status();
   Impl &state = **impl;
-  const std::string &home = state.paths[0].directory;
-  absl::StatusOr<bool> exists = Exists(disk, home);
-  if (!exists.ok())
-    return exists.status();
-  if (!*exists)
+  const std::string home = state.paths[0].directory;
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, home);
+  if (absl::IsNotFound(read.status()) || (read.ok() && read->manifest.commits.empty()))
     return absl::NotFoundError(
         absl::StrFormat("%s holds no training state: start one without resuming", home));
+  if (!read.ok())
+    return read.status();
+  state.manifest.state = read->manifest.state;
   Undo undo(disk);
-  if (absl::Status status = state.MakeDirectories(undo); !status.ok())
+  if (absl::Status status = state.TakePaths(undo); !status.ok())
     return status;
-  if (absl::Status status = state.ResolvePaths(); !status.ok())
-    return status;
-  for (StatePath &path : state.paths)
-    if (absl::Status status = state.LockPath(path, &undo); !status.ok())
-      return status;
-  absl::StatusOr<ReadManifests> read = ReadManifest(disk, home); // now that nobody writes it
+  read = ReadManifest(disk, home); // now that nobody writes it
   if (!read.ok())
     return read.status();
   state.manifest = std::move(read->manifest);
   if (!read->note.empty())
     state.notes.push_back(
-        absl::StrCat(read->note, "; its copy is whole, and it was written anew from that"));
+        absl::StrCat(read->note, "; the other one is whole, and both are written anew from it"));
   std::vector<SavedCommit> &commits = state.manifest.commits;
   if (commits.empty())
     return absl::NotFoundError(absl::StrCat(home, " holds no commit"));
@@ -257,8 +299,9 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
     const SavedTable *table = Find(commit, storage.name);
     if (table && SameShape(table->storage, wanted))
       continue;
-    bool other_form = IsMaster(wanted) && (!table || (table->storage.entries == wanted.entries &&
-                                                      table->storage.chunks == wanted.chunks));
+    bool other_form = table ? IsMaster(wanted) && table->storage.entries == wanted.entries &&
+                                  table->storage.chunks == wanted.chunks
+                            : wanted.role == "master";
     if (!other_form)
       return Another(home, absl::StrFormat("%s has %s in the program and %s in the state",
                                            storage.name, Describe(wanted),
@@ -268,6 +311,18 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
     if (!IsMaster(table.storage) &&
         std::find(known.begin(), known.end(), table.storage.name) == known.end())
       return Another(home, absl::StrFormat("the program has no storage %s", table.storage.name));
+  // What is in another form must be all of it.
+  int64_t ours_bytes = 0, their_bytes = 0;
+  for (const Storage &storage : program.storages)
+    if (storage.persistent && (storage.role == "weights" || storage.role == "master"))
+      ours_bytes += storage.entry_count() * storage.bytes;
+  for (const SavedTable &table : commit.tables)
+    if (IsMaster(table.storage))
+      their_bytes += int64_t(table.chunks.size()) * table.storage.chunk_bytes;
+  if (ours_bytes != their_bytes)
+    return Another(home,
+                   absl::StrFormat("its weights take %d bytes in the state and %d in the program",
+                                   their_bytes, ours_bytes));
   return absl::OkStatus();
 }
 
@@ -315,7 +370,8 @@ absl::Status StateStore::ReadForeign(const std::string &name, int64_t entry, int
                                      void *data) {
   const SavedCommit *commit = impl->Opened();
   const SavedTable *table = commit ? Find(*commit, name) : nullptr;
-  if (!table || entry >= table->storage.entries || chunk >= table->storage.chunks)
+  if (!table || entry < 0 || entry >= table->storage.entries || chunk < 0 ||
+      chunk >= table->storage.chunks)
     return absl::NotFoundError(absl::StrCat("the state has no chunk ", chunk, " of ", name));
   const SavedChunk &saved = table->chunks[size_t(entry * table->storage.chunks + chunk)];
   const StatePath &path = impl->paths[size_t(saved.extent.file)];
@@ -357,6 +413,8 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   // nothing that either names may be written over.
   if (!impl->failed.ok())
     return impl->failed;
+  if (record.step < 0)
+    return absl::InvalidArgumentError(absl::StrCat("cannot commit step ", record.step));
   absl::StatusOr<std::vector<SavedTable>> tables = impl->TablesNow();
   if (!tables.ok())
     return tables.status();

@@ -108,7 +108,7 @@ public:
   Extent Current(int32_t storage, int64_t entry, int32_t chunk) const;
   /// Where its next contents go; from now on that is Current. An extent that no
   /// commit names is written over: earlier reads of it must have completed by
-  /// then. Nowhere: the disk is full, and status() says so.
+  /// then. Nowhere: the disk is full or a commit failed, and status() says so.
   Extent Next(int32_t storage, int64_t entry, int32_t chunk);
   absl::Status status() const;
 
@@ -118,7 +118,9 @@ public:
   std::optional<uint64_t> Checksum(const Extent &) const;
 
   /// Makes the current contents of persistent storages a commit, and drops those
-  /// beyond the number to keep. All writes have completed.
+  /// beyond the number to keep. All writes have completed. If it fails, the old or
+  /// the new one is on disk: this process can write nothing more, and who opens the
+  /// state anew finds one of them, whole.
   absl::Status Commit(const CommitRecord &);
   /// The commit that this process began from, or made last (step 0: none).
   const CommitRecord &Committed() const;

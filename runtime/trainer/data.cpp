@@ -122,7 +122,9 @@ absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens, int32_t 
   const int64_t starts = validation_bytes() - options.context;
   for (int64_t i = 0; i < options.micro_batch; ++i) {
     const int64_t sequence = micro_batch * options.micro_batch + i;
-    const int64_t start = training + sequence % sequences * starts / sequences;
+    const int64_t start =
+        training +
+        static_cast<int64_t>(static_cast<__int128>(sequence % sequences) * starts / sequences);
     // Without the seed: runs with different seeds are compared on the same
     // text.
     if (absl::Status status =

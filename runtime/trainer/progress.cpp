@@ -234,10 +234,10 @@ std::string FormatOutcome(const Program &program, const Outcome &outcome) {
     absl::StrAppendFormat(&text, ", validation loss %.4f", *outcome.validation_loss);
   text += '\n';
   text += FormatTraffic(outcome);
-  absl::StrAppendFormat(&text, "\n  device memory %s%s, host memory %s%s\n  resident at most %s\n",
-                        FormatBytes(outcome.peak_device_bytes),
-                        Limit(program.machine.device_memory), FormatBytes(outcome.peak_host_bytes),
-                        Limit(program.machine.host_memory), FormatBytes(outcome.resident_bytes));
+  absl::StrAppendFormat(&text,
+                        "\n  memory in use at most %s of %s allocated\n  resident at most %s\n",
+                        FormatBytes(outcome.peak_bytes), FormatBytes(outcome.allocated_bytes),
+                        FormatBytes(outcome.resident_bytes));
   if (!outcome.saved.empty())
     absl::StrAppend(&text, "  weights saved to ", outcome.saved, "\n");
   return text;

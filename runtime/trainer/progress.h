@@ -37,9 +37,9 @@ struct Outcome {
   std::map<std::string, int64_t> read, written; // SSD bytes by role, measured
   Traffic predicted;                            // the same, from the plan
   int64_t disk_read = 0, disk_written = 0;      // what the system counted
-  int64_t peak_device_bytes = 0, peak_host_bytes = 0;
-  int64_t resident_bytes = 0; // peak of the process
-  std::string saved;          // path of the weights; may be empty
+  int64_t peak_bytes = 0, allocated_bytes = 0;  // of the arena: used at most, in all
+  int64_t resident_bytes = 0;                   // peak of the process
+  std::string saved;                            // path of the weights; may be empty
 };
 
 /// The headline and the table of storages by role and home.

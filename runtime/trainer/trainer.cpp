@@ -152,6 +152,7 @@ private:
 
   absl::Status EnqueueStep();
   absl::Status FinishStep();
+  bool Ending() const { return interrupt.interrupted() || !reporting.ok(); }
   bool NextFollowsDirectly();
   bool EvaluationDue(int64_t after) const;
   bool CommitDue(int64_t after);
@@ -183,6 +184,7 @@ private:
   std::deque<EnqueuedStep> enqueued; // steps that the engine has: it uses their data
   std::unique_ptr<Engine> engine;    // uses the state and these: goes first
   std::optional<Metrics> metrics;
+  absl::Status reporting; // of the metrics
   std::optional<File> trace;
   std::unique_ptr<Progress> progress;
   Settings settings;
@@ -293,9 +295,9 @@ absl::Status Run::OpenEngine() {
   const int64_t limit = machine.device_memory + machine.host_memory;
   if (limit == 0 || allocated <= limit)
     return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the program takes ", FormatBytes(allocated), " of memory, but machine `",
-                   machine.name, "` gives ", FormatBytes(limit), " in all"));
+  return absl::ResourceExhaustedError(absl::StrCat("the program takes ", FormatBytes(allocated),
+                                                   " of memory, but machine `", machine.name,
+                                                   "` gives ", FormatBytes(limit), " in all"));
 }
 
 absl::Status Run::OpenReports() {
@@ -357,9 +359,9 @@ absl::Status Run::BeginOrRestore() {
 absl::Status Run::Loop() {
   EnterTraining();
   while (step < program.training.steps) {
-    if (interrupt.interrupted() && enqueued.empty()) {
+    if (Ending() && enqueued.empty()) {
       absl::Status status = committed == step ? absl::OkStatus() : Commit();
-      return status.ok() ? Interrupted() : AtStep(status);
+      return !status.ok() ? AtStep(status) : reporting.ok() ? Interrupted() : AtStep(reporting);
     }
     if (enqueued.empty())
       if (absl::Status status = EnqueueStep(); !status.ok())
@@ -367,7 +369,7 @@ absl::Status Run::Loop() {
     if (NextFollowsDirectly()) {
       if (absl::Status status = engine->Wait(enqueued.front().run, kEnqueueAhead); !status.ok())
         return AtStep(status);
-      if (!interrupt.interrupted())
+      if (!Ending())
         if (absl::Status status = EnqueueStep(); !status.ok())
           return status;
     }
@@ -530,8 +532,9 @@ absl::Status Run::Report(int64_t run, double loss, double seconds,
   record.waited = {{"ssd read", unreported.waited_read},
                    {"ssd write", unreported.waited_write},
                    {"optimizer", unreported.waited_optimizer}};
-  record.peak_host_bytes = program.arena_host;
-  record.peak_device_bytes = engine->ArenaBytes() - program.arena_host;
+  // One memory: what is measured is in the host's part first.
+  record.peak_host_bytes = std::min(program.arena_host, engine->PeakBytes());
+  record.peak_device_bytes = engine->PeakBytes() - record.peak_host_bytes;
   record.validation_loss = validation_loss;
   unreported = {};
 
@@ -544,7 +547,10 @@ absl::Status Run::Report(int64_t run, double loss, double seconds,
   progress->Step(record);
   if (validation_loss)
     progress->Say(absl::StrFormat("step %d: validation loss %.4f", step, *validation_loss));
-  return metrics ? metrics->Write(record) : absl::OkStatus();
+  // A file that cannot be written ends the run, but not without a commit.
+  if (metrics && reporting.ok())
+    reporting = metrics->Write(record);
+  return absl::OkStatus();
 }
 
 absl::Status Run::DrainUpdates() {
@@ -592,12 +598,12 @@ absl::Status Run::Finish() {
     if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
       return status;
   outcome.last_step = step;
-  outcome.peak_host_bytes = program.arena_host;
-  outcome.peak_device_bytes = engine->ArenaBytes() - program.arena_host;
+  outcome.peak_bytes = engine->PeakBytes();
+  outcome.allocated_bytes = engine->ArenaBytes();
   outcome.resident_bytes = PeakResidentBytes();
   outcome.saved = save;
   progress->Say("\n" + FormatOutcome(program, outcome));
-  return absl::OkStatus();
+  return reporting;
 }
 
 /// Waits for all transfers and counts them.

@@ -21,6 +21,49 @@ TEST(BuiltinTest, UnknownFunction) {
 )");
 }
 
+// Near in spelling is not near in meaning.
+TEST(BuiltinTest, FunctionsOfOtherFrameworks) {
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "relu(x)"),
+      R"(tiny.boa:10:32: error: there is no 'relu': the activations here are gelu(x) and silu(x)
+    let q, k, v = split(linear(relu(x), w, b), 3)
+                               ^~~~~~~
+)");
+  std::string said = refusal("rms_norm(x, g)", "dropout(x)");
+  EXPECT_EQ(said.find("did you mean"), std::string::npos) << said;
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "fourier(x)"),
+      R"(tiny.boa:10:32: error: no function is named 'fourier'; there are linear, transpose, embedding, layer_norm, rms_norm, gelu, silu, rotary, attention, cross_entropy and split
+    let q, k, v = split(linear(fourier(x), w, b), 3)
+                               ^~~~~~~~~~
+)");
+}
+
+TEST(BuiltinTest, CausalIsAWordOrAnArgument) {
+  for (const char *form : {"causal", "causal = true"}) {
+    FrontendResult result = compileText(edited("heads, causal", std::string("heads, ") + form));
+    ASSERT_TRUE(result.spec) << result.diagnostics;
+    EXPECT_TRUE(result.spec->model.stages[1].operations[3].causal) << form;
+  }
+  FrontendResult open = compileText(edited("heads, causal", "heads, causal = false"),
+                                    {"train.objective=masked(token = 3)"});
+  ASSERT_TRUE(open.spec) << open.diagnostics;
+  EXPECT_FALSE(open.spec->model.stages[1].operations[3].causal);
+  // Which the next token must not be predicted with.
+  std::string said = refusal("heads, causal", "heads, causal = false");
+  EXPECT_NE(said.find("every attention must be causal"), std::string::npos) << said;
+  EXPECT_EQ(refusal("heads, causal", "heads, causal = 1"),
+            R"(tiny.boa:11:51: error: expected causal to be true or false but found 1
+    return x + attention(q, k, v, heads, causal = 1)
+                                                  ^
+)");
+  EXPECT_EQ(refusal("heads, causal", "heads, causal, causal = true"),
+            R"(tiny.boa:11:59: error: 'causal' is given twice
+    return x + attention(q, k, v, heads, causal, causal = true)
+                                                          ^~~~
+)");
+}
+
 // No second error for the names that the broken let would have bound.
 TEST(BuiltinTest, UnknownName) {
   EXPECT_EQ(refusal("linear(rms_norm(x, g), w, b)", "linear(rms_norm(z, g), w, b)"),

@@ -187,9 +187,50 @@ TEST(FrontendTest, EmptyText) {
 // Columns count characters, not bytes; what is no UTF-8 is shown as '?'.
 TEST(FrontendTest, OddCharacters) {
   EXPECT_EQ(compileText("ä\xff\x01 model").diagnostics,
-            "tiny.boa:1:1: error: unexpected character\nä?? model\n^~~\n"
+            "tiny.boa:1:1: error: unexpected character 'ä'\nä?? model\n^~~\n"
             "tiny.boa:1:10: error: expected the name of the model but found the end of the "
             "text\nä?? model\n         ^\n");
+}
+
+// What editors and web pages put where a plain character was meant.
+TEST(FrontendTest, TypographicCharacters) {
+  EXPECT_EQ(refusal("\"corpus.txt\"", "“corpus.txt”"),
+            "tiny.boa:18:10: error: unexpected character '“', a typographic quote: a string stands "
+            "between two \"\n  data = “corpus.txt”\n         ^\n");
+  EXPECT_EQ(refusal("lr = 1e-3", "lr = 1e–3"),
+            "tiny.boa:22:28: error: unexpected character '–', a dash: a minus is written -\n"
+            "  optimizer = adamw(lr = 1e–3)\n                           ^\n");
+  std::string said = refusal("steps = 10", "steps\u00a0= 10");
+  EXPECT_NE(said.find("a space of another kind: write a plain one"), std::string::npos) << said;
+  said = compileText("\xff model").diagnostics;
+  EXPECT_NE(said.find("unexpected byte \\xff, which is no UTF-8"), std::string::npos) << said;
+}
+
+// A byte order mark at the start is no character of the first line.
+TEST(FrontendTest, ByteOrderMark) {
+  std::string text = edited("model tiny", "modle tiny");
+  EXPECT_EQ(compileText("\xef\xbb\xbf" + text).diagnostics, compileText(text).diagnostics);
+  EXPECT_TRUE(compileText("\xef\xbb\xbf" + std::string(kSpec)).spec);
+  std::string said = refusal("steps = 10", "steps = \xef\xbb\xbf 10");
+  EXPECT_NE(said.find("a byte order mark, which can stand only at the start: delete it"),
+            std::string::npos)
+      << said;
+}
+
+// A spec from elsewhere cannot make the terminal do anything.
+TEST(FrontendTest, ControlCharactersReachNoTerminal) {
+  const std::string evil = "\x1b]0;owned\x07\x1b[2J\x7f\xc2\x9b"
+                           "31m";
+  std::string said = refusal("ssd \"state\" {", "ssd \"" + evil + "\" { } ssd \"" + evil + "\" {");
+  EXPECT_NE(said.find("error: ssd \"\\x1b]0;owned\\x07\\x1b[2J\\x7f\\xc2\\x9b31m\" is given twice"),
+            std::string::npos)
+      << said;
+  said += refusal("micro_batch = 2", "micro_batch = \"" + evil + "\"");
+  said += compileTexts({{"na" + evil + "me.boa", "model"}}).diagnostics;
+  said += compileFiles({"no" + evil + "where.boa"}).diagnostics;
+  for (char c : said)
+    EXPECT_TRUE(c == '\n' || (c != 0x7f && (unsigned char)(c) >= 0x20)) << said;
+  EXPECT_EQ(said.find("\xc2\x9b"), std::string::npos) << said;
 }
 
 // Of many errors the first 20 are shown.

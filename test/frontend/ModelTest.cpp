@@ -92,7 +92,7 @@ model tiny(vocab = 64, context = 16, width = 99999999999999999999, heads = 4, de
 
 TEST(SyntaxTest, AStrayCharacter) {
   EXPECT_EQ(refusal("width = 32", "width = 32 @"),
-            R"(tiny.boa:1:49: error: unexpected character
+            R"(tiny.boa:1:49: error: unexpected character '@'
 model tiny(vocab = 64, context = 16, width = 32 @, heads = 4, depth = 2) {
                                                 ^
 )");
@@ -124,6 +124,35 @@ TEST(ModelTest, ModelWithoutVocab) {
             R"(tiny.boa:1:7: error: model 'tiny' needs the constant 'vocab'
 model tiny(v = 64, context = 16, width = 32, heads = 4, depth = 2) {
       ^~~~
+)");
+}
+
+TEST(ModelTest, ConstantDefinedLater) {
+  EXPECT_EQ(refusal("width = 32, heads = 4", "width = 8 * heads, heads = 4"),
+            R"(tiny.boa:1:50: error: 'heads' is defined later: a constant can use those before it
+model tiny(vocab = 64, context = 16, width = 8 * heads, heads = 4, depth = 2) {
+                                                 ^~~~~
+tiny.boa:1:57: note: defined here
+model tiny(vocab = 64, context = 16, width = 8 * heads, heads = 4, depth = 2) {
+                                                        ^~~~~
+)");
+  EXPECT_EQ(refusal("width = 32", "width = 2 * width"),
+            R"(tiny.boa:1:50: error: the value of 'width' uses 'width' itself
+model tiny(vocab = 64, context = 16, width = 2 * width, heads = 4, depth = 2) {
+                                                 ^~~~~
+)");
+}
+
+TEST(ModelTest, ValueDefinedLater) {
+  EXPECT_EQ(
+      refusal("    return x + attention(q, k, v, heads, causal)",
+              "    let y = z\n    let z = x + attention(q, k, v, heads, causal)\n    return y"),
+      R"(tiny.boa:11:13: error: 'z' is defined later: a value can use those before it
+    let y = z
+            ^
+tiny.boa:12:9: note: defined here
+    let z = x + attention(q, k, v, heads, causal)
+        ^
 )");
 }
 

@@ -1,13 +1,14 @@
-// RUN: not boa-opt %s --boa-assign-buffers 2>&1 | FileCheck %s --strict-whitespace
+// RUN: not boa-opt %s --boa-assign-buffers --split-input-file 2>&1 | FileCheck %s --strict-whitespace
 
 // What does not fit is refused before anything runs, with the arithmetic: two
 // layers at once of 4 MiB each, 2 entries of 1 MiB in memory, in 6 MiB.
 
-// CHECK:      error: the training step does not fit the memory given: it needs 10.0 MiB but the machine has 6.00 MiB (device and host together)
+// CHECK:      error: the training step does not fit the memory given: it needs 10.0 MiB but the machine has 6.00 MiB
 // CHECK-NEXT:{{^}}    w                            2 slots x 4.00 MiB = 8.01 MiB
 // CHECK-NEXT:{{^}}    x                            2 entries x 1.00 MiB = 2.01 MiB
 // CHECK-NEXT:{{^}}    kernel workspace             4.00 KiB
 // CHECK-NEXT:{{^}}    total                        10.0 MiB
+// CHECK-NEXT:{{^}}    given                        4.00 MiB of device + 2.00 MiB of host = 6.00 MiB
 // CHECK-NEXT:{{^}}  give more memory, place more on ssd, or make micro_batch smaller
 
 module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2097152 : i64}} {
@@ -22,5 +23,45 @@ module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2
     %b = boa.await %1 : <tensor<1048576xf32>>
     boa.release %a : <tensor<1048576xf32>>
     boa.release %b : <tensor<1048576xf32>>
+  }
+}
+
+// -----
+
+// A limit on the device alone is kept to: nothing else was said of the one memory.
+
+// CHECK:      error: the training step does not fit the memory given: it needs 4.01 MiB but the machine has 4.00 MiB
+// CHECK-NEXT:{{^}}    w                            1 slots x 4.00 MiB = 4.00 MiB
+// CHECK-NEXT:{{^}}    kernel workspace             4.00 KiB
+// CHECK-NEXT:{{^}}    total                        4.01 MiB
+// CHECK-NEXT:{{^}}    given                        4.00 MiB of device; nothing is said of host, which on the cpu is the same memory
+
+module attributes {boa.machine = {device_memory = 4194304 : i64}} {
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %0 = boa.prefetch @w[%c0]
+    %a = boa.await %0 : <tensor<1048576xf32>>
+    boa.release %a : <tensor<1048576xf32>>
+  }
+}
+
+// -----
+
+// A limit on the host alone is kept to: nothing else was said of the one memory.
+
+// CHECK:      error: the training step does not fit the memory given: it needs 4.01 MiB but the machine has 4.00 MiB
+// CHECK-NEXT:{{^}}    w                            1 slots x 4.00 MiB = 4.00 MiB
+// CHECK-NEXT:{{^}}    kernel workspace             4.00 KiB
+// CHECK-NEXT:{{^}}    total                        4.01 MiB
+// CHECK-NEXT:{{^}}    given                        4.00 MiB of host; nothing is said of device, which on the cpu is the same memory
+
+module attributes {boa.machine = {host_memory = 4194304 : i64}} {
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %0 = boa.prefetch @w[%c0]
+    %a = boa.await %0 : <tensor<1048576xf32>>
+    boa.release %a : <tensor<1048576xf32>>
   }
 }

@@ -64,6 +64,24 @@ module attributes {boa.train = {prefetch = 1 : i64},
 
 // -----
 
+// So it is where only one limit is said: 9 MiB of host, and nothing of the device.
+
+// CHECK: boa.storage @w[3] : {{.*}} slots 2 of 1
+// REMARK: bytes=8400896
+
+module attributes {boa.train = {prefetch = 1 : i64}, boa.machine = {host_memory = 9437184 : i64}} {
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.step @step(%step, %pending) {
+    boa.loop "layer" %l = 0 to 3 forward {
+      %0 = boa.prefetch @w[%l]
+      %w = boa.await %0 : <tensor<1048576xf32>>
+      boa.release %w : <tensor<1048576xf32>>
+    }
+  }
+}
+
+// -----
+
 // No looking ahead is asked for: what is live at once, and no more. A retained
 // copy is live until it is taken up.
 
@@ -119,11 +137,10 @@ boa.step @step(%step, %pending) {
 // -----
 
 // A copy that the next step takes up: one read the less in each but the first, and
-// the one that resumes, and no more slots.
+// no more slots.
 // CHECK:         boa.storage @again[3] {{.*}}slots 1 of 1
 // CHECK:         boa.step @step
 // CHECK-SAME:      boa.first_traffic = {read = {weights = 16384 : i64}, written = {}}
-// CHECK-SAME:      boa.resumed_traffic = {read = {weights = 16384 : i64}, written = {}}
 // CHECK-SAME:      boa.traffic = {read = {weights = 12288 : i64}, written = {}}
 
 module attributes {boa.train = {prefetch = 0 : i64}} {

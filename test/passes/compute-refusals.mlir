@@ -89,3 +89,229 @@ func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
   %0, %1 = boa.attention %x, %x, %x heads 4, 2 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
   return %0 : tensor<2x4x8xf32>
 }
+
+// -----
+
+// Values are f32, f64 or bf16, one of them in an op; indices are i32.
+
+func.func @f(%x: tensor<2x4x8xf16>) {
+  // expected-error @below {{'boa.gelu' op operand #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<2x4x8xf16>'}}
+  %0 = boa.gelu %x : tensor<2x4x8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4xi32>) {
+  // expected-error @below {{'boa.scale' op operand #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<2x4xi32>'}}
+  %0 = boa.scale %x by 2.0 : tensor<2x4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8x6xbf16>) {
+  // expected-error @below {{'boa.linear' op expected one floating-point type but found 'f32' and 'bf16'}}
+  %0 = boa.linear %x, %w : (tensor<2x4x8xf32>, tensor<8x6xbf16>) -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi64>) {
+  // expected-error @below {{'boa.embedding' op operand #1 must be tensor of i32 token indices of static shape, but got 'tensor<2x4xi64>'}}
+  %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+// A matrix product needs a dimension to multiply.
+
+func.func @f(%x: tensor<f32>, %w: tensor<8x6xf32>) {
+  // expected-error @below {{'boa.linear' op expected x of rank 1 or more but found 'tensor<f32>'}}
+  %0 = boa.linear %x, %w : (tensor<f32>, tensor<8x6xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+// Parts differ in the last dimension only.
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.split' op expected parts that differ from 'tensor<2x4x8xf32>' in the last dimension only but found 'tensor<2x2x4xf32>'}}
+  %0:2 = boa.split %x : (tensor<2x4x8xf32>) -> (tensor<2x2x4xf32>, tensor<2x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x4xf32>) {
+  // expected-error @below {{'boa.concat' op expected parts that add up to 6 but found 8}}
+  %0 = boa.concat %x, %x : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+// A cast and a sum keep the shape, or its end.
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{'boa.cast' op expected a result of shape [8] but found 'tensor<4xbf16>'}}
+  %0 = boa.cast %x : tensor<8xf32> to tensor<4xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.sum_leading' op expected the shape of y to be a suffix of that of x, found 'tensor<2x4x8xf32>' and 'tensor<4xf32>'}}
+  %0 = boa.sum_leading %x : tensor<2x4x8xf32> to tensor<4xf32>
+  return
+}
+
+// -----
+
+// Norms are over the last dimension, whose size their vectors have.
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<4xf32>, %b: tensor<8xf32>) {
+  // expected-error @below {{'boa.layer_norm' op expected a weight of shape [8] but found 'tensor<4xf32>'}}
+  %0 = boa.layer_norm %x, %w, %b : tensor<2x4x8xf32>, tensor<4xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %b: tensor<1x8xf32>) {
+  // expected-error @below {{'boa.layer_norm' op expected a bias of shape [8] but found 'tensor<1x8xf32>'}}
+  %0 = boa.layer_norm %x, %w, %b : tensor<2x4x8xf32>, tensor<8xf32>, tensor<1x8xf32> -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{'boa.layer_norm_grad' op expected dbias of shape [8] but found 'tensor<4xf32>'}}
+  %0:3 = boa.layer_norm_grad %x, %w, %x : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{'boa.rms_norm' op expected a result of shape [2, 4, 8] but found 'tensor<2x8x4xf32>'}}
+  %0 = boa.rms_norm %x, %w : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{'boa.rms_norm' op expected an eps of 0 or more but found -1.000000e+00}}
+  %0 = boa.rms_norm %x, %w {eps = -1.0 : f64} : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %dy: tensor<8x8xf32>) {
+  // expected-error @below {{'boa.rms_norm_grad' op expected dy of shape [2, 4, 8] but found 'tensor<8x8xf32>'}}
+  %0:2 = boa.rms_norm_grad %x, %w, %dy : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+// A rotation turns pairs within a head.
+
+func.func @f(%x: tensor<2x4x6xf32>) {
+  // expected-error @below {{'boa.rotary' op expected heads of even size, which are rotated in pairs, but found 3}}
+  %0 = boa.rotary %x heads 2 : tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x6xf32>) {
+  // expected-error @below {{'boa.rotary' op expected heads to divide the width 6 but found 4}}
+  %0 = boa.rotary %x heads 4 : tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x6xf32>) {
+  // expected-error @below {{'boa.rotary' op expected x of rank 3 but found 'tensor<8x6xf32>'}}
+  %0 = boa.rotary %x heads 3 : tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x6xf32>) {
+  // expected-error @below {{'boa.rotary' op expected a base above 0 but found 0.000000e+00}}
+  %0 = boa.rotary %x heads 3 {base = 0.0 : f64} : tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+// Keys are as many as values, and the sums of exponentials as rows.
+
+func.func @f(%q: tensor<2x4x8xf32>, %k: tensor<2x5x8xf32>) {
+  // expected-error @below {{'boa.attention' op expected k of shape [2, 4, 8] but found 'tensor<2x5x8xf32>'}}
+  %0, %1 = boa.attention %q, %k, %k heads 4, 4 : (tensor<2x4x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.attention' op expected lse of shape [2, 4, 4] but found 'tensor<2x4xf32>'}}
+  %0, %1 = boa.attention %q, %q, %q heads 4, 4 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
+// A token is a row of the table.
+
+func.func @f(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi32>) {
+  // expected-error @below {{'boa.embedding' op expected a result of shape [2, 4, 8] but found 'tensor<2x4x16xf32>'}}
+  %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%tokens: tensor<2x4xi32>, %dy: tensor<2x5x8xf32>) {
+  // expected-error @below {{'boa.embedding_grad' op expected dy of shape [2, 4, 8] but found 'tensor<2x5x8xf32>'}}
+  %0 = boa.embedding_grad %tokens, %dy : (tensor<2x4xi32>, tensor<2x5x8xf32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+// A target a position; the loss is one number.
+
+func.func @f(%x: tensor<2x4x8xf32>, %targets: tensor<2x5xi32>) {
+  // expected-error @below {{'boa.cross_entropy' op expected targets of shape [2, 4] but found 'tensor<2x5xi32>'}}
+  %0 = boa.cross_entropy %x, %targets : (tensor<2x4x8xf32>, tensor<2x5xi32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>) {
+  // expected-error @below {{'boa.cross_entropy' op expected a loss of rank 0 but found 'tensor<1xf32>'}}
+  %0 = boa.cross_entropy %x, %targets : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>, %d: tensor<f32>) {
+  // expected-error @below {{'boa.cross_entropy_grad' op expected dlogits of shape [2, 4, 8] but found 'tensor<2x4x9xf32>'}}
+  %0 = boa.cross_entropy_grad %x, %targets, %d : (tensor<2x4x8xf32>, tensor<2x4xi32>, tensor<f32>) -> tensor<2x4x9xf32>
+  return
+}

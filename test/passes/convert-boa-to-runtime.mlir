@@ -96,7 +96,7 @@ module attributes {boa.train = {model = "m", batch = 4 : i64, micro_batch = 1 : 
         boa.release %y retain %last : <tensor<1024xf32>>
       }
     }
-    boa.loop "chunk" %c = 2 to 4 forward {
+    boa.loop "chunk" %c = 2 to 4 forward if %pending {
       %0 = boa.prefetch @gradients.a[%c0] chunk %c count 1
       %g = boa.await %0 : <tensor<16384xf32>>
       %1 = boa.prefetch @weights.a[%c0] chunk %c count 1

@@ -60,7 +60,10 @@ module attributes {boa.train = {place = {weights = "host", checkpoints = "ssd"}}
 // CHECK-NEXT:      boa.offload %[[G]], @gradients.a[%[[C0]]]
 
 module {
-  func.func private @g(tensor<4xf32>) -> tensor<4096xf32>
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<4096xf32> = "ones"
+  }
+  func.func private @g(tensor<4xf32>) -> (tensor<4096xf32> {boa.param = @a::@w})
   boa.storage @x[2] : tensor<4xf32> on device role "checkpoints"
   boa.storage @gradients.a[1] : tensor<4096xf32> on device role "gradients"
   boa.step @accumulate(%step, %pending) {

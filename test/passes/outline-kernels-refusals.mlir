@@ -15,7 +15,7 @@ module {
 
 // -----
 
-// and a buffer for each of its operands and results.
+// and a buffer for each of its operands and results: of that, launches are verified.
 
 module {
   func.func @k(%x: tensor<8xf32>) -> tensor<8xf32> {
@@ -25,7 +25,7 @@ module {
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<8xf32>>
-    // expected-error @below {{'boa.launch' op expected a function @k of 0 operands, 0 gradients and 1 other results}}
+    // expected-error @below {{'boa.launch' op expected 1 operands of @k but found 0}}
     boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
     boa.release %x : <tensor<8xf32>>
   }

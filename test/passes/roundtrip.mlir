@@ -141,6 +141,12 @@ boa.step @step(%step, %pending) {
     // CHECK-NEXT: boa.optimizer_update @block[%[[L]]] chunks 0 to 12 step %[[STEP]]
     boa.optimizer_update @block[%l] chunks 0 to 12 step %step
   }
+  // CHECK: boa.loop "chunk" %{{.*}} = 0 to 4 forward if %[[PENDING]] {
+  boa.loop "chunk" %c = 0 to 4 forward if %pending {
+  }
+  // CHECK: boa.loop "chunk" %{{.*}} = 0 to 4 snake(%[[STEP]] + 1) if %[[PENDING]] {
+  boa.loop "chunk" %c = 0 to 4 snake(%step + 1) if %pending {
+  }
   // CHECK: boa.finish_norm %[[PENDING]]
   boa.finish_norm %pending
 }
@@ -166,16 +172,12 @@ boa.step @storage(%step, %pending) attributes {boa.traffic = {read = {weights = 
   %g = boa.await %2 : <tensor<8xf32>>
   // CHECK-NEXT: %[[B3:.*]] = boa.create @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>>
   %y = boa.create @x[%c0, %c0] : <tensor<8xf32>>
-  // CHECK-NEXT: boa.launch @f reads(%[[B0]], %[[B1]] : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%[[B2]] : !boa.buffer<tensor<8xf32>>) writes(%[[B3]] : !boa.buffer<tensor<8xf32>>)
-  boa.launch @f reads(%x, %w : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%g : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
+  // CHECK-NEXT: boa.launch @kernel reads(%[[B0]], %[[B1]] : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%[[B2]] : !boa.buffer<tensor<8xf32>>) writes(%[[B3]] : !boa.buffer<tensor<8xf32>>)
+  boa.launch @kernel reads(%x, %w : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%g : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
   // CHECK-NEXT: boa.offload %[[B3]], @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>>
   %3 = boa.offload %y, @x[%c0, %c0] : <tensor<8xf32>>
   // CHECK-NEXT: boa.offload %[[B1]], @w[%{{.*}}] chunk %{{.*}} count 1 : <tensor<8xbf16>>
   %4 = boa.offload %w, @w[%c0] chunk %c0 count 1 : <tensor<8xbf16>>
-  // CHECK-NEXT: boa.norm @block gradient %[[B2]] : <tensor<8xf32>>
-  boa.norm @block gradient %g : <tensor<8xf32>>
-  // CHECK-NEXT: boa.update @block chunk %{{.*}} step %{{.*}} weights(%[[B1]] : {{.*}}) gradient(%[[B2]] : {{.*}}) low(%[[B0]] : {{.*}}) momentum(%[[B0]] : {{.*}}) variance(%[[B0]] : {{.*}})
-  boa.update @block chunk %c0 step %step weights(%w : <tensor<8xbf16>>) gradient(%g : <tensor<8xf32>>) low(%x : !boa.buffer<tensor<8xf32>>) momentum(%x : !boa.buffer<tensor<8xf32>>) variance(%x : !boa.buffer<tensor<8xf32>>)
   // CHECK-NEXT: boa.release %[[B0]] : <tensor<8xf32>>
   boa.release %x : <tensor<8xf32>>
   // CHECK-NEXT: boa.release %[[B3]] retain %{{.*}} : <tensor<8xf32>>

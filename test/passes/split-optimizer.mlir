@@ -10,9 +10,10 @@
 // RUN:   | boa-opt --boa-differentiate --boa-build-step --boa-vertical-schedule \
 // RUN:     --boa-split-optimizer=delay=1 | FileCheck %s --check-prefix=CLIP
 
-// A gradient of which a part waits for the next step is part of the state.
+// A gradient of which a part waits for the next step is no part of a commit: that
+// comes after the drain.
 
-// CHECK: boa.storage @gradients.block[3] {{.*}} persistent
+// CHECK: boa.storage @gradients.block[3] {{.*}} chunks 15{{$}}
 
 // A quarter of each layer's 15 chunks is left to the next step. There it comes
 // before the first use of the layer's weights, with the step count of the step
@@ -50,7 +51,7 @@
 // CHECK-NOT:     boa.optimizer_update
 // CHECK-LABEL: boa.step @evaluate
 
-// Without delay nothing is pending: gradients are no state, the drain is empty.
+// Without delay nothing is pending: the drain is empty.
 
 // NONE:       boa.storage @gradients.block[3] {{.*}} chunks 15{{$}}
 // NONE-LABEL: boa.step @step

@@ -96,3 +96,81 @@ module {
     boa.write %y, @w[%c0] : tensor<8xf32>
   }
 }
+
+// -----
+
+// Odd steps are looked at, too: they run this loop downward, and read entry 0 before
+// they write it.
+
+module {
+  func.func private @make() -> tensor<8xf32>
+  boa.storage @x[2] : tensor<8xf32> on device role "checkpoints"
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    boa.loop "micro_batch" %m = 0 to 2 snake(%step) {
+      %0 = boa.call @make() : () -> tensor<8xf32>
+      boa.write %0, @x[%m] : tensor<8xf32>
+      // expected-error @below {{'boa.read' op reads entry 0 of @x before it is written}}
+      %1 = boa.read @x[%c0] : tensor<8xf32>
+    }
+  }
+}
+
+// -----
+
+// What is not known cannot be enumerated: it is refused, not passed over.
+
+module {
+  func.func private @other()
+  boa.step @step(%step, %pending) {
+    // expected-error @below {{'func.call' op is unknown in a boa.step: expected boa.loop, or an op of the step or of the storage phase}}
+    func.call @other() : () -> ()
+  }
+}
+
+// -----
+
+module {
+  boa.step @step(%step, %pending) {
+    %true = arith.constant true
+    // expected-error @below {{'scf.if' op is unknown in a boa.step: expected boa.loop, or an op of the step or of the storage phase}}
+    scf.if %true {
+    }
+  }
+}
+
+// -----
+
+// A step's number says when, not where.
+
+module {
+  boa.storage @x[2] : tensor<8xf32> on device role "checkpoints" persistent
+  boa.step @step(%step, %pending) {
+    // expected-error @below {{'boa.read' op uses the number of a step as an index}}
+    %0 = boa.read @x[%pending] : tensor<8xf32>
+  }
+}
+
+// -----
+
+module {
+  boa.step @step(%step, %pending) {
+    // expected-error @below {{'boa.loop' op expected the pending step of the boa.step as its guard}}
+    boa.loop "chunk" %c = 0 to 2 forward if %step {
+    }
+  }
+}
+
+// -----
+
+// Nor may an index come from outside, computed by who knows what.
+
+module {
+  boa.storage @x[2] : tensor<8xf32> on device role "checkpoints" persistent
+  %c0 = arith.constant 0 : index
+  %c1 = arith.addi %c0, %c0 : index
+  boa.step @step(%step, %pending) {
+    // expected-error @below {{'boa.read' op takes an index or a condition from an op that is unknown in a boa.step: arith.addi}}
+    %0 = boa.read @x[%c1] : tensor<8xf32>
+  }
+}

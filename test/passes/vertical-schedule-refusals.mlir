@@ -118,7 +118,7 @@ module {
     boa.param @w : tensor<4xf32> = "ones"
   }
   boa.storage @weights.a[2] : tensor<4xf32> on device role "weights" persistent
-  boa.storage @gradients.a[2] : tensor<4xf32> on device role "gradients" persistent
+  boa.storage @gradients.a[2] : tensor<4xf32> on device role "gradients"
 }
 
 // -----

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -465,6 +466,26 @@ TEST_P(IoTest, LinksAndDirectionsHaveTheirOwnLimits) {
   EXPECT_NEAR(seconds, 0.5, 0.15 * 0.5);
 }
 
+TEST_P(IoTest, AFastLinkKeepsItsRateBesideASlowOne) {
+  TestFile slow(16 * kMiB), fast(16 * kMiB);
+  AlignedBuffer buffer(16 * kMiB), other(16 * kMiB);
+  buffer.Fill(3);
+  for (const TestFile *file : {&slow, &fast})
+    ASSERT_EQ(pwrite(file->fd, buffer.data(), 16 * kMiB, 0), 16 * kMiB);
+  options.depth = 2;
+  START({slow.File(0), fast.File(1)}, {{4 * kMiB, 0}, {32 * kMiB, 0}});
+  Waiter slow_one, fast_one;
+  double seconds = Seconds([&] {
+    for (int i = 0; i < 4; ++i)
+      Submit(false, 0, i * kMiB, kMiB, buffer.data() + i * kMiB, slow_one);
+    Submit(false, 1, 0, 16 * kMiB, other.data(), fast_one);
+    ASSERT_EQ(fast_one.Wait(), absl::OkStatus());
+  });
+  EXPECT_GT(seconds, 0.4);
+  EXPECT_LT(seconds, 0.8) << "the slow one takes a second";
+  ASSERT_EQ(slow_one.Wait(), absl::OkStatus());
+}
+
 TEST_P(IoTest, TheEarliestDeadlineGoesFirst) {
   TestFile file(16 * kMiB);
   AlignedBuffer buffer(16 * kMiB);
@@ -507,7 +528,7 @@ TEST(IoQueueTest, PatienceEndsWhereNothingMoves) {
                  [&](absl::Status status) { outcome = std::move(status); }});
       int attempts = 0;
       IoClock::duration longest{0};
-      while (!outcome && now - begin < std::chrono::seconds(25)) {
+      while (!outcome && attempts < 1000 && now - begin < std::chrono::seconds(25)) {
         std::optional<IoSegment> segment = queue.Pop(now);
         if (!segment) {
           std::optional<IoClock::time_point> next = queue.NextStart(now);
@@ -536,6 +557,45 @@ TEST(IoQueueTest, PatienceEndsWhereNothingMoves) {
       EXPECT_NEAR(std::chrono::duration<double>(now - begin).count(), 10, 0.2);
       EXPECT_TRUE(queue.Idle());
     }
+}
+
+// A link whose disk is slow takes its own places and no others: the other keeps
+// the rate that its depth allows.
+TEST(IoQueueTest, ASlowLinkTakesNoPlacesOfAFastOne) {
+  IoOptions options;
+  options.depth = 4;
+  options.segment_bytes = kPage;
+  AlignedBuffer buffer(kPage);
+  IoClock::time_point now{};
+  IoQueue queue({{-1, "slow", 0}, {-1, "fast", 1}}, {}, options, now);
+  EXPECT_EQ(queue.Capacity(), 8);
+  const IoClock::duration services[] = {std::chrono::milliseconds(100),
+                                        std::chrono::milliseconds(1)};
+  std::multimap<IoClock::time_point, IoSegment> flying;
+  int done[2] = {};
+  std::function<void(int)> add = [&](int file) {
+    queue.Add({false, file, 0, kPage, buffer.data(), [&, file](absl::Status) {
+                 ++done[file];
+                 add(file);
+               }});
+  };
+  for (int i = 0; i < 100; ++i)
+    for (int file : {0, 1})
+      add(file);
+  while (now < IoClock::time_point(std::chrono::seconds(1))) {
+    while (std::optional<IoSegment> segment = queue.Pop(now)) {
+      IoClock::time_point lands = now + services[segment->transfer->request.file];
+      flying.emplace(lands, std::move(*segment));
+    }
+    EXPECT_LE(flying.size(), 8u);
+    EXPECT_FALSE(queue.NextStart(now)) << "all places are taken";
+    now = flying.begin()->first;
+    queue.Finish(std::move(flying.begin()->second), kPage, now);
+    flying.erase(flying.begin());
+    RunCompletions(queue.TakeDone());
+  }
+  EXPECT_NEAR(done[0], 40, 4);
+  EXPECT_NEAR(done[1], 4000, 8);
 }
 
 // What waits for its next attempt holds up nobody.

@@ -215,10 +215,9 @@ TEST_F(EndingsTest, ARefusedResumeKeepsTheMetrics) {
   ASSERT_EQ(Wait(), 0) << Output();
   const std::string lines = ReadWhole(Metrics());
   ASSERT_EQ(Lines(), 5u);
-  const std::string other = scratch.Write("other", linear::Text(20001));
   const std::vector<std::vector<std::string>> refused = {
       {"--steps=9"},                      // the state is there already
-      {"--resume", "--data=" + other},    // another training
+      {"--resume", "--at=4"},             // there is no such commit
       {"--resume", "--steps=3"},          // it is beyond that
       {"--resume", "--trace=/nowhere/t"}, // a trace that cannot be written
   };

@@ -323,6 +323,7 @@ std::string PredictDescriptor() {
   json &storages = program["storages"];
   storages[kMomentum]["role"] = "logits";
   storages[kMomentum]["name"] = "logits";
+  storages[kMomentum]["persistent"] = false;
   program["groups"][0]["momentum"] = -1;
   program["groups"][0]["variance"] = -1;
   program["groups"][0]["gradient"] = -1;

@@ -104,9 +104,46 @@ TEST(ParseProgram, ChecksWhatGroupsReferTo) {
   descriptor["groups"][0]["momentum"] = 77;
   EXPECT_EQ(Error(descriptor), "program descriptor: group `embed`: momentum: no storage 77");
   descriptor = Descriptor();
+  descriptor["groups"][0]["gradient"] = 77;
+  EXPECT_EQ(Error(descriptor), "program descriptor: group `embed`: gradient: no storage 77");
+  descriptor = Descriptor();
   descriptor["groups"][0]["parameters"][0]["offset"] = 1 << 20;
   EXPECT_NE(Error(descriptor).find("parameter `table` ends at"), std::string::npos)
       << Error(descriptor);
+}
+
+// What the runtime counts with does not overflow later.
+TEST(ParseProgram, RefusesSizesThatCannotBeCounted) {
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  json descriptor = Descriptor();
+  descriptor["storages"][0]["entries"] = {kHuge, kHuge};
+  EXPECT_NE(Error(descriptor).find("bytes than any machine holds"), std::string::npos)
+      << Error(descriptor);
+  descriptor = Descriptor();
+  descriptor["groups"][0]["chunks"] = 1 << 30;
+  descriptor["groups"][0]["chunk_elements"] = kHuge;
+  EXPECT_EQ(Error(descriptor), "program descriptor: groups[0]: field `chunk_elements`: more than "
+                               "any machine holds");
+  descriptor = Descriptor();
+  // The product is 0 in 64 bits.
+  descriptor["groups"][0]["parameters"][0]["shape"] = {kHuge, kHuge};
+  EXPECT_EQ(Error(descriptor), "program descriptor: group `embed`: parameter `table` has more "
+                               "elements than any machine holds");
+  descriptor["groups"][0]["parameters"][0]["shape"] = {1};
+  descriptor["groups"][0]["parameters"][0]["offset"] = INT64_MAX;
+  EXPECT_EQ(Error(descriptor), "program descriptor: group `embed`: parameter `table` has more "
+                               "elements than any machine holds");
+  descriptor = Descriptor();
+  descriptor["training"]["context"] = INT64_MAX;
+  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `context`: expected at most "
+                               "2147483648 but found 9223372036854775807");
+}
+
+TEST(ParseProgram, RefusesIntegersThatWouldReadAsNegative) {
+  json descriptor = Descriptor();
+  descriptor["groups"][0]["low"] = UINT64_MAX; // -1, of none
+  EXPECT_EQ(Error(descriptor), "program descriptor: groups[0]: field `low`: 18446744073709551615 "
+                               "does not fit in 64 bits");
 }
 
 TEST(ParseProgram, ChecksThatChunksAreWholeBlocks) {

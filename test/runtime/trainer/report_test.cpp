@@ -175,6 +175,8 @@ TEST(Progress, SumsUpMeasuredBesidePlanned) {
   outcome.written["momentum"] = 1 << 19;
   outcome.disk_read = 1 << 20;
   outcome.saved = "state/model.safetensors";
+  outcome.peak_bytes = 96 << 10;
+  outcome.allocated_bytes = 128 << 10;
   EXPECT_EQ(FormatOutcome(*program, outcome),
             R"(20 steps in 2.00 s, 1.28 k tokens/s
 step 20: loss 1.5000, validation loss 1.7500
@@ -185,7 +187,7 @@ step 20: loss 1.5000, validation loss 1.7500
   total                     1.00 MiB    1.00 MiB     512 KiB         0 B
   as the system counts      1.00 MiB                     0 B
 
-  device memory 0 B (no limit), host memory 0 B (no limit)
+  memory in use at most 96.0 KiB of 128 KiB allocated
   resident at most 0 B
   weights saved to state/model.safetensors
 )");

@@ -18,8 +18,9 @@ namespace boa {
 /// A fresh directory, removed with all in it at the end.
 class Scratch {
 public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "boa-test-XXXXXX").string();
+  /// In a directory that exists; by default where temporary files are.
+  explicit Scratch(const std::string &parent = std::filesystem::temp_directory_path().string()) {
+    std::string name = parent + "/boa-test-XXXXXX";
     if (const char *made = mkdtemp(name.data()))
       directory = made;
     else

@@ -18,12 +18,12 @@
 // Activations come first, then the packs in order of first appearance.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_CALLLAYOUT_H
-#define BOA_PASSES_CALLLAYOUT_H
+#ifndef BOA_DIALECT_CALLLAYOUT_H
+#define BOA_DIALECT_CALLLAYOUT_H
 
 #include "dialect/Boa.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace boa {
 
@@ -43,9 +43,13 @@ struct CallSlot {
 struct CallLayout {
   llvm::SmallVector<CallSlot> inputs, outputs;
 
-  static CallLayout get(mlir::func::FuncOp func);
+  /// Of a function for which `whyNot` finds nothing.
+  static CallLayout get(mlir::FunctionOpInterface func);
+  /// Why a call of `func` cannot be laid out: it takes or returns what is no tensor
+  /// of static shape, or names a parameter that does not exist. Empty if it can.
+  static std::string whyNot(mlir::FunctionOpInterface func);
 };
 
 } // namespace boa
 
-#endif // BOA_PASSES_CALLLAYOUT_H
+#endif // BOA_DIALECT_CALLLAYOUT_H

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "passes/CallLayout.h"
+#include "dialect/CallLayout.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -19,7 +19,7 @@ namespace {
 /// Collects slots in the order: activations, then packs by first appearance.
 class LayoutBuilder {
 public:
-  explicit LayoutBuilder(func::FuncOp func) : func(func) {}
+  explicit LayoutBuilder(FunctionOpInterface func) : func(func) {}
 
   void add(unsigned position, Type type, DictionaryAttr attrs) {
     auto tensor = cast<RankedTensorType>(type);
@@ -61,12 +61,39 @@ private:
     slot.offsets.push_back(group.getOffset(param.getLeafReference()));
   }
 
-  func::FuncOp func;
+  FunctionOpInterface func;
   SmallVector<CallSlot> single, packs;
 };
 } // namespace
 
-CallLayout CallLayout::get(func::FuncOp func) {
+std::string CallLayout::whyNot(FunctionOpInterface func) {
+  auto check = [&](Type type, DictionaryAttr attrs) -> std::string {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape()) {
+      stream << "takes or returns " << type << ", which is no tensor of static shape";
+      return text;
+    }
+    auto param = attrs ? attrs.getAs<SymbolRefAttr>(kParamAttr) : SymbolRefAttr();
+    if (!param)
+      return text;
+    auto op = SymbolTable::lookupNearestSymbolFrom<ParamOp>(func, param);
+    if (!op)
+      stream << "names a parameter that does not exist: " << param;
+    else if (op.getTensorType().getShape() != tensor.getShape())
+      stream << "has " << type << " but " << param << " is " << op.getType();
+    return text;
+  };
+  std::string why;
+  for (unsigned i = 0; why.empty() && i < func.getNumArguments(); ++i)
+    why = check(func.getArgumentTypes()[i], func.getArgAttrDict(i));
+  for (unsigned i = 0; why.empty() && i < func.getNumResults(); ++i)
+    why = check(func.getResultTypes()[i], func.getResultAttrDict(i));
+  return why;
+}
+
+CallLayout CallLayout::get(FunctionOpInterface func) {
   CallLayout layout;
   LayoutBuilder inputs(func), outputs(func);
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))

@@ -1,0 +1,96 @@
+//===- data.cpp - Any text as training data, any settings -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The input ends in settings, within what ParseProgram accepts; what stands before
+// them is the text. Where it opens, any batch of it can be filled, with tokens of
+// the vocabulary and at least one target, the same each time.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/data.h"
+#include "test/fuzz/support.h"
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+using namespace boa;
+
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 31; // of what is counted, in ParseProgram
+constexpr int64_t kMostElements = 1 << 16;  // that are filled here
+
+/// Mostly small, sometimes anything.
+int64_t Count(FuzzedDataProvider &input, int64_t least) {
+  return input.ConsumeIntegralInRange<uint8_t>(0, 7) == 7
+             ? input.ConsumeIntegralInRange<int64_t>(least, kMost)
+             : input.ConsumeIntegralInRange<int64_t>(least, 40);
+}
+
+Training Settings(FuzzedDataProvider &input) {
+  Training settings;
+  settings.objective = input.ConsumeBool() ? "masked" : "next_token";
+  settings.mask_probability = input.ConsumeBool() ? input.ConsumeProbability<double>()
+                                                  : input.ConsumeFloatingPoint<double>();
+  settings.mask_token = input.ConsumeIntegral<int32_t>() >> input.ConsumeIntegralInRange(0, 31);
+  settings.vocab = input.ConsumeBool() ? 256 : Count(input, 1);
+  settings.context = Count(input, 1);
+  settings.micro_batch = Count(input, 1);
+  settings.micro_batches = Count(input, 1);
+  settings.evaluate_batches = Count(input, 0);
+  settings.seed = input.ConsumeIntegral<int64_t>();
+  return settings;
+}
+
+void Check(const Training &settings, const std::vector<int32_t> &tokens,
+           const std::vector<int32_t> &targets) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    fuzz::Require(tokens[i] >= 0 && tokens[i] < settings.vocab, "a token of the vocabulary");
+    fuzz::Require(targets[i] >= -1 && targets[i] < settings.vocab, "a target of the vocabulary");
+  }
+  for (size_t begin = 0; begin < targets.size(); begin += size_t(settings.context)) {
+    bool any = false;
+    for (size_t i = begin; i < begin + size_t(settings.context); ++i)
+      any |= targets[i] >= 0;
+    fuzz::Require(any, "a sequence has a target");
+  }
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  FuzzedDataProvider input(bytes, size);
+  Training settings = Settings(input);
+  const int64_t step = input.ConsumeIntegralInRange<int64_t>(0, INT64_MAX);
+  const int64_t batch = Count(input, 0), validation = Count(input, 0);
+  settings.data = fuzz::Scratch() + "/text";
+  fuzz::WriteFile(settings.data, input.ConsumeRemainingBytesAsString());
+
+  absl::StatusOr<Data> data = Data::Open(settings);
+  if (!data.ok())
+    return 0;
+  absl::StatusOr<uint64_t> print = data->Fingerprint(), second = data->Fingerprint();
+  fuzz::Require(print.ok() && second.ok() && *print == *second, "a text has one fingerprint");
+  if (settings.micro_batch > kMostElements || settings.context > kMostElements ||
+      settings.micro_batch * settings.context > kMostElements)
+    return 0;
+  const size_t elements = size_t(settings.micro_batch * settings.context);
+  std::vector<int32_t> tokens(elements), targets(elements), tokens_again(elements),
+      targets_again(elements);
+  if (batch < settings.micro_batches) {
+    fuzz::Require(
+        data->FillTraining(step, batch, tokens.data(), targets.data()).ok() &&
+            data->FillTraining(step, batch, tokens_again.data(), targets_again.data()).ok(),
+        "a batch can be filled");
+    fuzz::Require(tokens == tokens_again && targets == targets_again, "a batch is the same");
+    Check(settings, tokens, targets);
+  }
+  if (validation < settings.evaluate_batches) {
+    fuzz::Require(data->FillValidation(validation, tokens.data(), targets.data()).ok(),
+                  "a batch for validation can be filled");
+    Check(settings, tokens, targets);
+  }
+  return 0;
+}

@@ -1,0 +1,502 @@
+//===- extents_test.cpp - Where chunks stand, and what commits keep -------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/pool.h"
+#include "test/runtime/state/state_fixture.h"
+
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
+
+namespace boa {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// The pool
+//===----------------------------------------------------------------------===//
+
+TEST(Pool, NeighboursAreOneRange) {
+  Pool pool;
+  pool.Give(10, 10);
+  pool.Give(30, 10);
+  EXPECT_EQ(pool.Take(11), std::nullopt);
+  pool.Give(20, 10);
+  EXPECT_EQ(pool.Take(30), 10);
+  EXPECT_EQ(pool.Take(1), std::nullopt);
+  pool.Give(0, 0); // nothing
+  EXPECT_EQ(pool.Take(1), std::nullopt);
+}
+
+TEST(Pool, TakesTheLowestAndTheHighestPlaceWhereItFits) {
+  Pool pool;
+  pool.Give(0, 4);
+  pool.Give(10, 8);
+  pool.Give(30, 8);
+  pool.Give(50, 2);
+  EXPECT_EQ(pool.Take(6), 10);
+  EXPECT_EQ(pool.Take(4), 0);
+  EXPECT_EQ(pool.TakeLast(3), 35);
+  EXPECT_EQ(pool.TakeLast(2), 50);
+  EXPECT_EQ(pool.Take(2), 16);
+  EXPECT_EQ(pool.Take(5), 30);
+  EXPECT_EQ(pool.Take(1), std::nullopt);
+  EXPECT_EQ(pool.TakeLast(1), std::nullopt);
+}
+
+/// Against a map of single cells.
+TEST(Pool, AgreesWithCells) {
+  constexpr int64_t kCells = 60;
+  std::mt19937 random(3);
+  std::vector<bool> free(kCells);
+  Pool pool;
+  auto fits = [&](int64_t at, int64_t cells) {
+    for (int64_t i = at; i < at + cells; ++i)
+      if (i >= kCells || !free[i])
+        return false;
+    return true;
+  };
+  for (int round = 0; round < 20000; ++round) {
+    const int64_t cells = 1 + int64_t(random() % 6), begin = int64_t(random() % kCells);
+    if (random() % 2) {
+      int64_t end = begin;
+      while (end < std::min(begin + cells, kCells) && !free[end])
+        free[end++] = true;
+      pool.Give(begin, end - begin);
+      continue;
+    }
+    const bool last = random() % 2;
+    std::optional<int64_t> expected;
+    for (int64_t at = 0; at < kCells; ++at)
+      if (fits(at, cells) && (last || !expected))
+        expected = at;
+    ASSERT_EQ(last ? pool.TakeLast(cells) : pool.Take(cells), expected) << round;
+    for (int64_t i = 0; expected && i < cells; ++i)
+      free[*expected + i] = false;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// A new state
+//===----------------------------------------------------------------------===//
+
+TEST_F(StateTest, NothingIsThereBeforeTheFirstCommit) {
+  EXPECT_FALSE(Exists(Path()));
+  {
+    Store store = Create({Path()});
+    EXPECT_EQ(store->Committed().step, 0);
+    EXPECT_EQ(store->Directory(), Path());
+    EXPECT_EQ(store->Current(kWeights, 0, 0).file, -1);
+    EXPECT_FALSE(Exists(Path()));
+  }
+  ExpectMessage(OpenStatus({Path()}), "holds no training state");
+  Make({Path()}); // what the first one left is no obstacle
+  EXPECT_TRUE(Exists(Path()));
+  ExpectWhole({Path()}, 1);
+}
+
+TEST_F(StateTest, TheRecordSurvives) {
+  CommitRecord record;
+  record.step = 7;
+  record.time = 1234567890123;
+  record.extra = {{"data", "42"}, {"odd \"key\"\n", std::string("\0\xff\n\"", 4)}};
+  {
+    Store store = Create({Path()});
+    Write(*store, 1);
+    ASSERT_EQ(store->Commit(record), absl::OkStatus());
+    EXPECT_EQ(store->Committed().step, 7);
+  }
+  Store store = Open({Path()});
+  EXPECT_EQ(store->Committed().step, 7);
+  EXPECT_EQ(store->Committed().time, record.time);
+  EXPECT_EQ(store->Committed().extra, record.extra);
+}
+
+TEST_F(StateTest, ACommitNeedsEveryChunk) {
+  Store store = Create({Path()});
+  ForEach([&](int32_t storage, int64_t entry, int32_t chunk) {
+    if (storage != kMomentum || entry != 2 || chunk != 3)
+      WriteChunk(*store, 1, storage, entry, chunk);
+  });
+  ExpectMessage(store->Commit(Record(1)), "entry 2 chunk 3 of momentum.block was never written");
+  EXPECT_FALSE(Exists(Path()));
+  // Nothing has gone wrong on disk: it may go on.
+  EXPECT_TRUE(WriteChunk(*store, 1, kMomentum, 2, 3));
+  EXPECT_EQ(store->Commit(Record(1)), absl::OkStatus());
+}
+
+// What such a commit writes down could not be read again.
+TEST_F(StateTest, ACommitBeforeTheFirstStepIsRefused) {
+  Store store = Create({Path()});
+  Write(*store, 1);
+  ExpectMessage(store->Commit(Record(-1)), "step -1");
+  EXPECT_EQ(store->Commit(Record(0)), absl::OkStatus());
+  store.reset();
+  EXPECT_EQ(Open({Path()})->Committed().step, 0);
+}
+
+TEST_F(StateTest, ProgramsThatNoManifestCanHoldAreRefused) {
+  program.storages[kMomentum].name = program.storages[kWeights].name;
+  ExpectMessage(CreateStatus({Path()}), "two storages `weights.block`");
+  program = MakeProgram();
+  program.storages[kMomentum].bytes += 4;
+  ExpectMessage(CreateStatus({Path()}), "momentum.block");
+  EXPECT_FALSE(std::filesystem::exists(Path()));
+}
+
+//===----------------------------------------------------------------------===//
+// Shadow paging
+//===----------------------------------------------------------------------===//
+
+TEST_F(StateTest, UncommittedWritesAreForgotten) {
+  Make({Path()}, {1});
+  {
+    Store store = Open({Path()});
+    Write(*store, 2);
+  }
+  ExpectWhole({Path()}, 1);
+}
+
+TEST_F(StateTest, NextIsWrittenOverUntilACommitNamesIt) {
+  Store store = Create({Path()});
+  const Extent first = store->Next(kWeights, 1, 2);
+  EXPECT_EQ(store->Next(kWeights, 1, 2), first);
+  EXPECT_EQ(store->Current(kWeights, 1, 2), first);
+  Commit(*store, 1);
+  EXPECT_EQ(store->Current(kWeights, 1, 2), first);
+  const Extent second = store->Next(kWeights, 1, 2);
+  EXPECT_FALSE(second == first);
+  EXPECT_EQ(store->Next(kWeights, 1, 2), second);
+  EXPECT_EQ(store->Current(kWeights, 1, 2), second);
+}
+
+/// A range of a data file.
+struct Range {
+  int32_t file;
+  int64_t begin, end;
+  bool Meets(const Range &other) const {
+    return file == other.file && begin < other.end && other.begin < end;
+  }
+};
+
+// Random parts of the state are rewritten between commits: whatever is given must
+// be free of what the kept commits and all other chunks hold.
+TEST_F(StateTest, NothingThatIsNamedIsGivenAgain) {
+  for (int64_t keep : {1, 2, 3})
+    for (bool two : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("keep ", keep, two ? ", two paths" : ""));
+      const std::string name = absl::StrCat("state", keep, two);
+      const Paths paths = two ? Paths{Path(name), Path(name + "b")} : Paths{Path(name)};
+      std::mt19937 random(static_cast<unsigned>(keep));
+      std::deque<std::vector<Range>> commits;
+      std::map<std::tuple<int32_t, int64_t, int32_t>, Range> current;
+      Store store = Create(paths, keep);
+      for (int64_t step = 1; step <= 25; ++step) {
+        ForEach([&](int32_t storage, int64_t entry, int32_t chunk) {
+          if (step > 1 && random() % 3 == 0)
+            return;
+          ASSERT_TRUE(WriteChunk(*store, step, storage, entry, chunk));
+          const Extent extent = store->Current(storage, entry, chunk);
+          const Range range{extent.file, extent.offset, extent.offset + Bytes(storage)};
+          EXPECT_GE(range.begin, kPage);
+          EXPECT_LE(range.end, store->BytesByPath()[size_t(range.file)]);
+          for (const std::vector<Range> &commit : commits)
+            for (const Range &other : commit)
+              ASSERT_FALSE(range.Meets(other)) << "step " << step << " at " << range.begin;
+          current.erase({storage, entry, chunk});
+          for (const auto &[unused, other] : current)
+            ASSERT_FALSE(range.Meets(other)) << "step " << step << " at " << range.begin;
+          current[{storage, entry, chunk}] = range;
+        });
+        ASSERT_EQ(store->Commit(Record(step)), absl::OkStatus());
+        commits.emplace_back();
+        for (const auto &[unused, range] : current)
+          commits.back().push_back(range);
+        while (int64_t(commits.size()) > keep)
+          commits.pop_front();
+        // The pool is rebuilt from the manifest.
+        if (step % 7 == 0) {
+          store.reset();
+          store = Open(paths, keep);
+          ASSERT_TRUE(store);
+        }
+      }
+    }
+}
+
+// A training writes everything between two commits, in one order each time, which
+// is not the order of its beginning.
+TEST_F(StateTest, NothingIsScatteredAndNothingGrows) {
+  disk.through_cache = true;
+  for (int64_t keep : {1, 2, 3}) {
+    SCOPED_TRACE(keep);
+    const Paths paths = {Path(absl::StrCat("a", keep)), Path(absl::StrCat("b", keep))};
+    Store store = Create(paths, keep);
+    Commit(*store, 1);
+    const std::vector<int64_t> bytes = store->BytesByPath();
+    EXPECT_EQ(bytes[0] + bytes[1], 2 * kPage + (keep + 1) * kStateBytes + kScratchBytes);
+    for (int64_t step = 2; step <= 100; ++step) {
+      for (int64_t entry = 2; entry >= 0; --entry)
+        for (int32_t storage : {kMomentum, kWeights})
+          for (int32_t chunk = 0; chunk < 4; ++chunk)
+            ASSERT_TRUE(WriteChunk(*store, step, storage, entry, chunk));
+      for (int32_t storage : {kMomentum, kWeights})
+        for (int64_t entry = 0; entry < 3; ++entry) {
+          std::map<int32_t, int64_t> end; // by path
+          for (int32_t chunk = 0; chunk < 4; ++chunk) {
+            const Extent extent = store->Current(storage, entry, chunk);
+            if (end.count(extent.file))
+              EXPECT_EQ(extent.offset, end[extent.file]) << "step " << step;
+            end[extent.file] = extent.offset + Bytes(storage);
+          }
+          EXPECT_EQ(end.size(), 2u);
+        }
+      ASSERT_EQ(store->Commit(Record(step)), absl::OkStatus());
+      EXPECT_EQ(store->BytesByPath(), bytes);
+      if (step % 30 == 0) {
+        store.reset();
+        store = Open(paths, keep);
+      }
+    }
+    for (size_t i = 0; i < paths.size(); ++i)
+      EXPECT_EQ(int64_t(std::filesystem::file_size(paths[i] + "/data")), bytes[i]);
+  }
+}
+
+TEST_F(StateTest, ScratchHasOnePlaceAtTheEnd) {
+  Store store = Create({Path()});
+  std::set<int64_t> places;
+  for (int64_t entry = 0; entry < 4; ++entry) {
+    const Extent extent = store->Current(kCheckpoints, entry, 0);
+    EXPECT_EQ(store->Next(kCheckpoints, entry, 0), extent);
+    EXPECT_GE(extent.offset, store->BytesByPath()[0] - kScratchBytes);
+    places.insert(extent.offset);
+  }
+  EXPECT_EQ(places.size(), 4u);
+  const Extent before = store->Current(kCheckpoints, 3, 0);
+  Commit(*store, 1);
+  EXPECT_EQ(store->Next(kCheckpoints, 3, 0), before);
+}
+
+TEST_F(StateTest, PathsShareInProportionToTheirBandwidth) {
+  program.machine.ssd = {{"a", 300, 300}, {"b", 100, 100}};
+  const Paths paths = {Path("a"), Path("b/c")};
+  {
+    Store store = Create(paths);
+    EXPECT_EQ(store->BytesByPath(),
+              (std::vector<int64_t>{kPage + (2 * kStateBytes + kScratchBytes) * 3 / 4,
+                                    kPage + (2 * kStateBytes + kScratchBytes) / 4}));
+    ASSERT_EQ(store->Links().size(), 2u);
+    EXPECT_EQ(store->Links()[0].read, 300);
+    EXPECT_EQ(store->Links()[1].write, 100);
+    EXPECT_EQ(store->Files()[1].link, 1);
+    Commit(*store, 1);
+  }
+  // Another machine: what is written from now on is dealt as it says.
+  program.machine.ssd = {{"a", 100, 100}, {"b", 300, 300}};
+  Store store = Open(paths);
+  ExpectHolds(*store, 1);
+  Commit(*store, 2);
+  int chunks = 0;
+  ForEach([&](int32_t storage, int64_t entry, int32_t chunk) {
+    chunks += store->Current(storage, entry, chunk).file == 1;
+  });
+  EXPECT_EQ(chunks, 18);
+}
+
+TEST_F(StateTest, PathsWithoutLimitsShareEqually) {
+  Store store = Create({Path("a"), Path("b")});
+  EXPECT_EQ(store->BytesByPath()[0], store->BytesByPath()[1]);
+}
+
+//===----------------------------------------------------------------------===//
+// Checksums
+//===----------------------------------------------------------------------===//
+
+// A read that was asked for before the chunk was written anew is still checked.
+TEST_F(StateTest, AChecksumIsKnownUntilItsExtentIsOverwritten) {
+  Make({Path()}, {1});
+  Store store = Open({Path()});
+  const Extent old = store->Current(kWeights, 0, 0);
+  const std::optional<uint64_t> sum = store->Checksum(old);
+  ASSERT_TRUE(sum.has_value());
+  const Extent next = store->Next(kWeights, 0, 0);
+  EXPECT_EQ(store->Checksum(old), sum);
+  EXPECT_EQ(store->Checksum(next), std::nullopt);
+  store->SetChecksum(next, 77);
+  EXPECT_EQ(store->Next(kWeights, 0, 0), next);
+  EXPECT_EQ(store->Checksum(next), 77u);
+  Commit(*store, 2);
+  // Nobody names it any more: what stands there is of no account.
+  EXPECT_EQ(store->Checksum(old), std::nullopt);
+  EXPECT_TRUE(store->Checksum(next).has_value());
+}
+
+TEST_F(StateTest, ScratchHasChecksumsToo) {
+  Store store = Create({Path()});
+  const Extent extent = store->Current(kCheckpoints, 1, 0);
+  EXPECT_EQ(store->Checksum(extent), std::nullopt);
+  store->SetChecksum(extent, 5);
+  EXPECT_EQ(store->Checksum(extent), 5u);
+  Commit(*store, 1);
+  EXPECT_EQ(store->Checksum(extent), 5u);
+  store.reset();
+  store = Open({Path()});
+  EXPECT_EQ(store->Checksum(store->Current(kCheckpoints, 1, 0)), std::nullopt);
+}
+
+//===----------------------------------------------------------------------===//
+// Which commits are kept
+//===----------------------------------------------------------------------===//
+
+TEST_F(StateTest, EveryCommitThatIsKeptIsWhole) {
+  Make({Path()}, {1, 2, 3, 4, 5}, /*keep=*/3);
+  for (int64_t step : {5, 4, 3}) {
+    Store store = Open({Path()}, 3, step);
+    ASSERT_TRUE(store);
+    EXPECT_EQ(store->Committed().step, step);
+    ExpectHolds(*store, step);
+  }
+  ExpectMessage(StateStore::Open(disk, program, {Path()}, 3, 2).status(),
+                "no commit of step 2: it keeps those of 3, 4, 5");
+  ExpectWhole({Path()}, 5);
+}
+
+// Until the next commit all is as it was, so that one may come back from there.
+TEST_F(StateTest, AReturnToAnEarlierCommitDropsTheLaterOnesAtTheNext) {
+  Make({Path()}, {1, 2, 3, 4}, /*keep=*/4);
+  {
+    Store store = Open({Path()}, 4, 2);
+    EXPECT_EQ(Notes(*store), "the commit of step 3 goes when the next is made\n"
+                             "the commit of step 4 goes when the next is made");
+    Write(*store, 33);
+  }
+  ExpectWhole({Path()}, 4);
+  {
+    Store store = Open({Path()}, 4, 2);
+    ExpectHolds(*store, 2);
+    Commit(*store, 30);
+    Commit(*store, 31);
+  }
+  ExpectMessage(StateStore::Open(disk, program, {Path()}, 4, 3).status(),
+                "keeps those of 1, 2, 30, 31");
+  for (int64_t step : {1, 2, 30, 31})
+    ExpectHolds(*Open({Path()}, 4, step), step);
+}
+
+TEST_F(StateTest, ACommitOfTheSameStepReplacesIt) {
+  Make({Path()}, {1, 2}, /*keep=*/3);
+  {
+    Store store = Open({Path()}, 3);
+    EXPECT_EQ(store->Commit(Record(2)), absl::OkStatus()); // nothing was written
+    ExpectHolds(*store, 2);
+    Commit(*store, 2);
+    Write(*store, 9);
+  }
+  ExpectWhole({Path()}, 2);
+  ExpectHolds(*Open({Path()}, 3, 1), 1);
+}
+
+TEST_F(StateTest, TheNumberOfCommitsMayChange) {
+  Make({Path()}, {1, 2}, /*keep=*/1);
+  {
+    Store store = Open({Path()}, /*keep=*/3);
+    EXPECT_EQ(store->BytesByPath()[0], kPage + 4 * kStateBytes + kScratchBytes);
+    Commit(*store, 3);
+    Commit(*store, 4);
+  }
+  for (int64_t step : {2, 3, 4})
+    ExpectHolds(*Open({Path()}, 3, step), step);
+  {
+    Store store = Open({Path()}, /*keep=*/1);
+    ExpectHolds(*store, 4);
+    Commit(*store, 5);
+    Commit(*store, 6);
+  }
+  ExpectMessage(StateStore::Open(disk, program, {Path()}, 1, 5).status(), "keeps those of 6");
+  ExpectWhole({Path()}, 6);
+}
+
+TEST_F(StateTest, MoreCommitsThanAnyDiskHoldsAreRefused) {
+  for (int64_t keep : {int64_t(1) << 40, int64_t(1) << 50, INT64_MAX}) {
+    absl::Status status = StateStore::Create(disk, program, {Path()}, keep).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_FALSE(std::filesystem::exists(Path()));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Full disks
+//===----------------------------------------------------------------------===//
+
+TEST_F(StateTest, AFullDiskIsToldBeforeAnythingIsMade) {
+  program.storages[kWeights].bytes = int64_t(1) << 48;
+  absl::Status status = CreateStatus({Path() + "/deep/er"});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  ExpectMessage(status, "MiB are free");
+  EXPECT_FALSE(std::filesystem::exists(Path()));
+}
+
+// Each fits by itself, both together do not.
+TEST_F(StateTest, PathsOnOneDiskShareItsSpace) {
+  disk.free_bytes = 2 * kPage + 2 * kStateBytes + kScratchBytes;
+  EXPECT_EQ(CreateStatus({Path("a"), Path("b")}), absl::OkStatus());
+  std::filesystem::remove_all(Path("a"));
+  std::filesystem::remove_all(Path("b"));
+  disk.free_bytes = *disk.free_bytes - 1;
+  ExpectMessage(CreateStatus({Path("a"), Path("b")}), "too full");
+  EXPECT_FALSE(std::filesystem::exists(Path("a")));
+}
+
+// Only parts of the state are written between commits, until no place is large
+// enough. The file grows, or the disk is full and says so.
+TEST_F(StateTest, WhereNothingFitsTheFileGrowsOrTheDiskIsFull) {
+  for (bool full : {false, true}) {
+    const std::string path = Path(full ? "full" : "grows");
+    Store store = Create({path});
+    Commit(*store, 1);
+    const int64_t bytes = store->BytesByPath()[0];
+    disk.full = full;
+    std::mt19937 random(1);
+    bool stopped = false;
+    int64_t step = 2;
+    for (; step < 300 && !stopped && store->BytesByPath()[0] == bytes; ++step) {
+      ForEach([&](int32_t storage, int64_t entry, int32_t chunk) {
+        if (!stopped && random() % 2)
+          stopped = !WriteChunk(*store, step, storage, entry, chunk);
+      });
+      if (!stopped)
+        ASSERT_EQ(store->Commit(Record(step)), absl::OkStatus());
+    }
+    EXPECT_EQ(stopped, full);
+    if (full) {
+      EXPECT_EQ(store->status().code(), absl::StatusCode::kResourceExhausted) << store->status();
+      EXPECT_EQ(store->Commit(Record(step)), store->status());
+      disk.full = false;
+    } else {
+      EXPECT_GT(store->BytesByPath()[0], bytes);
+    }
+    store.reset();
+    EXPECT_EQ(Open({path})->Committed().step, full ? step - 2 : step - 1);
+  }
+}
+
+// A copy of a state has holes where nothing stands: their space is asked for again.
+TEST_F(StateTest, HolesOfACopyAreFilled) {
+  Make({Path()}, {1});
+  const std::string data = Path() + "/data";
+  struct stat before, after;
+  ASSERT_EQ(stat(data.c_str(), &before), 0);
+  ASSERT_EQ(truncate(data.c_str(), before.st_size - kScratchBytes), 0);
+  ASSERT_EQ(truncate(data.c_str(), before.st_size), 0);
+  ExpectWhole({Path()}, 1);
+  ASSERT_EQ(stat(data.c_str(), &after), 0);
+  EXPECT_GE(after.st_blocks * 512, after.st_size);
+}
+
+} // namespace
+} // namespace boa

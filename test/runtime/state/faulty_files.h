@@ -1,0 +1,164 @@
+//===- faulty_files.h - The real file system, made to fail ------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Passes all calls on to the operating system, counts them, and lets one of them
+// fail, or that one and all that follow, as if the process had died there. What
+// goes through descriptors (transfers of chunks) is not counted.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_RUNTIME_STATE_FAULTY_FILES_H
+#define BOA_TEST_RUNTIME_STATE_FAULTY_FILES_H
+
+#include "runtime/io/file_system.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <optional>
+#include <utility>
+
+namespace boa {
+
+class FaultyFiles : public FileSystem {
+public:
+  enum Mode { kOnce, kDead };
+
+  /// The nth call from now on fails (from 1); kDead: and all after it.
+  void FailAt(int64_t call, Mode how) {
+    left = call;
+    mode = how;
+    hit = false;
+  }
+  void Heal() {
+    left = 0;
+    mode = kOnce;
+  }
+
+  bool hit = false;                  // whether a call has failed
+  std::vector<std::string> calls;    // "Sync PATH"
+  bool through_cache = false;        // no syncs: for thousands of openings
+  bool full = false;                 // nothing can be reserved any more
+  std::optional<int64_t> free_bytes; // what Space says
+
+  absl::Status Call(const char *name, const std::string &path) {
+    calls.push_back(absl::StrCat(name, " ", path));
+    bool fails = left == 1 || (hit && mode == kDead);
+    left = std::max<int64_t>(left - 1, 0);
+    if (!fails)
+      return absl::OkStatus();
+    hit = true;
+    return absl::UnknownError(absl::StrCat("made to fail: ", calls.back()));
+  }
+
+  absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {
+    if (absl::Status status = Call("Open", path); !status.ok())
+      return status;
+    mode.direct &= !through_cache;
+    return Wrap(real.Open(path, mode));
+  }
+  absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) override {
+    if (absl::Status status = Call("Lock", path); !status.ok())
+      return status;
+    return Wrap(real.Lock(path));
+  }
+  absl::StatusOr<PathKind> Kind(const std::string &path) override {
+    absl::Status status = Call("Kind", path);
+    return status.ok() ? real.Kind(path) : status;
+  }
+  absl::StatusOr<std::string> RealPath(const std::string &path) override {
+    absl::Status status = Call("RealPath", path);
+    return status.ok() ? real.RealPath(path) : status;
+  }
+  absl::Status MakeDirectory(const std::string &path) override {
+    absl::Status status = Call("MakeDirectory", path);
+    return status.ok() ? real.MakeDirectory(path) : status;
+  }
+  absl::Status RemoveDirectory(const std::string &path) override {
+    absl::Status status = Call("RemoveDirectory", path);
+    return status.ok() ? real.RemoveDirectory(path) : status;
+  }
+  absl::Status Rename(const std::string &from, const std::string &to) override {
+    absl::Status status = Call("Rename", to);
+    return status.ok() ? real.Rename(from, to) : status;
+  }
+  absl::Status Unlink(const std::string &path) override {
+    absl::Status status = Call("Unlink", path);
+    return status.ok() ? real.Unlink(path) : status;
+  }
+  absl::Status SyncDirectory(const std::string &path) override {
+    absl::Status status = Call("SyncDirectory", path);
+    return status.ok() && !through_cache ? real.SyncDirectory(path) : status;
+  }
+  absl::StatusOr<DeviceSpace> Space(const std::string &directory) override {
+    if (absl::Status status = Call("Space", directory); !status.ok())
+      return status;
+    absl::StatusOr<DeviceSpace> space = real.Space(directory);
+    if (space.ok() && free_bytes)
+      space->free_bytes = *free_bytes;
+    return space;
+  }
+  absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
+                                                      std::vector<IoLink> links, void *arena,
+                                                      int64_t arena_bytes,
+                                                      const IoOptions &options) override {
+    return real.CreateIo(std::move(files), std::move(links), arena, arena_bytes, options);
+  }
+
+private:
+  class File : public OpenFile {
+  public:
+    File(FaultyFiles &owner, std::unique_ptr<OpenFile> real)
+        : owner(owner), real(std::move(real)) {}
+    int descriptor() const override { return real->descriptor(); }
+    const std::string &path() const override { return real->path(); }
+    std::string Degraded() const override { return real->Degraded(); }
+    absl::StatusOr<int64_t> Size() const override {
+      absl::Status status = owner.Call("Size", path());
+      return status.ok() ? real->Size() : status;
+    }
+    absl::Status Read(int64_t offset, void *data, int64_t bytes) const override {
+      absl::Status status = owner.Call("Read", path());
+      return status.ok() ? real->Read(offset, data, bytes) : status;
+    }
+    /// One that fails has written half.
+    absl::Status Write(int64_t offset, const void *data, int64_t bytes) override {
+      const bool dead = owner.hit && owner.mode == kDead;
+      absl::Status status = owner.Call("Write", path());
+      if (!status.ok() && dead)
+        return status;
+      absl::Status written = real->Write(offset, data, status.ok() ? bytes : bytes / 2);
+      return status.ok() ? written : status;
+    }
+    absl::Status Reserve(int64_t bytes) override {
+      if (absl::Status status = owner.Call("Reserve", path()); !status.ok())
+        return status;
+      return owner.full ? absl::ResourceExhaustedError(absl::StrCat("no space for ", path()))
+                        : real->Reserve(bytes);
+    }
+    absl::Status Sync() override {
+      absl::Status status = owner.Call("Sync", path());
+      return status.ok() && !owner.through_cache ? real->Sync() : status;
+    }
+
+  private:
+    FaultyFiles &owner;
+    std::unique_ptr<OpenFile> real;
+  };
+
+  absl::StatusOr<std::unique_ptr<OpenFile>> Wrap(absl::StatusOr<std::unique_ptr<OpenFile>> file) {
+    if (!file.ok())
+      return file.status();
+    return std::unique_ptr<OpenFile>(new File(*this, *std::move(file)));
+  }
+
+  FileSystem &real = SystemFiles();
+  int64_t left = 0;
+  Mode mode = kOnce;
+};
+
+} // namespace boa
+
+#endif // BOA_TEST_RUNTIME_STATE_FAULTY_FILES_H
