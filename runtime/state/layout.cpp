@@ -116,20 +116,23 @@ std::vector<int64_t> StateStore::Impl::BytesNeeded() const {
 absl::Status StateStore::Impl::CheckPlaces() {
   struct Place {
     int64_t begin, end;
-    size_t commit;
+    size_t commit, index;
+    const SavedTable *table;
   };
   std::vector<std::vector<Place>> places(paths.size());
   for (size_t i = 0; i < manifest.commits.size(); ++i)
     for (const SavedTable &table : manifest.commits[i].tables)
-      for (const SavedChunk &chunk : table.chunks)
-        places[size_t(chunk.extent.file)].push_back(
-            {chunk.extent.offset, chunk.extent.offset + table.storage.chunk_bytes, i});
+      for (size_t index = 0; index < table.chunks.size(); ++index) {
+        const Extent &extent = table.chunks[index].extent;
+        places[size_t(extent.file)].push_back(
+            {extent.offset, extent.offset + table.storage.chunk_bytes, i, index, &table});
+      }
   for (size_t i = 0; i < paths.size(); ++i) {
     StatePath &path = paths[i];
     std::sort(places[i].begin(), places[i].end(), [](const Place &a, const Place &b) {
       return std::tie(a.begin, a.end, a.commit) < std::tie(b.begin, b.end, b.commit);
     });
-    Place last = {0, kStateBlock, 0};
+    Place last = {0, kStateBlock, 0, 0, nullptr};
     for (const Place &place : places[i]) {
       if (place.end > path.bytes)
         return absl::DataLossError(absl::StrFormat(
@@ -137,8 +140,9 @@ absl::Status StateStore::Impl::CheckPlaces() {
             "ends at %d; restore the state from a copy",
             path.DataPath(), path.bytes, manifest.commits[place.commit].record.step, place.end));
       // A chunk that was not written between two commits is of both.
-      bool shared =
-          place.begin == last.begin && place.end == last.end && place.commit != last.commit;
+      const bool shared = place.begin == last.begin && place.end == last.end &&
+                          place.commit != last.commit && place.index == last.index &&
+                          place.table->storage.name == last.table->storage.name;
       if (place.begin < last.end && !shared)
         return absl::DataLossError(
             absl::StrFormat("two chunks stand in one place, at offset %d of %s: restore the state "

@@ -34,9 +34,10 @@ constexpr size_t kChunkDigits = 28;
 constexpr int64_t kMostChunks = int64_t(1) << 31, kMostBytes = int64_t(1) << 40;
 
 /// A line of JSON and the line with its checksum.
-std::string Seal(const Json &json) {
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  return absl::StrFormat("%sxxh3 %016x\n", text, Checksum(text.data(), int64_t(text.size())));
+std::string Seal(std::string line) {
+  line += '\n';
+  absl::StrAppendFormat(&line, "xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
+  return line;
 }
 
 absl::Status Damaged(const std::string &path, absl::string_view what) {
@@ -88,6 +89,14 @@ public:
     return absl::CUnescape(value->get_ref<const std::string &>(), &text) ? text
                                                                          : Bad(std::string());
   }
+  /// Of which no character was escaped.
+  absl::string_view Plain(const char *name) {
+    const Json *value = Find(name);
+    if (value && value->is_string())
+      return value->get_ref<const std::string &>();
+    good = false;
+    return "";
+  }
   int64_t Number(const char *name, int64_t least, int64_t most) {
     const Json *value = Find(name);
     // An unsigned number above the signed range reads as a negative one.
@@ -124,13 +133,9 @@ std::string Escape(const std::string &text) { return absl::CHexEscape(text); }
 // Tables
 //===----------------------------------------------------------------------===//
 
-std::string FormatChunks(const std::vector<SavedChunk> &chunks) {
-  std::string text;
-  text.reserve(chunks.size() * kChunkDigits);
-  for (const SavedChunk &chunk : chunks)
-    absl::StrAppendFormat(&text, "%02x%010x%016x", chunk.extent.file,
-                          chunk.extent.offset / kStateBlock, chunk.checksum);
-  return text;
+void AppendHex(std::string &text, uint64_t value, int digits) {
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+    text += "0123456789abcdef"[value >> shift & 15];
 }
 
 bool ParseHex(absl::string_view digits, uint64_t &value) {
@@ -153,11 +158,24 @@ bool ParseChunk(absl::string_view digits, size_t paths, SavedChunk &chunk) {
   return true;
 }
 
-Json FormatTable(const SavedTable &table) {
+/// Written by hand, since the places are nearly all of a manifest.
+void AppendTable(std::string &text, const SavedTable &table) {
   const SavedStorage &storage = table.storage;
-  return {{"name", Escape(storage.name)}, {"role", Escape(storage.role)},
-          {"entries", storage.entries},   {"chunks", storage.chunks},
-          {"bytes", storage.chunk_bytes}, {"places", FormatChunks(table.chunks)}};
+  const Json json = {{"name", Escape(storage.name)}, {"role", Escape(storage.role)},
+                     {"entries", storage.entries},   {"chunks", storage.chunks},
+                     {"bytes", storage.chunk_bytes}, {"places", ""}};
+  // No string holds this: a quote within one has a backslash.
+  const std::string kPlaces = "\"places\":\"";
+  const std::string frame = json.dump();
+  const size_t places = frame.find(kPlaces) + kPlaces.size();
+  text.append(frame, 0, places);
+  text.reserve(text.size() + table.chunks.size() * kChunkDigits + frame.size());
+  for (const SavedChunk &chunk : table.chunks) {
+    AppendHex(text, uint64_t(chunk.extent.file), 2);
+    AppendHex(text, uint64_t(chunk.extent.offset / kStateBlock), 10);
+    AppendHex(text, chunk.checksum, 16);
+  }
+  text.append(frame, places);
 }
 
 bool ParseTable(const Json &json, size_t paths, SavedTable &table) {
@@ -168,15 +186,14 @@ bool ParseTable(const Json &json, size_t paths, SavedTable &table) {
   storage.entries = reader.Number("entries", 1, kMostChunks);
   storage.chunks = int32_t(reader.Number("chunks", 1, kMostChunks - 1));
   storage.chunk_bytes = reader.Number("bytes", kStateBlock, kMostBytes);
-  std::string places = reader.Text("places");
+  absl::string_view places = reader.Plain("places");
   if (!reader.ok() || storage.chunk_bytes % kStateBlock != 0 ||
       places.size() / kChunkDigits != uint64_t(storage.entries) * uint64_t(storage.chunks) ||
       places.size() % kChunkDigits != 0)
     return false;
   table.chunks.resize(places.size() / kChunkDigits);
   for (size_t i = 0; i < table.chunks.size(); ++i)
-    if (!ParseChunk(absl::string_view(places).substr(i * kChunkDigits, kChunkDigits), paths,
-                    table.chunks[i]))
+    if (!ParseChunk(places.substr(i * kChunkDigits, kChunkDigits), paths, table.chunks[i]))
       return false;
   return true;
 }
@@ -185,16 +202,19 @@ bool ParseTable(const Json &json, size_t paths, SavedTable &table) {
 // Commits
 //===----------------------------------------------------------------------===//
 
-Json FormatCommit(const SavedCommit &commit) {
-  Json extra = Json::object(), tables = Json::array();
+void AppendCommit(std::string &text, const SavedCommit &commit) {
+  Json extra = Json::object();
   for (const auto &[key, value] : commit.record.extra)
     extra[Escape(key)] = Escape(value);
-  for (const SavedTable &table : commit.tables)
-    tables.push_back(FormatTable(table));
-  return {{"step", commit.record.step},
-          {"time", commit.record.time},
-          {"extra", extra},
-          {"storages", tables}};
+  const Json json = {{"step", commit.record.step}, {"time", commit.record.time}, {"extra", extra}};
+  text += json.dump();
+  text.back() = ','; // where the brace was
+  text += "\"storages\":[";
+  for (size_t i = 0; i < commit.tables.size(); ++i) {
+    text += i > 0 ? "," : "";
+    AppendTable(text, commit.tables[i]);
+  }
+  text += "]}";
 }
 
 bool ParseCommit(const Json &json, size_t paths, SavedCommit &commit) {
@@ -282,23 +302,24 @@ std::string FormatManifest(const Manifest &manifest) {
       paths.push_back({{"id", path.id}, {"directory", Escape(path.directory)}});
     return paths;
   };
-  Json parameters = Json::array(), commits = Json::array();
+  Json parameters = Json::array();
   for (const SavedParameter &parameter : manifest.parameters)
     parameters.push_back({{"name", Escape(parameter.name)},
                           {"offset", parameter.offset},
                           {"shape", parameter.shape}});
-  for (const SavedCommit &commit : manifest.commits)
-    commits.push_back(FormatCommit(commit));
-  return Seal({{"format", kManifestFormat},
-               {"version", kVersion},
-               {"state", manifest.state},
-               {"model", Escape(manifest.model)},
-               {"home", Escape(manifest.home)},
-               {"sequence", manifest.sequence},
-               {"paths", list(manifest.paths)},
-               {"former", list(manifest.former)},
-               {"parameters", parameters},
-               {"commits", commits}});
+  const Json rest = {{"format", kManifestFormat},     {"version", kVersion},
+                     {"state", manifest.state},       {"model", Escape(manifest.model)},
+                     {"home", Escape(manifest.home)}, {"sequence", manifest.sequence},
+                     {"paths", list(manifest.paths)}, {"former", list(manifest.former)},
+                     {"parameters", parameters}};
+  std::string text = "{\"commits\":[";
+  for (size_t i = 0; i < manifest.commits.size(); ++i) {
+    text += i > 0 ? "," : "";
+    AppendCommit(text, manifest.commits[i]);
+  }
+  text += "],";
+  text.append(rest.dump(), 1, std::string::npos);
+  return Seal(std::move(text));
 }
 
 absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string &path) {
@@ -313,11 +334,12 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string
 
 std::string FormatHead(const DataHead &head) {
   auto seal = [&](const std::string &home) {
-    return Seal({{"format", kHeadFormat},
-                 {"version", kVersion},
-                 {"state", head.state},
-                 {"path", head.path},
-                 {"home", Escape(home)}});
+    const Json json = {{"format", kHeadFormat},
+                       {"version", kVersion},
+                       {"state", head.state},
+                       {"path", head.path},
+                       {"home", Escape(home)}};
+    return Seal(json.dump());
   };
   std::string text = seal(head.home);
   // The home only helps to tell whose an unfinished file is.

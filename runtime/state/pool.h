@@ -11,6 +11,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace boa {
 
@@ -27,24 +29,29 @@ public:
     auto next = ranges.lower_bound(offset);
     if (next != ranges.end() && next->first == offset + bytes) {
       bytes += next->second;
-      next = ranges.erase(next);
+      next = Remove(next);
     }
     if (next != ranges.begin()) {
       auto before = std::prev(next);
       if (before->first + before->second == offset) {
-        before->second += bytes;
-        return;
+        offset = before->first;
+        bytes += before->second;
+        Remove(before);
       }
     }
-    ranges[offset] = bytes;
+    Add(offset, bytes);
   }
 
-  /// The lowest place for `bytes`.
+  /// The lowest place for `bytes`; where there are very many, the smallest one.
   std::optional<int64_t> Take(int64_t bytes) {
-    for (auto range = ranges.begin(); range != ranges.end(); ++range)
+    int tried = 0;
+    for (auto range = ranges.begin(); range != ranges.end() && tried < kMostTried; ++range, ++tried)
       if (range->second >= bytes)
         return Cut(range, range->first, bytes);
-    return std::nullopt;
+    auto fit = by_size.lower_bound({bytes, 0});
+    if (fit == by_size.end())
+      return std::nullopt;
+    return Cut(ranges.find(fit->second), fit->second, bytes);
   }
 
   /// The highest one.
@@ -58,15 +65,26 @@ public:
 private:
   int64_t Cut(std::map<int64_t, int64_t>::iterator range, int64_t offset, int64_t bytes) {
     int64_t begin = range->first, end = range->first + range->second;
-    ranges.erase(range);
+    Remove(range);
     if (offset > begin)
-      ranges[begin] = offset - begin;
+      Add(begin, offset - begin);
     if (offset + bytes < end)
-      ranges[offset + bytes] = end - offset - bytes;
+      Add(offset + bytes, end - offset - bytes);
     return offset;
   }
 
-  std::map<int64_t, int64_t> ranges; // bytes by offset
+  void Add(int64_t offset, int64_t bytes) {
+    ranges[offset] = bytes;
+    by_size.insert({bytes, offset});
+  }
+  std::map<int64_t, int64_t>::iterator Remove(std::map<int64_t, int64_t>::iterator range) {
+    by_size.erase({range->second, range->first});
+    return ranges.erase(range);
+  }
+
+  static constexpr int kMostTried = 64;
+  std::map<int64_t, int64_t> ranges;             // bytes by offset
+  std::set<std::pair<int64_t, int64_t>> by_size; // bytes and offset of each
 };
 
 } // namespace boa

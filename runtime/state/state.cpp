@@ -25,7 +25,7 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <tuple>
 #include <utility>
 
 namespace boa {
@@ -39,9 +39,14 @@ std::string ManifestCopyPath(const std::string &home) { return home + "/" + kMan
 absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home) {
   const std::string paths[] = {ManifestPath(home), ManifestCopyPath(home)};
   std::vector<absl::StatusOr<Manifest>> read;
+  std::string before;
   for (const std::string &path : paths) {
     absl::StatusOr<std::string> text = ReadSmallFile(disk, path);
+    if (text.ok() && !read.empty() && read[0].ok() && *text == before)
+      return ReadManifests{*std::move(read[0]), ""};
     read.push_back(text.ok() ? ParseManifest(*text, path) : text.status());
+    if (text.ok())
+      before = *std::move(text);
     // One of another version may say what this trainer does not know.
     if (absl::IsUnimplemented(read.back().status()))
       return read.back().status();
@@ -395,6 +400,7 @@ absl::StatusOr<std::vector<SavedTable>> StateStore::Impl::TablesNow() const {
       continue;
     SavedTable &to = saved.emplace_back();
     to.storage = table.storage;
+    to.chunks.reserve(table.current.size());
     for (size_t i = 0; i < table.current.size(); ++i) {
       auto sum = checksums.find(table.current[i]);
       if (sum == checksums.end())
@@ -447,23 +453,33 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   return absl::OkStatus();
 }
 
-/// Extents that only dropped commits named.
+/// Extents that only dropped commits named. What several commits name is one chunk
+/// that was not written between them (CheckPlaces), so chunks are compared in pairs.
 void StateStore::Impl::GiveBack(const std::vector<SavedCommit> &dropped) {
-  std::unordered_set<Extent, ExtentHash> named;
-  for (const SavedCommit &commit : manifest.commits)
-    for (const SavedTable &table : commit.tables)
-      for (const SavedChunk &chunk : table.chunks)
-        named.insert(chunk.extent);
-  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<std::pair<Extent, int64_t>> gone; // with its bytes
   for (const SavedCommit &commit : dropped)
-    for (const SavedTable &table : commit.tables)
-      for (const SavedChunk &chunk : table.chunks) {
-        // Once, also where several commits named it.
-        if (!named.insert(chunk.extent).second)
-          continue;
-        checksums.erase(chunk.extent);
-        paths[size_t(chunk.extent.file)].pool.Give(chunk.extent.offset, table.storage.chunk_bytes);
-      }
+    for (const SavedTable &table : commit.tables) {
+      std::vector<const SavedTable *> kept;
+      for (const SavedCommit &other : manifest.commits)
+        if (const SavedTable *same = Find(other, table.storage.name);
+            same && SameShape(same->storage, table.storage))
+          kept.push_back(same);
+      for (size_t i = 0; i < table.chunks.size(); ++i)
+        if (std::none_of(kept.begin(), kept.end(), [&](const SavedTable *other) {
+              return other->chunks[i].extent == table.chunks[i].extent;
+            }))
+          gone.push_back({table.chunks[i].extent, table.storage.chunk_bytes});
+    }
+  // Each once, also where several commits named it.
+  std::sort(gone.begin(), gone.end(), [](const auto &a, const auto &b) {
+    return std::tie(a.first.file, a.first.offset) < std::tie(b.first.file, b.first.offset);
+  });
+  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const auto &[extent, bytes] : gone) {
+    checksums.erase(extent);
+    paths[size_t(extent.file)].pool.Give(extent.offset, bytes);
+  }
 }
 
 //===----------------------------------------------------------------------===//

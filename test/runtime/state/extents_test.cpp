@@ -80,6 +80,22 @@ TEST(Pool, AgreesWithCells) {
   }
 }
 
+/// Quadratic it would take minutes.
+TEST(Pool, ManyRangesTakeNoTime) {
+  constexpr int64_t kRanges = 200000;
+  Pool pool;
+  for (int64_t i = 0; i < kRanges; ++i)
+    pool.Give(4 * i, i % 2 ? 1 : 2);
+  pool.Give(4 * kRanges, 3 * kRanges);
+  EXPECT_EQ(pool.Take(3), 4 * kRanges);
+  for (int64_t i = 1; i < kRanges; ++i)
+    ASSERT_TRUE(pool.Take(3).has_value());
+  for (int64_t i = 0; i < kRanges / 2; ++i)
+    ASSERT_TRUE(pool.Take(2).has_value());
+  EXPECT_EQ(pool.Take(2), std::nullopt);
+  EXPECT_TRUE(pool.Take(1).has_value());
+}
+
 //===----------------------------------------------------------------------===//
 // A new state
 //===----------------------------------------------------------------------===//

@@ -89,12 +89,6 @@ inline std::string Snapshot(const std::string &directory) {
   return absl::StrJoin(lines, "\n");
 }
 
-/// Memory, where it can be had: for tests of thousands of openings.
-inline std::string FastDirectory() {
-  return access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                                       : std::filesystem::temp_directory_path().string();
-}
-
 class StateTest : public testing::Test {
 protected:
   explicit StateTest(const std::string &parent = std::filesystem::temp_directory_path().string())

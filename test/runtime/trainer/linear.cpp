@@ -313,6 +313,8 @@ std::string Descriptor(const Options &o) {
                         {"host_memory", 0},
                         {"threads", 2},
                         {"ssd", json::array()}};
+  for (const std::string &path : o.paths)
+    program["machine"]["ssd"].push_back({{"path", path}, {"read", 0}, {"write", 0}});
   return program.dump();
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/trainer/trainer.h"
 
 #include <string>
+#include <vector>
 
 namespace boa::linear {
 
@@ -33,6 +34,7 @@ struct Options {
   double commit_seconds = 0;
   int64_t commit_keep = 1;
   std::string nonfinite = "stop";
+  std::vector<std::string> paths; // of the machine's ssd; --state stands for the first
 };
 
 /// The JSON of the program.

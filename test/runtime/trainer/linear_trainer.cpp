@@ -13,6 +13,8 @@
 
 #include "test/runtime/trainer/linear.h"
 
+#include "absl/strings/str_split.h"
+
 #include <cstdlib>
 #include <string>
 
@@ -40,6 +42,8 @@ int main(int argc, char **argv) {
       options.evaluate_every = std::atoll(value.c_str());
     else if (key == "clip")
       options.clip = std::atof(value.c_str());
+    else if (key == "paths")
+      options.paths = absl::StrSplit(value, ':');
     else if (key == "memory")
       options.device_memory = std::atoll(value.c_str());
   }

@@ -311,16 +311,6 @@ TEST_F(TrainerTest, RefusesToResumeNothing) {
   EXPECT_NE(error.find(options.state), std::string::npos) << error;
 }
 
-TEST_F(TrainerTest, RefusesToResumeAsSomethingElse) {
-  ASSERT_TRUE(Run().ok());
-  options.resume = true;
-  linear.seed = 2;
-  EXPECT_NE(Error().find("`seed` was 1 and is 2 now"), std::string::npos) << Error();
-  linear.seed = 1;
-  linear.data = scratch.Write("other", linear::Text(20001));
-  EXPECT_NE(Error().find("`data`"), std::string::npos) << Error();
-}
-
 // The rate is constant: more steps are what a longer run would have done.
 TEST_F(TrainerTest, GoesOnToMoreSteps) {
   linear.steps = 30;
