@@ -10,7 +10,7 @@ import lit.formats
 config.name = "boa"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "frontend", "runtime", "gradients", "bench", "e2e"]
+config.excludes = ["Inputs", "frontend", "runtime", "gradients", "bench", "e2e", "fuzz", "mutations"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 
 root = os.path.dirname(config.test_source_root)

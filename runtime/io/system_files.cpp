@@ -201,6 +201,8 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenSystemFile(const std::string &path
   if (fd < 0 && errno == ELOOP)
     return absl::FailedPreconditionError(
         absl::StrCat("cannot open ", path, ": it is a symbolic link"));
+  if (fd < 0 && errno == ENOTDIR) // nor can there be anything of that name
+    return absl::NotFoundError(absl::StrCat("cannot open ", path, ": Not a directory"));
   if (fd < 0)
     return Error(mode.create ? "create" : "open", path);
   absl::StatusOr<std::string> degraded = SettleFlags(fd, path, mode.direct);
