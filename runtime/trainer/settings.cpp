@@ -9,11 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <charconv>
+
 namespace boa {
 namespace {
 
-/// To 17 digits: other bits, other words.
-std::string Exact(double value) { return absl::StrFormat("%.17g", value); }
+/// As short as it can be: other bits, other words.
+std::string Exact(double value) {
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
+}
 
 std::string ValueOr(const Settings &settings, const std::string &key, const char *otherwise) {
   auto it = settings.find(key);
