@@ -107,7 +107,6 @@ std::vector<int64_t> StateStore::Impl::BytesNeeded() const {
                                  &more) ||
           __builtin_add_overflow(sum, more, &sum))
         sum = kMostFileBytes;
-      sum = std::min(sum, kMostFileBytes);
     }
   return bytes;
 }

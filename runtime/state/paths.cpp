@@ -126,10 +126,6 @@ StateStore::Impl::Make(FileSystem &disk, const Program &program,
                        const std::vector<std::string> &directories, int64_t keep) {
   if (directories.empty())
     return absl::InvalidArgumentError("a state needs at least one directory");
-  if (directories.size() > kMostPaths)
-    return absl::InvalidArgumentError(
-        absl::StrFormat("a state stands in at most %d directories, and %d are given", kMostPaths,
-                        directories.size()));
   if (absl::Status status = CheckProgram(program); !status.ok())
     return status;
   auto impl = std::make_unique<Impl>(disk);

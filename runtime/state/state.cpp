@@ -430,14 +430,14 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
         return impl->failed = status;
   // Those after the one that this process is at are of a past that was left; one
   // of the same step is replaced.
-  std::vector<SavedCommit> &commits = impl->manifest.commits, dropped;
+  std::vector<SavedCommit> &commits = impl->manifest.commits, kept, dropped;
   auto stays = [&](const SavedCommit &commit) {
     return impl->began && commit.record.step <= impl->opened.step &&
            commit.record.step != record.step;
   };
-  auto cut = std::stable_partition(commits.begin(), commits.end(), stays);
-  std::move(cut, commits.end(), std::back_inserter(dropped));
-  commits.erase(cut, commits.end());
+  for (SavedCommit &commit : commits)
+    (stays(commit) ? kept : dropped).push_back(std::move(commit));
+  commits = std::move(kept);
   commits.push_back({record, *std::move(tables)});
   int64_t extra = std::max<int64_t>(int64_t(commits.size()) - impl->keep, 0);
   std::move(commits.begin(), commits.begin() + extra, std::back_inserter(dropped));

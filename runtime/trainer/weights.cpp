@@ -276,14 +276,18 @@ absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &
       return absl::ResourceExhaustedError("no memory to convert the weights: free some");
     for (int64_t entry = 0; entry < group.count; ++entry)
       for (int32_t chunk = 0; chunk < group.chunks; ++chunk) {
-        absl::Status status = state.ReadForeign(weights->name, entry, chunk, bytes.get());
-        std::memcpy(halves ? static_cast<void *>(buffers.high.data()) : buffers.master.data(),
-                    bytes.get(), size_t(weights->chunk_bytes));
-        if (status.ok() && halves) {
-          status = state.ReadForeign(low->name, entry, chunk, bytes.get());
-          std::memcpy(buffers.low.data(), bytes.get(), size_t(low->chunk_bytes));
+        auto read = [&](const SavedStorage &storage, void *to) {
+          absl::Status status = state.ReadForeign(storage.name, entry, chunk, bytes.get());
+          if (status.ok())
+            std::memcpy(to, bytes.get(), size_t(storage.chunk_bytes));
+          return status;
+        };
+        absl::Status status =
+            halves ? read(*weights, buffers.high.data()) : read(*weights, buffers.master.data());
+        if (status.ok() && halves)
+          status = read(*low, buffers.low.data());
+        if (status.ok() && halves)
           JoinHalves(buffers);
-        }
         if (status.ok())
           status = WriteMaster(group, engine, entry, chunk, buffers);
         if (!status.ok())

@@ -202,12 +202,13 @@ struct Range {
 // Random parts of the state are rewritten between commits: whatever is given must
 // be free of what the kept commits and all other chunks hold.
 TEST_F(StateTest, NothingThatIsNamedIsGivenAgain) {
-  for (int64_t keep : {1, 2, 3})
+  for (int64_t kept : {1, 2, 3, 0}) // 0: now as many, now less
     for (bool two : {false, true}) {
-      SCOPED_TRACE(absl::StrCat("keep ", keep, two ? ", two paths" : ""));
-      const std::string name = absl::StrCat("state", keep, two);
+      SCOPED_TRACE(absl::StrCat("keep ", kept, two ? ", two paths" : ""));
+      const std::string name = absl::StrCat("state", kept, two);
+      int64_t keep = kept ? kept : 4;
       const Paths paths = two ? Paths{Path(name), Path(name + "b")} : Paths{Path(name)};
-      std::mt19937 random(static_cast<unsigned>(keep));
+      std::mt19937 random(static_cast<unsigned>(kept));
       std::deque<std::vector<Range>> commits;
       std::map<std::tuple<int32_t, int64_t, int32_t>, Range> current;
       Store store = Create(paths, keep);
@@ -237,6 +238,8 @@ TEST_F(StateTest, NothingThatIsNamedIsGivenAgain) {
         // The pool is rebuilt from the manifest.
         if (step % 7 == 0) {
           store.reset();
+          if (kept == 0)
+            keep = keep == 4 ? 1 : 4;
           store = Open(paths, keep);
           ASSERT_TRUE(store);
         }

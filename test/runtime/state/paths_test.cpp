@@ -271,6 +271,30 @@ TEST_F(PathsTest, PathsOfACopyAndOfTheFirstAreNotMixed) {
   ExpectWhole(Named({"a", "b"}), 5);
 }
 
+// A path that only the copy has taken into use is the copy's.
+TEST_F(PathsTest, ANewPathOfACopyIsNotTheFirstOnes) {
+  Make({Path("a")});
+  CopyAll("a", "a2");
+  Continue(Named({"a2", "n"}), 2);
+  const std::string before = Snapshot(Path("n"));
+  ExpectMessage(OpenStatus(Named({"a", "n"})), Path("n") + " belongs to another training");
+  EXPECT_EQ(Snapshot(Path("n")), before);
+  ExpectWhole(Named({"a2", "n"}), 2);
+}
+
+// Nor has a copy a claim to what the first one may take into use again.
+TEST_F(PathsTest, AFormerPathIsNotTheCopys) {
+  Make(Named({"a", "b"}));
+  Continue(Named({"a"}), 2);
+  Continue(Named({"a"}), 3);
+  CopyAll("a", "a2");
+  Continue(Named({"a2"}), 4);
+  ExpectMessage(OpenStatus(Named({"a2", "b"})), Path("b") + " belongs to another training");
+  Continue(Named({"a", "b"}), 5);
+  ExpectMessage(OpenStatus(Named({"a2", "b"})), Path("b"));
+  ExpectWhole(Named({"a", "b"}), 5);
+}
+
 TEST_F(PathsTest, TwoCopiesOfOnePathAreRefused) {
   Make(Named({"a", "b"}));
   CopyAll("b", "c");
