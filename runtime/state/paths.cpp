@@ -222,8 +222,11 @@ absl::Status StateStore::Impl::LockPath(StatePath &path, Undo &undo) {
   std::string mark(std::min(*size, int64_t(sizeof(kLockMark) - 1)), '\0');
   if (absl::Status status = (*lock)->Read(0, mark.data(), int64_t(mark.size())); !status.ok())
     return status;
-  // What a crash left of one may be its beginning, or zeros.
-  if (!absl::StartsWith(kLockMark, mark) && mark.find_first_not_of('\0') != std::string::npos)
+  // What a crash left of one may be its beginning, or zeros. Beside a data file it is
+  // the data file that says whose the directory is.
+  absl::StatusOr<PathKind> data = disk.Kind(path.DataPath());
+  if (!absl::StartsWith(kLockMark, mark) && mark.find_first_not_of('\0') != std::string::npos &&
+      !(data.ok() && *data == PathKind::file))
     return absl::AlreadyExistsError(
         absl::StrCat(name, " is not the lock of a trainer: choose another directory"));
   path.lock = *std::move(lock);

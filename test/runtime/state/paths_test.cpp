@@ -149,6 +149,14 @@ TEST_F(PathsTest, ForeignFilesAreSpared) {
   ExpectRefused({Path()}, "is not the lock of a trainer", false);
 }
 
+// Beside our own data a lock says nothing that we need.
+TEST_F(PathsTest, ADamagedLockStopsNobody) {
+  Make({Path()});
+  scratch.Write("state/lock", "boa trainer, prXcess 12                ");
+  EXPECT_EQ(OpenStatus({Path()}), absl::OkStatus());
+  EXPECT_EQ(ReadWhole(Path() + "/lock").find("boa trainer, process "), 0u);
+}
+
 TEST_F(PathsTest, PlantedLinksAreNotFollowed) {
   const std::string victim = scratch.Write("victim", std::string(5000, 'v'));
   fs::create_directory(Path());
