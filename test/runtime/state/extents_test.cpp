@@ -441,9 +441,11 @@ TEST_F(StateTest, TheNumberOfCommitsMayChange) {
 }
 
 TEST_F(StateTest, MoreCommitsThanAnyDiskHoldsAreRefused) {
+  disk.free_bytes = int64_t(1) << 60; // so that it is not the disk that is too small
   for (int64_t keep : {int64_t(1) << 40, int64_t(1) << 50, INT64_MAX}) {
     absl::Status status = StateStore::Create(disk, program, {Path()}, keep).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    ExpectMessage(status, "keep fewer commits");
     EXPECT_FALSE(std::filesystem::exists(Path()));
   }
 }
