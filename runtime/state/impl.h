@@ -84,6 +84,14 @@ struct ReadManifests {
 };
 absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, const std::string &home);
 
+/// The same chunks, whatever is in them.
+bool SameShape(const SavedStorage &, const SavedStorage &);
+/// The table of that name, or null.
+const SavedTable *FindTable(const SavedCommit &, const std::string &name);
+
+/// With what can be done where a directory cannot be written.
+absl::Status Unwritable(const absl::Status &);
+
 struct StateStore::Impl {
   explicit Impl(FileSystem &disk) : disk(disk) {}
 
@@ -113,6 +121,8 @@ struct StateStore::Impl {
   absl::Status FindUngivenPath(const SavedPath &, Undo &);
   absl::Status RefuseCopy(const std::vector<SavedPath> &known,
                           const std::vector<int32_t> &place) const;
+
+  // space.cpp
   absl::Status CheckSpace() const;
   absl::Status OpenData(Undo &);
 
@@ -125,10 +135,12 @@ struct StateStore::Impl {
   absl::Status TakeRun(Table &, int64_t entry, int32_t path);
   absl::StatusOr<int64_t> TakeOne(StatePath &, int64_t bytes);
 
+  // models.cpp
+  absl::Status CheckModel(const Program &, const SavedCommit &) const;
+
   // state.cpp
   absl::Status TakePaths(Undo &);
   absl::Status Begin(const Program &, Undo &);
-  absl::Status CheckModel(const Program &, const SavedCommit &) const;
   void Adopt(const SavedCommit &);
   absl::Status WriteManifests();
   absl::StatusOr<std::vector<SavedTable>> TablesNow() const;

@@ -1,0 +1,102 @@
+//===- space.cpp - The data files of a state ------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A file is made under its final name only when it says whose it is, and all of
+// its space is reserved before the first step.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/impl.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <map>
+
+namespace boa {
+
+absl::Status Unwritable(const absl::Status &status) {
+  if (status.ok())
+    return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(),
+                                   "; name another directory with --state or in the machine's "
+                                   "ssd, or permit writing to this one"));
+}
+
+/// Checks each disk for all the paths that lie on it.
+absl::Status StateStore::Impl::CheckSpace() const {
+  struct Need {
+    int64_t needed = 0, free = 0;
+    std::string directory;
+  };
+  std::map<uint64_t, Need> needs;
+  std::vector<int64_t> bytes = BytesNeeded();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (!paths[i].given)
+      continue;
+    absl::StatusOr<DeviceSpace> space = disk.Space(paths[i].directory);
+    if (!space.ok())
+      return space.status();
+    Need &need = needs[space->device];
+    if (need.directory.empty())
+      need.directory = paths[i].directory;
+    need.needed += std::max<int64_t>(bytes[i] - paths[i].bytes, 0);
+    need.free = space->free_bytes;
+    if (bytes[i] >= kMostFileBytes)
+      return absl::ResourceExhaustedError(absl::StrFormat(
+          "the state needs more than %d TiB in %s, and a file holds no more: keep fewer commits",
+          kMostFileBytes >> 40, paths[i].directory));
+  }
+  for (const auto &[device, need] : needs)
+    if (need.needed > need.free)
+      return absl::ResourceExhaustedError(absl::StrFormat(
+          "the disk of %s is too full: the state needs %d MiB and %d MiB are free; free %d MiB or "
+          "name another directory",
+          need.directory, need.needed >> 20, need.free >> 20,
+          ((need.needed - need.free) >> 20) + 1));
+  return absl::OkStatus();
+}
+
+/// Makes what is not there yet, and reserves the space of all. The manifest names
+/// the new ones already: a data file is never without an owner.
+absl::Status StateStore::Impl::OpenData(Undo &undo) {
+  std::vector<int64_t> needed = BytesNeeded();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    StatePath &path = paths[i];
+    if (path.bytes == 0) {
+      undo.AddFile(path.DataPath());
+      absl::Status status = ReplaceFile(disk, path.directory, "data",
+                                        FormatHead({manifest.state, path.id, manifest.home}));
+      if (!status.ok())
+        return Unwritable(status);
+    }
+    OpenMode mode;
+    mode.write = path.given;
+    mode.direct = true;
+    absl::StatusOr<std::unique_ptr<OpenFile>> data = disk.Open(path.DataPath(), mode);
+    if (!data.ok())
+      return data.status();
+    path.data = *std::move(data);
+    path.bytes = path.bytes / kStateBlock * kStateBlock;
+    if (path.given) {
+      // Whoever made the file may have died before its name was durable.
+      if (absl::Status status = disk.SyncDirectory(path.directory); !status.ok())
+        return status;
+      // All of it: a file that was copied has holes where nothing stands.
+      path.bytes = std::max(path.bytes, needed[i]);
+      if (absl::Status status = path.data->Reserve(path.bytes); !status.ok())
+        return status;
+    }
+    if (std::string degraded = path.data->Degraded(); !degraded.empty())
+      notes.push_back(absl::StrCat(path.directory, ": ", degraded));
+    files.push_back({path.data->descriptor(), path.DataPath(), int32_t(i)});
+  }
+  return absl::OkStatus();
+}
+
+} // namespace boa
