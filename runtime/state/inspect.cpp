@@ -98,8 +98,8 @@ public:
   absl::Status Check();
 
 private:
+  int64_t BytesNamed(size_t path) const;
   absl::Status CheckHead(size_t path) const;
-  absl::Status ReadAll();
   void ReadSome(std::atomic<size_t> &next);
   absl::Status Lock();
   void Found(const NamedChunk &, const absl::Status &);
@@ -138,10 +138,7 @@ void Inspection::Describe() const {
   absl::StrAppend(&text, "\n  paths\n");
   int64_t total = 0;
   for (size_t path = 0; path < directories.size(); ++path) {
-    int64_t named = 0, size = -1;
-    for (const NamedChunk &chunk : chunks)
-      if (size_t(chunk.chunk().extent.file) == path)
-        named += chunk.table->storage.chunk_bytes;
+    int64_t named = BytesNamed(path), size = -1;
     if (auto file = disk.Open(directories[path] + "/data", {}); file.ok())
       size = (*file)->Size().value_or(-1);
     absl::Status head = CheckHead(path);
@@ -159,6 +156,15 @@ void Inspection::Describe() const {
                               : "the new place of the first with --state, those of the others as "
                                 "ssd paths of the machine.");
   std::fputs(text.c_str(), out);
+}
+
+/// Of commits, on a path.
+int64_t Inspection::BytesNamed(size_t path) const {
+  int64_t bytes = 0;
+  for (const NamedChunk &chunk : chunks)
+    if (size_t(chunk.chunk().extent.file) == path)
+      bytes += chunk.table->storage.chunk_bytes;
+  return bytes;
 }
 
 /// Whether the path is there and is the one that the manifest means.
@@ -233,7 +239,7 @@ absl::Status Inspection::Check() {
     return status;
   std::fputs("\n", out);
   for (size_t path = 0; path < directories.size(); ++path)
-    if (absl::Status status = CheckHead(path); !status.ok())
+    if (absl::Status status = CheckHead(path); !status.ok() && BytesNamed(path) > 0)
       return status;
   std::atomic<size_t> next{0};
   std::vector<std::thread> readers;
