@@ -329,8 +329,8 @@ std::string Run::FormatState() const {
   const int64_t keep = program.training.commit_keep;
   std::string text = absl::StrCat(
       "  state in ", absl::StrJoin(directories, ", "), ": ", FormatBytes(bytes), " on SSD, ",
-      keep == 1 ? "with the last commit" : absl::StrCat("with the last ", keep, " commits"), "; ",
-      engine->DescribeIo(), "\n");
+      keep == 1 ? "the last commit is kept" : absl::StrCat("the last ", keep, " commits are kept"),
+      "; ", engine->DescribeIo(), "\n");
   for (const std::string &note : state->Notes())
     absl::StrAppend(&text, "  note: ", note, "\n");
   return text;
