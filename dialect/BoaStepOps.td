@@ -9,7 +9,7 @@
 // (layer, micro_batch); that is scalar expansion done once and for all, and it
 // is what makes the loops distributable and interchangeable. Control is static:
 // every bound is a constant, so a pass may enumerate the step exactly
-// (passes/ScheduleTrace.h) instead of approximating its dependences.
+// (passes/analysis/ScheduleTrace.h) instead of approximating its dependences.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_STEP_OPS_TD

@@ -7,7 +7,7 @@
 #include "passes/Pipeline.h"
 
 #include "passes/Config.h"
-#include "passes/KernelPipeline.h"
+#include "passes/target/cpu/KernelPipeline.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/Passes.h"

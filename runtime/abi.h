@@ -34,7 +34,7 @@
 //   - A buffer is valid from await (or create) to release.
 //
 // Errors are latched in the context: after the first one every call is a no-op
-// that returns 0 and the step ends; runtime/engine.h tells the status.
+// that returns 0 and the step ends; runtime/engine/engine.h tells the status.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_H

@@ -9,7 +9,7 @@
 #include "dialect/Boa.h"
 #include "frontend/Frontend.h"
 #include "frontend/irgen.h"
-#include "passes/KernelPasses.h"
+#include "passes/kernels/KernelPasses.h"
 #include "runtime/printable.h"
 #include "runtime/symbols.h"
 #include "tools/Payload.h"

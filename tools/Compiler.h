@@ -13,7 +13,7 @@
 #ifndef BOA_TOOLS_COMPILER_H
 #define BOA_TOOLS_COMPILER_H
 
-#include "passes/Codegen.h"
+#include "passes/target/cpu/Codegen.h"
 #include "passes/Pipeline.h"
 
 #include "absl/status/status.h"

@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "passes/KernelDialect.h"
-#include "passes/KernelPasses.h"
-#include "passes/KernelPipeline.h"
+#include "passes/kernels/KernelDialect.h"
+#include "passes/kernels/KernelPasses.h"
+#include "passes/target/cpu/KernelPipeline.h"
 #include "passes/Passes.h"
 #include "passes/Pipeline.h"
 

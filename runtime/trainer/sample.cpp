@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/sample.h"
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 #include "runtime/trainer/random.h"
 #include "runtime/trainer/weights.h"
 

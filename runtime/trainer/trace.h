@@ -14,7 +14,7 @@
 #ifndef BOA_RUNTIME_TRAINER_TRACE_H
 #define BOA_RUNTIME_TRAINER_TRACE_H
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 #include "runtime/trainer/file.h"
 
 #include "absl/status/status.h"

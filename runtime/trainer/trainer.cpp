@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/trainer.h"
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 #include "runtime/state/state.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/metrics.h"

@@ -29,7 +29,7 @@
 #include "runtime/abi.h"
 #include "runtime/io/file_system.h"
 #include "runtime/program.h"
-#include "runtime/scheduler.h"
+#include "runtime/engine/scheduler.h"
 
 #include "absl/status/status.h"
 
@@ -59,7 +59,7 @@ struct TrainerOptions {
   std::FILE *out = stdout;        // where tables and progress go
   std::optional<int64_t> at;      // with resume: the commit of this step, not the last
   FileSystem *disk = nullptr;     // where the state lives; null: the system's
-  Scheduler *scheduler = nullptr; // runtime/scheduler.h; null: threads
+  Scheduler *scheduler = nullptr; // runtime/engine/scheduler.h; null: threads
 };
 
 /// `kernels` is the program's table. kCancelled: interrupted, committed, and the

@@ -18,7 +18,7 @@
 #ifndef BOA_RUNTIME_TRAINER_WEIGHTS_H
 #define BOA_RUNTIME_TRAINER_WEIGHTS_H
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 #include "runtime/program.h"
 #include "runtime/state/state.h"
 

@@ -20,9 +20,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Boa.h"
-#include "passes/Codegen.h"
-#include "passes/KernelPasses.h"
-#include "passes/KernelPipeline.h"
+#include "passes/target/cpu/Codegen.h"
+#include "passes/kernels/KernelPasses.h"
+#include "passes/target/cpu/KernelPipeline.h"
 #include "runtime/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"

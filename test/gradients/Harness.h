@@ -56,7 +56,7 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// The object file of @f for a processor (passes/Codegen.h).
+/// The object file of @f for a processor (passes/target/cpu/Codegen.h).
 std::string compileToObject(const std::string &text, const std::string &cpu);
 
 /// What compiling @f says if the runtime's symbols are kept from it.

@@ -9,7 +9,7 @@
 // storages is compared with the same commands carried out one after another.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 #include "runtime/optimizer.h"
 #include "runtime/thread_pool.h"
 #include "test/runtime/trainer/scratch.h"

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/simulation/campaign.h"
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 #include "absl/strings/str_format.h"
 

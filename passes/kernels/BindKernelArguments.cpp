@@ -1,0 +1,125 @@
+//===- BindKernelArguments.cpp - Kernels with the runtime's signature -----===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes a kernel of static tensors whose arguments and results all say where
+// they lie. Refuses one that does not, and an accumulator whose place is not its
+// result's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelPasses.h"
+
+namespace boa {
+#define GEN_PASS_DEF_BINDKERNELARGUMENTS
+#include "passes/kernels/KernelPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+struct Place {
+  int64_t buffer, offset;
+  bool operator!=(const Place &other) const {
+    return buffer != other.buffer || offset != other.offset;
+  }
+};
+
+std::optional<Place> getPlace(DictionaryAttr attributes) {
+  if (!attributes)
+    return std::nullopt;
+  auto buffer = attributes.getAs<IntegerAttr>(kBufferAttr);
+  auto offset = attributes.getAs<IntegerAttr>(kOffsetAttr);
+  if (!buffer || !offset)
+    return std::nullopt;
+  return Place{buffer.getInt(), offset.getInt()};
+}
+
+MemRefType memoryOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArguments> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr))
+      return;
+    if (failed(bind(func)))
+      signalPassFailure();
+  }
+
+  LogicalResult bind(func::FuncOp func) {
+    Location loc = func.getLoc();
+    Block &entry = func.getBody().front();
+    unsigned count = func.getNumArguments();
+    Type pointer = LLVM::LLVMPointerType::get(&getContext());
+    Value buffers = entry.addArgument(pointer, loc);
+    entry.addArgument(pointer, loc);
+
+    OpBuilder builder = OpBuilder::atBlockBegin(&entry);
+    SmallVector<std::pair<int64_t, Value>> pointers;
+    auto view = [&](Place place, Type tensor) -> Value {
+      auto *it = llvm::find_if(pointers, [&](auto &p) { return p.first == place.buffer; });
+      if (it == pointers.end()) {
+        pointers.emplace_back(place.buffer,
+                              kernel::ArgumentOp::create(builder, loc, buffers, place.buffer));
+        it = &pointers.back();
+      }
+      return kernel::ViewOp::create(builder, loc, memoryOf(tensor), it->second, place.offset);
+    };
+
+    SmallVector<Value> destinations(func.getNumResults());
+    for (unsigned i = 0; i < count; ++i) {
+      BlockArgument argument = entry.getArgument(i);
+      std::optional<Place> place = getPlace(func.getArgAttrDict(i));
+      if (!isa<RankedTensorType>(argument.getType()) || !place)
+        return func.emitError() << "expected kernel argument " << i
+                                << " to be a tensor with a buffer and an offset";
+      Value memory = view(*place, argument.getType());
+      auto result = func.getArgAttrOfType<IntegerAttr>(i, kResultAttr);
+      if (result) {
+        int64_t index = result.getInt();
+        if (index < 0 || index >= func.getNumResults() ||
+            getPlace(func.getResultAttrDict(index)) != place)
+          return func.emitError() << "expected kernel argument " << i << " to lie where result "
+                                  << index << " does";
+        destinations[index] = memory;
+      }
+      auto tensor = bufferization::ToTensorOp::create(builder, loc, argument.getType(), memory,
+                                                      /*restrict=*/true,
+                                                      /*writable=*/static_cast<bool>(result));
+      argument.replaceAllUsesWith(tensor);
+    }
+    for (unsigned i = 0; i < func.getNumResults(); ++i) {
+      std::optional<Place> place = getPlace(func.getResultAttrDict(i));
+      if (!place)
+        return func.emitError() << "expected kernel result " << i
+                                << " to have a buffer and an offset";
+      if (!destinations[i])
+        destinations[i] = view(*place, func.getFunctionType().getResult(i));
+    }
+
+    Operation *terminator = entry.getTerminator();
+    builder.setInsertionPoint(terminator);
+    for (auto [value, destination] : llvm::zip(terminator->getOperands(), destinations))
+      bufferization::MaterializeInDestinationOp::create(builder, loc, /*result=*/Type(), value,
+                                                        destination,
+                                                        /*restrict=*/true, /*writable=*/true);
+    func::ReturnOp::create(builder, loc);
+    terminator->erase();
+
+    entry.eraseArguments(0, count);
+    func.removeArgAttrsAttr();
+    func.removeResAttrsAttr();
+    func.setFunctionType(FunctionType::get(&getContext(), {pointer, pointer}, {}));
+    return success();
+  }
+};
+
+} // namespace

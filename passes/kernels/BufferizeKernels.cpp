@@ -1,0 +1,104 @@
+//===- BufferizeKernels.cpp - One-shot bufferization of kernels -----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes kernels bound by --kernel-bind-arguments. What upstream's analysis does
+// not see is left as copies for --kernel-elide-copies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelPasses.h"
+
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+
+namespace boa {
+#define GEN_PASS_DEF_BUFFERIZEKERNELS
+#include "passes/kernels/KernelPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+
+namespace {
+
+/// Gives every use of a tensor.empty or linalg.fill its own: shared ones would
+/// be one buffer with a long life, copied at each use.
+void unshareInits(RewriterBase &rewriter, func::FuncOp func) {
+  auto unshare = [&](Operation *op) {
+    Value value = op->getResult(0);
+    for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(value.getUses()))) {
+      rewriter.setInsertionPoint(use.getOwner());
+      Operation *copy = rewriter.clone(*op);
+      rewriter.modifyOpInPlace(use.getOwner(), [&] { use.set(copy->getResult(0)); });
+    }
+  };
+  SmallVector<Operation *> fills, empties;
+  func.walk([&](linalg::FillOp op) { fills.push_back(op); });
+  for (Operation *op : fills)
+    unshare(op);
+  func.walk([&](tensor::EmptyOp op) { empties.push_back(op); });
+  for (Operation *op : empties)
+    unshare(op);
+}
+
+/// Whether the op is the last to use `value`, in its block.
+bool isLastUse(Value value, Operation *op) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user == op || (user->getBlock() == op->getBlock() && user->isBeforeInBlock(op));
+  });
+}
+
+/// Has elementwise ops write over an operand that nothing needs afterwards: the
+/// workspace of a kernel counts against the memory of the machine.
+void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
+  func.walk([&](linalg::GenericOp op) {
+    if (op->getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops())
+      return;
+    OpOperand *init = op.getDpsInitOperand(0);
+    // Results and parts of a whole have their place already.
+    auto placed = [](Operation *user) {
+      return isa<bufferization::MaterializeInDestinationOp, tensor::InsertSliceOp>(user);
+    };
+    if (!init->get().getDefiningOp<tensor::EmptyOp>() || llvm::any_of(op->getUsers(), placed))
+      return;
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      auto producer = input->get().getDefiningOp<DestinationStyleOpInterface>();
+      if (producer && input->get().getType() == init->get().getType() &&
+          op.getMatchingIndexingMap(input) == op.getMatchingIndexingMap(init) &&
+          isLastUse(input->get(), op)) {
+        rewriter.modifyOpInPlace(op, [&] { init->set(input->get()); });
+        return;
+      }
+    }
+  });
+}
+
+struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
+  void runOnOperation() override {
+    bufferization::OneShotBufferizationOptions options;
+    options.memCpyFn = [](OpBuilder &builder, Location loc, Value from, Value to) {
+      // An accumulator is its own destination.
+      if (from != to)
+        linalg::makeMemRefCopyOp(builder, loc, from, to);
+      return success();
+    };
+    IRRewriter rewriter(&getContext());
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (!func->hasAttr(boa::kKernelAttr))
+        continue;
+      unshareInits(rewriter, func);
+      reuseDeadOperands(rewriter, func);
+      bufferization::BufferizationState state;
+      if (failed(bufferization::eliminateEmptyTensors(rewriter, func)) ||
+          failed(bufferization::runOneShotBufferize(func, options, state)))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,206 @@
+//===- ConvertBoaToBlas.cpp - Matrix products and attention to calls ------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// boa.linear, boa.linear_weight_grad, boa.attention(_grad), boa.embedding_grad to
+// library ops in destination style. Assumes static shapes. A boa.add of a product
+// that nothing else uses is folded: the other addend is what the product is
+// accumulated into. Both are sums in another order, which the design allows
+// within rounding; the order is fixed by the program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Boa.h"
+#include "passes/kernels/KernelPasses.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace boa {
+#define GEN_PASS_DEF_CONVERTBOATOBLAS
+#include "passes/kernels/KernelPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+Value emptyTensor(OpBuilder &builder, Location loc, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor::EmptyOp::create(builder, loc, tensor.getShape(), tensor.getElementType());
+}
+
+Value zeroTensor(OpBuilder &builder, Location loc, Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(element, 0));
+  return linalg::FillOp::create(builder, loc, zero, emptyTensor(builder, loc, type)).getResult(0);
+}
+
+/// A weight as it is stored: the product widens bf16 to f32 on the way.
+Value getStoredWeight(Value weight) {
+  auto cast = weight.getDefiningOp<CastOp>();
+  if (!cast || !getElementTypeOrSelf(weight).isF32() || !getElementTypeOrSelf(cast.getX()).isBF16())
+    return weight;
+  return cast.getX();
+}
+
+struct LinearToGemm : OpRewritePattern<LinearOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LinearOp op, PatternRewriter &rewriter) const override {
+    Type type = op.getY().getType();
+    auto gemm = kernel::GemmOp::create(
+        rewriter, op.getLoc(), TypeRange(type), op.getX(), getStoredWeight(op.getWeight()),
+        op.getBias(), emptyTensor(rewriter, op.getLoc(), type), /*transpose_a=*/false,
+        op.getTranspose(), /*accumulate=*/false);
+    rewriter.replaceOp(op, gemm.getResults());
+    return success();
+  }
+};
+
+struct WeightGradToGemm : OpRewritePattern<LinearWeightGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LinearWeightGradOp op, PatternRewriter &rewriter) const override {
+    Type type = op.getDw().getType();
+    Value init = emptyTensor(rewriter, op.getLoc(), type);
+    Value a = op.getX(), b = op.getDy();
+    if (op.getTranspose())
+      std::swap(a, b);
+    auto gemm =
+        kernel::GemmOp::create(rewriter, op.getLoc(), TypeRange(type), a, b, /*bias=*/Value(), init,
+                               /*transpose_a=*/true, /*transpose_b=*/false, /*accumulate=*/false);
+    rewriter.replaceOp(op, gemm.getResults());
+    return success();
+  }
+};
+
+struct EmbeddingGradToScatter : OpRewritePattern<EmbeddingGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(EmbeddingGradOp op, PatternRewriter &rewriter) const override {
+    Type type = op.getDtable().getType();
+    Value init = zeroTensor(rewriter, op.getLoc(), type);
+    auto scatter = kernel::ScatterRowsOp::create(rewriter, op.getLoc(), TypeRange(type),
+                                                 op.getTokens(), op.getDy(), init);
+    rewriter.replaceOp(op, scatter.getResults());
+    return success();
+  }
+};
+
+struct AttentionToCall : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type y = op.getY().getType(), lse = op.getLse().getType();
+    auto call = kernel::AttentionOp::create(rewriter, loc, TypeRange{y, lse}, op.getQ(), op.getK(),
+                                            op.getV(), emptyTensor(rewriter, loc, y),
+                                            emptyTensor(rewriter, loc, lse), op.getHeads(),
+                                            op.getKvHeads(), op.getCausal());
+    rewriter.replaceOp(op, call.getResults());
+    return success();
+  }
+};
+
+struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionGradOp op, PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    SmallVector<Value> inits;
+    for (Type type : op->getResultTypes())
+      inits.push_back(emptyTensor(rewriter, loc, type));
+    auto call = kernel::AttentionGradOp::create(rewriter, loc, op->getResultTypes(), op.getQ(),
+                                                op.getK(), op.getV(), op.getY(), op.getLse(),
+                                                op.getDy(), inits[0], inits[1], inits[2],
+                                                op.getHeads(), op.getKvHeads(), op.getCausal());
+    rewriter.replaceOp(op, call.getResults());
+    return success();
+  }
+};
+
+/// A product or scatter that nothing but its one user needs.
+bool isFoldable(Value value) {
+  Operation *op = value.getDefiningOp();
+  return value.hasOneUse() && isa_and_nonnull<kernel::GemmOp, kernel::ScatterRowsOp>(op);
+}
+
+/// add(u, product) and add(product, u), where nothing else uses the product, to
+/// a product accumulated into u. What it was accumulated into so far, itself a
+/// product, is added to u by the same rule.
+struct AccumulateInto : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
+    if (op.getLhs().getType() != op.getRhs().getType())
+      return failure();
+    if (succeeded(fold(op, op.getLhs(), op.getRhs(), rewriter)))
+      return success();
+    return fold(op, op.getRhs(), op.getLhs(), rewriter);
+  }
+
+  static LogicalResult fold(AddOp op, Value addend, Value product, PatternRewriter &rewriter) {
+    if (!isFoldable(product))
+      return failure();
+    Location loc = op.getLoc();
+    Type type = product.getType();
+    if (auto gemm = product.getDefiningOp<kernel::GemmOp>()) {
+      if (gemm.getAccumulate()) {
+        if (!isFoldable(gemm.getC()))
+          return failure();
+        addend = AddOp::create(rewriter, loc, type, addend, gemm.getC());
+      }
+      rewriter.replaceOpWithNewOp<kernel::GemmOp>(op, TypeRange(type), gemm.getA(), gemm.getB(),
+                                                  gemm.getBias(), addend, gemm.getTransposeA(),
+                                                  gemm.getTransposeB(), /*accumulate=*/true);
+      rewriter.eraseOp(gemm);
+      return success();
+    }
+    auto scatter = product.getDefiningOp<kernel::ScatterRowsOp>();
+    if (isFoldable(scatter.getTable()))
+      addend = AddOp::create(rewriter, loc, type, addend, scatter.getTable());
+    else if (!scatter.getTable().getDefiningOp<linalg::FillOp>())
+      return failure();
+    rewriter.replaceOpWithNewOp<kernel::ScatterRowsOp>(op, TypeRange(type), scatter.getIndices(),
+                                                       scatter.getRows(), addend);
+    rewriter.eraseOp(scatter);
+    return success();
+  }
+};
+
+/// Moves each gradient of a weight up to where its operands are: activations that
+/// only it needs die before those of the next gradient are made.
+void hoistWeightGradients(func::FuncOp func) {
+  SmallVector<kernel::GemmOp> products;
+  func.walk([&](kernel::GemmOp op) {
+    if (op.getTransposeA())
+      products.push_back(op);
+  });
+  for (kernel::GemmOp op : products) {
+    Operation *last = nullptr, *empty = nullptr;
+    for (Value operand : op->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      if (isa_and_nonnull<tensor::EmptyOp>(definition) && definition->hasOneUse())
+        empty = definition;
+      else if (definition && (!last || last->isBeforeInBlock(definition)))
+        last = definition;
+    }
+    if (last)
+      op->moveAfter(last);
+    else
+      op->moveBefore(op->getBlock(), op->getBlock()->begin());
+    if (empty)
+      empty->moveBefore(op);
+  }
+}
+
+struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, AttentionToCall,
+                 AttentionGradToCall, AccumulateInto>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    hoistWeightGradients(getOperation());
+  }
+};
+
+} // namespace

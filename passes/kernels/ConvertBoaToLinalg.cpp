@@ -1,0 +1,345 @@
+//===- ConvertBoaToLinalg.cpp - Compute ops to linalg on tensors ----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Elementwise ops, shape ops, rotary embedding and table lookup; norms and
+// cross-entropy are in ConvertRowOps.cpp. Assumes that --convert-boa-to-blas ran
+// before (no library op is touched here) and static shapes. Fails if a compute
+// op is left.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/ConvertBoaToLinalg.h"
+#include "dialect/Boa.h"
+#include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/LinalgBuilder.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <cmath>
+
+namespace boa {
+#define GEN_PASS_DEF_CONVERTBOATOLINALG
+#include "passes/kernels/KernelPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+template <typename Op, typename Function>
+LogicalResult replaceElementwise(PatternRewriter &rewriter, Op op, ArrayRef<Input> inputs,
+                                 Function function) {
+  LinalgBuilder linalg(rewriter, op.getLoc());
+  Value result = linalg.elementwise(tensorOf(op->getResult(0)), inputs,
+                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                      SmallVector<Scalar> scalars;
+                                      for (Value arg : args)
+                                        scalars.emplace_back(b, loc, arg);
+                                      return function(scalars);
+                                    });
+  rewriter.replaceOp(op, result);
+  return success();
+}
+
+struct AddToLinalg : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
+    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Access::Trailing}},
+                              [](ArrayRef<Scalar> a) { return a[0] + a[1]; });
+  }
+};
+
+struct MulToLinalg : OpRewritePattern<MulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
+    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Access::Trailing}},
+                              [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
+  }
+};
+
+struct ScaleToLinalg : OpRewritePattern<ScaleOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScaleOp op, PatternRewriter &rewriter) const override {
+    double factor = op.getFactor().convertToDouble();
+    return replaceElementwise(rewriter, op, {op.getX()},
+                              [&](ArrayRef<Scalar> a) { return a[0] * factor; });
+  }
+};
+
+struct CastToLinalg : OpRewritePattern<CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
+    Type to = tensorOf(op.getY()).getElementType();
+    unsigned have = tensorOf(op.getX()).getElementTypeBitWidth();
+    unsigned want = to.getIntOrFloatBitWidth();
+    if (tensorOf(op.getX()) == tensorOf(op.getY())) {
+      rewriter.replaceOp(op, op.getX());
+      return success();
+    }
+    if (have == want)
+      return op.emitOpError() << "between types of one width is not supported";
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    Value y = linalg.elementwise(tensorOf(op.getY()), {op.getX()},
+                                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                   // Between bf16 and f64 by way of f32, which has instructions.
+                                   Value value = args[0];
+                                   SmallVector<Type> steps{to};
+                                   if (have + want == 16 + 64)
+                                     steps.insert(steps.begin(), b.getF32Type());
+                                   for (Type step : steps)
+                                     value =
+                                         want > have
+                                             ? Value(arith::ExtFOp::create(b, loc, step, value))
+                                             : Value(arith::TruncFOp::create(b, loc, step, value));
+                                   return value;
+                                 });
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+};
+
+// gelu(x) = x s with s = sigmoid(2 u), u = sqrt(2/pi) (x + 0.044715 x^3): the
+// tanh form, (1 + tanh u) / 2 = s, with one exponential.
+struct GeluTerms {
+  Scalar s;
+  Scalar slope; // of 2 u
+  explicit GeluTerms(Scalar x) : s(x), slope(x) {
+    const double c = 2 * std::sqrt(2 / M_PI);
+    Scalar square = x * x;
+    Scalar minus = x * (square * (-c * 0.044715) + -c);
+    s = 1.0 / (minus.exp() + 1.0);
+    slope = square * (3 * c * 0.044715) + c;
+  }
+};
+
+struct GeluToLinalg : OpRewritePattern<GeluOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GeluOp op, PatternRewriter &rewriter) const override {
+    return replaceElementwise(rewriter, op, {op.getX()},
+                              [](ArrayRef<Scalar> a) { return a[0] * GeluTerms(a[0]).s; });
+  }
+};
+
+struct GeluGradToLinalg : OpRewritePattern<GeluGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GeluGradOp op, PatternRewriter &rewriter) const override {
+    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [](ArrayRef<Scalar> a) {
+      GeluTerms t(a[0]);
+      return a[1] * (t.s + a[0] * t.s * (1.0 - t.s) * t.slope);
+    });
+  }
+};
+
+Scalar sigmoid(Scalar x) { return 1.0 / ((x * -1.0).exp() + 1.0); }
+
+struct SiluToLinalg : OpRewritePattern<SiluOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SiluOp op, PatternRewriter &rewriter) const override {
+    return replaceElementwise(rewriter, op, {op.getX()},
+                              [](ArrayRef<Scalar> a) { return a[0] * sigmoid(a[0]); });
+  }
+};
+
+struct SiluGradToLinalg : OpRewritePattern<SiluGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SiluGradOp op, PatternRewriter &rewriter) const override {
+    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [](ArrayRef<Scalar> a) {
+      Scalar s = sigmoid(a[0]);
+      return a[1] * (s * (a[0] * (1.0 - s) + 1.0));
+    });
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+/// Slice parameters of `size` columns from `offset` of the last dimension.
+struct Columns {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  Columns(OpBuilder &b, ArrayRef<int64_t> shape, int64_t offset, int64_t size) {
+    for (int64_t extent : shape) {
+      offsets.push_back(b.getIndexAttr(0));
+      sizes.push_back(b.getIndexAttr(extent));
+      strides.push_back(b.getIndexAttr(1));
+    }
+    offsets.back() = b.getIndexAttr(offset);
+    sizes.back() = b.getIndexAttr(size);
+  }
+};
+
+struct SplitToSlices : OpRewritePattern<SplitOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SplitOp op, PatternRewriter &rewriter) const override {
+    SmallVector<Value> parts;
+    int64_t offset = 0;
+    for (Value part : op.getParts()) {
+      int64_t size = tensorOf(part).getShape().back();
+      Columns columns(rewriter, tensorOf(op.getX()).getShape(), offset, size);
+      parts.push_back(tensor::ExtractSliceOp::create(
+          rewriter, op.getLoc(), op.getX(), columns.offsets, columns.sizes, columns.strides));
+      offset += size;
+    }
+    rewriter.replaceOp(op, parts);
+    return success();
+  }
+};
+
+struct ConcatToSlices : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
+    RankedTensorType type = tensorOf(op.getY());
+    Value y = LinalgBuilder(rewriter, op.getLoc()).empty(type);
+    int64_t offset = 0;
+    for (Value part : op.getParts()) {
+      int64_t size = tensorOf(part).getShape().back();
+      Columns columns(rewriter, type.getShape(), offset, size);
+      y = tensor::InsertSliceOp::create(rewriter, op.getLoc(), part, y, columns.offsets,
+                                        columns.sizes, columns.strides);
+      offset += size;
+    }
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Rotary embedding, table lookup
+//===----------------------------------------------------------------------===//
+
+/// Cosines or sines of t * base^(-2 i / d), [time, d / 2], computed here in f64:
+/// the angles of late positions need it.
+Value angleTable(OpBuilder &b, Location loc, int64_t time, int64_t half, double base,
+                 FloatType element, double (*function)(double), double sign) {
+  SmallVector<APFloat> values;
+  for (int64_t t = 0; t < time; ++t)
+    for (int64_t i = 0; i < half; ++i) {
+      double angle = t * std::pow(base, -static_cast<double>(i) / half);
+      APFloat value(sign * function(angle));
+      bool lost;
+      value.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+      values.push_back(value);
+    }
+  auto type = RankedTensorType::get({time, half}, element);
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, values));
+}
+
+/// x seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and
+/// y_1 = x_1 cos + x_0 sin, each a slice of the result.
+struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RotaryOp op, PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    RankedTensorType type = tensorOf(op.getX());
+    auto element = cast<FloatType>(type.getElementType());
+    int64_t batch = type.getDimSize(0), time = type.getDimSize(1);
+    int64_t heads = op.getHeads(), half = type.getDimSize(2) / heads / 2;
+    double base = op.getBase().convertToDouble();
+    Value cos = angleTable(rewriter, loc, time, half, base, element, std::cos, 1);
+    Value sin =
+        angleTable(rewriter, loc, time, half, base, element, std::sin, op.getInverse() ? -1 : 1);
+
+    auto pairs = RankedTensorType::get({batch, time, heads, 2, half}, element);
+    auto part = RankedTensorType::get({batch, time, heads, half}, element);
+    SmallVector<ReassociationIndices> grouping{{0}, {1}, {2, 3, 4}};
+    Value x = tensor::ExpandShapeOp::create(rewriter, loc, pairs, op.getX(), grouping);
+    Value y = LinalgBuilder(rewriter, loc).empty(pairs);
+
+    SmallVector<OpFoldResult> sizes, strides(5, rewriter.getIndexAttr(1));
+    for (int64_t extent : {batch, time, heads, int64_t(1), half})
+      sizes.push_back(rewriter.getIndexAttr(extent));
+    auto offsets = [&](int64_t which) {
+      SmallVector<OpFoldResult> result(5, rewriter.getIndexAttr(0));
+      result[3] = rewriter.getIndexAttr(which);
+      return result;
+    };
+    Value halves[2];
+    for (int64_t i : {0, 1})
+      halves[i] =
+          tensor::ExtractSliceOp::create(rewriter, loc, part, x, offsets(i), sizes, strides);
+    AffineMap all = rewriter.getMultiDimIdentityMap(4);
+    AffineMap angle = AffineMap::get(
+        4, 0, {rewriter.getAffineDimExpr(1), rewriter.getAffineDimExpr(3)}, rewriter.getContext());
+    SmallVector<utils::IteratorType> parallel(4, utils::IteratorType::parallel);
+    for (int64_t i : {0, 1}) {
+      Value empty = LinalgBuilder(rewriter, loc).empty(part);
+      auto rotated = linalg::GenericOp::create(
+          rewriter, loc, TypeRange(part), ValueRange{halves[i], halves[1 - i], cos, sin}, empty,
+          ArrayRef<AffineMap>{all, all, angle, angle, all}, parallel,
+          [&](OpBuilder &b, Location l, ValueRange args) {
+            Scalar mine(b, l, args[0]), other(b, l, args[1]), c(b, l, args[2]), s(b, l, args[3]);
+            linalg::YieldOp::create(b, l,
+                                    Value(i == 0 ? mine * c - other * s : mine * c + other * s));
+          });
+      y = tensor::InsertSliceOp::create(rewriter, loc, rotated.getResult(0), y, offsets(i), sizes,
+                                        strides);
+    }
+    rewriter.replaceOpWithNewOp<tensor::CollapseShapeOp>(op, type, y, grouping);
+    return success();
+  }
+};
+
+/// From bf16 to f32, which is one instruction.
+bool isWidening(CastOp op) {
+  return tensorOf(op.getX()).getElementType().isBF16() &&
+         tensorOf(op.getY()).getElementType().isF32();
+}
+
+struct EmbeddingToLinalg : OpRewritePattern<EmbeddingOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(EmbeddingOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    RankedTensorType type = tensorOf(op.getY());
+    // Of a table that is widened, only the rows wanted are.
+    Value table = op.getTable();
+    if (auto cast = table.getDefiningOp<CastOp>())
+      if (isWidening(cast))
+        table = cast.getX();
+    Value y = linalg.elementwise(
+        type, {{op.getTokens(), Access::Leading}},
+        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
+          Value column = linalg::IndexOp::create(b, loc, type.getRank() - 1);
+          Value element = tensor::ExtractOp::create(b, loc, table, ValueRange{row, column});
+          if (element.getType() != type.getElementType())
+            element = arith::ExtFOp::create(b, loc, type.getElementType(), element);
+          return element;
+        });
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+};
+
+struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet sums(context), rest(context);
+    populateRowSumPatterns(sums);
+    populateRowOpPatterns(rest);
+    rest.add<AddToLinalg, MulToLinalg, ScaleToLinalg, CastToLinalg, GeluToLinalg, GeluGradToLinalg,
+             SiluToLinalg, SiluGradToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg,
+             EmbeddingToLinalg>(context);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(sums))) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(rest))))
+      return signalPassFailure();
+    getOperation().walk([&](Operation *op) {
+      if (isa<CostOpInterface>(op)) {
+        op->emitOpError("has no lowering to a kernel");
+        signalPassFailure();
+      }
+    });
+  }
+};
+
+} // namespace

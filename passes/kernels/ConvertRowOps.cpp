@@ -1,0 +1,355 @@
+//===- ConvertRowOps.cpp - Norms and cross-entropy to linalg --------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of --convert-boa-to-linalg: ops that reduce each row and then work
+// elementwise with what was found, and the sums over rows in their gradients.
+// Statistics are computed again in the gradient rather than kept; a common
+// subexpression with the forward op is found by CSE, since both are built here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Boa.h"
+#include "passes/kernels/ConvertBoaToLinalg.h"
+#include "passes/kernels/LinalgBuilder.h"
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Sums over rows
+//===----------------------------------------------------------------------===//
+
+/// Replaces `result`, a sum over rows, by sum(init). If all that is done with it
+/// is adding it to something of the same type, that is where the sum starts and
+/// the addition is replaced too.
+void replaceSum(PatternRewriter &rewriter, Location loc, Value result,
+                function_ref<Value(LinalgBuilder &, Value)> sum) {
+  if (result.use_empty())
+    return;
+  OpBuilder::InsertionGuard guard(rewriter);
+  auto add = dyn_cast<AddOp>(*result.getUsers().begin());
+  if (result.hasOneUse() && add && add.getLhs().getType() == add.getRhs().getType()) {
+    Value other = add.getLhs() == result ? add.getRhs() : add.getLhs();
+    rewriter.setInsertionPoint(add);
+    LinalgBuilder linalg(rewriter, loc);
+    rewriter.replaceOp(add, sum(linalg, other));
+    return;
+  }
+  LinalgBuilder linalg(rewriter, loc);
+  rewriter.replaceAllUsesWith(result, sum(linalg, linalg.filled(tensorOf(result), 0)));
+}
+
+Value identity(OpBuilder &, Location, ValueRange args) { return args[0]; }
+
+struct SumLeadingToLinalg : OpRewritePattern<SumLeadingOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SumLeadingOp op, PatternRewriter &rewriter) const override {
+    replaceSum(rewriter, op.getLoc(), op.getY(), [&](LinalgBuilder &linalg, Value init) {
+      return linalg.sumLeading(tensorOf(op.getX()), init, {op.getX()}, identity);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+/// 1 / sqrt(sum / width + eps) for each row.
+Value inverseDeviation(LinalgBuilder &linalg, Value sum, int64_t width, double eps) {
+  return linalg.elementwise(tensorOf(sum), {sum}, [&](OpBuilder &b, Location loc, ValueRange args) {
+    Scalar s(b, loc, args[0]);
+    return 1.0 / (s / static_cast<double>(width) + eps).sqrt();
+  });
+}
+
+/// sum / width for each row.
+Value meanOf(LinalgBuilder &linalg, Value sum, int64_t width) {
+  return linalg.elementwise(tensorOf(sum), {sum}, [&](OpBuilder &b, Location loc, ValueRange args) {
+    return Scalar(b, loc, args[0]) / static_cast<double>(width);
+  });
+}
+
+/// Mean and inverse deviation of each row of x, in two passes over the row: the
+/// difference of two large sums would lose digits.
+std::pair<Value, Value> rowStatistics(LinalgBuilder &linalg, Value x, double eps) {
+  RankedTensorType type = tensorOf(x);
+  int64_t width = type.getShape().back();
+  Value sum = linalg.reduceRows(type, Reduction::Sum, {x}, identity);
+  Value mean = meanOf(linalg, sum, width);
+  Value squares = linalg.reduceRows(type, Reduction::Sum, {x, {mean, Access::Leading}},
+                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                      Scalar d = Scalar(b, loc, args[0]) - Scalar(b, loc, args[1]);
+                                      return d * d;
+                                    });
+  return {mean, inverseDeviation(linalg, squares, width, eps)};
+}
+
+Value inverseRootMeanSquare(LinalgBuilder &linalg, Value x, double eps) {
+  RankedTensorType type = tensorOf(x);
+  Value squares = linalg.reduceRows(type, Reduction::Sum, {x},
+                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                      Scalar v(b, loc, args[0]);
+                                      return v * v;
+                                    });
+  return inverseDeviation(linalg, squares, type.getShape().back(), eps);
+}
+
+struct LayerNormToLinalg : OpRewritePattern<LayerNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LayerNormOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    auto [mean, inverse] = rowStatistics(linalg, op.getX(), op.getEps().convertToDouble());
+    Value y = linalg.elementwise(tensorOf(op.getY()),
+                                 {op.getX(),
+                                  {mean, Access::Leading},
+                                  {inverse, Access::Leading},
+                                  {op.getWeight(), Access::Trailing},
+                                  {op.getBias(), Access::Trailing}},
+                                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                   Scalar x(b, loc, args[0]), mean(b, loc, args[1]),
+                                       inverse(b, loc, args[2]), weight(b, loc, args[3]),
+                                       bias(b, loc, args[4]);
+                                   return (x - mean) * inverse * weight + bias;
+                                 });
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+};
+
+// With n = (x - mean) r and g = dy weight:
+//   dx = r (g - mean(g) - n mean(g n)), dweight = sum of dy n, dbias = sum of dy.
+struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LayerNormGradOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    RankedTensorType type = tensorOf(op.getX());
+    int64_t width = type.getShape().back();
+    Value x = op.getX(), dy = op.getDy(), weight = op.getWeight();
+    auto [mean, inverse] = rowStatistics(linalg, x, op.getEps().convertToDouble());
+    SmallVector<Input> inputs{
+        x, dy, {mean, Access::Leading}, {inverse, Access::Leading}, {weight, Access::Trailing}};
+    struct Terms {
+      Scalar n, g, inverse;
+    };
+    auto terms = [](OpBuilder &b, Location loc, ValueRange args) {
+      Scalar x(b, loc, args[0]), dy(b, loc, args[1]), mean(b, loc, args[2]),
+          inverse(b, loc, args[3]), weight(b, loc, args[4]);
+      return Terms{(x - mean) * inverse, dy * weight, inverse};
+    };
+    Value sumG = linalg.reduceRows(type, Reduction::Sum, {dy, {weight, Access::Trailing}},
+                                   [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                     return Scalar(b, loc, args[0]) * Scalar(b, loc, args[1]);
+                                   });
+    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs,
+                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                      Terms t = terms(b, loc, args);
+                                      return t.g * t.n;
+                                    });
+    Value meanG = meanOf(linalg, sumG, width);
+    Value meanGN = meanOf(linalg, sumGN, width);
+    SmallVector<Input> all(inputs);
+    all.push_back({meanG, Access::Leading});
+    all.push_back({meanGN, Access::Leading});
+    Value dx =
+        linalg.elementwise(type, all, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Terms t = terms(b, loc, args);
+          Scalar meanG(b, loc, args[5]), meanGN(b, loc, args[6]);
+          return t.inverse * (t.g - meanG - t.n * meanGN);
+        });
+    rewriter.replaceAllUsesWith(op.getDx(), dx);
+    replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
+      return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(),
+                           [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                             Scalar x(b, loc, args[0]), dy(b, loc, args[1]), mean(b, loc, args[2]),
+                                 inverse(b, loc, args[3]);
+                             return dy * ((x - mean) * inverse);
+                           });
+    });
+    replaceSum(rewriter, op.getLoc(), op.getDbias(), [&](LinalgBuilder &at, Value init) {
+      return at.sumLeading(type, init, {dy}, identity);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct RmsNormToLinalg : OpRewritePattern<RmsNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RmsNormOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    Value inverse = inverseRootMeanSquare(linalg, op.getX(), op.getEps().convertToDouble());
+    Value y = linalg.elementwise(
+        tensorOf(op.getY()),
+        {op.getX(), {inverse, Access::Leading}, {op.getWeight(), Access::Trailing}},
+        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Scalar x(b, loc, args[0]), inverse(b, loc, args[1]), weight(b, loc, args[2]);
+          return x * inverse * weight;
+        });
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+};
+
+// With n = x r and g = dy weight: dx = r (g - n mean(g n)), dweight = sum of dy n.
+struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RmsNormGradOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    RankedTensorType type = tensorOf(op.getX());
+    int64_t width = type.getShape().back();
+    Value x = op.getX(), dy = op.getDy(), weight = op.getWeight();
+    Value inverse = inverseRootMeanSquare(linalg, x, op.getEps().convertToDouble());
+    SmallVector<Input> inputs{x, dy, {inverse, Access::Leading}, {weight, Access::Trailing}};
+    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs,
+                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                      Scalar x(b, loc, args[0]), dy(b, loc, args[1]),
+                                          inverse(b, loc, args[2]), weight(b, loc, args[3]);
+                                      return dy * weight * (x * inverse);
+                                    });
+    SmallVector<Input> all(inputs);
+    all.push_back({meanOf(linalg, sumGN, width), Access::Leading});
+    Value dx =
+        linalg.elementwise(type, all, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Scalar x(b, loc, args[0]), dy(b, loc, args[1]), inverse(b, loc, args[2]),
+              weight(b, loc, args[3]), meanGN(b, loc, args[4]);
+          return inverse * (dy * weight - x * inverse * meanGN);
+        });
+    rewriter.replaceAllUsesWith(op.getDx(), dx);
+    replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
+      return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(),
+                           [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                             Scalar x(b, loc, args[0]), dy(b, loc, args[1]),
+                                 inverse(b, loc, args[2]);
+                             return dy * (x * inverse);
+                           });
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Cross-entropy
+//===----------------------------------------------------------------------===//
+
+/// Whether a target is counted (not negative).
+Value isCounted(OpBuilder &b, Location loc, Value target) {
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(target.getType()));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, target, zero);
+}
+
+/// The number of targets that are counted, at least 1, as a float tensor.
+Value countTargets(LinalgBuilder &linalg, Value targets, Type element) {
+  RankedTensorType scalar = RankedTensorType::get({}, element);
+  Value count = linalg.sumLeading(tensorOf(targets), linalg.filled(scalar, 0), {targets},
+                                  [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                    return arith::UIToFPOp::create(b, loc, element,
+                                                                   isCounted(b, loc, args[0]));
+                                  });
+  return linalg.elementwise(
+      scalar, {count}, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value one = arith::ConstantOp::create(b, loc, b.getFloatAttr(element, 1));
+        return arith::MaximumFOp::create(b, loc, args[0], one);
+      });
+}
+
+/// log(sum of exp(logits)) of each row.
+Value logSumExp(LinalgBuilder &linalg, Value logits) {
+  RankedTensorType type = tensorOf(logits);
+  Value max = linalg.reduceRows(type, Reduction::Max, {logits}, identity);
+  Value sum = linalg.reduceRows(type, Reduction::Sum, {logits, {max, Access::Leading}},
+                                [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                  return (Scalar(b, loc, args[0]) - Scalar(b, loc, args[1])).exp();
+                                });
+  return linalg.elementwise(tensorOf(sum), {sum, max},
+                            [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                              return Scalar(b, loc, args[1]) + Scalar(b, loc, args[0]).log();
+                            });
+}
+
+struct CrossEntropyToLinalg : OpRewritePattern<CrossEntropyOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    Value logits = op.getLogits(), targets = op.getTargets();
+    RankedTensorType type = tensorOf(logits), loss = tensorOf(op.getLoss());
+    Value count = countTargets(linalg, targets, type.getElementType());
+    Value lse = logSumExp(linalg, logits);
+    RankedTensorType rows = LinalgBuilder::getRowsType(type);
+    Value each = linalg.elementwise(
+        rows, {targets, lse}, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Value counted = isCounted(b, loc, args[0]);
+          Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(args[0].getType()));
+          Value target = arith::MaxSIOp::create(b, loc, args[0], zero);
+          SmallVector<Value> at;
+          for (int64_t i = 0; i < rows.getRank(); ++i)
+            at.push_back(linalg::IndexOp::create(b, loc, i));
+          at.push_back(arith::IndexCastOp::create(b, loc, b.getIndexType(), target));
+          Value logit = tensor::ExtractOp::create(b, loc, logits, at);
+          Scalar none = Scalar(b, loc, args[1]).constant(0);
+          Scalar nll = Scalar(b, loc, args[1]) - Scalar(b, loc, logit);
+          return arith::SelectOp::create(b, loc, counted, nll, none);
+        });
+    Value total = linalg.sumLeading(rows, linalg.filled(loss, 0), {each}, identity);
+    Value mean = linalg.elementwise(loss, {total, count},
+                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                                      return Scalar(b, loc, args[0]) / Scalar(b, loc, args[1]);
+                                    });
+    rewriter.replaceOp(op, mean);
+    return success();
+  }
+};
+
+struct CrossEntropyGradToLinalg : OpRewritePattern<CrossEntropyGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyGradOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    Value logits = op.getLogits(), targets = op.getTargets();
+    RankedTensorType type = tensorOf(logits);
+    Value count = countTargets(linalg, targets, type.getElementType());
+    Value lse = logSumExp(linalg, logits);
+    Value scale =
+        linalg.elementwise(LinalgBuilder::getRowsType(type),
+                           {targets, {op.getDloss(), Access::Trailing}, {count, Access::Trailing}},
+                           [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                             Scalar dloss(b, loc, args[1]), count(b, loc, args[2]);
+                             return arith::SelectOp::create(b, loc, isCounted(b, loc, args[0]),
+                                                            dloss / count, dloss.constant(0));
+                           });
+    Value dlogits = linalg.elementwise(
+        type,
+        {logits, {lse, Access::Leading}, {scale, Access::Leading}, {targets, Access::Leading}},
+        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          Scalar logit(b, loc, args[0]), lse(b, loc, args[1]), scale(b, loc, args[2]);
+          Value column = arith::IndexCastOp::create(
+              b, loc, args[3].getType(), linalg::IndexOp::create(b, loc, type.getRank() - 1));
+          Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, column, args[3]);
+          Value onehot = arith::UIToFPOp::create(b, loc, type.getElementType(), hit);
+          return ((logit - lse).exp() - Scalar(b, loc, onehot)) * scale;
+        });
+    rewriter.replaceOp(op, dlogits);
+    return success();
+  }
+};
+
+} // namespace
+
+void boa::populateRowSumPatterns(RewritePatternSet &patterns) {
+  patterns.add<SumLeadingToLinalg, LayerNormGradToLinalg, RmsNormGradToLinalg>(
+      patterns.getContext());
+}
+
+void boa::populateRowOpPatterns(RewritePatternSet &patterns) {
+  patterns.add<LayerNormToLinalg, RmsNormToLinalg, CrossEntropyToLinalg, CrossEntropyGradToLinalg>(
+      patterns.getContext());
+}

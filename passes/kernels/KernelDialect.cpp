@@ -1,0 +1,166 @@
+//===- KernelDialect.cpp - What a compute kernel is made of ---------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The kernel dialect's ops: which operands are written, memory effects, and how
+// a library call on tensors becomes one on memrefs (itself, on the buffers).
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelDialect.h"
+
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+
+using namespace mlir;
+using namespace boa::kernel;
+
+#include "passes/kernels/KernelDialect.cpp.inc"
+
+void KernelDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "passes/kernels/KernelOps.cpp.inc"
+      >();
+}
+
+Value boa::kernel::offsetPointer(OpBuilder &builder, Location loc, Value base, Type element,
+                                 int64_t offset) {
+  if (offset == 0)
+    return base;
+  Value index = LLVM::ConstantOp::create(builder, loc, builder.getI64Type(),
+                                         builder.getI64IntegerAttr(offset));
+  return LLVM::GEPOp::create(builder, loc, base.getType(), element, base,
+                             ArrayRef<LLVM::GEPArg>(index));
+}
+
+//===----------------------------------------------------------------------===//
+// Library calls
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange GemmOp::getDpsInitsMutable() { return getCMutable(); }
+MutableOperandRange AttentionOp::getDpsInitsMutable() { return MutableOperandRange(*this, 3, 2); }
+MutableOperandRange AttentionGradOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, 6, 3);
+}
+MutableOperandRange ScatterRowsOp::getDpsInitsMutable() { return getTableMutable(); }
+
+bool GemmOp::readsInits() { return getAccumulate(); }
+bool AttentionOp::readsInits() { return false; }
+bool AttentionGradOp::readsInits() { return false; }
+bool ScatterRowsOp::readsInits() { return true; }
+
+namespace {
+
+template <typename Op>
+void getLibraryEffects(
+    Op op, SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    bool init = op.isDpsInit(&operand);
+    if (!init || op.readsInits())
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (init)
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+
+template <typename Op>
+bufferization::AliasingValueList getLibraryAliases(Op op, OpOperand &operand) {
+  if (!op.isDpsInit(&operand))
+    return {};
+  return {{op.getTiedOpResult(&operand), bufferization::BufferRelation::Equivalent}};
+}
+
+template <typename Op>
+LogicalResult bufferizeLibrary(Op op, RewriterBase &rewriter,
+                               const bufferization::BufferizationOptions &options,
+                               bufferization::BufferizationState &state) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(op);
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    FailureOr<Value> buffer = bufferization::getBuffer(rewriter, operand.get(), options, state);
+    if (failed(buffer))
+      return failure();
+    operands.push_back(*buffer);
+  }
+  SmallVector<Value> results;
+  for (OpOperand &init : op.getDpsInitsMutable())
+    results.push_back(operands[init.getOperandNumber()]);
+  Op::create(rewriter, op.getLoc(), TypeRange(), operands, op->getAttrs());
+  bufferization::replaceOpWithBufferizedValues(rewriter, op, results);
+  return success();
+}
+
+} // namespace
+
+#define BOA_LIBRARY_OP(Op)                                                                         \
+  void Op::getEffects(                                                                             \
+      SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {              \
+    getLibraryEffects(*this, effects);                                                             \
+  }                                                                                                \
+  bool Op::bufferizesToMemoryRead(OpOperand &operand, const bufferization::AnalysisState &) {      \
+    return !isDpsInit(&operand) || readsInits();                                                   \
+  }                                                                                                \
+  bool Op::bufferizesToMemoryWrite(OpOperand &operand, const bufferization::AnalysisState &) {     \
+    return isDpsInit(&operand);                                                                    \
+  }                                                                                                \
+  bufferization::AliasingValueList Op::getAliasingValues(OpOperand &operand,                       \
+                                                         const bufferization::AnalysisState &) {   \
+    return getLibraryAliases(*this, operand);                                                      \
+  }                                                                                                \
+  LogicalResult Op::bufferize(RewriterBase &rewriter,                                              \
+                              const bufferization::BufferizationOptions &o,                        \
+                              bufferization::BufferizationState &state) {                          \
+    return bufferizeLibrary(*this, rewriter, o, state);                                            \
+  }
+
+BOA_LIBRARY_OP(GemmOp)
+BOA_LIBRARY_OP(AttentionOp)
+BOA_LIBRARY_OP(AttentionGradOp)
+BOA_LIBRARY_OP(ScatterRowsOp)
+
+//===----------------------------------------------------------------------===//
+// kernel.parallel
+//===----------------------------------------------------------------------===//
+
+void ParallelOp::build(OpBuilder &builder, OperationState &state, int64_t count, int64_t grain) {
+  state.getOrAddProperties<Properties>().count = builder.getI64IntegerAttr(count);
+  state.getOrAddProperties<Properties>().grain = builder.getI64IntegerAttr(grain);
+  Block &body = state.addRegion()->emplaceBlock();
+  Type index = builder.getIndexType();
+  body.addArguments({index, index}, {state.location, state.location});
+}
+
+// kernel.parallel (%begin, %end) of COUNT grain GRAIN attr-dict { ... }
+ParseResult ParallelOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::Argument begin, end;
+  IntegerAttr count, grain;
+  Type i64 = parser.getBuilder().getI64Type();
+  if (parser.parseLParen() || parser.parseArgument(begin) || parser.parseComma() ||
+      parser.parseArgument(end) || parser.parseRParen() || parser.parseKeyword("of") ||
+      parser.parseAttribute(count, i64) || parser.parseKeyword("grain") ||
+      parser.parseAttribute(grain, i64) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  auto &properties = result.getOrAddProperties<Properties>();
+  properties.count = count;
+  properties.grain = grain;
+  begin.type = end.type = parser.getBuilder().getIndexType();
+  return parser.parseRegion(*result.addRegion(), {begin, end});
+}
+
+void ParallelOp::print(OpAsmPrinter &printer) {
+  printer << " (" << getBegin() << ", " << getEnd() << ") of " << getCount() << " grain "
+          << getGrain();
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"count", "grain"});
+  printer << ' ';
+  printer.printRegion(getBodyRegion(), /*printEntryBlockArgs=*/false);
+}
+
+#define GET_OP_CLASSES
+#include "passes/kernels/KernelOps.cpp.inc"

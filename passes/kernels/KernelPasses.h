@@ -1,0 +1,50 @@
+//===- KernelPasses.h - Compute bodies to code ------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// KernelPasses.td documents each pass; KernelPipeline.h runs them in order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNELS_KERNELPASSES_H
+#define BOA_PASSES_KERNELS_KERNELPASSES_H
+
+#include "dialect/Boa.h"
+#include "passes/kernels/KernelDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace boa {
+
+/// Where an argument or result lies: index of the buffer, byte offset in it.
+inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer";
+inline constexpr llvm::StringLiteral kOffsetAttr = "boa.offset";
+/// On an argument: the result that is accumulated in its memory.
+inline constexpr llvm::StringLiteral kResultAttr = "boa.result";
+/// On a lowered kernel: bytes of workspace that it needs.
+inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
+
+#define GEN_PASS_DECL
+#include "passes/kernels/KernelPasses.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/kernels/KernelPasses.h.inc"
+
+/// Adds the dialects of kernels and the external models (bufferization,
+/// translation to LLVM IR) that their pipeline uses.
+void registerKernelDialects(mlir::DialectRegistry &registry);
+
+} // namespace boa
+
+#endif // BOA_PASSES_KERNELS_KERNELPASSES_H

@@ -1,0 +1,120 @@
+//===- LinalgBuilder.h - Arithmetic and row-wise linalg ops -----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Scalar arithmetic that reads like arithmetic, and the four shapes of
+// linalg.generic that compute ops become: elementwise, reduction of a row, sum
+// over rows, and a sum of everything.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNELS_LINALGBUILDER_H
+#define BOA_PASSES_KERNELS_LINALGBUILDER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+namespace boa {
+
+/// A floating-point scalar in a body under construction. Products and sums may
+/// be contracted (fused multiply-add); nothing else is relaxed.
+class Scalar {
+public:
+  Scalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value)
+      : builder(&builder), loc(loc), value(value) {}
+
+  operator mlir::Value() const { return value; }
+  mlir::Type getType() const { return value.getType(); }
+
+  Scalar wrap(mlir::Value v) const { return Scalar(*builder, loc, v); }
+  Scalar constant(double c) const {
+    return wrap(
+        mlir::arith::ConstantOp::create(*builder, loc, builder->getFloatAttr(value.getType(), c)));
+  }
+
+  friend Scalar operator+(Scalar a, Scalar b) { return a.binary<mlir::arith::AddFOp>(b); }
+  friend Scalar operator-(Scalar a, Scalar b) { return a.binary<mlir::arith::SubFOp>(b); }
+  friend Scalar operator*(Scalar a, Scalar b) { return a.binary<mlir::arith::MulFOp>(b); }
+  friend Scalar operator/(Scalar a, Scalar b) { return a.binary<mlir::arith::DivFOp>(b); }
+  friend Scalar operator+(Scalar a, double b) { return a + a.constant(b); }
+  friend Scalar operator*(Scalar a, double b) { return a * a.constant(b); }
+  friend Scalar operator/(Scalar a, double b) { return a / a.constant(b); }
+  friend Scalar operator-(double a, Scalar b) { return b.constant(a) - b; }
+  friend Scalar operator/(double a, Scalar b) { return b.constant(a) / b; }
+
+  Scalar exp() const { return unary<mlir::math::ExpOp>(); }
+  Scalar log() const { return unary<mlir::math::LogOp>(); }
+  Scalar sqrt() const { return unary<mlir::math::SqrtOp>(); }
+
+private:
+  template <typename Op> Scalar binary(Scalar b) const {
+    return wrap(Op::create(*builder, loc, value, b.value, mlir::arith::FastMathFlags::contract));
+  }
+  template <typename Op> Scalar unary() const { return wrap(Op::create(*builder, loc, value)); }
+
+  mlir::OpBuilder *builder;
+  mlir::Location loc;
+  mlir::Value value;
+};
+
+/// How an operand is indexed by an op over [leading..., last].
+enum class Access {
+  Full,     // [leading..., last]
+  Leading,  // one value for each row
+  Trailing, // lacks leading dimensions: the same for each of them
+};
+struct Input {
+  mlir::Value value;
+  Access access = Access::Full;
+  Input(mlir::Value value, Access access = Access::Full) : value(value), access(access) {}
+};
+
+/// The body of an op: from one scalar for each input to the value computed.
+using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+
+enum class Reduction { Sum, Max };
+
+/// Builds linalg ops on tensors at one location.
+class LinalgBuilder {
+public:
+  LinalgBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
+
+  mlir::Value empty(mlir::RankedTensorType type);
+  mlir::Value filled(mlir::RankedTensorType type, double value);
+
+  /// type[...] = body(inputs).
+  mlir::Value elementwise(mlir::RankedTensorType type, llvm::ArrayRef<Input> inputs, Body body);
+
+  /// The reduction of body(inputs) over the last dimension of `space`:
+  /// one value for each row.
+  mlir::Value reduceRows(mlir::RankedTensorType space, Reduction kind, llvm::ArrayRef<Input> inputs,
+                         Body body);
+
+  /// init + the sum of body(inputs) over the leading dimensions of `space` that
+  /// the init lacks.
+  mlir::Value sumLeading(mlir::RankedTensorType space, mlir::Value init,
+                         llvm::ArrayRef<Input> inputs, Body body);
+
+  /// One value for each row of a tensor of this type.
+  static mlir::RankedTensorType getRowsType(mlir::RankedTensorType type) {
+    return mlir::RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
+  }
+
+private:
+  mlir::Value generic(mlir::Value init, mlir::AffineMap initMap, unsigned rank,
+                      llvm::ArrayRef<Input> inputs,
+                      llvm::ArrayRef<mlir::utils::IteratorType> iterators, bool reduces,
+                      Reduction kind, Body body);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+} // namespace boa
+
+#endif // BOA_PASSES_KERNELS_LINALGBUILDER_H

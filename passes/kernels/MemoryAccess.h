@@ -1,0 +1,59 @@
+//===- MemoryAccess.h - What kernel ops touch -------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Accesses of ops on memrefs: through which allocation or argument, whether
+// written, and whether row by row.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNELS_MEMORYACCESS_H
+#define BOA_PASSES_KERNELS_MEMORYACCESS_H
+
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Operation.h"
+
+namespace boa {
+
+/// The alloc, kernel.view or global that a memref is (a part of).
+mlir::Value getMemoryRoot(mlir::Value memref);
+
+/// Ops that hold or describe memory and compute nothing.
+bool isMemoryOp(mlir::Operation *op);
+
+/// Moves what defines the memrefs of `op` (and the ops in it) before `point`, in
+/// the same block.
+void hoistMemory(mlir::Operation *op, mlir::Operation *point);
+
+/// Whether two views of one root may have an element in common.
+bool mayOverlap(mlir::Value a, mlir::Value b);
+
+/// Whether the first `rows` dimensions of `memref` are those of its root.
+bool keepsLeadingDims(mlir::Value memref, unsigned rows);
+
+struct MemoryAccess {
+  mlir::Value memref, root;
+  bool write;
+  /// How the iterations of a linalg op index it; null if not known.
+  mlir::AffineMap map;
+
+  /// Whether iteration (r, ...) touches only row r, for the first `rows`
+  /// dimensions.
+  bool isByRow(unsigned rows) const;
+};
+
+/// All accesses of an op: operands of a linalg or library op, and loads and
+/// stores nested in any op.
+llvm::SmallVector<MemoryAccess> getMemoryAccesses(mlir::Operation *op);
+
+/// Whether two accesses may touch the same memory, one of them writing.
+inline bool mayConflict(const MemoryAccess &a, const MemoryAccess &b) {
+  return a.root == b.root && (a.write || b.write);
+}
+bool mayConflict(llvm::ArrayRef<MemoryAccess> a, llvm::ArrayRef<MemoryAccess> b);
+
+} // namespace boa
+
+#endif // BOA_PASSES_KERNELS_MEMORYACCESS_H

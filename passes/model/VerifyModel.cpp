@@ -1,0 +1,135 @@
+//===- VerifyModel.cpp ----------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Closes the model phase: what holds after it, and what no single op's verifier can see.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Config.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_VERIFYMODEL
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
+  using VerifyModelBase::VerifyModelBase;
+
+  /// What later passes find a stage by and clone.
+  LogicalResult verifyFunction(StageOp stage, func::FuncOp func) {
+    if (!func || !func.getBody().hasOneBlock())
+      return stage.emitOpError("expected a func.func of one block named @") << stage.getCallee();
+    if (!stage.getCallee().ends_with("_forward"))
+      return stage.emitOpError("expected a function named NAME_forward but found @")
+             << stage.getCallee();
+    for (Type type : llvm::concat<const Type>(func.getArgumentTypes(), func.getResultTypes()))
+      if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
+        return stage.emitOpError("expected tensors of static shape in the type of @")
+               << func.getName() << " but found " << type;
+    return success();
+  }
+
+  /// Every layer takes its own entry of its own group, and each parameter once.
+  LogicalResult verifyParams(StageOp stage, func::FuncOp func, unsigned first) {
+    StringRef name = stage.getCallee();
+    name.consume_back("_forward");
+    llvm::SmallDenseSet<Attribute> seen;
+    for (unsigned i = first; i < func.getNumArguments(); ++i) {
+      auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
+      if (!param)
+        return stage.emitOpError("expected only parameters after the activations of @")
+               << func.getName() << " but argument " << i << " is none";
+      if (!seen.insert(param).second)
+        return stage.emitOpError("takes ") << param << " twice: their gradients would be stored "
+                                           << "in one place";
+      auto group = getOperation().lookupSymbol<GroupOp>(param.getRootReference());
+      if (!group) // not of this module: StageOp checks that it exists
+        continue;
+      bool own = getGroupName(group.getSymName()) == name;
+      if (own ? group.getRepeat() != stage.getRepeat() : group.getRepeat() != 1)
+        return stage.emitOpError("repeats ")
+               << stage.getRepeat() << " times but takes " << param << " of a group that repeats "
+               << group.getRepeat() << " times"
+               << (own ? "" : ": expected the group of a layer to have its name");
+    }
+    return success();
+  }
+
+  LogicalResult verifyStage(StageOp stage, func::FuncOp func, bool first, bool last,
+                            Type &boundary) {
+    if (failed(verifyFunction(stage, func)))
+      return failure();
+    unsigned activations = 0;
+    while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
+      ++activations;
+    if (activations != (last ? 2u : 1u))
+      return stage.emitOpError("expected ")
+             << (last ? "two activations (x, targets)" : "one activation")
+             << " before the parameters of @" << func.getName() << " but found " << activations;
+    if (func.getNumResults() != 1)
+      return stage.emitOpError("expected one result of @") << func.getName();
+    Type input = func.getArgumentTypes()[0], result = func.getResultTypes()[0];
+    bool tokens = getElementTypeOrSelf(input).isInteger(32);
+    if (first != tokens)
+      return stage.emitOpError(first ? "expected the first stage to take token indices"
+                                     : "expected only the first stage to take token indices");
+    if (!first && input != boundary)
+      return stage.emitOpError("takes ")
+             << input << " but the stage before it returns " << boundary;
+    if (stage.getRepeat() > 1 && result != input)
+      return stage.emitOpError("repeats, so it must return what it takes: ")
+             << input << " but it returns " << result;
+    if (last && cast<RankedTensorType>(result).getRank() != 0)
+      return stage.emitOpError("expected the last stage to return a scalar loss but found ")
+             << result;
+    for (Operation &op : func.getBody().front().without_terminator())
+      if (!isa<CostOpInterface, arith::ConstantOp>(op))
+        return op.emitOpError("is not a compute op");
+    if (failed(verifyParams(stage, func, activations)))
+      return failure();
+    boundary = result;
+    return success();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<StageOp> stages(module.getOps<StageOp>());
+    if (stages.size() < 2) {
+      module.emitError("expected at least two stages but found ") << stages.size();
+      return signalPassFailure();
+    }
+    Config train = Config::train(module);
+    int64_t batch = train.integer("batch", 1), microBatch = train.integer("micro_batch", 1);
+    if (microBatch < 1 || batch < 1 || batch % microBatch != 0) {
+      module.emitError("expected a batch that is a multiple of micro_batch but found ")
+          << batch << " and " << microBatch;
+      return signalPassFailure();
+    }
+    Type boundary;
+    StageOp repeated;
+    for (auto [i, stage] : llvm::enumerate(stages)) {
+      auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
+      if (failed(verifyStage(stage, func, i == 0, i + 1 == stages.size(), boundary)))
+        return signalPassFailure();
+      if (stage.getRepeat() > 1 && repeated) {
+        stage.emitOpError("expected at most one repeated stage").attachNote(repeated.getLoc())
+            << "another is here";
+        return signalPassFailure();
+      }
+      if (stage.getRepeat() > 1)
+        repeated = stage;
+    }
+  }
+};
+
+} // namespace
+} // namespace boa

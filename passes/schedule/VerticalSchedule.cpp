@@ -1,0 +1,231 @@
+//===- VerticalSchedule.cpp - --boa-vertical-schedule ---------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loop distribution and interchange of the micro_batch loop, then the snake.
+// Order and its cost: GreedySnake, arXiv 2512.17570. Assumes the step phase;
+// values cross the statements of the body through storages only (scalar
+// expansion), except indices and conditions, which are computed again. Refuses
+// values that cross otherwise, and an order in which a read would see another
+// write or an entry would end with another.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/analysis/ScheduleTrace.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_VERTICALSCHEDULE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+bool isMicroBatch(LoopOp loop) { return loop.getDimension() == "micro_batch"; }
+bool isIndexArithmetic(Operation *op) {
+  return isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op);
+}
+
+/// The body's ops in runs that stay together: each inner loop by itself, and
+/// each call with the reads before it and the writes after it.
+SmallVector<SmallVector<Operation *>> splitStatements(Block &body) {
+  SmallVector<SmallVector<Operation *>> statements;
+  bool open = false, stored = false;
+  for (Operation &op : body) {
+    if (isIndexArithmetic(&op))
+      continue;
+    bool isLoop = isa<LoopOp>(op);
+    if (isLoop || !open || (stored && isa<ReadOp>(op))) {
+      statements.emplace_back();
+      stored = false;
+    }
+    statements.back().push_back(&op);
+    open = !isLoop;
+    stored |= isa<WriteOp, AccumulateOp>(op);
+  }
+  return statements;
+}
+
+/// Clones `op` with what it needs of index arithmetic, which may need more of it.
+void cloneWithIndices(OpBuilder &builder, Operation *op, IRMapping &map) {
+  op->walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands()) {
+      Operation *def = operand.getDefiningOp();
+      if (def && isIndexArithmetic(def) && !map.contains(operand) && !op->isAncestor(def))
+        cloneWithIndices(builder, def, map);
+    }
+  });
+  builder.clone(*op, map);
+}
+
+LogicalResult checkNotSnake(LoopOp loop) {
+  if (loop.getOrder() != LoopOrder::snake)
+    return success();
+  return loop.emitOpError("cannot be interchanged: expected order forward or reverse but found "
+                          "snake");
+}
+
+/// Distribution parts statements, so a value of one that another takes would have
+/// to cross loops; and a loop that becomes an outer one cannot take its direction
+/// from what is then inside it.
+LogicalResult checkDistributable(StepOp step, LoopOp micro) {
+  if (failed(checkNotSnake(micro)))
+    return failure();
+  auto statements = splitStatements(*micro.getBlock());
+  llvm::DenseMap<Operation *, unsigned> statementOf;
+  for (auto [i, statement] : llvm::enumerate(statements))
+    for (Operation *op : statement)
+      statementOf[op] = i;
+  for (size_t i = 0; i < statements.size(); ++i) {
+    const auto &statement = statements[i];
+    if (auto layers = dyn_cast<LoopOp>(statement.front()); layers && failed(checkNotSnake(layers)))
+      return failure();
+    for (Operation *op : statement) {
+      WalkResult walked = op->walk([&](Operation *nested) {
+        for (Value operand : nested->getOperands()) {
+          Operation *def = operand.getDefiningOp();
+          auto it = statementOf.find(def);
+          if (!def || it == statementOf.end() || it->second == i)
+            continue;
+          InFlightDiagnostic diag =
+              step.emitOpError("the vertical schedule is illegal: a value would cross from one "
+                               "loop to another; expected it to go through a storage");
+          diag.attachNote(nested->getLoc()) << "it is used here";
+          diag.attachNote(def->getLoc()) << "and defined here";
+          return WalkResult::interrupt();
+        }
+        return WalkResult::advance();
+      });
+      if (walked.wasInterrupted())
+        return failure();
+    }
+  }
+  return success();
+}
+
+/// Emits micro_batch loops, one a statement, layer loops outside.
+class Distributor {
+public:
+  explicit Distributor(LoopOp micro) : micro(micro), builder(micro) {}
+
+  void run() {
+    for (ArrayRef<Operation *> statement : splitStatements(*micro.getBlock())) {
+      OpBuilder::InsertionGuard guard(builder);
+      if (auto layers = dyn_cast<LoopOp>(statement.front()))
+        interchange(layers);
+      else
+        distribute(statement);
+    }
+    micro.erase();
+  }
+
+private:
+  LoopOp createLike(LoopOp loop) {
+    auto copy = LoopOp::create(builder, loop.getLoc(), loop.getDimension(), loop.getLower(),
+                               loop.getUpper(), loop.getOrder());
+    builder.setInsertionPointToStart(copy.getBlock());
+    return copy;
+  }
+  void distribute(ArrayRef<Operation *> statement) {
+    LoopOp loop = createLike(micro);
+    IRMapping map;
+    map.map(micro.getInductionVar(), loop.getInductionVar());
+    for (Operation *op : statement)
+      cloneWithIndices(builder, op, map);
+  }
+  /// micro { layers { body } }  =>  layers { micro { body } }
+  void interchange(LoopOp layers) {
+    LoopOp outer = createLike(layers);
+    LoopOp inner = createLike(micro);
+    IRMapping map;
+    map.map(micro.getInductionVar(), inner.getInductionVar());
+    map.map(layers.getInductionVar(), outer.getInductionVar());
+    for (Operation &op : *layers.getBlock())
+      cloneWithIndices(builder, &op, map);
+  }
+
+  LoopOp micro;
+  OpBuilder builder;
+};
+
+/// Lets nest number k (each layer's nest counts) run in reverse where k is odd.
+void applySnake(StepOp step) {
+  int64_t nest = 0;
+  MLIRContext *context = step.getContext();
+  Builder attrs(context);
+  for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>())) {
+    if (isMicroBatch(loop)) {
+      loop.setOrder(nest & 1 ? LoopOrder::reverse : LoopOrder::forward);
+      ++nest;
+      continue;
+    }
+    for (LoopOp inner : loop.getBlock()->getOps<LoopOp>()) {
+      if (!isMicroBatch(inner))
+        continue;
+      // Layer l is nest number nest + l, or nest + (last - l) in reverse.
+      bool reverse = loop.getOrder() == LoopOrder::reverse;
+      int64_t phase =
+          reverse ? nest + int64_t(loop.getUpper()) - 1 : nest - int64_t(loop.getLower());
+      inner.setOrder(LoopOrder::snake);
+      inner.getParityMutable().assign(loop.getInductionVar());
+      inner.setPhase(phase & 1);
+      nest += loop.getTripCount();
+    }
+  }
+}
+
+struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
+  using VerticalScheduleBase::VerticalScheduleBase;
+
+  LogicalResult transform(StepOp step) {
+    SmallVector<LoopOp> micro;
+    for (LoopOp loop : step.getBlock()->getOps<LoopOp>())
+      if (isMicroBatch(loop))
+        micro.push_back(loop);
+    if (micro.empty())
+      return success();
+    for (LoopOp loop : micro)
+      if (failed(checkDistributable(step, loop)))
+        return failure();
+    markOps(step);
+    StepOp original = step.clone();
+    // The clone stands beside the step so that symbols resolve from it.
+    step->getBlock()->getOperations().insert(step->getIterator(), original);
+    SmallVector<RunNumbers> parities = getParities(step);
+    SmallVector<Dataflow> before;
+    for (RunNumbers numbers : parities)
+      before.push_back(Dataflow::compute(original, numbers));
+    for (LoopOp loop : micro)
+      Distributor(loop).run();
+    if (snake)
+      applySnake(step);
+    LogicalResult same = success();
+    for (auto [numbers, was] : llvm::zip(parities, before))
+      if (succeeded(same))
+        same =
+            checkSameDataflow(step, was, Dataflow::compute(step, numbers), "the vertical schedule");
+    original.erase();
+    unmarkOps(step);
+    if (succeeded(same))
+      remark::passed(step.getLoc(),
+                     remark::RemarkOpts::name("vertical-schedule").category("boa-schedule"))
+          << "distributed and interchanged the micro_batch loop of @" << step.getSymName();
+    return same;
+  }
+
+  void runOnOperation() override {
+    for (StepOp step : llvm::make_early_inc_range(getOperation().getOps<StepOp>()))
+      if (failed(transform(step)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace boa

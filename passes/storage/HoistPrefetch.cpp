@@ -1,0 +1,229 @@
+//===- HoistPrefetch.cpp - --boa-hoist-prefetch ---------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loop-invariant transfers leave their loop, inside out. Legal where the loop
+// touches the storage through that one buffer only, and each iteration finds
+// there what the one before it wrote home. Then prefetches rise to the top of
+// their block. A move after which the program would compute something else is not
+// made. How far the runtime looks ahead beyond that is the number of slots
+// (--boa-assign-buffers): commands wait for slots, not the program.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/analysis/StorageTrace.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_HOISTPREFETCH
+#include "passes/Passes.h.inc"
+
+namespace {
+
+StringRef storageOf(Operation *op) {
+  if (auto prefetch = dyn_cast<PrefetchOp>(op))
+    return prefetch.getStorage();
+  if (auto create = dyn_cast<CreateOp>(op))
+    return create.getStorage();
+  if (auto offload = dyn_cast<OffloadOp>(op))
+    return offload.getStorage();
+  return {};
+}
+
+/// A prefetch, the ops that follow from it, in one block.
+struct Transfer {
+  PrefetchOp prefetch;
+  AwaitOp await;
+  ReleaseOp release;
+  SmallVector<OffloadOp> offloads;
+};
+
+/// The transfer of `prefetch` if all of it is in the loop's own block.
+std::optional<Transfer> match(PrefetchOp prefetch) {
+  Transfer transfer{prefetch, {}, {}, {}};
+  if (!prefetch.getToken().hasOneUse())
+    return std::nullopt;
+  transfer.await = dyn_cast<AwaitOp>(*prefetch.getToken().user_begin());
+  if (!transfer.await || transfer.await->getBlock() != prefetch->getBlock())
+    return std::nullopt;
+  for (Operation *user : transfer.await.getBuffer().getUsers()) {
+    if (auto release = dyn_cast<ReleaseOp>(user)) {
+      if (transfer.release || release.getRetain())
+        return std::nullopt;
+      transfer.release = release;
+    }
+    if (auto offload = dyn_cast<OffloadOp>(user))
+      transfer.offloads.push_back(offload);
+  }
+  if (!transfer.release || transfer.release->getBlock() != prefetch->getBlock())
+    return std::nullopt;
+  return transfer;
+}
+
+bool definedOutside(LoopOp loop, ValueRange values) {
+  return llvm::all_of(values, [&](Value value) {
+    return !value || !loop.getBody().isAncestor(value.getParentRegion());
+  });
+}
+
+/// Index arithmetic on invariant operands leaves the loop first.
+void hoistIndices(LoopOp loop) {
+  for (Operation &op : llvm::make_early_inc_range(*loop.getBlock()))
+    if (isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp>(op) &&
+        definedOutside(loop, op.getOperands()))
+      op.moveBefore(loop);
+}
+
+bool writes(Operation *op, Value buffer) {
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return llvm::is_contained(launch.getUpdates(), buffer) ||
+           llvm::is_contained(launch.getWrites(), buffer);
+  return isa<UpdateOp>(op);
+}
+
+/// Whether what the loop writes in the buffer goes home before the iteration
+/// ends: else the next iteration reads older contents there.
+bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
+  Value buffer = AwaitOp(transfer.await).getBuffer();
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    if (!writes(user, buffer))
+      return true;
+    Operation *inBlock = loop.getBlock()->findAncestorOpInBlock(*user);
+    return llvm::any_of(transfer.offloads, [&](OffloadOp offload) {
+      return inBlock && offload->getBlock() == loop.getBlock() &&
+             inBlock->isBeforeInBlock(offload) &&
+             (offload.isWholeEntry() ||
+              offload.getCount() == PrefetchOp(transfer.prefetch).getCount());
+    });
+  });
+}
+
+bool isNever(Value condition) {
+  auto constant = condition.getDefiningOp<arith::ConstantIntOp>();
+  return constant && constant.value() == 0;
+}
+
+bool isInvariant(LoopOp loop, const Transfer &transfer) {
+  PrefetchOp prefetch = transfer.prefetch;
+  SmallVector<Value> operands(prefetch.getIndices());
+  operands.push_back(prefetch.getFirst());
+  if (!definedOutside(loop, operands))
+    return false;
+  if (Value zero = prefetch.getZero(); zero && !isNever(zero)) {
+    // Any other zeroes in each iteration.
+    auto at = zero.getDefiningOp<AtFirstOp>();
+    if (!at || at.getIndex() != loop.getInductionVar())
+      return false;
+  }
+  if (!isWrittenHome(loop, transfer))
+    return false;
+  bool only = true;
+  loop.walk([&](Operation *op) {
+    if (op != prefetch && storageOf(op) == prefetch.getStorage() &&
+        !llvm::is_contained(transfer.offloads, op))
+      only = false;
+  });
+  for (OffloadOp offload : transfer.offloads)
+    only &= offload->getBlock() == loop.getBlock() &&
+            offload.getIndices() == prefetch.getIndices() &&
+            offload.getFirst() == prefetch.getFirst();
+  return only;
+}
+
+void hoist(LoopOp loop, Transfer transfer) {
+  PrefetchOp prefetch = transfer.prefetch;
+  if (Value zero = prefetch.getZero(); zero && !isNever(zero)) {
+    // Zero in the first iteration: zero before the loop.
+    OpBuilder builder(loop);
+    prefetch.getZeroMutable().assign(
+        arith::ConstantIntOp::create(builder, loop.getLoc(), 1, 1).getResult());
+  }
+  prefetch->moveBefore(loop);
+  transfer.await->moveBefore(loop);
+  transfer.release->moveAfter(loop);
+  for (OffloadOp offload : transfer.offloads)
+    offload->moveAfter(loop);
+}
+
+/// Inner loops first. Returns how many transfers left a loop.
+unsigned hoistFrom(LoopOp loop, Moves &moves) {
+  unsigned count = 0;
+  for (LoopOp inner : llvm::make_early_inc_range(loop.getBlock()->getOps<LoopOp>()))
+    count += hoistFrom(inner, moves);
+  hoistIndices(loop);
+  // Chunks of an entry stay streamed: that loop is there to bound memory.
+  if (loop.getDimension() == "chunk")
+    return count;
+  for (PrefetchOp prefetch : llvm::make_early_inc_range(loop.getBlock()->getOps<PrefetchOp>()))
+    if (auto transfer = match(prefetch);
+        transfer && isInvariant(loop, *transfer) && moves.allow(prefetch)) {
+      hoist(loop, *transfer);
+      ++count;
+    }
+  return count;
+}
+
+/// Whether `op` needs what `prefetch` would overwrite: in memory both are one.
+bool usesStorage(Operation *op, PrefetchOp prefetch) {
+  return prefetch.getZero() && llvm::any_of(op->getOperands(), [&](Value operand) {
+           Operation *origin = isa<BufferType>(operand.getType()) ? getOrigin(operand) : nullptr;
+           return origin && storageOf(origin) == prefetch.getStorage();
+         });
+}
+
+/// Moves each prefetch up its block: above launches, not above an access to the
+/// same storage nor above what it is computed from.
+void raisePrefetches(Block &block, Moves &moves) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        raisePrefetches(inner, moves);
+    auto prefetch = dyn_cast<PrefetchOp>(op);
+    if (!prefetch)
+      continue;
+    Operation *before = &op;
+    while (Operation *previous = before->getPrevNode()) {
+      bool blocked = previous->getNumRegions() != 0 ||
+                     storageOf(previous) == prefetch.getStorage() || isa<PrefetchOp>(previous) ||
+                     usesStorage(previous, prefetch);
+      for (Value operand : op.getOperands())
+        blocked |= operand.getDefiningOp() == previous;
+      if (blocked)
+        break;
+      before = previous;
+    }
+    if (before != &op && moves.allow(&op))
+      op.moveBefore(before);
+  }
+}
+
+struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
+  using HoistPrefetchBase::HoistPrefetchBase;
+
+  void runOnOperation() override {
+    std::map<Operation *, unsigned> hoisted;
+    auto transform = [](StepOp step, Moves &moves) {
+      unsigned count = 0;
+      for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>()))
+        count += hoistFrom(loop, moves);
+      raisePrefetches(*step.getBlock(), moves);
+      return count;
+    };
+    transformEntries(getOperation(), "hoist-prefetch", transform, hoisted);
+    for (StepOp step : getOperation().getOps<StepOp>())
+      remark::passed(step.getLoc(),
+                     remark::RemarkOpts::name("hoist-prefetch").category("boa-storage"))
+          << "moved transfers out of loops in @" << step.getSymName() << ": "
+          << remark::metric("hoisted", int64_t(hoisted[step]));
+  }
+};
+
+} // namespace
+} // namespace boa

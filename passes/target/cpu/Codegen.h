@@ -1,0 +1,82 @@
+//===- Codegen.h - Machine code from the LLVM dialect -----------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The last step, in process: a module in the LLVM dialect is optimised for a
+// processor and either run (JitProgram) or written as an object file. What the
+// code may call is the runtime's table of symbols (runtime/symbols.h) and a few
+// functions of the C library; anything else is an error when it is compiled.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_TARGET_CPU_CODEGEN_H
+#define BOA_PASSES_TARGET_CPU_CODEGEN_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm::orc {
+class LLJIT;
+}
+
+namespace boa {
+
+/// A function or object that compiled code may refer to.
+struct HostSymbol {
+  const char *name;
+  void *address;
+};
+
+struct CodegenOptions {
+  /// "host", or an LLVM processor name: "x86-64-v3" runs wherever AVX2 does.
+  std::string cpu = "host";
+  /// 0 to 3, as in a compiler's -O.
+  unsigned optimize = 3;
+};
+
+/// A module compiled into this process.
+class JitProgram {
+public:
+  /// `symbols`: what the code may call; usually the runtime's table.
+  static llvm::Expected<std::unique_ptr<JitProgram>> create(mlir::ModuleOp module,
+                                                            llvm::ArrayRef<HostSymbol> symbols,
+                                                            const CodegenOptions &options = {});
+  ~JitProgram();
+
+  /// The address of a function or global of the module.
+  llvm::Expected<void *> lookup(llvm::StringRef name) const;
+
+  template <typename Function> llvm::Expected<Function> lookupAs(llvm::StringRef name) const {
+    llvm::Expected<void *> address = lookup(name);
+    if (!address)
+      return address.takeError();
+    return reinterpret_cast<Function>(*address);
+  }
+
+private:
+  explicit JitProgram(std::unique_ptr<llvm::orc::LLJIT> jit);
+  /// What the linker said: which symbols it did not find. Outlives the session.
+  std::string reported;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+/// A relocatable, position-independent object file.
+llvm::Expected<llvm::SmallVector<char, 0>> emitObject(mlir::ModuleOp module,
+                                                      const CodegenOptions &options = {});
+
+/// The optimised LLVM IR, as text.
+llvm::Expected<std::string> emitLLVMIR(mlir::ModuleOp module, const CodegenOptions &options = {});
+/// Assembly of the optimised code, as text.
+llvm::Expected<std::string> emitAssembly(mlir::ModuleOp module, const CodegenOptions &options = {});
+
+} // namespace boa
+
+#endif // BOA_PASSES_TARGET_CPU_CODEGEN_H

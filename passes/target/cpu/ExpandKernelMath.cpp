@@ -1,0 +1,87 @@
+//===- ExpandKernelMath.cpp - Math functions that vectorise ---------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes scalar code in loops; LLVM vectorises the polynomials with the loop. exp
+// is our own: upstream's spends as much on the ends of its range as on the rest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelPasses.h"
+
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace boa {
+#define GEN_PASS_DEF_EXPANDKERNELMATH
+#include "passes/kernels/KernelPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+
+namespace {
+
+/// exp in f32, to 1e-7: x = n ln 2 + r, e^x = 2^n p(r). Saturates: below -87 the
+/// result is the least normal number, above 88 one near the greatest. NaN stays.
+struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    Location loc = op.getLoc();
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(value));
+    };
+    auto integer = [&](int32_t value) -> Value {
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(value));
+    };
+    auto multiplyAdd = [&](Value a, Value b, Value c) -> Value {
+      return math::FmaOp::create(rewriter, loc, a, b, c);
+    };
+    // One instruction each: min and max that return the second of a NaN.
+    auto clamp = [&](arith::CmpFPredicate outside, Value value, double limit) {
+      Value bound = constant(limit);
+      Value is = arith::CmpFOp::create(rewriter, loc, outside, value, bound);
+      return arith::SelectOp::create(rewriter, loc, is, bound, value).getResult();
+    };
+    Value x = op.getOperand();
+    x = clamp(arith::CmpFPredicate::OGT, x, 88.3762626647949);
+    x = clamp(arith::CmpFPredicate::OLT, x, -87.3365447505531);
+    Value scaled = arith::MulFOp::create(rewriter, loc, x, constant(1.44269504088896341));
+    Value n = math::RoundEvenOp::create(rewriter, loc, scaled);
+    Value r = multiplyAdd(n, constant(-0.693359375), x);
+    r = multiplyAdd(n, constant(2.12194440e-4), r);
+    Value p = constant(1.9875691500e-4);
+    for (double c :
+         {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1})
+      p = multiplyAdd(p, r, constant(c));
+    Value square = arith::MulFOp::create(rewriter, loc, r, r);
+    p = multiplyAdd(p, square, r);
+    p = arith::AddFOp::create(rewriter, loc, p, constant(1));
+    Value exponent = arith::FPToSIOp::create(rewriter, loc, rewriter.getI32Type(), n);
+    exponent = arith::AddIOp::create(rewriter, loc, exponent, integer(127));
+    exponent = arith::ShLIOp::create(rewriter, loc, exponent, integer(23));
+    Value power = arith::BitcastOp::create(rewriter, loc, rewriter.getF32Type(), exponent);
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, p, power);
+    return success();
+  }
+};
+
+struct ExpandKernelMath : boa::impl::ExpandKernelMathBase<ExpandKernelMath> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return llvm::is_contained({"math.log", "math.tanh"}, name);
+    });
+    patterns.add<ExpToPolynomial>(&getContext());
+    arith::populateExpandBFloat16Patterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,86 @@
+//===- KernelPipeline.cpp - From compute bodies to the LLVM dialect -------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cpu/KernelPipeline.h"
+#include "passes/kernels/KernelPasses.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Linalg/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void boa::registerKernelDialects(DialectRegistry &registry) {
+  registry.insert<kernel::KernelDialect, arith::ArithDialect, bufferization::BufferizationDialect,
+                  cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
+                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                  tensor::TensorDialect, vector::VectorDialect>();
+  arith::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerSubsetOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerInferTypeOpInterfaceExternalModels(registry);
+  tensor::registerSubsetOpInterfaceExternalModels(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+void boa::buildKernelPipeline(OpPassManager &pm, const KernelPipelineOptions &options) {
+  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  // Statistics that forward and backward share are found while ops are whole.
+  each(createCSEPass());
+  // First the library calls: they decide what is accumulated into what.
+  each(createConvertBoaToBlas());
+  each(createConvertBoaToLinalg());
+  // The same reductions occur in a norm and in its gradient.
+  each(createCSEPass());
+  if (options.fuse)
+    each(createFuseKernelElementwise());
+  // Fusion leaves duplicates and unused producers behind.
+  each(createCanonicalizerPass());
+  each(createCSEPass());
+  // From here on results have definite memory to be computed in.
+  each(createBindKernelArguments());
+  pm.addPass(createBufferizeKernels());
+  // One view for an accumulator and its result: copies to itself fall away.
+  each(createCSEPass());
+  each(createCanonicalizerPass());
+  each(createElideKernelCopies());
+  each(createFormKernelLoops());
+  // Temporaries that only fill and reduce touched are now inside loops; what is
+  // left of them gets its place.
+  each(createCanonicalizerPass());
+  each(createAssignWorkspace());
+  pm.addPass(createOutlineKernelLoops());
+  each(createExpandKernelMath());
+  // Slices to address arithmetic, all of it constant.
+  each(memref::createExpandStridedMetadataPass());
+  each(createLowerAffinePass());
+  // Index arithmetic that all loops of a body share.
+  each(createCanonicalizerPass());
+  each(createCSEPass());
+  each(createLoopInvariantCodeMotionPass());
+  each(createSCFToControlFlowPass());
+  pm.addPass(createConvertKernelToLLVM());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void boa::registerKernelPipeline() {
+  PassPipelineRegistration<>("boa-kernel-pipeline", "from outlined kernels to the LLVM dialect",
+                             [](OpPassManager &pm) { buildKernelPipeline(pm); });
+}

@@ -1,0 +1,32 @@
+//===- KernelPipeline.h - From compute bodies to the LLVM dialect -*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_TARGET_CPU_KERNELPIPELINE_H
+#define BOA_PASSES_TARGET_CPU_KERNELPIPELINE_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace boa {
+
+struct KernelPipelineOptions {
+  /// Put elementwise producers into their consumers. Off: one loop an op, for
+  /// finding out which pass is at fault.
+  bool fuse = true;
+};
+
+/// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM
+/// functions `void (ptr buffers, ptr workspace)` of the same names, with
+/// `boa.workspace` = bytes. A pure function of the options. The pass manager is
+/// for modules; other functions are left alone, apart from func.func, which
+/// becomes llvm.func.
+void buildKernelPipeline(mlir::OpPassManager &pm, const KernelPipelineOptions &options = {});
+
+/// `--boa-kernel-pipeline` for boa-opt.
+void registerKernelPipeline();
+
+} // namespace boa
+
+#endif // BOA_PASSES_TARGET_CPU_KERNELPIPELINE_H

@@ -1,0 +1,194 @@
+//===- OutlineKernelLoops.cpp - Loop bodies to functions on the pool ------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For each kernel.parallel of kernel @k, with views %v0, %v1 of memory used in
+// its body:
+//
+//   @k          stores the views' addresses in an array on the stack and calls
+//               boa_rt_parallel_for(count, grain, @k_part0, array)
+//   @k_part0    (data, begin, end): loads the addresses, calls the loop
+//   @k_loop0    (%p0 noalias, %p1 noalias, begin, end): the body
+//
+// Assumes that all else that the body uses from outside can be computed again
+// there: constants, globals, and views with static offsets.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelPasses.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace boa {
+#define GEN_PASS_DEF_OUTLINEKERNELLOOPS
+#include "passes/kernels/KernelPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+constexpr StringLiteral kParallelFor = "boa_rt_parallel_for";
+
+/// What a body takes from outside: views, which become arguments, and ops that
+/// are repeated inside, in order.
+struct Captures {
+  SmallVector<kernel::ViewOp> views;
+  llvm::SetVector<Operation *> repeated;
+
+  LogicalResult add(Value value, Operation *parallel) {
+    Operation *op = value.getDefiningOp();
+    if (auto view = dyn_cast_or_null<kernel::ViewOp>(op)) {
+      if (!llvm::is_contained(views, view))
+        views.push_back(view);
+      return success();
+    }
+    bool static_ =
+        op && isa<ViewLikeOpInterface, memref::GetGlobalOp, arith::ConstantOp, memref::CastOp>(op);
+    if (!static_)
+      return parallel->emitOpError("expected captured values to be views with static offsets");
+    for (Value operand : op->getOperands())
+      if (failed(add(operand, parallel)))
+        return failure();
+    repeated.insert(op);
+    return success();
+  }
+};
+
+struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops> {
+  void runOnOperation() override {
+    SmallVector<func::FuncOp> kernels;
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (func->hasAttr(kKernelAttr))
+        kernels.push_back(func);
+    for (func::FuncOp func : kernels) {
+      SmallVector<kernel::ParallelOp> loops(func.getBody().front().getOps<kernel::ParallelOp>());
+      for (auto [i, loop] : llvm::enumerate(loops))
+        if (failed(outline(func, loop, i)))
+          return signalPassFailure();
+    }
+  }
+
+  LogicalResult outline(func::FuncOp kernel, kernel::ParallelOp loop, unsigned number) {
+    Captures captures;
+    llvm::SetVector<Value> values;
+    getUsedValuesDefinedAbove(loop.getBodyRegion(), values);
+    for (Value value : values)
+      if (failed(captures.add(value, loop)))
+        return failure();
+
+    std::string name = kernel.getSymName().str();
+    func::FuncOp body = makeLoop(kernel, loop, captures, name + "_loop" + std::to_string(number));
+    func::FuncOp part =
+        makePart(kernel, body, captures.views.size(), name + "_part" + std::to_string(number));
+    makeCall(loop, captures, part);
+    loop.erase();
+    return success();
+  }
+
+  /// The loop itself.
+  func::FuncOp makeLoop(func::FuncOp kernel, kernel::ParallelOp loop, Captures &captures,
+                        StringRef name) {
+    Location loc = loop.getLoc();
+    OpBuilder builder(kernel);
+    Type pointer = LLVM::LLVMPointerType::get(&getContext());
+    SmallVector<Type> inputs(captures.views.size(), pointer);
+    inputs.append(2, builder.getIndexType());
+    auto func = func::FuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}));
+    makeInternal(func);
+    Block *entry = func.addEntryBlock();
+    builder.setInsertionPointToStart(entry);
+    IRMapping mapping;
+    for (auto [i, view] : llvm::enumerate(captures.views)) {
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoUndefAttrName(), builder.getUnitAttr());
+      mapping.map(view.getMemory(), kernel::ViewOp::create(builder, loc, view.getMemory().getType(),
+                                                           entry->getArgument(i), 0)
+                                        .getMemory());
+    }
+    for (Operation *op : captures.repeated)
+      builder.clone(*op, mapping);
+    unsigned count = captures.views.size();
+    mapping.map(loop.getBegin(), entry->getArgument(count));
+    mapping.map(loop.getEnd(), entry->getArgument(count + 1));
+    for (Operation &op : loop.getBodyRegion().front())
+      builder.clone(op, mapping);
+    func::ReturnOp::create(builder, loc);
+    return func;
+  }
+
+  /// What the pool calls: (data, begin, end).
+  func::FuncOp makePart(func::FuncOp kernel, func::FuncOp body, unsigned views, StringRef name) {
+    Location loc = body.getLoc();
+    OpBuilder builder(kernel);
+    Type pointer = LLVM::LLVMPointerType::get(&getContext());
+    Type i64 = builder.getI64Type(), index = builder.getIndexType();
+    auto func =
+        func::FuncOp::create(builder, loc, name, builder.getFunctionType({pointer, i64, i64}, {}));
+    makeInternal(func);
+    Block *entry = func.addEntryBlock();
+    builder.setInsertionPointToStart(entry);
+    SmallVector<Value> operands;
+    for (unsigned i = 0; i < views; ++i) {
+      Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, entry->getArgument(0),
+                                       ArrayRef<LLVM::GEPArg>(i));
+      operands.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
+    }
+    for (unsigned i : {1, 2})
+      operands.push_back(arith::IndexCastOp::create(builder, loc, index, entry->getArgument(i)));
+    func::CallOp::create(builder, loc, body, operands);
+    func::ReturnOp::create(builder, loc);
+    return func;
+  }
+
+  /// The call that replaces the loop.
+  void makeCall(kernel::ParallelOp loop, Captures &captures, func::FuncOp part) {
+    Location loc = loop.getLoc();
+    Type pointer = LLVM::LLVMPointerType::get(&getContext());
+    // The array is in the entry block: kernels are straight-line code.
+    OpBuilder builder(loop);
+    Type i64 = builder.getI64Type();
+    Value size = LLVM::ConstantOp::create(builder, loc, i64,
+                                          builder.getI64IntegerAttr(captures.views.size()));
+    Value array = LLVM::AllocaOp::create(builder, loc, pointer, pointer, size);
+    for (auto [i, view] : llvm::enumerate(captures.views)) {
+      Value address = kernel::offsetPointer(builder, loc, view.getBase(), builder.getI8Type(),
+                                            view.getOffset());
+      Value slot =
+          LLVM::GEPOp::create(builder, loc, pointer, pointer, array, ArrayRef<LLVM::GEPArg>(i));
+      LLVM::StoreOp::create(builder, loc, address, slot);
+    }
+    auto callee = func::ConstantOp::create(builder, loc, part.getFunctionType(), part.getSymName());
+    Value function =
+        UnrealizedConversionCastOp::create(builder, loc, pointer, callee.getResult()).getResult(0);
+    Value count = LLVM::ConstantOp::create(builder, loc, i64, loop.getCountAttr());
+    Value grain = LLVM::ConstantOp::create(builder, loc, i64, loop.getGrainAttr());
+    func::CallOp::create(builder, loc, declare(loop, {i64, i64, pointer, pointer}),
+                         ValueRange{count, grain, function, array});
+  }
+
+  /// LLVM may inline and drop it.
+  void makeInternal(func::FuncOp func) {
+    func.setPrivate();
+    func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
+  }
+
+  func::FuncOp declare(kernel::ParallelOp loop, ArrayRef<Type> inputs) {
+    if (auto func = getOperation().lookupSymbol<func::FuncOp>(kParallelFor))
+      return func;
+    OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
+    auto func = func::FuncOp::create(builder, loop.getLoc(), kParallelFor,
+                                     builder.getFunctionType(inputs, {}));
+    func.setPrivate();
+    return func;
+  }
+};
+
+} // namespace

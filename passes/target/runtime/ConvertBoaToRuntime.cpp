@@ -1,0 +1,346 @@
+//===- ConvertBoaToRuntime.cpp - --convert-boa-to-runtime -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each entry point becomes a function @boa_NAME(context, step, pending) in scf
+// and func that calls runtime/abi.h. Loops stay loops, so code size and compile
+// time do not depend on depth or on the number of micro-batches. Storages,
+// groups and kernels become numbers: their positions in the descriptor
+// (passes/target/runtime/Descriptor.h), in the order in which they stand in the module.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/target/runtime/Descriptor.h"
+#include "passes/Passes.h"
+#include "passes/analysis/ScheduleTrace.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_CONVERTBOATORUNTIME
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Positions in the module's order, which is the descriptor's.
+template <typename OpTy> llvm::StringMap<int64_t> numberOps(ModuleOp module) {
+  llvm::StringMap<int64_t> numbers;
+  int64_t next = 0;
+  for (auto op : module.getOps<OpTy>())
+    numbers[op.getSymName()] = next++;
+  return numbers;
+}
+
+llvm::StringMap<int64_t> numberKernels(ModuleOp module) {
+  llvm::StringMap<int64_t> numbers;
+  int64_t next = 0;
+  for (Operation &op : *module.getBody())
+    if (op.hasAttr("boa.kernel"))
+      numbers[SymbolTable::getSymbolName(&op)] = next++;
+  return numbers;
+}
+
+class EntryLowering {
+public:
+  EntryLowering(ModuleOp module, StepOp entry)
+      : module(module), entry(entry), builder(module.getBodyRegion()),
+        storages(numberOps<StorageOp>(module)), groups(numberOps<GroupOp>(module)),
+        kernels(numberKernels(module)) {}
+
+  void run() {
+    builder.setInsertionPoint(entry);
+    loc = entry.getLoc();
+    Type i64 = builder.getI64Type(), pointer = LLVM::LLVMPointerType::get(builder.getContext());
+    auto func = func::FuncOp::create(builder, loc, ("boa_" + entry.getSymName()).str(),
+                                     builder.getFunctionType({pointer, i64, i64}, {}));
+    Block *block = func.addEntryBlock();
+    builder.setInsertionPointToEnd(block);
+    context = block->getArgument(0);
+    buffers = LLVM::AllocaOp::create(builder, loc, pointer, i64, constant(maxBuffers()), 8);
+    map[entry.getStep()] = toIndex(block->getArgument(1));
+    map[entry.getPending()] = toIndex(block->getArgument(2));
+    lower(*entry.getBlock());
+    func::ReturnOp::create(builder, loc);
+    entry.erase();
+  }
+
+private:
+  int64_t maxBuffers() {
+    int64_t most = 1;
+    entry.walk([&](LaunchOp launch) { most = std::max<int64_t>(most, launch->getNumOperands()); });
+    return most;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Values
+  //===--------------------------------------------------------------------===//
+
+  Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
+  Value constant32(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 32); }
+  Value constantIndex(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  Value toIndex(Value value) {
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
+  }
+  Value toI64(Value index) {
+    return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index);
+  }
+  Value toI32(Value value) {
+    if (value.getType().isInteger(1))
+      return arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
+    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), value);
+  }
+  Value get(Value value) { return map.lookup(value); }
+
+  /// Row-major entry number.
+  Value entryOf(StringRef name, OperandRange indices) {
+    auto storage = module.lookupSymbol<StorageOp>(name);
+    Value number = constantIndex(0);
+    for (auto [index, dim] : llvm::zip(indices, storage.getDims())) {
+      number = arith::MulIOp::create(builder, loc, number, constantIndex(dim));
+      number = arith::AddIOp::create(builder, loc, number, get(index));
+    }
+    return toI64(number);
+  }
+  /// storage, entry, first chunk, number of chunks
+  template <typename OpTy> SmallVector<Value> range(OpTy op) {
+    auto storage = module.lookupSymbol<StorageOp>(op.getStorage());
+    Value first = op.getFirst() ? toI32(get(op.getFirst())) : constant32(0);
+    int64_t count = op.isWholeEntry() ? int64_t(storage.getChunks()) : int64_t(op.getCount());
+    return {constant32(storages.lookup(op.getStorage())), entryOf(op.getStorage(), op.getIndices()),
+            first, constant32(count)};
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Calls
+  //===--------------------------------------------------------------------===//
+
+  Value call(StringRef name, ArrayRef<Value> operands, Type result = {}) {
+    SmallVector<Value> all{context};
+    llvm::append_range(all, operands);
+    SmallVector<Type> types;
+    for (Value value : all)
+      types.push_back(value.getType());
+    TypeRange results = result ? TypeRange(result) : TypeRange();
+    if (!module.lookupSymbol(name)) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(module.getBody());
+      auto func = func::FuncOp::create(builder, module.getLoc(), name,
+                                       builder.getFunctionType(types, results));
+      func.setPrivate();
+    }
+    auto op = func::CallOp::create(builder, loc, name, results, all);
+    return result ? op.getResult(0) : Value();
+  }
+
+  Value getOrNull(Value buffer) { return buffer ? get(buffer) : constant(0); }
+
+  void lower(Block &block) {
+    for (Operation &op : block)
+      lower(&op);
+  }
+
+  void lower(Operation *op) {
+    loc = op->getLoc();
+    Type i64 = builder.getI64Type();
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](LoopOp loop) { lowerLoop(loop); })
+        .Case([&](ShiftOp shift) {
+          map[shift] = arith::AddIOp::create(builder, loc, get(shift.getIndex()),
+                                             constantIndex(shift.getBy()));
+        })
+        .Case([&](AtFirstOp at) { map[at] = ends.lookup(at.getIndex()).first; })
+        .Case([&](AtLastOp at) { map[at] = ends.lookup(at.getIndex()).second; })
+        .Case([&](PrefetchOp prefetch) {
+          SmallVector<Value> operands = range(prefetch);
+          operands.push_back(prefetch.getZero() ? toI32(get(prefetch.getZero())) : constant32(0));
+          map[prefetch] = call("boa_rt_prefetch", operands, i64);
+        })
+        .Case([&](AwaitOp await) { map[await] = call("boa_rt_await", get(await.getToken()), i64); })
+        .Case([&](CreateOp create) { map[create] = call("boa_rt_create", range(create), i64); })
+        .Case([&](OffloadOp offload) {
+          SmallVector<Value> operands{get(offload.getBuffer())};
+          llvm::append_range(operands, range(offload));
+          map[offload] = call("boa_rt_offload", operands, i64);
+        })
+        .Case([&](ReleaseOp release) {
+          Value retain = release.getRetain() ? toI32(get(release.getRetain())) : constant32(0);
+          call("boa_rt_release", {get(release.getBuffer()), retain});
+        })
+        .Case([&](LaunchOp launch) { lowerLaunch(launch); })
+        .Case([&](UpdateOp update) {
+          call("boa_rt_update",
+               {constant32(groups.lookup(update.getGroup())), toI32(get(update.getChunk())),
+                toI64(get(update.getStep())), get(update.getWeights()), getOrNull(update.getLow()),
+                getOrNull(update.getMomentum()), getOrNull(update.getVariance()),
+                get(update.getGradient())});
+        })
+        .Case([&](NormOp norm) {
+          call("boa_rt_norm",
+               {constant32(groups.lookup(norm.getGroup())), get(norm.getGradient())});
+        })
+        .Case([&](FinishNormOp norm) { call("boa_rt_norm_done", toI64(get(norm.getStep()))); })
+        .Default([&](Operation *other) {
+          IRMapping mapping;
+          for (Value operand : other->getOperands())
+            mapping.map(operand, get(operand));
+          Operation *clone = builder.clone(*other, mapping);
+          for (auto [from, to] : llvm::zip(other->getResults(), clone->getResults()))
+            map[from] = to;
+        });
+  }
+
+  void lowerLaunch(LaunchOp launch) {
+    Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+    Type i64 = builder.getI64Type();
+    for (auto [i, buffer] : llvm::enumerate(launch->getOperands())) {
+      Value slot = LLVM::GEPOp::create(builder, loc, pointer, i64, buffers,
+                                       ArrayRef<LLVM::GEPArg>{int32_t(i)});
+      LLVM::StoreOp::create(builder, loc, get(buffer), slot);
+    }
+    call("boa_rt_launch", {constant32(kernels.lookup(launch.getKernel())),
+                           constant32(launch->getNumOperands()), buffers});
+  }
+
+  /// Counts up from 0; the induction variable is lower + i, or upper - 1 - i.
+  void lowerLoop(LoopOp loop) {
+    OpBuilder::InsertionGuard outside(builder);
+    if (Value guard = loop.getGuard()) {
+      Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, get(guard),
+                                         constantIndex(0));
+      auto ifOp = scf::IfOp::create(builder, loc, some, /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(ifOp.thenBlock());
+    }
+    Value zero = constantIndex(0), one = constantIndex(1);
+    Value lower = constantIndex(loop.getLower()), top = constantIndex(loop.getUpper() - 1);
+    Value last = constantIndex(loop.getTripCount() - 1);
+    auto forOp = scf::ForOp::create(builder, loc, zero, constantIndex(loop.getTripCount()), one);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(forOp.getBody());
+    Value i = forOp.getInductionVar();
+    auto up = [&] { return arith::AddIOp::create(builder, loc, lower, i).getResult(); };
+    auto down = [&] { return arith::SubIOp::create(builder, loc, top, i).getResult(); };
+    Value iv;
+    switch (loop.getOrder()) {
+    case LoopOrder::forward:
+      iv = up();
+      break;
+    case LoopOrder::reverse:
+      iv = down();
+      break;
+    case LoopOrder::snake: {
+      Value sum = arith::AddIOp::create(builder, loc, get(loop.getParity()),
+                                        constantIndex(loop.getPhase()));
+      Value odd = arith::TruncIOp::create(builder, loc, builder.getI1Type(), toI64(sum));
+      iv = arith::SelectOp::create(builder, loc, odd, down(), up());
+      break;
+    }
+    }
+    map[loop.getInductionVar()] = iv;
+    auto equals = [&](Value bound) {
+      return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, i, bound).getResult();
+    };
+    ends[loop.getInductionVar()] = {equals(zero), equals(last)};
+    this->lower(*loop.getBlock());
+  }
+
+  ModuleOp module;
+  StepOp entry;
+  OpBuilder builder;
+  llvm::StringMap<int64_t> storages, groups, kernels;
+  Value context, buffers;
+  llvm::DenseMap<Value, Value> map;
+  llvm::DenseMap<Value, std::pair<Value, Value>> ends; // at first, at last
+  Location loc = builder.getUnknownLoc();
+};
+
+/// Numbers stand for names from here on, and an unknown name would be number 0.
+LogicalResult checkNames(ModuleOp module) {
+  llvm::StringMap<int64_t> groups = numberOps<GroupOp>(module);
+  llvm::StringMap<int64_t> kernels = numberKernels(module);
+  WalkResult walked = module.walk([&](Operation *op) -> WalkResult {
+    if (auto launch = dyn_cast<LaunchOp>(op)) {
+      if (!kernels.contains(launch.getKernel()))
+        return launch.emitOpError("expected a kernel named @") << launch.getKernel();
+      auto counts = SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr())
+                        ->getAttrOfType<DenseI32ArrayAttr>("boa.buffers");
+      if (!counts || counts.size() != 3 || size_t(counts[0]) != launch.getReads().size() ||
+          size_t(counts[1]) != launch.getUpdates().size() ||
+          size_t(counts[2]) != launch.getWrites().size())
+        return launch.emitOpError("expected the buffers that @") << launch.getKernel() << " takes";
+    }
+    StringRef group;
+    if (auto update = dyn_cast<UpdateOp>(op))
+      group = update.getGroup();
+    if (auto norm = dyn_cast<NormOp>(op))
+      group = norm.getGroup();
+    if (!group.empty() && !groups.contains(group))
+      return op->emitOpError("names a group that does not exist: @") << group;
+    if (isa<ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp>(op))
+      return op->emitOpError(
+          "is of the step phase: expected what --boa-insert-offload makes of it");
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
+/// @boa_program: the descriptor, a C string.
+void emitDescriptor(ModuleOp module, const std::string &json) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  std::string text = json;
+  text.push_back('\0');
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
+  LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
+                         LLVM::Linkage::External, "boa_program", builder.getStringAttr(text));
+}
+
+/// @boa_kernel_table: the kernels' addresses, in order.
+void emitKernelTable(ModuleOp module) {
+  SmallVector<StringRef> names;
+  for (auto func : module.getOps<LLVM::LLVMFuncOp>())
+    if (func->hasAttr("boa.kernel"))
+      names.push_back(func.getName());
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Location loc = module.getLoc();
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto type = LLVM::LLVMArrayType::get(pointer, names.size());
+  auto table = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
+                                      LLVM::Linkage::External, "boa_kernel_table", Attribute());
+  builder.createBlock(&table.getInitializerRegion());
+  Value value = LLVM::UndefOp::create(builder, loc, type);
+  for (auto [i, name] : llvm::enumerate(names)) {
+    Value address = LLVM::AddressOfOp::create(builder, loc, pointer, name);
+    value =
+        LLVM::InsertValueOp::create(builder, loc, value, address, ArrayRef<int64_t>{int64_t(i)});
+  }
+  LLVM::ReturnOp::create(builder, loc, value);
+}
+
+struct ConvertBoaToRuntime : impl::ConvertBoaToRuntimeBase<ConvertBoaToRuntime> {
+  using ConvertBoaToRuntimeBase::ConvertBoaToRuntimeBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(checkNames(module)))
+      return signalPassFailure();
+    std::string descriptor = describeProgram(module);
+    emitKernelTable(module);
+    for (StepOp entry : llvm::make_early_inc_range(module.getOps<StepOp>()))
+      EntryLowering(module, entry).run();
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (isa<StorageOp, GroupOp>(op))
+        op.erase();
+    emitDescriptor(module, descriptor);
+  }
+};
+
+} // namespace
+} // namespace boa

@@ -1,0 +1,27 @@
+//===- scheduler.h - Who decides what happens next --------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ENGINE_SCHEDULER_H
+#define BOA_RUNTIME_ENGINE_SCHEDULER_H
+
+#include <cstddef>
+
+namespace boa {
+
+/// Where an engine runs without threads of its own, everything that could happen
+/// next (a kernel, an update, a checksum, the completion of a transfer) is offered
+/// to this, on the caller's thread, and the one that it chooses happens. So a seed
+/// decides the whole of a run, and replays it.
+class Scheduler {
+public:
+  virtual ~Scheduler() = default;
+  /// One of 0 ... count - 1; count is at least 1.
+  virtual size_t Choose(size_t count) = 0;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_ENGINE_SCHEDULER_H
