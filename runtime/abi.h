@@ -23,15 +23,29 @@
 // has at least as many slots as the program holds live at once.
 //
 // Model of memory. A *storage* is an array of equal entries (say, the weights
-// of each layer) that has a home: memory or SSD. An entry is divided into equal
-// chunks, the unit of the optimizer and of commit. A *buffer* is a slot of the
-// arena that holds some chunks of one entry.
+// of each layer). An entry is divided into equal chunks, the unit of the
+// optimizer and of commit. A chunk has a *home*, where it lives between uses:
+// device memory, host memory or SSD; homes are given by ranges of chunks, the
+// same for all entries. A *buffer* is some chunks of one entry in a *space*, a
+// memory that kernels (device) or the optimizer (host) can reach: a slot, or the
+// home itself.
 //
-//   - Accesses to one chunk through prefetch and offload are coherent in program
-//     order: a prefetch after an offload sees what was offloaded.
-//   - Commands that take a buffer are ordered by the runtime: a reader waits for
-//     the last writer, a writer for the last writer and its readers.
-//   - A buffer is valid from await (or create) to release.
+// The machine's memory is *unified* (a CPU: one memory, in which a space says
+// only whose share a buffer is counted in) or *separate*.
+//
+//   - Commands are ordered by what they read and write, chunk by chunk, of
+//     buffers and of homes: a reader after the last writer, a writer after the
+//     last writer and its readers. Nothing else orders them.
+//   - So accesses to one chunk through prefetch and offload are coherent in
+//     program order: a prefetch after an offload sees what was offloaded.
+//   - A buffer is valid from prefetch or create to release. What it holds is
+//     there when a command that takes it runs.
+//   - A pool is the slots of one size of one storage in one space. A buffer that
+//     needs a slot takes one of the smallest pool of its space that can hold it;
+//     where memory is unified and its space has none such, of the other's.
+//   - On separate memories kernels take device buffers, updates and norms host
+//     buffers, and an SSD reaches host memory alone: anything else is an error of
+//     the program.
 //
 // Errors are latched in the context: after the first one every call is a no-op
 // that returns 0 and the step ends; runtime/engine/engine.h tells the status.
@@ -46,41 +60,42 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 2
+#define BOA_ABI_VERSION 3
 
 typedef struct boa_context boa_context;
 
-/// A pending transfer. 0 is the null token: complete, and moves nothing.
-typedef int64_t boa_token;
-/// A slot in use. 0 is the null buffer.
+/// Chunks in a space. 0 is the null buffer.
 typedef int64_t boa_buffer;
 
-/// Starts to bring chunks [first, first + count) of `entry` into a slot.
-/// entry < 0: past the end of a loop; returns the null token.
-/// `zero` != 0: nothing is read, the slot is filled with zeros instead.
-/// A retained copy (boa_rt_release) is found and costs no I/O.
-/// If the storage lives in memory the buffer is the entry itself.
-boa_token boa_rt_prefetch(boa_context *, int32_t storage, int64_t entry, int32_t first,
-                          int32_t count, int32_t zero);
+/// Memories in which a buffer can be.
+enum { BOA_DEVICE = 0, BOA_HOST = 1 };
 
-/// The buffer that the token's transfer fills. Does not block: commands that
-/// take the buffer wait. Consumes the token.
-boa_buffer boa_rt_await(boa_context *, boa_token);
+/// Chunks [first, first + count) of `entry` in `space`.
+/// entry < 0: past the end of a loop; returns the null buffer.
+/// Where all of them live there (unified: in memory, side by side) the buffer is
+/// their home, and nothing moves. Else they are brought into a slot: from SSD
+/// read, from a memory copied. A retained copy (boa_rt_release) is found and
+/// costs nothing.
+/// `zero` != 0: nothing is brought, they are filled with zeros instead.
+boa_buffer boa_rt_prefetch(boa_context *, int32_t storage, int64_t entry, int32_t first,
+                           int32_t count, int32_t space, int32_t zero);
 
-/// A slot for chunks [first, first + count) of `entry` with undefined contents,
-/// for a kernel's results.
+/// The same with undefined contents, for a kernel's results or for copies.
 boa_buffer boa_rt_create(boa_context *, int32_t storage, int64_t entry, int32_t first,
-                         int32_t count);
+                         int32_t count, int32_t space);
 
-/// Starts to write chunks [first, first + count) of `entry` home from `buffer`,
-/// which holds at least them. A no-op where the storage lives in memory.
-boa_token boa_rt_offload(boa_context *, boa_buffer, int32_t storage, int64_t entry, int32_t first,
-                         int32_t count);
+/// Copies chunks that both hold, which are of one storage, in whichever spaces.
+void boa_rt_copy(boa_context *, boa_buffer from, boa_buffer to, int32_t first, int32_t count);
+
+/// Brings chunks [first, first + count) of `entry` home from `buffer`, which holds
+/// at least them. Nothing moves for those of which the buffer is the home.
+void boa_rt_offload(boa_context *, boa_buffer, int32_t storage, int64_t entry, int32_t first,
+                    int32_t count);
 
 /// Gives the slot back once the commands issued so far on it have completed.
 /// `retain` != 0: the contents stay findable by the next prefetch of exactly
-/// these chunks, which takes the slot over, until the chunks are written or another
-/// entry point runs.
+/// these chunks to that space (unified: to any), which takes the slot over, until
+/// the chunks are offloaded or another entry point runs.
 void boa_rt_release(boa_context *, boa_buffer, int32_t retain);
 
 /// Runs kernel `kernel` of the table on the compute queue, in order. The

@@ -186,14 +186,32 @@ private:
   absl::Status status;
 };
 
+void Parse(Fields &f, Home &h) {
+  std::string tier;
+  f.Read("tier", tier);
+  f.OneOf("tier", tier, {"device", "host", "ssd"});
+  h.tier = tier == "device" ? Tier::device : tier == "host" ? Tier::host : Tier::ssd;
+  f.Read("chunks", h.chunks);
+  f.AtLeast("chunks", h.chunks, 1);
+}
+
+void Parse(Fields &f, SlotPool &p) {
+  std::string space;
+  f.Read("space", space);
+  f.OneOf("space", space, {"device", "host"});
+  p.space = space == "host" ? BOA_HOST : BOA_DEVICE;
+  f.Read("chunks", p.chunks);
+  f.AtLeast("chunks", p.chunks, 1);
+  f.Read("slots", p.slots);
+  f.AtLeast("slots", p.slots, 0);
+}
+
 void Parse(Fields &f, Storage &s) {
   f.Read("name", s.name);
   f.Read("role", s.role);
   f.OneOf("role", s.role,
           {"weights", "master", "momentum", "variance", "gradients", "checkpoints",
            "boundary_gradients", "saved", "tokens", "targets", "loss", "logits"});
-  f.Read("tier", s.tier);
-  f.OneOf("tier", s.tier, {"device", "host", "ssd"});
   f.Read("entries", s.entries);
   for (int64_t dimension : s.entries)
     f.AtLeast("entries", dimension, 1);
@@ -212,10 +230,16 @@ void Parse(Fields &f, Storage &s) {
   if (s.persistent && s.role != "weights" && s.role != "master" && s.role != "momentum" &&
       s.role != "variance")
     f.Fail("field `persistent`: ", s.role, " are no part of a state");
-  f.Read("slots", s.slots);
-  f.AtLeast("slots", s.slots, 0);
-  f.Read("slot_bytes", s.slot_bytes);
-  f.AtLeast("slot_bytes", s.slot_bytes, 0);
+  f.Read("homes", s.homes);
+  int64_t housed = 0;
+  for (const Home &home : s.homes)
+    housed += home.chunks;
+  if (f.ok() && housed != s.chunks)
+    f.Fail("field `homes`: expected homes for ", s.chunks, " chunks but found them for ", housed);
+  f.Read("pools", s.pools);
+  for (const SlotPool &pool : s.pools)
+    if (f.ok() && pool.chunks > s.chunks)
+      f.Fail("field `pools`: slots of ", pool.chunks, " chunks but an entry has ", s.chunks);
 }
 
 void Parse(Fields &f, Parameter &p) {
@@ -268,11 +292,14 @@ void Parse(Fields &f, Kernel &k) {
   f.Read("workspace", k.workspace);
   f.AtLeast("workspace", k.workspace, 0);
   f.Read("flops", k.flops);
+  f.Read("bytes", k.bytes);
 }
 
 void Parse(Fields &f, Traffic &t) {
   f.Read("read", t.read);
   f.Read("written", t.written);
+  f.Read("to_device", t.to_device);
+  f.Read("to_host", t.to_host);
 }
 
 void Parse(Fields &f, Optimizer &o) {
@@ -340,6 +367,10 @@ void Parse(Fields &f, SsdPath &s) {
 
 void Parse(Fields &f, Machine &m) {
   f.Read("name", m.name);
+  std::string memory;
+  f.Read("memory", memory);
+  f.OneOf("memory", memory, {"unified", "separate"});
+  m.separate = memory == "separate";
   f.Read("device_memory", m.device_memory);
   f.AtLeast("device_memory", m.device_memory, 0);
   f.Read("host_memory", m.host_memory);
@@ -433,6 +464,26 @@ template <typename T> void Fields::ParseInto(const Json &value, std::string path
 }
 
 } // namespace
+
+const char *TierName(Tier tier) {
+  return tier == Tier::device ? "device" : tier == Tier::host ? "host" : "ssd";
+}
+
+Tier Storage::tier(int32_t chunk) const {
+  for (const Home &home : homes) {
+    if (chunk < home.chunks)
+      return home.tier;
+    chunk -= home.chunks;
+  }
+  return Tier::ssd;
+}
+
+bool Storage::LivesOn(Tier tier) const {
+  for (const Home &home : homes)
+    if (home.tier == tier)
+      return true;
+  return false;
+}
 
 int64_t Storage::entry_count() const {
   int64_t count = 1;

@@ -23,6 +23,23 @@
 
 namespace boa {
 
+/// Where a chunk lives between uses.
+enum class Tier { device, host, ssd };
+const char *TierName(Tier);
+
+/// Some chunks of each entry of a storage, and where they live.
+struct Home {
+  Tier tier = Tier::ssd;
+  int32_t chunks = 0;
+};
+
+/// Slots of one size in one space (runtime/abi.h).
+struct SlotPool {
+  int32_t space = 0; // "device" or "host" in the JSON
+  int32_t chunks = 0;
+  int32_t slots = 0;
+};
+
 /// What a storage is for: the unit in which traffic is reported.
 /// "weights", "master" (lower halves of master weights), "momentum",
 /// "variance", "gradients", "checkpoints" (boundary activations),
@@ -31,15 +48,18 @@ namespace boa {
 struct Storage {
   std::string name; // "weights.block"
   std::string role;
-  std::string tier;             // home: "device", "host" or "ssd"
   std::vector<int64_t> entries; // dimensions; entry index is row-major
   int64_t bytes = 0;            // of one entry, a multiple of 4096 * chunks
   int32_t chunks = 1;           // equal parts of an entry
   bool persistent = false;      // part of what a commit saves
-  int32_t slots = 0;            // ssd only: slots in the arena
-  int64_t slot_bytes = 0;       // ssd only: size of one slot (some chunks)
+  std::vector<Home> homes;      // of an entry's chunks, in order; all of them
+  std::vector<SlotPool> pools;
 
   int64_t entry_count() const;
+  int64_t chunk_bytes() const { return bytes / chunks; }
+  Tier tier(int32_t chunk) const;
+  /// Whether one of its chunks lives there.
+  bool LivesOn(Tier) const;
 };
 
 struct Parameter {
@@ -73,13 +93,14 @@ struct KernelBuffer {
 struct Kernel {
   std::string name; // "block_forward"
   std::vector<KernelBuffer> buffers;
-  int64_t workspace = 0; // bytes
-  double flops = 0;
+  int64_t workspace = 0;       // bytes
+  double flops = 0, bytes = 0; // of one call: what it computes, and moves in its memory
 };
 
-/// Bytes that one call of an entry point moves to and from SSD, by role.
+/// Bytes that one call of an entry point moves, by role: from and to SSD, and
+/// where memories are separate from host to device memory and back.
 struct Traffic {
-  std::map<std::string, int64_t> read, written;
+  std::map<std::string, int64_t> read, written, to_device, to_host;
 };
 
 struct Optimizer {
@@ -114,6 +135,7 @@ struct SsdPath {
 
 struct Machine {
   std::string name;
+  bool separate = false; // "memory": "unified" (one for device and host) or "separate"
   int64_t device_memory = 0, host_memory = 0; // 0: no limit
   int64_t threads = 0;                        // 0: all
   std::vector<SsdPath> ssd;

@@ -18,7 +18,7 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
     #name, reinterpret_cast<void *>(&name)                                                         \
   }
   static const std::vector<RuntimeSymbol> symbols{
-      SYMBOL(boa_rt_prefetch),        SYMBOL(boa_rt_await),
+      SYMBOL(boa_rt_prefetch),        SYMBOL(boa_rt_copy),
       SYMBOL(boa_rt_create),          SYMBOL(boa_rt_offload),
       SYMBOL(boa_rt_release),         SYMBOL(boa_rt_launch),
       SYMBOL(boa_rt_update),          SYMBOL(boa_rt_norm),

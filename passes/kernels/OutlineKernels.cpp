@@ -32,8 +32,11 @@ public:
       : func(func), bf16(bf16), builder(func.getContext()), layout(CallLayout::get(func)) {}
 
   void run() {
-    double flops = 0;
-    func.walk([&](CostOpInterface op) { flops += op.getFlops(); });
+    double flops = 0, bytes = 0;
+    func.walk([&](CostOpInterface op) {
+      flops += op.getFlops();
+      bytes += op.getBytes();
+    });
     placeInputs();
     placeOutputs();
     if (bf16)
@@ -41,6 +44,7 @@ public:
     func->setAttr(kKernelAttr, builder.getUnitAttr());
     func->setAttr(kContentsAttr, contents());
     func->setAttr("boa.flops", builder.getF64FloatAttr(flops));
+    func->setAttr("boa.bytes", builder.getF64FloatAttr(bytes));
     func->setAttr("boa.buffers", builder.getDenseI32ArrayAttr(
                                      {int32_t(layout.inputs.size()), numUpdates, numWrites}));
   }

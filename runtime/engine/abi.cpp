@@ -9,6 +9,7 @@
 using boa::BufferRef;
 using boa::Command;
 using boa::CommandRef;
+using boa::View;
 
 /// Holds the mutex for one call of the driver, and submits what it made ready.
 struct Call {
@@ -21,51 +22,43 @@ struct Call {
 
 extern "C" {
 
-boa_token boa_rt_prefetch(boa_context *context, int32_t storage, int64_t entry, int32_t first,
-                          int32_t count, int32_t zero) {
-  return Call(context).impl.Open(storage, entry, first, count, /*read=*/true, zero != 0);
-}
-
-boa_buffer boa_rt_await(boa_context *, boa_token token) {
-  // A prefetch's token is its buffer's handle: waiting is in the graph.
-  return token;
+boa_buffer boa_rt_prefetch(boa_context *context, int32_t storage, int64_t entry, int32_t first,
+                           int32_t count, int32_t space, int32_t zero) {
+  return Call(context).impl.Open(storage, entry, first, count, space, /*bring=*/true, zero != 0);
 }
 
 boa_buffer boa_rt_create(boa_context *context, int32_t storage, int64_t entry, int32_t first,
-                         int32_t count) {
-  return Call(context).impl.Open(storage, entry, first, count, /*read=*/false, /*zero=*/false);
+                         int32_t count, int32_t space) {
+  return Call(context).impl.Open(storage, entry, first, count, space, /*bring=*/false,
+                                 /*zero=*/false);
 }
 
-boa_token boa_rt_offload(boa_context *context, boa_buffer handle, int32_t storage, int64_t entry,
-                         int32_t first, int32_t count) {
+void boa_rt_copy(boa_context *context, boa_buffer from, boa_buffer to, int32_t first,
+                 int32_t count) {
   Call call(context);
   boa::Engine::Impl &impl = call.impl;
-  BufferRef buffer = impl.error.ok() && handle ? impl.Lookup(handle) : nullptr;
-  if (!buffer || buffer->home)
-    return 0;
-  if (!impl.Expect(storage == buffer->storage && impl.HasChunks(storage, entry, first, count) &&
-                       boa::Holds(*buffer, first, count),
-                   "offloads chunks that the buffer does not hold"))
-    return 0;
+  const View *source = impl.error.ok() && from && to ? impl.Lookup(from) : nullptr;
+  const View *target = source ? impl.Lookup(to) : nullptr;
+  if (target &&
+      impl.Expect(source->buffer->storage == target->buffer->storage &&
+                      boa::Holds(*source, first, count) && boa::Holds(*target, first, count),
+                  "copies chunks that a buffer does not hold"))
+    impl.CopyChunks(source->buffer, target->buffer, first, count);
+}
+
+void boa_rt_offload(boa_context *context, boa_buffer handle, int32_t storage, int64_t entry,
+                    int32_t first, int32_t count) {
+  Call call(context);
+  boa::Engine::Impl &impl = call.impl;
+  const View *view = impl.error.ok() && handle ? impl.Lookup(handle) : nullptr;
+  if (!view || !impl.Expect(storage == view->buffer->storage &&
+                                impl.HasChunks(storage, entry, first, count) &&
+                                boa::Holds(*view, first, count),
+                            "offloads chunks that the buffer does not hold"))
+    return;
+  BufferRef buffer = view->buffer;
   impl.DropRetained(storage, entry, first, count);
-  CommandRef command = impl.New(Command::Kind::write);
-  command->buffers = {buffer};
-  command->storage = storage;
-  command->entry = entry;
-  command->first = first;
-  command->count = count;
-  impl.Reads(command, *buffer, first, count);
-  for (int32_t c = first; c < first + count; ++c) {
-    impl.PlaceChunk(*command, c, /*write=*/true);
-    boa::Hazard &hazard = impl.storage_hazards[{storage, entry, c}];
-    impl.DependOn(command, hazard.writer);
-    for (const CommandRef &reader : hazard.readers)
-      impl.DependOn(command, reader);
-    hazard.readers.clear();
-    hazard.writer = command;
-  }
-  impl.Issue(command);
-  return 0;
+  impl.Move(/*home=*/true, buffer, entry, first, count);
 }
 
 void boa_rt_release(boa_context *context, boa_buffer handle, int32_t retain) {
@@ -85,15 +78,18 @@ void boa_rt_launch(boa_context *context, int32_t kernel, int32_t count, const bo
   CommandRef command = impl.New(Command::Kind::kernel);
   command->index = kernel;
   for (int32_t i = 0; i < count; ++i) {
-    BufferRef buffer = handles[i] ? impl.Lookup(handles[i]) : nullptr;
+    // A null buffer reaches the kernel as null.
+    const View *view = handles[i] ? impl.Lookup(handles[i]) : nullptr;
+    if (view && impl.Reachable(*view, BOA_DEVICE, "runs a kernel on a buffer in host memory")) {
+      if (kernels[kernel].buffers[i].write)
+        impl.Writes(command, *view->buffer, view->first, view->count);
+      else
+        impl.Reads(command, *view->buffer, view->first, view->count);
+    }
+    command->buffers.push_back(view ? view->buffer : nullptr);
+    command->firsts.push_back(view ? view->first : 0);
     if (!impl.error.ok())
       return;
-    // A null buffer reaches the kernel as null.
-    if (buffer && kernels[kernel].buffers[i].write)
-      impl.Writes(command, *buffer, buffer->first, buffer->count);
-    else if (buffer)
-      impl.Reads(command, *buffer, buffer->first, buffer->count);
-    command->buffers.push_back(std::move(buffer));
   }
   impl.Issue(command);
 }
@@ -114,15 +110,15 @@ void boa_rt_update(boa_context *context, int32_t group, int32_t chunk, int64_t s
   command->chunk = chunk;
   command->step = step;
   for (boa_buffer handle : {weights, low, momentum, variance, gradient}) {
-    BufferRef buffer = handle ? impl.Lookup(handle) : nullptr;
-    if (buffer &&
-        impl.Expect(boa::Holds(*buffer, chunk, 1), "updates a chunk that a buffer does not hold")) {
+    const View *view = handle ? impl.Lookup(handle) : nullptr;
+    if (view && impl.Reachable(*view, BOA_HOST, "updates a buffer in device memory") &&
+        impl.Expect(boa::Holds(*view, chunk, 1), "updates a chunk that a buffer does not hold")) {
       if (handle == gradient)
-        impl.Reads(command, *buffer, chunk, 1);
+        impl.Reads(command, *view->buffer, chunk, 1);
       else
-        impl.Writes(command, *buffer, chunk, 1);
+        impl.Writes(command, *view->buffer, chunk, 1);
     }
-    command->buffers.push_back(std::move(buffer));
+    command->buffers.push_back(view ? view->buffer : nullptr);
   }
   if (impl.error.ok())
     impl.Issue(command);
@@ -131,14 +127,18 @@ void boa_rt_update(boa_context *context, int32_t group, int32_t chunk, int64_t s
 void boa_rt_norm(boa_context *context, int32_t group, boa_buffer gradient) {
   Call call(context);
   boa::Engine::Impl &impl = call.impl;
-  BufferRef buffer = impl.error.ok() ? impl.Lookup(gradient) : nullptr;
-  if (!buffer || !impl.Expect(group >= 0 && group < int32_t(impl.program.groups.size()),
-                              "takes the norm of a group that it does not have"))
+  const View *view = impl.error.ok() ? impl.Lookup(gradient) : nullptr;
+  if (!view ||
+      !impl.Expect(group >= 0 && group < int32_t(impl.program.groups.size()),
+                   "takes the norm of a group that it does not have") ||
+      !impl.Reachable(*view, BOA_HOST, "takes the norm of a buffer in device memory"))
     return;
   CommandRef command = impl.New(Command::Kind::norm);
   command->index = group;
-  impl.Reads(command, *buffer, buffer->first, buffer->count);
-  command->buffers = {std::move(buffer)};
+  command->first = view->first;
+  command->count = view->count;
+  impl.Reads(command, *view->buffer, view->first, view->count);
+  command->buffers = {view->buffer};
   impl.Issue(command);
 }
 

@@ -42,8 +42,8 @@ static int64_t WorkspaceBytes(const Program &program) {
   return bytes;
 }
 
-/// What the rest relies on: chunks are whole blocks, slots hold whole chunks,
-/// and the arena, but for the gaps between slots, is no larger than was planned.
+/// What the rest relies on: chunks are whole blocks, homes are for all of them, and
+/// the arena, but for the gaps between slots, is no larger than was planned.
 absl::Status Engine::Impl::CheckProgram() const {
   int64_t needed = WorkspaceBytes(program);
   for (const Storage &storage : program.storages) {
@@ -51,14 +51,21 @@ absl::Status Engine::Impl::CheckProgram() const {
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " has entries of ", storage.bytes, " bytes in ",
                        storage.chunks, " chunks: expected a multiple of ", kBlock, " in each"));
-    if (storage.tier != "ssd") {
-      needed += storage.entry_count() * storage.bytes;
-      continue;
+    int64_t housed = 0, chunks = 0;
+    for (const Home &home : storage.homes) {
+      housed += home.chunks;
+      if (home.tier != Tier::ssd)
+        chunks += storage.entry_count() * home.chunks;
     }
-    if (!state)
+    if (housed != storage.chunks)
+      return absl::InvalidArgumentError(
+          absl::StrCat(storage.name, " has homes for ", housed, " of ", storage.chunks, " chunks"));
+    if (storage.LivesOn(Tier::ssd) && !state)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " lives on ssd but there is no state directory"));
-    needed += storage.slots * storage.slot_bytes;
+    for (const SlotPool &pool : storage.pools)
+      chunks += int64_t{pool.slots} * pool.chunks;
+    needed += chunks * storage.chunk_bytes();
   }
   int64_t planned = program.arena_device + program.arena_host;
   if (planned > 0 && needed > planned)
@@ -67,51 +74,84 @@ absl::Status Engine::Impl::CheckProgram() const {
   return absl::OkStatus();
 }
 
-absl::Status Engine::Impl::Allocate() {
-  int64_t workspace_bytes = WorkspaceBytes(program);
-  fixed_bytes = boa_slot_stride(workspace_bytes);
-  for (const Storage &storage : program.storages)
-    if (storage.tier == "ssd")
-      arena_bytes += storage.slots * boa_slot_stride(storage.slot_bytes);
-    else
-      fixed_bytes += storage.entry_count() * boa_slot_stride(storage.bytes);
-  arena_bytes += fixed_bytes;
-  void *memory =
-      mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED)
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate the arena of ", arena_bytes >> 20,
-                     " MiB: give the process more memory or the program less"));
-  arena = static_cast<char *>(memory);
-  madvise(memory, arena_bytes, MADV_HUGEPAGE);
-  // First touch is slow; it must not happen in the first step.
-  ParallelFor(
-      arena_bytes, 2 << 20,
-      [](void *data, int64_t begin, int64_t end) {
-        std::memset(static_cast<char *>(data) + begin, 0, end - begin);
-      },
-      memory);
-  char *next = arena;
-  auto take = [&](int64_t bytes) { return std::exchange(next, next + bytes); };
-  workspace = take(boa_slot_stride(workspace_bytes));
-  pools.resize(program.storages.size());
-  homes.resize(program.storages.size());
+/// What each storage has in which memory; addresses are offsets until there is one.
+void Engine::Impl::LayOut() {
+  auto take = [&](int32_t space, int64_t bytes) {
+    int64_t &end = arenas[Separate() ? space : 0].bytes;
+    return reinterpret_cast<char *>(std::exchange(end, end + bytes));
+  };
+  workspace = take(BOA_DEVICE, boa_slot_stride(WorkspaceBytes(program)));
+  places.resize(program.storages.size());
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage &storage = program.storages[s];
-    if (storage.tier == "ssd") {
-      Pool &pool = pools[s];
-      pool.stride = boa_slot_stride(storage.slot_bytes);
-      pool.base = take(storage.slots * pool.stride);
-      for (int32_t slot = storage.slots; slot-- > 0;)
-        pool.free.push_back(slot);
+    Place &place = places[s];
+    int32_t first = 0;
+    for (const Home &home : storage.homes) {
+      const bool memory = home.tier != Tier::ssd;
+      const int32_t space = home.tier == Tier::host ? BOA_HOST : BOA_DEVICE;
+      if (memory && first > 0 && place.range_of.back() >= 0 &&
+          (!Separate() || place.ranges.back().space == space))
+        place.ranges.back().count += home.chunks;
+      else if (memory)
+        place.ranges.push_back({first, home.chunks, space});
+      place.range_of.resize(first + home.chunks, memory ? int32_t(place.ranges.size()) - 1 : -1);
+      first += home.chunks;
+    }
+    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
+      for (const MemoryRange &range : place.ranges) {
+        BufferRef home = NewBuffer(s, entry, range.first, range.count, range.space);
+        home->home = true;
+        home->base = take(range.space, boa_slot_stride(range.count * ChunkBytes(s)));
+        place.homes.push_back(std::move(home));
+      }
+  }
+  for (Arena &arena : arenas)
+    arena.fixed = arena.bytes;
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    for (const SlotPool &pool : program.storages[s].pools) {
+      SlotList &slots = places[s].slots.emplace_back();
+      slots.space = pool.space;
+      slots.chunks = pool.chunks;
+      slots.stride = boa_slot_stride(pool.chunks * ChunkBytes(s));
+      slots.base = take(pool.space, pool.slots * slots.stride);
+      for (int32_t slot = pool.slots; slot-- > 0;)
+        slots.free.push_back(slot);
+    }
+    std::stable_sort(places[s].slots.begin(), places[s].slots.end(),
+                     [](const SlotList &a, const SlotList &b) { return a.chunks < b.chunks; });
+  }
+}
+
+absl::Status Engine::Impl::Allocate() {
+  LayOut();
+  for (Arena &arena : arenas) {
+    if (arena.bytes == 0)
       continue;
-    }
-    for (int64_t entry = 0; entry < storage.entry_count(); ++entry) {
-      BufferRef home = NewBuffer(s, entry, 0, storage.chunks);
-      home->home = true;
-      home->base = take(boa_slot_stride(storage.bytes));
-      homes[s].push_back(home);
-    }
+    void *memory =
+        mmap(nullptr, arena.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot allocate the arena of ", arena.bytes >> 20,
+                       " MiB: give the process more memory or the program less"));
+    arena.base = static_cast<char *>(memory);
+    madvise(memory, arena.bytes, MADV_HUGEPAGE);
+    // First touch is slow; it must not happen in the first step.
+    ParallelFor(
+        arena.bytes, 2 << 20,
+        [](void *data, int64_t begin, int64_t end) {
+          std::memset(static_cast<char *>(data) + begin, 0, end - begin);
+        },
+        memory);
+  }
+  auto place_in = [&](int32_t space, char *&address) {
+    address = arenas[Separate() ? space : 0].base + reinterpret_cast<intptr_t>(address);
+  };
+  place_in(BOA_DEVICE, workspace);
+  for (Place &place : places) {
+    for (const BufferRef &home : place.homes)
+      place_in(home->space, home->base);
+    for (SlotList &slots : place.slots)
+      place_in(slots.space, slots.base);
   }
   return absl::OkStatus();
 }
@@ -142,8 +182,10 @@ absl::Status Engine::Impl::Start() {
     most_buffers = std::max(most_buffers, kernel.buffers.size());
   kernel_buffers.resize(most_buffers);
   if (state) {
+    // What SSDs reach.
+    const Arena &arena = arenas[Separate() ? BOA_HOST : BOA_DEVICE];
     auto backend =
-        state->Disk().CreateIo(state->Files(), state->Links(), arena, arena_bytes, options.io);
+        state->Disk().CreateIo(state->Files(), state->Links(), arena.base, arena.bytes, options.io);
     if (!backend.ok())
       return backend.status();
     io = std::move(*backend);
@@ -173,8 +215,9 @@ Engine::Impl::~Impl() {
     command->buffers.clear();
     command->dependents.clear();
   }
-  if (arena)
-    munmap(arena, arena_bytes);
+  for (Arena &arena : arenas)
+    if (arena.base)
+      munmap(arena.base, arena.bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,6 +297,10 @@ void Counters::Add(const Counters &other) {
     read[role] += bytes;
   for (const auto &[role, bytes] : other.written)
     written[role] += bytes;
+  for (const auto &[role, bytes] : other.to_device)
+    to_device[role] += bytes;
+  for (const auto &[role, bytes] : other.to_host)
+    to_host[role] += bytes;
   compute_seconds += other.compute_seconds;
   optimizer_seconds += other.optimizer_seconds;
   waited_read += other.waited_read;
@@ -282,12 +329,16 @@ std::vector<int64_t> Engine::TakeSkipped() {
   std::unique_lock lock(impl->mutex);
   return std::exchange(impl->left_out, {});
 }
-int64_t Engine::ArenaBytes() const { return impl->arena_bytes; }
-int64_t Engine::PeakBytes() const {
+int64_t Engine::ArenaBytes() const {
+  return impl->arenas[BOA_DEVICE].bytes + impl->arenas[BOA_HOST].bytes;
+}
+int64_t Engine::PeakBytes(int32_t space) const {
   std::unique_lock lock(impl->mutex);
-  int64_t bytes = impl->fixed_bytes;
-  for (const Pool &pool : impl->pools)
-    bytes += pool.most_used * pool.stride;
+  int64_t bytes = impl->arenas[space].fixed;
+  for (const Place &place : impl->places)
+    for (const SlotList &slots : place.slots)
+      if ((impl->Separate() ? slots.space : BOA_DEVICE) == space)
+        bytes += slots.most_used * slots.stride;
   return bytes;
 }
 std::string Engine::DescribeIo() const { return impl->io ? impl->io->Describe() : "memory only"; }

@@ -64,8 +64,9 @@ struct Port {
 };
 
 struct Counters {
-  std::map<std::string, int64_t> read, written; // SSD bytes by role
-  double compute_seconds = 0;                   // kernels running
+  std::map<std::string, int64_t> read, written;      // SSD bytes by role
+  std::map<std::string, int64_t> to_device, to_host; // between separate memories
+  double compute_seconds = 0;                        // kernels running
   double optimizer_seconds = 0;
   // Compute had a next kernel but waited, by what it waited for last:
   double waited_read = 0;  // a transfer from SSD
@@ -137,8 +138,9 @@ public:
   std::vector<int64_t> TakeSkipped();
   int64_t ArenaBytes() const; // allocated, exactly
   /// Of them, the most that were in use: homes, the workspace, and as many slots of
-  /// each storage as were ever granted at once.
-  int64_t PeakBytes() const;
+  /// each pool as were ever granted at once. Of unified memory all is the device's.
+  int64_t PeakBytes() const { return PeakBytes(BOA_DEVICE) + PeakBytes(BOA_HOST); }
+  int64_t PeakBytes(int32_t space) const;
   std::string DescribeIo() const; // backend and what was degraded
   /// Nanoseconds of the clock that TraceEvent uses.
   static int64_t Now();

@@ -89,11 +89,11 @@ void Engine::Impl::Issue(const CommandRef &command) {
 
 void Engine::Impl::IssueCopy(Command::Kind kind, const Port &port) {
   if (!error.ok() ||
-      !Expect(HasChunks(port.storage, port.entry, 0, 1) && IsResident(port.storage) &&
-                  port.bytes <= program.storages[port.storage].bytes,
+      !Expect(HasChunks(port.storage, port.entry, 0, 1) && RangeOf(port.storage, 0) &&
+                  port.bytes <= RangeOf(port.storage, 0)->count * ChunkBytes(port.storage),
               "has no such entry in memory to copy to or from"))
     return;
-  BufferRef home = homes[port.storage][port.entry];
+  BufferRef home = HomeOf(port.storage, port.entry, 0);
   CommandRef command = New(kind);
   command->buffers = {home};
   command->port = port;
@@ -120,6 +120,7 @@ void Engine::Impl::Ready(const CommandRef &command) {
     changed.notify_all();
     break;
   case Command::Kind::zero:
+  case Command::Kind::copy:
   case Command::Kind::copy_in:
   case Command::Kind::copy_out:
     fills.push_back(command);
@@ -134,7 +135,7 @@ void Engine::Impl::Ready(const CommandRef &command) {
     break;
   case Command::Kind::release: {
     Buffer &buffer = *command->buffers[0];
-    Pool &pool = pools[buffer.storage];
+    SlotList &pool = *buffer.slots;
     pool.free.push_back(buffer.slot);
     --pool.used;
     while (!pool.free.empty() && !pool.waiting.empty()) {
@@ -178,7 +179,7 @@ void Engine::Impl::Complete(const CommandRef &command) {
     Satisfy(dependent, cause);
 }
 
-void Engine::Impl::Grant(Pool &pool, const BufferRef &buffer, Cause cause) {
+void Engine::Impl::Grant(SlotList &pool, const BufferRef &buffer, Cause cause) {
   buffer->slot = pool.free.back();
   pool.free.pop_back();
   pool.most_used = std::max(pool.most_used, ++pool.used);
@@ -189,7 +190,7 @@ void Engine::Impl::Grant(Pool &pool, const BufferRef &buffer, Cause cause) {
 void Engine::Impl::RequestSlot(const BufferRef &buffer, const CommandRef &opener) {
   buffer->opener = opener;
   ++opener->unmet;
-  Pool &pool = pools[buffer->storage];
+  SlotList &pool = *buffer->slots;
   if (pool.waiting.empty() && !pool.free.empty())
     Grant(pool, buffer, Cause::none);
   else
@@ -214,44 +215,65 @@ bool Engine::Impl::HasChunks(int32_t storage, int64_t entry, int32_t first, int3
   if (storage < 0 || storage >= int32_t(program.storages.size()))
     return false;
   const Storage &home = program.storages[storage];
-  bool fits = home.tier != "ssd" || count * ChunkBytes(storage) <= home.slot_bytes;
   return entry >= 0 && entry < home.entry_count() && first >= 0 && count > 0 &&
-         first + count <= home.chunks && fits;
+         first + count <= home.chunks;
 }
 
-BufferRef Engine::Impl::Lookup(boa_buffer handle) {
-  auto it = buffers.find(handle);
-  if (it != buffers.end())
-    return it->second;
+const MemoryRange *Engine::Impl::RangeOf(int32_t storage, int32_t chunk) const {
+  const Place &place = places[storage];
+  int32_t range = place.range_of[chunk];
+  return range < 0 ? nullptr : &place.ranges[range];
+}
+
+BufferRef Engine::Impl::HomeOf(int32_t storage, int64_t entry, int32_t chunk) const {
+  const Place &place = places[storage];
+  int32_t range = place.range_of[chunk];
+  return range < 0 ? nullptr : place.homes[entry * place.ranges.size() + range];
+}
+
+const View *Engine::Impl::Lookup(boa_buffer handle) {
+  auto it = views.find(handle);
+  if (it != views.end())
+    return &it->second;
   Fail(absl::InternalError("the program used a buffer after its release"));
   return nullptr;
 }
 
-boa_buffer Engine::Impl::NewHandle(BufferRef buffer) {
-  buffers[next_handle] = std::move(buffer);
+/// Of separate memories only one is in reach.
+bool Engine::Impl::Reachable(const View &view, int32_t space, const char *what) {
+  return Expect(!Separate() || view.buffer->space == space, what);
+}
+
+boa_buffer Engine::Impl::NewHandle(BufferRef buffer, int32_t first, int32_t count) {
+  views[next_handle] = {std::move(buffer), first, count};
   return next_handle++;
 }
 
-BufferRef Engine::Impl::NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count) {
+BufferRef Engine::Impl::NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count,
+                                  int32_t space) {
   auto buffer = std::make_shared<Buffer>();
   buffer->storage = storage;
   buffer->entry = entry;
   buffer->first = first;
   buffer->count = count;
+  buffer->space = space;
   buffer->hazards.resize(count);
   return buffer;
 }
 
-/// What prefetch and create have in common: a buffer, and the command that
-/// first writes it.
+/// What prefetch and create have in common: a buffer, and the commands that first
+/// write it.
 boa_buffer Engine::Impl::Open(int32_t storage, int64_t entry, int32_t first, int32_t count,
-                              bool read, bool zero) {
+                              int32_t space, bool bring, bool zero) {
   if (!error.ok() || entry < 0)
     return 0;
-  if (!Expect(HasChunks(storage, entry, first, count), "asks for chunks that no slot can hold"))
+  if (!Expect(HasChunks(storage, entry, first, count) && (space == BOA_DEVICE || space == BOA_HOST),
+              "asks for chunks that there are not"))
     return 0;
-  if (IsResident(storage)) {
-    BufferRef home = homes[storage][entry];
+  if (const MemoryRange *range = RangeOf(storage, first);
+      range && first + count <= range->first + range->count &&
+      (!Separate() || range->space == space)) {
+    BufferRef home = HomeOf(storage, entry, first);
     if (zero) {
       CommandRef command = New(Command::Kind::zero);
       command->buffers = {home};
@@ -260,51 +282,131 @@ boa_buffer Engine::Impl::Open(int32_t storage, int64_t entry, int32_t first, int
       Writes(command, *home, first, count);
       Issue(command);
     }
-    return NewHandle(home);
+    return NewHandle(home, first, count);
   }
-  if (!read || zero) {
+  if (!bring || zero) {
     DropRetained(storage, entry, first, count); // about to be overwritten
-  } else if (auto it = retained.find({storage, entry, first, count}); it != retained.end()) {
+  } else if (auto it = retained.find({storage, entry, first, count, Separate() ? space : 0});
+             it != retained.end()) {
     boa_buffer handle = it->second;
     retained.erase(it);
     return handle;
   }
-  BufferRef buffer = NewBuffer(storage, entry, first, count);
-  CommandRef command = New(zero   ? Command::Kind::zero
-                           : read ? Command::Kind::read
-                                  : Command::Kind::create);
+  BufferRef buffer = NewBuffer(storage, entry, first, count, space);
+  for (SlotList &slots : places[storage].slots)
+    if (slots.chunks >= count && slots.space == space && !buffer->slots)
+      buffer->slots = &slots;
+  for (SlotList &slots : places[storage].slots)
+    if (slots.chunks >= count && !Separate() && !buffer->slots)
+      buffer->slots = &slots;
+  if (!Expect(buffer->slots, "asks for chunks that no slot can hold"))
+    return 0;
+  const bool read = bring && !zero;
+  // Read whole from SSD it needs nothing before the read.
+  bool one = read;
+  for (int32_t c = first; c < first + count; ++c)
+    one = one && !RangeOf(storage, c);
+  CommandRef command = New(zero  ? Command::Kind::zero
+                           : one ? Command::Kind::read
+                                 : Command::Kind::create);
   command->buffers = {buffer};
+  command->first = first;
+  command->count = count;
+  Writes(command, *buffer, first, count);
+  RequestSlot(buffer, command);
+  if (one) {
+    MoveDisk(/*home=*/false, buffer, entry, first, count, command);
+  } else {
+    Issue(command);
+    if (read)
+      Move(/*home=*/false, buffer, entry, first, count);
+  }
+  return NewHandle(buffer, first, count);
+}
+
+/// Between a buffer and where its chunks live, or will: each part as it lives.
+void Engine::Impl::Move(bool home, const BufferRef &buffer, int64_t entry, int32_t first,
+                        int32_t count) {
+  const Place &place = places[buffer->storage];
+  for (int32_t c = first, end = first + count; c < end;) {
+    int32_t range = place.range_of[c], next = c + 1;
+    while (next < end && place.range_of[next] == range)
+      ++next;
+    if (range < 0) {
+      MoveDisk(home, buffer, entry, c, next - c, nullptr);
+    } else {
+      BufferRef lives = HomeOf(buffer->storage, entry, c);
+      CopyChunks(home ? buffer : lives, home ? lives : buffer, c, next - c);
+    }
+    c = next;
+  }
+}
+
+/// Orders and issues a transfer of chunks that live on SSD. `command`: the read
+/// that opens the buffer, whose place in it is known.
+void Engine::Impl::MoveDisk(bool home, const BufferRef &buffer, int64_t entry, int32_t first,
+                            int32_t count, CommandRef command) {
+  const int32_t storage = buffer->storage;
+  if (!Expect(!Separate() || buffer->space == BOA_HOST,
+              home ? "writes to SSD from device memory" : "reads from SSD into device memory"))
+    return;
+  if (!command) {
+    command = New(home ? Command::Kind::write : Command::Kind::read);
+    command->buffers = {buffer};
+    if (home)
+      Reads(command, *buffer, first, count);
+    else
+      Writes(command, *buffer, first, count);
+  }
   command->storage = storage;
   command->entry = entry;
   command->first = first;
   command->count = count;
-  Writes(command, *buffer, first, count);
-  if (command->kind == Command::Kind::read)
-    for (int32_t c = first; c < first + count; ++c) {
-      PlaceChunk(*command, c, /*write=*/false);
-      Hazard &hazard = storage_hazards[{storage, entry, c}];
-      DependOn(command, hazard.writer);
+  for (int32_t c = first; c < first + count; ++c) {
+    PlaceChunk(*command, c, /*write=*/home);
+    Hazard &hazard = storage_hazards[{storage, entry, c}];
+    DependOn(command, hazard.writer);
+    if (!home) {
       hazard.AddReader(command);
+      continue;
     }
-  RequestSlot(buffer, command);
+    for (const CommandRef &reader : hazard.readers)
+      DependOn(command, reader);
+    hazard.readers.clear();
+    hazard.writer = command;
+  }
   Issue(command);
-  return NewHandle(buffer);
+}
+
+void Engine::Impl::CopyChunks(const BufferRef &from, const BufferRef &to, int32_t first,
+                              int32_t count) {
+  if (from == to)
+    return;
+  CommandRef command = New(Command::Kind::copy);
+  command->buffers = {from, to};
+  command->first = first;
+  command->count = count;
+  Reads(command, *from, first, count);
+  Writes(command, *to, first, count);
+  Issue(command);
 }
 
 void Engine::Impl::Release(boa_buffer handle, bool retain) {
-  BufferRef buffer = Lookup(handle);
-  if (!buffer)
+  const View *view = Lookup(handle);
+  if (!view)
     return;
+  BufferRef buffer = view->buffer;
   if (buffer->home) {
-    buffers.erase(handle);
+    views.erase(handle);
     return;
   }
   if (retain) {
-    DropRetained(buffer->storage, buffer->entry, buffer->first, buffer->count);
-    retained[{buffer->storage, buffer->entry, buffer->first, buffer->count}] = handle;
+    DropRetained(buffer->storage, buffer->entry, buffer->first, buffer->count, buffer->space);
+    retained[{buffer->storage, buffer->entry, buffer->first, buffer->count,
+              Separate() ? buffer->space : 0}] = handle;
     return;
   }
-  buffers.erase(handle);
+  views.erase(handle);
   CommandRef command = New(Command::Kind::release);
   command->buffers = {buffer};
   Writes(command, *buffer, buffer->first, buffer->count);
@@ -317,14 +419,17 @@ void Engine::Impl::DropRetained() {
     Release(handle, false);
 }
 
-/// Forgets retained copies that share a chunk with these: they are stale.
-void Engine::Impl::DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count) {
+/// Forgets retained copies that share a chunk with these: they are stale. Of separate
+/// memories in that space alone, if one is given.
+void Engine::Impl::DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count,
+                                int32_t space) {
   std::vector<boa_buffer> stale;
-  auto it = retained.lower_bound({storage, entry, 0, 0});
+  auto it = retained.lower_bound({storage, entry, 0, 0, 0});
   while (it != retained.end() && std::get<0>(it->first) == storage &&
          std::get<1>(it->first) == entry) {
     int32_t other_first = std::get<2>(it->first), other_count = std::get<3>(it->first);
-    if (other_first < first + count && first < other_first + other_count) {
+    bool there = space < 0 || !Separate() || std::get<4>(it->first) == space;
+    if (there && other_first < first + count && first < other_first + other_count) {
       stale.push_back(it->second);
       it = retained.erase(it);
     } else {

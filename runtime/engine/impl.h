@@ -48,6 +48,7 @@ struct Command {
     norm,
     norm_done,
     zero,
+    copy,
     copy_in,
     copy_out,
     create,
@@ -64,7 +65,8 @@ struct Command {
   std::vector<std::shared_ptr<Command>> dependents;
 
   std::vector<std::shared_ptr<Buffer>> buffers;
-  int32_t index = 0; // kernel, or group
+  std::vector<int32_t> firsts; // of a kernel's buffers: the chunks that it is given begin here
+  int32_t index = 0;           // kernel, or group
   int32_t chunk = 0;
   int64_t step = 0;
   // Transfers: the chunks, and how many requests and sums are under way.
@@ -93,11 +95,14 @@ struct Hazard {
   }
 };
 
+struct SlotList;
+
 /// Chunks [first, first + count) of an entry, in a slot or at home in memory.
 struct Buffer {
-  int32_t storage = 0, first = 0, count = 0;
+  int32_t storage = 0, first = 0, count = 0, space = BOA_DEVICE;
   int64_t entry = 0;
-  char *base = nullptr; // null until a slot is granted
+  char *base = nullptr;      // null until a slot is granted
+  SlotList *slots = nullptr; // of which it has one
   int32_t slot = -1;
   bool home = false;           // lives in memory: never released
   CommandRef opener;           // waits for the slot
@@ -105,17 +110,37 @@ struct Buffer {
 };
 using BufferRef = std::shared_ptr<Buffer>;
 
-inline bool Holds(const Buffer &buffer, int32_t first, int32_t count) {
-  return first >= buffer.first && count > 0 && first + count <= buffer.first + buffer.count;
+/// Of a buffer, what a handle stands for.
+struct View {
+  BufferRef buffer;
+  int32_t first = 0, count = 0;
+};
+
+inline bool Holds(const View &view, int32_t first, int32_t count) {
+  return first >= view.first && count > 0 && first + count <= view.first + view.count;
 }
 
-/// The slots of one storage.
-struct Pool {
+/// A pool of program.h.
+struct SlotList {
+  int32_t space = BOA_DEVICE, chunks = 0;
   char *base = nullptr;
   int64_t stride = 0;
   std::vector<int32_t> free;
   int32_t used = 0, most_used = 0;
   std::deque<BufferRef> waiting; // in program order
+};
+
+/// Chunks of a storage's entries that lie side by side in one memory.
+struct MemoryRange {
+  int32_t first = 0, count = 0, space = BOA_DEVICE;
+};
+
+/// What a storage has in memory.
+struct Place {
+  std::vector<MemoryRange> ranges;
+  std::vector<int32_t> range_of; // by chunk; -1: it lives on SSD
+  std::vector<BufferRef> homes;  // by entry and range
+  std::vector<SlotList> slots;   // the smaller ones first
 };
 
 /// Chunks of a transfer, counted from its first, whose checksums are to be noted or
@@ -151,7 +176,8 @@ struct GradientNorm {
   std::string not_finite; // the first such tensor
 };
 
-using Key = std::tuple<int32_t, int64_t, int32_t, int32_t>;
+/// Storage, entry, first chunk, count, space (0 where memory is unified).
+using Key = std::tuple<int32_t, int64_t, int32_t, int32_t, int32_t>;
 
 struct Engine::Impl : boa_context {
   Impl(const Program &program, const boa_kernel *kernels, StateStore *state,
@@ -165,11 +191,13 @@ struct Engine::Impl : boa_context {
   EngineOptions options;
 
   // Memory.
-  char *arena = nullptr;
-  int64_t arena_bytes = 0, fixed_bytes = 0; // of it: homes and the workspace
+  struct Arena {
+    char *base = nullptr;
+    int64_t bytes = 0, fixed = 0; // of them: homes and the workspace
+  };
+  Arena arenas[2]; // by space; of unified memory the first alone
   char *workspace = nullptr;
-  std::vector<Pool> pools;                    // by storage
-  std::vector<std::vector<BufferRef>> homes;  // by storage and entry
+  std::vector<Place> places;                  // by storage
   std::vector<std::vector<DecayRange>> decay; // by group
   std::vector<void *> kernel_buffers;         // the compute thread's
 
@@ -177,7 +205,7 @@ struct Engine::Impl : boa_context {
   mutable std::mutex mutex;
   std::condition_variable changed;
   absl::Status error;
-  std::unordered_map<int64_t, BufferRef> buffers; // by handle
+  std::unordered_map<int64_t, View> views; // by handle
   int64_t next_handle = 1;
   std::map<Key, int64_t> retained;    // handle
   boa_entry_point previous = nullptr; // that ran last
@@ -207,6 +235,7 @@ struct Engine::Impl : boa_context {
   absl::Status Start();
   void Stop();
   absl::Status CheckProgram() const;
+  void LayOut();
   absl::Status Allocate();
   void PrepareDecay();
 
@@ -221,22 +250,32 @@ struct Engine::Impl : boa_context {
   void Satisfy(const CommandRef &command, Cause cause);
   void Ready(const CommandRef &command);
   void Complete(const CommandRef &command);
-  void Grant(Pool &pool, const BufferRef &buffer, Cause cause);
+  void Grant(SlotList &slots, const BufferRef &buffer, Cause cause);
   void RequestSlot(const BufferRef &buffer, const CommandRef &opener);
   void Fail(absl::Status status);
-  BufferRef Lookup(boa_buffer handle);
-  boa_buffer NewHandle(BufferRef buffer);
-  BufferRef NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count);
-  boa_buffer Open(int32_t storage, int64_t entry, int32_t first, int32_t count, bool read,
-                  bool zero);
+  const View *Lookup(boa_buffer handle);
+  boa_buffer NewHandle(BufferRef buffer, int32_t first, int32_t count);
+  BufferRef NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count, int32_t space);
+  boa_buffer Open(int32_t storage, int64_t entry, int32_t first, int32_t count, int32_t space,
+                  bool bring, bool zero);
+  void Move(bool home, const BufferRef &buffer, int64_t entry, int32_t first, int32_t count);
+  void MoveDisk(bool home, const BufferRef &buffer, int64_t entry, int32_t first, int32_t count,
+                CommandRef command);
+  void CopyChunks(const BufferRef &from, const BufferRef &to, int32_t first, int32_t count);
+  bool Reachable(const View &, int32_t space, const char *what);
   void Release(boa_buffer handle, bool retain);
   void DropRetained();
-  void DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count);
+  void DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count,
+                    int32_t space = -1);
   bool Expect(bool holds, const char *what);
   bool HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const;
-  bool IsResident(int32_t storage) const { return program.storages[storage].tier != "ssd"; }
-  int64_t ChunkBytes(int32_t storage) const {
-    return program.storages[storage].bytes / program.storages[storage].chunks;
+  bool Separate() const { return program.machine.separate; }
+  /// The range that holds a chunk, and its buffer; null: it lives on SSD.
+  const MemoryRange *RangeOf(int32_t storage, int32_t chunk) const;
+  BufferRef HomeOf(int32_t storage, int64_t entry, int32_t chunk) const;
+  int64_t ChunkBytes(int32_t storage) const { return program.storages[storage].chunk_bytes(); }
+  char *Address(const Buffer &buffer, int32_t chunk) const {
+    return buffer.base + (chunk - buffer.first) * ChunkBytes(buffer.storage);
   }
 
   // Queues.
@@ -268,6 +307,7 @@ struct Engine::Impl : boa_context {
   void Record(TraceEvent::Row row, const Command &command, const std::string &name, int64_t end_ns,
               int64_t bytes, int32_t link = 0);
   void Fill(const Command &command) const;
+  void CountCopy(const Command &command);
   bool Stuck() const;
   template <typename Condition> absl::Status WaitFor(Condition condition);
   absl::Status Drain();

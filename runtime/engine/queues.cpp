@@ -34,7 +34,8 @@ void Engine::Impl::Record(TraceEvent::Row row, const Command &command, const std
 
 void Engine::Impl::RunKernel(const Command &command) {
   for (size_t i = 0; i < command.buffers.size(); ++i)
-    kernel_buffers[i] = command.buffers[i] ? command.buffers[i]->base : nullptr;
+    kernel_buffers[i] =
+        command.buffers[i] ? Address(*command.buffers[i], command.firsts[i]) : nullptr;
   kernels[command.index](kernel_buffers.data(), workspace);
 }
 

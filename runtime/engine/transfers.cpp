@@ -82,7 +82,7 @@ void Engine::Impl::Transfer(const CommandRef &command) {
     request.file = command->extents[first].file;
     request.offset = command->extents[first].offset;
     request.bytes = count * bytes;
-    request.data = buffer.base + (command->first + first - buffer.first) * bytes;
+    request.data = Address(buffer, command->first + first);
     request.deadline = Deadline(*command);
     request.done = [this, command, first = first, count = count](absl::Status status) {
       TransferDone(command, first, count, std::move(status));
@@ -172,7 +172,7 @@ absl::Status Engine::Impl::SumChunk(const Command &command, int32_t c) {
   const Buffer &buffer = *command.buffers[0];
   const Extent &extent = command.extents[c];
   int64_t bytes = ChunkBytes(command.storage);
-  uint64_t sum = boa::Checksum(buffer.base + (command.first + c - buffer.first) * bytes, bytes);
+  uint64_t sum = boa::Checksum(Address(buffer, command.first + c), bytes);
   if (command.kind == Command::Kind::write) {
     state->SetChecksum(extent, sum);
     return absl::OkStatus();
@@ -230,8 +230,8 @@ absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk,
   if (absl::Status status = Drain(); !status.ok())
     return status;
   int64_t bytes = ChunkBytes(storage);
-  if (IsResident(storage)) {
-    char *home = homes[storage][entry]->base + chunk * bytes;
+  if (BufferRef lives = HomeOf(storage, entry, chunk)) {
+    char *home = Address(*lives, chunk);
     std::memcpy(write ? home : data, write ? data : home, bytes);
     return absl::OkStatus();
   }
@@ -243,7 +243,7 @@ absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk,
                      program.storages[storage].name, ": give the process more memory"));
   if (write)
     std::memcpy(bounce.get(), data, bytes);
-  BufferRef buffer = NewBuffer(storage, entry, chunk, 1);
+  BufferRef buffer = NewBuffer(storage, entry, chunk, 1, BOA_HOST);
   buffer->base = bounce.get();
   {
     std::unique_lock lock(mutex);
@@ -262,9 +262,9 @@ absl::Status Engine::Impl::MoveResident(bool write) {
     std::unique_lock lock(mutex);
     for (size_t s = 0; s < program.storages.size(); ++s)
       if (program.storages[s].persistent)
-        for (const BufferRef &home : homes[s])
+        for (const BufferRef &home : places[s].homes)
           // What the state has in another form is not there to be read.
-          if (write || state->Current(s, home->entry, 0).file >= 0)
+          if (write || state->Current(s, home->entry, home->first).file >= 0)
             IssueMove(write, home);
   }
   return Drain();

@@ -122,9 +122,9 @@ absl::Status Engine::Impl::RunUpdate(const Command &command, double clip) {
 GradientNorm Engine::Impl::SumGradient(const Command &command) const {
   const Group &group = program.groups[command.index];
   const Buffer &buffer = *command.buffers[0];
-  auto *values = reinterpret_cast<const float *>(buffer.base);
-  int64_t begin = buffer.first * group.chunk_elements;
-  int64_t end = begin + buffer.count * group.chunk_elements;
+  auto *values = reinterpret_cast<const float *>(Address(buffer, command.first));
+  int64_t begin = command.first * group.chunk_elements;
+  int64_t end = begin + command.count * group.chunk_elements;
   GradientNorm norm;
   for (const Parameter &parameter : group.parameters) {
     int64_t from = std::max(begin, parameter.offset);
@@ -171,13 +171,26 @@ void Engine::Impl::FinishNorm(int64_t step) {
 /// Zeros or copies.
 void Engine::Impl::Fill(const Command &command) const {
   const Buffer &buffer = *command.buffers[0];
-  int64_t bytes = ChunkBytes(buffer.storage);
+  int64_t bytes = command.count * ChunkBytes(buffer.storage);
   if (command.kind == Command::Kind::zero)
-    std::memset(buffer.base + (command.first - buffer.first) * bytes, 0, command.count * bytes);
+    std::memset(Address(buffer, command.first), 0, bytes);
+  else if (command.kind == Command::Kind::copy)
+    std::memcpy(Address(*command.buffers[1], command.first), Address(buffer, command.first), bytes);
   else if (command.kind == Command::Kind::copy_in)
     std::memcpy(buffer.base, command.port.data, command.port.bytes);
   else
     std::memcpy(command.port.data, buffer.base, command.port.bytes);
+}
+
+/// With the mutex held. Within one memory nothing crosses a link.
+void Engine::Impl::CountCopy(const Command &command) {
+  const Buffer &from = *command.buffers[0], &to = *command.buffers[1];
+  if (!Separate() || from.space == to.space || command.run == kNoRun)
+    return;
+  Counters &counted = counters[command.run];
+  (to.space == BOA_DEVICE ? counted.to_device
+                          : counted.to_host)[program.storages[to.storage].role] +=
+      command.count * ChunkBytes(to.storage);
 }
 
 void Engine::Impl::DoOptimizer(std::unique_lock<std::mutex> &lock, const CommandRef &command) {
@@ -219,10 +232,12 @@ void Engine::Impl::DoOptimizer(std::unique_lock<std::mutex> &lock, const Command
     Fail(std::move(status));
   if (command->kind == Command::Kind::norm) {
     const Buffer &buffer = *command->buffers[0];
-    norms[{command->index, buffer.entry, buffer.first}] = std::move(norm);
+    norms[{command->index, buffer.entry, command->first}] = std::move(norm);
   }
   if (command->kind == Command::Kind::norm_done)
     FinishNorm(command->step);
+  if (command->kind == Command::Kind::copy)
+    CountCopy(*command);
   counters[command->run].optimizer_seconds += double(end - command->begin_ns) * 1e-9;
   Record(TraceEvent::Row::optimizer, *command, name, end, 0);
   Complete(command);

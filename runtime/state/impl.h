@@ -41,7 +41,7 @@ struct StatePath {
 struct Table {
   SavedStorage storage;
   bool persistent = false;
-  std::vector<int32_t> path;   // that the chunk is dealt to
+  std::vector<int32_t> path;   // that the chunk is dealt to; -1: none, it lives in memory
   std::vector<Extent> current; // newest contents
   std::vector<Extent> spare;   // taken from the pool together with a neighbour's
   std::vector<uint8_t> named;  // persistent: whether a commit names `current`

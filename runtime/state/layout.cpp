@@ -58,7 +58,7 @@ private:
 absl::Status StateStore::Impl::CheckProgram(const Program &program) {
   std::set<std::string> names;
   for (const Storage &storage : program.storages) {
-    if (!storage.persistent && storage.tier != "ssd")
+    if (!storage.persistent && !storage.LivesOn(Tier::ssd))
       continue;
     if (!names.insert(storage.name).second)
       return absl::InvalidArgumentError(
@@ -85,12 +85,16 @@ void StateStore::Impl::LayOut(const Program &program) {
     table.storage = {storage.name, storage.role, storage.entry_count(), std::max(storage.chunks, 1),
                      storage.bytes / std::max(storage.chunks, 1)};
     table.persistent = storage.persistent;
-    if (!storage.persistent && storage.tier != "ssd")
+    if (!storage.persistent && !storage.LivesOn(Tier::ssd))
       continue;
     size_t count = size_t(table.storage.entries * table.storage.chunks);
+    std::vector<bool> placed; // by chunk of an entry; what outlives the run has its place anyway
+    for (int32_t chunk = 0; chunk < table.storage.chunks; ++chunk)
+      placed.push_back(storage.persistent || storage.tier(chunk) == Tier::ssd);
     dealer.NextStorage();
     for (size_t chunk = 0; chunk < count; ++chunk)
-      table.path.push_back(int32_t(dealer.Deal(table.storage.chunk_bytes)));
+      table.path.push_back(
+          placed[chunk % placed.size()] ? int32_t(dealer.Deal(table.storage.chunk_bytes)) : -1);
     table.current.resize(count);
     table.spare.resize(count);
     table.named.resize(count);
@@ -102,6 +106,8 @@ std::vector<int64_t> StateStore::Impl::BytesNeeded() const {
   std::vector<int64_t> bytes(paths.size(), kStateBlock);
   for (const Table &table : tables)
     for (int32_t path : table.path) {
+      if (path < 0)
+        continue;
       int64_t more = 0, &sum = bytes[size_t(path)];
       if (__builtin_mul_overflow(table.storage.chunk_bytes, table.persistent ? keep + 1 : 1,
                                  &more) ||
@@ -168,7 +174,7 @@ absl::Status StateStore::Impl::FillPools() {
   }
   for (Table &table : tables)
     for (size_t i = 0; !table.persistent && i < table.path.size(); ++i)
-      if (table.current[i].file < 0) {
+      if (table.path[i] >= 0 && table.current[i].file < 0) {
         if (table.spare[i].file < 0)
           if (absl::Status status =
                   TakeRun(table, int64_t(i) / table.storage.chunks, table.path[i]);

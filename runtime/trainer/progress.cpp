@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/progress.h"
 
+#include "runtime/abi.h"
 #include "runtime/printable.h"
 #include "runtime/units.h"
 
@@ -40,26 +41,31 @@ std::string RoleLabel(const std::string &role) {
   return role;
 }
 
-struct Home {
-  int64_t memory = 0, ssd = 0; // bytes
+struct Bytes {
+  int64_t memory = 0, ssd = 0;
 };
 
-int64_t MemoryBytes(const Storage &storage) {
-  return storage.tier == "ssd" ? storage.slots * storage.slot_bytes
-                               : storage.entry_count() * storage.bytes;
-}
-
 /// Rows of the table: by role, then tier.
-using Homes = std::map<std::pair<size_t, std::string>, std::pair<std::string, Home>>;
+using Homes = std::map<std::pair<size_t, Tier>, std::pair<std::string, Bytes>>;
 
 Homes CollectHomes(const Program &program) {
   Homes homes;
   for (const Storage &storage : program.storages) {
-    auto &[role, home] = homes[{RoleOrder(storage.role), storage.tier}];
-    role = storage.role;
-    home.memory += MemoryBytes(storage);
-    if (storage.tier == "ssd")
-      home.ssd += storage.entry_count() * storage.bytes;
+    auto row = [&](Tier tier) -> Bytes & {
+      auto &[role, bytes] = homes[{RoleOrder(storage.role), tier}];
+      role = storage.role;
+      return bytes;
+    };
+    for (const Home &home : storage.homes) {
+      const int64_t bytes = storage.entry_count() * home.chunks * storage.chunk_bytes();
+      (home.tier == Tier::ssd ? row(home.tier).ssd : row(home.tier).memory) += bytes;
+    }
+    // Slots are for what lives elsewhere.
+    const Tier streamed = storage.LivesOn(Tier::ssd)    ? Tier::ssd
+                          : storage.LivesOn(Tier::host) ? Tier::host
+                                                        : Tier::device;
+    for (const SlotPool &pool : storage.pools)
+      row(streamed).memory += pool.slots * pool.chunks * storage.chunk_bytes();
   }
   return homes;
 }
@@ -151,14 +157,14 @@ std::string FormatTraffic(const Outcome &outcome) {
 std::string FormatStart(const Program &program, int64_t training_bytes, int64_t validation_bytes) {
   std::string text = FormatHeadline(program, training_bytes, validation_bytes);
   absl::StrAppendFormat(&text, "\n  %-22s %-7s %11s %11s\n", "what", "home", "in memory", "on SSD");
-  Home total;
+  Bytes total;
   for (const auto &[key, row] : CollectHomes(program)) {
     const auto &[role, home] = row;
     total.memory += home.memory;
     total.ssd += home.ssd;
     absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", RoleLabel(role),
-                          key.second == "ssd" ? "SSD" : key.second, FormatBytes(home.memory),
-                          home.ssd ? FormatBytes(home.ssd) : "-");
+                          key.second == Tier::ssd ? "SSD" : TierName(key.second),
+                          FormatBytes(home.memory), home.ssd ? FormatBytes(home.ssd) : "-");
   }
   const int64_t arena = program.arena_device + program.arena_host;
   if (arena > total.memory)
@@ -173,15 +179,19 @@ std::string FormatStart(const Program &program, int64_t training_bytes, int64_t 
 }
 
 std::string FormatArena(const Program &program, const std::string &tier) {
-  // Slots of what lives on SSD stand in the device's arena.
   std::map<std::string, int64_t> by_role;
   int64_t known = 0;
+  const bool host = tier == "host";
   for (const Storage &storage : program.storages) {
-    const bool on_host = storage.tier == "host";
-    if (on_host != (tier == "host"))
-      continue;
-    by_role[RoleLabel(storage.role)] += MemoryBytes(storage);
-    known += MemoryBytes(storage);
+    int64_t chunks = 0;
+    for (const Home &home : storage.homes)
+      if (home.tier == (host ? Tier::host : Tier::device))
+        chunks += storage.entry_count() * home.chunks;
+    for (const SlotPool &pool : storage.pools)
+      if (pool.space == (host ? BOA_HOST : BOA_DEVICE))
+        chunks += int64_t{pool.slots} * pool.chunks;
+    by_role[RoleLabel(storage.role)] += chunks * storage.chunk_bytes();
+    known += chunks * storage.chunk_bytes();
   }
   const int64_t arena = tier == "host" ? program.arena_host : program.arena_device;
   if (arena > known)

@@ -78,19 +78,19 @@ private:
 Program MakeProgram() {
   Program program;
   program.name = "fuzzed";
-  auto add = [&](const char *name, const char *role, const char *tier, bool persistent) {
+  auto add = [&](const char *name, const char *role, Tier tier, bool persistent) {
     Storage &storage = program.storages.emplace_back();
     storage.name = name;
     storage.role = role;
-    storage.tier = tier;
+    storage.homes = {{tier, 2}};
     storage.entries = {2};
     storage.chunks = 2;
     storage.bytes = 2 * kPage;
     storage.persistent = persistent;
   };
-  add("weights.block", "weights", "ssd", true);
-  add("momentum.block", "momentum", "host", true);
-  add("checkpoints", "checkpoints", "ssd", false);
+  add("weights.block", "weights", Tier::ssd, true);
+  add("momentum.block", "momentum", Tier::host, true);
+  add("checkpoints", "checkpoints", Tier::ssd, false);
   Group &group = program.groups.emplace_back();
   group.name = "block";
   Parameter &parameter = group.parameters.emplace_back();

@@ -27,9 +27,10 @@
 // CHECK:             %[[AT:.*]] = arith.addi %[[ROW]], %[[M]]
 // CHECK:             %[[ENTRY:.*]] = arith.index_cast %[[AT]] : index to i64
 // CHECK:             %[[COUNT:.*]] = arith.constant 1 : i32
+// Kernels take it, so it is wanted in the device's space, 0.
+// CHECK:             %[[SPACE:.*]] = arith.constant 0 : i32
 // CHECK:             %[[ZERO:.*]] = arith.constant 0 : i32
-// CHECK:             %[[TOKEN:.*]] = func.call @boa_rt_prefetch(%[[CONTEXT]], %[[STORAGE]], %[[ENTRY]], %[[FIRST]], %[[COUNT]], %[[ZERO]]) : (!llvm.ptr, i32, i64, i32, i32, i32) -> i64
-// CHECK:             %[[X:.*]] = func.call @boa_rt_await(%[[CONTEXT]], %[[TOKEN]])
+// CHECK:             %[[X:.*]] = func.call @boa_rt_prefetch(%[[CONTEXT]], %[[STORAGE]], %[[ENTRY]], %[[FIRST]], %[[COUNT]], %[[SPACE]], %[[ZERO]]) : (!llvm.ptr, i32, i64, i32, i32, i32, i32) -> i64
 // CHECK:             %[[Y:.*]] = func.call @boa_rt_create(%[[CONTEXT]],
 // The buffers of a launch are an array, in the kernel's order.
 // CHECK:             llvm.store %[[X]], %{{.*}} : i64, !llvm.ptr
@@ -49,6 +50,13 @@
 // CHECK:         %[[SOME:.*]] = arith.cmpi ne, %{{.*}}, %[[ZERO]] : index
 // CHECK:         scf.if %[[SOME]] {
 // CHECK:           scf.for
+
+// The optimizer takes what is in the host's space, 1.
+
+// CHECK:             %[[COUNT:.*]] = arith.constant 1 : i32
+// CHECK-NEXT:        %[[SPACE:.*]] = arith.constant 1 : i32
+// CHECK-NEXT:        %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-NEXT:        func.call @boa_rt_prefetch(%[[CONTEXT]], %{{.*}}, %{{.*}}, %{{.*}}, %[[COUNT]], %[[SPACE]], %[[ZERO]])
 // CHECK:             call @boa_rt_update(
 // CHECK:         call @boa_rt_norm(%[[CONTEXT]],
 // CHECK:         call @boa_rt_norm_done(%[[CONTEXT]],
@@ -64,6 +72,12 @@
 // CHECK-SAME:    \22beta1\22:0.9
 // CHECK-SAME:    \22beta2\22:0.999
 // CHECK-SAME:    \22eps\22:1e-08
+
+// A home for each range of chunks, slots by space and size.
+
+// CHECK-SAME:    \22homes\22:[{\22chunks\22:4,\22tier\22:\22ssd\22}]
+// CHECK-SAME:    \22pools\22:[{\22chunks\22:1,\22slots\22:1,\22space\22:\22device\22}]
+
 // CHECK-SAME:    \22mask_probability\22:0.1{{4999|5}}
 // CHECK-NOT:   boa.storage
 // CHECK-NOT:   boa.group

@@ -66,19 +66,16 @@ const boa_kernel kKernels[] = {Mix, SlowMix, Count};
 std::function<void(boa_context *, int64_t, int64_t)> driver;
 void Drive(boa_context *context, int64_t step, int64_t pending) { driver(context, step, pending); }
 
-Storage MakeStorage(const char *name, const char *tier, int64_t entries, bool persistent,
-                    int32_t slots) {
+Storage MakeStorage(const char *name, Tier tier, int64_t entries, bool persistent, int32_t slots) {
   Storage storage;
   storage.name = storage.role = name;
-  storage.tier = tier;
+  storage.homes = {{tier, kChunks}};
   storage.entries = {entries};
   storage.bytes = kChunk * kChunks;
   storage.chunks = kChunks;
   storage.persistent = persistent;
-  if (storage.tier == "ssd") {
-    storage.slots = slots;
-    storage.slot_bytes = storage.bytes;
-  }
+  if (tier == Tier::ssd)
+    storage.pools = {{BOA_DEVICE, kChunks, slots}};
   return storage;
 }
 
@@ -86,12 +83,12 @@ Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   Program program;
   program.abi = BOA_ABI_VERSION;
   program.name = "test";
-  program.storages = {MakeStorage("data", "ssd", kEntries, persistent, slots),
-                      MakeStorage("memory", "device", kEntries, true, 0),
-                      MakeStorage("weights", "ssd", 2, true, 4),
-                      MakeStorage("momentum", "ssd", 2, true, 4),
-                      MakeStorage("variance", "host", 2, true, 0),
-                      MakeStorage("gradient", "host", 2, false, 0)};
+  program.storages = {MakeStorage("data", Tier::ssd, kEntries, persistent, slots),
+                      MakeStorage("memory", Tier::device, kEntries, true, 0),
+                      MakeStorage("weights", Tier::ssd, 2, true, 4),
+                      MakeStorage("momentum", Tier::ssd, 2, true, 4),
+                      MakeStorage("variance", Tier::host, 2, true, 0),
+                      MakeStorage("gradient", Tier::host, 2, false, 0)};
   KernelBuffer read{true, false}, write{false, true}, both{true, true};
   program.kernels = {{"mix", {read, read, both}, 64, 0},
                      {"slow_mix", {read, read, both}, 4096, 0},
@@ -121,7 +118,11 @@ Program MakeProgram(int32_t slots = 16, bool persistent = true) {
 
 boa_buffer Fetch(boa_context *context, int32_t storage, int64_t entry, int32_t first = 0,
                  int32_t count = kChunks) {
-  return boa_rt_await(context, boa_rt_prefetch(context, storage, entry, first, count, 0));
+  return boa_rt_prefetch(context, storage, entry, first, count, BOA_DEVICE, 0);
+}
+
+boa_buffer FetchZeros(boa_context *context, int32_t storage, int64_t entry) {
+  return boa_rt_prefetch(context, storage, entry, 0, kChunks, BOA_DEVICE, /*zero=*/1);
 }
 
 /// out = mix(a, b, out) with all three entries of `storage`, written home.
@@ -251,7 +252,7 @@ protected:
       const Storage &storage = program.storages[s];
       for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
         for (int32_t chunk = 0; chunk < storage.chunks; ++chunk)
-          if (storage.persistent && storage.tier == "ssd" &&
+          if (storage.persistent && storage.tier(chunk) == Tier::ssd &&
               state->Current(s, entry, chunk).file < 0)
             if (absl::Status status = engine->WriteChunk(s, entry, chunk, zeros.data());
                 !status.ok())
@@ -389,8 +390,7 @@ TEST_P(EngineTest, StaleRetainedCopyIsNotFound) {
                 }
                 MixEntries(context, kData, 0, 0, 1);
                 boa_rt_release(context, Fetch(context, kData, 2), /*retain=*/1);
-                boa_buffer zeros = boa_rt_await(
-                    context, boa_rt_prefetch(context, kData, 2, 0, kChunks, /*zero=*/1));
+                boa_buffer zeros = FetchZeros(context, kData, 2);
                 boa_rt_offload(context, zeros, kData, 2, 0, kChunks);
                 boa_rt_release(context, zeros, 0);
               }).ok());
@@ -406,10 +406,7 @@ TEST_P(EngineTest, MemoryIsOrderedToo) {
   engine->TakeCounters();
   ASSERT_TRUE(Run([](boa_context *context) {
                 MixEntries(context, kMemory, 1, 2, 0, 0, kSlowMix);
-                boa_rt_release(context,
-                               boa_rt_await(context, boa_rt_prefetch(context, kMemory, 1, 0,
-                                                                     kChunks, /*zero=*/1)),
-                               0);
+                boa_rt_release(context, FetchZeros(context, kMemory, 1), 0);
                 MixEntries(context, kMemory, 1, 2, 0);
               }).ok());
   Counters counters = engine->TakeCounters();
@@ -422,7 +419,7 @@ TEST_P(EngineTest, MemoryIsOrderedToo) {
 TEST_P(EngineTest, NullBuffers) {
   Make();
   absl::Status status = Run([](boa_context *context) {
-    boa_buffer null = boa_rt_await(context, boa_rt_prefetch(context, kData, -1, 0, 1, 0));
+    boa_buffer null = boa_rt_prefetch(context, kData, -1, 0, 1, BOA_DEVICE, 0);
     EXPECT_EQ(null, 0);
     boa_rt_offload(context, null, kData, 0, 0, 1);
     boa_buffer buffers[] = {null, Fetch(context, kMemory, 0)};
@@ -711,8 +708,7 @@ private:
   std::vector<boa_buffer> Bring(size_t i) {
     const MixCommand &command = commands[i];
     return {Fetch(context, kData, command.a), Fetch(context, kData, command.b),
-            boa_rt_await(context,
-                         boa_rt_prefetch(context, kData, command.out, 0, kChunks, command.fresh))};
+            boa_rt_prefetch(context, kData, command.out, 0, kChunks, BOA_DEVICE, command.fresh)};
   }
   boa_context *context;
   const std::vector<MixCommand> &commands;
@@ -1201,8 +1197,8 @@ size_t ThreadCount() {
 TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
-    storage.tier = "host";
-    storage.slots = 0;
+    storage.homes = {{Tier::host, kChunks}};
+    storage.pools.clear();
   }
   auto run = [&](uint32_t seed) {
     RandomScheduler scheduler(seed);
@@ -1226,8 +1222,8 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
       UpdateAll(context, step);
       for (int64_t entry = 0; entry < 6; ++entry)
         boa_rt_release(context,
-                       boa_rt_await(context, boa_rt_prefetch(context, kMemory, entry, 0, kChunks,
-                                                             /*zero=*/entry > 3)),
+                       boa_rt_prefetch(context, kMemory, entry, 0, kChunks, BOA_DEVICE,
+                                       /*zero=*/entry > 3),
                        0);
       for (int i = 0; i < 10; ++i)
         MixEntries(context, kMemory, 6, 7, i % 4);
@@ -1282,8 +1278,8 @@ void CreateWithin(const Program &program, int64_t bytes, const char *expected) {
 TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
-    storage.tier = "host";
-    storage.slots = 0;
+    storage.homes = {{Tier::host, kChunks}};
+    storage.pools.clear();
   }
   program.machine.threads = 1;
   EXPECT_EXIT(CreateWithin(program, 6 << 20,
@@ -1292,6 +1288,7 @@ TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
               testing::ExitedWithCode(0), "");
   program.storages[kMemory].bytes = 0;
   program.storages[kMemory].chunks = 1 << 30;
+  program.storages[kMemory].homes = {{Tier::host, 1 << 30}};
   EXPECT_EXIT(CreateWithin(program, 64 << 20,
                            "cannot allocate what the engine needs beside its arena: give the "
                            "process more memory or the program less"),

@@ -88,16 +88,21 @@ private:
   json::Value describe(StorageOp storage) {
     int64_t chunks = storage.getChunks();
     bool ssd = storage.getTier() == Tier::ssd;
-    int64_t slotChunks = storage.getSlotChunks().value_or(chunks);
-    return json::Object{{"name", storage.getSymName()},
-                        {"role", storage.getRole()},
-                        {"tier", stringifyTier(storage.getTier())},
-                        {"entries", toJson(storage.getDims())},
-                        {"bytes", storage.getEntryBytes()},
-                        {"chunks", chunks},
-                        {"persistent", storage.getPersistent() && storage.getRole() != "gradients"},
-                        {"slots", ssd ? int64_t(storage.getSlots().value_or(0)) : 0},
-                        {"slot_bytes", ssd ? storage.getEntryBytes() / chunks * slotChunks : 0}};
+    json::Array pools;
+    if (int64_t slots = ssd ? storage.getSlots().value_or(0) : 0)
+      pools.push_back(json::Object{{"space", "device"},
+                                   {"chunks", int64_t(storage.getSlotChunks().value_or(chunks))},
+                                   {"slots", slots}});
+    return json::Object{
+        {"name", storage.getSymName()},
+        {"role", storage.getRole()},
+        {"entries", toJson(storage.getDims())},
+        {"bytes", storage.getEntryBytes()},
+        {"chunks", chunks},
+        {"persistent", storage.getPersistent() && storage.getRole() != "gradients"},
+        {"homes",
+         json::Array{json::Object{{"tier", stringifyTier(storage.getTier())}, {"chunks", chunks}}}},
+        {"pools", std::move(pools)}};
   }
 
   int64_t idOf(StringRef role, GroupOp group) {
@@ -137,20 +142,24 @@ private:
     for (int kind = 0; kind < 3; ++kind) // read, updated, written
       for (int32_t i = 0; i < counts[kind]; ++i)
         buffers.push_back(json::Object{{"read", kind < 2}, {"write", kind > 0}});
-    auto flops = op->getAttrOfType<FloatAttr>("boa.flops");
+    auto real = [&](StringRef name) {
+      auto attr = op->getAttrOfType<FloatAttr>(name);
+      return attr ? attr.getValueAsDouble() : 0.0;
+    };
     return json::Object{{"name", SymbolTable::getSymbolName(op).getValue()},
                         {"buffers", std::move(buffers)},
                         {"workspace", integerAttr(op, "boa.workspace")},
-                        {"flops", flops ? flops.getValueAsDouble() : 0.0}};
+                        {"flops", real("boa.flops")},
+                        {"bytes", real("boa.bytes")}};
   }
 
   static json::Value describeTraffic(StepOp step, StringRef attr) {
     json::Object result;
     auto traffic = step->getAttrOfType<DictionaryAttr>(attr);
-    for (StringRef direction : {"read", "written"}) {
+    for (StringRef direction : {"read", "written", "to_device", "to_host"}) {
       json::Object bytes;
-      if (traffic)
-        for (NamedAttribute role : traffic.getAs<DictionaryAttr>(direction))
+      if (auto roles = traffic ? traffic.getAs<DictionaryAttr>(direction) : DictionaryAttr())
+        for (NamedAttribute role : roles)
           bytes[role.getName().getValue()] = cast<IntegerAttr>(role.getValue()).getInt();
       result[direction] = std::move(bytes);
     }
@@ -201,6 +210,7 @@ private:
                                     {"write", path.integer("write")}});
       }
     return json::Object{{"name", machine.string("name")},
+                        {"memory", "unified"},
                         {"device_memory", machine.integer("device_memory")},
                         {"host_memory", machine.integer("host_memory")},
                         {"threads", machine.integer("threads")},

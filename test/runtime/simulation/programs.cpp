@@ -47,13 +47,13 @@ Program MakeProgram() {
   for (int32_t s = 0; s < kStorages; ++s) {
     Storage storage;
     storage.name = storage.role = s == kMemory ? "memory" : s == 0 ? "kept" : "scratch";
-    storage.tier = s == kMemory ? "device" : "ssd";
     storage.entries = {kEntries};
     storage.chunks = kChunks;
     storage.bytes = kChunks * kWords * 4;
     storage.persistent = s != 1;
-    storage.slots = s == kMemory ? 0 : kSlots;
-    storage.slot_bytes = s == kMemory ? 0 : storage.bytes;
+    storage.homes = {{s == kMemory ? Tier::device : Tier::ssd, kChunks}};
+    if (s != kMemory)
+      storage.pools = {{BOA_DEVICE, kChunks, kSlots}};
     program.storages.push_back(storage);
   }
   for (const char *name : {"mix", "mix", "fill", "fill"}) {
@@ -172,7 +172,8 @@ void RandomProgram::Open(boa_context *context) {
   }
   copy.words = Stored(copy);
   if (create) {
-    copy.handle = boa_rt_create(context, copy.storage, copy.entry, copy.first, copy.count);
+    copy.handle =
+        boa_rt_create(context, copy.storage, copy.entry, copy.first, copy.count, BOA_DEVICE);
     // What is made is written before anything else.
     for (Copy &from : copies)
       if (from.count == copy.count && WordsOf(from).data() != WordsOf(copy).data()) {
@@ -185,8 +186,8 @@ void RandomProgram::Open(boa_context *context) {
     boa_rt_release(context, copy.handle, 0);
     return;
   }
-  copy.handle = boa_rt_await(
-      context, boa_rt_prefetch(context, copy.storage, copy.entry, copy.first, copy.count, zero));
+  copy.handle =
+      boa_rt_prefetch(context, copy.storage, copy.entry, copy.first, copy.count, BOA_DEVICE, zero);
   if (zero)
     std::fill(WordsOf(copy).begin(), WordsOf(copy).end(), 0);
   copies.push_back(std::move(copy));

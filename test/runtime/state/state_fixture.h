@@ -32,12 +32,12 @@ namespace boa {
 constexpr int64_t kPage = 4096;
 enum StorageId { kWeights, kMomentum, kCheckpoints, kLoss };
 
-inline Storage MakeStorage(const char *name, const char *role, const char *tier, bool persistent,
+inline Storage MakeStorage(const char *name, const char *role, Tier tier, bool persistent,
                            std::vector<int64_t> entries, int32_t chunks, int64_t chunk_bytes) {
   Storage storage;
   storage.name = name;
   storage.role = role;
-  storage.tier = tier;
+  storage.homes = {{tier, chunks}};
   storage.entries = std::move(entries);
   storage.chunks = chunks;
   storage.bytes = chunks * chunk_bytes;
@@ -49,10 +49,11 @@ inline Storage MakeStorage(const char *name, const char *role, const char *tier,
 inline Program MakeProgram() {
   Program program;
   program.name = "test";
-  program.storages = {MakeStorage("weights.block", "weights", "ssd", true, {3}, 4, 2 * kPage),
-                      MakeStorage("momentum.block", "momentum", "host", true, {3}, 4, kPage),
-                      MakeStorage("checkpoints", "checkpoints", "ssd", false, {2, 2}, 1, 2 * kPage),
-                      MakeStorage("loss", "loss", "host", false, {1}, 1, kPage)};
+  program.storages = {
+      MakeStorage("weights.block", "weights", Tier::ssd, true, {3}, 4, 2 * kPage),
+      MakeStorage("momentum.block", "momentum", Tier::host, true, {3}, 4, kPage),
+      MakeStorage("checkpoints", "checkpoints", Tier::ssd, false, {2, 2}, 1, 2 * kPage),
+      MakeStorage("loss", "loss", Tier::host, false, {1}, 1, kPage)};
   Group group;
   group.name = "block";
   group.count = 3;

@@ -86,7 +86,7 @@ void Logits(void *const *buffers, void *) {
 
 boa_buffer Fetch(boa_context *ctx, int32_t storage, int64_t entry, int32_t first = 0,
                  int32_t count = 1) {
-  return boa_rt_await(ctx, boa_rt_prefetch(ctx, storage, entry, first, count, 0));
+  return boa_rt_prefetch(ctx, storage, entry, first, count, BOA_DEVICE, 0);
 }
 
 /// The optimizer's part for one chunk, whose gradient and weights are given.
@@ -124,8 +124,7 @@ void Step(boa_context *ctx, int64_t step, int64_t pending) {
   if (Delayed)
     Drain<Bf16>(ctx, step, pending);
   const boa_buffer weights = Fetch(ctx, kWeights, 0, 0, 2);
-  const boa_buffer gradient =
-      boa_rt_await(ctx, boa_rt_prefetch(ctx, kGradients, 0, 0, 2, /*zero=*/1));
+  const boa_buffer gradient = boa_rt_prefetch(ctx, kGradients, 0, 0, 2, BOA_DEVICE, /*zero=*/1);
   for (int64_t m = 0; m < kMicroBatches; ++m) {
     const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m), Fetch(ctx, kTargets, m),
                                   gradient, Fetch(ctx, kLoss, m)};
@@ -167,16 +166,17 @@ template <bool Bf16> EntryPoints MakeEntries(bool delayed, bool clip) {
 
 json MakeStorage(const char *name, const char *role, const std::string &tier,
                  std::vector<int64_t> entries, int64_t bytes, int32_t chunks, bool persistent) {
-  const bool ssd = tier == "ssd";
+  json pools = json::array();
+  if (tier == "ssd")
+    pools.push_back({{"space", "device"}, {"chunks", chunks}, {"slots", 4}});
   return {{"name", name},
           {"role", role},
-          {"tier", tier},
           {"entries", entries},
           {"bytes", bytes},
           {"chunks", chunks},
           {"persistent", persistent},
-          {"slots", ssd ? 4 : 0},
-          {"slot_bytes", ssd ? bytes : 0}};
+          {"homes", {{{"tier", tier}, {"chunks", chunks}}}},
+          {"pools", pools}};
 }
 
 json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
@@ -184,7 +184,7 @@ json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
   for (const std::string access : buffers)
     list.push_back({{"read", access.find('r') != std::string::npos},
                     {"write", access.find('w') != std::string::npos}});
-  return {{"name", name}, {"buffers", list}, {"workspace", 0}, {"flops", 0}};
+  return {{"name", name}, {"buffers", list}, {"workspace", 0}, {"flops", 0}, {"bytes", 0}};
 }
 
 json MakeGroup(bool bf16) {
@@ -228,6 +228,14 @@ json MakeTraining(const Options &options) {
           {"nonfinite", options.nonfinite}};
 }
 
+/// Nothing crosses between memories that are one.
+json MakeTraffic(json read, json written) {
+  return {{"read", std::move(read)},
+          {"written", std::move(written)},
+          {"to_device", json::object()},
+          {"to_host", json::object()}};
+}
+
 /// What one call of an entry point moves, by hand.
 json MakeTraffic(const Options &options, bool bf16) {
   if (options.tier != "ssd")
@@ -240,20 +248,17 @@ json MakeTraffic(const Options &options, bool bf16) {
     return more;
   };
   if (!options.delayed) {
-    const json step = {{"read", states(2, {{"weights", 2 * weights}})},
-                       {"written", states(2, {{"weights", 2 * weights}})}};
+    const json step =
+        MakeTraffic(states(2, {{"weights", 2 * weights}}), states(2, {{"weights", 2 * weights}}));
     return {{"first_step", step}, {"step", step}};
   }
   // Nothing is retained, so that it is the same whether a step follows another.
-  const json step = {{"read", states(2, {{"weights", 3 * weights}, {"gradients", chunk}})},
-                     {"written", states(2, {{"weights", 2 * weights}, {"gradients", chunk}})}};
-  return {{"first_step",
-           {{"read", states(1, {{"weights", 2 * weights}})},
-            {"written", states(1, {{"weights", weights}, {"gradients", chunk}})}}},
-          {"step", step},
-          {"drain",
-           {{"read", states(1, {{"weights", weights}, {"gradients", chunk}})},
-            {"written", states(1, {{"weights", weights}})}}}};
+  return {{"first_step", MakeTraffic(states(1, {{"weights", 2 * weights}}),
+                                     states(1, {{"weights", weights}, {"gradients", chunk}}))},
+          {"step", MakeTraffic(states(2, {{"weights", 3 * weights}, {"gradients", chunk}}),
+                               states(2, {{"weights", 2 * weights}, {"gradients", chunk}}))},
+          {"drain", MakeTraffic(states(1, {{"weights", weights}, {"gradients", chunk}}),
+                                states(1, {{"weights", weights}}))}};
 }
 
 int64_t ArenaBytes(const json &storages) {
@@ -262,9 +267,12 @@ int64_t ArenaBytes(const json &storages) {
     int64_t entries = 1;
     for (const json &dimension : storage["entries"])
       entries *= dimension.get<int64_t>();
-    bytes += storage["tier"] == "ssd"
-                 ? storage["slots"].get<int64_t>() * storage["slot_bytes"].get<int64_t>()
-                 : entries * storage["bytes"].get<int64_t>();
+    const int64_t chunk = storage["bytes"].get<int64_t>() / storage["chunks"].get<int64_t>();
+    for (const json &home : storage["homes"])
+      if (home["tier"] != "ssd")
+        bytes += entries * home["chunks"].get<int64_t>() * chunk;
+    for (const json &pool : storage["pools"])
+      bytes += pool["slots"].get<int64_t>() * pool["chunks"].get<int64_t>() * chunk;
   }
   return bytes;
 }
@@ -308,11 +316,9 @@ std::string Descriptor(const Options &o) {
                           {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
                           {"floor", 0.05},   {"warmup", 3}};
   program["training"] = MakeTraining(o);
-  program["machine"] = {{"name", "bench"},
-                        {"device_memory", o.device_memory},
-                        {"host_memory", 0},
-                        {"threads", 2},
-                        {"ssd", json::array()}};
+  program["machine"] = {
+      {"name", "bench"},  {"memory", "unified"}, {"device_memory", o.device_memory},
+      {"host_memory", 0}, {"threads", 2},        {"ssd", json::array()}};
   for (const std::string &path : o.paths)
     program["machine"]["ssd"].push_back({{"path", path}, {"read", 0}, {"write", 0}});
   return program.dump();

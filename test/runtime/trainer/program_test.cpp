@@ -64,9 +64,33 @@ TEST(ParseProgram, NamesTheFieldOfAnotherType) {
 
 TEST(ParseProgram, ListsTheWordsItKnows) {
   json descriptor = Descriptor();
-  descriptor["storages"][0]["tier"] = "tape";
-  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0]: field `tier`: expected one of "
-                               "device, host, ssd but found `tape`");
+  descriptor["storages"][0]["homes"][0]["tier"] = "tape";
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0].homes[0]: field `tier`: expected "
+                               "one of device, host, ssd but found `tape`");
+  descriptor = Descriptor();
+  descriptor["machine"]["memory"] = "shared";
+  EXPECT_EQ(Error(descriptor), "program descriptor: machine: field `memory`: expected one of "
+                               "unified, separate but found `shared`");
+}
+
+// Homes are for all chunks of an entry, and slots hold no more than one.
+TEST(ParseProgram, ChecksHomesAndPools) {
+  json descriptor = Descriptor();
+  descriptor["storages"][0]["homes"] = {{{"tier", "ssd"}, {"chunks", 1}},
+                                        {{"tier", "host"}, {"chunks", 1}}};
+  absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->storages[0].tier(0), Tier::ssd);
+  EXPECT_EQ(program->storages[0].tier(1), Tier::host);
+  EXPECT_TRUE(program->storages[0].LivesOn(Tier::host));
+  EXPECT_FALSE(program->storages[0].LivesOn(Tier::device));
+  descriptor["storages"][0]["homes"][1]["chunks"] = 2;
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0]: field `homes`: expected homes for "
+                               "2 chunks but found them for 3");
+  descriptor["storages"][0]["homes"][1]["chunks"] = 1;
+  descriptor["storages"][0]["pools"] = {{{"space", "host"}, {"chunks", 3}, {"slots", 1}}};
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0]: field `pools`: slots of 3 chunks "
+                               "but an entry has 2");
 }
 
 // A descriptor of another version has other fields: only the version counts.
@@ -95,7 +119,7 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   descriptor["abi"] = 99;
   descriptor.erase("storages");
   EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
-                               "version 99 but this runtime is version 2; compile it again with "
+                               "version 99 but this runtime is version 3; compile it again with "
                                "the `boa` of this runtime");
 }
 
