@@ -20,14 +20,80 @@ using namespace mlir;
 #include "dialect/BoaDialect.cpp.inc"
 #include "dialect/BoaEnums.cpp.inc"
 #include "dialect/BoaInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialect/BoaAttributes.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialect/BoaTypes.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Syntax of boa.storage
+//===----------------------------------------------------------------------===//
+
+namespace boa {
+
+// on host 8, ssd
+static ParseResult parseHomes(OpAsmParser &parser, ArrayAttr &homes) {
+  SmallVector<Attribute> list;
+  auto parse = [&]() -> ParseResult {
+    FailureOr<Tier> tier = FieldParser<Tier>::parse(parser);
+    int64_t chunks = 0;
+    if (failed(tier))
+      return failure();
+    OptionalParseResult counted = parser.parseOptionalInteger(chunks);
+    if (counted.has_value() && failed(*counted))
+      return failure();
+    list.push_back(HomeAttr::get(parser.getContext(), *tier, chunks));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(parse))
+    return failure();
+  homes = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+static void printHomes(OpAsmPrinter &printer, Operation *, ArrayAttr homes) {
+  llvm::interleaveComma(homes.getAsRange<HomeAttr>(), printer, [&](HomeAttr home) {
+    printer << stringifyTier(home.getTier());
+    if (home.getChunks())
+      printer << ' ' << home.getChunks();
+  });
+}
+
+// slots device 3 x 20, host 4 x 1
+static ParseResult parsePools(OpAsmParser &parser, ArrayAttr &pools) {
+  SmallVector<Attribute> list;
+  auto parse = [&]() -> ParseResult {
+    FailureOr<Space> space = FieldParser<Space>::parse(parser);
+    int64_t slots, chunks;
+    if (failed(space) || parser.parseInteger(slots) || parser.parseKeyword("x") ||
+        parser.parseInteger(chunks))
+      return failure();
+    list.push_back(PoolAttr::get(parser.getContext(), *space, slots, chunks));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(parse))
+    return failure();
+  pools = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+static void printPools(OpAsmPrinter &printer, Operation *, ArrayAttr pools) {
+  llvm::interleaveComma(pools.getAsRange<PoolAttr>(), printer, [&](PoolAttr pool) {
+    printer << stringifySpace(pool.getSpace()) << ' ' << pool.getSlots() << " x "
+            << pool.getChunks();
+  });
+}
+
+} // namespace boa
+
 #define GET_OP_CLASSES
 #include "dialect/BoaOps.cpp.inc"
 
 namespace boa {
 
 void BoaDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/BoaAttributes.cpp.inc"
+      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "dialect/BoaTypes.cpp.inc"

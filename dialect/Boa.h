@@ -25,6 +25,26 @@ namespace boa {
 /// Succeeds if all floating-point tensors of the op have one element type.
 mlir::LogicalResult verifyOneFloatType(mlir::Operation *op);
 
+/// Some chunks of an entry of a storage that an op touches.
+struct StorageAccess {
+  enum class Kind {
+    read,
+    write,      // what was there is of no matter
+    update,     // read and written
+    accumulate, // added to: a reduction, free to be reordered
+  };
+  Kind kind;
+  mlir::FlatSymbolRefAttr storage;
+  llvm::SmallVector<mlir::Value> indices; // of the entry
+  mlir::Value chunk;                      // the first one; null: `first`
+  int64_t first = 0, count = 0;           // chunks; 0: all of the entry
+  mlir::Value fresh = {};                 // where it holds, nothing is read
+  bool ifDeclared = false;                // f32 weights have no lower halves, SGD no variance
+
+  bool reads() const { return kind != Kind::write; }
+  bool writes() const { return kind != Kind::read; }
+};
+
 template <typename ConcreteType>
 class OneFloatType : public mlir::OpTrait::TraitBase<ConcreteType, OneFloatType> {
 public:
@@ -35,6 +55,8 @@ public:
 #include "dialect/BoaDialect.h.inc"
 #include "dialect/BoaEnums.h.inc"
 #include "dialect/BoaInterfaces.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialect/BoaAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialect/BoaTypes.h.inc"
 #define GET_OP_CLASSES
@@ -49,6 +71,9 @@ inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
 /// The types of what a kernel's buffers hold, in their order.
 inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents";
 inline constexpr llvm::StringLiteral kMachineAttr = "boa.machine";
+/// What the entry points compute, in one number: set when the step phase ends, and
+/// checked when the storage phase does.
+inline constexpr llvm::StringLiteral kComputesAttr = "boa.computes";
 
 /// Frontends put it before the name that a user gave to a group: a user's names have
 /// no '.', so none can meet another symbol of the module.
@@ -62,6 +87,13 @@ inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
 inline std::string getStorageName(llvm::StringRef part, llvm::StringRef group) {
   return (part + "." + getGroupName(group)).str();
 }
+
+/// What an update changes of a group, by the first part of the storage's name.
+inline constexpr llvm::StringLiteral kTrainedParts[] = {"weights", "low", "momentum", "variance"};
+
+/// The storage whose chunks a buffer holds, and which entry and chunks, are said by the
+/// prefetch or create that it comes from; null for a buffer from anywhere else.
+mlir::Operation *getOrigin(mlir::Value buffer);
 
 /// A share of the step's chunks, rounded to whole chunks: how many of `chunks`
 /// are delayed into the next step.

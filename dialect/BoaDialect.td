@@ -29,8 +29,8 @@ def Boa_Dialect : Dialect {
                  boa.optimizer_update
         |   --boa-vertical-schedule, --boa-split-optimizer, --boa-insert-offload
         v
-      storage  boa.prefetch / await / create         where each byte is, and when it
-                 boa.launch / update                   moves: buffers and tokens
+      storage  boa.prefetch / create / copy          where each byte is, and when it
+                 boa.launch / update                   moves: buffers in spaces
                  boa.offload / release
     ```
 
@@ -52,30 +52,58 @@ def Boa_Dialect : Dialect {
       not by time), commit_keep = 1 : i64, nonfinite = "stop" | "skip",
       schedule = "vertical" | "horizontal", delay = 0.25, prefetch = 1 : i64,
       recompute = true, place = {weights, gradients, optimizer, checkpoints,
-      boundary_gradients, saved = "device" | "host" | "ssd"}}`
+      boundary_gradients, saved = "ssd" | ["host", 0.4, "ssd"] (the share of the
+      chunks that lives there behind each tier but the last)}}`
     - `boa.machine = {name, device_memory, host_memory, threads : i64 (0: not
-      said, all), ssd = [...]}`, the last a list of dictionaries {path, read, write}; bytes and
-      bytes/s.
+      said, all), memory = "unified" | "separate", ssd = [...]}`, the last a list of
+      dictionaries {path, read, write}; bytes and bytes/s.
   }];
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
 }
 
 class Boa_Type<string name, string typeMnemonic> : TypeDef<Boa_Dialect, name> {
   let mnemonic = typeMnemonic;
 }
 
-def Boa_TokenType : Boa_Type<"Token", "token"> {
-  let summary = "an asynchronous transfer that has been started";
-  let description = [{
-    What `boa.prefetch` and `boa.offload` return. Only `boa.await` makes a buffer
-    of a prefetch's token, so no op can use data that has not been waited for.
-  }];
+def Boa_Space : I32EnumAttr<"Space", "a memory in which a buffer can be", [
+  I32EnumAttrCase<"device", 0>,
+  I32EnumAttrCase<"host", 1>
+]> {
+  let cppNamespace = "::boa";
 }
 
-def Boa_BufferType : Boa_Type<"Buffer", "buffer"> {
-  let summary = "a slot of the arena that holds (some chunks of) a storage's entry";
-  let parameters = (ins "::mlir::Type":$contents);
-  let assemblyFormat = "`<` $contents `>`";
+def Boa_Tier : I32EnumAttr<"Tier", "where a chunk lives between uses", [
+  I32EnumAttrCase<"device", 0>,
+  I32EnumAttrCase<"host", 1>,
+  I32EnumAttrCase<"ssd", 2>
+]> {
+  let cppNamespace = "::boa";
+}
+
+def Boa_Role : I32EnumAttr<"Role", "what a storage is for: the unit in which traffic is told", [
+  I32EnumAttrCase<"tokens", 0>,
+  I32EnumAttrCase<"targets", 1>,
+  I32EnumAttrCase<"loss", 2>,
+  I32EnumAttrCase<"logits", 3>,
+  I32EnumAttrCase<"weights", 4>,
+  I32EnumAttrCase<"master", 5>,
+  I32EnumAttrCase<"momentum", 6>,
+  I32EnumAttrCase<"variance", 7>,
+  I32EnumAttrCase<"gradients", 8>,
+  I32EnumAttrCase<"checkpoints", 9>,
+  I32EnumAttrCase<"boundary_gradients", 10>,
+  I32EnumAttrCase<"saved", 11>
+]> {
+  let cppNamespace = "::boa";
+}
+
+def Boa_Dimension : I32EnumAttr<"Dimension", "what a loop counts", [
+  I32EnumAttrCase<"layer", 0>,
+  I32EnumAttrCase<"micro_batch", 1>,
+  I32EnumAttrCase<"chunk", 2>
+]> {
+  let cppNamespace = "::boa";
 }
 
 def Boa_LoopOrder : I32EnumAttr<"LoopOrder", "the order in which a loop runs", [
@@ -86,12 +114,42 @@ def Boa_LoopOrder : I32EnumAttr<"LoopOrder", "the order in which a loop runs", [
   let cppNamespace = "::boa";
 }
 
-def Boa_Tier : I32EnumAttr<"Tier", "where a storage lives", [
-  I32EnumAttrCase<"device", 0>,
-  I32EnumAttrCase<"host", 1>,
-  I32EnumAttrCase<"ssd", 2>
-]> {
-  let cppNamespace = "::boa";
+class Boa_Attr<string name, string attrMnemonic> : AttrDef<Boa_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Boa_HomeAttr : Boa_Attr<"Home", "home"> {
+  let summary = "the tier of some chunks of every entry of a storage";
+  let description = [{
+    A storage has a list of them, for its chunks in order: `on host 8, ssd` is 8
+    chunks in host memory and the rest on SSD.
+  }];
+  let parameters = (ins "::boa::Tier":$tier, "int64_t":$chunks);
+  let assemblyFormat = "`<` $tier `,` $chunks `>`";
+}
+
+def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
+  let summary = "slots of one size in one space, for a storage's buffers";
+  let description = [{
+    `device 3 x 20`: three slots of 20 chunks each. A buffer takes a slot of the
+    smallest pool of its space that holds it.
+  }];
+  let parameters = (ins "::boa::Space":$space, "int64_t":$slots, "int64_t":$chunks);
+  let assemblyFormat = "`<` $space `,` $slots `,` $chunks `>`";
+}
+
+def Boa_HomesAttr : TypedArrayAttrBase<Boa_HomeAttr, "homes of a storage's chunks, in order">;
+def Boa_PoolsAttr : TypedArrayAttrBase<Boa_PoolAttr, "pools of slots">;
+
+def Boa_BufferType : TypeDef<Boa_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "(some chunks of) a storage's entry in a memory";
+  let description = [{
+    A slot of the arena, or, where the chunks live in memory of that space, their
+    home itself. What uses a buffer waits for what fills it.
+  }];
+  let parameters = (ins "::mlir::Type":$contents, "::boa::Space":$space);
+  let assemblyFormat = "`<` $contents `,` $space `>`";
 }
 
 class Boa_Op<string mnemonic, list<Trait> traits = []>

@@ -47,4 +47,17 @@ def Boa_CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def Boa_AccessOpInterface : OpInterface<"AccessOpInterface"> {
+  let cppNamespace = "::boa";
+  let description = [{
+    An op of the step or storage phase that touches entries of storages by name. All
+    that passes know of dependences they know from here: order, legality, liveness,
+    traffic. What an op does to a buffer is said by its operands.
+  }];
+  let methods = [
+    InterfaceMethod<"What it touches of storages, in no order.",
+      "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins)>
+  ];
+}
+
 #endif // BOA_INTERFACES_TD

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -26,16 +27,129 @@ LogicalResult StorageOp::verify() {
   for (int64_t dim : getDims())
     if (dim <= 0)
       return emitOpError("expected positive dimensions");
-  if (getChunks() < 1 || type.getNumElements() % getChunks() != 0)
+  int64_t chunks = getChunks(), housed = 0;
+  if (chunks < 1 || type.getNumElements() % chunks != 0)
     return emitOpError("expected a number of chunks that divides ")
-           << type.getNumElements() << " elements but found " << getChunks();
+           << type.getNumElements() << " elements but found " << chunks;
+  for (auto [i, home] : llvm::enumerate(getHomes().getAsRange<HomeAttr>())) {
+    bool last = i + 1 == getHomes().size();
+    if (home.getChunks() < 0 || (home.getChunks() == 0 && !last))
+      return emitOpError("expected a number of chunks for every home but the last");
+    housed += home.getChunks() ? home.getChunks() : std::max<int64_t>(chunks - housed, 1);
+  }
+  if (housed != chunks)
+    return emitOpError("expected homes for ") << chunks << " chunks but found " << housed;
+  if (ArrayAttr pools = getPoolsAttr())
+    for (PoolAttr pool : pools.getAsRange<PoolAttr>())
+      if (pool.getSlots() < 0 || pool.getChunks() < 1 || pool.getChunks() > chunks)
+        return emitOpError("expected pools of slots of 1 to ") << chunks << " chunks";
   return success();
 }
 
-int64_t StorageOp::getEntryBytes() {
+int64_t StorageOp::getChunkBytes() {
   RankedTensorType type = getEntryType();
   int64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
-  return llvm::alignTo(bytes / getChunks(), 4096) * getChunks();
+  return llvm::alignTo(bytes / getChunks(), 4096);
+}
+
+SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges() {
+  return getHomeRanges(0, getChunks());
+}
+
+SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges(int64_t first, int64_t count) {
+  SmallVector<HomeRange, 2> ranges;
+  int64_t begin = 0;
+  for (HomeAttr home : getHomes().getAsRange<HomeAttr>()) {
+    int64_t end = home.getChunks() ? begin + home.getChunks() : int64_t(getChunks());
+    int64_t from = std::max(begin, first), to = std::min(end, first + count);
+    begin = end;
+    if (from >= to)
+      continue;
+    if (!ranges.empty() && ranges.back().tier == home.getTier())
+      ranges.back().count += to - from;
+    else
+      ranges.push_back({home.getTier(), from, to - from});
+  }
+  return ranges;
+}
+
+int64_t StorageOp::getChunksOn(Tier tier) {
+  int64_t chunks = 0;
+  for (const HomeRange &range : getHomeRanges())
+    if (range.tier == tier)
+      chunks += range.count;
+  return chunks;
+}
+
+void StorageOp::setHome(Tier tier) {
+  Builder builder(getContext());
+  setHomesAttr(builder.getArrayAttr(HomeAttr::get(getContext(), tier, 0)));
+}
+
+bool StorageOp::isLiveIn() {
+  return getPersistent() || getRole() == Role::tokens || getRole() == Role::targets;
+}
+bool StorageOp::isLiveOut() {
+  return getPersistent() || getRole() == Role::loss || getRole() == Role::logits;
+}
+
+//===----------------------------------------------------------------------===//
+// What ops touch of storages
+//===----------------------------------------------------------------------===//
+
+using Kind = StorageAccess::Kind;
+
+SmallVector<StorageAccess> ReadOp::getAccesses() {
+  return {{Kind::read, getStorageAttr(), getIndices(), Value()}};
+}
+SmallVector<StorageAccess> WriteOp::getAccesses() {
+  return {{Kind::write, getStorageAttr(), getIndices(), Value()}};
+}
+SmallVector<StorageAccess> AccumulateOp::getAccesses() {
+  return {{Kind::accumulate, getStorageAttr(), getIndices(), Value(), 0, 0, getInitial()}};
+}
+
+static FlatSymbolRefAttr storageOfGroup(Operation *op, StringRef part, StringRef group) {
+  return FlatSymbolRefAttr::get(op->getContext(), getStorageName(part, group));
+}
+
+SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses() {
+  int64_t first = getFirst(), count = int64_t(getLast()) - first;
+  SmallVector<StorageAccess> accesses{{Kind::read,
+                                       storageOfGroup(*this, "gradients", getGroup()),
+                                       {getLayer()},
+                                       Value(),
+                                       first,
+                                       count}};
+  for (StringRef part : kTrainedParts) {
+    accesses.push_back({Kind::update,
+                        storageOfGroup(*this, part, getGroup()),
+                        {getLayer()},
+                        Value(),
+                        first,
+                        count});
+    accesses.back().ifDeclared = true;
+  }
+  return accesses;
+}
+SmallVector<StorageAccess> GradientNormOp::getAccesses() {
+  return {{Kind::read, storageOfGroup(*this, "gradients", getGroup()), {getLayer()}, Value()}};
+}
+
+template <typename OpTy> static StorageAccess accessOf(OpTy op, Kind kind) {
+  return {kind, op.getStorageAttr(), op.getIndices(), op.getFirst(), 0, int64_t(op.getCount())};
+}
+SmallVector<StorageAccess> PrefetchOp::getAccesses() {
+  StorageAccess access = accessOf(*this, Kind::read);
+  access.fresh = getZero();
+  return {access};
+}
+SmallVector<StorageAccess> CreateOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
+SmallVector<StorageAccess> OffloadOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
+
+Operation *getOrigin(Value buffer) {
+  Operation *op = buffer.getDefiningOp();
+  return isa_and_nonnull<PrefetchOp, CreateOp>(op) ? op : nullptr;
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,7 +197,7 @@ static bool isIndexOp(Operation *op) {
 }
 static bool isStepOp(Operation *op) {
   return isa<LoopOp, ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp,
-             FinishNormOp, PrefetchOp, AwaitOp, CreateOp, OffloadOp, ReleaseOp, LaunchOp, UpdateOp,
+             FinishNormOp, PrefetchOp, CreateOp, CopyOp, OffloadOp, ReleaseOp, LaunchOp, UpdateOp,
              NormOp>(op);
 }
 
@@ -139,9 +253,10 @@ LogicalResult StepOp::verifyRegions() {
 // boa.loop
 //===----------------------------------------------------------------------===//
 
-void LoopOp::build(OpBuilder &builder, OperationState &state, StringRef dimension, int64_t lower,
+void LoopOp::build(OpBuilder &builder, OperationState &state, Dimension dimension, int64_t lower,
                    int64_t upper, LoopOrder order) {
-  state.addAttribute(getDimensionAttrName(state.name), builder.getStringAttr(dimension));
+  state.addAttribute(getDimensionAttrName(state.name),
+                     DimensionAttr::get(builder.getContext(), dimension));
   state.addAttribute(getLowerAttrName(state.name), builder.getI64IntegerAttr(lower));
   state.addAttribute(getUpperAttrName(state.name), builder.getI64IntegerAttr(upper));
   state.addAttribute(getOrderAttrName(state.name), LoopOrderAttr::get(builder.getContext(), order));
@@ -151,16 +266,19 @@ void LoopOp::build(OpBuilder &builder, OperationState &state, StringRef dimensio
   block.addArgument(builder.getIndexType(), state.location);
 }
 
-// boa.loop "layer" %l = 0 to 6 forward|reverse|snake(%p + 1) [if %pending] { ... }
+// boa.loop layer %l = 0 to 6 forward|reverse|snake(%p + 1) [if %pending] { ... }
 ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   OpAsmParser::Argument iv;
-  StringAttr dimension;
   int64_t lower, upper, phase = 0;
   int32_t parities = 0, guards = 0;
   iv.type = builder.getIndexType();
-  if (parser.parseAttribute(dimension, getDimensionAttrName(result.name), result.attributes) ||
-      parser.parseArgument(iv) || parser.parseEqual() || parser.parseInteger(lower) ||
+  FailureOr<Dimension> dimension = FieldParser<Dimension>::parse(parser);
+  if (failed(dimension))
+    return failure();
+  result.addAttribute(getDimensionAttrName(result.name),
+                      DimensionAttr::get(builder.getContext(), *dimension));
+  if (parser.parseArgument(iv) || parser.parseEqual() || parser.parseInteger(lower) ||
       parser.parseKeyword("to") || parser.parseInteger(upper))
     return failure();
   LoopOrder order = LoopOrder::forward;
@@ -201,8 +319,8 @@ ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void LoopOp::print(OpAsmPrinter &printer) {
-  printer << ' ' << getDimensionAttr() << ' ' << getInductionVar() << " = " << getLower() << " to "
-          << getUpper() << ' ';
+  printer << ' ' << stringifyDimension(getDimension()) << ' ' << getInductionVar() << " = "
+          << getLower() << " to " << getUpper() << ' ';
   if (getOrder() == LoopOrder::snake) {
     printer << "snake(" << getParity();
     if (getPhase())

@@ -9,38 +9,38 @@
 // (layer, micro_batch); that is scalar expansion done once and for all, and it
 // is what makes the loops distributable and interchangeable. Control is static:
 // every bound is a constant, so a pass may enumerate the step exactly
-// (passes/analysis/ScheduleTrace.h) instead of approximating its dependences.
+// (passes/analysis/Enumeration.h) instead of approximating its dependences.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_STEP_OPS_TD
 #define BOA_STEP_OPS_TD
 
 include "dialect/BoaDialect.td"
+include "dialect/BoaInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "an array of equal entries and the tier where it lives";
+  let summary = "an array of equal entries and where their chunks live";
   let description = [{
     ```mlir
-    boa.storage @checkpoints[7, 4] : tensor<8x256x384xf32> on ssd role "checkpoints"
-    boa.storage @weights.block[6] : tensor<1779712xf32> on ssd role "weights" chunks 16 persistent
+    boa.storage @checkpoints[7, 4] : tensor<8x256x384xf32> on ssd role checkpoints
+    boa.storage @weights.block[6] : tensor<1779712xf32> on host 4, ssd role weights chunks 16 persistent
     ```
+    Of each entry of the second 4 chunks live in host memory and 12 on SSD.
     What is `persistent` is part of a commit: weights and the optimizer's state. A
     gradient never is: what of it waits for the next step is drained before.
-    `slots` is how many entries (or parts, of `slot_chunks` chunks) the arena
-    holds for it, set by --boa-assign-buffers.
+    `slots` are the pools that the arena holds for it, set by --boa-assign-buffers.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$dims,
-                       TypeAttr:$type, DefaultValuedAttr<Boa_Tier, "Tier::device">:$tier,
-                       StrAttr:$role, DefaultValuedAttr<I64Attr, "1">:$chunks,
-                       UnitAttr:$persistent, OptionalAttr<I64Attr>:$slots,
-                       OptionalAttr<I64Attr>:$slot_chunks);
+                       TypeAttr:$type, Boa_HomesAttr:$homes,
+                       Boa_Role:$role, DefaultValuedAttr<I64Attr, "1">:$chunks,
+                       UnitAttr:$persistent, OptionalAttr<Boa_PoolsAttr>:$pools);
   let assemblyFormat = [{
-    $sym_name `` $dims `:` $type `on` $tier `role` $role (`chunks` $chunks^)?
-    (`persistent` $persistent^)? (`slots` $slots^)? (`of` $slot_chunks^)? attr-dict
+    $sym_name `` $dims `:` $type `on` custom<Homes>($homes) `role` $role (`chunks` $chunks^)?
+    (`persistent` $persistent^)? (`slots` custom<Pools>($pools)^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -52,8 +52,28 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       for (int64_t dim : getDims()) count *= dim;
       return count;
     }
-    /// Bytes of an entry on its tier: rounded up to 4096 for every chunk.
-    int64_t getEntryBytes();
+    /// Bytes of an entry, and of a chunk: whole blocks of 4096.
+    int64_t getEntryBytes() { return getChunkBytes() * getChunks(); }
+    int64_t getChunkBytes();
+
+    /// Chunks [first, first + count) of each entry live in `tier`.
+    struct HomeRange {
+      ::boa::Tier tier;
+      int64_t first, count;
+    };
+    /// In order, one after another; they cover the entry.
+    ::llvm::SmallVector<HomeRange, 2> getHomeRanges();
+    /// Those of chunks [first, first + count).
+    ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t first, int64_t count);
+    /// How many chunks of an entry live in a tier.
+    int64_t getChunksOn(::boa::Tier tier);
+    /// All chunks in one tier.
+    void setHome(::boa::Tier tier);
+    /// Whether the entries hold values that the program did not write: trained state,
+    /// and what the trainer brings for a step.
+    bool isLiveIn();
+    /// Whether what is written is read after the program.
+    bool isLiveOut();
   }];
 }
 
@@ -89,15 +109,15 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegm
     `parity` + `phase` is odd. In the vertical schedule the snake makes the last
     micro-batch of one layer the first of the next.
     ```mlir
-    boa.loop "layer" %l = 0 to 6 forward {
-      boa.loop "micro_batch" %m = 0 to 4 snake(%l + 1) { ... }
+    boa.loop layer %l = 0 to 6 forward {
+      boa.loop micro_batch %m = 0 to 4 snake(%l + 1) { ... }
     }
-    boa.loop "chunk" %c = 12 to 16 forward if %pending { ... }
+    boa.loop chunk %c = 12 to 16 forward if %pending { ... }
     ```
     With a guard, the `pending` of the entry point, the loop runs only where that is
     not 0: where updates of an earlier step are outstanding.
   }];
-  let arguments = (ins StrAttr:$dimension, I64Attr:$lower, I64Attr:$upper,
+  let arguments = (ins Boa_Dimension:$dimension, I64Attr:$lower, I64Attr:$upper,
                        DefaultValuedAttr<Boa_LoopOrder, "LoopOrder::forward">:$order,
                        Optional<Index>:$parity,
                        DefaultValuedAttr<I64Attr, "0">:$phase,
@@ -111,7 +131,7 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegm
     int64_t getTripCount() { return getUpper() - getLower(); }
   }];
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$dimension, "int64_t":$lower,
+  let builders = [OpBuilder<(ins "::boa::Dimension":$dimension, "int64_t":$lower,
                                  "int64_t":$upper,
                                  CArg<"LoopOrder", "LoopOrder::forward">:$order)>];
 }
@@ -143,6 +163,7 @@ def Boa_AtLastOp : Boa_Op<"at_last", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def Boa_ReadOp : Boa_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
     MemoryEffects<[MemRead]>]> {
   let summary = "the value of a storage's entry: `boa.read @checkpoints[%l, %m] : tensor<...>`";
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices);
@@ -150,6 +171,7 @@ def Boa_ReadOp : Boa_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface
   let assemblyFormat = "$storage `[` $indices `]` attr-dict `:` type($value)";
 }
 def Boa_WriteOp : Boa_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
     MemoryEffects<[MemWrite]>]> {
   let summary = "sets a storage's entry";
   let arguments = (ins AnyStaticShapeTensor:$value, FlatSymbolRefAttr:$storage,
@@ -157,6 +179,7 @@ def Boa_WriteOp : Boa_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   let assemblyFormat = "$value `,` $storage `[` $indices `]` attr-dict `:` type($value)";
 }
 def Boa_AccumulateOp : Boa_Op<"accumulate", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to a storage's entry: a reduction, free to be reordered";
   let description = [{
@@ -184,6 +207,7 @@ def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>,
 }
 
 def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "one optimizer step on chunks of a group's entry";
   let description = [{
@@ -200,6 +224,7 @@ def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethod
 }
 
 def Boa_GradientNormOp : Boa_Op<"gradient_norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds one entry of @gradients.G to the global norm of this step";
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$layer);

@@ -1,4 +1,4 @@
-//===- BoaStorageOps.td - The storage phase: buffers and tokens -*- tablegen -*-===//
+//===- BoaStorageOps.td - The storage phase: buffers in spaces -*- tablegen -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,19 +6,23 @@
 //===----------------------------------------------------------------------===//
 //
 // Every op here starts something and returns at once; each maps to one call of
-// the runtime's C ABI (runtime/abi.h, where the memory model is stated).
+// the runtime's C ABI (runtime/abi.h, where the memory model is stated). What waits
+// for what follows from the buffers and the chunks that ops read and write: that is
+// all that order rests on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_STORAGE_OPS_TD
 #define BOA_STORAGE_OPS_TD
 
 include "dialect/BoaDialect.td"
+include "dialect/BoaInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Boa_StorageAccessOp<string mnemonic>
     : Boa_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
-                        DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+                        DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                        DeclareOpInterfaceMethods<Boa_AccessOpInterface>]> {
   code accessors = [{
     /// The chunks touched: [first, first + count); count 0: the whole entry.
     bool isWholeEntry() { return getCount() == 0; }
@@ -27,32 +31,30 @@ class Boa_StorageAccessOp<string mnemonic>
 }
 
 def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch"> {
-  let summary = "starts to bring chunks of an entry into a slot";
+  let summary = "chunks of an entry, brought into a space";
   let description = [{
-    Where `zero` holds, the slot is filled with zeros and nothing is read.
+    Where all of them live in memory of that space the buffer is their home. Else it
+    is a slot, and they come from where they live: on a machine whose memories are
+    separate, from SSD to the device through slots of host memory. Where `zero` holds,
+    the buffer is filled with zeros and nothing is read.
     ```mlir
-    %t = boa.prefetch @weights.block[%l]
-    %t = boa.prefetch @momentum.block[%l] chunk %c count 1
-    %t = boa.prefetch @gradients.block[%l] zero %first
+    %w = boa.prefetch @weights.block[%l] : !boa.buffer<tensor<4096xf32>, device>
+    %m = boa.prefetch @momentum.block[%l] chunk %c count 1 : !boa.buffer<tensor<4096xf32>, host>
+    %g = boa.prefetch @gradients.block[%l] zero %first : !boa.buffer<tensor<4096xf32>, device>
     ```
+    The type is that of the whole entry, whatever chunks of it the buffer holds.
   }];
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
                        Optional<Index>:$first,
                        DefaultValuedAttr<I64Attr, "0">:$count, Optional<I1>:$zero);
-  let results = (outs Boa_TokenType:$token);
+  let results = (outs Boa_BufferType:$buffer);
   let assemblyFormat = [{
     $storage `[` $indices `]` (`chunk` $first^ `count` $count)? (`zero` $zero^)? attr-dict
+    `:` type($buffer)
   }];
 }
-def Boa_AwaitOp : Boa_Op<"await", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the buffer that a prefetch fills; what uses it waits for the transfer";
-  let arguments = (ins Boa_TokenType:$token);
-  let results = (outs Boa_BufferType:$buffer);
-  let assemblyFormat = "$token attr-dict `:` type($buffer)";
-}
 def Boa_CreateOp : Boa_StorageAccessOp<"create"> {
-  let summary = "a slot for an entry, contents undefined: for a kernel's result";
+  let summary = "a buffer for chunks of an entry, contents undefined: for a kernel's result";
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
                        Optional<Index>:$first, DefaultValuedAttr<I64Attr, "0">:$count);
   let results = (outs Boa_BufferType:$buffer);
@@ -60,12 +62,27 @@ def Boa_CreateOp : Boa_StorageAccessOp<"create"> {
     $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];
 }
+def Boa_CopyOp : Boa_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what one buffer holds, to the same chunks of another";
+  let description = [{
+    For an entry that is live in two spaces at once: the gradient that a kernel made
+    on the device, for the optimizer on the host. All chunks of `to`, which `from` holds, too.
+    ```mlir
+    boa.copy %g to %h : !boa.buffer<tensor<4096xf32>, device>, !boa.buffer<tensor<4096xf32>, host>
+    ```
+  }];
+  let arguments = (ins Boa_BufferType:$from, Boa_BufferType:$to);
+  let assemblyFormat = "$from `to` $to attr-dict `:` type($from) `,` type($to)";
+  let hasVerifier = 1;
+}
 def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
-  let summary = "starts to write chunks of an entry home";
+  let summary = "takes chunks of an entry home";
+  let description = [{
+    To where each of them lives; nothing moves for those whose home the buffer is.
+  }];
   let arguments = (ins Boa_BufferType:$buffer, FlatSymbolRefAttr:$storage,
                        Variadic<Index>:$indices, Optional<Index>:$first,
                        DefaultValuedAttr<I64Attr, "0">:$count);
-  let results = (outs Boa_TokenType:$token);
   let assemblyFormat = [{
     $buffer `,` $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];

@@ -64,7 +64,8 @@ LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
 }
 LogicalResult PrefetchOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), Type(), tables);
+  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
+                      tables);
 }
 LogicalResult CreateOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
@@ -74,14 +75,6 @@ LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
                       tables);
 }
-LogicalResult AwaitOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto prefetch = getToken().getDefiningOp<PrefetchOp>();
-  if (!prefetch)
-    return emitOpError("expected the token of a boa.prefetch: nothing else fills a buffer");
-  return verifyAccess(*this, prefetch.getStorageAttr(), prefetch.getIndices(),
-                      getBuffer().getType().getContents(), tables);
-}
-
 //===----------------------------------------------------------------------===//
 // Calls and launches: against the function
 //===----------------------------------------------------------------------===//
@@ -183,14 +176,19 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
 
 /// The storage of a buffer; empty if what made it is not known.
 static StringRef storageOf(Value buffer) {
-  Operation *op = buffer.getDefiningOp();
-  if (auto await = dyn_cast_or_null<AwaitOp>(op))
-    op = await.getToken().getDefiningOp();
+  Operation *op = getOrigin(buffer);
   if (auto prefetch = dyn_cast_or_null<PrefetchOp>(op))
     return prefetch.getStorage();
   if (auto create = dyn_cast_or_null<CreateOp>(op))
     return create.getStorage();
   return {};
+}
+
+LogicalResult CopyOp::verify() {
+  if (getFrom().getType().getContents() != getTo().getType().getContents() ||
+      (!storageOf(getFrom()).empty() && storageOf(getFrom()) != storageOf(getTo())))
+    return emitOpError("expected two buffers of one storage");
+  return success();
 }
 
 /// `buffer` must be of the group's storage for `part`, and hold a packed entry.

@@ -37,7 +37,7 @@ struct Argument {
 
 struct Expr {
   static constexpr int kMaxDepth = 200;
-  enum class Kind { Integer, Real, String, Name, Member, Negate, Binary, Call, Tuple };
+  enum class Kind { Integer, Real, String, Name, Member, Negate, Binary, Call, Tuple, Shares };
 
   Kind kind;
   Location location;
@@ -58,7 +58,8 @@ struct Expr {
   char op = 0;
   /// Negate: one; Binary: two.
   std::vector<ExprPtr> operands;
-  /// Call and Tuple.
+  /// Call and Tuple. Shares, `host 40%, ssd`: names, each but the last with a percentage
+  /// as its operand.
   std::vector<Argument> arguments;
 
   bool isName(std::string_view text) const { return kind == Kind::Name && name == text; }

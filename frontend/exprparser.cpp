@@ -137,7 +137,35 @@ ExprPtr ExprParser::parsePrimary() {
     expr->member = member.text;
     expr->location = join(start, member.location);
   }
-  return expr;
+  return atShare() ? parseShares(std::move(expr)) : std::move(expr);
+}
+
+bool ExprParser::atShare() {
+  return (is(TokenKind::Integer) || is(TokenKind::Real)) && !token().firstOfLine &&
+         token(1).is(TokenKind::Percent);
+}
+
+ExprPtr ExprParser::parseShares(ExprPtr first) {
+  ExprPtr expr = make(Expr::Kind::Shares, first->location);
+  for (ExprPtr next = std::move(first);;) {
+    bool last = !atShare();
+    if (!last) {
+      Token number = take();
+      ExprPtr share = make(Expr::Kind::Real, join(number.location, take().location));
+      share->real = number.is(TokenKind::Real) ? number.real : double(number.integer);
+      next->operands.push_back(std::move(share));
+    }
+    expr->location = join(expr->location, previous());
+    expr->arguments.push_back({std::nullopt, std::move(next)});
+    if (last)
+      return measure(*expr) ? std::move(expr) : nullptr;
+    Name name;
+    if (!expect(TokenKind::Comma, "and another place after a share") ||
+        !expectName(name, "where the rest is"))
+      return nullptr;
+    next = make(Expr::Kind::Name, name.location);
+    next->name = name.text;
+  }
 }
 
 bool ExprParser::parseArguments(Expr &expr, bool keywords) {

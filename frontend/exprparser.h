@@ -88,6 +88,8 @@ private:
   ExprPtr parseProduct();
   ExprPtr parseUnary();
   ExprPtr parsePrimary();
+  bool atShare();
+  ExprPtr parseShares(ExprPtr first);
   ExprPtr parseNumber();
   bool parseArguments(Expr &expr, bool keywords);
   ExprPtr binary(ExprPtr left, char op, ExprPtr right);

@@ -70,6 +70,17 @@ private:
   }
   NamedAttribute named(StringRef key, const char *value) { return named(key, std::string(value)); }
 
+  /// A tier, or tiers with the share of each but the last behind it.
+  Attribute placement(const Placement &placement) {
+    SmallVector<Attribute> parts;
+    for (const Placement::Part &part : placement.parts) {
+      parts.push_back(builder.getStringAttr(kTierNames[size_t(part.tier)]));
+      if (&part != &placement.parts.back())
+        parts.push_back(builder.getF64FloatAttr(part.share));
+    }
+    return parts.size() == 1 ? parts[0] : builder.getArrayAttr(parts);
+  }
+
   DictionaryAttr optimizerAttr() {
     const OptimizerSpec &optimizer = spec.train.optimizer;
     static constexpr const char *kRates[] = {"constant", "linear", "cosine"};
@@ -92,7 +103,7 @@ private:
     const TrainSpec &train = spec.train;
     SmallVector<NamedAttribute> place;
     for (size_t role = 0; role < kRoles; ++role)
-      place.push_back(named(kRoleNames[role], kTierNames[size_t(train.place[role])]));
+      place.push_back(builder.getNamedAttr(kRoleNames[role], placement(train.place[role])));
     return builder.getDictionaryAttr({
         named("model", spec.model.name),
         named("data", train.data),
@@ -131,6 +142,7 @@ private:
     return builder.getDictionaryAttr({
         named("name", machine.name),
         named("device", machine.device),
+        named("memory", machine.device == "cpu" ? "unified" : "separate"),
         named("device_memory", machine.deviceMemory),
         named("host_memory", machine.hostMemory),
         named("threads", machine.threads),

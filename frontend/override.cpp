@@ -178,6 +178,9 @@ private:
       place = &fields.back();
       place->key = path[1];
     }
+    if (!place->isBlock && place->value && place->value->kind == Expr::Kind::Shares)
+      return error(path[2].location, "place is given as shares of everything: expected --set of "
+                                     "train.place as a whole");
     if (!place->isBlock && place->value && place->value->kind == Expr::Kind::Name)
       for (const char *role : kRoleNames) {
         Field field;

@@ -26,6 +26,14 @@ static std::string printReal(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
+std::string printNumber(double value) {
+  if (value == double(int64_t(value)))
+    return std::to_string(int64_t(value));
+  char buffer[64];
+  auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return std::string(buffer, end.ptr);
+}
+
 /// How tightly an expression binds: 0 sum, 1 product, 2 sign, 3 the rest.
 static int precedence(const Expr &expr) {
   if (expr.kind == Expr::Kind::Binary)
@@ -74,6 +82,15 @@ std::string printExpr(const Expr &expr) {
     return expr.name + printArguments(expr.arguments);
   case Expr::Kind::Tuple:
     return printArguments(expr.arguments);
+  case Expr::Kind::Shares: {
+    std::string text;
+    for (const Argument &part : expr.arguments) {
+      text += (text.empty() ? "" : ", ") + part.value->name;
+      for (const ExprPtr &share : part.value->operands)
+        text += " " + printNumber(share->real) + "%";
+    }
+    return text;
+  }
   }
   return "";
 }

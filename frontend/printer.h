@@ -15,6 +15,9 @@ namespace boa::frontend {
 /// is printed parses to an equal tree.
 std::string printProgram(const Program &program);
 
+/// With the fewest digits that read back the same: 3, 0.5.
+std::string printNumber(double value);
+
 } // namespace boa::frontend
 
 #endif // BOA_FRONTEND_PRINTER_H

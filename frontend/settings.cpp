@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/settings.h"
 
+#include "frontend/printer.h"
+
 #include <algorithm>
 
 namespace boa::frontend {
@@ -183,6 +185,45 @@ bool SettingReader::bytes(const std::string &name, int64_t &value) const {
                          insteadOfZero(row(name)));
   value = size.value_or(value);
   return size.has_value();
+}
+
+bool SettingReader::placement(const std::string &name, Placement &value) const {
+  const Expr *expr = find(name);
+  if (!expr)
+    return false;
+  Placement placement;
+  placement.parts.clear();
+  double left = 1;
+  auto add = [&](const Expr &tier, double share) {
+    int at = findWord(tier, name);
+    if (at >= 0)
+      placement.parts.push_back({Tier(at), share});
+    left -= share;
+    return at >= 0;
+  };
+  if (expr->kind != Expr::Kind::Shares) {
+    if (!add(*expr, 1))
+      return false;
+    value = std::move(placement);
+    return true;
+  }
+  for (const Argument &part : expr->arguments) {
+    const Expr &tier = *part.value;
+    double share = left;
+    if (!tier.operands.empty()) {
+      share = tier.operands[0]->real / 100;
+      if (!(share > 0 && share < left)) {
+        error(tier.operands[0]->location,
+              "expected a share above 0% that leaves something for the rest but found " +
+                  printNumber(tier.operands[0]->real) + "% of " + printNumber(left * 100) + "%");
+        return false;
+      }
+    }
+    if (!add(tier, share))
+      return false;
+  }
+  value = std::move(placement);
+  return true;
 }
 
 int SettingReader::findWord(const Expr &expr, const std::string &name) const {

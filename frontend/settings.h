@@ -54,6 +54,8 @@ public:
       value = T(at);
     return at >= 0;
   }
+  /// A tier, or shares of several.
+  bool placement(const std::string &name, Placement &value) const;
   /// A value of setting `name`, which stands elsewhere.
   bool realOf(const Expr &expr, const std::string &name, double &value) const;
 

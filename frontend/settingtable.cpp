@@ -7,10 +7,10 @@
 #include "frontend/settingtable.h"
 
 #include "frontend/Frontend.h"
+#include "frontend/printer.h"
 #include "frontend/settings.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace boa::frontend {
 
@@ -71,6 +71,12 @@ Setting label(Setting setting) {
   return setting;
 }
 
+Setting place(const char *of, const char *name, const char *help) {
+  Setting setting = row(SettingKind::Tiers, of, name, help);
+  setting.words.assign(kTierNames.begin(), kTierNames.end());
+  return setting;
+}
+
 Setting rate() {
   Setting setting =
       above(real("train.optimizer", "lr", 0, kMaxRate, "learning rate, or its course"));
@@ -83,7 +89,6 @@ std::vector<Setting> makeTable() {
   using Kind = SettingKind;
   const std::vector<std::string> orders = {"vertical", "horizontal"};
   const std::vector<std::string> rates = {"constant", "linear", "cosine"};
-  const std::vector<std::string> tiers(kTierNames.begin(), kTierNames.end());
   const char *optimizer = "train.optimizer", *lr = "train.optimizer.lr";
   std::vector<Setting> table = {
       row(Kind::Path, "train", "data",
@@ -139,10 +144,10 @@ std::vector<Setting> makeTable() {
                                 "layers that are read ahead"))),
       in(orders, or_("true", word("train.schedule", "recompute", {"true", "false"},
                                   "compute activations again in the backward pass"))),
-      or_("device", word("train", "place", tiers, "where everything lives")),
+      or_("device", place("train", "place", "where everything lives")),
   };
   for (const char *role : kRoleNames)
-    table.push_back(or_("device", word("train.place", role, tiers, "where these live")));
+    table.push_back(or_("device", place("train.place", role, "where these live")));
   const std::vector<Setting> machine = {
       row(Kind::Block, "machine", "device", ""),
       row(Kind::Block, "machine", "host", ""),
@@ -157,14 +162,6 @@ std::vector<Setting> makeTable() {
   };
   table.insert(table.end(), machine.begin(), machine.end());
   return table;
-}
-
-std::string printNumber(double value) {
-  if (value == double(int64_t(value)))
-    return std::to_string(int64_t(value));
-  char buffer[64];
-  auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return std::string(buffer, end.ptr);
 }
 
 std::string describeValues(const Setting &setting) {
@@ -192,6 +189,8 @@ std::string describeValues(const Setting &setting) {
     return listWords(words);
   case SettingKind::Pair:
     return "two numbers: (a, b)";
+  case SettingKind::Tiers:
+    return listWords(words) + ", or shares: host 40%, ssd";
   case SettingKind::Interval:
     return "200 steps, or a time: 5 min";
   case SettingKind::Block:

@@ -21,7 +21,19 @@
 
 namespace boa::frontend {
 
-enum class SettingKind { Path, Count, Real, Bytes, Speed, Word, Rate, Pair, Interval, Block };
+enum class SettingKind {
+  Path,
+  Count,
+  Real,
+  Bytes,
+  Speed,
+  Word,
+  Rate,
+  Pair,
+  Interval,
+  Tiers,
+  Block
+};
 
 struct Setting {
   /// What it is a part of: `train`, `machine.ssd`, `train.optimizer`.

@@ -115,6 +115,14 @@ struct ModelSpec {
 };
 
 enum class Tier { Device, Host, Ssd };
+/// Where chunks live: tiers in order, and the share of each; what is left is the last's.
+struct Placement {
+  struct Part {
+    Tier tier = Tier::Device;
+    double share = 1; // of all chunks
+  };
+  std::vector<Part> parts = {Part()};
+};
 enum class Role { Weights, Gradients, Optimizer, Checkpoints, BoundaryGradients, Saved };
 inline constexpr size_t kRoles = 6;
 inline constexpr std::array<const char *, kRoles> kRoleNames = {
@@ -160,7 +168,7 @@ struct TrainSpec {
   double delay = 0;
   int64_t prefetch = 1;
   bool recompute = true;
-  std::array<Tier, kRoles> place = {};
+  std::array<Placement, kRoles> place = {};
   Position position;
 };
 

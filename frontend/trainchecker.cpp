@@ -227,9 +227,12 @@ private:
   }
 
   void checkPlace() {
-    Tier all = Tier::Device;
-    reader.word("place", all);
+    Placement all;
+    reader.placement("place", all);
     train.place.fill(all);
+    // An activation is one piece: the rest is where all of it is.
+    for (Role role : {Role::Checkpoints, Role::BoundaryGradients, Role::Saved})
+      train.place[size_t(role)].parts.assign(1, {all.parts.back().tier, 1});
     for (const Field &field : syntax.fields) {
       if (field.key.text != "place" || !field.isBlock)
         continue;
@@ -241,7 +244,11 @@ private:
         if (inner.isBlock)
           reader.error(inner.key.location, "expected '" + inner.key.text + " = ...'");
       for (size_t role = 0; role < kRoles; ++role)
-        places.word(kRoleNames[role], train.place[role]);
+        if (places.placement(kRoleNames[role], train.place[role]) &&
+            role >= size_t(Role::Checkpoints) && train.place[role].parts.size() > 1)
+          reader.error(places.find(kRoleNames[role])->location,
+                       std::string("an activation is moved in one piece: expected one place for ") +
+                           kRoleNames[role] + ", not shares");
     }
   }
 
@@ -288,9 +295,10 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
     if (key == "device") {
       Location location = field.label ? field.label->location : field.key.location;
       machine.device = field.label ? field.label->text : "";
-      if (machine.device != "cpu" && machine.device != "cuda")
-        outer.error(location, "expected 'device cpu' or 'device cuda' but found 'device" +
-                                  (field.label ? " " + machine.device : "") + "'");
+      if (machine.device != "cpu" && machine.device != "split" && machine.device != "cuda")
+        outer.error(location,
+                    "expected 'device cpu', 'device split' or 'device cuda' but found 'device" +
+                        (field.label ? " " + machine.device : "") + "'");
       SettingReader device = readBlock(field, none, context);
       device.bytes("memory", machine.deviceMemory);
       device.count("threads", machine.threads);

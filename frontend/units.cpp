@@ -171,6 +171,7 @@ std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
   case Expr::Kind::String:
   case Expr::Kind::Member:
   case Expr::Kind::Tuple:
+  case Expr::Kind::Shares:
     break;
   }
   diagnostics.error(expr.location, "expected a number but found " + printExpr(expr));

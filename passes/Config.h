@@ -50,6 +50,7 @@ public:
   }
   Config section(llvm::StringRef key) const { return Config(get<mlir::DictionaryAttr>(key)); }
   mlir::ArrayAttr list(llvm::StringRef key) const { return get<mlir::ArrayAttr>(key); }
+  mlir::Attribute attribute(llvm::StringRef key) const { return get<mlir::Attribute>(key); }
 
   /// Whether the first update of a step must know its global gradient norm: to
   /// clip by it, or to leave the step out.

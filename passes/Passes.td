@@ -58,9 +58,9 @@ def BuildStep : BoaPass<"boa-build-step"> {
 
     ```mlir
     boa.step @step(%step, %pending) {
-      boa.loop "micro_batch" %m = 0 to 4 forward {
+      boa.loop micro_batch %m = 0 to 4 forward {
         ... embed ...
-        boa.loop "layer" %l = 0 to 6 forward {
+        boa.loop layer %l = 0 to 6 forward {
           %x = boa.read @checkpoints[%l, %m]
           %w = boa.read @weights.block[%l]
           %y = boa.call @block_forward(%x, %w)
@@ -68,7 +68,7 @@ def BuildStep : BoaPass<"boa-build-step"> {
         }
         ... head, backward ...
       }
-      boa.loop "layer" %l = 0 to 6 forward { boa.optimizer_update @block[%l] ... }
+      boa.loop layer %l = 0 to 6 forward { boa.optimizer_update @block[%l] ... }
     }
     ```
     With `predict` it builds @predict instead: one forward pass that leaves the
@@ -119,18 +119,18 @@ def VerifyStep : BoaPass<"boa-verify-step"> {
 //===----------------------------------------------------------------------===//
 
 def InsertOffload : BoaPass<"boa-insert-offload"> {
-  let summary = "naive, correct prefetch, await, offload and release at each use";
+  let summary = "naive, correct prefetch, offload and release at each use";
   let description = [{
     ```mlir
-    %w = boa.read @weights.block[%l]          %t = boa.prefetch @weights.block[%l]
-                                              %w = boa.await %t
+    %w = boa.read @weights.block[%l]          %w = boa.prefetch @weights.block[%l]
     %y = boa.call @block_forward(%x, %w)  =>  %y = boa.create @checkpoints[%l1, %m]
     boa.write %y, @checkpoints[%l1, %m]       boa.launch @block_forward reads(%x, %w) writes(%y)
                                               boa.offload %y, @checkpoints[%l1, %m]
                                               boa.release %y
     ```
-    An optimizer update becomes a loop over chunks. Tiers come from
-    `boa.train.place`.
+    An optimizer update becomes a loop over chunks. Kernels take buffers on the device,
+    updates on the host. Homes come from `boa.train.place`, shares of chunks rounded to
+    whole ones.
   }];
 }
 
@@ -152,7 +152,8 @@ def ElideTransfers : BoaPass<"boa-elide-transfers"> {
   let description = [{
     1. Within a block, an access to an entry whose buffer is still live, or will
        be live, uses that buffer (the optimizer takes the gradients and weights of
-       the backward pass that has just ended).
+       the backward pass that has just ended). Where that buffer is in another memory, what
+       is only read is copied from there.
     2. An offload that nothing reads before it is overwritten is dropped, or
        narrowed to the chunks that are read.
     3. Where the next use of an entry follows at once, its buffer is retained
@@ -169,12 +170,13 @@ def ElideTransfers : BoaPass<"boa-elide-transfers"> {
 def AssignBuffers : BoaPass<"boa-assign-buffers"> {
   let summary = "static slots: how many of each storage the arena holds";
   let description = [{
-    Enumerates the program, counts the most slots that are live at once, adds
-    `prefetch` to look ahead where the memory limits allow it, and refuses, with
-    the arithmetic, a program that cannot fit.
+    Enumerates the program, counts the most slots that are live at once, of each size in
+    each space, adds `prefetch` to look ahead where the memory limits allow it, and
+    refuses, with the arithmetic, a program that cannot fit.
 
-    On the CPU device and host are one memory: limits that are given add up, and a
-    limit given for one of them alone is the limit of all.
+    Where device and host are one memory, limits that are given add up, and a limit given
+    for one of them alone is the limit of all. Where they are two, each has its own, and
+    what passes between SSD and device has a slot in the host's.
   }];
 }
 
@@ -185,7 +187,8 @@ def VerifyStorage : BoaPass<"boa-verify-storage"> {
     released exactly once and not used after; every retained copy is taken up; no
     more slots are live than were assigned; every chunk read was written before,
     or existed before the step; buffers go home to their own storage; no kernel
-    writes memory that another of its operands reads.
+    writes memory that another of its operands reads; where the memories are two, kernels
+    take buffers on the device and updates on the host.
   }];
 }
 

@@ -91,33 +91,34 @@ private:
   // Storages
   //===--------------------------------------------------------------------===//
 
-  void declare(const Twine &name, ArrayRef<int64_t> dims, Type type, StringRef role,
-               int64_t chunks = 1, bool persistent = false) {
-    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, Tier::device, role, chunks,
-                      persistent, IntegerAttr(), IntegerAttr());
+  void declare(const Twine &name, ArrayRef<int64_t> dims, Type type, Role role, int64_t chunks = 1,
+               bool persistent = false) {
+    Attribute home = HomeAttr::get(builder.getContext(), Tier::device, 0);
+    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, builder.getArrayAttr(home),
+                      role, chunks, persistent, ArrayAttr());
   }
 
   void declareStorages() {
     func::FuncOp first = lookup(stages.front().name + "_forward");
     func::FuncOp last = lookup(stages.back().name + "_forward");
     Type f32 = builder.getF32Type();
-    declare("tokens", {microBatches}, first.getArgumentTypes()[0], "tokens");
+    declare("tokens", {microBatches}, first.getArgumentTypes()[0], Role::tokens);
     if (predict) {
-      declare("logits", {microBatches}, getLogits(last).getType(), "logits");
+      declare("logits", {microBatches}, getLogits(last).getType(), Role::logits);
     } else {
-      declare("targets", {microBatches}, last.getArgumentTypes()[1], "targets");
-      declare("loss", {microBatches}, RankedTensorType::get({}, f32), "loss");
+      declare("targets", {microBatches}, last.getArgumentTypes()[1], Role::targets);
+      declare("loss", {microBatches}, RankedTensorType::get({}, f32), Role::loss);
     }
     Type boundary = first.getResultTypes()[0];
-    declare("checkpoints", {boundaries, microBatches}, boundary, "checkpoints");
+    declare("checkpoints", {boundaries, microBatches}, boundary, Role::checkpoints);
     if (!predict)
-      declare("boundary_gradients", {boundaries, microBatches}, boundary, "boundary_gradients");
+      declare("boundary_gradients", {boundaries, microBatches}, boundary, Role::boundary_gradients);
     for (auto group : module.getOps<GroupOp>())
       declareGroup(group);
     for (const Stage &stage : stages)
       if (auto saving = lookup(stage.name + "_forward_saving"); saving && !predict)
         declare("saved." + stage.name, {stage.repeat, microBatches},
-                CallLayout::get(saving).outputs.back().type, "saved");
+                CallLayout::get(saving).outputs.back().type, Role::saved);
   }
 
   void declareGroup(GroupOp group) {
@@ -130,15 +131,15 @@ private:
     bool bf16 = train.string("weights") == "bf16";
     Type f32 = builder.getF32Type();
     Type weight = bf16 ? Type(builder.getBF16Type()) : f32;
-    declare("weights." + name, dims, typeOf(weight), "weights", chunks, true);
+    declare("weights." + name, dims, typeOf(weight), Role::weights, chunks, true);
     if (predict)
       return;
-    declare("gradients." + name, dims, typeOf(f32), "gradients", chunks);
+    declare("gradients." + name, dims, typeOf(f32), Role::gradients, chunks);
     if (bf16)
-      declare("low." + name, dims, typeOf(builder.getI16Type()), "master", chunks, true);
-    declare("momentum." + name, dims, typeOf(f32), "momentum", chunks, true);
+      declare("low." + name, dims, typeOf(builder.getI16Type()), Role::master, chunks, true);
+    declare("momentum." + name, dims, typeOf(f32), Role::momentum, chunks, true);
     if (train.section("optimizer").string("kind", "adamw") == "adamw")
-      declare("variance." + name, dims, typeOf(f32), "variance", chunks, true);
+      declare("variance." + name, dims, typeOf(f32), Role::variance, chunks, true);
   }
 
   /// Text is generated one token at a time: weights that came from SSD for each
@@ -163,7 +164,7 @@ private:
   void write(Value value, const Twine &storage, ValueRange indices) {
     WriteOp::create(builder, loc, value, storage.str(), indices);
   }
-  LoopOp loop(StringRef dimension, int64_t count, LoopOrder order = LoopOrder::forward) {
+  LoopOp loop(Dimension dimension, int64_t count, LoopOrder order = LoopOrder::forward) {
     auto op = LoopOp::create(builder, module.getLoc(), dimension, 0, count, order);
     builder.setInsertionPointToStart(op.getBlock());
     return op;
@@ -215,7 +216,7 @@ private:
     if (stage.repeat == 1)
       return forwardInstance(stage, Value(), m, saving);
     OpBuilder::InsertionGuard guard(builder);
-    LoopOp layers = loop("layer", stage.repeat);
+    LoopOp layers = loop(Dimension::layer, stage.repeat);
     forwardInstance(stage, layers.getInductionVar(), m, saving);
   }
 
@@ -263,7 +264,7 @@ private:
     if (stage.repeat == 1)
       return backwardInstance(stage, Value(), m);
     OpBuilder::InsertionGuard guard(builder);
-    LoopOp layers = loop("layer", stage.repeat, LoopOrder::reverse);
+    LoopOp layers = loop(Dimension::layer, stage.repeat, LoopOrder::reverse);
     backwardInstance(stage, layers.getInductionVar(), m);
   }
 
@@ -280,7 +281,7 @@ private:
 
   void buildStep() {
     StepOp entry = beginEntry("step");
-    LoopOp micro = loop("micro_batch", microBatches);
+    LoopOp micro = loop(Dimension::micro_batch, microBatches);
     Value m = micro.getInductionVar();
     for (const Stage &stage : stages)
       if (!stage.last)
@@ -308,14 +309,14 @@ private:
   void perLayer(GroupOp group, function_ref<void(Value)> body) {
     loc = group.getLoc();
     OpBuilder::InsertionGuard guard(builder);
-    LoopOp layers = loop("layer", group.getRepeat());
+    LoopOp layers = loop(Dimension::layer, group.getRepeat());
     body(layers.getInductionVar());
   }
 
   /// A forward pass of all micro-batches, to the loss or to the logits.
   void buildForward(StringRef name, bool logits) {
     beginEntry(name);
-    LoopOp micro = loop("micro_batch", microBatches);
+    LoopOp micro = loop(Dimension::micro_batch, microBatches);
     Value m = micro.getInductionVar();
     for (const Stage &stage : stages)
       if (!stage.last)

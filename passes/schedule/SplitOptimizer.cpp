@@ -15,13 +15,10 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Config.h"
 #include "passes/Passes.h"
-#include "passes/analysis/ScheduleTrace.h"
+#include "passes/analysis/Computation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
-
-#include <map>
-#include <set>
 
 using namespace mlir;
 
@@ -73,7 +70,7 @@ private:
     if (group.getRepeat() == 1)
       return emit(group, arith::ConstantIndexOp::create(builder, group.getLoc(), 0), first, last,
                   of);
-    auto loop = LoopOp::create(builder, group.getLoc(), "layer", 0, group.getRepeat());
+    auto loop = LoopOp::create(builder, group.getLoc(), Dimension::layer, 0, group.getRepeat());
     builder.setInsertionPointToStart(loop.getBlock());
     emit(group, loop.getInductionVar(), first, last, of);
   }
@@ -104,7 +101,7 @@ private:
     auto loop = dyn_cast_or_null<LoopOp>(last ? topLevel(step, last) : nullptr);
     if (!loop)
       return;
-    if (loop.getDimension() == "layer" && group.getRepeat() > 1) {
+    if (loop.getDimension() == Dimension::layer && group.getRepeat() > 1) {
       builder.setInsertionPointToEnd(loop.getBlock());
       GradientNormOp::create(builder, norm.getLoc(), norm.getGroup(), loop.getInductionVar());
       eraseWithLoop(norm);
@@ -135,7 +132,7 @@ private:
     bool needsNorm = false;
     step.walk([&](FinishNormOp) { needsNorm = true; });
     auto loop = dyn_cast<LoopOp>(topLevel(step, needsNorm || !last ? update : last));
-    if (loop && loop.getDimension() == "layer" && group.getRepeat() > 1) {
+    if (loop && loop.getDimension() == Dimension::layer && group.getRepeat() > 1) {
       builder.setInsertionPointToEnd(loop.getBlock());
       return emit(group, loop.getInductionVar(), 0, head, step.getStep());
     }
@@ -156,7 +153,7 @@ private:
       return emitLoop(group, head, chunks, step.getPending());
     }
     auto loop = cast<LoopOp>(topLevel(step, first));
-    if (loop.getDimension() == "layer" && group.getRepeat() > 1) {
+    if (loop.getDimension() == Dimension::layer && group.getRepeat() > 1) {
       builder.setInsertionPointToStart(loop.getBlock());
       return emit(group, loop.getInductionVar(), head, chunks, step.getPending());
     }
@@ -167,96 +164,6 @@ private:
   StepOp step, drain;
   double delay;
   OpBuilder builder;
-};
-
-/// What the updates of a step see and who sees them.
-class UpdateTrace {
-public:
-  /// A group's name and a layer.
-  using Entry = std::pair<std::string, int64_t>;
-  /// The contributions that a gradient is made of.
-  using Gradient = std::multiset<Operation *>;
-
-  UpdateTrace(StepOp step, RunNumbers numbers) : step(step) {
-    trace(step, [&](Operation *op, const TraceState &state) { visit(op, state); }, numbers);
-  }
-
-  /// Null where `after` applies each update once, in this step or the next, with
-  /// the gradient of its own step, and no read sees other weights; else the group
-  /// of which that does not hold.
-  const std::string *findDifference(const UpdateTrace &after) const {
-    for (const auto &[entry, chunks] : updated) {
-      std::multiset<int64_t> moved = after.chunksOf(after.updated, entry);
-      std::multiset<int64_t> pending = after.chunksOf(after.delayed, entry);
-      moved.insert(pending.begin(), pending.end());
-      if (moved != chunks)
-        return &entry.first;
-    }
-    for (const auto &[entry, chunks] : after.updated)
-      if (!updated.count(entry) || after.used.at(entry) != used.at(entry))
-        return &entry.first;
-    for (const auto &[entry, chunks] : after.delayed)
-      if (!updated.count(entry) || !after.usedDelayed.at(entry).empty())
-        return &entry.first;
-    for (auto [was, is] : llvm::zip(reads, after.reads))
-      if (was.updated != is.updated || is.delayed != after.chunksOf(after.delayed, is.entry))
-        return &is.entry.first;
-    for (const auto &[entry, gradient] : measured)
-      if (auto it = after.measured.find(entry);
-          it == after.measured.end() || it->second != gradient)
-        return &entry.first;
-    return nullptr;
-  }
-
-private:
-  using Chunks = std::map<Entry, std::multiset<int64_t>>;
-  struct Read {
-    Entry entry;
-    std::multiset<int64_t> updated, delayed;
-  };
-
-  static std::multiset<int64_t> chunksOf(const Chunks &chunks, const Entry &entry) {
-    auto it = chunks.find(entry);
-    return it == chunks.end() ? std::multiset<int64_t>() : it->second;
-  }
-  void visit(Operation *op, const TraceState &state) {
-    auto indexed = [&](StringRef name, OperandRange indices) -> Entry {
-      return {name.str(), indices.empty() ? 0 : state.get(indices[0])};
-    };
-    if (auto read = dyn_cast<ReadOp>(op)) {
-      StringRef group = read.getStorage();
-      Entry entry = indexed(group, read.getIndices());
-      if (!group.consume_front("weights."))
-        return;
-      entry.first = group.str();
-      reads.push_back({entry, chunksOf(updated, entry), chunksOf(delayed, entry)});
-    } else if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
-      StringRef group = accumulate.getStorage();
-      Entry entry = indexed(group, accumulate.getIndices());
-      if (!group.consume_front("gradients."))
-        return;
-      entry.first = group.str();
-      if (state.get(accumulate.getInitial()))
-        gradients[entry].clear();
-      gradients[entry].insert(op);
-    } else if (auto norm = dyn_cast<GradientNormOp>(op)) {
-      Entry entry{getGroupName(norm.getGroup()).str(), state.get(norm.getLayer())};
-      summed[entry] = gradients[entry];
-    } else if (isa<FinishNormOp>(op)) {
-      measured = summed;
-    } else if (auto update = dyn_cast<OptimizerUpdateOp>(op)) {
-      Entry entry{getGroupName(update.getGroup()).str(), state.get(update.getLayer())};
-      bool pending = update.getStep() == step.getPending();
-      for (int64_t c = update.getFirst(); c < int64_t(update.getLast()); ++c)
-        (pending ? delayed : updated)[entry].insert(c);
-      (pending ? usedDelayed : used)[entry] = gradients[entry];
-    }
-  }
-
-  StepOp step;
-  std::map<Entry, Gradient> gradients, used, usedDelayed, summed, measured;
-  Chunks updated, delayed;
-  std::vector<Read> reads;
 };
 
 /// What Splitter assumes: a step that has not been split.
@@ -293,6 +200,20 @@ LogicalResult checkSplittable(ModuleOp module, StepOp step) {
 struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
   using SplitOptimizerBase::SplitOptimizerBase;
 
+  /// An update came before a contribution to its gradient, or after a read that must see it.
+  LogicalResult refuse(ModuleOp module, const Computation::Outcome &difference) {
+    auto step = module.lookupSymbol<StepOp>("step");
+    for (auto group : module.getOps<GroupOp>())
+      if (SymbolTable::getSymbolName(difference.of) ==
+          getStorageName("weights", group.getSymName()))
+        return step.emitOpError("cannot split the update of @")
+               << getGroupName(group.getSymName()) << " at a delay of " << double(delay)
+               << ": it would see another gradient, or a read of @weights."
+               << getGroupName(group.getSymName()) << " would see other weights";
+    return step.emitOpError("cannot split the optimizer at a delay of ")
+           << double(delay) << ": a kernel would see weights of another step";
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto step = module.lookupSymbol<StepOp>("step");
@@ -319,20 +240,12 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     }
     if (failed(checkSplittable(module, step)))
       return signalPassFailure();
-    SmallVector<RunNumbers> parities = getParities(step);
-    std::vector<UpdateTrace> before;
-    for (RunNumbers numbers : parities)
-      before.emplace_back(step, numbers);
+    Computation before = Computation::compute(module);
     Splitter(step, delay).run();
-    std::string group;
-    for (auto [numbers, was] : llvm::zip(parities, before))
-      if (const std::string *found = was.findDifference(UpdateTrace(step, numbers)))
-        group = *found;
-    if (!group.empty()) {
-      step.emitOpError("cannot split the update of @")
-          << group << " at a delay of " << double(delay)
-          << ": it would see another gradient, or a read of @weights." << group
-          << " would see other weights";
+    Computation after = Computation::compute(module);
+    if (const Computation::Outcome *difference =
+            findDifference(before, after, /*eachStep=*/false)) {
+      (void)refuse(module, *difference);
       return signalPassFailure();
     }
     remark::passed(step.getLoc(),

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/analysis/ScheduleTrace.h"
+#include "passes/analysis/Computation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -28,7 +28,7 @@ namespace boa {
 
 namespace {
 
-bool isMicroBatch(LoopOp loop) { return loop.getDimension() == "micro_batch"; }
+bool isMicroBatch(LoopOp loop) { return loop.getDimension() == Dimension::micro_batch; }
 bool isIndexArithmetic(Operation *op) {
   return isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op);
 }
@@ -184,46 +184,42 @@ void applySnake(StepOp step) {
 struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
   using VerticalScheduleBase::VerticalScheduleBase;
 
-  LogicalResult transform(StepOp step) {
-    SmallVector<LoopOp> micro;
-    for (LoopOp loop : step.getBlock()->getOps<LoopOp>())
-      if (isMicroBatch(loop))
-        micro.push_back(loop);
-    if (micro.empty())
-      return success();
-    for (LoopOp loop : micro)
-      if (failed(checkDistributable(step, loop)))
-        return failure();
-    markOps(step);
-    StepOp original = step.clone();
-    // The clone stands beside the step so that symbols resolve from it.
-    step->getBlock()->getOperations().insert(step->getIterator(), original);
-    SmallVector<RunNumbers> parities = getParities(step);
-    SmallVector<Dataflow> before;
-    for (RunNumbers numbers : parities)
-      before.push_back(Dataflow::compute(original, numbers));
-    for (LoopOp loop : micro)
-      Distributor(loop).run();
-    if (snake)
-      applySnake(step);
-    LogicalResult same = success();
-    for (auto [numbers, was] : llvm::zip(parities, before))
-      if (succeeded(same))
-        same =
-            checkSameDataflow(step, was, Dataflow::compute(step, numbers), "the vertical schedule");
-    original.erase();
-    unmarkOps(step);
-    if (succeeded(same))
-      remark::passed(step.getLoc(),
-                     remark::RemarkOpts::name("vertical-schedule").category("boa-schedule"))
-          << "distributed and interchanged the micro_batch loop of @" << step.getSymName();
-    return same;
+  static SmallVector<LoopOp> microBatchLoops(StepOp step) {
+    return llvm::filter_to_vector(step.getBlock()->getOps<LoopOp>(), isMicroBatch);
   }
 
   void runOnOperation() override {
-    for (StepOp step : llvm::make_early_inc_range(getOperation().getOps<StepOp>()))
-      if (failed(transform(step)))
-        return signalPassFailure();
+    ModuleOp module = getOperation();
+    SmallVector<StepOp> steps;
+    for (StepOp step : module.getOps<StepOp>()) {
+      SmallVector<LoopOp> loops = microBatchLoops(step);
+      for (LoopOp loop : loops)
+        if (failed(checkDistributable(step, loop)))
+          return signalPassFailure();
+      if (!loops.empty())
+        steps.push_back(step);
+    }
+    if (steps.empty())
+      return;
+    Computation before = Computation::compute(module);
+    SmallVector<Reordered> entries;
+    for (StepOp step : steps) {
+      markOps(step);
+      entries.push_back({step, step.clone()});
+      for (LoopOp loop : microBatchLoops(step))
+        Distributor(loop).run();
+      if (snake)
+        applySnake(step);
+    }
+    if (failed(checkSameOrder(module, entries, before, "the vertical schedule")))
+      signalPassFailure();
+    for (auto [step, original] : entries) {
+      original.erase();
+      unmarkOps(step);
+      remark::passed(step.getLoc(),
+                     remark::RemarkOpts::name("vertical-schedule").category("boa-schedule"))
+          << "distributed and interchanged the micro_batch loop of @" << step.getSymName();
+    }
   }
 };
 

@@ -5,21 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sizes the arena exactly, by enumerating the entry points, and writes down what
-// each of them will move (boa.traffic). Slots beyond the most that are live at
-// once let the runtime look ahead; they are given up one by one where memory is
-// short. Refuses a program that does not fit, with the arithmetic. Reads
-// boa.workspace of the kernels where they have it.
+// Sizes the arena exactly, by running the entry points on symbols, and writes down what
+// each of them will move (boa.traffic). A pool of slots for each size in which buffers of a
+// storage are taken in a space. Slots beyond the most that are live at once let the runtime
+// look ahead; they are given up one by one where memory is short. Refuses a program that
+// does not fit, with the arithmetic. Reads boa.workspace of the kernels where they
+// have it.
 //
-// The limit: on the CPU the device's memory and the host's are one, and the arena
-// is in it whole, wherever its storages are placed. So what was said of the two
-// adds up; of which nothing was said (0, or absent) adds nothing. One limit alone is
-// the limit of all, and only where neither was said there is none.
+// The limits: where device and host are one memory, what was said of the two adds up; of
+// which nothing was said (0, or absent) adds nothing: one limit alone is the limit of
+// all. Where they are two memories, each has its own.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Config.h"
 #include "passes/Passes.h"
-#include "passes/analysis/StorageTrace.h"
+#include "passes/analysis/Tracer.h"
 #include "runtime/abi.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -36,66 +36,118 @@ namespace boa {
 
 namespace {
 
-/// What one storage needs.
+/// Slots of one size that a storage needs in a space.
 struct Need {
+  StorageOp storage;
+  Space space;
+  int64_t chunks;             // of a slot
   int64_t live = 0, peak = 0; // slots
-  int64_t slotChunks = 0;     // of the largest slot
   int64_t lookahead = 0;      // slots to look ahead, wished for
+  int64_t slots = 0;          // given
+
+  int64_t slotBytes() { return boa_slot_stride(storage.getChunkBytes() * chunks); }
 };
 
-class Enumeration : public StorageTrace {
+/// In the module's order of storages; the device's before the host's, the smallest first.
+class Needs {
 public:
-  Enumeration(ModuleOp module, std::map<Operation *, Need> &needs)
-      : StorageTrace(module), needs(needs) {}
-
-  /// Live slots of each storage, and bytes moved by role, of one more run, where
-  /// updates of an earlier step are `pending` or, as in the first step, are not.
-  DictionaryAttr count(StepOp step, bool pending) {
-    read.clear();
-    written.clear();
-    run(step, pending);
-    Builder builder(step.getContext());
-    auto dictionary = [&](const std::map<std::string, int64_t> &bytes) {
-      SmallVector<NamedAttribute> attrs;
-      for (auto &[role, count] : bytes)
-        if (count)
-          attrs.push_back(builder.getNamedAttr(role, builder.getI64IntegerAttr(count)));
-      return builder.getDictionaryAttr(attrs);
-    };
-    return builder.getDictionaryAttr({builder.getNamedAttr("read", dictionary(read)),
-                                      builder.getNamedAttr("written", dictionary(written))});
+  Need &get(StorageOp storage, Space space, int64_t chunks) {
+    Need &need = all[storage][{int(space), chunks}];
+    need.storage = storage;
+    need.space = space;
+    need.chunks = chunks;
+    return need;
+  }
+  /// Those of one storage.
+  SmallVector<Need *> of(StorageOp storage) {
+    SmallVector<Need *> list;
+    for (auto &[key, need] : all[storage])
+      list.push_back(&need);
+    return list;
+  }
+  void forgetLive() {
+    for (auto &[storage, needs] : all)
+      for (auto &[key, need] : needs)
+        need.live = 0;
   }
 
 private:
-  static int64_t movedBytes(Access access) {
-    return access.storage.getTier() == Tier::ssd ? access.getBytes() : 0;
-  }
-  static std::string roleOf(Access access) { return access.storage.getRole().str(); }
+  llvm::DenseMap<Operation *, std::map<std::pair<int, int64_t>, Need>> all;
+};
 
-  void opened(Operation *op, const Buffer &buffer, const TraceState &state,
-              bool retained) override {
-    if (retained)
+/// Live slots, and bytes moved.
+class Enumeration : public Tracer {
+public:
+  Enumeration(ModuleOp module, Needs &needs) : Tracer(module), needs(needs) {}
+
+  /// Bytes moved in one more run, by link and role.
+  DictionaryAttr count(StepOp step, bool pending) {
+    moved.clear();
+    run(step, pending);
+    Builder builder(step.getContext());
+    SmallVector<NamedAttribute> links;
+    for (auto [link, name] : {std::pair(Link::ssdRead, "read"),
+                              {Link::ssdWrite, "written"},
+                              {Link::toDevice, "to_device"},
+                              {Link::toHost, "to_host"}}) {
+      SmallVector<NamedAttribute> roles;
+      for (auto &[role, bytes] : moved[link])
+        if (bytes)
+          roles.push_back(
+              builder.getNamedAttr(stringifyRole(role), builder.getI64IntegerAttr(bytes)));
+      if (!roles.empty() || link == Link::ssdRead || link == Link::ssdWrite)
+        links.push_back(builder.getNamedAttr(name, builder.getDictionaryAttr(roles)));
+    }
+    return builder.getDictionaryAttr(links);
+  }
+
+private:
+  auto counter(StorageOp storage) {
+    return [this, storage](Link link, int64_t bytes) mutable {
+      moved[link][storage.getRole()] += bytes;
+    };
+  }
+  Need &needOf(const Buffer &buffer) {
+    return needs.get(buffer.access.storage, buffer.space, buffer.slotChunks());
+  }
+
+  void opened(Operation *op, const Buffer &buffer, const Position &, bool retained) override {
+    if (retained || buffer.home)
       return;
-    Need &need = needs[StorageOp(buffer.access.storage)];
+    Need &need = needOf(buffer);
     need.peak = std::max(need.peak, ++need.live);
-    need.slotChunks = std::max(need.slotChunks, buffer.access.count);
-    auto prefetch = dyn_cast<PrefetchOp>(op);
-    if (prefetch && !state.test(prefetch.getZero(), false))
-      read[roleOf(buffer.access)] += movedBytes(buffer.access);
+    const Access &access = buffer.access;
+    if (!isa<PrefetchOp>(op) || access.fresh)
+      return;
+    memory.fetch(access.storage, access.first, access.count, buffer.space, counter(access.storage));
+    stage(access, buffer.space);
   }
-  void offloaded(OffloadOp, const Access &access) override {
-    written[roleOf(access)] += movedBytes(access);
+  void offloaded(OffloadOp, const Access &access, const Buffer &buffer) override {
+    if (buffer.home)
+      return;
+    memory.offload(access.storage, access.first, access.count, buffer.space,
+                   counter(access.storage));
+    stage(access, buffer.space);
   }
-  void released(ReleaseOp, const Buffer &buffer, const TraceState &, bool retain) override {
-    if (!retain)
-      --needs[StorageOp(buffer.access.storage)].live;
+  /// Chunk by chunk through the host: one slot at least.
+  void stage(const Access &access, Space space) {
+    if (!memory.isStaged(access.storage, access.first, access.count, space))
+      return;
+    Need &need = needs.get(access.storage, Space::host, 1);
+    need.peak = std::max(need.peak, need.live + 1);
   }
-  void dropped(const Buffer &buffer, Operation *) override {
-    --needs[StorageOp(buffer.access.storage)].live;
+  void copied(CopyOp, const Buffer &from, const Buffer &to) override {
+    memory.copy(to.access.storage, to.access.count, from.space, to.space,
+                counter(to.access.storage));
   }
+  void released(ReleaseOp, const Buffer &buffer, const Position &, bool retain) override {
+    if (!retain && !buffer.home)
+      --needOf(buffer).live;
+  }
+  void dropped(const Buffer &buffer, Operation *) override { --needOf(buffer).live; }
 
-  std::map<Operation *, Need> &needs;
-  std::map<std::string, int64_t> read, written;
+  Needs &needs;
+  std::map<Link, std::map<Role, int64_t>> moved;
 };
 
 /// Three digits, in the unit that has them before the point.
@@ -114,147 +166,188 @@ std::string inBytes(int64_t bytes) {
                          : llvm::formatv("{0:f2} {1}", value, unitName).str());
 }
 
-/// What the machine gives; 0: nothing was said.
-struct Limit {
-  int64_t device, host;
-
-  bool isGiven() const { return device || host; }
-  int64_t total() const { return device + host; }
-  std::string inWords() const {
-    if (device && host)
-      return llvm::formatv("{0} of device + {1} of host = {2}", inBytes(device), inBytes(host),
-                           inBytes(total()));
-    return llvm::formatv("{0} of {1}; nothing is said of {2}, which on the cpu is the same memory",
-                         inBytes(total()), device ? "device" : "host", device ? "host" : "device");
-  }
+/// What one memory, or both as one, is given, and what is in it.
+struct Arena {
+  std::string given; // in words
+  int64_t limit = 0; // 0: none
+  int64_t used = 0;
+  int64_t left() const { return limit ? limit - used : INT64_MAX; }
 };
 
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
-  static int64_t slotBytes(StorageOp storage, const Need &need) {
-    return boa_slot_stride(storage.getEntryBytes() / int64_t(storage.getChunks()) *
-                           need.slotChunks);
+  /// Of all entries, in one memory.
+  static int64_t residentBytes(StorageOp storage, Space space) {
+    int64_t bytes = 0;
+    for (const StorageOp::HomeRange &range : storage.getHomeRanges())
+      if (range.tier == (space == Space::device ? Tier::device : Tier::host))
+        bytes += boa_slot_stride(storage.getChunkBytes() * range.count);
+    return bytes * storage.getEntryCount();
   }
-  static int64_t residentBytes(StorageOp storage) {
-    return boa_slot_stride(storage.getEntryBytes()) * storage.getEntryCount();
+
+  /// Enumerates all entry points; writes down what each moves.
+  LogicalResult findNeeds(ModuleOp module) {
+    for (StepOp step : module.getOps<StepOp>()) {
+      step->removeAttr("boa.first_traffic");
+      needs.forgetLive();
+      Enumeration tracer(module, needs);
+      if (step.getSymName() != "step") {
+        step->setAttr("boa.traffic", tracer.count(step, leavesUpdates(step)));
+        continue;
+      }
+      // The first, after a commit, say, finds nothing in memory and nothing pending.
+      auto run = [](Enumeration &tracer, StepOp step, bool pending) {
+        DictionaryAttr traffic = tracer.count(step, pending);
+        if (!step->hasAttr("boa.first_traffic"))
+          step->setAttr("boa.first_traffic", traffic);
+        step->setAttr("boa.traffic", traffic);
+      };
+      if (!trainUntilSteady(tracer, step, run))
+        return emitNotSteady(step);
+    }
+    return success();
+  }
+
+  /// Chunks are used one after another once a layer's gradient is complete: a whole
+  /// entry of them is to stand ready then.
+  static int64_t wishedLookahead(Need &need, int64_t distance) {
+    int64_t chunks = need.storage.getChunks();
+    int64_t slots = need.chunks < chunks ? llvm::divideCeil(chunks, need.chunks) : 1;
+    int64_t all = need.storage.getEntryCount() * slots;
+    return std::max<int64_t>(0, std::min(distance * std::max<int64_t>(slots, 2), all - need.peak));
+  }
+
+  Arena &arenaOf(Space space) { return arenas[separate && space == Space::host ? 1 : 0]; }
+
+  void setLimits(Config machine) {
+    int64_t device = machine.integer("device_memory"), host = machine.integer("host_memory");
+    if (separate) {
+      arenas[0].limit = device;
+      arenas[1].limit = host;
+      arenas[0].given = inBytes(device) + " of device";
+      arenas[1].given = inBytes(host) + " of host";
+      return;
+    }
+    arenas[0].limit = device + host;
+    if (device && host)
+      arenas[0].given = llvm::formatv("{0} of device + {1} of host = {2}", inBytes(device),
+                                      inBytes(host), inBytes(device + host));
+    else
+      arenas[0].given = llvm::formatv(
+          "{0} of {1}; nothing is said of {2}, which on the cpu is the same memory",
+          inBytes(device + host), device ? "device" : "host", device ? "host" : "device");
   }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    std::map<Operation *, Need> needs;
-    for (StepOp step : module.getOps<StepOp>()) {
-      step->removeAttr("boa.first_traffic");
-      auto fresh = [&] {
-        for (auto &[storage, need] : needs)
-          need.live = 0;
-        return Enumeration(module, needs);
-      };
-      Enumeration trace = fresh();
-      if (step.getSymName() != "step") {
-        step->setAttr("boa.traffic", trace.count(step, leavesUpdates(step)));
-        continue;
-      }
-      // The first, after a commit, say, finds nothing in memory and nothing pending.
-      Training training = trainUntilSteady(trace, step, [&](bool pending) {
-        DictionaryAttr traffic = trace.count(step, pending);
-        if (!step->hasAttr("boa.first_traffic"))
-          step->setAttr("boa.first_traffic", traffic);
-        step->setAttr("boa.traffic", traffic);
-      });
-      if (!training.steady) {
-        (void)emitNotSteady(step);
-        return signalPassFailure();
-      }
-    }
-
-    int64_t distance = Config::train(module).integer("prefetch", 1);
-    SmallVector<StorageOp> streamed;
-    int64_t resident = 0, fixed = 0;
-    for (auto storage : module.getOps<StorageOp>()) {
-      if (storage.getTier() != Tier::ssd) {
-        resident += residentBytes(storage);
-        continue;
-      }
-      Need &need = needs[storage];
-      if (need.slotChunks == 0) // never accessed
-        need.slotChunks = 1;
-      // Chunks are used one after another once a layer's gradient is complete: a
-      // whole entry of them is to stand ready then.
-      int64_t chunks = need.slotChunks < int64_t(storage.getChunks()) ? storage.getChunks() : 1;
-      int64_t all = storage.getEntryCount() * chunks;
-      need.lookahead = std::min(distance * std::max<int64_t>(chunks, 2), all - need.peak);
-      need.lookahead = std::max<int64_t>(need.lookahead, 0);
-      fixed += need.peak * slotBytes(storage, need);
-      streamed.push_back(storage);
-    }
+    separate = Memory(module).isSeparate();
+    needs = Needs();
+    arenas[0] = arenas[1] = Arena();
+    if (failed(findNeeds(module)))
+      return signalPassFailure();
     int64_t workspace = 0;
     for (auto func : module.getOps<LLVM::LLVMFuncOp>())
       if (auto bytes = func->getAttrOfType<IntegerAttr>("boa.workspace"))
         workspace = std::max(workspace, bytes.getInt());
-
     workspace = boa_slot_stride(workspace);
     Config machine = Config::machine(module);
-    Limit limit{machine.integer("device_memory"), machine.integer("host_memory")};
-    int64_t available = limit.isGiven() ? limit.total() - resident - fixed - workspace : INT64_MAX;
-    if (available < 0)
-      return refuse(streamed, needs, resident, workspace, limit);
+    setLimits(machine);
+
+    int64_t distance = Config::train(module).integer("prefetch", 1);
+    int64_t device = workspace; // what is of the device, whichever memory that is
+    arenaOf(Space::device).used += workspace;
+    SmallVector<Need *> all;
+    for (auto storage : module.getOps<StorageOp>()) {
+      device += residentBytes(storage, Space::device);
+      for (Space space : {Space::device, Space::host})
+        arenaOf(space).used += residentBytes(storage, space);
+      for (Need *need : needs.of(storage)) {
+        need->lookahead = wishedLookahead(*need, distance);
+        need->slots = need->peak;
+        arenaOf(need->space).used += need->peak * need->slotBytes();
+        all.push_back(need);
+      }
+    }
+    for (Space space : {Space::device, Space::host})
+      if (Arena &arena = arenaOf(space); arena.left() < 0)
+        return refuse(arena, all, workspace, space);
     // One more slot to each in turn, while memory lasts.
-    std::map<Operation *, int64_t> slots;
-    for (StorageOp storage : streamed)
-      slots[storage] = needs[storage].peak;
     for (bool given = true; given;) {
       given = false;
-      for (StorageOp storage : streamed) {
-        Need &need = needs[storage];
-        int64_t bytes = slotBytes(storage, need);
-        if (need.lookahead == 0 || bytes > available)
+      for (Need *need : all) {
+        Arena &arena = arenaOf(need->space);
+        if (need->lookahead == 0 || need->slotBytes() > arena.left())
           continue;
-        --need.lookahead;
-        ++slots[storage];
-        available -= bytes;
+        --need->lookahead;
+        ++need->slots;
+        arena.used += need->slotBytes();
         given = true;
       }
     }
-    int64_t total = resident + workspace;
-    for (StorageOp storage : streamed) {
-      storage.setSlots(slots[storage]);
-      storage.setSlotChunks(needs[storage].slotChunks);
-      total += slots[storage] * slotBytes(storage, needs[storage]);
-    }
+    setPools(module);
     Builder builder(module.getContext());
+    int64_t total = arenas[0].used + arenas[1].used;
+    // Of one memory the device's share is filled first.
+    if (separate)
+      device = arenas[0].used;
+    else if (int64_t limit = machine.integer("device_memory"))
+      device = std::min(limit, total);
     module->setAttr("boa.arena", builder.getI64IntegerAttr(total));
+    module->setAttr("boa.arena_device", builder.getI64IntegerAttr(device));
     module->setAttr("boa.workspace", builder.getI64IntegerAttr(workspace));
     remark::analysis(module.getLoc(),
                      remark::RemarkOpts::name("assign-buffers").category("boa-storage"))
         << "arena of " << remark::metric("bytes", total);
   }
 
-  void refuse(ArrayRef<StorageOp> streamed, std::map<Operation *, Need> &needs, int64_t resident,
-              int64_t workspace, const Limit &limit) {
-    int64_t total = resident + workspace;
-    std::string lines;
-    for (StorageOp storage : streamed) {
-      const Need &need = needs[storage];
-      int64_t bytes = slotBytes(storage, need);
-      total += need.peak * bytes;
-      lines += llvm::formatv("\n    {0,-28} {1} slots x {2} = {3}", storage.getSymName(), need.peak,
-                             inBytes(bytes), inBytes(need.peak * bytes));
+  void setPools(ModuleOp module) {
+    for (auto storage : module.getOps<StorageOp>()) {
+      SmallVector<Attribute> pools;
+      for (Need *need : needs.of(storage))
+        pools.push_back(PoolAttr::get(module.getContext(), need->space, need->slots, need->chunks));
+      if (pools.empty())
+        storage.removePoolsAttr();
+      else
+        storage.setPoolsAttr(ArrayAttr::get(module.getContext(), pools));
     }
+  }
+
+  void refuse(const Arena &arena, ArrayRef<Need *> all, int64_t workspace, Space space) {
+    std::string lines;
+    auto line = [&](const Twine &name, const Twine &what) {
+      lines += llvm::formatv("\n    {0,-28} {1}", name.str(), what.str());
+    };
+    auto isIn = [&](Space other) { return !separate || other == space; };
+    for (Need *need : all)
+      if (isIn(need->space))
+        line(need->storage.getSymName(), Twine(need->peak) + " slots x " +
+                                             inBytes(need->slotBytes()) + " = " +
+                                             inBytes(need->peak * need->slotBytes()));
     for (auto storage : getOperation().getOps<StorageOp>())
-      if (storage.getTier() != Tier::ssd)
-        lines += llvm::formatv(
-            "\n    {0,-28} {1} entries x {2} = {3}", storage.getSymName(), storage.getEntryCount(),
-            inBytes(boa_slot_stride(storage.getEntryBytes())), inBytes(residentBytes(storage)));
-    lines += llvm::formatv("\n    {0,-28} {1}", "kernel workspace", inBytes(workspace));
-    lines += llvm::formatv("\n    {0,-28} {1}", "total", inBytes(total));
-    lines += llvm::formatv("\n    {0,-28} {1}", "given", limit.inWords());
-    getOperation().emitError()
-        << "the training step does not fit the memory given: it needs " << inBytes(total)
-        << " but the machine has " << inBytes(limit.total()) << lines
-        << "\n  give more memory, place more on ssd, or make micro_batch smaller";
+      for (Space other : {Space::device, Space::host})
+        if (int64_t bytes = isIn(other) ? residentBytes(storage, other) : 0)
+          line(storage.getSymName(), Twine(storage.getEntryCount()) + " entries x " +
+                                         inBytes(bytes / storage.getEntryCount()) + " = " +
+                                         inBytes(bytes));
+    if (isIn(Space::device))
+      line("kernel workspace", inBytes(workspace));
+    line("total", inBytes(arena.used));
+    line("given", arena.given);
+    getOperation().emitError() << "the training step does not fit the memory given: it needs "
+                               << inBytes(arena.used)
+                               << (separate ? " of " + stringifySpace(space).str() + " memory"
+                                            : std::string())
+                               << " but the machine has " << inBytes(arena.limit) << lines
+                               << "\n  give more memory, place more on "
+                               << (separate && space == Space::device ? "host or ssd" : "ssd")
+                               << ", or make micro_batch smaller";
     signalPassFailure();
   }
+
+  bool separate = false;
+  Needs needs;
+  Arena arenas[2]; // device and host; the first alone where they are one
 };
 
 } // namespace

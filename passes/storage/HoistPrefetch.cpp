@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/analysis/StorageTrace.h"
+#include "passes/analysis/Computation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -27,33 +27,23 @@ namespace boa {
 
 namespace {
 
+/// Of a transfer.
 StringRef storageOf(Operation *op) {
-  if (auto prefetch = dyn_cast<PrefetchOp>(op))
-    return prefetch.getStorage();
-  if (auto create = dyn_cast<CreateOp>(op))
-    return create.getStorage();
-  if (auto offload = dyn_cast<OffloadOp>(op))
-    return offload.getStorage();
-  return {};
+  auto accesses = dyn_cast<AccessOpInterface>(op);
+  return accesses ? accesses.getAccesses()[0].storage.getValue() : StringRef();
 }
 
 /// A prefetch, the ops that follow from it, in one block.
 struct Transfer {
   PrefetchOp prefetch;
-  AwaitOp await;
   ReleaseOp release;
   SmallVector<OffloadOp> offloads;
 };
 
 /// The transfer of `prefetch` if all of it is in the loop's own block.
 std::optional<Transfer> match(PrefetchOp prefetch) {
-  Transfer transfer{prefetch, {}, {}, {}};
-  if (!prefetch.getToken().hasOneUse())
-    return std::nullopt;
-  transfer.await = dyn_cast<AwaitOp>(*prefetch.getToken().user_begin());
-  if (!transfer.await || transfer.await->getBlock() != prefetch->getBlock())
-    return std::nullopt;
-  for (Operation *user : transfer.await.getBuffer().getUsers()) {
+  Transfer transfer{prefetch, {}, {}};
+  for (Operation *user : prefetch.getBuffer().getUsers()) {
     if (auto release = dyn_cast<ReleaseOp>(user)) {
       if (transfer.release || release.getRetain())
         return std::nullopt;
@@ -85,13 +75,15 @@ bool writes(Operation *op, Value buffer) {
   if (auto launch = dyn_cast<LaunchOp>(op))
     return llvm::is_contained(launch.getUpdates(), buffer) ||
            llvm::is_contained(launch.getWrites(), buffer);
+  if (auto copy = dyn_cast<CopyOp>(op))
+    return copy.getTo() == buffer;
   return isa<UpdateOp>(op);
 }
 
 /// Whether what the loop writes in the buffer goes home before the iteration
 /// ends: else the next iteration reads older contents there.
 bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
-  Value buffer = AwaitOp(transfer.await).getBuffer();
+  Value buffer = PrefetchOp(transfer.prefetch).getBuffer();
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (!writes(user, buffer))
       return true;
@@ -146,7 +138,6 @@ void hoist(LoopOp loop, Transfer transfer) {
         arith::ConstantIntOp::create(builder, loop.getLoc(), 1, 1).getResult());
   }
   prefetch->moveBefore(loop);
-  transfer.await->moveBefore(loop);
   transfer.release->moveAfter(loop);
   for (OffloadOp offload : transfer.offloads)
     offload->moveAfter(loop);
@@ -159,7 +150,7 @@ unsigned hoistFrom(LoopOp loop, Moves &moves) {
     count += hoistFrom(inner, moves);
   hoistIndices(loop);
   // Chunks of an entry stay streamed: that loop is there to bound memory.
-  if (loop.getDimension() == "chunk")
+  if (loop.getDimension() == Dimension::chunk)
     return count;
   for (PrefetchOp prefetch : llvm::make_early_inc_range(loop.getBlock()->getOps<PrefetchOp>()))
     if (auto transfer = match(prefetch);
@@ -216,7 +207,8 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
       raisePrefetches(*step.getBlock(), moves);
       return count;
     };
-    transformEntries(getOperation(), "hoist-prefetch", transform, hoisted);
+    Computation before = Computation::compute(getOperation());
+    transformEntries(getOperation(), before, "hoist-prefetch", transform, hoisted);
     for (StepOp step : getOperation().getOps<StepOp>())
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("hoist-prefetch").category("boa-storage"))

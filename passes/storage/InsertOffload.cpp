@@ -14,8 +14,11 @@
 #include "dialect/CallLayout.h"
 #include "passes/Config.h"
 #include "passes/Passes.h"
+#include "passes/analysis/Computation.h"
 
 #include "mlir/IR/Matchers.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -25,16 +28,50 @@ namespace boa {
 
 namespace {
 
-/// Which clause of `place` decides the tier of a role; empty: always memory.
-StringRef placeOf(StringRef role) {
-  return llvm::StringSwitch<StringRef>(role)
-      .Cases({"master", "momentum", "variance"}, "optimizer")
-      .Cases({"weights", "gradients", "checkpoints", "boundary_gradients", "saved"}, role)
-      .Default("");
+/// Which clause of `place` decides where a role lives; empty: always the device.
+StringRef placeOf(Role role) {
+  switch (role) {
+  case Role::master:
+  case Role::momentum:
+  case Role::variance:
+    return "optimizer";
+  case Role::weights:
+  case Role::gradients:
+  case Role::checkpoints:
+  case Role::boundary_gradients:
+  case Role::saved:
+    return stringifyRole(role);
+  case Role::tokens:
+  case Role::targets:
+  case Role::loss:
+  case Role::logits:
+    return "";
+  }
+  llvm_unreachable("a role");
 }
 
-/// What an update changes of a group, by the first part of the storage's name.
-constexpr StringLiteral kTrainedParts[] = {"weights", "low", "momentum", "variance"};
+/// The homes of `chunks` chunks: a tier, and before each further one the share of the
+/// chunks that lives there, rounded to whole ones.
+ArrayAttr homesOf(Attribute where, int64_t chunks) {
+  MLIRContext *context = where.getContext();
+  auto place = dyn_cast<ArrayAttr>(where);
+  if (!place)
+    place = ArrayAttr::get(context, where);
+  SmallVector<Attribute> homes;
+  int64_t left = chunks;
+  for (size_t i = 0; i < place.size(); ++i) {
+    auto tier = symbolizeTier(cast<StringAttr>(place[i]).getValue());
+    double share = 1;
+    bool last = i + 1 >= place.size();
+    if (!last)
+      share = cast<FloatAttr>(place[++i]).getValueAsDouble();
+    int64_t count = last ? left : std::min<int64_t>(left, std::llround(share * double(chunks)));
+    left -= count;
+    if (tier && count > 0)
+      homes.push_back(HomeAttr::get(context, *tier, left == 0 ? 0 : count));
+  }
+  return ArrayAttr::get(context, homes);
+}
 
 class Inserter {
 public:
@@ -68,18 +105,18 @@ public:
   }
 
 private:
-  BufferType bufferType(StringRef storage) {
+  BufferType bufferType(StringRef storage, Space space) {
     return BufferType::get(step.getContext(),
-                           module.lookupSymbol<StorageOp>(storage).getEntryType());
+                           module.lookupSymbol<StorageOp>(storage).getEntryType(), space);
   }
-  Value prefetch(StringRef storage, ValueRange indices, Value chunk = {}, Value zero = {}) {
-    auto op = PrefetchOp::create(builder, loc, TokenType::get(step.getContext()), storage, indices,
-                                 chunk, chunk ? 1 : 0, zero);
-    return AwaitOp::create(builder, loc, bufferType(storage), op);
+  /// Kernels run on the device, the optimizer on the host.
+  Value prefetch(Space space, StringRef storage, ValueRange indices, Value chunk = {},
+                 Value zero = {}) {
+    return PrefetchOp::create(builder, loc, bufferType(storage, space), storage, indices, chunk,
+                              chunk ? 1 : 0, zero);
   }
   void offload(Value buffer, StringRef storage, ValueRange indices, Value chunk = {}) {
-    OffloadOp::create(builder, loc, TokenType::get(step.getContext()), buffer, storage, indices,
-                      chunk, chunk ? 1 : 0);
+    OffloadOp::create(builder, loc, buffer, storage, indices, chunk, chunk ? 1 : 0);
   }
   void release(Value buffer) { ReleaseOp::create(builder, loc, buffer, Value()); }
 
@@ -92,7 +129,7 @@ private:
       auto read = input.getDefiningOp<ReadOp>();
       if (!read)
         return call.emitOpError("expected operands that were read from storage");
-      reads.push_back(prefetch(read.getStorage(), read.getIndices()));
+      reads.push_back(prefetch(Space::device, read.getStorage(), read.getIndices()));
     }
     SmallVector<std::pair<Value, Operation *>> stores;
     for (Value output : call.getOutputs()) {
@@ -105,13 +142,14 @@ private:
         if (isSameEntry(user, other))
           return call.emitOpError("stores two results in one entry of @") << storageOf(user);
       if (auto write = dyn_cast<WriteOp>(user)) {
-        writes.push_back(CreateOp::create(builder, loc, bufferType(write.getStorage()),
-                                          write.getStorage(), movedUp(write.getIndices(), call),
-                                          Value(), 0));
+        writes.push_back(
+            CreateOp::create(builder, loc, bufferType(write.getStorage(), Space::device),
+                             write.getStorage(), movedUp(write.getIndices(), call), Value(), 0));
         stores.push_back({writes.back(), user});
       } else if (auto accumulate = dyn_cast<AccumulateOp>(user)) {
-        updates.push_back(prefetch(accumulate.getStorage(), movedUp(accumulate.getIndices(), call),
-                                   {}, movedUp({accumulate.getInitial()}, call).front()));
+        updates.push_back(prefetch(Space::device, accumulate.getStorage(),
+                                   movedUp(accumulate.getIndices(), call), {},
+                                   movedUp({accumulate.getInitial()}, call).front()));
         stores.push_back({updates.back(), user});
       } else {
         return call.emitOpError("expected each result to be stored exactly once");
@@ -183,41 +221,28 @@ private:
     return success();
   }
 
-  static OperandRange indicesOf(Operation *store) {
-    if (auto write = dyn_cast<WriteOp>(store))
-      return write.getIndices();
-    return cast<AccumulateOp>(store).getIndices();
-  }
   static bool isSameEntry(Operation *a, Operation *b) {
-    return isa<WriteOp, AccumulateOp>(a) && isa<WriteOp, AccumulateOp>(b) &&
-           storageOf(a) == storageOf(b) &&
-           llvm::equal(indicesOf(a), indicesOf(b), [](Value x, Value y) {
+    if (!isa<WriteOp, AccumulateOp>(a) || !isa<WriteOp, AccumulateOp>(b))
+      return false;
+    StorageAccess x = cast<AccessOpInterface>(a).getAccesses()[0];
+    StorageAccess y = cast<AccessOpInterface>(b).getAccesses()[0];
+    return x.storage == y.storage && llvm::equal(x.indices, y.indices, [](Value x, Value y) {
              IntegerAttr left, right;
              return x == y || (matchPattern(x, m_Constant(&left)) &&
                                matchPattern(y, m_Constant(&right)) && left == right);
            });
   }
+  /// Of what reads or writes a value.
   static StringRef storageOf(Operation *op) {
-    if (auto read = dyn_cast<ReadOp>(op))
-      return read.getStorage();
-    if (auto write = dyn_cast<WriteOp>(op))
-      return write.getStorage();
-    if (auto accumulate = dyn_cast<AccumulateOp>(op))
-      return accumulate.getStorage();
-    return {};
+    if (!isa<ReadOp, WriteOp, AccumulateOp>(op))
+      return {};
+    return cast<AccessOpInterface>(op).getAccesses()[0].storage.getValue();
   }
-
-  /// Whether an update or a norm touches a storage of its group.
-  static bool touchesGroup(Operation *op, StringRef storage) {
-    if (auto update = dyn_cast<OptimizerUpdateOp>(op))
-      return llvm::any_of(kTrainedParts,
-                          [&](StringRef part) {
-                            return storage == getStorageName(part, update.getGroup());
-                          }) ||
-             storage == getStorageName("gradients", update.getGroup());
-    if (auto norm = dyn_cast<GradientNormOp>(op))
-      return storage == getStorageName("gradients", norm.getGroup());
-    return false;
+  static bool touches(Operation *op, StringRef storage, bool writes) {
+    auto accesses = dyn_cast<AccessOpInterface>(op);
+    return accesses && llvm::any_of(accesses.getAccesses(), [&](const StorageAccess &access) {
+             return access.storage.getValue() == storage && (!writes || access.writes());
+           });
   }
 
   /// An access to `storage` in program order between two ops, of which the second
@@ -233,8 +258,7 @@ private:
                             [&](Value operand) { return operand.getDefiningOp() == def; });
       };
       bool same = isa<CallOp>(to) ? feeds(op, to) : feeds(from, op);
-      bool touches = storageOf(op) == storage && !(writes && isa<ReadOp>(op));
-      if (!same && (touches || touchesGroup(op, storage)))
+      if (!same && touches(op, storage, writes))
         found = op;
     };
     Block *block = from->getBlock();
@@ -274,7 +298,8 @@ private:
   void insert(OptimizerUpdateOp update) {
     builder.setInsertionPoint(update);
     loc = update.getLoc();
-    auto chunks = LoopOp::create(builder, loc, "chunk", update.getFirst(), update.getLast());
+    auto chunks =
+        LoopOp::create(builder, loc, Dimension::chunk, update.getFirst(), update.getLast());
     // Nothing to bring where nothing is pending.
     if (update.getStep() == step.getPending())
       chunks.getGuardMutable().assign(step.getPending());
@@ -282,13 +307,13 @@ private:
     builder.setInsertionPointToStart(chunks.getBlock());
     Value chunk = chunks.getInductionVar(), layer = update.getLayer();
     std::string group = update.getGroup().str();
-    Value gradient = prefetch(getStorageName("gradients", group), layer, chunk);
+    Value gradient = prefetch(Space::host, getStorageName("gradients", group), layer, chunk);
     SmallVector<std::pair<std::string, Value>> state;
     auto bring = [&](StringRef part) -> Value {
       std::string name = getStorageName(part, group);
       if (!module.lookupSymbol<StorageOp>(name))
         return {};
-      state.push_back({name, prefetch(name, layer, chunk)});
+      state.push_back({name, prefetch(Space::host, name, layer, chunk)});
       return state.back().second;
     };
     SmallVector<Value> parts;
@@ -307,7 +332,8 @@ private:
   void insert(GradientNormOp norm) {
     builder.setInsertionPoint(norm);
     loc = norm.getLoc();
-    Value gradient = prefetch(getStorageName("gradients", norm.getGroup()), norm.getLayer());
+    Value gradient =
+        prefetch(Space::host, getStorageName("gradients", norm.getGroup()), norm.getLayer());
     NormOp::create(builder, loc, norm.getGroup(), gradient);
     release(gradient);
     norm.erase();
@@ -325,13 +351,18 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Config place = Config::train(module).section("place");
-    for (auto storage : module.getOps<StorageOp>())
-      if (StringRef clause = placeOf(storage.getRole()); !clause.empty())
-        if (auto tier = symbolizeTier(place.string(clause, "device")))
-          storage.setTier(*tier);
+    for (auto storage : module.getOps<StorageOp>()) {
+      StringRef clause = placeOf(storage.getRole());
+      Attribute where = clause.empty() ? nullptr : place.attribute(clause);
+      if (where)
+        storage.setHomesAttr(homesOf(where, storage.getChunks()));
+    }
+    Computation before = Computation::compute(module);
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))
       if (failed(Inserter(module, step).run()))
         return signalPassFailure();
+    module->setAttr(kComputesAttr,
+                    Builder(module.getContext()).getI64IntegerAttr(before.meaning()));
   }
 };
 

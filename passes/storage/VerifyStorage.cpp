@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Closes the storage phase: the program is enumerated, through steps until they are steady.
+// Closes the storage phase: the program is run on symbols, through steps until they are
+// steady, and must come to what the step phase came to (boa.computes). Where device and host are
+// two memories, each op takes buffers of its own.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/analysis/StorageTrace.h"
+#include "passes/analysis/Computation.h"
 
 #include <map>
 
@@ -21,9 +23,9 @@ namespace boa {
 
 namespace {
 
-class StorageVerifier : public StorageTrace {
+class StorageVerifier : public Tracer {
 public:
-  using StorageTrace::StorageTrace;
+  using Tracer::Tracer;
 
   /// Of what is no step twice, since what the first run retains the second takes up.
   LogicalResult verify(StepOp entry, bool pending) {
@@ -55,46 +57,98 @@ private:
                            .str()};
   }
 
-  void opened(Operation *op, const Buffer &buffer, const TraceState &, bool retained) override {
-    if (retained)
-      return;
-    StorageOp storage = buffer.access.storage;
-    std::optional<uint64_t> limit = storage.getSlots();
-    if (++slots[storage] > int64_t(limit.value_or(INT64_MAX)))
-      violation(op, "needs more slots of @" + storage.getSymName() + " than the " + Twine(*limit) +
-                        " assigned");
+  /// The pool that a buffer's slot is of: the smallest of its space that holds it.
+  static PoolAttr poolOf(StorageOp storage, Space space, int64_t chunks) {
+    PoolAttr found;
+    for (PoolAttr pool : storage.getPoolsAttr().getAsRange<PoolAttr>())
+      if (pool.getSpace() == space && pool.getChunks() >= chunks &&
+          (!found || pool.getChunks() < found.getChunks()))
+        found = pool;
+    return found;
   }
-  void released(ReleaseOp, const Buffer &buffer, const TraceState &, bool retain) override {
+
+  void opened(Operation *op, const Buffer &buffer, const Position &, bool retained) override {
+    StorageOp storage = buffer.access.storage;
+    if (retained || buffer.home || !storage.getPoolsAttr())
+      return;
+    PoolAttr pool = poolOf(storage, buffer.space, buffer.slotChunks());
+    if (!pool)
+      return violation(op, "takes " + Twine(buffer.slotChunks()) + " chunks of @" +
+                               storage.getSymName() + " to " + stringifySpace(buffer.space) +
+                               " memory, for which no slots were assigned");
+    if (++slots[{storage, pool.getAsOpaquePointer()}] > pool.getSlots())
+      violation(op, "needs more slots of @" + storage.getSymName() + " than the " +
+                        Twine(pool.getSlots()) + " assigned");
+    const Access &access = buffer.access;
+    if (!access.fresh && memory.isStaged(storage, access.first, access.count, buffer.space) &&
+        !poolOf(storage, Space::host, 1))
+      violation(op, "needs a slot of @" + storage.getSymName() +
+                        " in host memory on the way to the device");
+  }
+  void closed(const Buffer &buffer) {
+    StorageOp storage = buffer.access.storage;
+    if (storage.getPoolsAttr() && !buffer.home)
+      if (PoolAttr pool = poolOf(storage, buffer.space, buffer.slotChunks()))
+        --slots[{storage, pool.getAsOpaquePointer()}];
+  }
+  void released(ReleaseOp, const Buffer &buffer, const Position &, bool retain) override {
     if (!retain)
-      --slots[buffer.access.storage];
+      closed(buffer);
   }
   void dropped(const Buffer &buffer, Operation *) override {
+    closed(buffer);
     StorageOp storage = buffer.access.storage;
-    --slots[storage];
     violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
                         Twine(buffer.access.entry) + " that nothing takes up");
   }
-  void abandoned(const Buffer &buffer) override { --slots[buffer.access.storage]; }
+  void abandoned(const Buffer &buffer) override { closed(buffer); }
 
   StepOp step;
   LogicalResult result = success();
   std::pair<Operation *, std::string> undefined{nullptr, {}};
-  std::map<Operation *, int64_t> slots; // live, by storage
+  std::map<std::pair<Operation *, const void *>, int64_t> slots; // live, by storage and pool
 };
 
 struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   using VerifyStorageBase::VerifyStorageBase;
 
+  LogicalResult verifySpaces(StepOp step) {
+    WalkResult walked = step.walk([&](Operation *op) {
+      if (!isa<LaunchOp, UpdateOp, NormOp>(op))
+        return WalkResult::advance();
+      Space own = isa<LaunchOp>(op) ? Space::device : Space::host;
+      for (Value operand : op->getOperands())
+        if (auto type = dyn_cast<BufferType>(operand.getType()); type && type.getSpace() != own) {
+          op->emitOpError("takes a buffer in ")
+              << stringifySpace(type.getSpace()) << " memory: expected one in "
+              << stringifySpace(own) << " memory, where it runs";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (Memory(module).isSeparate())
+      for (StepOp step : module.getOps<StepOp>())
+        if (failed(verifySpaces(step)))
+          return signalPassFailure();
     LogicalResult result = success();
-    Training training = runEntries(module, StorageVerifier(module),
-                                   [&](StorageVerifier &trace, StepOp entry, bool pending) {
-                                     if (succeeded(result))
-                                       result = trace.verify(entry, pending);
-                                   });
-    if (succeeded(result) && !training.steady)
+    bool steady = runEntries(module, StorageVerifier(module),
+                             [&](StorageVerifier &tracer, StepOp entry, bool pending) {
+                               if (succeeded(result))
+                                 result = tracer.verify(entry, pending);
+                             });
+    if (succeeded(result) && !steady)
       result = emitNotSteady(module.lookupSymbol<StepOp>("step"));
+    // Buffers may all be in order, and one be taken for another.
+    auto computes = module->getAttrOfType<IntegerAttr>(kComputesAttr);
+    if (succeeded(result) && computes &&
+        Computation::compute(module).meaning() != computes.getInt())
+      result = module.emitError("the storage phase computes something else than the step phase: a "
+                                "kernel or an update finds other contents in a buffer");
     if (failed(result))
       signalPassFailure();
   }

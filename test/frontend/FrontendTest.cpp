@@ -48,7 +48,7 @@ TEST(FrontendTest, Defaults) {
   EXPECT_TRUE(spec.train.recompute);
   EXPECT_EQ(spec.train.clip, 0);
   EXPECT_EQ(spec.train.optimizer.beta2, 0.999);
-  EXPECT_EQ(spec.train.place[0], Tier::Device);
+  EXPECT_EQ(spec.train.place[0].parts.front().tier, Tier::Device);
   EXPECT_EQ(spec.machine.deviceMemory, 256 << 20);
   EXPECT_EQ(spec.machine.hostMemory, 0);
   ASSERT_EQ(spec.machine.ssds.size(), 1u);
@@ -87,11 +87,33 @@ TEST(FrontendTest, Overrides) {
   EXPECT_EQ(spec.machine.hostMemory, int64_t(1) << 30);
   EXPECT_FALSE(spec.train.vertical);
   EXPECT_EQ(spec.train.delay, 0.5);
-  EXPECT_EQ(spec.train.place[size_t(Role::Weights)], Tier::Ssd);
-  EXPECT_EQ(spec.train.place[size_t(Role::Saved)], Tier::Host);
+  EXPECT_EQ(spec.train.place[size_t(Role::Weights)].parts.front().tier, Tier::Ssd);
+  EXPECT_EQ(spec.train.place[size_t(Role::Saved)].parts.front().tier, Tier::Host);
   EXPECT_EQ(spec.train.optimizer.weightDecay, 0.1);
   EXPECT_EQ(spec.machine.ssds[0].read, 1500000000);
   EXPECT_EQ(spec.train.data, "other.txt");
+}
+
+// Shares of chunks, in order; what is left is the last one's, and all of an activation.
+TEST(FrontendTest, Shares) {
+  Spec spec = accepted(edited("steps = 10", "steps = 10\n  place = device 10%, host 40%, ssd"),
+                       {"train.steps=20"});
+  auto parts = [&](Role role) { return spec.train.place[size_t(role)].parts; };
+  ASSERT_EQ(parts(Role::Optimizer).size(), 3u);
+  EXPECT_EQ(parts(Role::Optimizer)[1].tier, Tier::Host);
+  EXPECT_EQ(parts(Role::Optimizer)[1].share, 0.4);
+  EXPECT_EQ(parts(Role::Optimizer)[2].tier, Tier::Ssd);
+  ASSERT_EQ(parts(Role::Saved).size(), 1u);
+  EXPECT_EQ(parts(Role::Saved)[0].tier, Tier::Ssd);
+  spec = accepted(
+      edited("steps = 10", "steps = 10\n  place { optimizer = host 40%, ssd, weights = ssd }"),
+      {"train.place.gradients=host 12.5%, ssd"});
+  EXPECT_EQ(parts(Role::Optimizer).size(), 2u);
+  EXPECT_EQ(parts(Role::Weights).size(), 1u);
+  EXPECT_EQ(parts(Role::Gradients)[0].share, 0.125);
+  FrontendResult result =
+      compileText(edited("steps = 10", "steps = 10\n  place = host 12.5%, ssd"));
+  EXPECT_EQ(compileText(result.ast).ast, result.ast);
 }
 
 // An argument without a name is overridden by the name of its place.
@@ -127,7 +149,7 @@ TEST(FrontendTest, PathsWithoutQuotes) {
 TEST(FrontendTest, SettingsOnOneLine) {
   Spec spec = accepted(edited("  batch = 8 sequences\n", "  batch = 32 place { weights = ssd }\n"));
   EXPECT_EQ(spec.train.batch, 32);
-  EXPECT_EQ(spec.train.place[size_t(Role::Weights)], Tier::Ssd);
+  EXPECT_EQ(spec.train.place[size_t(Role::Weights)].parts.front().tier, Tier::Ssd);
   EXPECT_EQ(refusal("steps = 10", "steps = 10 { weights = ssd }"),
             "tiny.boa:21:14: error: expected a setting, 'name = value', but found '{'\n"
             "  steps = 10 { weights = ssd }\n"

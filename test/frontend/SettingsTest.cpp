@@ -382,6 +382,21 @@ TEST(TrainTest, Tier) {
 }
 
 TEST(TrainTest, Role) {
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { optimizer = host 40% }"),
+            R"(tiny.boa:22:32: error: expected ',' and another place after a share but found '}'
+  place { optimizer = host 40% }
+                               ^
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { optimizer = host 40%, ssd 60%, device }"),
+            R"(tiny.boa:22:37: error: expected a share above 0% that leaves something for the rest but found 60% of 60%
+  place { optimizer = host 40%, ssd 60%, device }
+                                    ^~~
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { saved = host 40%, ssd }"),
+            R"(tiny.boa:22:19: error: an activation is moved in one piece: expected one place for saved, not shares
+  place { saved = host 40%, ssd }
+                  ^~~~~~~~~~~~~
+)");
   EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { weight = ssd }"),
             R"(tiny.boa:22:11: error: place has no setting 'weight', did you mean 'weights'?
   place { weight = ssd }
@@ -437,7 +452,7 @@ TEST(MachineTest, SpeedWithoutSecond) {
 
 TEST(MachineTest, UnknownDevice) {
   EXPECT_EQ(refusal("device cpu", "device tpu"),
-            R"(tiny.boa:25:10: error: expected 'device cpu' or 'device cuda' but found 'device tpu'
+            R"(tiny.boa:25:10: error: expected 'device cpu', 'device split' or 'device cuda' but found 'device tpu'
   device tpu { memory = 256 MiB }
          ^~~
 )");

@@ -12,17 +12,15 @@
 // CHECK-NEXT:{{^}}  give more memory, place more on ssd, or make micro_batch smaller
 
 module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2097152 : i64}} {
-  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
-  boa.storage @x[2] : tensor<262144xf32> on host role "checkpoints" persistent
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
+  boa.storage @x[2] : tensor<262144xf32> on host role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    %0 = boa.prefetch @w[%c0]
-    %1 = boa.prefetch @w[%c1]
-    %a = boa.await %0 : <tensor<1048576xf32>>
-    %b = boa.await %1 : <tensor<1048576xf32>>
-    boa.release %a : <tensor<1048576xf32>>
-    boa.release %b : <tensor<1048576xf32>>
+    %a = boa.prefetch @w[%c0] : <tensor<1048576xf32>, device>
+    %b = boa.prefetch @w[%c1] : <tensor<1048576xf32>, device>
+    boa.release %a : <tensor<1048576xf32>, device>
+    boa.release %b : <tensor<1048576xf32>, device>
   }
 }
 
@@ -37,12 +35,11 @@ module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2
 // CHECK-NEXT:{{^}}    given                        4.00 MiB of device; nothing is said of host, which on the cpu is the same memory
 
 module attributes {boa.machine = {device_memory = 4194304 : i64}} {
-  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %0 = boa.prefetch @w[%c0]
-    %a = boa.await %0 : <tensor<1048576xf32>>
-    boa.release %a : <tensor<1048576xf32>>
+    %a = boa.prefetch @w[%c0] : <tensor<1048576xf32>, device>
+    boa.release %a : <tensor<1048576xf32>, device>
   }
 }
 
@@ -57,11 +54,10 @@ module attributes {boa.machine = {device_memory = 4194304 : i64}} {
 // CHECK-NEXT:{{^}}    given                        4.00 MiB of host; nothing is said of device, which on the cpu is the same memory
 
 module attributes {boa.machine = {host_memory = 4194304 : i64}} {
-  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %0 = boa.prefetch @w[%c0]
-    %a = boa.await %0 : <tensor<1048576xf32>>
-    boa.release %a : <tensor<1048576xf32>>
+    %a = boa.prefetch @w[%c0] : <tensor<1048576xf32>, device>
+    boa.release %a : <tensor<1048576xf32>, device>
   }
 }

@@ -9,9 +9,9 @@
 // device needs no slots: it is there whole.
 
 // CHECK:      module attributes {boa.arena = 16818176 : i64
-// CHECK:      boa.storage @w[3] : {{.*}} slots 3 of 4
-// CHECK:      boa.storage @m[1] : {{.*}} slots 4 of 1
-// CHECK:      boa.storage @d[2] : tensor<1024xf32> on device role "tokens"{{$}}
+// CHECK:      boa.storage @w[3] : {{.*}} slots device 3 x 4
+// CHECK:      boa.storage @m[1] : {{.*}} slots device 4 x 1
+// CHECK:      boa.storage @d[2] : tensor<1024xf32> on device role tokens{{$}}
 // What moves in a step, by role: 3 layers in, one chunk of 4 out, 4 chunks both ways.
 // CHECK:      boa.step @step
 // CHECK-SAME:   boa.traffic = {read = {momentum = 4194304 : i64, weights = 12582912 : i64}, written = {momentum = 4194304 : i64, weights = 3145728 : i64}}
@@ -21,23 +21,21 @@
 // REMARK: remark: [Analysis] assign-buffers | Category:boa-storage | Remark="arena of ", bytes=16818176
 
 module attributes {boa.train = {prefetch = 1 : i64}} {
-  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" chunks 4 persistent
-  boa.storage @m[1] : tensor<1048576xf32> on ssd role "momentum" chunks 4 persistent
-  boa.storage @d[2] : tensor<1024xf32> on device role "tokens"
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role weights chunks 4 persistent
+  boa.storage @m[1] : tensor<1048576xf32> on ssd role momentum chunks 4 persistent
+  boa.storage @d[2] : tensor<1024xf32> on device role tokens
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
-    boa.loop "layer" %l = 0 to 3 forward {
-      %0 = boa.prefetch @w[%l]
-      %w = boa.await %0 : <tensor<1048576xf32>>
-      %1 = boa.offload %w, @w[%l] chunk %c3 count 1 : <tensor<1048576xf32>>
-      boa.release %w : <tensor<1048576xf32>>
+    boa.loop layer %l = 0 to 3 forward {
+      %w = boa.prefetch @w[%l] : <tensor<1048576xf32>, device>
+      boa.offload %w, @w[%l] chunk %c3 count 1 : <tensor<1048576xf32>, device>
+      boa.release %w : <tensor<1048576xf32>, device>
     }
-    boa.loop "chunk" %c = 0 to 4 forward {
-      %0 = boa.prefetch @m[%c0] chunk %c count 1
-      %m = boa.await %0 : <tensor<1048576xf32>>
-      %1 = boa.offload %m, @m[%c0] chunk %c count 1 : <tensor<1048576xf32>>
-      boa.release %m : <tensor<1048576xf32>>
+    boa.loop chunk %c = 0 to 4 forward {
+      %m = boa.prefetch @m[%c0] chunk %c count 1 : <tensor<1048576xf32>, device>
+      boa.offload %m, @m[%c0] chunk %c count 1 : <tensor<1048576xf32>, device>
+      boa.release %m : <tensor<1048576xf32>, device>
     }
   }
 }
@@ -47,17 +45,16 @@ module attributes {boa.train = {prefetch = 1 : i64}} {
 // Where memory is short, looking ahead is given up: 9 MiB hold two of the three
 // layers' weights, of 4 MiB.
 
-// CHECK: boa.storage @w[3] : {{.*}} slots 2 of 1
+// CHECK: boa.storage @w[3] : {{.*}} slots device 2 x 1
 // REMARK: bytes=8400896
 
 module attributes {boa.train = {prefetch = 1 : i64},
                    boa.machine = {device_memory = 5242880 : i64, host_memory = 4194304 : i64}} {
-  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 3 forward {
-      %0 = boa.prefetch @w[%l]
-      %w = boa.await %0 : <tensor<1048576xf32>>
-      boa.release %w : <tensor<1048576xf32>>
+    boa.loop layer %l = 0 to 3 forward {
+      %w = boa.prefetch @w[%l] : <tensor<1048576xf32>, device>
+      boa.release %w : <tensor<1048576xf32>, device>
     }
   }
 }
@@ -66,16 +63,15 @@ module attributes {boa.train = {prefetch = 1 : i64},
 
 // So it is where only one limit is said: 9 MiB of host, and nothing of the device.
 
-// CHECK: boa.storage @w[3] : {{.*}} slots 2 of 1
+// CHECK: boa.storage @w[3] : {{.*}} slots device 2 x 1
 // REMARK: bytes=8400896
 
 module attributes {boa.train = {prefetch = 1 : i64}, boa.machine = {host_memory = 9437184 : i64}} {
-  boa.storage @w[3] : tensor<1048576xf32> on ssd role "weights" persistent
+  boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 3 forward {
-      %0 = boa.prefetch @w[%l]
-      %w = boa.await %0 : <tensor<1048576xf32>>
-      boa.release %w : <tensor<1048576xf32>>
+    boa.loop layer %l = 0 to 3 forward {
+      %w = boa.prefetch @w[%l] : <tensor<1048576xf32>, device>
+      boa.release %w : <tensor<1048576xf32>, device>
     }
   }
 }
@@ -85,29 +81,25 @@ module attributes {boa.train = {prefetch = 1 : i64}, boa.machine = {host_memory 
 // No looking ahead is asked for: what is live at once, and no more. A retained
 // copy is live until it is taken up.
 
-// CHECK: boa.storage @w[3] : {{.*}} slots 1 of 1
-// CHECK: boa.storage @x[2] : {{.*}} slots 2 of 1
+// CHECK: boa.storage @w[3] : {{.*}} slots device 1 x 1
+// CHECK: boa.storage @x[2] : {{.*}} slots device 2 x 1
 
 module attributes {boa.train = {prefetch = 0 : i64}} {
-  boa.storage @w[3] : tensor<1024xf32> on ssd role "weights" persistent
-  boa.storage @x[2] : tensor<1024xf32> on ssd role "checkpoints" persistent
+  boa.storage @w[3] : tensor<1024xf32> on ssd role weights persistent
+  boa.storage @x[2] : tensor<1024xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<1024xf32>>
-    boa.release %x retain %true : <tensor<1024xf32>>
-    %1 = boa.prefetch @x[%c1]
-    %y = boa.await %1 : <tensor<1024xf32>>
-    boa.release %y : <tensor<1024xf32>>
-    %2 = boa.prefetch @x[%c0]
-    %z = boa.await %2 : <tensor<1024xf32>>
-    boa.release %z : <tensor<1024xf32>>
-    boa.loop "layer" %l = 0 to 3 forward {
-      %3 = boa.prefetch @w[%l]
-      %w = boa.await %3 : <tensor<1024xf32>>
-      boa.release %w : <tensor<1024xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<1024xf32>, device>
+    boa.release %x retain %true : <tensor<1024xf32>, device>
+    %y = boa.prefetch @x[%c1] : <tensor<1024xf32>, device>
+    boa.release %y : <tensor<1024xf32>, device>
+    %z = boa.prefetch @x[%c0] : <tensor<1024xf32>, device>
+    boa.release %z : <tensor<1024xf32>, device>
+    boa.loop layer %l = 0 to 3 forward {
+      %w = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
+      boa.release %w : <tensor<1024xf32>, device>
     }
   }
 }
@@ -115,48 +107,70 @@ module attributes {boa.train = {prefetch = 0 : i64}} {
 // -----
 
 // A retained copy that a write makes stale gives its slot back before the next is
-// taken: one slot does.
+// taken: one slot does. What holds one chunk has a slot of its size.
 
-// CHECK: boa.storage @x[1] : {{.*}} slots 1 of 4
+// CHECK: boa.storage @x[1] : {{.*}} slots device 4 x 1, device 1 x 4
 
-boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+boa.storage @x[1] : tensor<16384xf32> on ssd role checkpoints chunks 4 persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  %0 = boa.prefetch @x[%c0]
-  %x = boa.await %0 : <tensor<16384xf32>>
-  boa.release %x retain %true : <tensor<16384xf32>>
-  %1 = boa.prefetch @x[%c0] chunk %c0 count 1 zero %true
-  %y = boa.await %1 : <tensor<16384xf32>>
-  boa.release %y : <tensor<16384xf32>>
-  %2 = boa.prefetch @x[%c0]
-  %z = boa.await %2 : <tensor<16384xf32>>
-  boa.release %z : <tensor<16384xf32>>
+  %x = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
+  boa.release %x retain %true : <tensor<16384xf32>, device>
+  %y = boa.prefetch @x[%c0] chunk %c0 count 1 zero %true : <tensor<16384xf32>, device>
+  boa.release %y : <tensor<16384xf32>, device>
+  %z = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
+  boa.release %z : <tensor<16384xf32>, device>
 }
 
 // -----
 
 // A copy that the next step takes up: one read the less in each but the first, and
 // no more slots.
-// CHECK:         boa.storage @again[3] {{.*}}slots 1 of 1
+// CHECK:         boa.storage @again[3] {{.*}}slots device 1 x 1
 // CHECK:         boa.step @step
 // CHECK-SAME:      boa.first_traffic = {read = {weights = 16384 : i64}, written = {}}
 // CHECK-SAME:      boa.traffic = {read = {weights = 12288 : i64}, written = {}}
 
 module attributes {boa.train = {prefetch = 0 : i64}} {
-  boa.storage @again[3] : tensor<1024xf32> on ssd role "weights" chunks 1 persistent
+  boa.storage @again[3] : tensor<1024xf32> on ssd role weights chunks 1 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    boa.loop "layer" %l = 0 to 3 forward {
-      %0 = boa.prefetch @again[%l]
-      %x = boa.await %0 : <tensor<1024xf32>>
-      boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>>)
-      boa.release %x : <tensor<1024xf32>>
+    boa.loop layer %l = 0 to 3 forward {
+      %x = boa.prefetch @again[%l] : <tensor<1024xf32>, device>
+      boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.release %x : <tensor<1024xf32>, device>
     }
     %true = arith.constant true
-    %1 = boa.prefetch @again[%c0]
-    %y = boa.await %1 : <tensor<1024xf32>>
-    boa.launch @k reads(%y : !boa.buffer<tensor<1024xf32>>)
-    boa.release %y retain %true : <tensor<1024xf32>>
+    %y = boa.prefetch @again[%c0] : <tensor<1024xf32>, device>
+    boa.launch @k reads(%y : !boa.buffer<tensor<1024xf32>, device>)
+    boa.release %y retain %true : <tensor<1024xf32>, device>
+  }
+}
+
+// -----
+
+// Two memories. A pool for each size in each space; what is read from SSD to the device has
+// a slot on the host; links are counted apart. The share of @w that lives on the
+// host is there once, and goes to the device without touching SSD.
+
+// CHECK: boa.arena_device = 20480 : i64
+// CHECK: boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent slots device 1 x 4, host 4 x 1
+// CHECK: boa.step @step
+// CHECK-SAME: boa.traffic = {read = {weights = 24576 : i64}, to_device = {weights = 16384 : i64}, written = {weights = 12288 : i64}}
+
+module attributes {boa.train = {prefetch = 1 : i64},
+                   boa.machine = {memory = "separate", device_memory = 32768 : i64, host_memory = 65536 : i64}} {
+  boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %w = boa.prefetch @w[%c0] : <tensor<4096xf32>, device>
+    boa.launch @k reads(%w : !boa.buffer<tensor<4096xf32>, device>)
+    boa.release %w : <tensor<4096xf32>, device>
+    boa.loop chunk %c = 0 to 4 forward {
+      %h = boa.prefetch @w[%c0] chunk %c count 1 : <tensor<4096xf32>, host>
+      boa.offload %h, @w[%c0] chunk %c count 1 : <tensor<4096xf32>, host>
+      boa.release %h : <tensor<4096xf32>, host>
+    }
   }
 }

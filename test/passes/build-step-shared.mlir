@@ -7,17 +7,17 @@
 // run, the last layer, sets it.
 
 // CHECK-LABEL: boa.step @step
-// CHECK:         boa.loop "micro_batch" %[[M:.*]] = 0 to 4 forward {
-// CHECK:           boa.loop "layer" %[[L:.*]] = 0 to 3 reverse {
+// CHECK:         boa.loop micro_batch %[[M:.*]] = 0 to 4 forward {
+// CHECK:           boa.loop layer %[[L:.*]] = 0 to 3 reverse {
 // CHECK-DAG:         %[[FIRST_M:.*]] = boa.at_first %[[M]]
 // CHECK-DAG:         %[[FIRST_L:.*]] = boa.at_first %[[L]]
 // CHECK:             %[[FIRST:.*]] = arith.andi %[[FIRST_M]], %[[FIRST_L]]
 // CHECK:             boa.accumulate %{{.*}}, @gradients.shared[%{{.*}}] initial %[[FIRST]]
 
 // VERTICAL-LABEL: boa.step @step
-// VERTICAL:         boa.loop "layer" %[[L:.*]] = 0 to 3 reverse {
+// VERTICAL:         boa.loop layer %[[L:.*]] = 0 to 3 reverse {
 // VERTICAL:           %[[FIRST_L:.*]] = boa.at_first %[[L]]
-// VERTICAL:           boa.loop "micro_batch" %[[M:.*]] = 0 to 4 snake
+// VERTICAL:           boa.loop micro_batch %[[M:.*]] = 0 to 4 snake
 // VERTICAL:             %[[FIRST_M:.*]] = boa.at_first %[[M]]
 // VERTICAL:             %[[FIRST:.*]] = arith.andi %[[FIRST_M]], %[[FIRST_L]]
 // VERTICAL:             boa.prefetch @gradients.shared[%{{.*}}] zero %[[FIRST]]

@@ -16,24 +16,24 @@
 // parameters are one packed entry a layer: 512 * 512 + 512 elements, rounded up to
 // 15 whole chunks. bf16 weights have the lower halves of their masters beside them.
 
-// CHECK-DAG: boa.storage @checkpoints[4, 4] : tensor<2x16x512xf32> {{.*}} role "checkpoints"
-// CHECK-DAG: boa.storage @boundary_gradients[4, 4] : tensor<2x16x512xf32> {{.*}} role "boundary_gradients"
+// CHECK-DAG: boa.storage @checkpoints[4, 4] : tensor<2x16x512xf32> {{.*}} role checkpoints
+// CHECK-DAG: boa.storage @boundary_gradients[4, 4] : tensor<2x16x512xf32> {{.*}} role boundary_gradients
 // CHECK-DAG: boa.storage @weights.block[3] : tensor<276480xbf16> {{.*}} chunks 15 persistent
-// CHECK-DAG: boa.storage @low.block[3] : tensor<276480xi16> {{.*}} role "master" chunks 15 persistent
+// CHECK-DAG: boa.storage @low.block[3] : tensor<276480xi16> {{.*}} role master chunks 15 persistent
 // CHECK-DAG: boa.storage @momentum.block[3] : tensor<276480xf32> {{.*}} chunks 15 persistent
 // CHECK-DAG: boa.storage @variance.block[3] : tensor<276480xf32> {{.*}} chunks 15 persistent
 // Gradients do not outlive the step, until an optimizer is split.
-// CHECK-DAG: boa.storage @gradients.block[3] : tensor<276480xf32> on device role "gradients" chunks 15{{$}}
+// CHECK-DAG: boa.storage @gradients.block[3] : tensor<276480xf32> on device role gradients chunks 15{{$}}
 
 // The horizontal order: micro-batches outside; forward layers up, backward layers
 // down; then the optimizer, a loop for each group.
 
 // CHECK-LABEL: boa.step @step
 // CHECK-SAME:    (%[[STEP:.*]], %{{.*}}) {
-// CHECK-NEXT:    boa.loop "micro_batch" %[[M:.*]] = 0 to 4 forward {
+// CHECK-NEXT:    boa.loop micro_batch %[[M:.*]] = 0 to 4 forward {
 // CHECK:           boa.call @embed_forward
 // CHECK:           boa.write %{{.*}}, @checkpoints[%{{.*}}, %[[M]]]
-// CHECK-NEXT:      boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
+// CHECK-NEXT:      boa.loop layer %[[L:.*]] = 0 to 3 forward {
 // CHECK-NEXT:        %[[X:.*]] = boa.read @checkpoints[%[[L]], %[[M]]]
 // CHECK-NEXT:        %[[W:.*]] = boa.read @weights.block[%[[L]]]
 // CHECK-NEXT:        %[[Y:.*]] = boa.call @block_forward(%[[X]], %[[W]])
@@ -49,7 +49,7 @@
 // CHECK:           boa.accumulate %{{.*}}, @gradients.head[
 // CHECK-NEXT:      %[[FIRST:.*]] = boa.at_first %[[M]]
 // CHECK:           boa.accumulate %{{.*}}, @gradients.embed[%{{.*}}] initial %[[FIRST]]
-// CHECK-NEXT:      boa.loop "layer" %[[L:.*]] = 0 to 3 reverse {
+// CHECK-NEXT:      boa.loop layer %[[L:.*]] = 0 to 3 reverse {
 // CHECK-NEXT:        %[[X:.*]] = boa.read @checkpoints[%[[L]], %[[M]]]
 // CHECK-NEXT:        %[[NEXT:.*]] = boa.shift %[[L]], 1
 // CHECK-NEXT:        %[[DY:.*]] = boa.read @boundary_gradients[%[[NEXT]], %[[M]]]
@@ -63,13 +63,13 @@
 // CHECK:           %[[FALSE:.*]] = arith.constant false
 // CHECK:           boa.accumulate %{{.*}}, @gradients.embed[%{{.*}}] initial %[[FALSE]]
 // CHECK-NEXT:    }
-// CHECK-NEXT:    boa.loop "layer" %[[L:.*]] = 0 to 1 forward {
+// CHECK-NEXT:    boa.loop layer %[[L:.*]] = 0 to 1 forward {
 // CHECK-NEXT:      boa.optimizer_update @embed[%[[L]]] chunks 0 to 8 step %[[STEP]]
 // CHECK-NEXT:    }
-// CHECK-NEXT:    boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
+// CHECK-NEXT:    boa.loop layer %[[L:.*]] = 0 to 3 forward {
 // CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 0 to 15 step %[[STEP]]
 // CHECK-NEXT:    }
-// CHECK-NEXT:    boa.loop "layer" %[[L:.*]] = 0 to 1 forward {
+// CHECK-NEXT:    boa.loop layer %[[L:.*]] = 0 to 1 forward {
 // CHECK-NEXT:      boa.optimizer_update @head[%[[L]]] chunks 0 to 1 step %[[STEP]]
 
 // Evaluation is forward only, and changes no weight.
@@ -106,7 +106,7 @@
 // What the forward pass saves is stored by layer and micro-batch, and read by the
 // backward pass.
 
-// SAVE:       boa.storage @saved.block[3, 4] : {{.*}} role "saved"
+// SAVE:       boa.storage @saved.block[3, 4] : {{.*}} role saved
 // SAVE-LABEL: boa.step @step
 // SAVE:         %[[Y:.*]]:2 = boa.call @block_forward_saving
 // SAVE:         boa.write %[[Y]]#1, @saved.block[%{{.*}}, %{{.*}}]

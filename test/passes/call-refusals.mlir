@@ -11,9 +11,9 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -32,9 +32,9 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -52,9 +52,9 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -72,9 +72,9 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -92,9 +92,9 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -112,9 +112,9 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -131,7 +131,7 @@ module {
 
 module {
   func.func private @f(tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<4xf32>
-  boa.storage @w[1] : tensor<2048xf32> on device role "weights" persistent
+  boa.storage @w[1] : tensor<2048xf32> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %w = boa.read @w[%c0] : tensor<2048xf32>
@@ -149,23 +149,19 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on device role "gradients"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<4xf32>>
-    %1 = boa.prefetch @y[%c0]
-    %y = boa.await %1 : <tensor<6xf32>>
-    %2 = boa.prefetch @weights.a[%c0]
-    %w = boa.await %2 : <tensor<2048xbf16>>
-    %3 = boa.prefetch @gradients.a[%c0] zero %true
-    %g = boa.await %3 : <tensor<2048xf32>>
-    %z = boa.create @y[%c0] : <tensor<6xf32>>
-    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>>, !boa.buffer<tensor<6xf32>>, !boa.buffer<tensor<2048xbf16>>) updates(%g : !boa.buffer<tensor<2048xf32>>) writes(%z : !boa.buffer<tensor<6xf32>>)
+    %x = boa.prefetch @x[%c0] : <tensor<4xf32>, device>
+    %y = boa.prefetch @y[%c0] : <tensor<6xf32>, device>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
+    %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
+    %z = boa.create @y[%c0] : <tensor<6xf32>, device>
+    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%g : !boa.buffer<tensor<2048xf32>, device>) writes(%z : !boa.buffer<tensor<6xf32>, device>)
   }
 }
 
@@ -176,24 +172,20 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on device role "gradients"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<4xf32>>
-    %1 = boa.prefetch @y[%c0]
-    %y = boa.await %1 : <tensor<6xf32>>
-    %2 = boa.prefetch @weights.a[%c0]
-    %w = boa.await %2 : <tensor<2048xbf16>>
-    %3 = boa.prefetch @gradients.a[%c0] zero %true
-    %g = boa.await %3 : <tensor<2048xf32>>
-    %z = boa.create @y[%c0] : <tensor<6xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<4xf32>, device>
+    %y = boa.prefetch @y[%c0] : <tensor<6xf32>, device>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
+    %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
+    %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected operand 0 of @f to be 'tensor<4xf32>' but found 'tensor<6xf32>'}}
-    boa.launch @f reads(%y, %x, %w : !boa.buffer<tensor<6xf32>>, !boa.buffer<tensor<4xf32>>, !boa.buffer<tensor<2048xbf16>>) updates(%g : !boa.buffer<tensor<2048xf32>>) writes(%z : !boa.buffer<tensor<6xf32>>)
+    boa.launch @f reads(%y, %x, %w : !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%g : !boa.buffer<tensor<2048xf32>, device>) writes(%z : !boa.buffer<tensor<6xf32>, device>)
   }
 }
 
@@ -204,24 +196,20 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on device role "gradients"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<4xf32>>
-    %1 = boa.prefetch @y[%c0]
-    %y = boa.await %1 : <tensor<6xf32>>
-    %2 = boa.prefetch @weights.a[%c0]
-    %w = boa.await %2 : <tensor<2048xbf16>>
-    %3 = boa.prefetch @gradients.a[%c0] zero %true
-    %g = boa.await %3 : <tensor<2048xf32>>
-    %z = boa.create @y[%c0] : <tensor<6xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<4xf32>, device>
+    %y = boa.prefetch @y[%c0] : <tensor<6xf32>, device>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
+    %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
+    %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected gradient 0 of @f to be 'tensor<2048xf32>', of group a, but found 'tensor<6xf32>'}}
-    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>>, !boa.buffer<tensor<6xf32>>, !boa.buffer<tensor<2048xbf16>>) updates(%z : !boa.buffer<tensor<6xf32>>) writes(%g : !boa.buffer<tensor<2048xf32>>)
+    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%z : !boa.buffer<tensor<6xf32>, device>) writes(%g : !boa.buffer<tensor<2048xf32>, device>)
   }
 }
 
@@ -232,24 +220,20 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   func.func private @f(tensor<4xf32>, tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w}) -> (tensor<6xf32>, tensor<4x4xf32> {boa.param = @a::@w})
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on device role "gradients"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<4xf32>>
-    %1 = boa.prefetch @y[%c0]
-    %y = boa.await %1 : <tensor<6xf32>>
-    %2 = boa.prefetch @weights.a[%c0]
-    %w = boa.await %2 : <tensor<2048xbf16>>
-    %3 = boa.prefetch @gradients.a[%c0] zero %true
-    %g = boa.await %3 : <tensor<2048xf32>>
-    %z = boa.create @y[%c0] : <tensor<6xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<4xf32>, device>
+    %y = boa.prefetch @y[%c0] : <tensor<6xf32>, device>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
+    %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
+    %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected other result 0 of @f to be 'tensor<6xf32>' but found 'tensor<4xf32>'}}
-    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>>, !boa.buffer<tensor<6xf32>>, !boa.buffer<tensor<2048xbf16>>) updates(%g : !boa.buffer<tensor<2048xf32>>) writes(%x : !boa.buffer<tensor<4xf32>>)
+    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%g : !boa.buffer<tensor<2048xf32>, device>) writes(%x : !boa.buffer<tensor<4xf32>, device>)
   }
 }
 
@@ -262,24 +246,20 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   llvm.func @f(!llvm.ptr, !llvm.ptr) attributes {boa.kernel, boa.contents = [tensor<4xf32>, tensor<6xf32>]}
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on device role "gradients"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<4xf32>>
-    %1 = boa.prefetch @y[%c0]
-    %y = boa.await %1 : <tensor<6xf32>>
-    %2 = boa.prefetch @weights.a[%c0]
-    %w = boa.await %2 : <tensor<2048xbf16>>
-    %3 = boa.prefetch @gradients.a[%c0] zero %true
-    %g = boa.await %3 : <tensor<2048xf32>>
-    %z = boa.create @y[%c0] : <tensor<6xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<4xf32>, device>
+    %y = boa.prefetch @y[%c0] : <tensor<6xf32>, device>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
+    %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
+    %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected buffer 0 of @f to hold 'tensor<4xf32>' but found 'tensor<6xf32>'}}
-    boa.launch @f reads(%y : !boa.buffer<tensor<6xf32>>) writes(%x : !boa.buffer<tensor<4xf32>>)
+    boa.launch @f reads(%y : !boa.buffer<tensor<6xf32>, device>) writes(%x : !boa.buffer<tensor<4xf32>, device>)
   }
 }
 
@@ -290,24 +270,20 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   llvm.func @f(!llvm.ptr, !llvm.ptr) attributes {boa.kernel, boa.contents = [tensor<4xf32>, tensor<6xf32>]}
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<6xf32> on device role "y" persistent
-  boa.storage @weights.a[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on device role "gradients"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<4xf32>>
-    %1 = boa.prefetch @y[%c0]
-    %y = boa.await %1 : <tensor<6xf32>>
-    %2 = boa.prefetch @weights.a[%c0]
-    %w = boa.await %2 : <tensor<2048xbf16>>
-    %3 = boa.prefetch @gradients.a[%c0] zero %true
-    %g = boa.await %3 : <tensor<2048xf32>>
-    %z = boa.create @y[%c0] : <tensor<6xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<4xf32>, device>
+    %y = boa.prefetch @y[%c0] : <tensor<6xf32>, device>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
+    %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
+    %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected 2 buffers of @f but found 1}}
-    boa.launch @f reads(%x : !boa.buffer<tensor<4xf32>>)
+    boa.launch @f reads(%x : !boa.buffer<tensor<4xf32>, device>)
   }
 }
 
@@ -319,22 +295,18 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<2048xf32> on ssd role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role "gradients" persistent
-  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role "momentum" persistent
-  boa.storage @variance.a[1] : tensor<2048xf32> on ssd role "variance" persistent
+  boa.storage @weights.a[1] : tensor<2048xf32> on ssd role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role gradients persistent
+  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role momentum persistent
+  boa.storage @variance.a[1] : tensor<2048xf32> on ssd role variance persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %t0 = boa.prefetch @weights.a[%c0]
-    %b0 = boa.await %t0 : <tensor<2048xf32>>
-    %t1 = boa.prefetch @gradients.a[%c0]
-    %b1 = boa.await %t1 : <tensor<2048xf32>>
-    %t2 = boa.prefetch @momentum.a[%c0]
-    %b2 = boa.await %t2 : <tensor<2048xf32>>
-    %t3 = boa.prefetch @variance.a[%c0]
-    %b3 = boa.await %t3 : <tensor<2048xf32>>
+    %b0 = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
+    %b1 = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>
+    %b2 = boa.prefetch @momentum.a[%c0] : <tensor<2048xf32>, host>
+    %b3 = boa.prefetch @variance.a[%c0] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.update' op expected a buffer of @momentum.a as momentum but found one of @variance.a}}
-    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>>) gradient(%b1 : <tensor<2048xf32>>) momentum(%b3 : !boa.buffer<tensor<2048xf32>>) variance(%b2 : !boa.buffer<tensor<2048xf32>>)
+    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>, host>) gradient(%b1 : <tensor<2048xf32>, host>) momentum(%b3 : !boa.buffer<tensor<2048xf32>, host>) variance(%b2 : !boa.buffer<tensor<2048xf32>, host>)
   }
 }
 
@@ -344,16 +316,14 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<2048xf32> on ssd role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<4096xf32> on ssd role "gradients" persistent
+  boa.storage @weights.a[1] : tensor<2048xf32> on ssd role weights persistent
+  boa.storage @gradients.a[1] : tensor<4096xf32> on ssd role gradients persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %t0 = boa.prefetch @weights.a[%c0]
-    %b0 = boa.await %t0 : <tensor<2048xf32>>
-    %t1 = boa.prefetch @gradients.a[%c0]
-    %b1 = boa.await %t1 : <tensor<4096xf32>>
+    %b0 = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
+    %b1 = boa.prefetch @gradients.a[%c0] : <tensor<4096xf32>, host>
     // expected-error @below {{'boa.update' op expected gradients of @a to be 'tensor<2048xf32>' but found 'tensor<4096xf32>'}}
-    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>>) gradient(%b1 : <tensor<4096xf32>>)
+    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>, host>) gradient(%b1 : <tensor<4096xf32>, host>)
   }
 }
 
@@ -363,16 +333,14 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<2048xbf16> on ssd role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role "gradients" persistent
+  boa.storage @weights.a[1] : tensor<2048xbf16> on ssd role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role gradients persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %t0 = boa.prefetch @weights.a[%c0]
-    %b0 = boa.await %t0 : <tensor<2048xbf16>>
-    %t1 = boa.prefetch @gradients.a[%c0]
-    %b1 = boa.await %t1 : <tensor<2048xf32>>
+    %b0 = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, host>
+    %b1 = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.update' op expected the lower halves of the weights, which are bf16}}
-    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xbf16>>) gradient(%b1 : <tensor<2048xf32>>)
+    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xbf16>, host>) gradient(%b1 : <tensor<2048xf32>, host>)
   }
 }
 
@@ -382,12 +350,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  boa.storage @gradients.b[1] : tensor<2048xf32> on ssd role "gradients" persistent
+  boa.storage @gradients.b[1] : tensor<2048xf32> on ssd role gradients persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %t0 = boa.prefetch @gradients.b[%c0]
-    %b0 = boa.await %t0 : <tensor<2048xf32>>
+    %b0 = boa.prefetch @gradients.b[%c0] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.norm' op expected a buffer of @gradients.a as gradients but found one of @gradients.b}}
-    boa.norm @a gradient %b0 : <tensor<2048xf32>>
+    boa.norm @a gradient %b0 : <tensor<2048xf32>, host>
   }
 }

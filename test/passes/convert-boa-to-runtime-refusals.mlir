@@ -3,16 +3,16 @@
 // Kernels become numbers, and one that does not exist has none.
 
 module {
-  boa.storage @x[1] : tensor<1024xf32> on ssd role "x" persistent slots 1 of 1
+  boa.storage @x[1] : tensor<1024xf32> on ssd role checkpoints persistent slots device 1 x 1
   llvm.func @other(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 0, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
     llvm.return
   }
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<1024xf32>>
+    %x = boa.create @x[%c0] : <tensor<1024xf32>, device>
     // expected-error @below {{'boa.launch' op expected a kernel named @k}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<1024xf32>>)
-    boa.release %x : <tensor<1024xf32>>
+    boa.launch @k writes(%x : !boa.buffer<tensor<1024xf32>, device>)
+    boa.release %x : <tensor<1024xf32>, device>
   }
 }
 
@@ -21,16 +21,16 @@ module {
 // It takes a buffer for each that it has.
 
 module {
-  boa.storage @x[1] : tensor<1024xf32> on ssd role "x" persistent slots 1 of 1
+  boa.storage @x[1] : tensor<1024xf32> on ssd role checkpoints persistent slots device 1 x 1
   llvm.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
     llvm.return
   }
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<1024xf32>>
+    %x = boa.create @x[%c0] : <tensor<1024xf32>, device>
     // expected-error @below {{'boa.launch' op expected the buffers that @k takes}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<1024xf32>>)
-    boa.release %x : <tensor<1024xf32>>
+    boa.launch @k writes(%x : !boa.buffer<tensor<1024xf32>, device>)
+    boa.release %x : <tensor<1024xf32>, device>
   }
 }
 
@@ -39,14 +39,13 @@ module {
 // Groups, too, become numbers.
 
 module {
-  boa.storage @g[1] : tensor<1024xf32> on ssd role "gradients" persistent slots 1 of 1
+  boa.storage @g[1] : tensor<1024xf32> on ssd role gradients persistent slots device 1 x 1
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %0 = boa.prefetch @g[%c0]
-    %g = boa.await %0 : <tensor<1024xf32>>
+    %g = boa.prefetch @g[%c0] : <tensor<1024xf32>, host>
     // expected-error @below {{'boa.norm' op names a group that does not exist: @a}}
-    boa.norm @a gradient %g : <tensor<1024xf32>>
-    boa.release %g : <tensor<1024xf32>>
+    boa.norm @a gradient %g : <tensor<1024xf32>, host>
+    boa.release %g : <tensor<1024xf32>, host>
   }
 }
 
@@ -55,7 +54,7 @@ module {
 // Values have no runtime call: they were to become buffers.
 
 module {
-  boa.storage @x[1] : tensor<1024xf32> on ssd role "x" persistent
+  boa.storage @x[1] : tensor<1024xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'boa.read' op is of the step phase: expected what --boa-insert-offload makes of it}}

@@ -89,41 +89,37 @@ module attributes {boa.train = {model = "m", batch = 4 : i64, micro_batch = 1 : 
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent slots 1 of 1
-  boa.storage @x[3, 4] : tensor<1024xf32> on ssd role "checkpoints" slots 2 of 1
-  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4 slots 1 of 4
+  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent slots device 1 x 1
+  boa.storage @x[3, 4] : tensor<1024xf32> on ssd role checkpoints slots device 2 x 1
+  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4 slots device 1 x 4
   llvm.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
     llvm.return
   }
   boa.step @step(%step, %pending) attributes {boa.traffic = {read = {}, written = {}}, boa.first_traffic = {read = {}, written = {}}} {
     %c0 = arith.constant 0 : index
-    boa.loop "layer" %l = 0 to 2 forward {
+    boa.loop layer %l = 0 to 2 forward {
       %l1 = boa.shift %l, 1
-      boa.loop "micro_batch" %m = 0 to 4 snake(%l + 1) {
-        %0 = boa.prefetch @x[%l, %m]
-        %x = boa.await %0 : <tensor<1024xf32>>
-        %y = boa.create @x[%l1, %m] : <tensor<1024xf32>>
-        boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>>) writes(%y : !boa.buffer<tensor<1024xf32>>)
-        %1 = boa.offload %y, @x[%l1, %m] : <tensor<1024xf32>>
-        boa.release %x : <tensor<1024xf32>>
+      boa.loop micro_batch %m = 0 to 4 snake(%l + 1) {
+        %x = boa.prefetch @x[%l, %m] : <tensor<1024xf32>, device>
+        %y = boa.create @x[%l1, %m] : <tensor<1024xf32>, device>
+        boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>, device>) writes(%y : !boa.buffer<tensor<1024xf32>, device>)
+        boa.offload %y, @x[%l1, %m] : <tensor<1024xf32>, device>
+        boa.release %x : <tensor<1024xf32>, device>
         %last = boa.at_last %m
-        boa.release %y retain %last : <tensor<1024xf32>>
+        boa.release %y retain %last : <tensor<1024xf32>, device>
       }
     }
-    boa.loop "chunk" %c = 2 to 4 forward if %pending {
-      %0 = boa.prefetch @gradients.a[%c0] chunk %c count 1
-      %g = boa.await %0 : <tensor<16384xf32>>
-      %1 = boa.prefetch @weights.a[%c0] chunk %c count 1
-      %w = boa.await %1 : <tensor<16384xf32>>
-      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
-      %2 = boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
-      boa.release %g : <tensor<16384xf32>>
-      boa.release %w : <tensor<16384xf32>>
+    boa.loop chunk %c = 2 to 4 forward if %pending {
+      %g = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      %w = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>, host>) gradient(%g : <tensor<16384xf32>, host>)
+      boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      boa.release %g : <tensor<16384xf32>, host>
+      boa.release %w : <tensor<16384xf32>, host>
     }
-    %0 = boa.prefetch @gradients.a[%c0]
-    %g = boa.await %0 : <tensor<16384xf32>>
-    boa.norm @a gradient %g : <tensor<16384xf32>>
-    boa.release %g : <tensor<16384xf32>>
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, host>
+    boa.norm @a gradient %g : <tensor<16384xf32>, host>
+    boa.release %g : <tensor<16384xf32>, host>
     boa.finish_norm %step
   }
 }

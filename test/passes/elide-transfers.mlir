@@ -7,12 +7,11 @@
 // an update needs is still brought.
 
 // CHECK-LABEL: boa.step @step
-// CHECK:         %[[GT:.*]] = boa.prefetch @gradients.a
-// CHECK-NEXT:    %[[G:.*]] = boa.await %[[GT]]
+// CHECK:         %[[G:.*]] = boa.prefetch @gradients.a
 // CHECK-NEXT:    boa.launch @backward updates(%[[G]] :
 // CHECK-NOT:     boa.offload %[[G]]
 // CHECK-NOT:     boa.release %[[G]]
-// CHECK:         boa.loop "chunk" %[[C:.*]] = 0 to 4 forward {
+// CHECK:         boa.loop chunk %[[C:.*]] = 0 to 4 forward {
 // CHECK-NOT:       boa.prefetch @gradients.a
 // CHECK:           boa.prefetch @low.a[%{{.*}}] chunk %[[C]] count 1
 // CHECK:           boa.update @a chunk %[[C]] {{.*}} gradient(%[[G]]
@@ -24,30 +23,26 @@
 boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }
-boa.storage @weights.a[1] : tensor<16384xbf16> on device role "weights" chunks 4 persistent
-boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
-boa.storage @low.a[1] : tensor<16384xi16> on ssd role "master" chunks 4 persistent
+boa.storage @weights.a[1] : tensor<16384xbf16> on device role weights chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
+boa.storage @low.a[1] : tensor<16384xi16> on ssd role master chunks 4 persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  %0 = boa.prefetch @gradients.a[%c0] zero %true
-  %g = boa.await %0 : <tensor<16384xf32>>
-  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>>)
-  %1 = boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>>
-  boa.release %g : <tensor<16384xf32>>
-  boa.loop "chunk" %c = 0 to 4 forward {
-    %2 = boa.prefetch @gradients.a[%c0] chunk %c count 1
-    %3 = boa.await %2 : <tensor<16384xf32>>
-    %4 = boa.prefetch @weights.a[%c0] chunk %c count 1
-    %5 = boa.await %4 : <tensor<16384xbf16>>
-    %6 = boa.prefetch @low.a[%c0] chunk %c count 1
-    %7 = boa.await %6 : <tensor<16384xi16>>
-    boa.update @a chunk %c step %step weights(%5 : <tensor<16384xbf16>>) gradient(%3 : <tensor<16384xf32>>) low(%7 : !boa.buffer<tensor<16384xi16>>)
-    %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xbf16>>
-    %9 = boa.offload %7, @low.a[%c0] chunk %c count 1 : <tensor<16384xi16>>
-    boa.release %3 : <tensor<16384xf32>>
-    boa.release %5 : <tensor<16384xbf16>>
-    boa.release %7 : <tensor<16384xi16>>
+  %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<16384xf32>, device>
+  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.release %g : <tensor<16384xf32>, device>
+  boa.loop chunk %c = 0 to 4 forward {
+    %3 = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    %5 = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xbf16>, host>
+    %7 = boa.prefetch @low.a[%c0] chunk %c count 1 : <tensor<16384xi16>, host>
+    boa.update @a chunk %c step %step weights(%5 : <tensor<16384xbf16>, host>) gradient(%3 : <tensor<16384xf32>, host>) low(%7 : !boa.buffer<tensor<16384xi16>, host>)
+    boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xbf16>, host>
+    boa.offload %7, @low.a[%c0] chunk %c count 1 : <tensor<16384xi16>, host>
+    boa.release %3 : <tensor<16384xf32>, host>
+    boa.release %5 : <tensor<16384xbf16>, host>
+    boa.release %7 : <tensor<16384xi16>, host>
   }
 }
 
@@ -64,26 +59,23 @@ boa.step @step(%step, %pending) {
 boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }
-boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
-boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  boa.loop "chunk" %c = 3 to 4 forward if %pending {
-    %2 = boa.prefetch @gradients.a[%c0] chunk %c count 1
-    %3 = boa.await %2 : <tensor<16384xf32>>
-    %4 = boa.prefetch @weights.a[%c0] chunk %c count 1
-    %5 = boa.await %4 : <tensor<16384xf32>>
-    boa.update @a chunk %c step %pending weights(%5 : <tensor<16384xf32>>) gradient(%3 : <tensor<16384xf32>>)
-    %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
-    boa.release %3 : <tensor<16384xf32>>
-    boa.release %5 : <tensor<16384xf32>>
+  boa.loop chunk %c = 3 to 4 forward if %pending {
+    %3 = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    %5 = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.update @a chunk %c step %pending weights(%5 : <tensor<16384xf32>, host>) gradient(%3 : <tensor<16384xf32>, host>)
+    boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.release %3 : <tensor<16384xf32>, host>
+    boa.release %5 : <tensor<16384xf32>, host>
   }
-  %0 = boa.prefetch @gradients.a[%c0] zero %true
-  %g = boa.await %0 : <tensor<16384xf32>>
-  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>>)
-  %1 = boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>>
-  boa.release %g : <tensor<16384xf32>>
+  %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<16384xf32>, device>
+  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.release %g : <tensor<16384xf32>, device>
 }
 
 // -----
@@ -92,8 +84,8 @@ boa.step @step(%step, %pending) {
 // activation stays in memory; the others go and come. Layer 1 is odd: it runs 1, 0.
 
 // CHECK-LABEL: boa.step @snake
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 2 forward {
-// CHECK:           boa.loop "micro_batch" %[[M:.*]] = 0 to 2 snake(%[[L]]) {
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 2 forward {
+// CHECK:           boa.loop micro_batch %[[M:.*]] = 0 to 2 snake(%[[L]]) {
 // CHECK:             boa.prefetch @x[%[[L]], %[[M]]]
 // CHECK:             %[[Y:.*]] = boa.create @x
 // CHECK:             boa.launch
@@ -102,26 +94,24 @@ boa.step @step(%step, %pending) {
 // CHECK:             boa.release %[[Y]] retain %[[IN_M]]
 // CHECK-LABEL: boa.step @next
 
-boa.storage @x[3, 2] : tensor<8xf32> on ssd role "checkpoints" persistent
+boa.storage @x[3, 2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @snake(%step, %pending) {
-  boa.loop "layer" %l = 0 to 2 forward {
+  boa.loop layer %l = 0 to 2 forward {
     %l1 = boa.shift %l, 1
-    boa.loop "micro_batch" %m = 0 to 2 snake(%l) {
-      %0 = boa.prefetch @x[%l, %m]
-      %x = boa.await %0 : <tensor<8xf32>>
-      %y = boa.create @x[%l1, %m] : <tensor<8xf32>>
-      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
-      %1 = boa.offload %y, @x[%l1, %m] : <tensor<8xf32>>
-      boa.release %x : <tensor<8xf32>>
-      boa.release %y : <tensor<8xf32>>
+    boa.loop micro_batch %m = 0 to 2 snake(%l) {
+      %x = boa.prefetch @x[%l, %m] : <tensor<8xf32>, device>
+      %y = boa.create @x[%l1, %m] : <tensor<8xf32>, device>
+      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.offload %y, @x[%l1, %m] : <tensor<8xf32>, device>
+      boa.release %x : <tensor<8xf32>, device>
+      boa.release %y : <tensor<8xf32>, device>
     }
   }
-  boa.loop "micro_batch" %m = 0 to 2 forward {
+  boa.loop micro_batch %m = 0 to 2 forward {
     %c2 = arith.constant 2 : index
-    %0 = boa.prefetch @x[%c2, %m]
-    %x = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
-    boa.release %x : <tensor<8xf32>>
+    %x = boa.prefetch @x[%c2, %m] : <tensor<8xf32>, device>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %x : <tensor<8xf32>, device>
   }
 }
 boa.step @next(%step, %pending) {
@@ -135,18 +125,17 @@ boa.step @next(%step, %pending) {
 // CHECK-LABEL: boa.step @plain
 // CHECK-NOT:     retain
 
-boa.storage @x[3, 4] : tensor<8xf32> on ssd role "checkpoints" persistent
+boa.storage @x[3, 4] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @plain(%step, %pending) {
-  boa.loop "layer" %l = 0 to 2 forward {
+  boa.loop layer %l = 0 to 2 forward {
     %l1 = boa.shift %l, 1
-    boa.loop "micro_batch" %m = 0 to 4 forward {
-      %0 = boa.prefetch @x[%l, %m]
-      %x = boa.await %0 : <tensor<8xf32>>
-      %y = boa.create @x[%l1, %m] : <tensor<8xf32>>
-      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
-      %1 = boa.offload %y, @x[%l1, %m] : <tensor<8xf32>>
-      boa.release %x : <tensor<8xf32>>
-      boa.release %y : <tensor<8xf32>>
+    boa.loop micro_batch %m = 0 to 4 forward {
+      %x = boa.prefetch @x[%l, %m] : <tensor<8xf32>, device>
+      %y = boa.create @x[%l1, %m] : <tensor<8xf32>, device>
+      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.offload %y, @x[%l1, %m] : <tensor<8xf32>, device>
+      boa.release %x : <tensor<8xf32>, device>
+      boa.release %y : <tensor<8xf32>, device>
     }
   }
 }
@@ -158,42 +147,38 @@ boa.step @plain(%step, %pending) {
 
 // CHECK-LABEL: boa.step @stale
 // CHECK-NOT:     retain
-// CHECK:         boa.loop "layer"
+// CHECK:         boa.loop layer
 // CHECK:           boa.prefetch @weights.a
-// CHECK:         boa.loop "chunk"
+// CHECK:         boa.loop chunk
 // CHECK:           boa.offload %{{.*}}, @weights.a
 // CHECK-NOT:     retain
-// CHECK:         boa.loop "layer"
+// CHECK:         boa.loop layer
 // CHECK-NEXT:      boa.prefetch @weights.a
 
 boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }
-boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent
-boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
 boa.step @stale(%step, %pending) {
   %c0 = arith.constant 0 : index
-  boa.loop "layer" %l = 0 to 1 forward {
-    %0 = boa.prefetch @weights.a[%l]
-    %w = boa.await %0 : <tensor<16384xf32>>
-    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>>)
-    boa.release %w : <tensor<16384xf32>>
+  boa.loop layer %l = 0 to 1 forward {
+    %w = boa.prefetch @weights.a[%l] : <tensor<16384xf32>, device>
+    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %w : <tensor<16384xf32>, device>
   }
-  boa.loop "chunk" %c = 3 to 4 forward {
-    %2 = boa.prefetch @gradients.a[%c0] chunk %c count 1
-    %3 = boa.await %2 : <tensor<16384xf32>>
-    %4 = boa.prefetch @weights.a[%c0] chunk %c count 1
-    %5 = boa.await %4 : <tensor<16384xf32>>
-    boa.update @a chunk %c step %step weights(%5 : !boa.buffer<tensor<16384xf32>>) gradient(%3 : !boa.buffer<tensor<16384xf32>>)
-    %8 = boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
-    boa.release %3 : <tensor<16384xf32>>
-    boa.release %5 : <tensor<16384xf32>>
+  boa.loop chunk %c = 3 to 4 forward {
+    %3 = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    %5 = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.update @a chunk %c step %step weights(%5 : !boa.buffer<tensor<16384xf32>, host>) gradient(%3 : !boa.buffer<tensor<16384xf32>, host>)
+    boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.release %3 : <tensor<16384xf32>, host>
+    boa.release %5 : <tensor<16384xf32>, host>
   }
-  boa.loop "layer" %l = 0 to 1 forward {
-    %0 = boa.prefetch @weights.a[%l]
-    %w = boa.await %0 : <tensor<16384xf32>>
-    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>>)
-    boa.release %w : <tensor<16384xf32>>
+  boa.loop layer %l = 0 to 1 forward {
+    %w = boa.prefetch @weights.a[%l] : <tensor<16384xf32>, device>
+    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %w : <tensor<16384xf32>, device>
   }
 }
 
@@ -217,29 +202,25 @@ boa.step @stale(%step, %pending) {
 // REMARK: Remark=scratch, {{.*}}shared=0
 // REMARK: Remark=home, {{.*}}shared=1
 
-boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @scratch(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.prefetch @s[%c0]
-  %x = boa.await %0 : <tensor<8xf32>>
-  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>>)
-  boa.release %x : <tensor<8xf32>>
-  %1 = boa.prefetch @s[%c0]
-  %y = boa.await %1 : <tensor<8xf32>>
-  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>>)
-  boa.release %y : <tensor<8xf32>>
+  %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %x : <tensor<8xf32>, device>
+  %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %y : <tensor<8xf32>, device>
 }
 boa.step @home(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.prefetch @s[%c0]
-  %x = boa.await %0 : <tensor<8xf32>>
-  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>>)
-  %1 = boa.offload %x, @s[%c0] : <tensor<8xf32>>
-  boa.release %x : <tensor<8xf32>>
-  %2 = boa.prefetch @s[%c0]
-  %y = boa.await %2 : <tensor<8xf32>>
-  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>>)
-  boa.release %y : <tensor<8xf32>>
+  %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.offload %x, @s[%c0] : <tensor<8xf32>, device>
+  boa.release %x : <tensor<8xf32>, device>
+  %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %y : <tensor<8xf32>, device>
 }
 
 // -----
@@ -251,17 +232,15 @@ boa.step @home(%step, %pending) {
 // CHECK:         boa.release %[[X]] :
 // CHECK:         boa.release %[[Y]] :
 
-boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @both(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.prefetch @s[%c0]
-  %x = boa.await %0 : <tensor<8xf32>>
-  %1 = boa.prefetch @s[%c0]
-  %y = boa.await %1 : <tensor<8xf32>>
-  boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) updates(%y : !boa.buffer<tensor<8xf32>>)
-  %2 = boa.offload %y, @s[%c0] : <tensor<8xf32>>
-  boa.release %x : <tensor<8xf32>>
-  boa.release %y : <tensor<8xf32>>
+  %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) updates(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.offload %y, @s[%c0] : <tensor<8xf32>, device>
+  boa.release %x : <tensor<8xf32>, device>
+  boa.release %y : <tensor<8xf32>, device>
 }
 
 // -----
@@ -269,23 +248,21 @@ boa.step @both(%step, %pending) {
 // Chunks that begin at zero do not begin with what a live buffer holds.
 
 // CHECK-LABEL: boa.step @zeroed
-// CHECK:         boa.loop "chunk"
+// CHECK:         boa.loop chunk
 // CHECK-NEXT:      boa.prefetch @gradients.a[%{{.*}}] chunk %{{.*}} count 1 zero
 
-boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
 boa.step @zeroed(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  %0 = boa.prefetch @gradients.a[%c0]
-  %g = boa.await %0 : <tensor<16384xf32>>
-  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
-  boa.loop "chunk" %c = 0 to 4 forward {
-    %1 = boa.prefetch @gradients.a[%c0] chunk %c count 1 zero %true
-    %z = boa.await %1 : <tensor<16384xf32>>
-    boa.launch @k reads(%z : !boa.buffer<tensor<16384xf32>>)
-    boa.release %z : <tensor<16384xf32>>
+  %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.loop chunk %c = 0 to 4 forward {
+    %z = boa.prefetch @gradients.a[%c0] chunk %c count 1 zero %true : <tensor<16384xf32>, device>
+    boa.launch @k reads(%z : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %z : <tensor<16384xf32>, device>
   }
-  boa.release %g : <tensor<16384xf32>>
+  boa.release %g : <tensor<16384xf32>, device>
 }
 
 // -----
@@ -294,34 +271,32 @@ boa.step @zeroed(%step, %pending) {
 // The kernel then reads what the step before left: that offload is needed.
 
 // CHECK-LABEL: boa.step @step
-// CHECK:         boa.offload %{{.*}}, @gradients.a[%{{.*}}] : <tensor<16384xf32>>
+// CHECK:         boa.offload %{{.*}}, @gradients.a[%{{.*}}] : <tensor<16384xf32>, device>
 
 boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }
-boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
-boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>>
-  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>>)
-  %1 = boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>>
-  boa.release %0 : <tensor<16384xf32>>
-  boa.loop "chunk" %c = 0 to 4 forward if %pending {
-    %2 = boa.prefetch @weights.a[%c0] chunk %c count 1
-    %w = boa.await %2 : <tensor<16384xf32>>
-    %3 = boa.create @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
-    boa.launch @fill writes(%3 : !boa.buffer<tensor<16384xf32>>)
-    boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>>) gradient(%3 : <tensor<16384xf32>>)
-    %4 = boa.offload %3, @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
-    boa.release %w : <tensor<16384xf32>>
-    boa.release %3 : <tensor<16384xf32>>
+  %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>, device>)
+  boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.release %0 : <tensor<16384xf32>, device>
+  boa.loop chunk %c = 0 to 4 forward if %pending {
+    %w = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    %3 = boa.create @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.launch @fill writes(%3 : !boa.buffer<tensor<16384xf32>, host>)
+    boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>, host>) gradient(%3 : <tensor<16384xf32>, host>)
+    boa.offload %3, @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.release %w : <tensor<16384xf32>, host>
+    boa.release %3 : <tensor<16384xf32>, host>
   }
-  boa.loop "layer" %l = 0 to 1 forward {
-    %2 = boa.prefetch @gradients.a[%c0]
-    %g = boa.await %2 : <tensor<16384xf32>>
-    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
-    boa.release %g : <tensor<16384xf32>>
+  boa.loop layer %l = 0 to 1 forward {
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %g : <tensor<16384xf32>, device>
   }
 }
 
@@ -333,20 +308,19 @@ boa.step @step(%step, %pending) {
 // CHECK:         boa.offload %{{.*}}, @gradients.a
 // CHECK-LABEL: boa.step @inspect
 
-boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients"
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>>
-  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>>)
-  %1 = boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>>
-  boa.release %0 : <tensor<16384xf32>>
+  %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>, device>)
+  boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.release %0 : <tensor<16384xf32>, device>
 }
 boa.step @inspect(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.prefetch @gradients.a[%c0]
-  %g = boa.await %0 : <tensor<16384xf32>>
-  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
-  boa.release %g : <tensor<16384xf32>>
+  %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.release %g : <tensor<16384xf32>, device>
 }
 
 // -----
@@ -355,39 +329,35 @@ boa.step @inspect(%step, %pending) {
 
 // CHECK-LABEL: boa.step @constant
 // CHECK-NEXT:    %[[C0:.*]] = arith.constant 0 : index
-// CHECK:         boa.loop "layer"
-// CHECK:           boa.prefetch @weights.a[%[[C0]]]{{$}}
-// CHECK:           boa.loop "chunk"
+// CHECK:         boa.loop layer
+// CHECK:           boa.prefetch @weights.a[%[[C0]]] :
+// CHECK:           boa.loop chunk
 // CHECK-NOT:         boa.prefetch @weights.a
 
 boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }
-boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent
-boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
 boa.step @constant(%step, %pending) {
   %c0 = arith.constant 0 : index
-  boa.loop "layer" %l = 0 to 1 forward {
-    boa.loop "chunk" %c = 0 to 4 forward {
-      %0 = boa.prefetch @gradients.a[%c0] chunk %c count 1
-      %g = boa.await %0 : <tensor<16384xf32>>
-      %1 = boa.prefetch @weights.a[%c0] chunk %c count 1
-      %w = boa.await %1 : <tensor<16384xf32>>
-      boa.update @a chunk %c step %step weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
-      %2 = boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
-      boa.release %g : <tensor<16384xf32>>
-      boa.release %w : <tensor<16384xf32>>
+  boa.loop layer %l = 0 to 1 forward {
+    boa.loop chunk %c = 0 to 4 forward {
+      %g = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      %w = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      boa.update @a chunk %c step %step weights(%w : <tensor<16384xf32>, host>) gradient(%g : <tensor<16384xf32>, host>)
+      boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      boa.release %g : <tensor<16384xf32>, host>
+      boa.release %w : <tensor<16384xf32>, host>
     }
-    %0 = boa.prefetch @weights.a[%c0]
-    %w = boa.await %0 : <tensor<16384xf32>>
-    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>>)
-    boa.release %w : <tensor<16384xf32>>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %w : <tensor<16384xf32>, device>
   }
-  boa.loop "layer" %l = 0 to 1 forward {
-    %0 = boa.prefetch @gradients.a[%c0]
-    %g = boa.await %0 : <tensor<16384xf32>>
-    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>>)
-    boa.release %g : <tensor<16384xf32>>
+  boa.loop layer %l = 0 to 1 forward {
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %g : <tensor<16384xf32>, device>
   }
 }
 
@@ -396,9 +366,9 @@ boa.step @constant(%step, %pending) {
 // Steps follow one another. What the last layer to be visited leaves is what the
 // next step begins with: retained there, in each step, and nowhere else.
 // CHECK-LABEL: boa.step @step
-// CHECK:         boa.loop "layer" %{{.*}} = 0 to 3 forward
+// CHECK:         boa.loop layer %{{.*}} = 0 to 3 forward
 // CHECK:           boa.release %{{.*}} retain
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 reverse
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 reverse
 // CHECK:           %[[FIRST:.*]] = boa.at_last %[[L]]
 // CHECK-NEXT:      boa.release %{{.*}} retain %[[FIRST]]
 // The same program, but not one that repeats.
@@ -407,34 +377,30 @@ boa.step @constant(%step, %pending) {
 // CHECK-NOT:       retain
 
 module {
-  boa.storage @w[3] : tensor<1024xf32> on ssd role "weights" chunks 1 persistent
+  boa.storage @w[3] : tensor<1024xf32> on ssd role weights chunks 1 persistent
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 3 forward {
-      %0 = boa.prefetch @w[%l]
-      %x = boa.await %0 : <tensor<1024xf32>>
-      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>>)
-      boa.release %x : <tensor<1024xf32>>
+    boa.loop layer %l = 0 to 3 forward {
+      %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
+      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.release %x : <tensor<1024xf32>, device>
     }
-    boa.loop "layer" %l = 0 to 3 reverse {
-      %0 = boa.prefetch @w[%l]
-      %x = boa.await %0 : <tensor<1024xf32>>
-      boa.launch @backward updates(%x : !boa.buffer<tensor<1024xf32>>)
-      %1 = boa.offload %x, @w[%l] : <tensor<1024xf32>>
-      boa.release %x : <tensor<1024xf32>>
+    boa.loop layer %l = 0 to 3 reverse {
+      %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
+      boa.launch @backward updates(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.offload %x, @w[%l] : <tensor<1024xf32>, device>
+      boa.release %x : <tensor<1024xf32>, device>
     }
   }
   boa.step @evaluate(%step, %pending) {
-    boa.loop "layer" %l = 0 to 3 forward {
-      %0 = boa.prefetch @w[%l]
-      %x = boa.await %0 : <tensor<1024xf32>>
-      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>>)
-      boa.release %x : <tensor<1024xf32>>
+    boa.loop layer %l = 0 to 3 forward {
+      %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
+      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.release %x : <tensor<1024xf32>, device>
     }
-    boa.loop "layer" %l = 0 to 3 reverse {
-      %0 = boa.prefetch @w[%l]
-      %x = boa.await %0 : <tensor<1024xf32>>
-      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>>)
-      boa.release %x : <tensor<1024xf32>>
+    boa.loop layer %l = 0 to 3 reverse {
+      %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
+      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.release %x : <tensor<1024xf32>, device>
     }
   }
 }
@@ -455,35 +421,70 @@ module {
 // CHECK-NOT:     boa.prefetch
 // CHECK-LABEL: boa.step @end
 
-boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
-boa.storage @t[1] : tensor<8xf32> on ssd role "state" persistent
-boa.storage @u[1] : tensor<8xf32> on ssd role "state" persistent
+boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
+boa.storage @t[1] : tensor<8xf32> on ssd role checkpoints persistent
+boa.storage @u[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @mixed(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.prefetch @s[%c0]
-  %s0 = boa.await %0 : <tensor<8xf32>>
-  boa.launch @k updates(%s0 : !boa.buffer<tensor<8xf32>>)
-  boa.release %s0 : <tensor<8xf32>>
-  %1 = boa.prefetch @s[%c0]
-  %s1 = boa.await %1 : <tensor<8xf32>>
-  boa.launch @k reads(%s1 : !boa.buffer<tensor<8xf32>>)
-  boa.release %s1 : <tensor<8xf32>>
-  %2 = boa.prefetch @t[%c0]
-  %t0 = boa.await %2 : <tensor<8xf32>>
-  boa.launch @k reads(%t0 : !boa.buffer<tensor<8xf32>>)
-  boa.release %t0 : <tensor<8xf32>>
-  %3 = boa.prefetch @t[%c0]
-  %t1 = boa.await %3 : <tensor<8xf32>>
-  boa.launch @k reads(%t1 : !boa.buffer<tensor<8xf32>>)
-  boa.release %t1 : <tensor<8xf32>>
-  %4 = boa.prefetch @u[%c0]
-  %u0 = boa.await %4 : <tensor<8xf32>>
-  boa.launch @k reads(%u0 : !boa.buffer<tensor<8xf32>>)
-  boa.release %u0 : <tensor<8xf32>>
-  %5 = boa.prefetch @u[%c0]
-  %u1 = boa.await %5 : <tensor<8xf32>>
-  boa.launch @k reads(%u1 : !boa.buffer<tensor<8xf32>>)
-  boa.release %u1 : <tensor<8xf32>>
+  %s0 = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  boa.launch @k updates(%s0 : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %s0 : <tensor<8xf32>, device>
+  %s1 = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%s1 : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %s1 : <tensor<8xf32>, device>
+  %t0 = boa.prefetch @t[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%t0 : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %t0 : <tensor<8xf32>, device>
+  %t1 = boa.prefetch @t[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%t1 : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %t1 : <tensor<8xf32>, device>
+  %u0 = boa.prefetch @u[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%u0 : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %u0 : <tensor<8xf32>, device>
+  %u1 = boa.prefetch @u[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%u1 : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %u1 : <tensor<8xf32>, device>
 }
 boa.step @end(%step, %pending) {
+}
+
+// -----
+
+// Where the optimizer's memory is not the kernel's, what is live there is copied, chunk by
+// chunk; it does not go home and come back. Weights, which the update writes, are its own.
+
+// CHECK-LABEL: boa.step @step
+// CHECK:         %[[G:.*]] = boa.prefetch @gradients.a[%{{.*}}] zero
+// CHECK-NEXT:    boa.launch @backward updates(%[[G]] :
+// CHECK-NOT:     boa.offload %[[G]]
+// CHECK:         boa.loop chunk %[[C:.*]] = 0 to 4 forward {
+// CHECK-NEXT:      %[[H:.*]] = boa.create @gradients.a[%{{.*}}] chunk %[[C]] count 1 : <tensor<16384xf32>, host>
+// CHECK-NEXT:      boa.copy %[[G]] to %[[H]]
+// CHECK:           boa.update @a chunk %[[C]] {{.*}} gradient(%[[H]]
+// CHECK:           boa.release %[[H]]
+// CHECK:         }
+// CHECK:         boa.release %[[G]]
+
+module attributes {boa.machine = {memory = "separate"}} {
+boa.group @a repeat 1 {
+  boa.param @w : tensor<16384xf32> = "ones"
+}
+boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<16384xf32>, device>
+  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>, device>
+  boa.release %g : <tensor<16384xf32>, device>
+  boa.loop chunk %c = 0 to 4 forward {
+    %h = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    %w = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.update @a chunk %c step %step weights(%w : <tensor<16384xf32>, host>) gradient(%h : <tensor<16384xf32>, host>)
+    boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+    boa.release %h : <tensor<16384xf32>, host>
+    boa.release %w : <tensor<16384xf32>, host>
+  }
+}
 }

@@ -6,7 +6,7 @@
 // moved in vain, and a delayed one would delay nothing.
 
 // One element is one chunk of one block (of bf16).
-// CHECK-DAG: boa.storage @weights.one[1] : tensor<2048xf32> {{.*}} role "weights" persistent
+// CHECK-DAG: boa.storage @weights.one[1] : tensor<2048xf32> {{.*}} role weights persistent
 // CHECK-DAG: boa.storage @weights.few[1] : tensor<8192xf32> {{.*}} chunks 2 persistent
 // 16 chunks would be of 3124 elements, so 4096: 12 are full, the 13th holds 832.
 // CHECK-DAG: boa.storage @weights.uneven[1] : tensor<53248xf32> {{.*}} chunks 13 persistent

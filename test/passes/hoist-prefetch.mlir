@@ -7,10 +7,9 @@
 // whose weights differ.
 
 // CHECK-LABEL: boa.step @weights
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
-// CHECK-NEXT:      %[[T:.*]] = boa.prefetch @w[%[[L]]]
-// CHECK-NEXT:      %[[W:.*]] = boa.await %[[T]]
-// CHECK-NEXT:      boa.loop "micro_batch" %[[M:.*]] = 0 to 4 forward {
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 forward {
+// CHECK-NEXT:      %[[W:.*]] = boa.prefetch @w[%[[L]]]
+// CHECK-NEXT:      boa.loop micro_batch %[[M:.*]] = 0 to 4 forward {
 // CHECK-NOT:         @w
 // CHECK:             boa.prefetch @x[%[[L]], %[[M]]]
 // CHECK:             boa.launch @k reads(%{{.*}}, %[[W]] :
@@ -19,18 +18,16 @@
 // CHECK-NEXT:    }
 // REMARK: remark: [Passed] hoist-prefetch | Category:boa-storage | Remark="moved transfers out of loops in @", Remark=weights, Remark=": ", hoisted=1
 
-boa.storage @w[3] : tensor<8xf32> on ssd role "weights" persistent
-boa.storage @x[4, 4] : tensor<4xf32> on ssd role "checkpoints"
+boa.storage @w[3] : tensor<8xf32> on ssd role weights persistent
+boa.storage @x[4, 4] : tensor<4xf32> on ssd role checkpoints
 boa.step @weights(%step, %pending) {
-  boa.loop "layer" %l = 0 to 3 forward {
-    boa.loop "micro_batch" %m = 0 to 4 forward {
-      %0 = boa.prefetch @x[%l, %m]
-      %x = boa.await %0 : <tensor<4xf32>>
-      %1 = boa.prefetch @w[%l]
-      %w = boa.await %1 : <tensor<8xf32>>
-      boa.launch @k reads(%x, %w : !boa.buffer<tensor<4xf32>>, !boa.buffer<tensor<8xf32>>)
-      boa.release %x : <tensor<4xf32>>
-      boa.release %w : <tensor<8xf32>>
+  boa.loop layer %l = 0 to 3 forward {
+    boa.loop micro_batch %m = 0 to 4 forward {
+      %x = boa.prefetch @x[%l, %m] : <tensor<4xf32>, device>
+      %w = boa.prefetch @w[%l] : <tensor<8xf32>, device>
+      boa.launch @k reads(%x, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<8xf32>, device>)
+      boa.release %x : <tensor<4xf32>, device>
+      boa.release %w : <tensor<8xf32>, device>
     }
   }
 }
@@ -42,25 +39,23 @@ boa.step @weights(%step, %pending) {
 
 // CHECK-LABEL: boa.step @accumulator
 // CHECK:         %[[TRUE:.*]] = arith.constant true
-// CHECK:         %[[T:.*]] = boa.prefetch @g[%{{.*}}] zero %[[TRUE]]
-// CHECK-NEXT:    %[[G:.*]] = boa.await %[[T]]
-// CHECK-NEXT:    boa.loop "micro_batch"
+// CHECK:         %[[G:.*]] = boa.prefetch @g[%{{.*}}] zero %[[TRUE]]
+// CHECK-NEXT:    boa.loop micro_batch
 // CHECK:           boa.launch @k updates(%[[G]] :
 // CHECK-NOT:       boa.offload
 // CHECK:         }
 // CHECK-NEXT:    boa.offload %[[G]], @g
 // CHECK-NEXT:    boa.release %[[G]]
 
-boa.storage @g[1] : tensor<8xf32> on ssd role "gradients"
+boa.storage @g[1] : tensor<8xf32> on ssd role gradients
 boa.step @accumulator(%step, %pending) {
-  boa.loop "micro_batch" %m = 0 to 4 forward {
+  boa.loop micro_batch %m = 0 to 4 forward {
     %c0 = arith.constant 0 : index
     %first = boa.at_first %m
-    %0 = boa.prefetch @g[%c0] zero %first
-    %g = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
-    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
-    boa.release %g : <tensor<8xf32>>
+    %g = boa.prefetch @g[%c0] zero %first : <tensor<8xf32>, device>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
+    boa.release %g : <tensor<8xf32>, device>
   }
 }
 
@@ -70,21 +65,20 @@ boa.step @accumulator(%step, %pending) {
 
 // CHECK-LABEL: boa.step @written
 // CHECK-NOT:     boa.prefetch
-// CHECK:         boa.loop "micro_batch"
+// CHECK:         boa.loop micro_batch
 // CHECK-NEXT:      boa.prefetch @s
 // REMARK: Remark=written, Remark=": ", hoisted=0
 
-boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @written(%step, %pending) {
   %c0 = arith.constant 0 : index
-  boa.loop "micro_batch" %m = 0 to 4 forward {
-    %0 = boa.prefetch @s[%c0]
-    %old = boa.await %0 : <tensor<8xf32>>
-    %new = boa.create @s[%c0] : <tensor<8xf32>>
-    boa.launch @k reads(%old : !boa.buffer<tensor<8xf32>>) writes(%new : !boa.buffer<tensor<8xf32>>)
-    %1 = boa.offload %new, @s[%c0] : <tensor<8xf32>>
-    boa.release %old : <tensor<8xf32>>
-    boa.release %new : <tensor<8xf32>>
+  boa.loop micro_batch %m = 0 to 4 forward {
+    %old = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+    %new = boa.create @s[%c0] : <tensor<8xf32>, device>
+    boa.launch @k reads(%old : !boa.buffer<tensor<8xf32>, device>) writes(%new : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %new, @s[%c0] : <tensor<8xf32>, device>
+    boa.release %old : <tensor<8xf32>, device>
+    boa.release %new : <tensor<8xf32>, device>
   }
 }
 
@@ -93,26 +87,25 @@ boa.step @written(%step, %pending) {
 // Chunks stream: their loop is there to bound memory, so nothing leaves it.
 
 // CHECK-LABEL: boa.step @chunks
-// CHECK:         boa.loop "chunk"
+// CHECK:         boa.loop chunk
 // CHECK-NEXT:      boa.prefetch @gradients.a
 
 boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }
-boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
 boa.step @chunks(%step, %pending) {
   %c0 = arith.constant 0 : index
-  boa.loop "chunk" %c = 0 to 4 forward {
-    %0 = boa.prefetch @gradients.a[%c0]
-    %g = boa.await %0 : <tensor<16384xf32>>
-    boa.norm @a gradient %g : <tensor<16384xf32>>
-    boa.release %g : <tensor<16384xf32>>
+  boa.loop chunk %c = 0 to 4 forward {
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, host>
+    boa.norm @a gradient %g : <tensor<16384xf32>, host>
+    boa.release %g : <tensor<16384xf32>, host>
   }
 }
 
 // -----
 
-// Within a block all transfers start before the first is awaited, but none before
+// Within a block all transfers start before the first is used, but none before
 // an offload of the same storage.
 
 // CHECK-LABEL: boa.step @raise
@@ -123,23 +116,20 @@ boa.step @chunks(%step, %pending) {
 // CHECK-NEXT:    boa.prefetch @x[
 // CHECK:         boa.launch @k
 
-boa.storage @w[1] : tensor<8xf32> on ssd role "weights" persistent
-boa.storage @x[2] : tensor<8xf32> on ssd role "checkpoints"
+boa.storage @w[1] : tensor<8xf32> on ssd role weights persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints
 boa.step @raise(%step, %pending) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %0 = boa.prefetch @x[%c0]
-  %x = boa.await %0 : <tensor<8xf32>>
-  %1 = boa.prefetch @w[%c0]
-  %w = boa.await %1 : <tensor<8xf32>>
-  boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>>) updates(%x : !boa.buffer<tensor<8xf32>>)
-  %2 = boa.offload %x, @x[%c1] : <tensor<8xf32>>
-  boa.release %x : <tensor<8xf32>>
-  %3 = boa.prefetch @x[%c1]
-  %y = boa.await %3 : <tensor<8xf32>>
-  boa.launch @k reads(%w, %y : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xf32>>)
-  boa.release %y : <tensor<8xf32>>
-  boa.release %w : <tensor<8xf32>>
+  %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+  %w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>, device>) updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.offload %x, @x[%c1] : <tensor<8xf32>, device>
+  boa.release %x : <tensor<8xf32>, device>
+  %y = boa.prefetch @x[%c1] : <tensor<8xf32>, device>
+  boa.launch @k reads(%w, %y : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xf32>, device>)
+  boa.release %y : <tensor<8xf32>, device>
+  boa.release %w : <tensor<8xf32>, device>
 }
 
 // -----
@@ -147,19 +137,18 @@ boa.step @raise(%step, %pending) {
 // Zero in every iteration is not zero once,
 
 // CHECK-LABEL: boa.step @always_zero
-// CHECK:         boa.loop "micro_batch"
+// CHECK:         boa.loop micro_batch
 // CHECK-NEXT:      boa.prefetch @g[%{{.*}}] zero
 
-boa.storage @g[1] : tensor<8xf32> on ssd role "gradients"
+boa.storage @g[1] : tensor<8xf32> on ssd role gradients
 boa.step @always_zero(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  boa.loop "micro_batch" %m = 0 to 4 forward {
-    %0 = boa.prefetch @g[%c0] zero %true
-    %g = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
-    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
-    boa.release %g : <tensor<8xf32>>
+  boa.loop micro_batch %m = 0 to 4 forward {
+    %g = boa.prefetch @g[%c0] zero %true : <tensor<8xf32>, device>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
+    boa.release %g : <tensor<8xf32>, device>
   }
 }
 
@@ -169,19 +158,18 @@ boa.step @always_zero(%step, %pending) {
 
 // CHECK-LABEL: boa.step @never_zero
 // CHECK:         boa.prefetch @g[%{{.*}}] zero
-// CHECK:         boa.loop "micro_batch"
+// CHECK:         boa.loop micro_batch
 // CHECK-NEXT:      boa.launch @k
 
-boa.storage @g[1] : tensor<8xf32> on ssd role "gradients" persistent
+boa.storage @g[1] : tensor<8xf32> on ssd role gradients persistent
 boa.step @never_zero(%step, %pending) {
   %c0 = arith.constant 0 : index
   %false = arith.constant false
-  boa.loop "micro_batch" %m = 0 to 4 forward {
-    %0 = boa.prefetch @g[%c0] zero %false
-    %g = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
-    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
-    boa.release %g : <tensor<8xf32>>
+  boa.loop micro_batch %m = 0 to 4 forward {
+    %g = boa.prefetch @g[%c0] zero %false : <tensor<8xf32>, device>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
+    boa.release %g : <tensor<8xf32>, device>
   }
 }
 
@@ -191,29 +179,27 @@ boa.step @never_zero(%step, %pending) {
 // iteration to the next.
 
 // CHECK-LABEL: boa.step @not_home
-// CHECK:         boa.loop "micro_batch"
+// CHECK:         boa.loop micro_batch
 // CHECK:           boa.prefetch @g
 // CHECK:           boa.launch @k
-// CHECK:         boa.loop "micro_batch"
+// CHECK:         boa.loop micro_batch
 // CHECK:           boa.prefetch @g
 // CHECK:           boa.offload
 // CHECK:           boa.launch @k
 
-boa.storage @g[1] : tensor<8xf32> on ssd role "state" persistent
+boa.storage @g[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @not_home(%step, %pending) {
   %c0 = arith.constant 0 : index
-  boa.loop "micro_batch" %m = 0 to 4 forward {
-    %0 = boa.prefetch @g[%c0]
-    %g = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
-    boa.release %g : <tensor<8xf32>>
+  boa.loop micro_batch %m = 0 to 4 forward {
+    %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %g : <tensor<8xf32>, device>
   }
-  boa.loop "micro_batch" %m = 0 to 4 forward {
-    %0 = boa.prefetch @g[%c0]
-    %g = boa.await %0 : <tensor<8xf32>>
-    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
-    boa.release %g : <tensor<8xf32>>
+  boa.loop micro_batch %m = 0 to 4 forward {
+    %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
+    boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %g : <tensor<8xf32>, device>
   }
 }
 
@@ -225,18 +211,16 @@ boa.step @not_home(%step, %pending) {
 // CHECK:         boa.launch @k reads
 // CHECK:         boa.prefetch @g[%{{.*}}] zero
 
-boa.storage @g[1] : tensor<8xf32> on device role "gradients" persistent
+boa.storage @g[1] : tensor<8xf32> on device role gradients persistent
 boa.step @in_memory(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  %0 = boa.prefetch @g[%c0]
-  %g = boa.await %0 : <tensor<8xf32>>
-  boa.launch @k reads(%g : !boa.buffer<tensor<8xf32>>)
-  boa.release %g : <tensor<8xf32>>
-  %1 = boa.prefetch @g[%c0] zero %true
-  %z = boa.await %1 : <tensor<8xf32>>
-  boa.launch @k updates(%z : !boa.buffer<tensor<8xf32>>)
-  boa.release %z : <tensor<8xf32>>
+  %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%g : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %g : <tensor<8xf32>, device>
+  %z = boa.prefetch @g[%c0] zero %true : <tensor<8xf32>, device>
+  boa.launch @k updates(%z : !boa.buffer<tensor<8xf32>, device>)
+  boa.release %z : <tensor<8xf32>, device>
 }
 
 // -----
@@ -244,19 +228,18 @@ boa.step @in_memory(%step, %pending) {
 // The release stays with the condition that it retains by.
 
 // CHECK-LABEL: boa.step @retained
-// CHECK:         boa.loop "micro_batch"
+// CHECK:         boa.loop micro_batch
 // CHECK:           boa.prefetch @s
 // CHECK:           boa.release %{{.*}} retain
 
-boa.storage @s[1] : tensor<8xf32> on ssd role "state" persistent
+boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @retained(%step, %pending) {
   %c0 = arith.constant 0 : index
-  boa.loop "micro_batch" %m = 0 to 4 forward {
-    %0 = boa.prefetch @s[%c0]
-    %x = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
+  boa.loop micro_batch %m = 0 to 4 forward {
+    %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
     %first = boa.at_first %m
-    boa.release %x retain %first : <tensor<8xf32>>
+    boa.release %x retain %first : <tensor<8xf32>, device>
   }
 }
 
@@ -269,30 +252,28 @@ boa.step @retained(%step, %pending) {
 // REMARK: remark: [Passed] hoist-prefetch | Category:boa-storage | {{.*}}Remark=step, {{.*}}hoisted=1
 
 // CHECK-LABEL: boa.step @step
-// CHECK:         boa.loop "micro_batch" %{{.*}} = 0 to 2 forward if
+// CHECK:         boa.loop micro_batch %{{.*}} = 0 to 2 forward if
 // CHECK:           boa.prefetch @g
 // CHECK:           boa.offload %{{.*}}, @g
 // CHECK:         boa.prefetch @w
-// CHECK:         boa.loop "micro_batch"
+// CHECK:         boa.loop micro_batch
 // CHECK-NOT:       boa.prefetch
 // CHECK:         }
 
-boa.storage @w[1] : tensor<8xf32> on ssd role "weights" persistent
-boa.storage @g[1] : tensor<8xf32> on ssd role "state" persistent
+boa.storage @w[1] : tensor<8xf32> on ssd role weights persistent
+boa.storage @g[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
-  boa.loop "micro_batch" %m = 0 to 2 forward if %pending {
+  boa.loop micro_batch %m = 0 to 2 forward if %pending {
     %first = boa.at_first %m
-    %0 = boa.prefetch @g[%c0] zero %first
-    %g = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>>)
-    %1 = boa.offload %g, @g[%c0] : <tensor<8xf32>>
-    boa.release %g : <tensor<8xf32>>
+    %g = boa.prefetch @g[%c0] zero %first : <tensor<8xf32>, device>
+    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
+    boa.release %g : <tensor<8xf32>, device>
   }
-  boa.loop "micro_batch" %m = 0 to 2 forward {
-    %0 = boa.prefetch @w[%c0]
-    %w = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>>)
-    boa.release %w : <tensor<8xf32>>
+  boa.loop micro_batch %m = 0 to 2 forward {
+    %w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>
+    boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %w : <tensor<8xf32>, device>
   }
 }

@@ -4,7 +4,7 @@
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -21,7 +21,7 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'arith.constant' op is unknown in a boa.step: expected boa.loop, or an op of the step or of the storage phase}}
@@ -37,7 +37,7 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -52,8 +52,8 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<4xf32> on device role "y" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<4xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-note @below {{it is read here}}
@@ -74,8 +74,8 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[1] : tensor<4xf32> on device role "y" persistent
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[1] : tensor<4xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
@@ -99,9 +99,9 @@ module {
     boa.param @w : tensor<4096xf32> = "ones"
   }
   func.func private @f(tensor<4096xf32>) -> tensor<4096xf32>
-  boa.storage @weights.a[1] : tensor<4096xf32> on device role "weights" persistent
-  boa.storage @gradients.a[1] : tensor<4096xf32> on device role "gradients"
-  boa.storage @y[1] : tensor<4096xf32> on device role "y" persistent
+  boa.storage @weights.a[1] : tensor<4096xf32> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<4096xf32> on device role gradients
+  boa.storage @y[1] : tensor<4096xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-note @below {{it is read here}}
@@ -120,8 +120,8 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @g[1] : tensor<4xf32> on ssd role "gradients"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @g[1] : tensor<4xf32> on ssd role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
@@ -140,14 +140,14 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[1] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[2] : tensor<4xf32> on ssd role "y"
+  boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[2] : tensor<4xf32> on ssd role checkpoints
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.read @x[%c0] : tensor<4xf32>
     // expected-error @below {{'boa.call' op expected each result to be stored beside the call}}
     %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
-    boa.loop "layer" %l = 0 to 2 forward {
+    boa.loop layer %l = 0 to 2 forward {
       boa.write %y, @y[%l] : tensor<4xf32>
     }
   }
@@ -158,7 +158,7 @@ module {
 // A copy from storage to storage is no kernel's.
 
 module {
-  boa.storage @x[2] : tensor<4xf32> on device role "x" persistent
+  boa.storage @x[2] : tensor<4xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -176,7 +176,7 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4096xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<4096xf32> on device role "weights" persistent
+  boa.storage @weights.a[1] : tensor<4096xf32> on device role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'boa.optimizer_update' op expected a storage @gradients.a}}

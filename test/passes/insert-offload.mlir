@@ -2,7 +2,7 @@
 // RUN: boa-opt %S/Inputs/tiny.mlir --boa-differentiate --boa-build-step --boa-vertical-schedule \
 // RUN:     --boa-split-optimizer=delay=0.25 --boa-insert-offload | FileCheck %s --check-prefix=WHOLE
 
-// Each read becomes a prefetch and an await, each result a slot, an offload; each
+// Each read becomes a prefetch, each result a slot, an offload; each
 // buffer is released after its use. `place` decides the tiers; what it does not
 // name (tokens) stays in memory.
 
@@ -10,13 +10,11 @@
 // CHECK-DAG: boa.storage @checkpoints[3, 2] : tensor<4xf32> on ssd
 // CHECK-DAG: boa.storage @weights.block[2] : tensor<4096xf32> on host
 // CHECK-LABEL: boa.step @step
-// CHECK:         boa.loop "micro_batch" %[[M:.*]] = 0 to 2 forward {
-// CHECK:           boa.loop "layer" %[[L:.*]] = 0 to 2 forward {
+// CHECK:         boa.loop micro_batch %[[M:.*]] = 0 to 2 forward {
+// CHECK:           boa.loop layer %[[L:.*]] = 0 to 2 forward {
 // CHECK-NEXT:        %[[NEXT:.*]] = boa.shift %[[L]], 1
-// CHECK-NEXT:        %[[XT:.*]] = boa.prefetch @checkpoints[%[[L]], %[[M]]]
-// CHECK-NEXT:        %[[X:.*]] = boa.await %[[XT]]
-// CHECK-NEXT:        %[[WT:.*]] = boa.prefetch @weights.block[%[[L]]]
-// CHECK-NEXT:        %[[W:.*]] = boa.await %[[WT]]
+// CHECK-NEXT:        %[[X:.*]] = boa.prefetch @checkpoints[%[[L]], %[[M]]]
+// CHECK-NEXT:        %[[W:.*]] = boa.prefetch @weights.block[%[[L]]]
 // CHECK-NEXT:        %[[Y:.*]] = boa.create @checkpoints[%[[NEXT]], %[[M]]]
 // CHECK-NEXT:        boa.launch @f reads(%[[X]], %[[W]] : {{.*}}) writes(%[[Y]] : {{.*}})
 // CHECK-NEXT:        boa.offload %[[Y]], @checkpoints[%[[NEXT]], %[[M]]]
@@ -29,12 +27,12 @@
 
 module attributes {boa.train = {place = {weights = "host", checkpoints = "ssd"}}} {
   func.func private @f(tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
-  boa.storage @tokens[2] : tensor<2xi32> on device role "tokens"
-  boa.storage @checkpoints[3, 2] : tensor<4xf32> on device role "checkpoints"
-  boa.storage @weights.block[2] : tensor<4096xf32> on device role "weights" persistent
+  boa.storage @tokens[2] : tensor<2xi32> on device role tokens
+  boa.storage @checkpoints[3, 2] : tensor<4xf32> on device role checkpoints
+  boa.storage @weights.block[2] : tensor<4096xf32> on device role weights persistent
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
-      boa.loop "layer" %l = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
+      boa.loop layer %l = 0 to 2 forward {
         %x = boa.read @checkpoints[%l, %m] : tensor<4xf32>
         %w = boa.read @weights.block[%l] : tensor<4096xf32>
         %y = boa.call @f(%x, %w) : (tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
@@ -51,10 +49,9 @@ module attributes {boa.train = {place = {weights = "host", checkpoints = "ssd"}}
 // one begins at zero instead of reading.
 
 // CHECK-LABEL: boa.step @accumulate
-// CHECK:         boa.loop "micro_batch" %[[M:.*]] = 0 to 2 forward {
+// CHECK:         boa.loop micro_batch %[[M:.*]] = 0 to 2 forward {
 // CHECK:           %[[FIRST:.*]] = boa.at_first %[[M]]
-// CHECK:           %[[GT:.*]] = boa.prefetch @gradients.a[%[[C0:.*]]] zero %[[FIRST]]
-// CHECK-NEXT:      %[[G:.*]] = boa.await %[[GT]]
+// CHECK:           %[[G:.*]] = boa.prefetch @gradients.a[%[[C0:.*]]] zero %[[FIRST]]
 // CHECK-NEXT:      boa.launch @g reads(%{{.*}} : {{.*}}) updates(%[[G]] : {{.*}})
 // CHECK-NOT:       writes
 // CHECK-NEXT:      boa.offload %[[G]], @gradients.a[%[[C0]]]
@@ -64,10 +61,10 @@ module {
     boa.param @w : tensor<4096xf32> = "ones"
   }
   func.func private @g(tensor<4xf32>) -> (tensor<4096xf32> {boa.param = @a::@w})
-  boa.storage @x[2] : tensor<4xf32> on device role "checkpoints"
-  boa.storage @gradients.a[1] : tensor<4096xf32> on device role "gradients"
+  boa.storage @x[2] : tensor<4xf32> on device role checkpoints
+  boa.storage @gradients.a[1] : tensor<4096xf32> on device role gradients
   boa.step @accumulate(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
       %x = boa.read @x[%m] : tensor<4xf32>
       %g = boa.call @g(%x) : (tensor<4xf32>) -> tensor<4096xf32>
       %first = boa.at_first %m
@@ -87,14 +84,11 @@ module {
 // CHECK:       boa.storage @momentum.a[1] : tensor<16384xf32> on ssd
 // CHECK-LABEL: boa.step @update
 // CHECK-SAME:    (%[[STEP:.*]], %{{.*}}) {
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 1 forward {
-// CHECK-NEXT:      boa.loop "chunk" %[[C:.*]] = 1 to 4 forward {
-// CHECK:             %[[GT:.*]] = boa.prefetch @gradients.a[%[[L]]] chunk %[[C]] count 1
-// CHECK:             %[[G:.*]] = boa.await %[[GT]]
-// CHECK:             %[[WT:.*]] = boa.prefetch @weights.a[%[[L]]] chunk %[[C]] count 1
-// CHECK:             %[[W:.*]] = boa.await %[[WT]]
-// CHECK:             %[[MT:.*]] = boa.prefetch @momentum.a[%[[L]]] chunk %[[C]] count 1
-// CHECK:             %[[M:.*]] = boa.await %[[MT]]
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 1 forward {
+// CHECK-NEXT:      boa.loop chunk %[[C:.*]] = 1 to 4 forward {
+// CHECK:             %[[G:.*]] = boa.prefetch @gradients.a[%[[L]]] chunk %[[C]] count 1
+// CHECK:             %[[W:.*]] = boa.prefetch @weights.a[%[[L]]] chunk %[[C]] count 1
+// CHECK:             %[[M:.*]] = boa.prefetch @momentum.a[%[[L]]] chunk %[[C]] count 1
 // CHECK:             boa.update @a chunk %[[C]] step %[[STEP]] weights(%[[W]] : {{.*}}) gradient(%[[G]] : {{.*}}) momentum(%[[M]] :
 // CHECK-NEXT:        boa.offload %[[W]], @weights.a[%[[L]]] chunk %[[C]] count 1
 // CHECK-NEXT:        boa.offload %[[M]], @momentum.a[%[[L]]] chunk %[[C]] count 1
@@ -107,12 +101,40 @@ module attributes {boa.train = {place = {optimizer = "ssd"}}} {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
-  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
-  boa.storage @momentum.a[1] : tensor<16384xf32> on device role "momentum" chunks 4 persistent
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
+  boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
   boa.step @update(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 1 to 4 step %step
+    }
+  }
+}
+
+// -----
+
+// Shares are of an entry's chunks, in order, rounded to whole ones. The optimizer runs on
+// the host, whatever its state's home.
+
+// CHECK: boa.storage @weights.a[1] : tensor<16384xf32> on device 1, host role weights chunks 4
+// CHECK: boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
+// CHECK: boa.storage @momentum.a[1] : tensor<16384xf32> on host 2, ssd role momentum chunks 4
+// CHECK-LABEL: boa.step @shares
+// CHECK:         boa.prefetch @gradients.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
+// CHECK:         boa.prefetch @weights.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
+// CHECK:         boa.prefetch @momentum.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
+
+module attributes {boa.train = {place = {gradients = "ssd", weights = ["device", 0.3, "host"],
+                                         optimizer = ["host", 0.4, "ssd"]}}} {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
+  boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
+  boa.step @shares(%step, %pending) {
+    boa.loop layer %l = 0 to 1 forward {
+      boa.optimizer_update @a[%l] chunks 0 to 4 step %step
     }
   }
 }
@@ -123,8 +145,7 @@ module attributes {boa.train = {place = {optimizer = "ssd"}}} {
 
 // CHECK-LABEL: boa.step @clip
 // CHECK-SAME:    (%[[STEP:.*]], %{{.*}}) {
-// CHECK:           %[[GT:.*]] = boa.prefetch @gradients.a[%{{.*}}]{{$}}
-// CHECK-NEXT:      %[[G:.*]] = boa.await %[[GT]]
+// CHECK:           %[[G:.*]] = boa.prefetch @gradients.a[%{{.*}}] :
 // CHECK-NEXT:      boa.norm @a gradient %[[G]]
 // CHECK-NEXT:      boa.release %[[G]]
 // CHECK:         boa.finish_norm %[[STEP]]
@@ -133,9 +154,9 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
   boa.step @clip(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.gradient_norm @a[%l]
     }
     boa.finish_norm %step

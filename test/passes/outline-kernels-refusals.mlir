@@ -3,13 +3,13 @@
 // A launch needs a function,
 
 module {
-  boa.storage @x[1] : tensor<8xf32> on device role "x" persistent
+  boa.storage @x[1] : tensor<8xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<8xf32>>
+    %x = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op expected a function @k of 0 operands, 0 gradients and 1 other results}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
-    boa.release %x : <tensor<8xf32>>
+    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %x : <tensor<8xf32>, device>
   }
 }
 
@@ -21,12 +21,12 @@ module {
   func.func @k(%x: tensor<8xf32>) -> tensor<8xf32> {
     return %x : tensor<8xf32>
   }
-  boa.storage @x[1] : tensor<8xf32> on device role "x" persistent
+  boa.storage @x[1] : tensor<8xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<8xf32>>
+    %x = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op expected 1 operands of @k but found 0}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
-    boa.release %x : <tensor<8xf32>>
+    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %x : <tensor<8xf32>, device>
   }
 }

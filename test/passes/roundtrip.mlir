@@ -103,23 +103,23 @@ func.func @ends(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi32>, %dy: tensor<
 
 // The step phase. Tiers and sizes are part of a storage; the default chunk is one.
 
-// CHECK: boa.storage @x[7, 4] : tensor<8xf32> on ssd role "checkpoints"{{$}}
-boa.storage @x[7, 4] : tensor<8xf32> on ssd role "checkpoints"
-// CHECK: boa.storage @w[6] : tensor<8xbf16> on host role "weights" chunks 4 persistent slots 3 of 2
-boa.storage @w[6] : tensor<8xbf16> on host role "weights" chunks 4 persistent slots 3 of 2
-// CHECK: boa.storage @gradients.block[6] : tensor<8xf32> on device role "gradients"
-boa.storage @gradients.block[6] : tensor<8xf32> on device role "gradients"
+// CHECK: boa.storage @x[7, 4] : tensor<8xf32> on ssd role checkpoints{{$}}
+boa.storage @x[7, 4] : tensor<8xf32> on ssd role checkpoints
+// CHECK: boa.storage @w[6] : tensor<8xbf16> on host role weights chunks 4 persistent slots device 3 x 2
+boa.storage @w[6] : tensor<8xbf16> on host role weights chunks 4 persistent slots device 3 x 2
+// CHECK: boa.storage @gradients.block[6] : tensor<8xf32> on device role gradients
+boa.storage @gradients.block[6] : tensor<8xf32> on device role gradients
 func.func private @f(tensor<8xf32>) -> tensor<8xf32>
 
 // CHECK-LABEL: boa.step @step
 // CHECK-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
 boa.step @step(%step, %pending) {
-  // CHECK-NEXT: boa.loop "layer" %[[L:.*]] = 0 to 6 reverse {
-  boa.loop "layer" %l = 0 to 6 reverse {
+  // CHECK-NEXT: boa.loop layer %[[L:.*]] = 0 to 6 reverse {
+  boa.loop layer %l = 0 to 6 reverse {
     // CHECK-NEXT: %[[L1:.*]] = boa.shift %[[L]], 1
     %l1 = boa.shift %l, 1
-    // CHECK-NEXT: boa.loop "micro_batch" %[[M:.*]] = 0 to 4 snake(%[[L]] + 1) {
-    boa.loop "micro_batch" %m = 0 to 4 snake(%l + 1) {
+    // CHECK-NEXT: boa.loop micro_batch %[[M:.*]] = 0 to 4 snake(%[[L]] + 1) {
+    boa.loop micro_batch %m = 0 to 4 snake(%l + 1) {
       // CHECK-NEXT: %[[X:.*]] = boa.read @x[%[[L]], %[[M]]] : tensor<8xf32>
       %x = boa.read @x[%l, %m] : tensor<8xf32>
       // CHECK-NEXT: %[[Y:.*]] = boa.call @f(%[[X]]) : (tensor<8xf32>) -> tensor<8xf32>
@@ -133,19 +133,19 @@ boa.step @step(%step, %pending) {
       // CHECK-NEXT: boa.accumulate %[[Y]], @gradients.block[%[[L]]] initial %[[FIRST]] : tensor<8xf32>
       boa.accumulate %y, @gradients.block[%l] initial %first : tensor<8xf32>
     }
-    // CHECK: boa.loop "micro_batch" %{{.*}} = 0 to 4 snake(%[[L]]) {
-    boa.loop "micro_batch" %m = 0 to 4 snake(%l) {
+    // CHECK: boa.loop micro_batch %{{.*}} = 0 to 4 snake(%[[L]]) {
+    boa.loop micro_batch %m = 0 to 4 snake(%l) {
     }
     // CHECK: boa.gradient_norm @block[%[[L]]]
     boa.gradient_norm @block[%l]
     // CHECK-NEXT: boa.optimizer_update @block[%[[L]]] chunks 0 to 12 step %[[STEP]]
     boa.optimizer_update @block[%l] chunks 0 to 12 step %step
   }
-  // CHECK: boa.loop "chunk" %{{.*}} = 0 to 4 forward if %[[PENDING]] {
-  boa.loop "chunk" %c = 0 to 4 forward if %pending {
+  // CHECK: boa.loop chunk %{{.*}} = 0 to 4 forward if %[[PENDING]] {
+  boa.loop chunk %c = 0 to 4 forward if %pending {
   }
-  // CHECK: boa.loop "chunk" %{{.*}} = 0 to 4 snake(%[[STEP]] + 1) if %[[PENDING]] {
-  boa.loop "chunk" %c = 0 to 4 snake(%step + 1) if %pending {
+  // CHECK: boa.loop chunk %{{.*}} = 0 to 4 snake(%[[STEP]] + 1) if %[[PENDING]] {
+  boa.loop chunk %c = 0 to 4 snake(%step + 1) if %pending {
   }
   // CHECK: boa.finish_norm %[[PENDING]]
   boa.finish_norm %pending
@@ -158,28 +158,22 @@ boa.step @step(%step, %pending) {
 boa.step @storage(%step, %pending) attributes {boa.traffic = {read = {weights = 12 : i64}}} {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  // CHECK: %[[T0:.*]] = boa.prefetch @x[%{{.*}}, %{{.*}}]{{$}}
-  %0 = boa.prefetch @x[%c0, %c0]
-  // CHECK-NEXT: %[[B0:.*]] = boa.await %[[T0]] : <tensor<8xf32>>
-  %x = boa.await %0 : <tensor<8xf32>>
-  // CHECK-NEXT: %[[T1:.*]] = boa.prefetch @w[%{{.*}}] chunk %{{.*}} count 1{{$}}
-  %1 = boa.prefetch @w[%c0] chunk %c0 count 1
-  // CHECK-NEXT: %[[B1:.*]] = boa.await %[[T1]]
-  %w = boa.await %1 : <tensor<8xbf16>>
-  // CHECK-NEXT: %[[T2:.*]] = boa.prefetch @gradients.block[%{{.*}}] zero %{{.*}}
-  %2 = boa.prefetch @gradients.block[%c0] zero %true
-  // CHECK-NEXT: %[[B2:.*]] = boa.await %[[T2]]
-  %g = boa.await %2 : <tensor<8xf32>>
-  // CHECK-NEXT: %[[B3:.*]] = boa.create @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>>
-  %y = boa.create @x[%c0, %c0] : <tensor<8xf32>>
-  // CHECK-NEXT: boa.launch @kernel reads(%[[B0]], %[[B1]] : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%[[B2]] : !boa.buffer<tensor<8xf32>>) writes(%[[B3]] : !boa.buffer<tensor<8xf32>>)
-  boa.launch @kernel reads(%x, %w : !boa.buffer<tensor<8xf32>>, !boa.buffer<tensor<8xbf16>>) updates(%g : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
-  // CHECK-NEXT: boa.offload %[[B3]], @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>>
-  %3 = boa.offload %y, @x[%c0, %c0] : <tensor<8xf32>>
-  // CHECK-NEXT: boa.offload %[[B1]], @w[%{{.*}}] chunk %{{.*}} count 1 : <tensor<8xbf16>>
-  %4 = boa.offload %w, @w[%c0] chunk %c0 count 1 : <tensor<8xbf16>>
-  // CHECK-NEXT: boa.release %[[B0]] : <tensor<8xf32>>
-  boa.release %x : <tensor<8xf32>>
-  // CHECK-NEXT: boa.release %[[B3]] retain %{{.*}} : <tensor<8xf32>>
-  boa.release %y retain %true : <tensor<8xf32>>
+  // CHECK: %[[B0:.*]] = boa.prefetch @x[%{{.*}}, %{{.*}}] :
+  %x = boa.prefetch @x[%c0, %c0] : <tensor<8xf32>, device>
+  // CHECK-NEXT: %[[B1:.*]] = boa.prefetch @w[%{{.*}}] chunk %{{.*}} count 1 :
+  %w = boa.prefetch @w[%c0] chunk %c0 count 1 : <tensor<8xbf16>, device>
+  // CHECK-NEXT: %[[B2:.*]] = boa.prefetch @gradients.block[%{{.*}}] zero %{{.*}}
+  %g = boa.prefetch @gradients.block[%c0] zero %true : <tensor<8xf32>, device>
+  // CHECK-NEXT: %[[B3:.*]] = boa.create @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>, device>
+  %y = boa.create @x[%c0, %c0] : <tensor<8xf32>, device>
+  // CHECK-NEXT: boa.launch @kernel reads(%[[B0]], %[[B1]] : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xbf16>, device>) updates(%[[B2]] : !boa.buffer<tensor<8xf32>, device>) writes(%[[B3]] : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @kernel reads(%x, %w : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xbf16>, device>) updates(%g : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+  // CHECK-NEXT: boa.offload %[[B3]], @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>, device>
+  boa.offload %y, @x[%c0, %c0] : <tensor<8xf32>, device>
+  // CHECK-NEXT: boa.offload %[[B1]], @w[%{{.*}}] chunk %{{.*}} count 1 : <tensor<8xbf16>, device>
+  boa.offload %w, @w[%c0] chunk %c0 count 1 : <tensor<8xbf16>, device>
+  // CHECK-NEXT: boa.release %[[B0]] : <tensor<8xf32>, device>
+  boa.release %x : <tensor<8xf32>, device>
+  // CHECK-NEXT: boa.release %[[B3]] retain %{{.*}} : <tensor<8xf32>, device>
+  boa.release %y retain %true : <tensor<8xf32>, device>
 }

@@ -37,19 +37,19 @@ func.func @f(%w: tensor<4xf32> {boa.param = @a::@w}) {
 // Storage has a static size,
 
 // expected-error @below {{'boa.storage' op expected entries of a static tensor type but found 'tensor<?xf32>'}}
-boa.storage @x[2] : tensor<?xf32> on ssd role "x"
+boa.storage @x[2] : tensor<?xf32> on ssd role checkpoints
 
 // -----
 
 // expected-error @below {{'boa.storage' op expected positive dimensions}}
-boa.storage @x[2, 0] : tensor<8xf32> on ssd role "x"
+boa.storage @x[2, 0] : tensor<8xf32> on ssd role checkpoints
 
 // -----
 
 // and equal chunks.
 
 // expected-error @below {{'boa.storage' op expected a number of chunks that divides 8 elements but found 3}}
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" chunks 3
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints chunks 3
 
 // -----
 
@@ -57,7 +57,7 @@ boa.storage @x[2] : tensor<8xf32> on ssd role "x" chunks 3
 
 boa.step @step(%step, %pending) {
   // expected-error @below {{'boa.loop' op expected at least one iteration}}
-  boa.loop "layer" %l = 2 to 2 forward {
+  boa.loop layer %l = 2 to 2 forward {
   }
 }
 
@@ -73,7 +73,7 @@ boa.step @step(%step, %pending) {
 // -----
 
 boa.step @step(%step, %pending) {
-  boa.loop "layer" %l = 0 to 2 forward {
+  boa.loop layer %l = 0 to 2 forward {
     %next = boa.shift %l, 1
     // expected-error @below {{'boa.at_last' op expected the induction variable of a boa.loop}}
     %0 = boa.at_last %next
@@ -90,9 +90,9 @@ boa.step @step(%step) {
 
 // -----
 
-boa.storage @x[2] : tensor<8xf32> on ssd role "x"
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints
 boa.step @step(%step, %pending) {
-  boa.loop "layer" %l = 0 to 2 forward {
+  boa.loop layer %l = 0 to 2 forward {
     %x = boa.read @x[%l] : tensor<8xf32>
     // expected-error @below {{'boa.call' op expected a function named @none}}
     boa.call @none(%x) : (tensor<8xf32>) -> ()
@@ -104,7 +104,7 @@ boa.step @step(%step, %pending) {
 // What is read or written is an entry of the storage, in type and shape,
 
 // expected-note @below {{the storage is declared here}}
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   // expected-error @below {{'boa.read' op expected an entry of @x, 'tensor<8xf32>', but found 'tensor<16xf32>'}}
@@ -114,8 +114,8 @@ boa.step @step(%step, %pending) {
 // -----
 
 // expected-note @below {{the storage is declared here}}
-boa.storage @y[2] : tensor<8xbf16> on ssd role "y" persistent
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @y[2] : tensor<8xbf16> on ssd role checkpoints persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.read @x[%c0] : tensor<8xf32>
@@ -126,8 +126,8 @@ boa.step @step(%step, %pending) {
 // -----
 
 // expected-note @below {{the storage is declared here}}
-boa.storage @g[2] : tensor<4xf32> on ssd role "gradients" persistent
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @g[2] : tensor<4xf32> on ssd role gradients persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
@@ -141,60 +141,77 @@ boa.step @step(%step, %pending) {
 // and so is what a buffer holds.
 
 // expected-note @below {{the storage is declared here}}
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %0 = boa.prefetch @x[%c0]
-  // expected-error @below {{'boa.await' op expected an entry of @x, 'tensor<8xf32>', but found 'tensor<8xbf16>'}}
-  %x = boa.await %0 : <tensor<8xbf16>>
-  boa.release %x : <tensor<8xbf16>>
+  // expected-error @below {{'boa.prefetch' op expected an entry of @x, 'tensor<8xf32>', but found 'tensor<8xbf16>'}}
+  %x = boa.prefetch @x[%c0] : <tensor<8xbf16>, device>
+  boa.release %x : <tensor<8xbf16>, device>
 }
 
 // -----
 
 // expected-note @below {{the storage is declared here}}
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   // expected-error @below {{'boa.create' op expected an entry of @x, 'tensor<8xf32>', but found 'tensor<4xf32>'}}
-  %x = boa.create @x[%c0] : <tensor<4xf32>>
-  boa.release %x : <tensor<4xf32>>
+  %x = boa.create @x[%c0] : <tensor<4xf32>, device>
+  boa.release %x : <tensor<4xf32>, device>
 }
 
 // -----
 
 // expected-note @below {{the storage is declared here}}
-boa.storage @y[2] : tensor<4xf32> on ssd role "y" persistent
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @y[2] : tensor<4xf32> on ssd role checkpoints persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %x = boa.create @x[%c0] : <tensor<8xf32>>
+  %x = boa.create @x[%c0] : <tensor<8xf32>, device>
   // expected-error @below {{'boa.offload' op expected an entry of @y, 'tensor<4xf32>', but found 'tensor<8xf32>'}}
-  %0 = boa.offload %x, @y[%c0] : <tensor<8xf32>>
-  boa.release %x : <tensor<8xf32>>
+  boa.offload %x, @y[%c0] : <tensor<8xf32>, device>
+  boa.release %x : <tensor<8xf32>, device>
 }
 
 // -----
 
-// Only a prefetch fills a buffer.
+// What is copied stays an entry of its storage.
 
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
+boa.storage @y[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
-  %x = boa.create @x[%c0] : <tensor<8xf32>>
-  %0 = boa.offload %x, @x[%c0] : <tensor<8xf32>>
-  // expected-error @below {{'boa.await' op expected the token of a boa.prefetch: nothing else fills a buffer}}
-  %y = boa.await %0 : <tensor<8xf32>>
-  boa.release %x : <tensor<8xf32>>
-  boa.release %y : <tensor<8xf32>>
+  %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+  %y = boa.create @y[%c0] : <tensor<8xf32>, host>
+  // expected-error @below {{'boa.copy' op expected two buffers of one storage}}
+  boa.copy %x to %y : <tensor<8xf32>, device>, <tensor<8xf32>, host>
+  boa.release %x : <tensor<8xf32>, device>
+  boa.release %y : <tensor<8xf32>, host>
 }
+
+// -----
+
+// Every chunk has a home.
+
+// expected-error @below {{'boa.storage' op expected homes for 4 chunks but found 5}}
+boa.storage @x[1] : tensor<4096xf32> on host 3, device 2 role weights chunks 4
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected a number of chunks for every home but the last}}
+boa.storage @x[1] : tensor<4096xf32> on host, ssd role weights chunks 4
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected pools of slots of 1 to 4 chunks}}
+boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 slots device 1 x 5
 
 // -----
 
 // An update is of a group that there is.
 
 boa.step @step(%step, %pending) {
-  boa.loop "layer" %l = 0 to 1 forward {
+  boa.loop layer %l = 0 to 1 forward {
     // expected-error @below {{'boa.optimizer_update' op names a group that does not exist: @nosuch}}
     boa.optimizer_update @nosuch[%l] chunks 0 to 4 step %step
   }
@@ -204,9 +221,9 @@ boa.step @step(%step, %pending) {
 
 // Indices are what the passes that enumerate the program can compute.
 
-boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @step(%step, %pending) {
-  boa.loop "layer" %l = 0 to 1 forward {
+  boa.loop layer %l = 0 to 1 forward {
     %c1 = arith.constant 1 : index
     // expected-error @below {{'arith.addi' op computes an index or a condition in a boa.step: expected boa.shift, boa.at_first, boa.at_last, arith.andi or a constant}}
     %next = arith.addi %l, %c1 : index

@@ -9,16 +9,16 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
-  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
   // expected-error @below {{'boa.step' op cannot split the optimizer at a delay of 5.000000e-01: clipping by the global norm needs every gradient of the step before the first update; legal are delay = 0 (update after backward) and delay = 1 (update in the next step)}}
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.gradient_norm @a[%l]
     }
     // expected-note @below {{the norm is complete here}}
     boa.finish_norm %step
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
     }
   }
@@ -32,16 +32,16 @@ module attributes {boa.train = {nonfinite = "skip"}} {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
-  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
   // expected-error @below {{'boa.step' op cannot split the optimizer at a delay of 5.000000e-01: leaving out steps with nonfinite = skip needs every gradient of the step before the first update; legal are delay = 0 (update after backward) and delay = 1 (update in the next step)}}
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.gradient_norm @a[%l]
     }
     // expected-note @below {{the norm is complete here}}
     boa.finish_norm %step
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
     }
   }
@@ -56,22 +56,22 @@ module {
     boa.param @w : tensor<16384xf32> = "ones"
   }
   func.func private @f(tensor<16384xf32>) -> tensor<16384xf32>
-  boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
-  boa.storage @gradients.a[1] : tensor<16384xf32> on device role "gradients" chunks 4
-  boa.storage @y[1] : tensor<16384xf32> on device role "y"
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
+  boa.storage @y[1] : tensor<16384xf32> on device role checkpoints
   // expected-error @below {{'boa.step' op cannot split the update of @a at a delay of 5.000000e-01: it would see another gradient, or a read of @weights.a would see other weights}}
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 1 forward {
+    boa.loop micro_batch %m = 0 to 1 forward {
       %c0 = arith.constant 0 : index
       %true = arith.constant true
       %w = boa.read @weights.a[%c0] : tensor<16384xf32>
       %g = boa.call @f(%w) : (tensor<16384xf32>) -> tensor<16384xf32>
       boa.accumulate %g, @gradients.a[%c0] initial %true : tensor<16384xf32>
     }
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
     }
-    boa.loop "micro_batch" %m = 0 to 1 forward {
+    boa.loop micro_batch %m = 0 to 1 forward {
       %c0 = arith.constant 0 : index
       %w = boa.read @weights.a[%c0] : tensor<16384xf32>
       %y = boa.call @f(%w) : (tensor<16384xf32>) -> tensor<16384xf32>
@@ -89,7 +89,7 @@ module {
     boa.param @w : tensor<16384xf32> = "ones"
   }
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       // expected-error @below {{'boa.optimizer_update' op expected all 4 chunks of @a}}
       boa.optimizer_update @a[%l] chunks 0 to 2 step %step
     }
@@ -102,9 +102,11 @@ module {
   boa.group @a repeat 3 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
+  boa.storage @weights.a[3] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[3] : tensor<16384xf32> on device role gradients chunks 4
   // expected-error @below {{'boa.step' op cannot split the update of @a at a delay of 5.000000e-01: it would see another gradient, or a read of @weights.a would see other weights}}
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 1 to 2 forward {
+    boa.loop layer %l = 1 to 2 forward {
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
     }
   }
@@ -117,7 +119,7 @@ module {
     boa.param @w : tensor<16384xf32> = "ones"
   }
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       // expected-note @below {{it is also updated here}}
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
       // expected-error @below {{'boa.optimizer_update' op updates @a again}}
@@ -136,7 +138,7 @@ module {
   }
   // expected-error @below {{'boa.step' op is split already: its drain is there}}
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
+    boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
     }
   }

@@ -23,15 +23,15 @@
 // CHECK-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
 // CHECK:         boa.optimizer_update @embed[%{{.*}}] chunks 6 to 8 step %[[PENDING]]
 // CHECK:         boa.call @embed_forward
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 forward {
 // CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 11 to 15 step %[[PENDING]]
-// CHECK-NEXT:      boa.loop "micro_batch"
+// CHECK-NEXT:      boa.loop micro_batch
 // CHECK:             boa.call @block_forward
 // CHECK:         boa.call @head_backward
 // A group of one chunk is not divided.
 // CHECK:         boa.optimizer_update @head[%{{.*}}] chunks 0 to 1 step %[[STEP]]
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 reverse {
-// CHECK-NEXT:      boa.loop "micro_batch"
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 reverse {
+// CHECK-NEXT:      boa.loop micro_batch
 // CHECK:             boa.accumulate %{{.*}}, @gradients.block[%[[L]]]
 // CHECK-NEXT:      }
 // CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 0 to 11 step %[[STEP]]
@@ -46,7 +46,7 @@
 // CHECK-LABEL: boa.step @drain
 // CHECK-SAME:    (%{{.*}}, %[[PENDING:.*]]) {
 // CHECK:         boa.optimizer_update @embed[%{{.*}}] chunks 6 to 8 step %[[PENDING]]
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 forward {
 // CHECK-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 11 to 15 step %[[PENDING]]
 // CHECK-NOT:     boa.optimizer_update
 // CHECK-LABEL: boa.step @evaluate
@@ -76,10 +76,10 @@
 
 // HORIZONTAL-LABEL: boa.step @step
 // HORIZONTAL-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
-// HORIZONTAL:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
+// HORIZONTAL:         boa.loop layer %[[L:.*]] = 0 to 3 forward {
 // HORIZONTAL-NEXT:      boa.optimizer_update @block[%[[L]]] chunks 11 to 15 step %[[PENDING]]
 // HORIZONTAL-NEXT:    }
-// HORIZONTAL:         boa.loop "micro_batch"
+// HORIZONTAL:         boa.loop micro_batch
 // HORIZONTAL-NOT:     boa.optimizer_update
 // HORIZONTAL:         boa.call @embed_backward
 // HORIZONTAL:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 11 step %[[STEP]]
@@ -91,7 +91,7 @@
 // CLIP-SAME:    (%[[STEP:.*]], %[[PENDING:.*]]) {
 // CLIP:         boa.optimizer_update @block[%{{.*}}] chunks 0 to 15 step %[[PENDING]]
 // A layer's gradient is measured while it is in memory.
-// CLIP:         boa.loop "layer" %[[L:.*]] = 0 to 3 reverse {
+// CLIP:         boa.loop layer %[[L:.*]] = 0 to 3 reverse {
 // CLIP:           boa.gradient_norm @block[%[[L]]]
 // CLIP:         boa.finish_norm %[[STEP]]
 // CLIP-NOT:     boa.optimizer_update {{.*}} step %[[STEP]]

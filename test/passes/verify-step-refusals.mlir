@@ -17,7 +17,7 @@ module {
 // with as many indices,
 
 module {
-  boa.storage @x[2, 2] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[2, 2] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'boa.read' op expected 2 indices of @x}}
@@ -31,9 +31,9 @@ module {
 
 module {
   func.func private @f(tensor<8xf32>) -> tensor<8xf32>
-  boa.storage @x[3] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[3] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 3 forward {
+    boa.loop layer %l = 0 to 3 forward {
       %x = boa.read @x[%l] : tensor<8xf32>
       %y = boa.call @f(%x) : (tensor<8xf32>) -> tensor<8xf32>
       %next = boa.shift %l, 1
@@ -50,9 +50,9 @@ module {
 
 module {
   func.func private @f(tensor<8xf32>) -> tensor<8xf32>
-  boa.storage @x[4] : tensor<8xf32> on ssd role "boundary_gradients"
+  boa.storage @x[4] : tensor<8xf32> on ssd role boundary_gradients
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 3 reverse {
+    boa.loop layer %l = 0 to 3 reverse {
       %next = boa.shift %l, 1
       // expected-error @below {{'boa.read' op reads entry 3 of @x before it is written}}
       %x = boa.read @x[%next] : tensor<8xf32>
@@ -68,7 +68,7 @@ module {
 
 module {
   func.func private @f() -> tensor<8xf32>
-  boa.storage @g[1] : tensor<8xf32> on ssd role "gradients"
+  boa.storage @g[1] : tensor<8xf32> on ssd role gradients
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %false = arith.constant false
@@ -84,9 +84,9 @@ module {
 
 module {
   func.func private @f(tensor<8xi32>, tensor<8xi32>, tensor<8xf32>) -> tensor<8xf32>
-  boa.storage @tokens[1] : tensor<8xi32> on device role "tokens"
-  boa.storage @targets[1] : tensor<8xi32> on device role "targets"
-  boa.storage @w[1] : tensor<8xf32> on ssd role "weights" persistent
+  boa.storage @tokens[1] : tensor<8xi32> on device role tokens
+  boa.storage @targets[1] : tensor<8xi32> on device role targets
+  boa.storage @w[1] : tensor<8xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %a = boa.read @tokens[%c0] : tensor<8xi32>
@@ -104,10 +104,10 @@ module {
 
 module {
   func.func private @make() -> tensor<8xf32>
-  boa.storage @x[2] : tensor<8xf32> on device role "checkpoints"
+  boa.storage @x[2] : tensor<8xf32> on device role checkpoints
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    boa.loop "micro_batch" %m = 0 to 2 snake(%step) {
+    boa.loop micro_batch %m = 0 to 2 snake(%step) {
       %0 = boa.call @make() : () -> tensor<8xf32>
       boa.write %0, @x[%m] : tensor<8xf32>
       // expected-error @below {{'boa.read' op reads entry 0 of @x before it is written}}
@@ -144,7 +144,7 @@ module {
 // A step's number says when, not where.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on device role "checkpoints" persistent
+  boa.storage @x[2] : tensor<8xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     // expected-error @below {{'boa.read' op uses the number of a step as an index}}
     %0 = boa.read @x[%pending] : tensor<8xf32>
@@ -156,7 +156,7 @@ module {
 module {
   boa.step @step(%step, %pending) {
     // expected-error @below {{'boa.loop' op expected the pending step of the boa.step as its guard}}
-    boa.loop "chunk" %c = 0 to 2 forward if %step {
+    boa.loop chunk %c = 0 to 2 forward if %step {
     }
   }
 }
@@ -166,7 +166,7 @@ module {
 // Nor may an index come from outside, computed by who knows what.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on device role "checkpoints" persistent
+  boa.storage @x[2] : tensor<8xf32> on device role checkpoints persistent
   %c0 = arith.constant 0 : index
   %c1 = arith.addi %c0, %c0 : index
   boa.step @step(%step, %pending) {

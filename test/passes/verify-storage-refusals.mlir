@@ -3,13 +3,12 @@
 // A slot that is never given back: the second step would have none.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'boa.prefetch' op takes a slot that is not released}}
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<8xf32>>
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
+    %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
   }
 }
 
@@ -18,14 +17,13 @@ module {
 // Its contents are anybody's after the release.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<8xf32>>
-    boa.release %x : <tensor<8xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    boa.release %x : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op uses a buffer after its release}}
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
   }
 }
 
@@ -34,13 +32,13 @@ module {
 // Nor is it released twice.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<8xf32>>
-    boa.release %x : <tensor<8xf32>>
+    %x = boa.create @x[%c0] : <tensor<8xf32>, device>
+    boa.release %x : <tensor<8xf32>, device>
     // expected-error @below {{'boa.release' op uses a buffer after its release}}
-    boa.release %x : <tensor<8xf32>>
+    boa.release %x : <tensor<8xf32>, device>
   }
 }
 
@@ -49,14 +47,14 @@ module {
 // Released in one iteration, used in the next.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<8xf32>>
-    boa.loop "micro_batch" %m = 0 to 2 forward {
+    %x = boa.create @x[%c0] : <tensor<8xf32>, device>
+    boa.loop micro_batch %m = 0 to 2 forward {
       // expected-error @below {{'boa.launch' op uses a buffer after its release}}
-      boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>>)
-      boa.release %x : <tensor<8xf32>>
+      boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+      boa.release %x : <tensor<8xf32>, device>
     }
   }
 }
@@ -66,15 +64,15 @@ module {
 // A copy that is retained for a prefetch which never comes holds its slot forever.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent
   // expected-error @below {{'boa.step' op retains a copy of @x entry 1 that nothing takes up}}
   boa.step @step(%step, %pending) {
     %c1 = arith.constant 1 : index
     %true = arith.constant true
-    %x = boa.create @x[%c1] : <tensor<8xf32>>
-    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
-    boa.offload %x, @x[%c1] : <tensor<8xf32>>
-    boa.release %x retain %true : <tensor<8xf32>>
+    %x = boa.create @x[%c1] : <tensor<8xf32>, device>
+    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %x, @x[%c1] : <tensor<8xf32>, device>
+    boa.release %x retain %true : <tensor<8xf32>, device>
   }
 }
 
@@ -83,13 +81,12 @@ module {
 // The next step takes it up: no error.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "x" persistent slots 1 of 1
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints persistent slots device 1 x 1
   boa.step @step(%step, %pending) {
     %c1 = arith.constant 1 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c1]
-    %x = boa.await %0 : <tensor<8xf32>>
-    boa.release %x retain %true : <tensor<8xf32>>
+    %x = boa.prefetch @x[%c1] : <tensor<8xf32>, device>
+    boa.release %x retain %true : <tensor<8xf32>, device>
   }
 }
 
@@ -98,21 +95,18 @@ module {
 // More slots at once than were assigned: the engine would wait for ever.
 
 module {
-  boa.storage @x[3] : tensor<8xf32> on ssd role "x" persistent slots 2 of 1
+  boa.storage @x[3] : tensor<8xf32> on ssd role checkpoints persistent slots device 2 x 1
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
-    %0 = boa.prefetch @x[%c0]
-    %1 = boa.prefetch @x[%c1]
+    %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    %y = boa.prefetch @x[%c1] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.prefetch' op needs more slots of @x than the 2 assigned}}
-    %2 = boa.prefetch @x[%c2]
-    %x = boa.await %0 : <tensor<8xf32>>
-    %y = boa.await %1 : <tensor<8xf32>>
-    %z = boa.await %2 : <tensor<8xf32>>
-    boa.release %x : <tensor<8xf32>>
-    boa.release %y : <tensor<8xf32>>
-    boa.release %z : <tensor<8xf32>>
+    %z = boa.prefetch @x[%c2] : <tensor<8xf32>, device>
+    boa.release %x : <tensor<8xf32>, device>
+    boa.release %y : <tensor<8xf32>, device>
+    boa.release %z : <tensor<8xf32>, device>
   }
 }
 
@@ -121,12 +115,12 @@ module {
 // Indices are checked in every iteration.
 
 module {
-  boa.storage @x[3] : tensor<8xf32> on ssd role "x" persistent
+  boa.storage @x[3] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 4 forward {
+    boa.loop layer %l = 0 to 4 forward {
       // expected-error @below {{'boa.create' op indexes @x out of bounds}}
-      %x = boa.create @x[%l] : <tensor<8xf32>>
-      boa.release %x : <tensor<8xf32>>
+      %x = boa.create @x[%l] : <tensor<8xf32>, device>
+      boa.release %x : <tensor<8xf32>, device>
     }
   }
 }
@@ -136,15 +130,14 @@ module {
 // A retained copy that is taken up holds one slot, not two: no error.
 
 module {
-  boa.storage @x[3] : tensor<8xf32> on ssd role "x" persistent slots 1 of 1
+  boa.storage @x[3] : tensor<8xf32> on ssd role checkpoints persistent slots device 1 x 1
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %x = boa.create @x[%c0] : <tensor<8xf32>>
-    boa.release %x retain %true : <tensor<8xf32>>
-    %0 = boa.prefetch @x[%c0]
-    %y = boa.await %0 : <tensor<8xf32>>
-    boa.release %y : <tensor<8xf32>>
+    %x = boa.create @x[%c0] : <tensor<8xf32>, device>
+    boa.release %x retain %true : <tensor<8xf32>, device>
+    %y = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    boa.release %y : <tensor<8xf32>, device>
   }
 }
 
@@ -156,9 +149,8 @@ module {
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'boa.prefetch' op names a storage that does not exist: @nosuch}}
-    %0 = boa.prefetch @nosuch[%c0]
-    %x = boa.await %0 : <tensor<8xf32>>
-    boa.release %x : <tensor<8xf32>>
+    %x = boa.prefetch @nosuch[%c0] : <tensor<8xf32>, device>
+    boa.release %x : <tensor<8xf32>, device>
   }
 }
 
@@ -167,19 +159,18 @@ module {
 // Nobody wrote entry 1, and it did not exist before the step.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "checkpoints"
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints
   boa.step @step(%step, %pending) {
-    boa.loop "layer" %l = 0 to 1 forward {
-      %x = boa.create @x[%l] : <tensor<8xf32>>
-      boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
-      %0 = boa.offload %x, @x[%l] : <tensor<8xf32>>
-      boa.release %x : <tensor<8xf32>>
+    boa.loop layer %l = 0 to 1 forward {
+      %x = boa.create @x[%l] : <tensor<8xf32>, device>
+      boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+      boa.offload %x, @x[%l] : <tensor<8xf32>, device>
+      boa.release %x : <tensor<8xf32>, device>
       %next = boa.shift %l, 1
       // expected-error @below {{'boa.prefetch' op reads entry 1 of @x before it is written}}
-      %1 = boa.prefetch @x[%next]
-      %y = boa.await %1 : <tensor<8xf32>>
-      boa.launch @k reads(%y : !boa.buffer<tensor<8xf32>>)
-      boa.release %y : <tensor<8xf32>>
+      %y = boa.prefetch @x[%next] : <tensor<8xf32>, device>
+      boa.launch @k reads(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.release %y : <tensor<8xf32>, device>
     }
   }
 }
@@ -189,20 +180,18 @@ module {
 // Of four chunks three were written.
 
 module {
-  boa.storage @x[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+  boa.storage @x[1] : tensor<16384xf32> on ssd role gradients chunks 4
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    boa.loop "chunk" %c = 0 to 3 forward {
-      %0 = boa.prefetch @x[%c0] chunk %c count 1 zero %true
-      %x = boa.await %0 : <tensor<16384xf32>>
-      %1 = boa.offload %x, @x[%c0] chunk %c count 1 : <tensor<16384xf32>>
-      boa.release %x : <tensor<16384xf32>>
+    boa.loop chunk %c = 0 to 3 forward {
+      %x = boa.prefetch @x[%c0] chunk %c count 1 zero %true : <tensor<16384xf32>, device>
+      boa.offload %x, @x[%c0] chunk %c count 1 : <tensor<16384xf32>, device>
+      boa.release %x : <tensor<16384xf32>, device>
     }
     // expected-error @below {{'boa.prefetch' op reads entry 0 of @x before it is written}}
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<16384xf32>>
-    boa.release %x : <tensor<16384xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
+    boa.release %x : <tensor<16384xf32>, device>
   }
 }
 
@@ -211,13 +200,13 @@ module {
 // A created buffer holds nothing yet, in memory as on SSD.
 
 module {
-  boa.storage @x[1] : tensor<8xf32> on device role "checkpoints"
+  boa.storage @x[1] : tensor<8xf32> on device role checkpoints
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<8xf32>>
+    %x = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op reads entry 0 of @x before it is written}}
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>)
-    boa.release %x : <tensor<8xf32>>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %x : <tensor<8xf32>, device>
   }
 }
 
@@ -226,14 +215,13 @@ module {
 // Chunks, too, have bounds,
 
 module {
-  boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+  boa.storage @x[1] : tensor<16384xf32> on ssd role checkpoints chunks 4 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
     // expected-error @below {{'boa.prefetch' op indexes @x out of bounds}}
-    %0 = boa.prefetch @x[%c0] chunk %c3 count 2
-    %x = boa.await %0 : <tensor<16384xf32>>
-    boa.release %x : <tensor<16384xf32>>
+    %x = boa.prefetch @x[%c0] chunk %c3 count 2 : <tensor<16384xf32>, device>
+    boa.release %x : <tensor<16384xf32>, device>
   }
 }
 
@@ -242,15 +230,14 @@ module {
 // and only those that a buffer holds are written or updated.
 
 module {
-  boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+  boa.storage @x[1] : tensor<16384xf32> on ssd role checkpoints chunks 4 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    %0 = boa.prefetch @x[%c0] chunk %c0 count 1
-    %x = boa.await %0 : <tensor<16384xf32>>
+    %x = boa.prefetch @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, device>
     // expected-error @below {{'boa.offload' op writes chunks that its buffer does not hold}}
-    %1 = boa.offload %x, @x[%c0] chunk %c1 count 1 : <tensor<16384xf32>>
-    boa.release %x : <tensor<16384xf32>>
+    boa.offload %x, @x[%c0] chunk %c1 count 1 : <tensor<16384xf32>, device>
+    boa.release %x : <tensor<16384xf32>, device>
   }
 }
 
@@ -260,19 +247,17 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 4 persistent
-  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    %0 = boa.prefetch @gradients.a[%c0]
-    %g = boa.await %0 : <tensor<16384xf32>>
-    %1 = boa.prefetch @weights.a[%c0] chunk %c0 count 1
-    %w = boa.await %1 : <tensor<16384xf32>>
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, host>
+    %w = boa.prefetch @weights.a[%c0] chunk %c0 count 1 : <tensor<16384xf32>, host>
     // expected-error @below {{'boa.update' op updates a chunk that a buffer of @weights.a entry 0 does not hold}}
-    boa.update @a chunk %c1 step %step weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
-    boa.release %g : <tensor<16384xf32>>
-    boa.release %w : <tensor<16384xf32>>
+    boa.update @a chunk %c1 step %step weights(%w : <tensor<16384xf32>, host>) gradient(%g : <tensor<16384xf32>, host>)
+    boa.release %g : <tensor<16384xf32>, host>
+    boa.release %w : <tensor<16384xf32>, host>
   }
 }
 
@@ -281,14 +266,13 @@ module {
 // The group must be declared, too.
 
 module {
-  boa.storage @g[1] : tensor<8xf32> on ssd role "gradients" persistent
+  boa.storage @g[1] : tensor<8xf32> on ssd role gradients persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %0 = boa.prefetch @g[%c0]
-    %g = boa.await %0 : <tensor<8xf32>>
+    %g = boa.prefetch @g[%c0] : <tensor<8xf32>, host>
     // expected-error @below {{'boa.norm' op names a group that does not exist: @a}}
-    boa.norm @a gradient %g : <tensor<8xf32>>
-    boa.release %g : <tensor<8xf32>>
+    boa.norm @a gradient %g : <tensor<8xf32>, host>
+    boa.release %g : <tensor<8xf32>, host>
   }
 }
 
@@ -297,15 +281,14 @@ module {
 // A buffer goes home to its own storage,
 
 module {
-  boa.storage @x[1] : tensor<8xf32> on ssd role "x" persistent
-  boa.storage @y[1] : tensor<8xf32> on ssd role "y" persistent
+  boa.storage @x[1] : tensor<8xf32> on ssd role checkpoints persistent
+  boa.storage @y[1] : tensor<8xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<8xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.offload' op writes a buffer of @x to @y}}
-    %1 = boa.offload %x, @y[%c0] : <tensor<8xf32>>
-    boa.release %x : <tensor<8xf32>>
+    boa.offload %x, @y[%c0] : <tensor<8xf32>, device>
+    boa.release %x : <tensor<8xf32>, device>
   }
 }
 
@@ -314,15 +297,14 @@ module {
 // and where that is memory, to its own entry: the buffer is the entry.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on host role "x" persistent
+  boa.storage @x[2] : tensor<8xf32> on host role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<8xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.offload' op writes @x entry 0 to entry 1, but moves nothing where a storage lives in memory}}
-    %1 = boa.offload %x, @x[%c1] : <tensor<8xf32>>
-    boa.release %x : <tensor<8xf32>>
+    boa.offload %x, @x[%c1] : <tensor<8xf32>, device>
+    boa.release %x : <tensor<8xf32>, device>
   }
 }
 
@@ -331,16 +313,15 @@ module {
 // Hence two buffers of one entry are the same memory there.
 
 module {
-  boa.storage @x[1] : tensor<8xf32> on device role "x" persistent
+  boa.storage @x[1] : tensor<8xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<8xf32>>
-    %y = boa.create @x[%c0] : <tensor<8xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    %y = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op writes @x entry 0 while another operand is the same memory}}
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>>) writes(%y : !boa.buffer<tensor<8xf32>>)
-    boa.release %x : <tensor<8xf32>>
-    boa.release %y : <tensor<8xf32>>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %x : <tensor<8xf32>, device>
+    boa.release %y : <tensor<8xf32>, device>
   }
 }
 
@@ -350,21 +331,18 @@ module {
 // nothing.
 
 module {
-  boa.storage @x[1] : tensor<16384xf32> on ssd role "x" chunks 4 persistent
+  boa.storage @x[1] : tensor<16384xf32> on ssd role checkpoints chunks 4 persistent
   // expected-error @below {{'boa.step' op retains a copy of @x entry 0 that nothing takes up}}
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @x[%c0]
-    %x = boa.await %0 : <tensor<16384xf32>>
-    boa.release %x retain %true : <tensor<16384xf32>>
-    %1 = boa.prefetch @x[%c0] chunk %c0 count 1 zero %true
-    %y = boa.await %1 : <tensor<16384xf32>>
-    %2 = boa.offload %y, @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>>
-    boa.release %y : <tensor<16384xf32>>
-    %3 = boa.prefetch @x[%c0]
-    %z = boa.await %3 : <tensor<16384xf32>>
-    boa.release %z : <tensor<16384xf32>>
+    %x = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
+    boa.release %x retain %true : <tensor<16384xf32>, device>
+    %y = boa.prefetch @x[%c0] chunk %c0 count 1 zero %true : <tensor<16384xf32>, device>
+    boa.offload %y, @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, device>
+    boa.release %y : <tensor<16384xf32>, device>
+    %z = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
+    boa.release %z : <tensor<16384xf32>, device>
   }
 }
 
@@ -377,29 +355,26 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role "weights" chunks 1 persistent
-  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 1
+  boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 1 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 1
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %0 = boa.prefetch @weights.a[%c0]
-    %x = boa.await %0 : <tensor<16384xf32>>
-    boa.launch @k reads(%x : !boa.buffer<tensor<16384xf32>>)
-    boa.release %x retain %true : <tensor<16384xf32>>
-    boa.loop "chunk" %c = 0 to 1 forward if %pending {
-      %1 = boa.prefetch @gradients.a[%c0] chunk %c count 1
-      %g = boa.await %1 : <tensor<16384xf32>>
-      %2 = boa.prefetch @weights.a[%c0] chunk %c count 1
-      %w = boa.await %2 : <tensor<16384xf32>>
-      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
-      %3 = boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>>
-      boa.release %g : <tensor<16384xf32>>
-      boa.release %w : <tensor<16384xf32>>
+    %x = boa.prefetch @weights.a[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k reads(%x : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %x retain %true : <tensor<16384xf32>, device>
+    boa.loop chunk %c = 0 to 1 forward if %pending {
+      %g = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      %w = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>, host>) gradient(%g : <tensor<16384xf32>, host>)
+      boa.offload %w, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      boa.release %g : <tensor<16384xf32>, host>
+      boa.release %w : <tensor<16384xf32>, host>
     }
-    %4 = boa.create @gradients.a[%c0] : <tensor<16384xf32>>
-    boa.launch @k writes(%4 : !boa.buffer<tensor<16384xf32>>)
-    %5 = boa.offload %4, @gradients.a[%c0] : <tensor<16384xf32>>
-    boa.release %4 : <tensor<16384xf32>>
+    %4 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k writes(%4 : !boa.buffer<tensor<16384xf32>, device>)
+    boa.offload %4, @gradients.a[%c0] : <tensor<16384xf32>, device>
+    boa.release %4 : <tensor<16384xf32>, device>
   }
 }
 
@@ -412,24 +387,22 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
-  boa.storage @weights.a[1] : tensor<16384xf32> on device role "weights" chunks 4 persistent
-  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role "gradients" chunks 4
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    boa.loop "chunk" %c = 3 to 4 forward {
+    boa.loop chunk %c = 3 to 4 forward {
       // expected-error @below {{'boa.prefetch' op reads entry 0 of @gradients.a before it is written}}
-      %0 = boa.prefetch @gradients.a[%c0] chunk %c count 1
-      %g = boa.await %0 : <tensor<16384xf32>>
-      %1 = boa.prefetch @weights.a[%c0] chunk %c count 1
-      %w = boa.await %1 : <tensor<16384xf32>>
-      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>>) gradient(%g : <tensor<16384xf32>>)
-      boa.release %g : <tensor<16384xf32>>
-      boa.release %w : <tensor<16384xf32>>
+      %g = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      %w = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
+      boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>, host>) gradient(%g : <tensor<16384xf32>, host>)
+      boa.release %g : <tensor<16384xf32>, host>
+      boa.release %w : <tensor<16384xf32>, host>
     }
-    %2 = boa.create @gradients.a[%c0] : <tensor<16384xf32>>
-    boa.launch @k writes(%2 : !boa.buffer<tensor<16384xf32>>)
-    %3 = boa.offload %2, @gradients.a[%c0] : <tensor<16384xf32>>
-    boa.release %2 : <tensor<16384xf32>>
+    %2 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k writes(%2 : !boa.buffer<tensor<16384xf32>, device>)
+    boa.offload %2, @gradients.a[%c0] : <tensor<16384xf32>, device>
+    boa.release %2 : <tensor<16384xf32>, device>
   }
 }
 
@@ -439,19 +412,18 @@ module {
 // do not.
 
 module {
-  boa.storage @x[2] : tensor<8xf32> on ssd role "checkpoints"
+  boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    boa.loop "micro_batch" %m = 0 to 2 snake(%step) {
-      %x = boa.create @x[%m] : <tensor<8xf32>>
-      boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>>)
-      %0 = boa.offload %x, @x[%m] : <tensor<8xf32>>
-      boa.release %x : <tensor<8xf32>>
+    boa.loop micro_batch %m = 0 to 2 snake(%step) {
+      %x = boa.create @x[%m] : <tensor<8xf32>, device>
+      boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+      boa.offload %x, @x[%m] : <tensor<8xf32>, device>
+      boa.release %x : <tensor<8xf32>, device>
       // expected-error @below {{'boa.prefetch' op reads entry 0 of @x before it is written}}
-      %1 = boa.prefetch @x[%c0]
-      %y = boa.await %1 : <tensor<8xf32>>
-      boa.launch @k reads(%y : !boa.buffer<tensor<8xf32>>)
-      boa.release %y : <tensor<8xf32>>
+      %y = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+      boa.launch @k reads(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.release %y : <tensor<8xf32>, device>
     }
   }
 }
@@ -462,21 +434,20 @@ module {
 // what an earlier one left. Here values wander through twelve entries, one a step.
 
 module {
-  boa.storage @x[12] : tensor<8xf32> on ssd role "weights" persistent
+  boa.storage @x[12] : tensor<8xf32> on ssd role weights persistent
   // expected-error @below {{'boa.step' op does not become steady: each of the first runs leaves something else in storages or retained copies than every run before it}}
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    boa.loop "layer" %l = 0 to 11 reverse {
+    boa.loop layer %l = 0 to 11 reverse {
       %l1 = boa.shift %l, 1
-      %0 = boa.prefetch @x[%l]
-      %x = boa.await %0 : <tensor<8xf32>>
-      %1 = boa.offload %x, @x[%l1] : <tensor<8xf32>>
-      boa.release %x : <tensor<8xf32>>
+      %x = boa.prefetch @x[%l] : <tensor<8xf32>, device>
+      boa.offload %x, @x[%l1] : <tensor<8xf32>, device>
+      boa.release %x : <tensor<8xf32>, device>
     }
-    %y = boa.create @x[%c0] : <tensor<8xf32>>
-    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>>)
-    %2 = boa.offload %y, @x[%c0] : <tensor<8xf32>>
-    boa.release %y : <tensor<8xf32>>
+    %y = boa.create @x[%c0] : <tensor<8xf32>, device>
+    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %y, @x[%c0] : <tensor<8xf32>, device>
+    boa.release %y : <tensor<8xf32>, device>
   }
 }
 
@@ -485,19 +456,79 @@ module {
 // Through four of them they wander in four steps: then it is the same.
 
 module {
-  boa.storage @x[4] : tensor<8xf32> on ssd role "weights" persistent
+  boa.storage @x[4] : tensor<8xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    boa.loop "layer" %l = 0 to 3 reverse {
+    boa.loop layer %l = 0 to 3 reverse {
       %l1 = boa.shift %l, 1
-      %0 = boa.prefetch @x[%l]
-      %x = boa.await %0 : <tensor<8xf32>>
-      %1 = boa.offload %x, @x[%l1] : <tensor<8xf32>>
-      boa.release %x : <tensor<8xf32>>
+      %x = boa.prefetch @x[%l] : <tensor<8xf32>, device>
+      boa.offload %x, @x[%l1] : <tensor<8xf32>, device>
+      boa.release %x : <tensor<8xf32>, device>
     }
-    %y = boa.create @x[%c0] : <tensor<8xf32>>
-    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>>)
-    %2 = boa.offload %y, @x[%c0] : <tensor<8xf32>>
-    boa.release %y : <tensor<8xf32>>
+    %y = boa.create @x[%c0] : <tensor<8xf32>, device>
+    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %y, @x[%c0] : <tensor<8xf32>, device>
+    boa.release %y : <tensor<8xf32>, device>
+  }
+}
+
+// -----
+
+// Where device and host are two memories, a kernel cannot read the host's.
+
+module attributes {boa.machine = {memory = "separate"}} {
+  boa.storage @x[1] : tensor<8xf32> on host role checkpoints
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %x = boa.create @x[%c0] : <tensor<8xf32>, host>
+    // expected-error @below {{'boa.launch' op takes a buffer in host memory: expected one in device memory, where it runs}}
+    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, host>)
+    boa.release %x : <tensor<8xf32>, host>
+  }
+}
+
+// -----
+
+// Slots are of a size in a space: those of the other are no help.
+
+module attributes {boa.machine = {memory = "separate"}} {
+  boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 persistent slots host 1 x 1, device 1 x 2
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'boa.prefetch' op takes 4 chunks of @x to device memory, for which no slots were assigned}}
+    %x = boa.prefetch @x[%c0] : <tensor<4096xf32>, device>
+    boa.release %x : <tensor<4096xf32>, device>
+  }
+}
+
+// -----
+
+// What comes from SSD passes through the host.
+
+module attributes {boa.machine = {memory = "separate"}} {
+  boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 persistent slots device 1 x 4
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'boa.prefetch' op needs a slot of @x in host memory on the way to the device}}
+    %x = boa.prefetch @x[%c0] : <tensor<4096xf32>, device>
+    boa.release %x : <tensor<4096xf32>, device>
+  }
+}
+
+// -----
+
+// A copy is of what is there.
+
+module {
+  boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %part = boa.prefetch @x[%c0] chunk %c1 count 1 : <tensor<4096xf32>, device>
+    %whole = boa.create @x[%c0] : <tensor<4096xf32>, host>
+    // expected-error @below {{'boa.copy' op copies chunks that its first buffer does not hold}}
+    boa.copy %part to %whole : <tensor<4096xf32>, device>, <tensor<4096xf32>, host>
+    boa.release %part : <tensor<4096xf32>, device>
+    boa.release %whole : <tensor<4096xf32>, host>
   }
 }

@@ -5,16 +5,18 @@
 // can do that.
 
 module {
-  func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @state[1] : tensor<4xf32> on device role "state" persistent
+  func.func private @f(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  boa.storage @w[2] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @state[1] : tensor<4xf32> on device role checkpoints persistent
   // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change what a read of @state entry 0 sees}}
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
-      boa.loop "layer" %l = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
+      boa.loop layer %l = 0 to 2 forward {
         %c0 = arith.constant 0 : index
         // expected-note @below {{the read is here}}
         %x = boa.read @state[%c0] : tensor<4xf32>
-        %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+        %w = boa.read @w[%l] : tensor<4xf32>
+        %y = boa.call @f(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
         // expected-note @below {{the dependence is on this write of @state}}
         boa.write %y, @state[%c0] : tensor<4xf32>
       }
@@ -28,15 +30,17 @@ module {
 // without the snake, but it runs odd layers' micro-batches backward.
 
 module {
-  func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @state[2] : tensor<4xf32> on device role "state" persistent
+  func.func private @f(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  boa.storage @v[2] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @state[2] : tensor<4xf32> on device role checkpoints persistent
   // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change what a read of @state entry 1 sees}}
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
-      boa.loop "layer" %l = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
+      boa.loop layer %l = 0 to 2 forward {
         // expected-note @below {{the read is here}}
         %x = boa.read @state[%l] : tensor<4xf32>
-        %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+        %v = boa.read @v[%m] : tensor<4xf32>
+        %y = boa.call @f(%x, %v) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
         // expected-note @below {{the dependence is on this write of @state}}
         boa.write %y, @state[%l] : tensor<4xf32>
       }
@@ -51,12 +55,12 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[2, 4] : tensor<4xf32> on device role "x" persistent
-  boa.storage @last[1] : tensor<4xf32> on device role "state" persistent
+  boa.storage @x[2, 4] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @last[1] : tensor<4xf32> on device role checkpoints persistent
   // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change the last write of @last entry 0}}
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 4 forward {
-      boa.loop "layer" %l = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 4 forward {
+      boa.loop layer %l = 0 to 2 forward {
         %c0 = arith.constant 0 : index
         %x = boa.read @x[%l, %m] : tensor<4xf32>
         %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -75,18 +79,19 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[3] : tensor<4xf32> on device role "x" persistent
-  boa.storage @last[3] : tensor<4xf32> on device role "state" persistent
+  func.func private @g(tensor<4xf32>) -> tensor<4xf32>
+  boa.storage @x[3] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @last[3] : tensor<4xf32> on device role checkpoints persistent
   // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change the last write of @last entry 1}}
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
       %next = boa.shift %m, 1
       %x = boa.read @x[%m] : tensor<4xf32>
       %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
       // expected-note @below {{in the order given it is this one of micro_batch 1}}
       boa.write %y, @last[%m] : tensor<4xf32>
       %v = boa.read @x[%next] : tensor<4xf32>
-      %w = boa.call @f(%v) : (tensor<4xf32>) -> tensor<4xf32>
+      %w = boa.call @g(%v) : (tensor<4xf32>) -> tensor<4xf32>
       // expected-note @below {{in the new order it is this one of micro_batch 0}}
       boa.write %w, @last[%next] : tensor<4xf32>
     }
@@ -100,12 +105,12 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @state[3] : tensor<4xf32> on device role "state" persistent
+  boa.storage @state[2] : tensor<4xf32> on device role checkpoints persistent
   // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change what a read of @weights.a entry 1 sees}}
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
-      boa.loop "layer" %l = 0 to 2 forward {
-        %x = boa.read @state[%l] : tensor<4xf32>
+    boa.loop micro_batch %m = 0 to 2 forward {
+      boa.loop layer %l = 0 to 2 forward {
+        %x = boa.read @state[%m] : tensor<4xf32>
         %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
         boa.write %y, @gradients.a[%l] : tensor<4xf32>
         // expected-note @below {{the read is here}}
@@ -117,8 +122,8 @@ module {
   boa.group @a repeat 2 {
     boa.param @w : tensor<4xf32> = "ones"
   }
-  boa.storage @weights.a[2] : tensor<4xf32> on device role "weights" persistent
-  boa.storage @gradients.a[2] : tensor<4xf32> on device role "gradients"
+  boa.storage @weights.a[2] : tensor<4xf32> on device role weights persistent
+  boa.storage @gradients.a[2] : tensor<4xf32> on device role gradients
 }
 
 // -----
@@ -128,12 +133,12 @@ module {
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
   func.func private @g(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[2] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[2] : tensor<4xf32> on device role "y" persistent
-  boa.storage @z[2] : tensor<4xf32> on device role "z" persistent
+  boa.storage @x[2] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[2] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @z[2] : tensor<4xf32> on device role checkpoints persistent
   // expected-error @below {{'boa.step' op the vertical schedule is illegal: a value would cross from one loop to another; expected it to go through a storage}}
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
       // expected-note @below {{and defined here}}
       %x = boa.read @x[%m] : tensor<4xf32>
       %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -152,12 +157,12 @@ module {
 
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[2] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[2, 2] : tensor<4xf32> on device role "y" persistent
+  boa.storage @x[2] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[2, 2] : tensor<4xf32> on device role checkpoints persistent
   boa.step @step(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
       // expected-error @below {{'boa.loop' op cannot be interchanged: expected order forward or reverse but found snake}}
-      boa.loop "layer" %l = 0 to 2 snake(%m) {
+      boa.loop layer %l = 0 to 2 snake(%m) {
         %x = boa.read @x[%l] : tensor<4xf32>
         %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
         boa.write %y, @y[%l, %m] : tensor<4xf32>
@@ -171,16 +176,16 @@ module {
 // An index of an index is computed again in each loop.
 
 // CHECK-LABEL: boa.step @indices
-// CHECK-NEXT:    boa.loop "micro_batch" %[[M:.*]] = 0 to 2 forward {
+// CHECK-NEXT:    boa.loop micro_batch %[[M:.*]] = 0 to 2 forward {
 // CHECK-NEXT:      %[[A:.*]] = boa.shift %[[M]], 1
 // CHECK-NEXT:      %[[B:.*]] = boa.shift %[[A]], 1
 // CHECK-NEXT:      boa.read @x[%[[B]]]
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @x[4] : tensor<4xf32> on device role "x" persistent
-  boa.storage @y[2] : tensor<4xf32> on device role "y" persistent
+  boa.storage @x[4] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[2] : tensor<4xf32> on device role checkpoints persistent
   boa.step @indices(%step, %pending) {
-    boa.loop "micro_batch" %m = 0 to 2 forward {
+    boa.loop micro_batch %m = 0 to 2 forward {
       %a = boa.shift %m, 1
       %b = boa.shift %a, 1
       %x = boa.read @x[%b] : tensor<4xf32>
@@ -195,12 +200,12 @@ module {
 // A step without micro-batches is left as it is.
 
 // CHECK-LABEL: boa.step @nothing
-// CHECK-NEXT:    boa.loop "layer" %{{.*}} = 0 to 2 forward {
+// CHECK-NEXT:    boa.loop layer %{{.*}} = 0 to 2 forward {
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @state[3] : tensor<4xf32> on device role "state" persistent
+  boa.storage @state[3] : tensor<4xf32> on device role checkpoints persistent
   boa.step @nothing(%step, %pending) {
-    boa.loop "layer" %l = 0 to 2 forward {
+    boa.loop layer %l = 0 to 2 forward {
       %x = boa.read @state[%l] : tensor<4xf32>
       %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
       boa.write %y, @state[%l] : tensor<4xf32>

@@ -12,34 +12,34 @@
 // nest 7: the same parity.
 
 // CHECK-LABEL: boa.step @step
-// CHECK-NEXT:    boa.loop "micro_batch" %[[M:.*]] = 0 to 4 forward {
+// CHECK-NEXT:    boa.loop micro_batch %[[M:.*]] = 0 to 4 forward {
 // CHECK:           boa.call @embed_forward
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
-// CHECK-NEXT:      boa.loop "micro_batch" %[[M:.*]] = 0 to 4 snake(%[[L]] + 1) {
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 forward {
+// CHECK-NEXT:      boa.loop micro_batch %[[M:.*]] = 0 to 4 snake(%[[L]] + 1) {
 // CHECK-NEXT:        boa.read @checkpoints[%[[L]], %[[M]]]
 // CHECK:             boa.call @block_forward
-// CHECK:         boa.loop "micro_batch" %{{.*}} = 0 to 4 forward {
+// CHECK:         boa.loop micro_batch %{{.*}} = 0 to 4 forward {
 // CHECK:           boa.call @head_backward
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 reverse {
-// CHECK-NEXT:      boa.loop "micro_batch" %[[M:.*]] = 0 to 4 snake(%[[L]] + 1) {
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 reverse {
+// CHECK-NEXT:      boa.loop micro_batch %[[M:.*]] = 0 to 4 snake(%[[L]] + 1) {
 // CHECK:             boa.call @block_backward
 // The first contribution is that of the first iteration, whichever micro-batch it is.
 // CHECK:             %[[FIRST:.*]] = boa.at_first %[[M]]
 // CHECK:             boa.accumulate %{{.*}}, @gradients.block[%[[L]]] initial %[[FIRST]]
-// CHECK:         boa.loop "micro_batch" %{{.*}} = 0 to 4 forward {
+// CHECK:         boa.loop micro_batch %{{.*}} = 0 to 4 forward {
 // CHECK:           boa.call @embed_backward
 // CHECK:         boa.optimizer_update @embed
 
 // Evaluation moves the weights of a layer once, too.
 
 // CHECK-LABEL: boa.step @evaluate
-// CHECK:         boa.loop "layer" %[[L:.*]] = 0 to 3 forward {
-// CHECK-NEXT:      boa.loop "micro_batch" %{{.*}} = 0 to 4 snake(%[[L]] + 1) {
+// CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 forward {
+// CHECK-NEXT:      boa.loop micro_batch %{{.*}} = 0 to 4 snake(%[[L]] + 1) {
 
 // PLAIN-LABEL: boa.step @step
 // PLAIN-NOT:     snake
-// PLAIN:         boa.loop "layer" %{{.*}} = 0 to 3 forward {
-// PLAIN-NEXT:      boa.loop "micro_batch" %{{.*}} = 0 to 4 forward {
+// PLAIN:         boa.loop layer %{{.*}} = 0 to 3 forward {
+// PLAIN-NEXT:      boa.loop micro_batch %{{.*}} = 0 to 4 forward {
 // PLAIN-NOT:     snake
 
 // What it did is a remark.

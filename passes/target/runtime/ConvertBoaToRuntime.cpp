@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/target/runtime/Descriptor.h"
 #include "passes/Passes.h"
-#include "passes/analysis/ScheduleTrace.h"
 #include "runtime/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -120,18 +119,8 @@ private:
             first, constant32(count)};
   }
 
-  /// Where a buffer is wanted: kernels take the device's, the optimizer the host's.
   static int64_t spaceOf(Value buffer) {
-    int64_t space = BOA_DEVICE;
-    for (Operation *user : buffer.getUsers()) {
-      if (auto await = dyn_cast<AwaitOp>(user))
-        return spaceOf(await);
-      if (isa<LaunchOp>(user))
-        return BOA_DEVICE;
-      if (isa<UpdateOp, NormOp>(user))
-        space = BOA_HOST;
-    }
-    return space;
+    return cast<BufferType>(buffer.getType()).getSpace() == Space::host ? BOA_HOST : BOA_DEVICE;
   }
 
   //===--------------------------------------------------------------------===//
@@ -176,23 +165,25 @@ private:
         .Case([&](AtLastOp at) { map[at] = ends.lookup(at.getIndex()).second; })
         .Case([&](PrefetchOp prefetch) {
           SmallVector<Value> operands = range(prefetch);
-          operands.push_back(constant32(spaceOf(prefetch)));
+          operands.push_back(constant32(spaceOf(prefetch.getBuffer())));
           operands.push_back(prefetch.getZero() ? toI32(get(prefetch.getZero())) : constant32(0));
           map[prefetch] = call("boa_rt_prefetch", operands, i64);
         })
-        // What takes the buffer waits for what fills it.
-        .Case([&](AwaitOp await) { map[await] = get(await.getToken()); })
         .Case([&](CreateOp create) {
           SmallVector<Value> operands = range(create);
-          operands.push_back(constant32(spaceOf(create)));
+          operands.push_back(constant32(spaceOf(create.getBuffer())));
           map[create] = call("boa_rt_create", operands, i64);
         })
         .Case([&](OffloadOp offload) {
           SmallVector<Value> operands{get(offload.getBuffer())};
           llvm::append_range(operands, range(offload));
           call("boa_rt_offload", operands);
-          if (!offload->use_empty())
-            map[offload] = constant(0);
+        })
+        .Case([&](CopyOp copy) {
+          auto create = cast<CreateOp>(getOrigin(copy.getTo()));
+          SmallVector<Value> operands{get(copy.getFrom()), get(copy.getTo())};
+          llvm::append_range(operands, ArrayRef(range(create)).take_back(2));
+          call("boa_rt_copy", operands);
         })
         .Case([&](ReleaseOp release) {
           Value retain = release.getRetain() ? toI32(get(release.getRetain())) : constant32(0);

@@ -48,16 +48,8 @@ public:
       if (step.getSymName() == "step")
         traffic["first_step"] = describeTraffic(step, "boa.first_traffic");
     }
-    int64_t device = 0;
-    for (auto storage : module.getOps<StorageOp>())
-      if (storage.getTier() == Tier::device)
-        device += boa_slot_stride(storage.getEntryBytes()) * storage.getEntryCount();
-    // On the CPU device and host are one memory: where the device has a limit its
-    // share is filled first.
+    int64_t device = integerAttr(module, "boa.arena_device");
     int64_t total = integerAttr(module, "boa.arena");
-    device += integerAttr(module, "boa.workspace");
-    if (int64_t limit = machine.integer("device_memory"))
-      device = std::min(limit, total);
     return json::Object{{"abi", BOA_ABI_VERSION},
                         {"name", train.string("model", "model")},
                         {"schedule", scheduleInWords()},
@@ -87,21 +79,23 @@ private:
 
   json::Value describe(StorageOp storage) {
     int64_t chunks = storage.getChunks();
-    bool ssd = storage.getTier() == Tier::ssd;
-    json::Array pools;
-    if (int64_t slots = ssd ? storage.getSlots().value_or(0) : 0)
-      pools.push_back(json::Object{{"space", "device"},
-                                   {"chunks", int64_t(storage.getSlotChunks().value_or(chunks))},
-                                   {"slots", slots}});
+    json::Array homes, pools;
+    for (const StorageOp::HomeRange &range : storage.getHomeRanges())
+      homes.push_back(
+          json::Object{{"tier", stringifyTier(range.tier)}, {"chunks", range.count}});
+    if (ArrayAttr all = storage.getPoolsAttr())
+      for (PoolAttr pool : all.getAsRange<PoolAttr>())
+        pools.push_back(json::Object{{"space", stringifySpace(pool.getSpace())},
+                                     {"chunks", pool.getChunks()},
+                                     {"slots", pool.getSlots()}});
     return json::Object{
         {"name", storage.getSymName()},
-        {"role", storage.getRole()},
+        {"role", stringifyRole(storage.getRole())},
         {"entries", toJson(storage.getDims())},
         {"bytes", storage.getEntryBytes()},
         {"chunks", chunks},
-        {"persistent", storage.getPersistent() && storage.getRole() != "gradients"},
-        {"homes",
-         json::Array{json::Object{{"tier", stringifyTier(storage.getTier())}, {"chunks", chunks}}}},
+        {"persistent", storage.getPersistent() && storage.getRole() != Role::gradients},
+        {"homes", std::move(homes)},
         {"pools", std::move(pools)}};
   }
 
@@ -210,7 +204,7 @@ private:
                                     {"write", path.integer("write")}});
       }
     return json::Object{{"name", machine.string("name")},
-                        {"memory", "unified"},
+                        {"memory", machine.string("memory", "unified")},
                         {"device_memory", machine.integer("device_memory")},
                         {"host_memory", machine.integer("host_memory")},
                         {"threads", machine.integer("threads")},

@@ -52,28 +52,28 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
     %dx, %dweight = boa.rms_norm_grad %arg0, %arg2, %4 : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
     return %2, %dx, %dweight, %5 : tensor<f32>, tensor<2x4x8xf32>, tensor<8xf32>, tensor<16x8xf32>
   }
-  boa.storage @tokens[4] : tensor<2x4xi32> on device role "tokens"
-  boa.storage @targets[4] : tensor<2x4xi32> on device role "targets"
-  boa.storage @loss[4] : tensor<f32> on device role "loss"
-  boa.storage @checkpoints[4, 4] : tensor<2x4x8xf32> on device role "checkpoints"
-  boa.storage @boundary_gradients[4, 4] : tensor<2x4x8xf32> on device role "boundary_gradients"
-  boa.storage @weights.embed[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.embed[1] : tensor<2048xf32> on device role "gradients" persistent
-  boa.storage @low.embed[1] : tensor<2048xi16> on device role "master" persistent
-  boa.storage @momentum.embed[1] : tensor<2048xf32> on device role "momentum" persistent
-  boa.storage @variance.embed[1] : tensor<2048xf32> on device role "variance" persistent
-  boa.storage @weights.block[3] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.block[3] : tensor<2048xf32> on device role "gradients" persistent
-  boa.storage @low.block[3] : tensor<2048xi16> on device role "master" persistent
-  boa.storage @momentum.block[3] : tensor<2048xf32> on device role "momentum" persistent
-  boa.storage @variance.block[3] : tensor<2048xf32> on device role "variance" persistent
-  boa.storage @weights.head[1] : tensor<2048xbf16> on device role "weights" persistent
-  boa.storage @gradients.head[1] : tensor<2048xf32> on device role "gradients" persistent
-  boa.storage @low.head[1] : tensor<2048xi16> on device role "master" persistent
-  boa.storage @momentum.head[1] : tensor<2048xf32> on device role "momentum" persistent
-  boa.storage @variance.head[1] : tensor<2048xf32> on device role "variance" persistent
+  boa.storage @tokens[4] : tensor<2x4xi32> on device role tokens
+  boa.storage @targets[4] : tensor<2x4xi32> on device role targets
+  boa.storage @loss[4] : tensor<f32> on device role loss
+  boa.storage @checkpoints[4, 4] : tensor<2x4x8xf32> on device role checkpoints
+  boa.storage @boundary_gradients[4, 4] : tensor<2x4x8xf32> on device role boundary_gradients
+  boa.storage @weights.embed[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.embed[1] : tensor<2048xf32> on device role gradients persistent
+  boa.storage @low.embed[1] : tensor<2048xi16> on device role master persistent
+  boa.storage @momentum.embed[1] : tensor<2048xf32> on device role momentum persistent
+  boa.storage @variance.embed[1] : tensor<2048xf32> on device role variance persistent
+  boa.storage @weights.block[3] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.block[3] : tensor<2048xf32> on device role gradients persistent
+  boa.storage @low.block[3] : tensor<2048xi16> on device role master persistent
+  boa.storage @momentum.block[3] : tensor<2048xf32> on device role momentum persistent
+  boa.storage @variance.block[3] : tensor<2048xf32> on device role variance persistent
+  boa.storage @weights.head[1] : tensor<2048xbf16> on device role weights persistent
+  boa.storage @gradients.head[1] : tensor<2048xf32> on device role gradients persistent
+  boa.storage @low.head[1] : tensor<2048xi16> on device role master persistent
+  boa.storage @momentum.head[1] : tensor<2048xf32> on device role momentum persistent
+  boa.storage @variance.head[1] : tensor<2048xf32> on device role variance persistent
   boa.step @step(%arg0, %arg1) {
-    boa.loop "micro_batch" %arg2 = 0 to 4 forward {
+    boa.loop micro_batch %arg2 = 0 to 4 forward {
       %0 = boa.read @tokens[%arg2] : tensor<2x4xi32>
       %c0_1 = arith.constant 0 : index
       %1 = boa.read @weights.embed[%c0_1] : tensor<2048xbf16>
@@ -81,8 +81,8 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
       %c0_2 = arith.constant 0 : index
       boa.write %2, @checkpoints[%c0_2, %arg2] : tensor<2x4x8xf32>
     }
-    boa.loop "layer" %arg2 = 0 to 3 forward {
-      boa.loop "micro_batch" %arg3 = 0 to 4 snake(%arg2 + 1) {
+    boa.loop layer %arg2 = 0 to 3 forward {
+      boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
         %0 = boa.read @checkpoints[%arg2, %arg3] : tensor<2x4x8xf32>
         %1 = boa.read @weights.block[%arg2] : tensor<2048xbf16>
         %2 = boa.call @block_forward(%0, %1) : (tensor<2x4x8xf32>, tensor<2048xbf16>) -> tensor<2x4x8xf32>
@@ -90,7 +90,7 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
         boa.write %2, @checkpoints[%3, %arg3] : tensor<2x4x8xf32>
       }
     }
-    boa.loop "micro_batch" %arg2 = 0 to 4 forward {
+    boa.loop micro_batch %arg2 = 0 to 4 forward {
       %c3 = arith.constant 3 : index
       %0 = boa.read @checkpoints[%c3, %arg2] : tensor<2x4x8xf32>
       %1 = boa.read @targets[%arg2] : tensor<2x4xi32>
@@ -111,8 +111,8 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
     }
     %c0 = arith.constant 0 : index
     boa.optimizer_update @head[%c0] chunks 0 to 1 step %arg0
-    boa.loop "layer" %arg2 = 0 to 3 reverse {
-      boa.loop "micro_batch" %arg3 = 0 to 4 snake(%arg2 + 1) {
+    boa.loop layer %arg2 = 0 to 3 reverse {
+      boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
         %0 = boa.read @checkpoints[%arg2, %arg3] : tensor<2x4x8xf32>
         %1 = boa.shift %arg2, 1
         %2 = boa.read @boundary_gradients[%1, %arg3] : tensor<2x4x8xf32>
@@ -124,7 +124,7 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
       }
       boa.optimizer_update @block[%arg2] chunks 0 to 1 step %arg0
     }
-    boa.loop "micro_batch" %arg2 = 0 to 4 forward {
+    boa.loop micro_batch %arg2 = 0 to 4 forward {
       %0 = boa.read @tokens[%arg2] : tensor<2x4xi32>
       %c0_1 = arith.constant 0 : index
       %1 = boa.read @boundary_gradients[%c0_1, %arg2] : tensor<2x4x8xf32>
@@ -139,7 +139,7 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
   boa.step @drain(%arg0, %arg1) {
   }
   boa.step @evaluate(%arg0, %arg1) {
-    boa.loop "micro_batch" %arg2 = 0 to 4 forward {
+    boa.loop micro_batch %arg2 = 0 to 4 forward {
       %0 = boa.read @tokens[%arg2] : tensor<2x4xi32>
       %c0 = arith.constant 0 : index
       %1 = boa.read @weights.embed[%c0] : tensor<2048xbf16>
@@ -147,8 +147,8 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
       %c0_0 = arith.constant 0 : index
       boa.write %2, @checkpoints[%c0_0, %arg2] : tensor<2x4x8xf32>
     }
-    boa.loop "layer" %arg2 = 0 to 3 forward {
-      boa.loop "micro_batch" %arg3 = 0 to 4 snake(%arg2 + 1) {
+    boa.loop layer %arg2 = 0 to 3 forward {
+      boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
         %0 = boa.read @checkpoints[%arg2, %arg3] : tensor<2x4x8xf32>
         %1 = boa.read @weights.block[%arg2] : tensor<2048xbf16>
         %2 = boa.call @block_forward(%0, %1) : (tensor<2x4x8xf32>, tensor<2048xbf16>) -> tensor<2x4x8xf32>
@@ -156,7 +156,7 @@ module attributes {boa.machine = {device_memory = 0 : i64, host_memory = 0 : i64
         boa.write %2, @checkpoints[%3, %arg3] : tensor<2x4x8xf32>
       }
     }
-    boa.loop "micro_batch" %arg2 = 0 to 4 forward {
+    boa.loop micro_batch %arg2 = 0 to 4 forward {
       %c3 = arith.constant 3 : index
       %0 = boa.read @checkpoints[%c3, %arg2] : tensor<2x4x8xf32>
       %1 = boa.read @targets[%arg2] : tensor<2x4xi32>

@@ -1,0 +1,372 @@
+//===- Computation.cpp ----------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/analysis/Computation.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace boa {
+
+//===----------------------------------------------------------------------===//
+// What a module computes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Also sums what the step phase reads of each storage, in whatever order.
+class ReadTracer : public Tracer {
+public:
+  using Tracer::Tracer;
+  llvm::DenseMap<Operation *, uint64_t> reads;
+
+private:
+  void valueRead(Operation *op, const Access &access, const Version *versions) override {
+    if (!isa<ReadOp>(op))
+      return;
+    uint64_t value = fold(ArrayRef(versions, access.count)) + access.entry;
+    reads[StorageOp(access.storage)] += (value ^ value >> 31) * 0x9e3779b97f4a7c15ull;
+  }
+};
+
+/// What is read after a run.
+bool isResult(StorageOp storage) { return storage.isLiveOut() && !storage.getPersistent(); }
+} // namespace
+
+Computation Computation::compute(ModuleOp module) {
+  Computation computation;
+  ReadTracer fresh(module), training(module);
+  auto step = module.lookupSymbol<StepOp>("step"), drain = module.lookupSymbol<StepOp>("drain");
+  // What a run came to; `all`: also what it left for the next.
+  auto record = [&](const char *run, const Tracer &tracer, bool all) {
+    for (auto storage : module.getOps<StorageOp>()) {
+      uint64_t contents = tracer.contents(storage);
+      if (isResult(storage))
+        computation.outcomes.push_back({run, storage, contents});
+      else if (all && storage.getPersistent())
+        computation.afterSteps.push_back({run, storage, contents});
+      if (all)
+        computation.left.push_back({run, storage, contents});
+    }
+  };
+  auto runStep = [&](ReadTracer &tracer, StepOp entry, bool pending) {
+    tracer.run(entry, pending);
+    record("a step", tracer, /*all=*/true);
+  };
+  if (step)
+    computation.steady = trainUntilSteady(training, step, runStep);
+  if (drain)
+    training.run(drain, step && leavesUpdates(step));
+  // What was trained, and by what: whichever run did it.
+  for (auto storage : module.getOps<StorageOp>()) {
+    computation.reads.push_back({"training", storage, training.reads.lookup(storage)});
+    if (storage.getPersistent())
+      computation.outcomes.push_back({"training", storage, training.contents(storage)});
+  }
+  if (step)
+    computation.outcomes.push_back({"training", step, training.work()});
+  for (StepOp entry : module.getOps<StepOp>()) {
+    if (entry == drain)
+      continue;
+    for (const ReadTracer *start : {&fresh, &training}) {
+      if (start == &training && !step)
+        break;
+      ReadTracer tracer(*start);
+      uint64_t before = tracer.work();
+      tracer.run(entry, start == &fresh && entry != step && leavesUpdates(entry));
+      record("an entry point", tracer, /*all=*/start == &fresh && entry != step);
+      // Of a step that leaves updates only some are made.
+      if (entry != step)
+        computation.outcomes.push_back({"an entry point", entry, tracer.work() - before});
+    }
+  }
+  return computation;
+}
+
+int64_t Computation::meaning() const {
+  uint64_t hash = outcomes.size();
+  for (const Outcome &outcome : outcomes)
+    hash = (hash ^ outcome.value) * 0x9e3779b97f4a7c15ull + (hash >> 29);
+  return int64_t(hash);
+}
+
+static const Computation::Outcome *findDifference(const std::vector<Computation::Outcome> &before,
+                                                  const std::vector<Computation::Outcome> &after) {
+  for (auto [was, is] : llvm::zip(before, after))
+    if (was.value != is.value)
+      return &is;
+  // Other numbers of runs were needed until steps were steady.
+  return before.size() == after.size() || after.empty() ? nullptr : &after.back();
+}
+
+const Computation::Outcome *findDifference(const Computation &before, const Computation &after,
+                                           bool eachStep) {
+  const Computation::Outcome *found = findDifference(before.reads, after.reads);
+  if (!found)
+    found = findDifference(before.outcomes, after.outcomes);
+  return found || !eachStep ? found : findDifference(before.afterSteps, after.afterSteps);
+}
+
+//===----------------------------------------------------------------------===//
+// Why two orders differ
+//===----------------------------------------------------------------------===//
+
+static constexpr StringLiteral kMarkAttr = "boa.mark";
+
+void markOps(StepOp step) {
+  int64_t mark = 0;
+  Builder builder(step.getContext());
+  step.walk([&](Operation *op) { op->setAttr(kMarkAttr, builder.getI64IntegerAttr(mark++)); });
+}
+
+void unmarkOps(StepOp step) {
+  step.walk([&](Operation *op) { op->removeAttr(kMarkAttr); });
+}
+
+namespace {
+/// Which writes each read of an entry point sees, and which is the last to each entry.
+class DependenceTracer : public Tracer {
+public:
+  /// One execution of an op.
+  struct Instance {
+    int64_t mark;
+    std::string iteration; // in words
+    size_t run;
+    bool operator<(const Instance &other) const {
+      return std::tie(run, mark, iteration) < std::tie(other.run, other.mark, other.iteration);
+    }
+    bool operator==(const Instance &other) const {
+      return std::tie(run, mark, iteration) == std::tie(other.run, other.mark, other.iteration);
+    }
+  };
+  using Entry = std::pair<std::string, int64_t>; // storage, position
+  /// The sorted writes that a value is made of: of an accumulated entry all its
+  /// contributions.
+  using Writes = std::vector<Instance>;
+
+  std::map<std::pair<Instance, Entry>, Writes> reads;
+  std::map<int64_t, Operation *> ops; // by mark
+
+  DependenceTracer(ModuleOp module, StepOp step) : Tracer(module) {
+    for (int64_t runs = 0; runs < int64_t(leastSteps(step)); ++runs)
+      run(step, runs > 0 && leavesUpdates(step));
+  }
+
+  std::map<Entry, Writes> finals() {
+    std::map<Entry, Writes> all;
+    for (auto storage : module.getOps<StorageOp>())
+      for (int64_t entry = 0; entry < storage.getEntryCount(); ++entry)
+        for (Version version :
+             ArrayRef(homes[storage]).slice(entry * storage.getChunks(), storage.getChunks()))
+          llvm::append_range(all[{storage.getSymName().str(), entry}], writesOf(version));
+    for (auto &[entry, writes] : all)
+      tidy(writes);
+    return all;
+  }
+
+private:
+  static void tidy(Writes &writes) {
+    llvm::sort(writes);
+    writes.erase(llvm::unique(writes), writes.end());
+  }
+  Instance instanceOf(Operation *op, const Position::Iteration &iteration, size_t run) {
+    auto attr = op->getAttrOfType<IntegerAttr>(kMarkAttr);
+    int64_t mark = attr ? attr.getInt() : -1;
+    ops[mark] = op;
+    return {mark, inWords(iteration), run};
+  }
+  Writes writesOf(Version version) {
+    Writes writes;
+    for (; version < 0 && version != INT64_MIN; version = madeBy(version).before)
+      writes.push_back(
+          instanceOf(madeBy(version).op, iterations[madeBy(version).iteration], runOf(version)));
+    return writes;
+  }
+  void valueRead(Operation *op, const Access &access, const Version *versions) override {
+    Writes writes;
+    for (int64_t i = 0; i < access.count; ++i)
+      if (i == 0 || versions[i] != versions[i - 1])
+        llvm::append_range(writes, writesOf(versions[i]));
+    tidy(writes);
+    Entry entry{StorageOp(access.storage).getSymName().str(), access.entry};
+    reads[{instanceOf(op, here(), currentRun()), entry}] = std::move(writes);
+  }
+};
+
+/// The first write of `writes` that `others` lacks; null if there is none.
+const DependenceTracer::Instance *firstNotIn(const DependenceTracer::Writes &writes,
+                                             const DependenceTracer::Writes &others) {
+  for (const auto &write : writes)
+    if (!llvm::is_contained(others, write))
+      return &write;
+  return nullptr;
+}
+
+void noteFinal(InFlightDiagnostic &diag, DependenceTracer &tracer,
+               const DependenceTracer::Instance *write, StringRef when) {
+  if (!write)
+    return;
+  Diagnostic &note = diag.attachNote(tracer.ops[write->mark]->getLoc())
+                     << when << " it is this one";
+  if (!write->iteration.empty())
+    note << " of " << write->iteration;
+}
+} // namespace
+
+/// Fails, with an error, if the dependences of one entry point differ.
+static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRef transformation) {
+  auto [step, original] = entry;
+  DependenceTracer before(module, original), after(module, step);
+  for (const auto &[key, was] : before.reads) {
+    const auto &[reader, place] = key;
+    auto it = after.reads.find(key);
+    if (it != after.reads.end() && it->second == was)
+      continue;
+    InFlightDiagnostic diag = step.emitOpError(transformation)
+                              << " is illegal: it would change what a read of @" << place.first
+                              << " entry " << place.second << " sees";
+    Diagnostic &read = diag.attachNote(before.ops[reader.mark]->getLoc()) << "the read is here";
+    if (!reader.iteration.empty())
+      read << ", in " << reader.iteration;
+    DependenceTracer::Writes is = it == after.reads.end() ? DependenceTracer::Writes() : it->second;
+    DependenceTracer &tracer = was.empty() ? after : before;
+    const DependenceTracer::Instance *write = firstNotIn(was, is);
+    if (!write)
+      write = firstNotIn(is, was);
+    if (write) {
+      Diagnostic &note = diag.attachNote(tracer.ops[write->mark]->getLoc())
+                         << "the dependence is on this write of @" << place.first;
+      if (!write->iteration.empty())
+        note << ", in " << write->iteration;
+    }
+    return diag;
+  }
+  auto was = before.finals(), is = after.finals();
+  for (auto &[entry, writes] : was) {
+    if (writes == is[entry])
+      continue;
+    InFlightDiagnostic diag = step.emitOpError(transformation)
+                              << " is illegal: it would change the last write of @" << entry.first
+                              << " entry " << entry.second;
+    noteFinal(diag, before, firstNotIn(writes, is[entry]), "in the order given");
+    noteFinal(diag, after, firstNotIn(is[entry], writes), "in the new order");
+    return diag;
+  }
+  return success();
+}
+
+LogicalResult checkSameOrder(ModuleOp module, ArrayRef<Reordered> entries,
+                             const Computation &before, StringRef transformation) {
+  Computation after = Computation::compute(module);
+  if (!findDifference(before, after) && !findDifference(before.left, after.left))
+    return success();
+  for (Reordered entry : entries)
+    if (failed(checkDependences(module, entry, transformation)))
+      return failure();
+  return module.emitError(transformation) << " is illegal: it would compute something else";
+}
+
+//===----------------------------------------------------------------------===//
+// Moves
+//===----------------------------------------------------------------------===//
+
+bool Moves::allow(Operation *op) {
+  size_t number = asked++;
+  if (refused.count(number))
+    refusedMoves.push_back(op);
+  return number < most && !refused.count(number);
+}
+
+static std::string nameTransferred(Operation *op) {
+  auto prefetch = dyn_cast<PrefetchOp>(op);
+  return prefetch ? "@" + prefetch.getStorage().str() : op->getName().getStringRef().str();
+}
+
+/// One entry point of which some moves are bad.
+struct EntryTransformer {
+  ModuleOp module;
+  StepOp entry, original;
+  function_ref<unsigned(StepOp, Moves &)> transform;
+  const Computation &before;
+  std::set<size_t> refused;
+
+  struct Attempt {
+    bool same;
+    unsigned done;
+    Moves moves;
+  };
+  void restore() {
+    IRMapping map;
+    Region copy;
+    original.getBody().cloneInto(&copy, map);
+    entry.getBody().takeBody(copy);
+  }
+  bool isSame() {
+    Computation after = Computation::compute(module);
+    return after.steady && !findDifference(before, after);
+  }
+  /// The first `most` moves but for those refused.
+  Attempt attempt(size_t most) {
+    restore();
+    Moves moves;
+    moves.most = most;
+    moves.refused = refused;
+    unsigned done = transform(entry, moves);
+    return {isSame(), done, std::move(moves)};
+  }
+  /// Refuses one bad move after another, each found by halving. Where it is none of
+  /// them, the entry point stays as it was.
+  Attempt run() {
+    while (true) {
+      Attempt all = attempt(SIZE_MAX);
+      if (all.same)
+        return all;
+      size_t good = 0, bad = all.moves.asked;
+      if (bad == 0 || !attempt(0).same) {
+        restore();
+        return {true, 0, Moves()};
+      }
+      while (bad - good > 1) {
+        size_t middle = good + (bad - good) / 2;
+        (attempt(middle).same ? good : bad) = middle;
+      }
+      refused.insert(bad - 1);
+    }
+  }
+};
+
+void transformEntries(ModuleOp module, const Computation &before, StringRef name,
+                      function_ref<unsigned(StepOp, Moves &)> transform,
+                      std::map<Operation *, unsigned> &done) {
+  SmallVector<StepOp> entries(module.getOps<StepOp>());
+  SmallVector<StepOp> originals;
+  for (StepOp entry : entries) {
+    originals.push_back(cast<StepOp>(entry->clone()));
+    Moves moves;
+    done[entry] = transform(entry, moves);
+  }
+  Computation after = Computation::compute(module);
+  // Rarely: undo all, then look for the bad moves in one after another.
+  if (!after.steady || findDifference(before, after)) {
+    for (auto [entry, original] : llvm::zip(entries, originals))
+      EntryTransformer{module, entry, original, transform, before, {}}.restore();
+    for (auto [entry, original] : llvm::zip(entries, originals)) {
+      auto attempt = EntryTransformer{module, entry, original, transform, before, {}}.run();
+      done[entry] = attempt.done;
+      for (Operation *op : attempt.moves.getRefused()) {
+        remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category("boa-storage"))
+            << "left a transfer of " << nameTransferred(op) << " in @" << entry.getSymName()
+            << " as it was: the program would compute something else";
+      }
+    }
+  }
+  for (StepOp original : originals)
+    original.erase();
+}
+
+} // namespace boa

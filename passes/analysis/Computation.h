@@ -1,0 +1,94 @@
+//===- Computation.h - Whether two programs compute the same ----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a module computes, as value numbers (Tracer.h), and how a transformation
+// proves itself by them: it is made, looked at, and refused or undone where anything
+// came out otherwise.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_ANALYSIS_COMPUTATION_H
+#define BOA_PASSES_ANALYSIS_COMPUTATION_H
+
+#include "passes/analysis/Tracer.h"
+
+#include <set>
+
+namespace boa {
+
+/// What all entry points compute, in the runs of runEntries.
+struct Computation {
+  bool steady = true;
+  /// Something that came out, and where: a storage, or an entry point whose kernels saw
+  /// something.
+  struct Outcome {
+    const char *run; // in words
+    mlir::Operation *of;
+    uint64_t value;
+  };
+  /// Results of each run; trained state when no update is pending, and the kernels and
+  /// updates that ran until then, in any order.
+  std::vector<Outcome> outcomes;
+  /// What the step phase reads in all that, in any order.
+  std::vector<Outcome> reads;
+  /// Trained state after each step, some of whose updates may be pending.
+  std::vector<Outcome> afterSteps;
+  /// What all storages hold after each run, whoever reads it.
+  std::vector<Outcome> left;
+
+  static Computation compute(mlir::ModuleOp module);
+  /// All outcomes in one number, which is the same in the step and in the storage phase.
+  int64_t meaning() const;
+};
+
+/// Where they part; null where they do not. `eachStep`: also after each step, where updates
+/// are pending in both.
+const Computation::Outcome *findDifference(const Computation &before, const Computation &after,
+                                           bool eachStep = true);
+
+/// An entry point in the step phase whose loops were transformed, and a clone that was made
+/// before, after markOps.
+struct Reordered {
+  StepOp step, original;
+};
+/// Whether the module computes the same in the new order; what each storage is left with
+/// counts, too. Else emits an error that names the dependence: which read of which entry
+/// sees another write, or which write comes last, and in which iteration.
+mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, llvm::ArrayRef<Reordered> entries,
+                                   const Computation &before, llvm::StringRef transformation);
+
+/// Numbers the ops of an entry point (attribute boa.mark), so that they are known
+/// again in what is made of it; and removes the numbers.
+void markOps(StepOp step);
+void unmarkOps(StepOp step);
+
+/// The moves of a transformation, in the order in which it asks for them.
+class Moves {
+public:
+  /// Whether to make the next one, of a transfer `op`. One that is not allowed must
+  /// leave the program as it is, and is not asked for again.
+  bool allow(mlir::Operation *op);
+  /// Those asked for that are known to be bad.
+  llvm::ArrayRef<mlir::Operation *> getRefused() const { return refusedMoves; }
+
+private:
+  friend struct EntryTransformer;
+  size_t asked = 0, most = SIZE_MAX;
+  std::set<size_t> refused;                    // by number
+  std::vector<mlir::Operation *> refusedMoves; // met in this run
+};
+
+/// Transforms each entry point of a module in the storage phase that computes `before`; a
+/// move after which it would compute something else is not made, and told in a remark
+/// named `name`. `transform` returns how much it did, which is set in `done` by entry
+/// point.
+void transformEntries(mlir::ModuleOp module, const Computation &before, llvm::StringRef name,
+                      llvm::function_ref<unsigned(StepOp, Moves &)> transform,
+                      std::map<mlir::Operation *, unsigned> &done);
+
+} // namespace boa
+
+#endif // BOA_PASSES_ANALYSIS_COMPUTATION_H

@@ -1,0 +1,167 @@
+//===- Enumeration.cpp ----------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/analysis/Enumeration.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace boa {
+
+int64_t Position::get(Value value) const {
+  if (auto it = values.find(value); it != values.end())
+    return it->second;
+  Operation *def = value.getDefiningOp();
+  return llvm::TypeSwitch<Operation *, int64_t>(def)
+      .Case([&](arith::ConstantOp constant) {
+        return cast<IntegerAttr>(constant.getValue()).getInt();
+      })
+      .Case([&](ShiftOp shift) { return get(shift.getIndex()) + int64_t(shift.getBy()); })
+      .Case([&](AtFirstOp at) { return int64_t(ends.lookup(at.getIndex()).first); })
+      .Case([&](AtLastOp at) { return int64_t(ends.lookup(at.getIndex()).second); })
+      .Case([&](arith::AndIOp both) { return get(both.getLhs()) & get(both.getRhs()); })
+      .Default([](Operation *op) -> int64_t {
+        llvm::report_fatal_error("an index that boa.step's verifier should refuse: " +
+                                 op->getName().getStringRef());
+      });
+}
+
+int64_t Position::getEntry(StorageOp storage, ArrayRef<Value> indices) const {
+  int64_t entry = 0;
+  for (auto [index, dim] : llvm::zip(indices, storage.getDims())) {
+    int64_t at = get(index);
+    if (at < 0 || at >= dim)
+      return -1;
+    entry = entry * dim + at;
+  }
+  return entry;
+}
+
+std::string inWords(const Position::Iteration &iteration) {
+  std::string words;
+  // Loops of one dimension keep their order; those of different ones may not.
+  for (Dimension dimension : {Dimension::layer, Dimension::micro_batch, Dimension::chunk})
+    for (auto [other, at] : iteration)
+      if (other == dimension)
+        words += (words.empty() ? "" : ", ") + stringifyDimension(dimension).str() + " " +
+                 std::to_string(at);
+  return words;
+}
+
+bool dependsOnParity(StepOp step) {
+  return llvm::any_of(
+      llvm::concat<OpOperand>(step.getStep().getUses(), step.getPending().getUses()),
+      [](OpOperand &use) {
+        auto loop = dyn_cast<LoopOp>(use.getOwner());
+        return loop && loop.getParity() == use.get();
+      });
+}
+
+/// Whether an op uses `chunk` as the one chunk that it is about, if at all.
+static bool isAboutChunk(Operation *op, Value chunk) {
+  unsigned uses = llvm::count(op->getOperands(), chunk);
+  if (uses == 0)
+    return true;
+  auto one = [&](auto access) { return access.getFirst() == chunk && access.getCount() == 1; };
+  return uses == 1 && llvm::TypeSwitch<Operation *, bool>(op)
+                          .Case<PrefetchOp, CreateOp, OffloadOp>(one)
+                          .Case([&](UpdateOp update) { return update.getChunk() == chunk; })
+                          .Default(false);
+}
+
+bool canRunAsOne(LoopOp loop) {
+  if (loop.getDimension() != Dimension::chunk)
+    return false;
+  Value chunk = loop.getInductionVar();
+  SmallVector<Value> opened;
+  for (Operation &op : *loop.getBlock()) {
+    if (!isa<PrefetchOp, CreateOp, CopyOp, OffloadOp, ReleaseOp, UpdateOp, arith::ConstantOp>(op) ||
+        !isAboutChunk(&op, chunk))
+      return false;
+    if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.getFirst() != chunk)
+      return false;
+    if (auto create = dyn_cast<CreateOp>(op); create && create.getFirst() != chunk)
+      return false;
+    if (auto offload = dyn_cast<OffloadOp>(op); offload && offload.getFirst() != chunk)
+      return false;
+    if (isa<PrefetchOp, CreateOp>(op))
+      opened.push_back(op.getResult(0));
+    if (auto release = dyn_cast<ReleaseOp>(op))
+      if (release.getRetain() || !llvm::is_contained(opened, release.getBuffer()))
+        return false;
+  }
+  // What is open at the end of an iteration is open in the next.
+  return llvm::all_of(opened, [](Value buffer) {
+    return llvm::count_if(buffer.getUsers(),
+                          [](Operation *user) { return isa<ReleaseOp>(user); }) == 1;
+  });
+}
+
+struct Enumerator {
+  Position at;
+  function_ref<void(Operation *, const Position &)> visit;
+  function_ref<int64_t(LoopOp, int64_t)> together;
+
+  void run(StepOp step, RunNumbers numbers) {
+    at.values[step.getStep()] = numbers.step;
+    at.values[step.getPending()] = numbers.pending;
+    run(*step.getBlock());
+  }
+
+  void run(Block &block) {
+    for (Operation &op : block) {
+      if (auto loop = dyn_cast<LoopOp>(op))
+        run(loop);
+      else if (!isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op))
+        visit(&op, at);
+    }
+  }
+
+  void run(LoopOp loop) {
+    if (loop.getGuard() && at.get(loop.getGuard()) == 0)
+      return;
+    bool reverse = loop.getOrder() == LoopOrder::reverse;
+    if (loop.getOrder() == LoopOrder::snake)
+      reverse = (at.get(loop.getParity()) + loop.getPhase()) & 1;
+    int64_t lower = loop.getLower(), upper = loop.getUpper();
+    Value iv = loop.getInductionVar();
+    at.loops.push_back({loop.getDimension(), 0});
+    auto iterate = [&](int64_t value, bool first, bool last) {
+      at.values[iv] = at.loops.back().second = value;
+      at.ends[iv] = {first, last};
+      ++at.number;
+      run(*loop.getBlock());
+    };
+    bool chunks = loop.getDimension() == Dimension::chunk;
+    for (int64_t i = lower; i < upper;) {
+      int64_t count = chunks ? std::min(together(loop, i), upper - i) : 1;
+      if (reverse && count < upper - lower)
+        count = 1;
+      if (count > 1) {
+        at.spanned = iv;
+        at.spanning = count;
+        iterate(i, i == lower, i + count == upper);
+        at.spanned = Value();
+      } else {
+        iterate(reverse ? upper - 1 - (i - lower) : i, i == lower, i + 1 == upper);
+      }
+      i += count;
+    }
+    at.loops.pop_back();
+    ++at.number;
+  }
+};
+
+void enumerate(StepOp step, RunNumbers numbers,
+               function_ref<void(Operation *, const Position &)> visit,
+               function_ref<int64_t(LoopOp, int64_t)> together) {
+  Enumerator enumerator{{}, visit, together};
+  enumerator.run(step, numbers);
+}
+
+} // namespace boa

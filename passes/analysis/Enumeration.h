@@ -1,0 +1,75 @@
+//===- Enumeration.h - A program, op by op as it will run -------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Control in the step and storage phases is static: every loop bound is a
+// constant and every index is computed from induction variables. So the ops can
+// be enumerated as they will run, with their concrete indices, in time
+// proportional to layers x micro-batches, and dependences, liveness and traffic
+// are exact instead of approximated.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_ANALYSIS_ENUMERATION_H
+#define BOA_PASSES_ANALYSIS_ENUMERATION_H
+
+#include "dialect/Boa.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace boa {
+
+/// What a run of an entry point is given: the number of its step, and that of the step
+/// whose updates are outstanding, 0 for none.
+struct RunNumbers {
+  int64_t step = 1, pending = 0;
+};
+/// Whether even steps run in another order than odd ones.
+bool dependsOnParity(StepOp step);
+
+/// Where an enumeration is: concrete values of indices and conditions.
+class Position {
+public:
+  int64_t get(mlir::Value value) const;
+  bool test(mlir::Value value, bool ifAbsent) const { return value ? get(value) != 0 : ifAbsent; }
+  /// How many values `chunk` has at once, from get(chunk) on: more than one in a loop
+  /// that is taken as one.
+  int64_t span(mlir::Value chunk) const { return chunk && chunk == spanned ? spanning : 1; }
+  /// Row-major index of an entry; -1 if out of the storage's bounds.
+  int64_t getEntry(StorageOp storage, llvm::ArrayRef<mlir::Value> indices) const;
+  /// The loops around, outermost first, and where each is.
+  using Iteration = llvm::SmallVector<std::pair<Dimension, int64_t>, 3>;
+  const Iteration &iteration() const { return loops; }
+  /// Differs between two iterations of one enumeration.
+  int64_t serial() const { return number; }
+
+private:
+  friend struct Enumerator;
+  llvm::DenseMap<mlir::Value, int64_t> values;
+  llvm::DenseMap<mlir::Value, std::pair<bool, bool>> ends; // at first, at last
+  Iteration loops;
+  int64_t number = 0, spanning = 1;
+  mlir::Value spanned;
+};
+
+/// "layer 1, micro_batch 3": does not depend on how the loops are nested.
+std::string inWords(const Position::Iteration &iteration);
+
+/// Calls `visit` for each op of the entry point in the order in which it runs,
+/// except loops and index arithmetic. What the verifier of boa.step lets in is all
+/// that there is. `together` says how many iterations of a loop over chunks, from `chunk` on,
+/// may be visited at once (canRunAsOne); their order is then of no matter.
+void enumerate(StepOp step, RunNumbers numbers,
+               llvm::function_ref<void(mlir::Operation *, const Position &)> visit,
+               llvm::function_ref<int64_t(LoopOp, int64_t chunk)> together);
+
+/// A loop over chunks of which each iteration has a chunk, and buffers, to itself: they
+/// may as well run all at once.
+bool canRunAsOne(LoopOp loop);
+
+} // namespace boa
+
+#endif // BOA_PASSES_ANALYSIS_ENUMERATION_H

@@ -1,0 +1,51 @@
+//===- Memory.h - Homes, spaces and the ways between them -------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a machine's two memories make of homes and spaces (runtime/abi.h states the
+// same for a run). On a machine of one memory the spaces are names in the accounts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_ANALYSIS_MEMORY_H
+#define BOA_PASSES_ANALYSIS_MEMORY_H
+
+#include "dialect/Boa.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace boa {
+
+/// What bytes move over.
+enum class Link { ssdRead, ssdWrite, toDevice, toHost };
+
+class Memory {
+public:
+  explicit Memory(mlir::ModuleOp module);
+
+  /// Whether device and host are two memories.
+  bool isSeparate() const { return separate; }
+
+  /// Whether a buffer of these chunks in `space` is their home itself.
+  bool isHome(StorageOp storage, int64_t first, int64_t count, Space space) const;
+
+  /// Calls `move` for each link that chunks take from their homes to a buffer in `space`
+  /// that is not their home, or back.
+  using Move = llvm::function_ref<void(Link, int64_t bytes)>;
+  void fetch(StorageOp storage, int64_t first, int64_t count, Space space, Move move) const;
+  void offload(StorageOp storage, int64_t first, int64_t count, Space space, Move move) const;
+  /// The same from one buffer to another.
+  void copy(StorageOp storage, int64_t count, Space from, Space to, Move move) const;
+
+  /// Whether these chunks pass through a slot in host memory on their way.
+  bool isStaged(StorageOp storage, int64_t first, int64_t count, Space space) const;
+
+private:
+  bool separate;
+};
+
+} // namespace boa
+
+#endif // BOA_PASSES_ANALYSIS_MEMORY_H

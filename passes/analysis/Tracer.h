@@ -1,0 +1,264 @@
+//===- Tracer.h - What a program computes, symbolically ---------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs entry points on symbols, chunk by chunk, under the memory model of
+// runtime/abi.h. What a chunk holds is a *version*; each has a value number, a hash of
+// what it was computed from: kernels, calls and updates are functions of what they
+// read, accumulation is a commutative sum. So whether a program reads what was never
+// written, what lives when, what moves, and whether two programs compute the same are
+// decided exactly, in the step phase and in the storage phase alike. All passes that
+// need any of that ask here; what an op touches of storages it says itself
+// (AccessOpInterface).
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_ANALYSIS_TRACER_H
+#define BOA_PASSES_ANALYSIS_TRACER_H
+
+#include "passes/analysis/Enumeration.h"
+#include "passes/analysis/Memory.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace boa {
+
+/// What a chunk holds. Those of the state before the program are positive, those that
+/// the program makes negative.
+using Version = int64_t;
+inline constexpr Version kUndefined = 0;
+
+/// The chunks that an op touches at one point of a run.
+struct Access {
+  StorageAccess::Kind kind = StorageAccess::Kind::read;
+  StorageOp storage;
+  int64_t entry = -1; // -1: out of bounds
+  int64_t first = 0, count = 0;
+  int64_t parts = 1;  // as many buffers, of count / parts chunks each, one after another
+  bool fresh = false; // nothing is read
+
+  /// Same storage, entry and chunks.
+  auto key() const {
+    return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count);
+  }
+  bool overlaps(const Access &other) const;
+};
+
+class Tracer {
+public:
+  explicit Tracer(mlir::ModuleOp module);
+  virtual ~Tracer() = default;
+
+  /// Runs an entry point on what earlier ones left, with the updates of the step before
+  /// `pending` or not. Retained copies are left, too, where the same entry point
+  /// follows, as steps of training do.
+  void run(StepOp entry, bool pending);
+
+  /// All that what runs next depends on. Versions are told by the run that made them,
+  /// counted backward, and by their number in it: where two snapshots are equal, the same
+  /// runs do the same after both.
+  using Snapshot = std::vector<int64_t>;
+  virtual Snapshot snapshot() const;
+
+  /// The value number of all that a storage's homes hold.
+  uint64_t contents(StorageOp storage) const;
+  /// The sum of value numbers of all kernels and updates so far: what was computed, in
+  /// whatever order.
+  uint64_t work() const { return workDone; }
+
+  /// How often entry points were enumerated, in this process: for those who count.
+  static int64_t traversals();
+
+protected:
+  /// A buffer from prefetch or create to release.
+  struct Buffer {
+    mlir::Operation *origin = nullptr;
+    Access access;
+    Space space = Space::device;
+    bool home = false; // it is where its chunks live
+    bool released = false;
+    std::vector<Version> own;      // of each chunk, unless home
+    std::optional<uint64_t> value; // of all of it, where that was asked for since it was written
+
+    /// Chunks of one of its parts: what its slot holds.
+    int64_t slotChunks() const { return access.count / access.parts; }
+  };
+
+  /// What a version was made by.
+  struct Made {
+    mlir::Operation *op;
+    uint64_t value;
+    int64_t iteration; // index of `iterations`
+    Version before;    // what it was added to; 0: nothing
+  };
+
+  /// A program that breaks a rule: the first is enough.
+  virtual void violation(mlir::Operation *, const llvm::Twine &) {}
+  /// `op` takes chunks that nothing wrote.
+  virtual void undefinedRead(mlir::Operation *op, const Access &) {}
+  /// `op` takes an entry's chunks, which hold `versions`, in the step phase.
+  virtual void valueRead(mlir::Operation *op, const Access &, const Version *versions) {}
+  /// After a buffer was filled; `retained`: from a retained copy.
+  virtual void opened(mlir::Operation *, const Buffer &, const Position &, bool retained) {}
+  virtual void offloaded(OffloadOp, const Access &, const Buffer &) {}
+  virtual void copied(CopyOp, const Buffer &from, const Buffer &to) {}
+  virtual void released(ReleaseOp, const Buffer &, const Position &, bool retain) {}
+  /// A retained copy that nothing took up before it became stale.
+  virtual void dropped(const Buffer &, mlir::Operation *by) {}
+  /// A retained copy that is lost because another entry point runs.
+  virtual void abandoned(const Buffer &) {}
+
+  /// Versions of an entry's chunks in its home, to read or to be changed.
+  const Version *homeOf(const Access &access);
+  Version *changeHome(const Access &access);
+  std::vector<Version> contentsOf(const Buffer &buffer);
+  /// A version as a snapshot tells it.
+  int64_t inSnapshot(Version version) const;
+  int64_t inSnapshot(llvm::ArrayRef<Version> versions) const;
+  uint64_t valueOf(Version version) const;
+  uint64_t fold(llvm::ArrayRef<Version> versions) const;
+  const Made &madeBy(Version version) const { return made[-version - 1]; }
+  /// The number of the run, from 0, that made a version, or that runs.
+  size_t runOf(Version version) const;
+  size_t currentRun() const { return begun.size() - 1; }
+  /// The iteration that runs.
+  const Position::Iteration &here() const { return now->iteration(); }
+
+  mlir::ModuleOp module;
+  Memory memory;
+  llvm::DenseMap<mlir::Operation *, std::vector<Version>> homes;
+  std::vector<std::shared_ptr<Buffer>> open;     // not yet released
+  std::vector<std::shared_ptr<Buffer>> retained; // and not yet taken up
+  std::vector<Position::Iteration> iterations;
+
+private:
+  using BufferRef = std::shared_ptr<Buffer>;
+
+  void visit(mlir::Operation *op, const Position &at);
+  int64_t together(LoopOp loop, int64_t chunk);
+  // The step phase.
+  void read(ReadOp op, const Position &at);
+  void write(WriteOp op, const Position &at);
+  void accumulate(AccumulateOp op, const Position &at);
+  void call(CallOp op);
+  void optimizerUpdate(OptimizerUpdateOp op, const Position &at);
+  void gradientNorm(GradientNormOp op, const Position &at);
+  void finishNorm(FinishNormOp op, const Position &at);
+  // The storage phase.
+  void openBuffer(mlir::Operation *op, const Position &at);
+  void offload(OffloadOp op, const Position &at);
+  void copy(CopyOp op);
+  void release(ReleaseOp op, const Position &at);
+  void launch(LaunchOp op);
+  void update(UpdateOp op, const Position &at);
+  void norm(NormOp op);
+
+  /// What `op` touches now; nothing where that is out of bounds, which is told.
+  llvm::SmallVector<Access> accessesOf(mlir::Operation *op, const Position &at);
+  Access resolve(mlir::Operation *op, const StorageAccess &access, StorageOp storage,
+                 const Position &at);
+  Version make(mlir::Operation *op, uint64_t value, Version before = kUndefined);
+  uint64_t entryValue(StorageOp storage, int64_t entry) const;
+  uint64_t valueOfHome(mlir::Operation *op, const Access &access);
+  uint64_t use(mlir::Operation *op, Buffer &buffer);
+  void checkDefined(mlir::Operation *op, const Access &access, const Version *versions);
+  void addTo(mlir::Operation *op, Version *versions, int64_t count, uint64_t value);
+  /// One update of `count` chunks: `parts` are the versions of the gradient's first, then of
+  /// each trained part; null: there is none. Returns false where one is undefined.
+  bool updateChunks(mlir::Operation *op, llvm::StringRef group, int64_t step, int64_t count,
+                    llvm::ArrayRef<Version *> parts);
+  BufferRef lookup(mlir::Operation *op, mlir::Value buffer);
+  const Version *chunkOf(const Buffer &buffer, int64_t chunk);
+  Version *changeChunk(Buffer &buffer, int64_t chunk);
+  void checkAliases(LaunchOp op);
+  bool checkGroup(mlir::Operation *op, llvm::StringRef group);
+  void dropRetained(const Access &access, mlir::Operation *by);
+
+  llvm::DenseMap<mlir::Value, BufferRef> buffers;
+  /// Of each entry of a home, where that was asked for since it was written.
+  mutable llvm::DenseMap<mlir::Operation *, std::vector<std::optional<uint64_t>>> homeValues;
+  llvm::DenseMap<mlir::Value, uint64_t> values; // of tensors
+  /// What each op touches, looked up once.
+  struct Touched {
+    llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
+  };
+  llvm::DenseMap<mlir::Operation *, std::shared_ptr<Touched>> touched;
+  /// What a loop that can run as one touches; none: it cannot.
+  llvm::DenseMap<mlir::Operation *, std::optional<llvm::SmallVector<StorageOp, 4>>> independent;
+  std::vector<Made> made;
+  uint64_t gradientSum = 0;          // of the norm under way
+  std::map<int64_t, uint64_t> norms; // by step
+  uint64_t workDone = 0;
+  const Position *now = nullptr;
+  int64_t iterationSerial = -1;
+  StepOp previous;           // entry point that ran last
+  int64_t steps = 0;         // runs of @step
+  std::vector<size_t> begun; // made.size() when each run began
+};
+
+/// Whether a step may leave updates to the next.
+bool leavesUpdates(StepOp step);
+
+/// As many steps show at least whether they are steady.
+inline size_t leastSteps(StepOp step) { return dependsOnParity(step) ? 4 : 3; }
+
+/// Runs @step, first with nothing pending, until what it leaves is what it left after an
+/// earlier run (of the same parity, where that makes a difference): from there on steps do
+/// what they did. Gives up where that takes too long.
+template <typename TracerT, typename RunT>
+bool trainUntilSteady(TracerT &tracer, StepOp step, RunT run) {
+  constexpr size_t kMostSteps = 8;
+  bool parity = dependsOnParity(step);
+  std::vector<Tracer::Snapshot> left;
+  while (left.size() < kMostSteps) {
+    run(tracer, step, !left.empty() && leavesUpdates(step));
+    left.push_back(tracer.snapshot());
+    bool steady = false;
+    for (size_t runs = 1; runs < left.size(); ++runs)
+      steady |= left[runs - 1] == left.back() && (!parity || (left.size() - runs) % 2 == 0);
+    if (steady && left.size() >= leastSteps(step))
+      return true;
+  }
+  return false;
+}
+
+/// Calls `run(tracer, entry, pending)` for what a trainer runs, with copies of `fresh`: @step
+/// until it is steady; each other entry point after that, and by itself; and after @drain,
+/// when nothing is pending, each and @step again. False where steps do not become steady.
+template <typename TracerT, typename RunT>
+bool runEntries(mlir::ModuleOp module, const TracerT &fresh, RunT run) {
+  auto runOn = [&](TracerT tracer, StepOp entry, bool pending) { run(tracer, entry, pending); };
+  auto step = module.lookupSymbol<StepOp>("step"), drain = module.lookupSymbol<StepOp>("drain");
+  TracerT training(fresh);
+  bool steady = !step || trainUntilSteady(training, step, run);
+  if (!steady)
+    return false;
+  for (StepOp entry : module.getOps<StepOp>()) {
+    if (entry == step)
+      continue;
+    runOn(fresh, entry, false);
+    if (step)
+      runOn(training, entry, leavesUpdates(step));
+    else if (leavesUpdates(entry))
+      runOn(fresh, entry, true);
+  }
+  if (!step || !drain)
+    return true;
+  run(training, drain, leavesUpdates(step));
+  for (StepOp entry : module.getOps<StepOp>())
+    if (entry != drain)
+      runOn(training, entry, false);
+  return true;
+}
+
+/// The error where steps do not become steady.
+mlir::LogicalResult emitNotSteady(StepOp step);
+
+} // namespace boa
+
+#endif // BOA_PASSES_ANALYSIS_TRACER_H
