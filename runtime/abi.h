@@ -14,13 +14,14 @@
 //   void boa_kernel_table[]             the kernels, in the order of the descriptor
 //
 // and calls the functions below from one thread, the *driver*. Every call only
-// enqueues a command and returns, without blocking; compute, each direction of
-// I/O and the host optimizer advance on their own. A command that needs a slot
-// when none is free waits for one *in the engine*, not in the driver: slots of a
-// storage are granted in program order as releases complete. So the driver runs
-// ahead of the device, and what bounds the lookahead is the number of slots. No
-// deadlock: every dependence points backward in program order, and a storage
-// has at least as many slots as the program holds live at once.
+// enqueues a command; compute, each direction of I/O and of copies, and the host
+// optimizer advance on their own. A command that needs a slot when none is free waits
+// for one *in the engine*, not in the driver: slots of a pool are granted in program
+// order as releases complete. So the driver runs ahead of the device, and what bounds
+// the lookahead is the number of slots; it is held up only where very many commands
+// wait, and never where those need it to go on. No deadlock: every dependence points
+// backward in program order, and a pool has at least as many slots as the program
+// holds live at once.
 //
 // Model of memory. A *storage* is an array of equal entries (say, the weights
 // of each layer). An entry is divided into equal chunks, the unit of the

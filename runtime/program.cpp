@@ -363,10 +363,28 @@ void Parse(Fields &f, SsdPath &s) {
   f.AtLeast("read", s.read, 0);
   f.Read("write", s.write);
   f.AtLeast("write", s.write, 0);
+  f.Read("both", s.both);
+  f.AtLeast("both", s.both, 0);
+  f.Read("latency", s.latency);
+  f.AtLeast("latency", s.latency, 0);
+}
+
+void Parse(Fields &f, Rates &r) {
+  for (auto [name, rate] : std::initializer_list<std::pair<const char *, int64_t *>>{
+           {"compute", &r.compute},
+           {"device_bandwidth", &r.device_bandwidth},
+           {"to_device", &r.to_device},
+           {"to_host", &r.to_host},
+           {"optimizer", &r.optimizer},
+           {"host_bandwidth", &r.host_bandwidth}}) {
+    f.Read(name, *rate);
+    f.AtLeast(name, *rate, 0);
+  }
 }
 
 void Parse(Fields &f, Machine &m) {
   f.Read("name", m.name);
+  f.Read("device", m.device);
   std::string memory;
   f.Read("memory", memory);
   f.OneOf("memory", memory, {"unified", "separate"});
@@ -377,6 +395,7 @@ void Parse(Fields &f, Machine &m) {
   f.AtLeast("host_memory", m.host_memory, 0);
   f.Read("threads", m.threads);
   f.AtLeast("threads", m.threads, 0);
+  f.Read("rates", m.rates);
   f.Read("ssd", m.ssd);
 }
 
@@ -464,6 +483,17 @@ template <typename T> void Fields::ParseInto(const Json &value, std::string path
 }
 
 } // namespace
+
+void Traffic::Add(const Traffic &other) {
+  auto add = [](std::map<std::string, int64_t> &to, const std::map<std::string, int64_t> &from) {
+    for (const auto &[role, bytes] : from)
+      to[role] += bytes;
+  };
+  add(read, other.read);
+  add(written, other.written);
+  add(to_device, other.to_device);
+  add(to_host, other.to_host);
+}
 
 const char *TierName(Tier tier) {
   return tier == Tier::device ? "device" : tier == Tier::host ? "host" : "ssd";

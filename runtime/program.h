@@ -101,6 +101,8 @@ struct Kernel {
 /// where memories are separate from host to device memory and back.
 struct Traffic {
   std::map<std::string, int64_t> read, written, to_device, to_host;
+
+  void Add(const Traffic &);
 };
 
 struct Optimizer {
@@ -131,13 +133,27 @@ struct Training {
 struct SsdPath {
   std::string path;
   int64_t read = 0, write = 0; // limits in bytes/s; 0: none
+  int64_t both = 0;            // of reads and writes together; 0: none
+  int64_t latency = 0;         // of one transfer, in ns
+};
+
+/// What a machine does in a second, for who simulates it: operations or bytes. 0:
+/// nothing was said.
+struct Rates {
+  int64_t compute = 0;          // floating-point operations of kernels
+  int64_t device_bandwidth = 0; // that kernels read and write
+  int64_t to_device = 0, to_host = 0;
+  int64_t optimizer = 0;      // that updates read and write
+  int64_t host_bandwidth = 0; // all that the host's memory gives
 };
 
 struct Machine {
   std::string name;
+  std::string device = "cpu";
   bool separate = false; // "memory": "unified" (one for device and host) or "separate"
   int64_t device_memory = 0, host_memory = 0; // 0: no limit
   int64_t threads = 0;                        // 0: all
+  Rates rates;
   std::vector<SsdPath> ssd;
 };
 

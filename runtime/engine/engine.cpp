@@ -1,51 +1,53 @@
-//===- engine.cpp - Memory, and what the trainer asks for -------------------===//
+//===- engine.cpp - The graph on a device ---------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Begin at engine.h; how commands are ordered is in engine/graph.cpp, how they
-// run in engine/queues.cpp.
-//
-//===----------------------------------------------------------------------===//
 #include "runtime/engine/impl.h"
-
-#include "runtime/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
 
-#include <sys/mman.h>
-#include <time.h>
-
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
-#include <system_error>
 #include <utility>
 
 namespace boa {
 
-int64_t Engine::Now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
-}
+constexpr int64_t kBlock = 4096;
 
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
+namespace {
 
-static int64_t WorkspaceBytes(const Program &program) {
-  int64_t bytes = 0;
-  for (const Kernel &kernel : program.kernels)
-    bytes = std::max(bytes, kernel.workspace);
-  return bytes;
+/// Where a state has its chunks.
+class StatePlacement : public Placement {
+public:
+  explicit StatePlacement(StateStore &state) : state(state) {}
+  Extent Current(int32_t storage, int64_t entry, int32_t chunk) override {
+    return state.Current(storage, entry, chunk);
+  }
+  Extent Next(int32_t storage, int64_t entry, int32_t chunk) override {
+    return state.Next(storage, entry, chunk);
+  }
+  absl::Status Why() const override { return state.status(); }
+
+private:
+  StateStore &state;
+};
+
+/// Memory that SSDs reach, of the caller.
+using Bounce = std::unique_ptr<char, decltype(&std::free)>;
+Bounce MakeBounce(int64_t bytes) {
+  return Bounce(static_cast<char *>(std::aligned_alloc(kBlock, bytes)), &std::free);
 }
 
 /// What the rest relies on: chunks are whole blocks, homes are for all of them, and
-/// the arena, but for the gaps between slots, is no larger than was planned.
-absl::Status Engine::Impl::CheckProgram() const {
-  int64_t needed = WorkspaceBytes(program);
+/// the memory, but for the gaps between slots, is no more than was planned.
+absl::Status CheckProgram(const Program &program, bool places) {
+  int64_t needed = 0;
+  for (const Kernel &kernel : program.kernels)
+    needed = std::max(needed, kernel.workspace);
   for (const Storage &storage : program.storages) {
     if (storage.chunks < 1 || storage.bytes < 0 || storage.bytes % (kBlock * storage.chunks) != 0)
       return absl::InvalidArgumentError(
@@ -60,7 +62,7 @@ absl::Status Engine::Impl::CheckProgram() const {
     if (housed != storage.chunks)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " has homes for ", housed, " of ", storage.chunks, " chunks"));
-    if (storage.LivesOn(Tier::ssd) && !state)
+    if (storage.LivesOn(Tier::ssd) && !places)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " lives on ssd but there is no state directory"));
     for (const SlotPool &pool : storage.pools)
@@ -74,167 +76,278 @@ absl::Status Engine::Impl::CheckProgram() const {
   return absl::OkStatus();
 }
 
-/// What each storage has in which memory; addresses are offsets until there is one.
-void Engine::Impl::LayOut() {
-  auto take = [&](int32_t space, int64_t bytes) {
-    int64_t &end = arenas[Separate() ? space : 0].bytes;
-    return reinterpret_cast<char *>(std::exchange(end, end + bytes));
-  };
-  workspace = take(BOA_DEVICE, boa_slot_stride(WorkspaceBytes(program)));
-  places.resize(program.storages.size());
-  for (size_t s = 0; s < program.storages.size(); ++s) {
-    const Storage &storage = program.storages[s];
-    Place &place = places[s];
-    int32_t first = 0;
-    for (const Home &home : storage.homes) {
-      const bool memory = home.tier != Tier::ssd;
-      const int32_t space = home.tier == Tier::host ? BOA_HOST : BOA_DEVICE;
-      if (memory && first > 0 && place.range_of.back() >= 0 &&
-          (!Separate() || place.ranges.back().space == space))
-        place.ranges.back().count += home.chunks;
-      else if (memory)
-        place.ranges.push_back({first, home.chunks, space});
-      place.range_of.resize(first + home.chunks, memory ? int32_t(place.ranges.size()) - 1 : -1);
-      first += home.chunks;
-    }
-    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
-      for (const MemoryRange &range : place.ranges) {
-        BufferRef home = NewBuffer(s, entry, range.first, range.count, range.space);
-        home->home = true;
-        home->base = take(range.space, boa_slot_stride(range.count * ChunkBytes(s)));
-        place.homes.push_back(std::move(home));
-      }
-  }
-  for (Arena &arena : arenas)
-    arena.fixed = arena.bytes;
-  for (size_t s = 0; s < program.storages.size(); ++s) {
-    for (const SlotPool &pool : program.storages[s].pools) {
-      SlotList &slots = places[s].slots.emplace_back();
-      slots.space = pool.space;
-      slots.chunks = pool.chunks;
-      slots.stride = boa_slot_stride(pool.chunks * ChunkBytes(s));
-      slots.base = take(pool.space, pool.slots * slots.stride);
-      for (int32_t slot = pool.slots; slot-- > 0;)
-        slots.free.push_back(slot);
-    }
-    std::stable_sort(places[s].slots.begin(), places[s].slots.end(),
-                     [](const SlotList &a, const SlotList &b) { return a.chunks < b.chunks; });
-  }
-}
+} // namespace
 
-absl::Status Engine::Impl::Allocate() {
-  LayOut();
-  for (Arena &arena : arenas) {
-    if (arena.bytes == 0)
-      continue;
-    void *memory =
-        mmap(nullptr, arena.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-      return absl::ResourceExhaustedError(
-          absl::StrCat("cannot allocate the arena of ", arena.bytes >> 20,
-                       " MiB: give the process more memory or the program less"));
-    arena.base = static_cast<char *>(memory);
-    madvise(memory, arena.bytes, MADV_HUGEPAGE);
-    // First touch is slow; it must not happen in the first step.
-    ParallelFor(
-        arena.bytes, 2 << 20,
-        [](void *data, int64_t begin, int64_t end) {
-          std::memset(static_cast<char *>(data) + begin, 0, end - begin);
-        },
-        memory);
-  }
-  auto place_in = [&](int32_t space, char *&address) {
-    address = arenas[Separate() ? space : 0].base + reinterpret_cast<intptr_t>(address);
-  };
-  place_in(BOA_DEVICE, workspace);
-  for (Place &place : places) {
-    for (const BufferRef &home : place.homes)
-      place_in(home->space, home->base);
-    for (SlotList &slots : place.slots)
-      place_in(slots.space, slots.base);
-  }
-  return absl::OkStatus();
-}
-
-void Engine::Impl::PrepareDecay() {
-  for (const Group &group : program.groups) {
-    std::vector<DecayRange> ranges;
-    for (const Parameter &parameter : group.parameters) {
-      if (!ranges.empty())
-        ranges.back().end = parameter.offset;
-      if (ranges.empty() || ranges.back().decay != parameter.decay)
-        ranges.push_back({parameter.offset, group.elements, parameter.decay});
-      ranges.back().end = group.elements;
-    }
-    decay.push_back(std::move(ranges));
-  }
-}
+//===----------------------------------------------------------------------===//
+// From the graph to the device, and back
+//===----------------------------------------------------------------------===//
 
 absl::Status Engine::Impl::Start() {
-  if (absl::Status status = CheckProgram(); !status.ok())
-    return status;
-  SetThreads(options.scheduler ? 1 : program.machine.threads);
-  if (absl::Status status = Allocate(); !status.ok())
-    return status;
-  PrepareDecay();
-  size_t most_buffers = 0;
-  for (const Kernel &kernel : program.kernels)
-    most_buffers = std::max(most_buffers, kernel.buffers.size());
-  kernel_buffers.resize(most_buffers);
-  if (state) {
-    // What SSDs reach.
-    const Arena &arena = arenas[Separate() ? BOA_HOST : BOA_DEVICE];
-    auto backend =
-        state->Disk().CreateIo(state->Files(), state->Links(), arena.base, arena.bytes, options.io);
-    if (!backend.ok())
-      return backend.status();
-    io = std::move(*backend);
-  }
-  if (options.scheduler)
-    return absl::OkStatus();
-  try {
-    compute_thread = std::thread([this] { ComputeLoop(); });
-    optimizer_thread = std::thread([this] { OptimizerLoop(); });
-    // One sums what a fast disk moves.
-    if (state)
-      for (int64_t i = 0; i < (Threads() + 7) / 8; ++i)
-        sum_threads.emplace_back([this] { SumLoop(); });
-  } catch (const std::system_error &error) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start the engine's threads: ", error.code().message(),
-                     ": allow the process more threads (ulimit -u) or more memory"));
-  }
-  return absl::OkStatus();
+  return device->Start({graph.Bytes(BOA_DEVICE), graph.Bytes(BOA_HOST)}, graph.Workspace(), this);
 }
 
+/// What is under way cannot be stopped: the memory and the kernels are the device's
+/// until it is over.
 Engine::Impl::~Impl() {
-  Stop();
-  io.reset();
-  // After an error commands are left that hold the buffers that hold them.
-  for (const CommandRef &command : incomplete) {
-    command->buffers.clear();
-    command->dependents.clear();
+  std::unique_lock lock(mutex);
+  graph.Fail(absl::CancelledError("the engine is gone"));
+  Pump(lock);
+  Await(lock, [&] { return graph.UnderWay() == 0; });
+}
+
+/// Gives the device what may begin. What runs in the order given is given under the
+/// mutex, so that two threads do not change it; transfers may be over at once, and so
+/// are given without.
+void Engine::Impl::Pump(std::unique_lock<std::mutex> &lock) {
+  std::vector<Work *> ready, transfers;
+  graph.TakeReady(ready, driver_waits);
+  for (Work *work : ready) {
+    if (work->IsTransfer())
+      transfers.push_back(work);
+    else
+      device->Submit(*work);
   }
-  for (Arena &arena : arenas)
-    if (arena.base)
-      munmap(arena.base, arena.bytes);
+  const bool cancel = !graph.status().ok() && !std::exchange(cancelled, !graph.status().ok());
+  if (transfers.empty() && !cancel)
+    return;
+  lock.unlock();
+  for (Work *work : transfers)
+    device->Submit(*work);
+  if (cancel)
+    device->Cancel();
+  lock.lock();
+  changed.notify_all();
+}
+
+void Engine::Impl::Done(const Work &work, int64_t begin_ns, int64_t end_ns, absl::Status status) {
+  std::unique_lock lock(mutex);
+  ++wakes;
+  if (!status.ok())
+    graph.Fail(std::move(status));
+  if (!work.IsTransfer())
+    Record(work, begin_ns, end_ns);
+  graph.Complete(work, begin_ns, end_ns);
+  Pump(lock);
+  changed.notify_all();
+}
+
+void Engine::Impl::Moved(const Work &work, int32_t path, int64_t bytes, int64_t begin_ns,
+                         int64_t end_ns) {
+  std::unique_lock lock(mutex);
+  if (work.run == kNoRun)
+    return;
+  const bool write = work.kind == Work::Kind::write;
+  const Storage &storage = program.storages[work.storage];
+  Traffic &moved = graph.CountersOf(work.run).moved;
+  (write ? moved.written : moved.read)[storage.role] += bytes;
+  if (options.trace)
+    Record({write ? TraceEvent::Row::write : TraceEvent::Row::read, path, storage.name, begin_ns,
+            end_ns, bytes});
+}
+
+void Engine::Impl::Wake() {
+  std::unique_lock lock(mutex);
+  ++wakes;
+  changed.notify_all();
+}
+
+void Engine::Impl::Record(const Work &work, int64_t begin_ns, int64_t end_ns) {
+  using Kind = Work::Kind;
+  if (!options.trace || begin_ns == end_ns)
+    return;
+  TraceEvent event{TraceEvent::Row::optimizer, 0, "copy", begin_ns, end_ns, 0};
+  if (work.kind == Kind::kernel) {
+    event.row = TraceEvent::Row::compute;
+    event.name = program.kernels[work.index].name;
+  } else if (work.kind == Kind::update) {
+    event.name = program.groups[work.index].name;
+  } else if (work.kind == Kind::norm || work.kind == Kind::norm_done) {
+    event.name = "norm";
+  } else if (work.kind == Kind::zero) {
+    event.name = "zero";
+  } else if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space) {
+    const bool to_device = work.buffers[1].space == BOA_DEVICE;
+    event.row = to_device ? TraceEvent::Row::to_device : TraceEvent::Row::to_host;
+    event.name = program.storages[work.storage].name;
+    event.bytes = work.bytes;
+  }
+  Record(std::move(event));
+}
+
+void Engine::Impl::Record(TraceEvent event) {
+  if (trace.size() < size_t(options.trace_events))
+    trace.push_back(std::move(event));
+  else
+    trace[trace_next++ % trace.size()] = std::move(event);
 }
 
 //===----------------------------------------------------------------------===//
-// What the trainer asks between steps
+// Waiting
+//===----------------------------------------------------------------------===//
+
+template <typename Condition>
+void Engine::Impl::Await(std::unique_lock<std::mutex> &lock, Condition over) {
+  while (!over()) {
+    if (!device->HasThreads()) {
+      const int64_t seen = wakes;
+      lock.unlock();
+      const bool advanced = device->Advance();
+      lock.lock();
+      // Else something of it has threads (a backend of I/O).
+      if (advanced || wakes != seen)
+        continue;
+    }
+    changed.wait(lock);
+  }
+}
+
+/// Holds up the driver while too many commands wait, unless nothing can go on
+/// without it.
+void Engine::Impl::HoldUp(std::unique_lock<std::mutex> &lock) {
+  if (graph.Incomplete() <= options.run_ahead || !graph.status().ok())
+    return;
+  driver_waits = true;
+  Pump(lock);
+  // In one go, lest it stops again after every command.
+  const int64_t few = options.run_ahead / 2;
+  Await(lock,
+        [&] { return graph.Incomplete() <= few || graph.UnderWay() == 0 || !graph.status().ok(); });
+  driver_waits = false;
+}
+
+/// Waits until the condition holds, or an error has come to rest.
+template <typename Condition> absl::Status Engine::Impl::WaitFor(Condition condition) {
+  std::unique_lock lock(mutex);
+  Pump(lock);
+  Await(lock, [&] {
+    if (graph.status().ok() && graph.IsStuck())
+      graph.Fail(absl::InternalError("the program waits for a slot that nothing will give back"));
+    return graph.status().ok() ? condition() : graph.UnderWay() == 0;
+  });
+  return graph.status();
+}
+
+absl::Status Engine::Impl::Drain() {
+  return WaitFor([&] { return graph.Incomplete() == 0; });
+}
+
+absl::Status Engine::Wait(int64_t run, double share) {
+  return impl->WaitFor([&] { return impl->graph.IsDone(run, share); });
+}
+
+//===----------------------------------------------------------------------===//
+// Outside of a step
+//===----------------------------------------------------------------------===//
+
+static absl::Status NoMemory(int64_t bytes, const std::string &what) {
+  return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes >> 20,
+                                                   " MiB to move a chunk of ", what,
+                                                   ": give the process more memory"));
+}
+
+absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
+                                  bool write) {
+  if (absl::Status status = Drain(); !status.ok())
+    return status;
+  const int64_t bytes = program.storages[storage].chunk_bytes();
+  if (Location home = graph.HomeOf(storage, entry, chunk); home.space >= 0) {
+    write ? device->Write(home, data, bytes) : device->Read(home, data, bytes);
+    return absl::OkStatus();
+  }
+  Bounce bounce = MakeBounce(bytes);
+  if (!bounce)
+    return NoMemory(bytes, program.storages[storage].name);
+  if (write)
+    std::memcpy(bounce.get(), data, bytes);
+  {
+    std::unique_lock lock(mutex);
+    graph.MoveDisk(write, storage, entry, chunk, 1, bounce.get());
+  }
+  absl::Status status = Drain();
+  if (status.ok() && !write)
+    std::memcpy(data, bounce.get(), bytes);
+  return status;
+}
+
+/// Chunks that live side by side in memory, to or from their extents.
+absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count,
+                                    bool write) {
+  const Location home = graph.HomeOf(storage, entry, first);
+  const bool reached = !program.machine.separate || home.space == BOA_HOST;
+  if (reached) { // straight from and to where they live
+    std::unique_lock lock(mutex);
+    graph.MoveDisk(write, storage, entry, first, count, nullptr);
+    Pump(lock);
+    return absl::OkStatus();
+  }
+  const int64_t bytes = count * program.storages[storage].chunk_bytes();
+  Bounce bounce = MakeBounce(bytes);
+  if (!bounce)
+    return NoMemory(bytes, program.storages[storage].name);
+  if (write)
+    device->Read(home, bounce.get(), bytes);
+  {
+    std::unique_lock lock(mutex);
+    graph.MoveDisk(write, storage, entry, first, count, bounce.get());
+  }
+  absl::Status status = Drain();
+  if (status.ok() && !write)
+    device->Write(home, bounce.get(), bytes);
+  return status;
+}
+
+/// All persistent chunks that live in memory, to or from their extents. Nothing else
+/// runs meanwhile.
+absl::Status Engine::Impl::MoveResident(bool write) {
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
+    for (int64_t entry = 0; storage.persistent && entry < storage.entry_count(); ++entry)
+      for (int32_t chunk = 0, next; chunk < storage.chunks; chunk = next) {
+        // As much as is in one piece.
+        const Location home = graph.HomeOf(s, entry, chunk);
+        auto follows = [&](int32_t c) {
+          const Location other = graph.HomeOf(s, entry, c);
+          return other.space == home.space &&
+                 other.offset == home.offset + (c - chunk) * storage.chunk_bytes();
+        };
+        for (next = chunk + 1; home.space >= 0 && next < storage.chunks && follows(next);)
+          ++next;
+        // What the state has in another form is not there to be read.
+        if (home.space >= 0 && (write || state->Current(s, entry, chunk).file >= 0))
+          if (absl::Status status = MoveHome(s, entry, chunk, next - chunk, write); !status.ok())
+            return status;
+      }
+  }
+  return Drain();
+}
+
+//===----------------------------------------------------------------------===//
+// What the trainer asks
 //===----------------------------------------------------------------------===//
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 Engine::~Engine() = default;
 
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(const Program &program,
+                                                     std::unique_ptr<Device> device,
+                                                     Placement *places, StateStore *state,
+                                                     const EngineOptions &options) {
+  if (absl::Status status = CheckProgram(program, places || state); !status.ok())
+    return status;
+  auto owned = state ? std::make_unique<StatePlacement>(*state) : nullptr;
+  auto impl =
+      std::make_unique<Impl>(program, std::move(device), std::move(owned), places, state, options);
+  if (absl::Status status = impl->Start(); !status.ok())
+    return status;
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        const boa_kernel *kernels, StateStore *state,
                                                        const EngineOptions &options) {
   try {
-    auto impl = std::make_unique<Impl>(program, kernels, state, options);
-    if (absl::Status status = impl->Start(); !status.ok())
-      return status;
-    return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+    return Make(program, CreateCpuDevice(program, kernels, state, {options.io, options.scheduler}),
+                nullptr, state, options);
   } catch (const std::bad_alloc &) {
     return absl::ResourceExhaustedError(
         "cannot allocate what the engine needs beside its arena: give the process more memory "
@@ -242,24 +355,31 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
   }
 }
 
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
+                                                       std::unique_ptr<Device> device,
+                                                       Placement *places,
+                                                       const EngineOptions &options) {
+  return Make(program, std::move(device), places, nullptr, options);
+}
+
 int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
                         const std::vector<Port> &in, const std::vector<Port> &out) {
   std::unique_lock lock(impl->mutex);
-  int64_t run = ++impl->run;
-  if (!impl->error.ok())
+  Graph &graph = impl->graph;
+  const int64_t run = graph.BeginRun(impl->device->Now());
+  if (!graph.status().ok())
     return run; // Wait says which
   if (std::exchange(impl->previous, entry) != entry)
-    impl->DropRetained();
-  impl->issuing = true;
+    graph.DropRetained();
   for (const Port &port : in)
-    impl->IssueCopy(Command::Kind::copy_in, port);
+    graph.CopyPort(/*in=*/true, port.storage, port.entry, port.data, port.bytes);
   lock.unlock();
   entry(impl.get(), step, pending);
   lock.lock();
   for (const Port &port : out)
-    impl->IssueCopy(Command::Kind::copy_out, port);
-  impl->issuing = false;
-  impl->Submit(lock);
+    graph.CopyPort(/*in=*/false, port.storage, port.entry, port.data, port.bytes);
+  graph.EndRun();
+  impl->Pump(lock);
   return run;
 }
 
@@ -267,7 +387,7 @@ absl::Status Engine::Drain() { return impl->Drain(); }
 
 absl::Status Engine::status() const {
   std::unique_lock lock(impl->mutex);
-  return impl->error;
+  return impl->graph.status();
 }
 
 absl::Status Engine::ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data) {
@@ -276,7 +396,7 @@ absl::Status Engine::ReadChunk(int32_t storage, int64_t entry, int32_t chunk, vo
 absl::Status Engine::WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data) {
   {
     std::unique_lock lock(impl->mutex);
-    impl->DropRetained();
+    impl->graph.DropRetained();
   }
   return impl->Access(storage, entry, chunk, const_cast<void *>(data), /*write=*/true);
 }
@@ -292,29 +412,9 @@ absl::Status Engine::Commit(CommitRecord record) {
 
 absl::Status Engine::Restore() { return impl->MoveResident(/*write=*/false); }
 
-void Counters::Add(const Counters &other) {
-  for (const auto &[role, bytes] : other.read)
-    read[role] += bytes;
-  for (const auto &[role, bytes] : other.written)
-    written[role] += bytes;
-  for (const auto &[role, bytes] : other.to_device)
-    to_device[role] += bytes;
-  for (const auto &[role, bytes] : other.to_host)
-    to_host[role] += bytes;
-  compute_seconds += other.compute_seconds;
-  optimizer_seconds += other.optimizer_seconds;
-  waited_read += other.waited_read;
-  waited_write += other.waited_write;
-  waited_optimizer += other.waited_optimizer;
-}
-
 Counters Engine::TakeCounters(int64_t run) {
   std::unique_lock lock(impl->mutex);
-  Counters taken;
-  auto &counters = impl->counters;
-  for (; !counters.empty() && counters.begin()->first <= run; counters.erase(counters.begin()))
-    taken.Add(counters.begin()->second);
-  return taken;
+  return impl->graph.TakeCounters(run);
 }
 std::vector<TraceEvent> Engine::TakeTrace() {
   std::unique_lock lock(impl->mutex);
@@ -325,22 +425,15 @@ std::vector<TraceEvent> Engine::TakeTrace() {
   impl->trace_next = 0;
   return std::exchange(impl->trace, {});
 }
-std::vector<int64_t> Engine::TakeSkipped() {
-  std::unique_lock lock(impl->mutex);
-  return std::exchange(impl->left_out, {});
-}
+std::vector<int64_t> Engine::TakeSkipped() { return impl->device->TakeSkipped(); }
 int64_t Engine::ArenaBytes() const {
-  return impl->arenas[BOA_DEVICE].bytes + impl->arenas[BOA_HOST].bytes;
+  return impl->graph.Bytes(BOA_DEVICE) + impl->graph.Bytes(BOA_HOST);
 }
 int64_t Engine::PeakBytes(int32_t space) const {
   std::unique_lock lock(impl->mutex);
-  int64_t bytes = impl->arenas[space].fixed;
-  for (const Place &place : impl->places)
-    for (const SlotList &slots : place.slots)
-      if ((impl->Separate() ? slots.space : BOA_DEVICE) == space)
-        bytes += slots.most_used * slots.stride;
-  return bytes;
+  return impl->graph.PeakBytes(space);
 }
-std::string Engine::DescribeIo() const { return impl->io ? impl->io->Describe() : "memory only"; }
+std::string Engine::DescribeIo() const { return impl->device->Describe(); }
+int64_t Engine::Now() const { return impl->device->Now(); }
 
 } // namespace boa

@@ -5,34 +5,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The boa_context behind the C ABI. The driver (the thread that calls Enqueue)
-// enqueues commands; they run as soon as what they depend on is done:
-//
-//   compute    one thread, kernels strictly in program order
-//   optimizer  one thread, updates in program order; zeros and copies as they come
-//   I/O        the backend's threads, each transfer by itself; of the reads that
-//              wait for one SSD the one whose data is used first goes first
-//   checksums  a thread for each eight processors: what is written is summed, what
-//              is read is compared before anybody uses it
-//
-// With a scheduler (scheduler.h) there are no threads: all of that happens on the
-// thread that waits, one thing after another, in the order that it chooses.
+// The boa_context behind the C ABI: the graph (engine/graph.h), which orders, on a
+// device (device/device.h), which carries out. The driver (the thread that calls
+// Enqueue) says what there is to do; what may begin is given to the device by whoever
+// made it so. One mutex guards the graph; no work is done under it.
 //
 // A run is one call of an entry point. The next may be enqueued before the last
-// has ended: then there is no gap between them.
-//
-// Dependences are found here, from the buffers (by chunk) and storage chunks
-// that a command reads and writes; all point backward in program order. Slots of
-// a storage are granted in program order. One mutex guards the graph; no work is
-// done under it.
+// has ended: then there is no gap between them. The driver is held up only where so
+// many commands wait that their memory would no longer be small.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ENGINE_ENGINE_H
 #define BOA_RUNTIME_ENGINE_ENGINE_H
 
 #include "runtime/abi.h"
+#include "runtime/device/device.h"
+#include "runtime/engine/work.h"
 #include "runtime/program.h"
-#include "runtime/engine/scheduler.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/status.h"
@@ -52,6 +41,8 @@ struct EngineOptions {
   int64_t trace_events = 1 << 20; // the newest are kept
   IoOptions io;
   Scheduler *scheduler = nullptr; // outlives the engine; null: threads
+  /// Commands that may wait at once, of less than a KiB each; more hold up the driver.
+  int64_t run_ahead = 1 << 17;
 };
 
 /// Memory of the caller that is copied to or from the beginning of an entry of a
@@ -63,36 +54,30 @@ struct Port {
   int64_t bytes = 0;
 };
 
-struct Counters {
-  std::map<std::string, int64_t> read, written;      // SSD bytes by role
-  std::map<std::string, int64_t> to_device, to_host; // between separate memories
-  double compute_seconds = 0;                        // kernels running
-  double optimizer_seconds = 0;
-  // Compute had a next kernel but waited, by what it waited for last:
-  double waited_read = 0;  // a transfer from SSD
-  double waited_write = 0; // a slot, given back after a write
-  double waited_optimizer = 0;
-
-  void Add(const Counters &);
-};
-
 /// One command that ran, for the trace.
 struct TraceEvent {
-  enum class Row { compute, optimizer, read, write };
+  enum class Row { compute, optimizer, to_device, to_host, read, write };
   Row row;
   int32_t link = 0; // ssd path, for transfers
   std::string name; // kernel, storage or group
   int64_t begin_ns = 0, end_ns = 0, bytes = 0;
 };
 
+class Placement;
+
 class Engine {
 public:
+  /// On the device that the program's machine is: one memory or two.
   /// `state` may be null where no storage lives on SSD and nothing is committed;
   /// it must outlive the engine. `kernels` in the descriptor's order. Allocates
   /// everything: nothing is allocated for data later.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(const Program &, const boa_kernel *kernels,
                                                         StateStore *state, const EngineOptions &);
   ~Engine();
+
+  /// On any device; `places` may be null where nothing lives on SSD.
+  static absl::StatusOr<std::unique_ptr<Engine>> Create(const Program &, std::unique_ptr<Device>,
+                                                        Placement *places, const EngineOptions &);
 
   /// Enqueues the commands of one entry point behind those of earlier runs, and
   /// returns the run's number. `in` is copied before the first of them uses the
@@ -142,12 +127,13 @@ public:
   int64_t PeakBytes() const { return PeakBytes(BOA_DEVICE) + PeakBytes(BOA_HOST); }
   int64_t PeakBytes(int32_t space) const;
   std::string DescribeIo() const; // backend and what was degraded
-  /// Nanoseconds of the clock that TraceEvent uses.
-  static int64_t Now();
+  int64_t Now() const;            // nanoseconds of the device's clock
 
   struct Impl; // what the C ABI works on
 
 private:
+  static absl::StatusOr<std::unique_ptr<Engine>>
+  Make(const Program &, std::unique_ptr<Device>, Placement *, StateStore *, const EngineOptions &);
   explicit Engine(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl;
 };

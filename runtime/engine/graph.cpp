@@ -1,443 +1,342 @@
-//===- engine/graph.cpp - Commands, hazards, slots --------------------------===//
+//===- graph.cpp - Which command waits for which --------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Which command waits for which. Everything here runs with the mutex held.
+// What the driver asks for is in engine/graph_commands.cpp, slots and handles in
+// engine/graph_memory.cpp.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/engine/impl.h"
+#include "runtime/engine/graph.h"
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace boa {
 
-CommandRef Engine::Impl::New(Command::Kind kind) {
-  auto command = std::make_shared<Command>();
-  command->kind = kind;
-  command->run = run;
-  command->sequence = ++sequence;
-  incomplete.insert(command);
-  return command;
+Graph::Graph(const Program &program, Placement *places) : program(program), places_on_ssd(places) {
+  LayOut();
 }
 
-/// Null for commands that a run need not wait for: transfers, and slots.
-RunProgress *Engine::Impl::Progress(const CommandRef &command) {
-  switch (command->kind) {
-  case Command::Kind::create:
-  case Command::Kind::release:
-  case Command::Kind::read:
-  case Command::Kind::write:
-    return nullptr;
-  default:
-    return &progress[command->run];
+//===----------------------------------------------------------------------===//
+// Dependences
+//===----------------------------------------------------------------------===//
+
+uint32_t Graph::New(Kind kind) {
+  uint32_t id = uint32_t(commands.size());
+  if (free_commands.empty()) {
+    commands.emplace_back();
+  } else {
+    id = free_commands.back();
+    free_commands.pop_back();
   }
+  Command &command = commands[id];
+  command.work.kind = kind;
+  command.work.id = id;
+  command.work.run = run;
+  command.work.storage = command.work.first = command.work.count = command.work.index = 0;
+  command.work.entry = command.work.step = command.work.bytes = command.work.priority = 0;
+  command.work.outside = nullptr;
+  command.work.extents.clear();
+  command.sequence = ++sequence;
+  command.unmet = 1;
+  command.cause = Cause::none;
+  command.first_use = 0;
+  command.uses.clear();
+  ++incomplete;
+  return id;
 }
 
-void Engine::Impl::DependOn(const CommandRef &command, const CommandRef &on) {
-  if (!on || on->done || on == command)
+bool Graph::IsOver(Reference reference) const {
+  return reference.id == 0 || commands[reference.id].generation != reference.generation;
+}
+
+/// What is ahead in the same queue is over first anyway.
+static bool SameQueue(Work::Kind a, Work::Kind b) {
+  using Kind = Work::Kind;
+  auto optimizer = [](Kind kind) {
+    return kind == Kind::update || kind == Kind::norm || kind == Kind::norm_done;
+  };
+  return (a == Kind::kernel && b == Kind::kernel) || (optimizer(a) && optimizer(b));
+}
+
+void Graph::DependOn(uint32_t id, Reference on) {
+  if (IsOver(on) || on.id == id || SameQueue(commands[id].work.kind, commands[on.id].work.kind))
     return;
-  on->dependents.push_back(command);
-  ++command->unmet;
+  commands[on.id].dependents.push_back(id);
+  ++commands[id].unmet;
 }
 
-/// What a read brings is used in program order: by `command` first of all.
-static void NoteUse(const CommandRef &writer, const CommandRef &command) {
-  if (writer && writer->kind == Command::Kind::read && writer->first_use == 0)
-    writer->first_use = command->sequence;
-}
-
-void Engine::Impl::Reads(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count) {
-  for (int32_t c = first - buffer.first; c < first - buffer.first + count; ++c) {
-    Hazard &hazard = buffer.hazards[c];
-    NoteUse(hazard.writer, command);
-    DependOn(command, hazard.writer);
-    hazard.AddReader(command);
-  }
-}
-
-void Engine::Impl::Writes(const CommandRef &command, Buffer &buffer, int32_t first, int32_t count) {
-  for (int32_t c = first - buffer.first; c < first - buffer.first + count; ++c) {
-    Hazard &hazard = buffer.hazards[c];
-    NoteUse(hazard.writer, command);
-    DependOn(command, hazard.writer);
-    for (const CommandRef &reader : hazard.readers)
-      DependOn(command, reader);
-    hazard.readers.clear();
-    hazard.writer = command;
-  }
-}
-
-/// All dependences are known: the command may run.
-void Engine::Impl::Issue(const CommandRef &command) {
-  bool kernel = command->kind == Command::Kind::kernel;
-  if (RunProgress *progress = Progress(command)) {
-    ++(kernel ? progress->kernels_left : progress->others_left);
-    progress->kernels += kernel;
-  }
-  if (kernel)
-    compute.push_back(command);
-  if (command->kind == Command::Kind::update || command->kind == Command::Kind::norm ||
-      command->kind == Command::Kind::norm_done)
-    optimizer.push_back(command);
-  Satisfy(command, Cause::none);
-}
-
-void Engine::Impl::IssueCopy(Command::Kind kind, const Port &port) {
-  if (!error.ok() ||
-      !Expect(HasChunks(port.storage, port.entry, 0, 1) && RangeOf(port.storage, 0) &&
-                  port.bytes <= RangeOf(port.storage, 0)->count * ChunkBytes(port.storage),
-              "has no such entry in memory to copy to or from"))
+/// What a read brings is used in program order: by this command first of all.
+void Graph::NoteUse(Reference writer, uint32_t id) {
+  if (IsOver(writer))
     return;
-  BufferRef home = HomeOf(port.storage, port.entry, 0);
-  CommandRef command = New(kind);
-  command->buffers = {home};
-  command->port = port;
-  if (kind == Command::Kind::copy_in)
-    Writes(command, *home, home->first, home->count);
-  else
-    Reads(command, *home, home->first, home->count);
-  Issue(command);
+  Command &read = commands[writer.id];
+  if (read.work.kind == Kind::read && read.first_use == 0)
+    read.first_use = commands[id].sequence;
 }
 
-void Engine::Impl::Satisfy(const CommandRef &command, Cause cause) {
-  if (cause != Cause::none)
-    command->cause = cause;
-  if (--command->unmet == 0)
-    Ready(command);
-}
-
-void Engine::Impl::Ready(const CommandRef &command) {
-  switch (command->kind) {
-  case Command::Kind::kernel:
-  case Command::Kind::update:
-  case Command::Kind::norm:
-  case Command::Kind::norm_done:
-    changed.notify_all();
-    break;
-  case Command::Kind::zero:
-  case Command::Kind::copy:
-  case Command::Kind::copy_in:
-  case Command::Kind::copy_out:
-    fills.push_back(command);
-    changed.notify_all();
-    break;
-  case Command::Kind::read:
-  case Command::Kind::write:
-    to_submit.push_back(command);
-    break;
-  case Command::Kind::create:
-    Complete(command);
-    break;
-  case Command::Kind::release: {
-    Buffer &buffer = *command->buffers[0];
-    SlotList &pool = *buffer.slots;
-    pool.free.push_back(buffer.slot);
-    --pool.used;
-    while (!pool.free.empty() && !pool.waiting.empty()) {
-      BufferRef next = pool.waiting.front();
-      pool.waiting.pop_front();
-      Grant(pool, next, command->cause);
+void Graph::Read(uint32_t id, Hazard &hazard) {
+  DependOn(id, hazard.writer);
+  const Reference self{id, commands[id].generation};
+  // What is only ever read must not gather readers for ever; of kernels the last is
+  // the last to be over.
+  for (Reference &reader : hazard.readers)
+    if (IsOver(reader) || SameQueue(commands[reader.id].work.kind, commands[id].work.kind)) {
+      reader = self;
+      return;
     }
-    Complete(command);
-    break;
-  }
+  hazard.readers.push_back(self);
+}
+
+void Graph::Write(uint32_t id, Hazard &hazard) {
+  DependOn(id, hazard.writer);
+  for (Reference reader : hazard.readers)
+    DependOn(id, reader);
+  hazard.readers.clear();
+  hazard.writer = {id, commands[id].generation};
+}
+
+void Graph::Reads(uint32_t id, uint32_t buffer, int32_t first, int32_t count) {
+  Buffer &from = buffers[buffer];
+  for (int32_t c = first - from.first; c < first - from.first + count; ++c) {
+    NoteUse(from.hazards[c].writer, id);
+    Read(id, from.hazards[c]);
   }
 }
 
-void Engine::Impl::Complete(const CommandRef &command) {
-  Cause cause = command->cause;
-  switch (command->kind) {
-  case Command::Kind::kernel:
-    cause = Cause::compute;
-    break;
-  case Command::Kind::read:
-    cause = Cause::read;
-    break;
-  case Command::Kind::write:
-    cause = Cause::write;
-    break;
-  case Command::Kind::update:
-  case Command::Kind::norm:
-  case Command::Kind::norm_done:
-    cause = Cause::optimizer;
-    break;
-  default: // passes on what it waited for itself
-    break;
+void Graph::Writes(uint32_t id, uint32_t buffer, int32_t first, int32_t count) {
+  Buffer &to = buffers[buffer];
+  for (int32_t c = first - to.first; c < first - to.first + count; ++c) {
+    NoteUse(to.hazards[c].writer, id);
+    Write(id, to.hazards[c]);
   }
-  command->done = true;
-  incomplete.erase(command);
-  if (RunProgress *progress = Progress(command))
-    --(command->kind == Command::Kind::kernel ? progress->kernels_left : progress->others_left);
-  std::vector<CommandRef> dependents = std::move(command->dependents);
-  command->buffers.clear();
-  for (const CommandRef &dependent : dependents)
+}
+
+//===----------------------------------------------------------------------===//
+// From issued to over
+//===----------------------------------------------------------------------===//
+
+/// What a run waits for: not transfers, and not slots.
+int64_t *Graph::Left(const Work &work) {
+  if (work.run == kNoRun || work.IsTransfer() || work.kind == Kind::create ||
+      work.kind == Kind::release)
+    return nullptr;
+  Run &of = runs[work.run];
+  return work.kind == Kind::kernel ? &of.kernels_left : &of.others_left;
+}
+
+/// All dependences are known: the command may run when they are met.
+void Graph::Issue(uint32_t id) {
+  const Work &work = commands[id].work;
+  if (int64_t *left = Left(work))
+    ++*left;
+  if (work.kind == Kind::kernel) {
+    ++runs[work.run].kernels;
+    compute.push_back(id);
+  } else if (SameQueue(work.kind, Kind::update)) {
+    optimizer.push_back(id);
+  }
+  Satisfy(id, Cause::none);
+}
+
+void Graph::Satisfy(uint32_t id, Cause cause) {
+  Command &command = commands[id];
+  if (cause != Cause::none)
+    command.cause = cause;
+  if (--command.unmet == 0)
+    Ready(id);
+}
+
+void Graph::Ready(uint32_t id) {
+  Command &command = commands[id];
+  command.ready_ns = now_ns;
+  const Kind kind = command.work.kind;
+  if (command.work.IsTransfer()) {
+    transfers.push_back(id);
+  } else if (command.work.IsFill()) {
+    fills.push_back(id);
+  } else if (kind == Kind::create) {
+    Finish(id, command.cause);
+  } else if (kind == Kind::release) {
+    GiveBack(command.uses[0].buffer, command.cause);
+    Finish(id, command.cause);
+  }
+}
+
+/// It is over, for this reason in the eyes of those that waited for it.
+void Graph::Finish(uint32_t id, Cause cause) {
+  Command &command = commands[id];
+  ++command.generation;
+  --incomplete;
+  if (int64_t *left = Left(command.work))
+    --*left;
+  // Satisfying one may begin another in this place of the table: not before the end.
+  std::vector<uint32_t> dependents;
+  dependents.swap(command.dependents);
+  for (uint32_t dependent : dependents)
     Satisfy(dependent, cause);
+  dependents.clear();
+  command.dependents.swap(dependents);
+  free_commands.push_back(id);
 }
 
-void Engine::Impl::Grant(SlotList &pool, const BufferRef &buffer, Cause cause) {
-  buffer->slot = pool.free.back();
-  pool.free.pop_back();
-  pool.most_used = std::max(pool.most_used, ++pool.used);
-  buffer->base = pool.base + buffer->slot * pool.stride;
-  Satisfy(std::exchange(buffer->opener, nullptr), cause);
+bool Graph::AnyReady() const {
+  return Front(compute) || Front(optimizer) || !fills.empty() || !transfers.empty();
 }
 
-void Engine::Impl::RequestSlot(const BufferRef &buffer, const CommandRef &opener) {
-  buffer->opener = opener;
-  ++opener->unmet;
-  SlotList &pool = *buffer->slots;
-  if (pool.waiting.empty() && !pool.free.empty())
-    Grant(pool, buffer, Cause::none);
-  else
-    pool.waiting.push_back(buffer);
+/// Reads: when what they bring is used. Writes: what the step itself reads again
+/// (activations), then what the next one begins with (weights), then the rest, each in
+/// the order of becoming ready.
+int64_t Graph::Priority(const Command &command) const {
+  if (command.work.kind == Kind::read)
+    return command.first_use ? command.first_use : command.sequence;
+  const Storage &storage = program.storages[command.work.storage];
+  return !storage.persistent ? 0 : storage.role == "weights" ? 1 : 2;
 }
 
-void Engine::Impl::Fail(absl::Status status) {
-  if (error.ok())
-    error = std::move(status);
-  changed.notify_all();
+Work *Graph::GiveOut(uint32_t id) {
+  Command &command = commands[id];
+  Work &work = command.work;
+  work.buffers.clear();
+  for (const Use &use : command.uses)
+    work.buffers.push_back(use.buffer ? At(buffers[use.buffer], use.first) : Location());
+  if (work.IsTransfer())
+    work.priority = Priority(command);
+  ++under_way;
+  return &work;
 }
 
-/// What compiled code must keep to; if it does not, that is a compiler's error
-/// and nothing more is run.
-bool Engine::Impl::Expect(bool holds, const char *what) {
+void Graph::TakeReady(std::vector<Work *> &out, bool driver_waits) {
+  if (!error.ok())
+    return;
+  for (std::deque<uint32_t> *queue : {&compute, &optimizer})
+    for (; Front(*queue); queue->pop_front())
+      out.push_back(GiveOut(queue->front()));
+  for (uint32_t id : fills)
+    out.push_back(GiveOut(id));
+  fills.clear();
+  size_t held = 0;
+  for (uint32_t id : transfers) {
+    const Command &command = commands[id];
+    if (issuing && !driver_waits && command.work.kind == Kind::read && command.first_use == 0)
+      transfers[held++] = id;
+    else
+      out.push_back(GiveOut(id));
+  }
+  transfers.resize(held);
+}
+
+/// What it took, and what compute waited for before it.
+void Graph::Count(const Work &work, const Command &command, int64_t begin_ns, int64_t end_ns) {
+  if (work.run == kNoRun)
+    return;
+  Counters &counted = counters[work.run];
+  const double seconds = double(end_ns - begin_ns) * 1e-9;
+  if (work.kind == Kind::kernel) {
+    counted.compute_seconds += seconds;
+    const int64_t from = std::max(compute_free_ns, runs[work.run].begin_ns);
+    const double waited = double(std::min(begin_ns, command.ready_ns) - from) * 1e-9;
+    compute_free_ns = end_ns;
+    if (waited <= 0)
+      return;
+    if (command.cause == Cause::read)
+      counted.waited_read += waited;
+    else if (command.cause == Cause::write)
+      counted.waited_write += waited;
+    else if (command.cause == Cause::copy)
+      counted.waited_copy += waited;
+    else if (command.cause == Cause::optimizer)
+      counted.waited_optimizer += waited;
+  } else if (!work.IsTransfer()) {
+    if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space) {
+      auto &bytes =
+          work.buffers[1].space == BOA_DEVICE ? counted.moved.to_device : counted.moved.to_host;
+      bytes[program.storages[work.storage].role] += work.bytes;
+    } else {
+      counted.optimizer_seconds += seconds;
+    }
+  }
+}
+
+void Graph::Complete(const Work &work, int64_t begin_ns, int64_t end_ns) {
+  Command &command = commands[work.id];
+  --under_way;
+  now_ns = std::max(now_ns, end_ns);
+  Count(work, command, begin_ns, end_ns);
+  Cause cause = command.cause; // zeros and copies pass on what they waited for
+  if (work.kind == Kind::kernel)
+    cause = Cause::compute;
+  else if (work.kind == Kind::read)
+    cause = Cause::read;
+  else if (work.kind == Kind::write)
+    cause = Cause::write;
+  else if (SameQueue(work.kind, Kind::update))
+    cause = Cause::optimizer;
+  else if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space)
+    cause = Cause::copy;
+  Finish(work.id, cause);
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+int64_t Graph::BeginRun(int64_t now) {
+  now_ns = std::max(now_ns, now);
+  issuing = true;
+  runs[++run].begin_ns = now;
+  return run;
+}
+
+bool Graph::IsDone(int64_t which, double share) {
+  auto over = [](const Run &of) { return of.kernels_left == 0 && of.others_left == 0; };
+  while (!runs.empty() && runs.begin()->first <= which && over(runs.begin()->second) &&
+         !(issuing && runs.begin()->first == run))
+    runs.erase(runs.begin());
+  if (runs.empty() || runs.begin()->first > which)
+    return true;
+  const auto &[oldest, of] = *runs.begin();
+  return oldest == which && double(of.kernels_left) <= share * double(of.kernels) && share > 0;
+}
+
+Counters Graph::TakeCounters(int64_t of) {
+  Counters taken;
+  for (; !counters.empty() && counters.begin()->first <= of; counters.erase(counters.begin()))
+    taken.Add(counters.begin()->second);
+  return taken;
+}
+
+void Counters::Add(const Counters &other) {
+  moved.Add(other.moved);
+  compute_seconds += other.compute_seconds;
+  optimizer_seconds += other.optimizer_seconds;
+  waited_read += other.waited_read;
+  waited_write += other.waited_write;
+  waited_copy += other.waited_copy;
+  waited_optimizer += other.waited_optimizer;
+}
+
+void Graph::Fail(absl::Status status) {
+  if (!error.ok())
+    return;
+  error = std::move(status);
+  compute.clear();
+  optimizer.clear();
+  fills.clear();
+  transfers.clear();
+}
+
+/// What compiled code must keep to; if it does not, that is a compiler's error and
+/// nothing more is run.
+bool Graph::Expect(bool holds, const char *what) {
   if (!holds)
     Fail(absl::InternalError(absl::StrCat("the program ", what)));
   return holds;
-}
-
-bool Engine::Impl::HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const {
-  if (storage < 0 || storage >= int32_t(program.storages.size()))
-    return false;
-  const Storage &home = program.storages[storage];
-  return entry >= 0 && entry < home.entry_count() && first >= 0 && count > 0 &&
-         first + count <= home.chunks;
-}
-
-const MemoryRange *Engine::Impl::RangeOf(int32_t storage, int32_t chunk) const {
-  const Place &place = places[storage];
-  int32_t range = place.range_of[chunk];
-  return range < 0 ? nullptr : &place.ranges[range];
-}
-
-BufferRef Engine::Impl::HomeOf(int32_t storage, int64_t entry, int32_t chunk) const {
-  const Place &place = places[storage];
-  int32_t range = place.range_of[chunk];
-  return range < 0 ? nullptr : place.homes[entry * place.ranges.size() + range];
-}
-
-const View *Engine::Impl::Lookup(boa_buffer handle) {
-  auto it = views.find(handle);
-  if (it != views.end())
-    return &it->second;
-  Fail(absl::InternalError("the program used a buffer after its release"));
-  return nullptr;
-}
-
-/// Of separate memories only one is in reach.
-bool Engine::Impl::Reachable(const View &view, int32_t space, const char *what) {
-  return Expect(!Separate() || view.buffer->space == space, what);
-}
-
-boa_buffer Engine::Impl::NewHandle(BufferRef buffer, int32_t first, int32_t count) {
-  views[next_handle] = {std::move(buffer), first, count};
-  return next_handle++;
-}
-
-BufferRef Engine::Impl::NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count,
-                                  int32_t space) {
-  auto buffer = std::make_shared<Buffer>();
-  buffer->storage = storage;
-  buffer->entry = entry;
-  buffer->first = first;
-  buffer->count = count;
-  buffer->space = space;
-  buffer->hazards.resize(count);
-  return buffer;
-}
-
-/// What prefetch and create have in common: a buffer, and the commands that first
-/// write it.
-boa_buffer Engine::Impl::Open(int32_t storage, int64_t entry, int32_t first, int32_t count,
-                              int32_t space, bool bring, bool zero) {
-  if (!error.ok() || entry < 0)
-    return 0;
-  if (!Expect(HasChunks(storage, entry, first, count) && (space == BOA_DEVICE || space == BOA_HOST),
-              "asks for chunks that there are not"))
-    return 0;
-  if (const MemoryRange *range = RangeOf(storage, first);
-      range && first + count <= range->first + range->count &&
-      (!Separate() || range->space == space)) {
-    BufferRef home = HomeOf(storage, entry, first);
-    if (zero) {
-      CommandRef command = New(Command::Kind::zero);
-      command->buffers = {home};
-      command->first = first;
-      command->count = count;
-      Writes(command, *home, first, count);
-      Issue(command);
-    }
-    return NewHandle(home, first, count);
-  }
-  if (!bring || zero) {
-    DropRetained(storage, entry, first, count); // about to be overwritten
-  } else if (auto it = retained.find({storage, entry, first, count, Separate() ? space : 0});
-             it != retained.end()) {
-    boa_buffer handle = it->second;
-    retained.erase(it);
-    return handle;
-  }
-  BufferRef buffer = NewBuffer(storage, entry, first, count, space);
-  for (SlotList &slots : places[storage].slots)
-    if (slots.chunks >= count && slots.space == space && !buffer->slots)
-      buffer->slots = &slots;
-  for (SlotList &slots : places[storage].slots)
-    if (slots.chunks >= count && !Separate() && !buffer->slots)
-      buffer->slots = &slots;
-  if (!Expect(buffer->slots, "asks for chunks that no slot can hold"))
-    return 0;
-  const bool read = bring && !zero;
-  // Read whole from SSD it needs nothing before the read.
-  bool one = read;
-  for (int32_t c = first; c < first + count; ++c)
-    one = one && !RangeOf(storage, c);
-  CommandRef command = New(zero  ? Command::Kind::zero
-                           : one ? Command::Kind::read
-                                 : Command::Kind::create);
-  command->buffers = {buffer};
-  command->first = first;
-  command->count = count;
-  Writes(command, *buffer, first, count);
-  RequestSlot(buffer, command);
-  if (one) {
-    MoveDisk(/*home=*/false, buffer, entry, first, count, command);
-  } else {
-    Issue(command);
-    if (read)
-      Move(/*home=*/false, buffer, entry, first, count);
-  }
-  return NewHandle(buffer, first, count);
-}
-
-/// Between a buffer and where its chunks live, or will: each part as it lives.
-void Engine::Impl::Move(bool home, const BufferRef &buffer, int64_t entry, int32_t first,
-                        int32_t count) {
-  const Place &place = places[buffer->storage];
-  for (int32_t c = first, end = first + count; c < end;) {
-    int32_t range = place.range_of[c], next = c + 1;
-    while (next < end && place.range_of[next] == range)
-      ++next;
-    if (range < 0) {
-      MoveDisk(home, buffer, entry, c, next - c, nullptr);
-    } else {
-      BufferRef lives = HomeOf(buffer->storage, entry, c);
-      CopyChunks(home ? buffer : lives, home ? lives : buffer, c, next - c);
-    }
-    c = next;
-  }
-}
-
-/// Orders and issues a transfer of chunks that live on SSD. `command`: the read
-/// that opens the buffer, whose place in it is known.
-void Engine::Impl::MoveDisk(bool home, const BufferRef &buffer, int64_t entry, int32_t first,
-                            int32_t count, CommandRef command) {
-  const int32_t storage = buffer->storage;
-  if (!Expect(!Separate() || buffer->space == BOA_HOST,
-              home ? "writes to SSD from device memory" : "reads from SSD into device memory"))
-    return;
-  if (!command) {
-    command = New(home ? Command::Kind::write : Command::Kind::read);
-    command->buffers = {buffer};
-    if (home)
-      Reads(command, *buffer, first, count);
-    else
-      Writes(command, *buffer, first, count);
-  }
-  command->storage = storage;
-  command->entry = entry;
-  command->first = first;
-  command->count = count;
-  for (int32_t c = first; c < first + count; ++c) {
-    PlaceChunk(*command, c, /*write=*/home);
-    Hazard &hazard = storage_hazards[{storage, entry, c}];
-    DependOn(command, hazard.writer);
-    if (!home) {
-      hazard.AddReader(command);
-      continue;
-    }
-    for (const CommandRef &reader : hazard.readers)
-      DependOn(command, reader);
-    hazard.readers.clear();
-    hazard.writer = command;
-  }
-  Issue(command);
-}
-
-void Engine::Impl::CopyChunks(const BufferRef &from, const BufferRef &to, int32_t first,
-                              int32_t count) {
-  if (from == to)
-    return;
-  CommandRef command = New(Command::Kind::copy);
-  command->buffers = {from, to};
-  command->first = first;
-  command->count = count;
-  Reads(command, *from, first, count);
-  Writes(command, *to, first, count);
-  Issue(command);
-}
-
-void Engine::Impl::Release(boa_buffer handle, bool retain) {
-  const View *view = Lookup(handle);
-  if (!view)
-    return;
-  BufferRef buffer = view->buffer;
-  if (buffer->home) {
-    views.erase(handle);
-    return;
-  }
-  if (retain) {
-    DropRetained(buffer->storage, buffer->entry, buffer->first, buffer->count, buffer->space);
-    retained[{buffer->storage, buffer->entry, buffer->first, buffer->count,
-              Separate() ? buffer->space : 0}] = handle;
-    return;
-  }
-  views.erase(handle);
-  CommandRef command = New(Command::Kind::release);
-  command->buffers = {buffer};
-  Writes(command, *buffer, buffer->first, buffer->count);
-  Issue(command);
-}
-
-/// Gives up all retained copies.
-void Engine::Impl::DropRetained() {
-  for (auto &[key, handle] : std::exchange(retained, {}))
-    Release(handle, false);
-}
-
-/// Forgets retained copies that share a chunk with these: they are stale. Of separate
-/// memories in that space alone, if one is given.
-void Engine::Impl::DropRetained(int32_t storage, int64_t entry, int32_t first, int32_t count,
-                                int32_t space) {
-  std::vector<boa_buffer> stale;
-  auto it = retained.lower_bound({storage, entry, 0, 0, 0});
-  while (it != retained.end() && std::get<0>(it->first) == storage &&
-         std::get<1>(it->first) == entry) {
-    int32_t other_first = std::get<2>(it->first), other_count = std::get<3>(it->first);
-    bool there = space < 0 || !Separate() || std::get<4>(it->first) == space;
-    if (there && other_first < first + count && first < other_first + other_count) {
-      stale.push_back(it->second);
-      it = retained.erase(it);
-    } else {
-      ++it;
-    }
-  }
-  for (boa_buffer handle : stale)
-    Release(handle, false);
 }
 
 } // namespace boa

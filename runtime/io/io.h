@@ -78,7 +78,7 @@ public:
   virtual void Submit(IoRequest) = 0;
   /// "io_uring" or "threads", and what was degraded, for one line at start.
   virtual std::string Describe() const = 0;
-  /// For a backend without a thread of its own (runtime/engine/scheduler.h): whether
+  /// For a backend without a thread of its own (runtime/device/scheduler.h): whether
   /// transfers are under way, and lets one of them complete on this thread.
   virtual bool Pending() const { return false; }
   virtual void Advance() {}

@@ -15,6 +15,7 @@
 // SSD, have one each, at the end of the file.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/state/dealer.h"
 #include "runtime/state/impl.h"
 
 #include "absl/strings/str_cat.h"
@@ -25,34 +26,24 @@
 #include <tuple>
 
 namespace boa {
-namespace {
-
-/// Deals chunks to the paths, so that each storage by itself is in proportion,
-/// and all of them together where one is too small for that.
-class Dealer {
-public:
-  explicit Dealer(std::vector<double> the_weights)
-      : weights(std::move(the_weights)), total(weights.size()), storage(weights.size()) {}
-  void NextStorage() { storage.assign(weights.size(), 0); }
-  size_t Deal(int64_t bytes) {
-    size_t best = 0;
-    for (size_t path = 1; path < weights.size(); ++path)
-      if (Load(path, bytes) < Load(best, bytes))
-        best = path;
-    storage[best] += double(bytes);
-    total[best] += double(bytes);
-    return best;
+/// How many of the bytes each path takes, in parts.
+std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
+  bool reads = machine.ssd.size() >= paths, writes = reads;
+  for (size_t path = 0; path < paths && path < machine.ssd.size(); ++path) {
+    reads &= machine.ssd[path].read > 0;
+    writes &= machine.ssd[path].write > 0;
   }
-
-private:
-  std::pair<double, double> Load(size_t path, int64_t bytes) const {
-    return {(storage[path] + double(bytes)) / weights[path],
-            (total[path] + double(bytes)) / weights[path]};
+  std::vector<double> weights(paths, 1);
+  for (size_t path = 0; path < paths && (reads || writes); ++path) {
+    double time = 0; // to read and write one byte
+    if (reads)
+      time += 1 / double(machine.ssd[path].read);
+    if (writes)
+      time += 1 / double(machine.ssd[path].write);
+    weights[path] = 1 / time;
   }
-  std::vector<double> weights, total, storage;
-};
-
-} // namespace
+  return weights;
+}
 
 /// Whether a manifest can hold its storages.
 absl::Status StateStore::Impl::CheckProgram(const Program &program) {

@@ -12,6 +12,7 @@
 // into a lock only when all paths are known to be the state's.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/state/dealer.h"
 #include "runtime/state/impl.h"
 
 #include "absl/strings/match.h"
@@ -29,25 +30,6 @@ namespace {
 
 constexpr char kLockMark[] = "boa trainer, process ";
 constexpr size_t kLockBytes = 40; // padded, so that a new one covers the old
-
-/// How many of the bytes each path takes, in parts.
-std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
-  bool reads = machine.ssd.size() >= paths, writes = reads;
-  for (size_t path = 0; path < paths && path < machine.ssd.size(); ++path) {
-    reads &= machine.ssd[path].read > 0;
-    writes &= machine.ssd[path].write > 0;
-  }
-  std::vector<double> weights(paths, 1);
-  for (size_t path = 0; path < paths && (reads || writes); ++path) {
-    double time = 0; // to read and write one byte
-    if (reads)
-      time += 1 / double(machine.ssd[path].read);
-    if (writes)
-      time += 1 / double(machine.ssd[path].write);
-    weights[path] = 1 / time;
-  }
-  return weights;
-}
 
 std::string ParentOf(const std::string &path) {
   size_t slash = path.find_last_of('/');

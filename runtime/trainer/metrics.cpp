@@ -38,6 +38,23 @@ std::string LinesUntil(const std::string &path, int64_t after) {
 
 } // namespace
 
+void StepRecord::Take(const Program &program, const Counters &counters) {
+  const Traffic &moved = counters.moved;
+  if (!moved.read.empty())
+    read["ssd"] = moved.read;
+  if (!moved.written.empty())
+    written["ssd"] = moved.written;
+  waited = {{"ssd read", counters.waited_read},
+            {"ssd write", counters.waited_write},
+            {"optimizer", counters.waited_optimizer}};
+  if (!program.machine.separate)
+    return;
+  // Between the memories: what the device reads, and what it writes.
+  read["host"] = moved.to_device;
+  written["host"] = moved.to_host;
+  waited["copies"] = counters.waited_copy;
+}
+
 std::string FormatMetrics(const StepRecord &record) {
   nlohmann::ordered_json line;
   line["step"] = record.step;

@@ -15,6 +15,8 @@
 #ifndef BOA_RUNTIME_TRAINER_METRICS_H
 #define BOA_RUNTIME_TRAINER_METRICS_H
 
+#include "runtime/engine/work.h"
+#include "runtime/program.h"
 #include "runtime/trainer/file.h"
 
 #include "absl/status/status.h"
@@ -31,14 +33,17 @@ namespace boa {
 using BytesByRole = std::map<std::string, std::map<std::string, int64_t>>;
 
 struct StepRecord {
-  int64_t step = 0; // from 1
-  double loss = 0, rate = 0;
+  int64_t step = 0;          // from 1
+  double loss = 0, rate = 0; // not a number: there is no loss
   int64_t tokens = 0;
   double seconds = 0;
   BytesByRole read, written;
   std::map<std::string, double> waited; // seconds that compute waited, by link
   int64_t peak_device_bytes = 0, peak_host_bytes = 0;
   std::optional<double> validation_loss; // where the step was evaluated
+
+  /// What the engine counted.
+  void Take(const Program &, const Counters &);
 };
 
 /// The line of a record, without the newline. Numbers read back to the same bits.

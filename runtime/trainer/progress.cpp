@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -95,8 +96,9 @@ std::string FormatHeadline(const Program &p, int64_t training_bytes, int64_t val
   absl::StrAppendFormat(&text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
                         t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
                         t.micro_batches, t.micro_batch, t.context);
-  absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
-                        FormatBytes(training_bytes), FormatBytes(validation_bytes));
+  if (training_bytes >= 0)
+    absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
+                          FormatBytes(training_bytes), FormatBytes(validation_bytes));
   return text;
 }
 
@@ -120,36 +122,48 @@ int TerminalWidth(std::FILE *out) {
   return 80;
 }
 
-std::string FormatTraffic(const Outcome &outcome) {
+using Roles = std::map<std::string, int64_t>;
+
+/// Bytes by role in two directions, beside those that were planned; "" where nothing moved.
+std::string FormatTraffic(const char *title, const char *in, const Roles &moved_in,
+                          const Roles &planned_in, const char *out, const Roles &moved_out,
+                          const Roles &planned_out) {
+  const Roles *parts[4] = {&moved_in, &planned_in, &moved_out, &planned_out};
   std::set<std::pair<size_t, std::string>> roles;
-  for (const auto *part :
-       {&outcome.read, &outcome.written, &outcome.predicted.read, &outcome.predicted.written})
+  for (const Roles *part : parts)
     for (const auto &[role, bytes] : *part)
       if (bytes > 0)
         roles.insert({RoleOrder(role), role});
   if (roles.empty())
     return "";
-  auto bytes = [](const std::map<std::string, int64_t> &part, const std::string &role) {
-    auto it = part.find(role);
-    return it == part.end() ? int64_t{0} : it->second;
-  };
-  std::string text = absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", "SSD traffic", "read",
-                                     "planned", "written", "planned");
+  std::string text =
+      absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", title, in, "planned", out, "planned");
   int64_t totals[4] = {};
   for (const auto &[order, role] : roles) {
-    const int64_t row[4] = {bytes(outcome.read, role), bytes(outcome.predicted.read, role),
-                            bytes(outcome.written, role), bytes(outcome.predicted.written, role)};
-    for (int i = 0; i < 4; ++i)
+    int64_t row[4] = {};
+    for (int i = 0; i < 4; ++i) {
+      auto it = parts[i]->find(role);
+      row[i] = it == parts[i]->end() ? 0 : it->second;
       totals[i] += row[i];
+    }
     absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", RoleLabel(role),
                           FormatBytes(row[0]), FormatBytes(row[1]), FormatBytes(row[2]),
                           FormatBytes(row[3]));
   }
   absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", "total", FormatBytes(totals[0]),
                         FormatBytes(totals[1]), FormatBytes(totals[2]), FormatBytes(totals[3]));
-  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s\n", "as the system counts",
-                        FormatBytes(outcome.disk_read), "", FormatBytes(outcome.disk_written));
   return text;
+}
+
+std::string FormatTraffic(const Outcome &outcome) {
+  const Traffic &moved = outcome.moved, &planned = outcome.predicted;
+  std::string text = FormatTraffic("SSD traffic", "read", moved.read, planned.read, "written",
+                                   moved.written, planned.written);
+  if (!text.empty() && outcome.measured)
+    absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s\n", "as the system counts",
+                          FormatBytes(outcome.disk_read), "", FormatBytes(outcome.disk_written));
+  return text + FormatTraffic("copies", "to device", moved.to_device, planned.to_device, "to host",
+                              moved.to_host, planned.to_host);
 }
 
 } // namespace
@@ -212,8 +226,12 @@ std::string FormatStep(const StepRecord &record, int64_t steps, double left) {
   const std::string total = absl::StrCat(steps);
   const double speed = record.seconds > 0 ? record.tokens / record.seconds : 0;
   std::string text =
-      absl::StrFormat("step %*d/%s  loss %.4f  %6s tok/s", static_cast<int>(total.size()),
-                      record.step, total, record.loss, FormatCount(speed));
+      absl::StrFormat("step %*d/%s", static_cast<int>(total.size()), record.step, total);
+  if (std::isnan(record.loss))
+    absl::StrAppendFormat(&text, "  %8s", FormatSeconds(record.seconds));
+  else
+    absl::StrAppendFormat(&text, "  loss %.4f", record.loss);
+  absl::StrAppendFormat(&text, "  %6s tok/s", FormatCount(speed));
   // Blank where nothing is known or left, so that lines stand in columns.
   if (left > 0)
     absl::StrAppendFormat(&text, "  %8s left", FormatSeconds(left));
@@ -239,15 +257,17 @@ std::string FormatOutcome(const Program &program, const Outcome &outcome) {
       absl::StrFormat("%d step%s in %s, %s tokens/s\n", outcome.steps,
                       outcome.steps == 1 ? "" : "s", FormatSeconds(outcome.seconds),
                       FormatCount(outcome.seconds > 0 ? outcome.tokens / outcome.seconds : 0));
-  absl::StrAppendFormat(&text, "step %d: loss %.4f", outcome.last_step, outcome.loss);
-  if (outcome.validation_loss)
-    absl::StrAppendFormat(&text, ", validation loss %.4f", *outcome.validation_loss);
-  text += '\n';
+  if (!std::isnan(outcome.loss)) {
+    absl::StrAppendFormat(&text, "step %d: loss %.4f", outcome.last_step, outcome.loss);
+    if (outcome.validation_loss)
+      absl::StrAppendFormat(&text, ", validation loss %.4f", *outcome.validation_loss);
+    text += '\n';
+  }
   text += FormatTraffic(outcome);
-  absl::StrAppendFormat(&text,
-                        "\n  memory in use at most %s of %s allocated\n  resident at most %s\n",
-                        FormatBytes(outcome.peak_bytes), FormatBytes(outcome.allocated_bytes),
-                        FormatBytes(outcome.resident_bytes));
+  absl::StrAppendFormat(&text, "\n  memory in use at most %s of %s allocated\n",
+                        FormatBytes(outcome.peak_bytes), FormatBytes(outcome.allocated_bytes));
+  if (outcome.measured)
+    absl::StrAppendFormat(&text, "  resident at most %s\n", FormatBytes(outcome.resident_bytes));
   if (!outcome.saved.empty())
     absl::StrAppend(&text, "  weights saved to ", outcome.saved, "\n");
   return text;

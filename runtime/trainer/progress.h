@@ -32,18 +32,20 @@ struct Outcome {
   int64_t last_step = 0;
   int64_t tokens = 0;
   double seconds = 0; // in steps
-  double loss = 0;    // of the last step
+  double loss = 0;    // of the last step; not a number: there is none
   std::optional<double> validation_loss;
-  std::map<std::string, int64_t> read, written; // SSD bytes by role, measured
-  Traffic predicted;                            // the same, from the plan
-  int64_t disk_read = 0, disk_written = 0;      // what the system counted
-  int64_t peak_bytes = 0, allocated_bytes = 0;  // of the arena: used at most, in all
-  int64_t resident_bytes = 0;                   // peak of the process
-  std::string saved;                            // path of the weights; may be empty
+  Traffic moved, predicted;                    // measured, and from the plan
+  int64_t disk_read = 0, disk_written = 0;     // what the system counted,
+  bool measured = true;                        // whether it was asked, for these and resident_bytes
+  int64_t peak_bytes = 0, allocated_bytes = 0; // of the arena: used at most, in all
+  int64_t resident_bytes = 0;                  // peak of the process
+  std::string saved;                           // path of the weights; may be empty
 };
 
-/// The headline and the table of storages by role and home.
-std::string FormatStart(const Program &, int64_t training_bytes, int64_t validation_bytes);
+/// The headline and the table of storages by role and home. Of the text, where there is
+/// one, the bytes.
+std::string FormatStart(const Program &, int64_t training_bytes = -1,
+                        int64_t validation_bytes = -1);
 /// One line, without newline. `left` in seconds; negative: not known yet.
 std::string FormatStep(const StepRecord &, int64_t steps, double left);
 /// A line without its columns where that is too wide; then as many of its parts,

@@ -26,6 +26,10 @@ std::string RowName(const RowKey &key) {
     return "compute";
   case TraceEvent::Row::optimizer:
     return "optimizer";
+  case TraceEvent::Row::to_device:
+    return "to device";
+  case TraceEvent::Row::to_host:
+    return "to host";
   case TraceEvent::Row::read:
     return absl::StrCat("SSD ", key.second, " reads");
   case TraceEvent::Row::write:

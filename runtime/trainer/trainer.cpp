@@ -97,12 +97,6 @@ absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role
       absl::StrCat("program descriptor: no storage with role `", role, "`"));
 }
 
-void Add(std::map<std::string, int64_t> &to, const std::map<std::string, int64_t> &from,
-         int64_t times = 1) {
-  for (const auto &[role, bytes] : from)
-    to[role] += bytes * times;
-}
-
 /// What the micro-batches of one run bring to the engine and take from it.
 struct MicroBatches {
   MicroBatches(int64_t count, int64_t tokens_each)
@@ -123,11 +117,6 @@ struct EnqueuedStep {
   Clock::time_point start;
   std::unique_ptr<MicroBatches> data; // the engine has its address
 };
-
-// The next step is enqueued when this share of a step's kernels is left: late
-// enough that an interrupt need not wait for two whole steps, early enough that
-// what the next one reads first is there in time.
-constexpr double kEnqueueAhead = 0.25;
 
 /// One run of this process, from Open to Finish.
 class Run {
@@ -423,10 +412,8 @@ absl::Status Run::EnqueueStep() {
   // memory what it ended with.
   const char *plan = follows ? "step" : "first_step";
   follows = true;
-  if (auto it = program.traffic.find(plan); it != program.traffic.end()) {
-    Add(outcome.predicted.read, it->second.read);
-    Add(outcome.predicted.written, it->second.written);
-  }
+  if (auto it = program.traffic.find(plan); it != program.traffic.end())
+    outcome.predicted.Add(it->second);
   pending = program.delay > 0 ? next.step : 0;
   enqueued.push_back(std::move(next));
   return absl::OkStatus();
@@ -525,15 +512,11 @@ absl::Status Run::Report(int64_t run, double loss, double seconds,
   record.rate = LearningRate(program.optimizer, step, t.steps);
   record.tokens = t.micro_batches * t.micro_batch * t.context;
   record.seconds = seconds;
-  if (!unreported.read.empty())
-    record.read["ssd"] = unreported.read;
-  if (!unreported.written.empty())
-    record.written["ssd"] = unreported.written;
-  record.waited = {{"ssd read", unreported.waited_read},
-                   {"ssd write", unreported.waited_write},
-                   {"optimizer", unreported.waited_optimizer}};
-  // One memory: what is measured is in the host's part first.
-  record.peak_host_bytes = std::min(program.arena_host, engine->PeakBytes());
+  record.Take(program, unreported);
+  // Of one memory what is measured is in the host's part first.
+  record.peak_host_bytes = program.machine.separate
+                               ? engine->PeakBytes(BOA_HOST)
+                               : std::min(program.arena_host, engine->PeakBytes());
   record.peak_device_bytes = engine->PeakBytes() - record.peak_host_bytes;
   record.validation_loss = validation_loss;
   unreported = {};
@@ -560,10 +543,8 @@ absl::Status Run::DrainUpdates() {
     return status;
   pending = 0;
   follows = false;
-  if (auto it = program.traffic.find("drain"); it != program.traffic.end()) {
-    Add(outcome.predicted.read, it->second.read);
-    Add(outcome.predicted.written, it->second.written);
-  }
+  if (auto it = program.traffic.find("drain"); it != program.traffic.end())
+    outcome.predicted.Add(it->second);
   return absl::OkStatus();
 }
 
@@ -637,8 +618,7 @@ void Run::Account(const Counters &counters) {
   if (!entered)
     return;
   unreported.Add(counters);
-  Add(outcome.read, counters.read);
-  Add(outcome.written, counters.written);
+  outcome.moved.Add(counters.moved);
 }
 
 absl::Status Run::Interrupted() const {

@@ -29,7 +29,7 @@
 #include "runtime/abi.h"
 #include "runtime/io/file_system.h"
 #include "runtime/program.h"
-#include "runtime/engine/scheduler.h"
+#include "runtime/device/scheduler.h"
 
 #include "absl/status/status.h"
 
@@ -47,6 +47,11 @@ struct EntryPoints {
   boa_entry_point evaluate = nullptr; // may be null: no evaluation
 };
 
+/// The next step is enqueued when this share of a step's kernels is left: late
+/// enough that an interrupt need not wait for two whole steps, early enough that
+/// what the next one reads first is there in time.
+inline constexpr double kEnqueueAhead = 0.25;
+
 struct TrainerOptions {
   std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
@@ -59,7 +64,7 @@ struct TrainerOptions {
   std::FILE *out = stdout;        // where tables and progress go
   std::optional<int64_t> at;      // with resume: the commit of this step, not the last
   FileSystem *disk = nullptr;     // where the state lives; null: the system's
-  Scheduler *scheduler = nullptr; // runtime/engine/scheduler.h; null: threads
+  Scheduler *scheduler = nullptr; // runtime/device/scheduler.h; null: threads
 };
 
 /// `kernels` is the program's table. kCancelled: interrupted, committed, and the

@@ -306,8 +306,8 @@ TEST_P(EngineTest, PrefetchAfterOffloadSeesIt) {
               }).ok());
   ASSERT_TRUE(engine->Drain().ok());
   Counters counters = engine->TakeCounters();
-  EXPECT_EQ(counters.read["data"], 20 * 3 * kChunk * kChunks);
-  EXPECT_EQ(counters.written["data"], 20 * kChunk * kChunks);
+  EXPECT_EQ(counters.moved.read["data"], 20 * 3 * kChunk * kChunks);
+  EXPECT_EQ(counters.moved.written["data"], 20 * kChunk * kChunks);
   EXPECT_GT(counters.compute_seconds, 0);
   uint64_t expected = 1;
   for (int i = 0; i < 20; ++i)
@@ -338,7 +338,7 @@ TEST_P(EngineTest, RetainedCopyCostsNoTransfer) {
                 MixEntries(context, kData, 1, 2, 0);
               }).ok());
   ASSERT_TRUE(engine->Drain().ok());
-  EXPECT_EQ(engine->TakeCounters().read["data"], 5 * kChunk * kChunks);
+  EXPECT_EQ(engine->TakeCounters().moved.read["data"], 5 * kChunk * kChunks);
   EXPECT_EQ(Read<uint64_t>(kData, 0)[7], 3 * (3 * 1 + 101 + 7 * 201) + 101 + 7 * 201);
 }
 
@@ -352,7 +352,7 @@ TEST_P(EngineTest, RetainedCopyOutlivesItsRunWhereTheSameFollows) {
   auto mix = [](boa_context *context) { MixEntries(context, kData, 1, 2, 0, /*retain=*/1); };
   auto read = [&] {
     EXPECT_TRUE(engine->Drain().ok());
-    return engine->TakeCounters().read["data"];
+    return engine->TakeCounters().moved.read["data"];
   };
   read();
   constexpr int64_t kEntry = kChunk * kChunks;
@@ -410,7 +410,7 @@ TEST_P(EngineTest, MemoryIsOrderedToo) {
                 MixEntries(context, kMemory, 1, 2, 0);
               }).ok());
   Counters counters = engine->TakeCounters();
-  EXPECT_TRUE(counters.read.empty() && counters.written.empty());
+  EXPECT_TRUE(counters.moved.read.empty() && counters.moved.written.empty());
   uint64_t first = 3 * 1 + 101 + 7 * 201;
   EXPECT_EQ(Read<uint64_t>(kMemory, 0)[0], 3 * first + 7 * 201);
 }
@@ -496,11 +496,11 @@ TEST_P(EngineTest, CountersAreByRun) {
   ASSERT_TRUE(engine->Wait(second).ok());
   ASSERT_TRUE(engine->Drain().ok());
   Counters counters = engine->TakeCounters(first);
-  EXPECT_EQ(counters.read["data"], 3 * kChunk * kChunks);
-  EXPECT_EQ(counters.written["data"], kChunk * kChunks);
+  EXPECT_EQ(counters.moved.read["data"], 3 * kChunk * kChunks);
+  EXPECT_EQ(counters.moved.written["data"], kChunk * kChunks);
   counters = engine->TakeCounters(second);
-  EXPECT_EQ(counters.read["data"], 6 * kChunk * kChunks);
-  EXPECT_EQ(counters.written["data"], 2 * kChunk * kChunks);
+  EXPECT_EQ(counters.moved.read["data"], 6 * kChunk * kChunks);
+  EXPECT_EQ(counters.moved.written["data"], 2 * kChunk * kChunks);
 }
 
 // Prefetched in one order, used in another: the disk follows the use.

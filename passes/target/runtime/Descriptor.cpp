@@ -201,13 +201,21 @@ private:
         Config path(cast<DictionaryAttr>(attr));
         ssds.push_back(json::Object{{"path", path.string("path")},
                                     {"read", path.integer("read")},
-                                    {"write", path.integer("write")}});
+                                    {"write", path.integer("write")},
+                                    {"both", path.integer("both")},
+                                    {"latency", path.integer("latency")}});
       }
+    json::Object rates;
+    for (StringRef rate : {"compute", "device_bandwidth", "to_device", "to_host", "optimizer",
+                           "host_bandwidth"})
+      rates[rate] = machine.integer(rate);
     return json::Object{{"name", machine.string("name")},
+                        {"device", machine.string("device", "cpu")},
                         {"memory", machine.string("memory", "unified")},
                         {"device_memory", machine.integer("device_memory")},
                         {"host_memory", machine.integer("host_memory")},
                         {"threads", machine.integer("threads")},
+                        {"rates", std::move(rates)},
                         {"ssd", std::move(ssds)}};
   }
 

@@ -174,13 +174,13 @@ TEST_P(MemoryTest, MixedHomesAreGatheredAndScattered) {
       EXPECT_EQ(Read(storage, entry), Times(8, 100 * (entry + 1)));
   }
   Counters counters = engine->TakeCounters();
-  EXPECT_EQ(counters.read["mixed"], 6 * 2 * kChunk);
-  EXPECT_EQ(counters.written["mixed"], 6 * 2 * kChunk);
-  EXPECT_EQ(counters.read["disk"], 6 * 6 * kChunk);
+  EXPECT_EQ(counters.moved.read["mixed"], 6 * 2 * kChunk);
+  EXPECT_EQ(counters.moved.written["mixed"], 6 * 2 * kChunk);
+  EXPECT_EQ(counters.moved.read["disk"], 6 * 6 * kChunk);
   // Chunks that live on the device cross nothing.
-  EXPECT_EQ(counters.to_device["mixed"], separate() ? 6 * 4 * kChunk : 0);
-  EXPECT_EQ(counters.to_host["mixed"], separate() ? 6 * 4 * kChunk : 0);
-  EXPECT_EQ(counters.to_device["disk"], separate() ? 6 * 6 * kChunk : 0);
+  EXPECT_EQ(counters.moved.to_device["mixed"], separate() ? 6 * 4 * kChunk : 0);
+  EXPECT_EQ(counters.moved.to_host["mixed"], separate() ? 6 * 4 * kChunk : 0);
+  EXPECT_EQ(counters.moved.to_device["disk"], separate() ? 6 * 6 * kChunk : 0);
 }
 
 // What lives in a memory is brought to the other in one command, and taken home.
@@ -198,9 +198,9 @@ TEST_P(MemoryTest, PrefetchAndOffloadGoBetweenMemories) {
   EXPECT_EQ(Read(kOnHost, 1), Times(4, 200));
   EXPECT_EQ(Read(kOnHost, 0), Times(1, 100));
   Counters counters = engine->TakeCounters();
-  EXPECT_EQ(counters.to_device["on_host"], separate() ? 2 * kChunks * kChunk : 0);
-  EXPECT_EQ(counters.to_host["on_host"], separate() ? 2 * kChunks * kChunk : 0);
-  EXPECT_TRUE(counters.read.empty() && counters.written.empty());
+  EXPECT_EQ(counters.moved.to_device["on_host"], separate() ? 2 * kChunks * kChunk : 0);
+  EXPECT_EQ(counters.moved.to_host["on_host"], separate() ? 2 * kChunks * kChunk : 0);
+  EXPECT_TRUE(counters.moved.read.empty() && counters.moved.written.empty());
 }
 
 // A buffer of chunks that live where they are wanted is their home, from its first
@@ -221,7 +221,7 @@ TEST_P(MemoryTest, HomesAreUsedWhereTheyAre) {
   EXPECT_EQ(Read(kOnDevice, 0), (std::vector<uint64_t>{100, 101, 102, 206, 208, 105}));
   EXPECT_EQ(Read(kMixed, 0), (std::vector<uint64_t>{100, 101, 102, 103, 208, 210}));
   EXPECT_EQ(engine->PeakBytes(), before);
-  EXPECT_TRUE(engine->TakeCounters().to_device.empty());
+  EXPECT_TRUE(engine->TakeCounters().moved.to_device.empty());
 }
 
 // Side by side in one memory, what lives on the host and what lives on the device is
@@ -238,7 +238,7 @@ TEST_P(MemoryTest, NeighboursInOneMemoryAreOnePiece) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(Read(kMixed, 0), (std::vector<uint64_t>{100, 101, 102, 206, 208, 105}));
   EXPECT_EQ(engine->PeakBytes() == before, !separate());
-  EXPECT_EQ(engine->TakeCounters().to_device["mixed"], separate() ? kChunk : 0);
+  EXPECT_EQ(engine->TakeCounters().moved.to_device["mixed"], separate() ? kChunk : 0);
 }
 
 TEST_P(MemoryTest, ZerosWhereverChunksLive) {
@@ -278,8 +278,8 @@ TEST_P(MemoryTest, SlotsAreOfTheirSize) {
   ASSERT_TRUE(Run(hold(BOA_DEVICE, {1, 1})).ok());
   EXPECT_EQ(engine->PeakBytes(), before + 3 * one + 3 * all);
   EXPECT_EQ(engine->PeakBytes(BOA_HOST) > 0, separate());
-  absl::Status status = Run(hold(BOA_HOST, {1, 1, 1, 1}));
-  EXPECT_NE(status.message().find("waits for a slot"), std::string::npos) << status;
+  ASSERT_TRUE(Run(hold(BOA_HOST, {1, 1, 1, 1})).ok());
+  EXPECT_EQ(engine->PeakBytes(), before + 3 * one + 3 * all);
 }
 
 TEST_P(MemoryTest, WithoutASlotOfThatSizeNothingOpens) {
@@ -377,7 +377,7 @@ TEST_P(MemoryTest, RetainedCopiesAreOfTheirSpace) {
     boa_rt_release(context, boa_rt_prefetch(context, kDisk, 0, 1, 1, BOA_HOST, 0), 1);
   });
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(engine->TakeCounters().read["disk"], kChunk);
+  EXPECT_EQ(engine->TakeCounters().moved.read["disk"], kChunk);
   // Written home from elsewhere it is stale in every space.
   status = Run([](boa_context *context) {
     boa_buffer host = boa_rt_prefetch(context, kOnHost, 0, 0, 1, BOA_HOST, 0);

@@ -24,7 +24,7 @@
 #define BOA_TEST_RUNTIME_SIMULATION_CAMPAIGN_H
 
 #include "runtime/io/simulated_disk.h"
-#include "runtime/engine/scheduler.h"
+#include "runtime/device/scheduler.h"
 #include "test/runtime/trainer/linear.h"
 #include "test/runtime/trainer/scratch.h"
 

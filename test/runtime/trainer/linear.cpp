@@ -316,11 +316,19 @@ std::string Descriptor(const Options &o) {
                           {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
                           {"floor", 0.05},   {"warmup", 3}};
   program["training"] = MakeTraining(o);
-  program["machine"] = {
-      {"name", "bench"},  {"memory", "unified"}, {"device_memory", o.device_memory},
-      {"host_memory", 0}, {"threads", 2},        {"ssd", json::array()}};
+  const json rates = {{"compute", 0}, {"device_bandwidth", 0}, {"to_device", 0},
+                      {"to_host", 0}, {"optimizer", 0},        {"host_bandwidth", 0}};
+  program["machine"] = {{"name", "bench"},
+                        {"device", "cpu"},
+                        {"memory", "unified"},
+                        {"device_memory", o.device_memory},
+                        {"host_memory", 0},
+                        {"threads", 2},
+                        {"rates", rates},
+                        {"ssd", json::array()}};
   for (const std::string &path : o.paths)
-    program["machine"]["ssd"].push_back({{"path", path}, {"read", 0}, {"write", 0}});
+    program["machine"]["ssd"].push_back(
+        {{"path", path}, {"read", 0}, {"write", 0}, {"both", 0}, {"latency", 0}});
   return program.dump();
 }
 

@@ -170,9 +170,9 @@ TEST(Progress, SumsUpMeasuredBesidePlanned) {
   outcome.seconds = 2;
   outcome.loss = 1.5;
   outcome.validation_loss = 1.75;
-  outcome.read["weights"] = 1 << 20;
+  outcome.moved.read["weights"] = 1 << 20;
   outcome.predicted.read["weights"] = 1 << 20;
-  outcome.written["momentum"] = 1 << 19;
+  outcome.moved.written["momentum"] = 1 << 19;
   outcome.disk_read = 1 << 20;
   outcome.saved = "state/model.safetensors";
   outcome.peak_bytes = 96 << 10;

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_ENGINE_SCHEDULER_H
-#define BOA_RUNTIME_ENGINE_SCHEDULER_H
+#ifndef BOA_RUNTIME_DEVICE_SCHEDULER_H
+#define BOA_RUNTIME_DEVICE_SCHEDULER_H
 
 #include <cstddef>
 
@@ -24,4 +24,4 @@ public:
 
 } // namespace boa
 
-#endif // BOA_RUNTIME_ENGINE_SCHEDULER_H
+#endif // BOA_RUNTIME_DEVICE_SCHEDULER_H

@@ -1,0 +1,459 @@
+//===- simulated.cpp - A machine that nobody needs to own -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A link carries one job at a time; many at once would each be slower and end together
+// what they end now one by one. How fast each busy link is depends only on which links
+// are busy: it is worked out once for each such set. All starts at full speed; where a
+// shared resource is asked for more than it has, those that use it share it evenly, up
+// to their own speed (max-min fairness).
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/simulated.h"
+
+#include "runtime/state/dealer.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <queue>
+#include <set>
+#include <unordered_map>
+
+namespace boa {
+namespace {
+
+struct Job {
+  Work *work;
+  double left_ns; // of the time that it takes at full speed
+  int64_t bytes;
+  int64_t order; // of Submit
+};
+struct Later {
+  bool operator()(const Job &a, const Job &b) const {
+    return std::make_pair(a.work->priority, a.order) > std::make_pair(b.work->priority, b.order);
+  }
+};
+
+/// One thing at a time.
+struct Link {
+  LinkUse use;
+  double rate = 0;        // bytes in a second, where it has one
+  int64_t latency_ns = 0; // after its bytes have passed
+  int32_t path = -1;      // of an SSD
+  bool busy = false;
+  Job job = {};
+  int64_t begin_ns = 0;
+  std::deque<Job> next;                                     // in the order given
+  std::priority_queue<Job, std::vector<Job>, Later> sorted; // or, of an SSD, by priority
+};
+
+/// What some links take at full speed of what they share, as a part of all there is.
+struct Shared {
+  std::vector<std::pair<size_t, double>> users;
+};
+
+enum : size_t { kCompute, kOptimizer, kToDevice, kToHost, kFirstPath };
+
+class Simulated : public SimulatedDevice {
+public:
+  Simulated(const Program &, const std::map<std::string, double> &kernel_seconds);
+
+  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *told) override {
+    listener = told;
+    return absl::OkStatus();
+  }
+  void Submit(Work &) override;
+  void Cancel() override;
+  int64_t Now() const override { return now; }
+  bool Advance() override;
+  bool HasThreads() const override { return false; }
+  void Read(Location, void *, int64_t) override {}
+  void Write(Location, const void *, int64_t) override {}
+  std::string Describe() const override { return "simulated"; }
+  std::vector<LinkUse> TakeUse() override;
+
+private:
+  double KernelNs(int32_t kernel) const { return kernel_ns[kernel]; }
+  int64_t TouchedBytes(const Work &) const;
+  void Enqueue(size_t link, Work &, double ns, int64_t bytes);
+  void Begin(Link &);
+  void Pass(int64_t until);
+  const std::vector<double> &Speeds();
+  void Over(Link &, const Job &, int64_t begin_ns);
+
+  const Program &program;
+  DeviceListener *listener = nullptr;
+  std::vector<double> kernel_ns;
+  std::vector<Link> links;
+  std::vector<Shared> shared;
+  std::unordered_map<uint64_t, std::vector<double>> speeds; // by which links are busy
+  uint64_t busy = 0;
+  int64_t now = 0, order = 0;
+  /// Bytes have passed; there when the latency has, in order of time.
+  struct Landing {
+    int64_t at_ns, order, begin_ns;
+    size_t link;
+    Job job;
+    bool operator<(const Landing &other) const {
+      return std::make_pair(at_ns, order) > std::make_pair(other.at_ns, other.order);
+    }
+  };
+  std::priority_queue<Landing> landings;
+};
+
+Simulated::Simulated(const Program &program, const std::map<std::string, double> &kernel_seconds)
+    : program(program) {
+  const Machine &machine = program.machine;
+  const Rates &rates = machine.rates;
+  for (const Kernel &kernel : program.kernels) {
+    const double compute = kernel.flops / double(std::max<int64_t>(rates.compute, 1));
+    const double memory = kernel.bytes / double(std::max<int64_t>(rates.device_bandwidth, 1));
+    const auto measured = kernel_seconds.find(kernel.name);
+    kernel_ns.push_back(
+        1e9 * (measured != kernel_seconds.end() ? measured->second : std::max(compute, memory)));
+  }
+  auto add = [&](std::string name, double rate) {
+    Link &link = links.emplace_back();
+    link.use.name = std::move(name);
+    link.rate = rate;
+    return links.size() - 1;
+  };
+  add("compute", 0);
+  add("optimizer", double(rates.optimizer));
+  add("to device", double(rates.to_device));
+  add("to host", double(rates.to_host));
+  Shared memory;
+  auto uses_memory = [&](size_t link, double times) {
+    if (rates.host_bandwidth > 0)
+      memory.users.push_back({link, times * links[link].rate / double(rates.host_bandwidth)});
+  };
+  uses_memory(kOptimizer, 1);
+  if (machine.separate) {
+    uses_memory(kToDevice, 1);
+    uses_memory(kToHost, 1);
+  }
+  if (machine.device == "cpu")
+    shared.push_back({{{kCompute, 1.0}, {kOptimizer, 1.0}}});
+  for (size_t path = 0; path < machine.ssd.size(); ++path) {
+    const SsdPath &ssd = machine.ssd[path];
+    const size_t read = add(absl::StrCat("ssd ", path, " read"), double(ssd.read));
+    const size_t write = add(absl::StrCat("ssd ", path, " write"), double(ssd.write));
+    for (size_t link : {read, write}) {
+      links[link].path = int32_t(path);
+      links[link].latency_ns = ssd.latency;
+      uses_memory(link, 2);
+    }
+    if (ssd.both > 0)
+      shared.push_back({{{read, double(ssd.read) / double(ssd.both)},
+                         {write, double(ssd.write) / double(ssd.both)}}});
+  }
+  shared.push_back(std::move(memory));
+}
+
+//===----------------------------------------------------------------------===//
+// How long it takes
+//===----------------------------------------------------------------------===//
+
+/// By an update or a norm, in the host's memory.
+int64_t Simulated::TouchedBytes(const Work &work) const {
+  if (work.kind == Work::Kind::norm)
+    return work.bytes;
+  if (work.kind != Work::Kind::update)
+    return 0;
+  const Group &group = program.groups[work.index];
+  // Read and written: weights, their lower halves, two moments; read: the gradient.
+  const int64_t bytes[] = {2 * (group.weight_type == "bf16" ? 2 : 4), 2 * 2, 2 * 4, 2 * 4, 4};
+  int64_t element = 0;
+  for (size_t i = 0; i < std::size(bytes); ++i)
+    element += work.buffers[i].space >= 0 ? bytes[i] : 0;
+  return element * group.chunk_elements;
+}
+
+void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {
+  Link &link = links[to];
+  const Job job{&work, ns, bytes, ++order};
+  if (link.path >= 0)
+    link.sorted.push(job);
+  else
+    link.next.push_back(job);
+  if (!link.busy)
+    Begin(link);
+}
+
+void Simulated::Submit(Work &work) {
+  using Kind = Work::Kind;
+  auto by_rate = [&](size_t link, int64_t bytes) {
+    Enqueue(link, work, 1e9 * double(bytes) / std::max(links[link].rate, 1.0), bytes);
+  };
+  work.begin_ns = now;
+  if (work.IsTransfer()) {
+    std::map<int32_t, int64_t> bytes; // by path
+    const int64_t chunk = program.storages[work.storage].chunk_bytes();
+    for (const Extent &extent : work.extents)
+      bytes[extent.file] += chunk;
+    work.parts = int32_t(bytes.size());
+    for (auto [path, count] : bytes)
+      by_rate(kFirstPath + 2 * path + (work.kind == Kind::write), count);
+    return;
+  }
+  if (work.kind == Kind::kernel)
+    return Enqueue(kCompute, work, KernelNs(work.index), 0);
+  if (!work.IsFill())
+    return by_rate(kOptimizer, TouchedBytes(work));
+  if (!program.machine.separate)
+    return by_rate(kOptimizer, work.kind == Kind::copy ? 2 * work.bytes : work.bytes);
+  const int32_t from = work.buffers.front().space, to = work.buffers.back().space;
+  const bool in = work.kind == Kind::copy_in, out = work.kind == Kind::copy_out;
+  if (work.kind == Kind::zero && to == BOA_DEVICE)
+    return Enqueue(kToDevice, work,
+                   1e9 * double(work.bytes) /
+                       double(std::max<int64_t>(program.machine.rates.device_bandwidth, 1)),
+                   0);
+  if (!out && to == BOA_DEVICE && (in || from == BOA_HOST))
+    return by_rate(kToDevice, work.bytes);
+  if (!in && from == BOA_DEVICE && (out || to == BOA_HOST))
+    return by_rate(kToHost, work.bytes);
+  by_rate(kOptimizer, work.kind == Kind::copy ? 2 * work.bytes : work.bytes);
+}
+
+/// How fast each busy link is, of its full speed.
+const std::vector<double> &Simulated::Speeds() {
+  auto [found, fresh] = speeds.try_emplace(busy);
+  std::vector<double> &speed = found->second;
+  if (!fresh)
+    return speed;
+  speed.assign(links.size(), 0);
+  std::vector<bool> open(links.size());
+  for (size_t i = 0; i < links.size(); ++i)
+    open[i] = busy >> i & 1;
+  // All that are not held by a resource grow together until one is used up.
+  while (true) {
+    double step = 1e300;
+    bool any = false;
+    for (size_t i = 0; i < links.size(); ++i)
+      if (open[i]) {
+        any = true;
+        step = std::min(step, 1 - speed[i]);
+      }
+    if (!any)
+      return speed;
+    for (const Shared &resource : shared) {
+      double used = 0, growing = 0;
+      for (auto [link, part] : resource.users)
+        if (busy >> link & 1) {
+          used += part * speed[link];
+          growing += open[link] ? part : 0;
+        }
+      if (growing > 0)
+        step = std::min(step, std::max(0.0, (1 - used) / growing));
+    }
+    for (size_t i = 0; i < links.size(); ++i)
+      if (open[i])
+        speed[i] += step;
+    for (size_t i = 0; i < links.size(); ++i)
+      if (speed[i] >= 1 - 1e-12)
+        open[i] = false;
+    for (const Shared &resource : shared) {
+      double used = 0;
+      for (auto [link, part] : resource.users)
+        used += busy >> link & 1 ? part * speed[link] : 0;
+      if (used >= 1 - 1e-12)
+        for (auto [link, part] : resource.users)
+          open[link] = false;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+void Simulated::Begin(Link &link) {
+  const bool any = !link.next.empty() || !link.sorted.empty();
+  link.busy = any;
+  const uint64_t bit = uint64_t{1} << (&link - links.data());
+  busy = any ? busy | bit : busy & ~bit;
+  if (!any)
+    return;
+  if (link.path >= 0) {
+    link.job = link.sorted.top();
+    link.sorted.pop();
+  } else {
+    link.job = link.next.front();
+    link.next.pop_front();
+  }
+  link.begin_ns = now;
+  link.use.full_ns += int64_t(std::llround(link.job.left_ns));
+  link.use.bytes += link.job.bytes;
+}
+
+/// Lets time pass on all links.
+void Simulated::Pass(int64_t until) {
+  const std::vector<double> &speed = Speeds();
+  const int64_t passed = until - now;
+  for (uint64_t left = busy; left; left &= left - 1) {
+    const size_t i = size_t(__builtin_ctzll(left));
+    links[i].job.left_ns -= double(passed) * speed[i];
+    links[i].use.busy_ns += passed;
+  }
+  now = until;
+}
+
+void Simulated::Over(Link &link, const Job &job, int64_t begin_ns) {
+  Work &work = *job.work;
+  if (link.path >= 0) {
+    listener->Moved(work, link.path, job.bytes, begin_ns, now);
+    if (--work.parts > 0)
+      return;
+    begin_ns = work.begin_ns;
+  }
+  listener->Done(work, begin_ns, now, absl::OkStatus());
+}
+
+/// To the next moment at which something is over, and over with it.
+bool Simulated::Advance() {
+  if (busy == 0 && landings.empty())
+    return false;
+  const std::vector<double> &speed = Speeds();
+  int64_t at = landings.empty() ? INT64_MAX : landings.top().at_ns;
+  size_t first = links.size();
+  for (uint64_t left = busy; left; left &= left - 1) {
+    const size_t i = size_t(__builtin_ctzll(left));
+    // A moment begun is a moment passed: nothing is over before its time.
+    const double ns = std::ceil(std::max(links[i].job.left_ns, 0.0) / speed[i] - 1e-6);
+    if (const int64_t end = now + int64_t(ns); end < at) {
+      at = end;
+      first = i;
+    }
+  }
+  Pass(at);
+  if (first == links.size()) {
+    const Landing landed = landings.top();
+    landings.pop();
+    Over(links[landed.link], landed.job, landed.begin_ns);
+    return true;
+  }
+  Link &link = links[first];
+  const Job job = link.job;
+  const int64_t begin_ns = link.begin_ns;
+  Begin(link);
+  if (link.latency_ns > 0)
+    landings.push({now + link.latency_ns, ++order, begin_ns, first, job});
+  else
+    Over(link, job, begin_ns);
+  return true;
+}
+
+/// After an error: what has not begun.
+void Simulated::Cancel() {
+  std::vector<Work *> over;
+  for (size_t i : {kCompute, kOptimizer, kToDevice, kToHost}) {
+    for (const Job &job : links[i].next)
+      over.push_back(job.work);
+    links[i].next.clear();
+  }
+  for (Work *work : over)
+    listener->Done(*work, now, now, absl::CancelledError("not begun"));
+}
+
+std::vector<LinkUse> Simulated::TakeUse() {
+  std::vector<LinkUse> uses;
+  for (Link &link : links) {
+    uses.push_back(link.use);
+    link.use.busy_ns = link.use.full_ns = link.use.bytes = 0;
+  }
+  return uses;
+}
+
+//===----------------------------------------------------------------------===//
+// What the machine must say
+//===----------------------------------------------------------------------===//
+
+absl::Status CheckRates(const Program &program) {
+  const Machine &machine = program.machine;
+  const Rates &rates = machine.rates;
+  std::vector<std::string> missing;
+  auto need = [&](int64_t rate, std::string what) {
+    if (rate <= 0)
+      missing.push_back(std::move(what));
+  };
+  need(rates.compute, "device { compute = 300 TFLOP/s }, what kernels compute");
+  need(rates.device_bandwidth, "device { bandwidth = 2 TB/s }, what they read and write in memory");
+  need(rates.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");
+  if (machine.separate) {
+    need(rates.to_device, "device { to_device = 25 GB/s }, what is copied to its memory");
+    need(rates.to_host, "device { to_host = 25 GB/s }, what is copied from its memory");
+  }
+  const bool on_ssd = std::any_of(program.storages.begin(), program.storages.end(),
+                                  [](const Storage &s) { return s.LivesOn(Tier::ssd); });
+  if (on_ssd && machine.ssd.empty())
+    missing.push_back("ssd \"PATH\" { read = 7 GB/s  write = 5 GB/s }, where things live");
+  for (const SsdPath &ssd : machine.ssd) {
+    need(ssd.read, absl::StrCat("ssd \"", ssd.path, "\" { read = 7 GB/s }"));
+    need(ssd.write, absl::StrCat("ssd \"", ssd.path, "\" { write = 5 GB/s }"));
+  }
+  if (missing.empty())
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot simulate machine `", machine.name,
+                   "`: it does not say how fast it is; write in it, or give with --set "
+                   "machine.device.compute=..., say:\n  ",
+                   absl::StrJoin(missing, "\n  ")));
+}
+
+class SimulatedPlacement : public Placement {
+public:
+  explicit SimulatedPlacement(const Program &program) {
+    const size_t paths = std::max<size_t>(program.machine.ssd.size(), 1);
+    Dealer dealer(StripeWeights(program.machine, paths));
+    for (const Storage &storage : program.storages) {
+      std::vector<uint8_t> &of = deals.emplace_back();
+      chunks.push_back(storage.chunks);
+      if (!storage.LivesOn(Tier::ssd))
+        continue;
+      dealer.NextStorage();
+      of.resize(storage.entry_count() * storage.chunks);
+      for (size_t i = 0; i < of.size(); ++i)
+        of[i] = uint8_t(dealer.Deal(storage.chunk_bytes()));
+    }
+  }
+  Extent Current(int32_t storage, int64_t entry, int32_t chunk) override {
+    return {deals[storage][entry * chunks[storage] + chunk], 0};
+  }
+  Extent Next(int32_t storage, int64_t entry, int32_t chunk) override {
+    return Current(storage, entry, chunk);
+  }
+
+private:
+  std::vector<std::vector<uint8_t>> deals; // by storage: the path of each chunk
+  std::vector<int32_t> chunks;
+};
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<SimulatedDevice>>
+CreateSimulatedDevice(const Program &program, const std::map<std::string, double> &kernel_seconds) {
+  if (absl::Status status = CheckRates(program); !status.ok())
+    return status;
+  // One bit of a word for each link.
+  constexpr size_t kMostPaths = 30;
+  if (program.machine.ssd.size() > kMostPaths)
+    return absl::UnimplementedError(absl::StrCat("cannot simulate more than ", kMostPaths,
+                                                 " ssd paths: give several that are "
+                                                 "alike as one of their speeds together"));
+  return std::make_unique<Simulated>(program, kernel_seconds);
+}
+
+std::unique_ptr<Placement> CreateSimulatedPlacement(const Program &program) {
+  return std::make_unique<SimulatedPlacement>(program);
+}
+
+} // namespace boa

@@ -1,0 +1,62 @@
+//===- simulated.h - A machine that nobody needs to own ---------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A device that moves no data and keeps virtual time by the rates of the program's
+// machine. It has no threads: Advance goes to the next moment at which something is
+// over. The same program takes the same time, to the nanosecond.
+//
+//   compute      kernels one after another, each as long as its operations or its bytes
+//                take, whichever is more
+//   optimizer    updates and norms one after another, by the bytes that they touch
+//   to_device,   where there are two memories; zeros of device memory are written by
+//   to_host      the first
+//   reads and writes of each SSD path, by priority; a transfer is there its latency after
+//                its bytes have passed, which holds up no other
+//
+// What the machine shares slows all who share it by the same factor: the reads and writes
+// of a path (`both`), the host's memory (updates; what is copied, once; what SSDs move,
+// twice, for it is summed), and, where the device is a CPU, the processors, by kernels
+// and updates.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_SIMULATED_H
+#define BOA_RUNTIME_DEVICE_SIMULATED_H
+
+#include "runtime/device/device.h"
+#include "runtime/engine/graph.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// What a link of the machine did since it was last asked.
+struct LinkUse {
+  std::string name;
+  int64_t busy_ns = 0; // with something on it, at whatever speed
+  int64_t full_ns = 0; // that it would have taken alone
+  int64_t bytes = 0;
+};
+
+class SimulatedDevice : public Device {
+public:
+  virtual std::vector<LinkUse> TakeUse() = 0;
+};
+
+/// Refuses a machine whose rates do not say how long something takes, with what to
+/// write. `kernel_seconds`: of kernels by name, as measured, instead of their rates.
+absl::StatusOr<std::unique_ptr<SimulatedDevice>>
+CreateSimulatedDevice(const Program &, const std::map<std::string, double> &kernel_seconds = {});
+
+/// Chunks on the machine's paths as a state would deal them, each written already.
+std::unique_ptr<Placement> CreateSimulatedPlacement(const Program &);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_DEVICE_SIMULATED_H

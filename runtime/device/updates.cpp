@@ -1,0 +1,183 @@
+//===- updates.cpp - Updates and norms on the host ------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/updates.h"
+
+#include "runtime/optimizer.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace boa {
+
+// In place of the clipping factor of a step that is left out.
+static constexpr double kLeftOut = 0;
+
+static int64_t Elements(const Parameter &parameter) {
+  int64_t elements = 1;
+  for (int64_t dimension : parameter.shape)
+    elements *= dimension;
+  return elements;
+}
+
+Updates::Updates(const Program &program) : program(program) {
+  for (const Group &group : program.groups) {
+    std::vector<DecayRange> ranges;
+    for (const Parameter &parameter : group.parameters) {
+      if (!ranges.empty())
+        ranges.back().end = parameter.offset;
+      if (ranges.empty() || ranges.back().decay != parameter.decay)
+        ranges.push_back({parameter.offset, group.elements, parameter.decay});
+      ranges.back().end = group.elements;
+    }
+    decay.push_back(std::move(ranges));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+static std::string TensorName(const Group &group, int64_t entry, const Parameter &parameter) {
+  if (!group.layer)
+    return absl::StrCat(group.name, ".", parameter.name);
+  return absl::StrCat(group.name, ".", entry, ".", parameter.name);
+}
+
+static absl::Status GradientError(const std::string &tensor, int64_t step) {
+  return absl::OutOfRangeError(absl::StrCat(
+      "the gradient of ", tensor, " is not finite in step ", step,
+      ": lower the learning rate, or let such steps be left out (nonfinite = skip), and go on "
+      "from the last commit"));
+}
+
+/// Says which tensor it was, of a range that begins at element `first` of its
+/// entry. What lies between parameters is of no matter.
+absl::Status Updates::NotFinite(const Work &work, const UpdateRange &range, int64_t first) const {
+  const Group &group = program.groups[work.index];
+  for (bool gradient : {true, false})
+    for (const Parameter &parameter : group.parameters) {
+      int64_t from = std::max(first, parameter.offset);
+      int64_t to = std::min(first + range.count, parameter.offset + Elements(parameter));
+      for (int64_t i = from - first; i < to - first; ++i) {
+        if (gradient ? GradientIsFinite(range, i) : StateIsFinite(range, i))
+          continue;
+        std::string tensor = TensorName(group, work.entry, parameter);
+        if (gradient)
+          return GradientError(tensor, work.step);
+        return absl::OutOfRangeError(absl::StrCat(
+            "the weights or moments of ", tensor, " are not finite after the update of step ",
+            work.step,
+            ": lower the learning rate, or clip the gradients' norm, and go on from the last "
+            "commit"));
+      }
+    }
+  return absl::OkStatus();
+}
+
+absl::Status Updates::Update(const Work &work, char *const (&addresses)[5]) {
+  double clip = 1;
+  if (auto it = clip_factors.find(work.step); it != clip_factors.end())
+    clip = it->second;
+  else if (program.optimizer.clip > 0 || program.training.nonfinite == "skip")
+    return absl::InternalError(
+        "the program updates before the gradient norm of that step is known");
+  if (clip == kLeftOut)
+    return absl::OkStatus();
+  const Group &group = program.groups[work.index];
+  const Optimizer &config = program.optimizer;
+  UpdateConstants constants;
+  constants.adamw = config.kind == "adamw";
+  constants.rate = float(LearningRate(config, work.step, program.training.steps));
+  constants.beta1 = float(config.beta1);
+  constants.beta2 = float(config.beta2);
+  constants.eps = float(config.eps);
+  constants.momentum = float(config.momentum);
+  constants.correction1 = float(1 / (1 - std::pow(config.beta1, double(work.step))));
+  constants.correction2 = float(1 / (1 - std::pow(config.beta2, double(work.step))));
+  constants.gradient_scale = float(clip);
+  int64_t weight_size = group.weight_type == "bf16" ? 2 : 4;
+  auto [weights, low, momentum, variance, gradient] = addresses;
+  int64_t begin = work.first * group.chunk_elements, end = begin + group.chunk_elements;
+  for (const DecayRange &part : decay[work.index]) {
+    int64_t from = std::max(begin, part.begin), to = std::min(end, part.end);
+    if (from >= to)
+      continue;
+    int64_t skip = from - begin;
+    UpdateRange range;
+    range.weights = weights + skip * weight_size;
+    range.low = low ? reinterpret_cast<int16_t *>(low) + skip : nullptr;
+    range.momentum = momentum ? reinterpret_cast<float *>(momentum) + skip : nullptr;
+    range.variance = variance ? reinterpret_cast<float *>(variance) + skip : nullptr;
+    range.gradient = reinterpret_cast<float *>(gradient) + skip;
+    range.count = to - from;
+    range.decay = part.decay ? float(config.weight_decay) : 0;
+    if (UpdateElementsParallel(constants, range))
+      continue;
+    if (absl::Status status = NotFinite(work, range, from); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+/// Over the parameters alone: what lies between them is not part of the norm.
+void Updates::Norm(const Work &work, const float *values) {
+  const Group &group = program.groups[work.index];
+  int64_t begin = work.first * group.chunk_elements;
+  int64_t end = begin + work.count * group.chunk_elements;
+  GradientNorm norm;
+  for (const Parameter &parameter : group.parameters) {
+    int64_t from = std::max(begin, parameter.offset);
+    int64_t to = std::min(end, parameter.offset + Elements(parameter));
+    if (from >= to)
+      continue;
+    double sum = SumOfSquares(values + (from - begin), to - from);
+    if (!std::isfinite(sum) && norm.not_finite.empty())
+      norm.not_finite = TensorName(group, work.entry, parameter);
+    norm.squares += sum;
+  }
+  norms[{work.index, work.entry, work.first}] = std::move(norm);
+}
+
+absl::Status Updates::FinishNorm(int64_t step) {
+  // In order of group and entry, whatever the order of arrival.
+  double total = 0;
+  std::string not_finite;
+  for (const auto &[key, norm] : norms) {
+    total += norm.squares;
+    if (not_finite.empty())
+      not_finite = norm.not_finite;
+  }
+  norms.clear();
+  double norm = std::sqrt(total), limit = program.optimizer.clip;
+  if (std::isfinite(norm)) {
+    // The small number is for a norm of 0, all of whose gradients stay as they are.
+    clip_factors[step] = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
+  } else if (program.training.nonfinite == "skip") {
+    clip_factors[step] = kLeftOut;
+    std::lock_guard lock(mutex);
+    left_out.push_back(step);
+  } else {
+    return GradientError(not_finite, step);
+  }
+  while (clip_factors.size() > 2) // this step's and the one before
+    clip_factors.erase(clip_factors.begin());
+  return absl::OkStatus();
+}
+
+std::vector<int64_t> Updates::TakeSkipped() {
+  std::lock_guard lock(mutex);
+  return std::exchange(left_out, {});
+}
+
+} // namespace boa

@@ -1,0 +1,89 @@
+//===- work.h - What a device is given to do --------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What passes between the graph, which orders, and a device, which carries out. Memory
+// is a space and an offset in it; who has the memory knows the address.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ENGINE_WORK_H
+#define BOA_RUNTIME_ENGINE_WORK_H
+
+#include "runtime/abi.h"
+#include "runtime/program.h"
+#include "runtime/state/state.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// Where some bytes are. A space below 0: nowhere.
+struct Location {
+  int32_t space = -1;
+  int64_t offset = 0;
+};
+
+/// One command, all of whose dependences are met (or ahead of it in its queue).
+struct Work {
+  enum class Kind : uint8_t {
+    kernel, // the compute queue, in the order given
+    update, // the optimizer's, in the order given, with the next two
+    norm,
+    norm_done,
+    zero,
+    copy,
+    copy_in,
+    copy_out,
+    read,
+    write,
+    create, // these two are the graph's own
+    release
+  };
+  Kind kind = Kind::kernel;
+  uint32_t id = 0; // the graph's
+  int64_t run = 0; // that it is part of
+  // The chunks that it works on: of updates, norms, fills, copies and transfers.
+  int32_t storage = 0, first = 0, count = 0;
+  int64_t entry = 0;
+  int32_t index = 0; // the kernel; of updates and norms the group
+  int64_t step = 0;  // of updates and norms
+  /// Where what it takes begins. Kernels: all of theirs. Updates: weights, low,
+  /// momentum, variance, gradient, each at the chunk. Copies: from, to. Others: one.
+  std::vector<Location> buffers;
+  int64_t bytes = 0;           // that it moves or fills
+  void *outside = nullptr;     // memory of the caller: of copies in and out, and of
+                               // transfers that have no buffer
+  std::vector<Extent> extents; // of transfers, by chunk
+  int64_t priority = 0;        // of transfers: the least goes first
+  // The device's own, while it has it.
+  int32_t parts = 0;
+  int64_t begin_ns = 0;
+
+  bool IsTransfer() const { return kind == Kind::read || kind == Kind::write; }
+  bool IsFill() const { return kind >= Kind::zero && kind <= Kind::copy_out; }
+};
+
+/// The error of a chunk that was never written and is read.
+absl::Status NeverWritten(const Storage &, int64_t entry, int32_t chunk);
+
+struct Counters {
+  Traffic moved;              // by the run: from and to SSD, and between separate memories
+  double compute_seconds = 0; // kernels running
+  double optimizer_seconds = 0;
+  // Compute had a next kernel but waited, by what it waited for last:
+  double waited_read = 0;  // a transfer from SSD
+  double waited_write = 0; // a slot, given back after a write
+  double waited_copy = 0;  // a copy between separate memories
+  double waited_optimizer = 0;
+
+  void Add(const Counters &);
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_ENGINE_WORK_H

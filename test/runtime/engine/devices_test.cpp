@@ -1,0 +1,346 @@
+//===- devices_test.cpp - Two memories, and time that is virtual ----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The split device faults where a side touches what is not its own: the graph, which
+// refuses such programs, is left out here. The simulated one keeps the times that follow
+// from its rates by hand.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/simulated.h"
+#include "runtime/engine/engine.h"
+
+#include "gtest/gtest.h"
+
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+
+namespace boa {
+namespace {
+
+constexpr int64_t kChunk = 1 << 20;
+
+//===----------------------------------------------------------------------===//
+// Split
+//===----------------------------------------------------------------------===//
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BOA_SANITIZED
+#endif
+#endif
+
+#ifndef BOA_SANITIZED // they make something else of the signal
+
+void Touch(void *const *buffers, void *workspace) {
+  *static_cast<volatile char *>(workspace) = 1;
+  *static_cast<volatile char *>(buffers[0]) = 1;
+}
+const boa_kernel kKernels[] = {Touch};
+
+class Waiting : public DeviceListener {
+public:
+  void Done(const Work &, int64_t, int64_t, absl::Status status) override {
+    std::lock_guard lock(mutex);
+    done = true;
+    result = status;
+    changed.notify_all();
+  }
+  void Moved(const Work &, int32_t, int64_t, int64_t, int64_t) override {}
+  void Wake() override {}
+  absl::Status Wait() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return done; });
+    return result;
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  absl::Status result;
+};
+
+/// Runs one piece of work by itself and exits with 0.
+[[noreturn]] void RunAlone(Work work, bool separate) {
+  Program program;
+  program.machine.separate = separate;
+  program.machine.threads = 1;
+  program.kernels = {{"touch", {{true, true}}, 4096, 0, 0}};
+  program.optimizer.kind = "sgd";
+  program.optimizer.rate = "constant";
+  Group group;
+  group.elements = group.chunk_elements = kChunk / 4;
+  group.weight_type = "f32";
+  group.parameters = {{"w", {kChunk / 4}, 0, "zeros", 0, true}};
+  program.groups = {group};
+  std::unique_ptr<Device> device = CreateCpuDevice(program, kKernels, nullptr, {});
+  Waiting listener;
+  if (!device->Start({3 * kChunk, 2 * kChunk}, {BOA_DEVICE, 2 * kChunk}, &listener).ok())
+    std::_Exit(2);
+  device->Submit(work);
+  std::_Exit(listener.Wait().ok() ? 0 : 3);
+}
+
+Work MakeWork(Work::Kind kind, std::vector<Location> buffers) {
+  Work work;
+  work.kind = kind;
+  work.step = 1;
+  work.count = 1;
+  work.bytes = kChunk;
+  work.buffers = std::move(buffers);
+  return work;
+}
+
+class SplitDeathTest : public testing::Test {
+protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(SplitDeathTest, EachSideReachesItsOwnAlone) {
+  const Location device{BOA_DEVICE, 0}, host{BOA_HOST, kChunk}, none;
+  const auto well = testing::ExitedWithCode(0);
+  const auto fault = testing::KilledBySignal(SIGSEGV);
+  using Kind = Work::Kind;
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::kernel, {device}), true), well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::kernel, {host}), true), fault, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {host, none, none, none, {BOA_HOST, 0}}), true), well,
+              "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {host, none, none, none, device}), true), fault, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, none, none, host}), true), fault, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {host}), true), well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {device}), true), fault, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::copy, {host, device}), true), well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::copy, {device, host}), true), well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::zero, {device}), true), well, "");
+  // Of one memory all reach all: there a location in it has no other space.
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {device}), false), well, "");
+}
+
+#endif
+
+//===----------------------------------------------------------------------===//
+// Simulated
+//===----------------------------------------------------------------------===//
+
+enum StorageId : int32_t { kWeights, kGradient, kHostWeights };
+
+std::function<void(boa_context *)> body;
+void Drive(boa_context *context, int64_t, int64_t) { body(context); }
+
+/// A thousand operations or bytes in a microsecond of everything, on paths of so many
+/// bytes each second.
+Program MakeProgram(std::vector<SsdPath> paths, bool separate = false, int32_t slots = 64) {
+  Program program;
+  program.machine.device = "cuda";
+  program.machine.separate = separate;
+  program.machine.rates = {1000000000, 1000000000, 1000000000, 1000000000, 1000000000, 0};
+  program.machine.ssd = std::move(paths);
+  auto add = [&](const char *name, Tier tier) {
+    Storage &storage = program.storages.emplace_back();
+    storage.name = storage.role = name;
+    storage.entries = {512};
+    storage.chunks = 1;
+    storage.bytes = kChunk;
+    storage.homes = {{tier, 1}};
+    storage.pools = {{BOA_DEVICE, 1, slots}, {BOA_HOST, 1, slots}};
+  };
+  add("weights", Tier::ssd);
+  add("gradient", Tier::device);
+  add("host_weights", Tier::host);
+  program.kernels = {{"compute", {{true, true}}, 0, 5e6, 1e6},
+                     {"memory", {{true, true}}, 0, 1e6, 3e6}};
+  return program;
+}
+
+struct Simulated {
+  explicit Simulated(const Program &program) : placement(CreateSimulatedPlacement(program)) {
+    auto made = CreateSimulatedDevice(program);
+    EXPECT_TRUE(made.ok()) << made.status();
+    device = made->get();
+    EngineOptions options;
+    options.trace = true;
+    auto created = Engine::Create(program, *std::move(made), placement.get(), options);
+    EXPECT_TRUE(created.ok()) << created.status();
+    engine = *std::move(created);
+  }
+  /// The nanoseconds that it takes, transfers included.
+  int64_t Run(std::function<void(boa_context *)> run) {
+    body = std::move(run);
+    const int64_t begin = engine->Now();
+    absl::Status status = engine->Run(Drive, 1, 0);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(engine->Drain().ok());
+    return engine->Now() - begin;
+  }
+  std::unique_ptr<Placement> placement;
+  SimulatedDevice *device = nullptr;
+  std::unique_ptr<Engine> engine;
+};
+
+/// So long a chunk takes at a rate.
+int64_t ChunkNs(double rate) { return int64_t(double(kChunk) / rate * 1e9); }
+
+// A kernel takes its operations or its bytes, whichever is more; kernels follow one
+// another.
+TEST(Simulated, KernelsTakeWhatTheyCompute) {
+  const Program program = MakeProgram({{"a", 1000000000, 1000000000}});
+  Simulated simulated(program);
+  auto launch = [](int32_t kernel, int times) {
+    return [=](boa_context *context) {
+      boa_buffer buffer = boa_rt_prefetch(context, kGradient, 0, 0, 1, BOA_DEVICE, 0);
+      for (int i = 0; i < times; ++i)
+        boa_rt_launch(context, kernel, 1, &buffer);
+      boa_rt_release(context, buffer, 0);
+    };
+  };
+  EXPECT_EQ(simulated.Run(launch(0, 1)), 5000000);
+  EXPECT_EQ(simulated.Run(launch(0, 3)), 15000000);
+  EXPECT_EQ(simulated.Run(launch(1, 2)), 6000000);
+}
+
+/// Reads so many entries, with a kernel on each.
+std::function<void(boa_context *)> Stream(int64_t entries, bool write) {
+  return [=](boa_context *context) {
+    for (int64_t entry = 0; entry < entries; ++entry) {
+      boa_buffer buffer = boa_rt_prefetch(context, kWeights, entry, 0, 1, BOA_DEVICE, 0);
+      boa_rt_launch(context, 0, 1, &buffer);
+      if (write)
+        boa_rt_offload(context, buffer, kWeights, entry, 0, 1);
+      boa_rt_release(context, buffer, 0);
+    }
+  };
+}
+
+// Reads run beside kernels; what compute waited for is what it waited for.
+TEST(Simulated, TransfersRunBesideKernels) {
+  const Program program = MakeProgram({{"a", 100000000, 100000000, 0, 70000}});
+  Simulated simulated(program);
+  const int64_t chunk = ChunkNs(1e8), latency = 70000;
+  EXPECT_NEAR(simulated.Run(Stream(10, false)), 10 * chunk + latency + 5000000, 20);
+  const Counters counters = simulated.engine->TakeCounters();
+  EXPECT_NEAR(counters.waited_read * 1e9, double(10 * chunk + latency - 9 * 5000000), 20);
+  EXPECT_EQ(counters.moved.read.at("weights"), 10 * kChunk);
+  // Written beside the reads of those behind it.
+  EXPECT_NEAR(simulated.Run(Stream(10, true)), 11 * chunk + 2 * latency + 5000000, 20);
+}
+
+// Where reads and writes share what a path has, each gets its share.
+TEST(Simulated, WhatIsSharedIsShared) {
+  Program program = MakeProgram({{"a", 1000000000, 1000000000, /*both=*/1000000000}});
+  program.kernels[0].flops = 0;
+  program.kernels[0].bytes = 0;
+  Simulated shared(program);
+  program.machine.ssd[0].both = 0;
+  Simulated apart(program);
+  const double alone = double(apart.Run(Stream(100, true)));
+  EXPECT_NEAR(double(shared.Run(Stream(100, true))) / alone, 2.0, 0.05);
+  // The host's memory: twice for what an SSD moves.
+  program.machine.rates.host_bandwidth = 1000000000;
+  Simulated narrow(program);
+  EXPECT_NEAR(double(narrow.Run(Stream(100, true))) / alone, 4.0, 0.1);
+}
+
+// Paths of unequal speed deliver what they have together, as none waits for another.
+TEST(Simulated, PathsOfUnequalSpeedDeliverTheirSum) {
+  std::vector<SsdPath> paths;
+  int64_t sum = 0;
+  for (int64_t speed : {7, 7, 6, 5, 5, 3, 2, 1}) {
+    paths.push_back({"path", speed * 1000000000, 4000000000, 0, 80000});
+    sum += speed;
+  }
+  for (SsdPath &path : paths)
+    path.write = path.read;
+  Program program = MakeProgram(paths);
+  program.kernels[0].flops = program.kernels[0].bytes = 0;
+  Simulated simulated(program);
+  const double ns = double(simulated.Run(Stream(512, false)));
+  EXPECT_GT(512.0 * double(kChunk) / ns, 0.97 * double(sum));
+}
+
+// With two memories what lives on the host is copied to the device, beside kernels.
+TEST(Simulated, CopiesHaveLinksOfTheirOwn) {
+  const Program program = MakeProgram({{"a", 1, 1}}, /*separate=*/true);
+  Simulated simulated(program);
+  const int64_t ns = simulated.Run([](boa_context *context) {
+    for (int64_t entry = 0; entry < 10; ++entry) {
+      boa_buffer buffer = boa_rt_prefetch(context, kHostWeights, entry, 0, 1, BOA_DEVICE, 0);
+      boa_rt_launch(context, 0, 1, &buffer);
+      boa_rt_offload(context, buffer, kHostWeights, entry, 0, 1);
+      boa_rt_release(context, buffer, 0);
+    }
+  });
+  EXPECT_NEAR(ns, 10 * 5000000 + 2 * ChunkNs(1e9), 40);
+  std::map<std::string, int64_t> bytes;
+  for (const LinkUse &use : simulated.device->TakeUse())
+    bytes[use.name] = use.bytes;
+  EXPECT_EQ(bytes["to device"], 10 * kChunk);
+  EXPECT_EQ(bytes["to host"], 10 * kChunk);
+}
+
+// The same program takes the same time, to the nanosecond, in all its parts.
+TEST(Simulated, TimeIsReproducible) {
+  auto run = [] {
+    const Program program =
+        MakeProgram({{"a", 313131313, 171717171, 400000000, 70001}, {"b", 99999999, 77777777}},
+                    false, /*slots=*/3);
+    Simulated simulated(program);
+    std::string all = std::to_string(simulated.Run(Stream(300, true)));
+    for (const TraceEvent &event : simulated.engine->TakeTrace())
+      all += " " + event.name + " " + std::to_string(event.begin_ns) + "-" +
+             std::to_string(event.end_ns);
+    return all;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+// A driver that is held up comes to the same.
+TEST(Simulated, RunAheadIsBounded) {
+  const Program program = MakeProgram({{"a", 100000000, 100000000}}, false, /*slots=*/4);
+  int64_t expected = 0;
+  for (int64_t run_ahead : {1 << 20, 64}) {
+    Simulated simulated(program);
+    EngineOptions options;
+    options.run_ahead = run_ahead;
+    auto made = CreateSimulatedDevice(program);
+    ASSERT_TRUE(made.ok());
+    auto engine = Engine::Create(program, *std::move(made), simulated.placement.get(), options);
+    ASSERT_TRUE(engine.ok());
+    int64_t most_behind = 0;
+    body = [&](boa_context *context) {
+      Stream(500, true)(context);
+      most_behind = (*engine)->Now();
+    };
+    ASSERT_TRUE((*engine)->Run(Drive, 1, 0).ok());
+    ASSERT_TRUE((*engine)->Drain().ok());
+    if (expected == 0)
+      expected = (*engine)->Now();
+    EXPECT_EQ((*engine)->Now(), expected);
+    // The driver's last word comes at once, or when most of it is done.
+    EXPECT_EQ(most_behind > expected / 2, run_ahead == 64);
+  }
+}
+
+TEST(Simulated, RatesThatAreMissingAreNamed) {
+  Program program = MakeProgram({{"/mnt/a", 1, 0}}, /*separate=*/true);
+  program.machine.name = "box";
+  program.machine.rates = {};
+  EXPECT_EQ(CreateSimulatedDevice(program).status().message(),
+            "cannot simulate machine `box`: it does not say how fast it is; write in it, or give "
+            "with --set machine.device.compute=..., say:\n"
+            "  device { compute = 300 TFLOP/s }, what kernels compute\n"
+            "  device { bandwidth = 2 TB/s }, what they read and write in memory\n"
+            "  host { optimizer = 50 GB/s }, what updates read and write in memory\n"
+            "  device { to_device = 25 GB/s }, what is copied to its memory\n"
+            "  device { to_host = 25 GB/s }, what is copied from its memory\n"
+            "  ssd \"/mnt/a\" { write = 5 GB/s }");
+}
+
+} // namespace
+} // namespace boa
