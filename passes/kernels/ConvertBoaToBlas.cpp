@@ -15,6 +15,7 @@
 
 #include "dialect/Boa.h"
 #include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/LinalgBuilder.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -29,14 +30,7 @@ using namespace boa;
 namespace {
 
 Value emptyTensor(OpBuilder &builder, Location loc, Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor::EmptyOp::create(builder, loc, tensor.getShape(), tensor.getElementType());
-}
-
-Value zeroTensor(OpBuilder &builder, Location loc, Type type) {
-  Type element = cast<RankedTensorType>(type).getElementType();
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(element, 0));
-  return linalg::FillOp::create(builder, loc, zero, emptyTensor(builder, loc, type)).getResult(0);
+  return LinalgBuilder(builder, loc).empty(cast<RankedTensorType>(type));
 }
 
 /// A weight as it is stored: the product widens bf16 to f32 on the way.
@@ -80,7 +74,7 @@ struct EmbeddingGradToScatter : OpRewritePattern<EmbeddingGradOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EmbeddingGradOp op, PatternRewriter &rewriter) const override {
     Type type = op.getDtable().getType();
-    Value init = zeroTensor(rewriter, op.getLoc(), type);
+    Value init = LinalgBuilder(rewriter, op.getLoc()).filled(tensorOf(op.getDtable()), 0);
     auto scatter = kernel::ScatterRowsOp::create(rewriter, op.getLoc(), TypeRange(type),
                                                  op.getTokens(), op.getDy(), init);
     rewriter.replaceOp(op, scatter.getResults());

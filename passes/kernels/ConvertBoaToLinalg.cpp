@@ -31,24 +31,14 @@ using namespace boa;
 
 namespace {
 
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-template <typename Op, typename Function>
-LogicalResult replaceElementwise(PatternRewriter &rewriter, Op op, ArrayRef<Input> inputs,
-                                 Function function) {
-  LinalgBuilder linalg(rewriter, op.getLoc());
-  Value result = linalg.elementwise(tensorOf(op->getResult(0)), inputs,
-                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                      SmallVector<Scalar> scalars;
-                                      for (Value arg : args)
-                                        scalars.emplace_back(b, loc, arg);
-                                      return function(scalars);
-                                    });
-  rewriter.replaceOp(op, result);
+LogicalResult replaceElementwise(PatternRewriter &rewriter, Operation *op, ArrayRef<Input> inputs,
+                                 Body body) {
+  LinalgBuilder linalg(rewriter, op->getLoc());
+  rewriter.replaceOp(op, linalg.elementwise(tensorOf(op->getResult(0)), inputs, body));
   return success();
 }
 
@@ -89,23 +79,17 @@ struct CastToLinalg : OpRewritePattern<CastOp> {
     }
     if (have == want)
       return op.emitOpError() << "between types of one width is not supported";
-    LinalgBuilder linalg(rewriter, op.getLoc());
-    Value y = linalg.elementwise(tensorOf(op.getY()), {op.getX()},
-                                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                   // Between bf16 and f64 by way of f32, which has instructions.
-                                   Value value = args[0];
-                                   SmallVector<Type> steps{to};
-                                   if (have + want == 16 + 64)
-                                     steps.insert(steps.begin(), b.getF32Type());
-                                   for (Type step : steps)
-                                     value =
-                                         want > have
-                                             ? Value(arith::ExtFOp::create(b, loc, step, value))
-                                             : Value(arith::TruncFOp::create(b, loc, step, value));
-                                   return value;
-                                 });
-    rewriter.replaceOp(op, y);
-    return success();
+    return replaceElementwise(rewriter, op, {op.getX()}, [&](ArrayRef<Scalar> a) {
+      // Between bf16 and f64 by way of f32, which has instructions.
+      Scalar value = a[0];
+      SmallVector<Type> steps{to};
+      if (have + want == 16 + 64)
+        steps.insert(steps.begin(), rewriter.getF32Type());
+      for (Type step : steps)
+        value = want > have ? value.make<arith::ExtFOp>(step, Value(value))
+                            : value.make<arith::TruncFOp>(step, Value(value));
+      return value;
+    });
   }
 };
 
@@ -299,25 +283,21 @@ bool isWidening(CastOp op) {
 struct EmbeddingToLinalg : OpRewritePattern<EmbeddingOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EmbeddingOp op, PatternRewriter &rewriter) const override {
-    LinalgBuilder linalg(rewriter, op.getLoc());
     RankedTensorType type = tensorOf(op.getY());
     // Of a table that is widened, only the rows wanted are.
     Value table = op.getTable();
     if (auto cast = table.getDefiningOp<CastOp>())
       if (isWidening(cast))
         table = cast.getX();
-    Value y = linalg.elementwise(
-        type, {{op.getTokens(), Access::Leading}},
-        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
-          Value column = linalg::IndexOp::create(b, loc, type.getRank() - 1);
-          Value element = tensor::ExtractOp::create(b, loc, table, ValueRange{row, column});
+    return replaceElementwise(
+        rewriter, op, {{op.getTokens(), Access::Leading}}, [&](ArrayRef<Scalar> a) {
+          Value row = a[0].toIndex(a[0]);
+          Value column = a[0].make<linalg::IndexOp>(type.getRank() - 1);
+          Scalar element = a[0].make<tensor::ExtractOp>(table, ValueRange{row, column});
           if (element.getType() != type.getElementType())
-            element = arith::ExtFOp::create(b, loc, type.getElementType(), element);
+            element = element.make<arith::ExtFOp>(type.getElementType(), Value(element));
           return element;
         });
-    rewriter.replaceOp(op, y);
-    return success();
   }
 };
 

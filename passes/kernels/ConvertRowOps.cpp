@@ -21,8 +21,6 @@ using namespace boa;
 
 namespace {
 
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 //===----------------------------------------------------------------------===//
 // Sums over rows
 //===----------------------------------------------------------------------===//
@@ -47,7 +45,7 @@ void replaceSum(PatternRewriter &rewriter, Location loc, Value result,
   rewriter.replaceAllUsesWith(result, sum(linalg, linalg.filled(tensorOf(result), 0)));
 }
 
-Value identity(OpBuilder &, Location, ValueRange args) { return args[0]; }
+Scalar identity(ArrayRef<Scalar> args) { return args[0]; }
 
 struct SumLeadingToLinalg : OpRewritePattern<SumLeadingOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -66,17 +64,15 @@ struct SumLeadingToLinalg : OpRewritePattern<SumLeadingOp> {
 
 /// 1 / sqrt(sum / width + eps) for each row.
 Value inverseDeviation(LinalgBuilder &linalg, Value sum, int64_t width, double eps) {
-  return linalg.elementwise(tensorOf(sum), {sum}, [&](OpBuilder &b, Location loc, ValueRange args) {
-    Scalar s(b, loc, args[0]);
-    return 1.0 / (s / static_cast<double>(width) + eps).sqrt();
+  return linalg.elementwise(tensorOf(sum), {sum}, [&](ArrayRef<Scalar> a) {
+    return 1.0 / (a[0] / static_cast<double>(width) + eps).sqrt();
   });
 }
 
 /// sum / width for each row.
 Value meanOf(LinalgBuilder &linalg, Value sum, int64_t width) {
-  return linalg.elementwise(tensorOf(sum), {sum}, [&](OpBuilder &b, Location loc, ValueRange args) {
-    return Scalar(b, loc, args[0]) / static_cast<double>(width);
-  });
+  return linalg.elementwise(tensorOf(sum), {sum},
+                            [&](ArrayRef<Scalar> a) { return a[0] / static_cast<double>(width); });
 }
 
 /// Mean and inverse deviation of each row of x, in two passes over the row: the
@@ -86,21 +82,18 @@ std::pair<Value, Value> rowStatistics(LinalgBuilder &linalg, Value x, double eps
   int64_t width = type.getShape().back();
   Value sum = linalg.reduceRows(type, Reduction::Sum, {x}, identity);
   Value mean = meanOf(linalg, sum, width);
-  Value squares = linalg.reduceRows(type, Reduction::Sum, {x, {mean, Access::Leading}},
-                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                      Scalar d = Scalar(b, loc, args[0]) - Scalar(b, loc, args[1]);
-                                      return d * d;
-                                    });
+  Value squares =
+      linalg.reduceRows(type, Reduction::Sum, {x, {mean, Access::Leading}}, [](ArrayRef<Scalar> a) {
+        Scalar d = a[0] - a[1];
+        return d * d;
+      });
   return {mean, inverseDeviation(linalg, squares, width, eps)};
 }
 
 Value inverseRootMeanSquare(LinalgBuilder &linalg, Value x, double eps) {
   RankedTensorType type = tensorOf(x);
-  Value squares = linalg.reduceRows(type, Reduction::Sum, {x},
-                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                      Scalar v(b, loc, args[0]);
-                                      return v * v;
-                                    });
+  Value squares =
+      linalg.reduceRows(type, Reduction::Sum, {x}, [](ArrayRef<Scalar> a) { return a[0] * a[0]; });
   return inverseDeviation(linalg, squares, type.getShape().back(), eps);
 }
 
@@ -115,11 +108,8 @@ struct LayerNormToLinalg : OpRewritePattern<LayerNormOp> {
                                   {inverse, Access::Leading},
                                   {op.getWeight(), Access::Trailing},
                                   {op.getBias(), Access::Trailing}},
-                                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                   Scalar x(b, loc, args[0]), mean(b, loc, args[1]),
-                                       inverse(b, loc, args[2]), weight(b, loc, args[3]),
-                                       bias(b, loc, args[4]);
-                                   return (x - mean) * inverse * weight + bias;
+                                 [](ArrayRef<Scalar> a) { // x, mean, inverse, weight, bias
+                                   return (a[0] - a[1]) * a[2] * a[3] + a[4];
                                  });
     rewriter.replaceOp(op, y);
     return success();
@@ -141,39 +131,32 @@ struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
     struct Terms {
       Scalar n, g, inverse;
     };
-    auto terms = [](OpBuilder &b, Location loc, ValueRange args) {
-      Scalar x(b, loc, args[0]), dy(b, loc, args[1]), mean(b, loc, args[2]),
-          inverse(b, loc, args[3]), weight(b, loc, args[4]);
+    auto terms = [](ArrayRef<Scalar> a) {
+      Scalar x = a[0], dy = a[1], mean = a[2], inverse = a[3], weight = a[4];
       return Terms{(x - mean) * inverse, dy * weight, inverse};
     };
     Value sumG = linalg.reduceRows(type, Reduction::Sum, {dy, {weight, Access::Trailing}},
-                                   [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                     return Scalar(b, loc, args[0]) * Scalar(b, loc, args[1]);
-                                   });
-    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs,
-                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                      Terms t = terms(b, loc, args);
-                                      return t.g * t.n;
-                                    });
+                                   [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
+    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs, [&](ArrayRef<Scalar> a) {
+      Terms t = terms(a);
+      return t.g * t.n;
+    });
     Value meanG = meanOf(linalg, sumG, width);
     Value meanGN = meanOf(linalg, sumGN, width);
     SmallVector<Input> all(inputs);
     all.push_back({meanG, Access::Leading});
     all.push_back({meanGN, Access::Leading});
-    Value dx =
-        linalg.elementwise(type, all, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          Terms t = terms(b, loc, args);
-          Scalar meanG(b, loc, args[5]), meanGN(b, loc, args[6]);
-          return t.inverse * (t.g - meanG - t.n * meanGN);
-        });
+    Value dx = linalg.elementwise(type, all, [&](ArrayRef<Scalar> a) {
+      Terms t = terms(a);
+      Scalar meanG = a[5], meanGN = a[6];
+      return t.inverse * (t.g - meanG - t.n * meanGN);
+    });
     rewriter.replaceAllUsesWith(op.getDx(), dx);
     replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
-      return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(),
-                           [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                             Scalar x(b, loc, args[0]), dy(b, loc, args[1]), mean(b, loc, args[2]),
-                                 inverse(b, loc, args[3]);
-                             return dy * ((x - mean) * inverse);
-                           });
+      return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(), [](ArrayRef<Scalar> a) {
+        Scalar x = a[0], dy = a[1], mean = a[2], inverse = a[3];
+        return dy * ((x - mean) * inverse);
+      });
     });
     replaceSum(rewriter, op.getLoc(), op.getDbias(), [&](LinalgBuilder &at, Value init) {
       return at.sumLeading(type, init, {dy}, identity);
@@ -191,10 +174,7 @@ struct RmsNormToLinalg : OpRewritePattern<RmsNormOp> {
     Value y = linalg.elementwise(
         tensorOf(op.getY()),
         {op.getX(), {inverse, Access::Leading}, {op.getWeight(), Access::Trailing}},
-        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          Scalar x(b, loc, args[0]), inverse(b, loc, args[1]), weight(b, loc, args[2]);
-          return x * inverse * weight;
-        });
+        [](ArrayRef<Scalar> a) { return a[0] * a[1] * a[2]; });
     rewriter.replaceOp(op, y);
     return success();
   }
@@ -210,27 +190,21 @@ struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
     Value x = op.getX(), dy = op.getDy(), weight = op.getWeight();
     Value inverse = inverseRootMeanSquare(linalg, x, op.getEps().convertToDouble());
     SmallVector<Input> inputs{x, dy, {inverse, Access::Leading}, {weight, Access::Trailing}};
-    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs,
-                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                      Scalar x(b, loc, args[0]), dy(b, loc, args[1]),
-                                          inverse(b, loc, args[2]), weight(b, loc, args[3]);
-                                      return dy * weight * (x * inverse);
-                                    });
+    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs, [](ArrayRef<Scalar> a) {
+      Scalar x = a[0], dy = a[1], inverse = a[2], weight = a[3];
+      return dy * weight * (x * inverse);
+    });
     SmallVector<Input> all(inputs);
     all.push_back({meanOf(linalg, sumGN, width), Access::Leading});
-    Value dx =
-        linalg.elementwise(type, all, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          Scalar x(b, loc, args[0]), dy(b, loc, args[1]), inverse(b, loc, args[2]),
-              weight(b, loc, args[3]), meanGN(b, loc, args[4]);
-          return inverse * (dy * weight - x * inverse * meanGN);
-        });
+    Value dx = linalg.elementwise(type, all, [](ArrayRef<Scalar> a) {
+      Scalar x = a[0], dy = a[1], inverse = a[2], weight = a[3], meanGN = a[4];
+      return inverse * (dy * weight - x * inverse * meanGN);
+    });
     rewriter.replaceAllUsesWith(op.getDx(), dx);
     replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
       return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(),
-                           [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                             Scalar x(b, loc, args[0]), dy(b, loc, args[1]),
-                                 inverse(b, loc, args[2]);
-                             return dy * (x * inverse);
+                           [](ArrayRef<Scalar> a) { // x, dy, inverse
+                             return a[1] * (a[0] * a[2]);
                            });
     });
     rewriter.eraseOp(op);
@@ -243,24 +217,19 @@ struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
 //===----------------------------------------------------------------------===//
 
 /// Whether a target is counted (not negative).
-Value isCounted(OpBuilder &b, Location loc, Value target) {
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(target.getType()));
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, target, zero);
+Scalar isCounted(Scalar target) {
+  return target.make<arith::CmpIOp>(arith::CmpIPredicate::sge, target, target.zero());
 }
 
 /// The number of targets that are counted, at least 1, as a float tensor.
 Value countTargets(LinalgBuilder &linalg, Value targets, Type element) {
   RankedTensorType scalar = RankedTensorType::get({}, element);
-  Value count = linalg.sumLeading(tensorOf(targets), linalg.filled(scalar, 0), {targets},
-                                  [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                    return arith::UIToFPOp::create(b, loc, element,
-                                                                   isCounted(b, loc, args[0]));
-                                  });
-  return linalg.elementwise(
-      scalar, {count}, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value one = arith::ConstantOp::create(b, loc, b.getFloatAttr(element, 1));
-        return arith::MaximumFOp::create(b, loc, args[0], one);
-      });
+  Value count = linalg.sumLeading(
+      tensorOf(targets), linalg.filled(scalar, 0), {targets},
+      [&](ArrayRef<Scalar> a) { return a[0].make<arith::UIToFPOp>(element, isCounted(a[0])); });
+  return linalg.elementwise(scalar, {count}, [](ArrayRef<Scalar> a) {
+    return a[0].make<arith::MaximumFOp>(a[0], a[0].constant(1));
+  });
 }
 
 /// log(sum of exp(logits)) of each row.
@@ -268,13 +237,9 @@ Value logSumExp(LinalgBuilder &linalg, Value logits) {
   RankedTensorType type = tensorOf(logits);
   Value max = linalg.reduceRows(type, Reduction::Max, {logits}, identity);
   Value sum = linalg.reduceRows(type, Reduction::Sum, {logits, {max, Access::Leading}},
-                                [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                  return (Scalar(b, loc, args[0]) - Scalar(b, loc, args[1])).exp();
-                                });
+                                [](ArrayRef<Scalar> a) { return (a[0] - a[1]).exp(); });
   return linalg.elementwise(tensorOf(sum), {sum, max},
-                            [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                              return Scalar(b, loc, args[1]) + Scalar(b, loc, args[0]).log();
-                            });
+                            [](ArrayRef<Scalar> a) { return a[1] + a[0].log(); });
 }
 
 struct CrossEntropyToLinalg : OpRewritePattern<CrossEntropyOp> {
@@ -286,25 +251,18 @@ struct CrossEntropyToLinalg : OpRewritePattern<CrossEntropyOp> {
     Value count = countTargets(linalg, targets, type.getElementType());
     Value lse = logSumExp(linalg, logits);
     RankedTensorType rows = LinalgBuilder::getRowsType(type);
-    Value each = linalg.elementwise(
-        rows, {targets, lse}, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          Value counted = isCounted(b, loc, args[0]);
-          Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(args[0].getType()));
-          Value target = arith::MaxSIOp::create(b, loc, args[0], zero);
-          SmallVector<Value> at;
-          for (int64_t i = 0; i < rows.getRank(); ++i)
-            at.push_back(linalg::IndexOp::create(b, loc, i));
-          at.push_back(arith::IndexCastOp::create(b, loc, b.getIndexType(), target));
-          Value logit = tensor::ExtractOp::create(b, loc, logits, at);
-          Scalar none = Scalar(b, loc, args[1]).constant(0);
-          Scalar nll = Scalar(b, loc, args[1]) - Scalar(b, loc, logit);
-          return arith::SelectOp::create(b, loc, counted, nll, none);
-        });
+    Value each = linalg.elementwise(rows, {targets, lse}, [&](ArrayRef<Scalar> a) {
+      Scalar target = a[0], lse = a[1], counted = isCounted(target);
+      SmallVector<Value> at;
+      for (int64_t i = 0; i < rows.getRank(); ++i)
+        at.push_back(target.make<linalg::IndexOp>(i));
+      at.push_back(target.toIndex(target.make<arith::MaxSIOp>(target, target.zero())));
+      Scalar logit = target.make<tensor::ExtractOp>(logits, at);
+      return lse.make<arith::SelectOp>(counted, lse - logit, lse.constant(0));
+    });
     Value total = linalg.sumLeading(rows, linalg.filled(loss, 0), {each}, identity);
-    Value mean = linalg.elementwise(loss, {total, count},
-                                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                                      return Scalar(b, loc, args[0]) / Scalar(b, loc, args[1]);
-                                    });
+    Value mean =
+        linalg.elementwise(loss, {total, count}, [](ArrayRef<Scalar> a) { return a[0] / a[1]; });
     rewriter.replaceOp(op, mean);
     return success();
   }
@@ -318,24 +276,22 @@ struct CrossEntropyGradToLinalg : OpRewritePattern<CrossEntropyGradOp> {
     RankedTensorType type = tensorOf(logits);
     Value count = countTargets(linalg, targets, type.getElementType());
     Value lse = logSumExp(linalg, logits);
-    Value scale =
-        linalg.elementwise(LinalgBuilder::getRowsType(type),
-                           {targets, {op.getDloss(), Access::Trailing}, {count, Access::Trailing}},
-                           [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                             Scalar dloss(b, loc, args[1]), count(b, loc, args[2]);
-                             return arith::SelectOp::create(b, loc, isCounted(b, loc, args[0]),
-                                                            dloss / count, dloss.constant(0));
-                           });
+    Value scale = linalg.elementwise(
+        LinalgBuilder::getRowsType(type),
+        {targets, {op.getDloss(), Access::Trailing}, {count, Access::Trailing}},
+        [](ArrayRef<Scalar> a) { // target, dloss, count
+          return a[1].make<arith::SelectOp>(isCounted(a[0]), a[1] / a[2], a[1].constant(0));
+        });
     Value dlogits = linalg.elementwise(
         type,
         {logits, {lse, Access::Leading}, {scale, Access::Leading}, {targets, Access::Leading}},
-        [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-          Scalar logit(b, loc, args[0]), lse(b, loc, args[1]), scale(b, loc, args[2]);
-          Value column = arith::IndexCastOp::create(
-              b, loc, args[3].getType(), linalg::IndexOp::create(b, loc, type.getRank() - 1));
-          Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, column, args[3]);
-          Value onehot = arith::UIToFPOp::create(b, loc, type.getElementType(), hit);
-          return ((logit - lse).exp() - Scalar(b, loc, onehot)) * scale;
+        [&](ArrayRef<Scalar> a) {
+          Scalar logit = a[0], lse = a[1], scale = a[2], target = a[3];
+          Value column = target.make<arith::IndexCastOp>(
+              target.getType(), target.make<linalg::IndexOp>(type.getRank() - 1));
+          Scalar hit = target.make<arith::CmpIOp>(arith::CmpIPredicate::eq, column, target);
+          Scalar onehot = hit.make<arith::UIToFPOp>(type.getElementType(), hit);
+          return ((logit - lse).exp() - onehot) * scale;
         });
     rewriter.replaceOp(op, dlogits);
     return success();

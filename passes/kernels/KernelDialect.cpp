@@ -11,13 +11,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/KernelDialect.h"
+#include "passes/kernels/KernelGroup.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace boa::kernel;
 
 #include "passes/kernels/KernelDialect.cpp.inc"
+#include "passes/kernels/KernelEnums.cpp.inc"
 
 void KernelDialect::initialize() {
   addOperations<
@@ -123,6 +127,69 @@ BOA_LIBRARY_OP(GemmOp)
 BOA_LIBRARY_OP(AttentionOp)
 BOA_LIBRARY_OP(AttentionGradOp)
 BOA_LIBRARY_OP(ScatterRowsOp)
+
+//===----------------------------------------------------------------------===//
+// kernel.scatter_rows as loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<utils::IteratorType> ScatterRowsOp::getLoopIteratorTypes() {
+  unsigned rank = cast<ShapedType>(getRows().getType()).getRank();
+  SmallVector<utils::IteratorType> types(rank, utils::IteratorType::reduction);
+  types.back() = utils::IteratorType::parallel;
+  return types;
+}
+
+SmallVector<Range> ScatterRowsOp::getIterationDomain(OpBuilder &builder) {
+  SmallVector<Range> domain;
+  for (int64_t extent : cast<ShapedType>(getRows().getType()).getShape())
+    domain.push_back(
+        {builder.getIndexAttr(0), builder.getIndexAttr(extent), builder.getIndexAttr(1)});
+  return domain;
+}
+
+LogicalResult ScatterRowsOp::generateScalarImplementation(OpBuilder &builder, Location loc,
+                                                          ValueRange ivs) {
+  Value index = memref::LoadOp::create(builder, loc, getIndices(), ivs.drop_back());
+  Value row = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), index);
+  SmallVector<Value> at{row, ivs.back()};
+  Value sum = memref::LoadOp::create(builder, loc, getTable(), at);
+  Value add = memref::LoadOp::create(builder, loc, getRows(), ivs);
+  sum = arith::AddFOp::create(builder, loc, sum, add);
+  memref::StoreOp::create(builder, loc, sum, getTable(), at);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// kernel.group
+//===----------------------------------------------------------------------===//
+
+int64_t GroupOp::getCount() { return llvm::product_of(getSpace()); }
+
+int64_t GroupOp::getWork() {
+  int64_t work = 0;
+  for (Operation &op : getBodyRegion().front())
+    if (auto member = GroupMember::get(&op))
+      work = std::max(work, llvm::product_of(member->extents));
+  return work;
+}
+
+LogicalResult GroupOp::verifyRegions() {
+  SmallVector<GroupMember> members;
+  for (Operation &op : getBodyRegion().front()) {
+    if (isMemoryOp(&op))
+      continue;
+    std::optional<GroupMember> member = GroupMember::get(&op);
+    if (!member)
+      return op.emitOpError("is not expected in a group: it has no loops over static memrefs");
+    members.push_back(std::move(*member));
+  }
+  if (members.empty())
+    return emitOpError("expected an op to compute");
+  if (std::optional<GroupFault> fault =
+          findFault({getAxis(), llvm::to_vector(getSpace())}, members))
+    return fault->op->emitOpError("does not fit its group: ") << fault->reason;
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // kernel.parallel

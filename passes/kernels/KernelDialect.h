@@ -19,8 +19,10 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
 
 #include "passes/kernels/KernelDialect.h.inc"
+#include "passes/kernels/KernelEnums.h.inc"
 #define GET_OP_CLASSES
 #include "passes/kernels/KernelOps.h.inc"
 

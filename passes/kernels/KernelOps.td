@@ -9,14 +9,16 @@
 
 include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
 
 def Kernel_Dialect : Dialect {
   let name = "kernel";
   let cppNamespace = "::boa::kernel";
-  let summary = "Library calls, memory and parallel loops of compute kernels";
+  let summary = "Library calls, memory and groups of compute kernels";
   let description = [{
     Between `boa` compute ops and LLVM stand `linalg` for what is generated and
     this dialect for the rest:
@@ -26,10 +28,12 @@ def Kernel_Dialect : Dialect {
               --convert-boa-to-linalg--> linalg.generic
           | fusion, --kernel-bind-arguments, bufferization
       memrefs of kernel.argument, memref.alloc
-          | --kernel-form-loops        kernel.parallel around rows or columns
+          | --kernel-form-groups       kernel.group around linalg on the same rows
+      what every target starts from: groups and library calls
+          | --cpu-emit-groups          each group a kernel.parallel of loops
           | --kernel-assign-workspace  every alloc a kernel.view of the workspace
           | --kernel-outline-loops     loop bodies to functions on the pool
-      LLVM
+      LLVM, on a CPU
     ```
 
     The library ops are in destination style: on tensors they are pure and
@@ -102,8 +106,15 @@ def Kernel_AttentionGradOp : Kernel_LibraryOp<"attention_grad"> {
   }];
 }
 
-def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows"> {
+def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows", [
+    DeclareOpInterfaceMethods<TilingInterface,
+      ["getLoopIteratorTypes", "getIterationDomain",
+       "generateScalarImplementation"]>]> {
   let summary = "table[indices[i]] += rows[i], in order of i";
+  let description = [{
+    No library's: a group takes it. It goes over the elements of `rows`, parallel
+    in the last dimension alone, since several rows may belong to one of the table.
+  }];
   let arguments = (ins AnyShaped:$indices, AnyShaped:$rows, AnyShaped:$table);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
@@ -134,6 +145,49 @@ def Kernel_ViewOp : Kernel_Op<"view", [Pure]> {
   let arguments = (ins LLVM_DefaultPointer:$base, I64Attr:$offset);
   let results = (outs AnyStaticShapeMemRef:$memory);
   let assemblyFormat = "$base `+` $offset attr-dict `:` type($memory)";
+}
+
+def Kernel_GroupAxis : I32EnumAttr<"GroupAxis", "what a group is divided into", [
+    I32EnumAttrCase<"Rows", 0, "rows">, I32EnumAttrCase<"Columns", 1, "columns">]> {
+  let cppNamespace = "::boa::kernel";
+}
+
+def Kernel_GroupOp : Kernel_Op<"group", [SingleBlock, NoTerminator,
+                                         RecursiveMemoryEffects]> {
+  let summary = "ops that are computed together, part by part";
+  let description = [{
+    The ops of the region (linalg on static memrefs, and what else has loops) in
+    order, as one piece of work for a target to emit. The parts of the group, of
+    which `space` are the extents, are independent of one another:
+
+    - `rows`: part r is iteration (r, ...) of each op. The leading dimensions of
+      each are `space`, all parallel, and what two ops share and one writes both
+      touch row by row. So a part may go through all ops before the next begins,
+      and what they hand on stays in cache, in shared memory or in registers.
+      Without dimensions there is one part: everything.
+    - `columns`: part c is iteration (..., c) of each op, its other dimensions in
+      order: sums over rows, each with one owner. No op touches what another writes.
+
+    A temporary allocated in the region is the group's own.
+    ```mlir
+    kernel.group rows [2, 64] {
+      %s = memref.alloc() : memref<2x64xf32>
+      linalg.fill ins(%zero : f32) outs(%s : memref<2x64xf32>)
+      linalg.generic {... ["parallel", "parallel", "reduction"]} ins(%x) outs(%s)
+      linalg.generic {... ["parallel", "parallel", "parallel"]} ins(%x, %s) outs(%y)
+    }
+    ```
+  }];
+  let arguments = (ins Kernel_GroupAxis:$axis, DenseI64ArrayAttr:$space);
+  let regions = (region SizedRegion<1>:$bodyRegion);
+  let assemblyFormat = "$axis $space attr-dict-with-keyword $bodyRegion";
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many parts there are.
+    int64_t getCount();
+    /// The iterations of the op that makes most of them, in all parts together.
+    int64_t getWork();
+  }];
 }
 
 def Kernel_ParallelOp : Kernel_Op<"parallel", [SingleBlock, NoTerminator,

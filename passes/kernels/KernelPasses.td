@@ -1,12 +1,12 @@
-//===- KernelPasses.td - Compute bodies to code -------------*- tablegen -*-===//
+//===- KernelPasses.td - Compute bodies to groups -----------*- tablegen -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which KernelPipeline.cpp runs them. Each works on functions
-// marked `boa.kernel` and leaves others alone.
+// In the order in which target/cpu/KernelPipeline.cpp runs them, before those of the
+// target. Each works on functions marked `boa.kernel` and leaves others alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_KERNEL_PASSES_TD
@@ -137,75 +137,34 @@ def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def FormKernelLoops : Pass<"kernel-form-loops", "::mlir::func::FuncOp"> {
-  let summary = "linalg on memrefs to loops over rows on the pool";
+def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
+  let summary = "linalg on memrefs to groups that are computed together";
   let description = [{
-    Consecutive ops that go over the same rows (leading parallel dimensions)
-    and touch only their own row of what the others write are put into one
-    `kernel.parallel` over rows: the row stays in the innermost cache from the
-    first reduction of a norm to the last elementwise op. Sums over rows are
-    divided by columns instead, so that each sum has one owner and one order.
-    Inner loops are left for LLVM to vectorise; reductions are carried in
-    registers and may be reassociated.
+    Ops that go over the same rows (leading parallel dimensions) and touch only their
+    own row of what the others write are put into one `kernel.group`: a row stays in
+    the innermost memory from the first reduction of a norm to the last elementwise
+    op. Sums over rows are grouped by columns instead, so that each sum has one owner
+    and one order. What only one group uses is allocated in it. After it a kernel is
+    groups and library calls; how a group is carried out is the target's business.
 
     Before:
     ```mlir
+    %sum = memref.alloc() : memref<8x256xf32>
     linalg.generic {["parallel", "parallel", "reduction"]} ins(%x) outs(%sum)
     linalg.generic {["parallel", "parallel", "parallel"]} ins(%x, %sum) outs(%y)
     ```
     After:
     ```mlir
-    kernel.parallel (%begin, %end) of 2048 grain 32 {
-      scf.for %r = %begin to %end step %c1 {
-        %s = scf.for %c = %c0 to %c384 step %c1 iter_args(...) { ... }
-        scf.for %c = %c0 to %c384 step %c1 { ... }
+    kernel.group rows [8, 256] {
+      %sum = memref.alloc() : memref<8x256xf32>
+      linalg.generic {["parallel", "parallel", "reduction"]} ins(%x) outs(%sum)
+      linalg.generic {["parallel", "parallel", "parallel"]} ins(%x, %sum) outs(%y)
+    }
     ```
-  }];
-  let dependentDialects = ["::boa::kernel::KernelDialect",
-      "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
-      "::mlir::scf::SCFDialect"];
-}
-
-def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
-  let summary = "static offsets in the workspace for all temporaries";
-  let description = [{
-    Every `memref.alloc` becomes a view of the workspace at a fixed offset,
-    64-byte aligned; temporaries that are not live at once share memory. The
-    bytes needed are written on the function as `boa.workspace`. An alloc of a
-    size that is not static is an error.
+    Remarks of category `boa-kernel` say what each group holds and what kept an op
+    from the group before it.
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect"];
-}
-
-def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
-  let summary = "bodies of kernel.parallel to functions that the pool calls";
-  let description = [{
-    Each `kernel.parallel` becomes a call of `boa_rt_parallel_for` with a function
-    that loads the addresses it needs and calls the loop itself. The loop's
-    function takes every view as a `noalias`, aligned pointer: that is what lets
-    LLVM vectorise it without run-time checks.
-  }];
-  let dependentDialects = ["::boa::kernel::KernelDialect",
-      "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
-}
-
-def ExpandKernelMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
-  let summary = "polynomials for f32 exp, log and tanh; integer code for bf16";
-  let description = [{
-    In f32 the approximations (to about 1e-7) vectorise; in f64, which only
-    gradient tests use, the functions become calls of the math library.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-      "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
-}
-
-def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
-  let summary = "kernels from memref and kernel ops to the LLVM dialect";
-  let description = [{
-    Library calls become calls of the runtime's C functions (runtime/kernels),
-    named by element type; rows of operands must be evenly spaced.
-  }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // BOA_PASSES_KERNEL_PASSES_TD

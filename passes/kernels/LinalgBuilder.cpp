@@ -51,7 +51,10 @@ Value LinalgBuilder::generic(Value init, AffineMap initMap, unsigned rank, Array
   auto op = linalg::GenericOp::create(
       builder, loc, TypeRange(init.getType()), values, init, maps, iterators,
       [&](OpBuilder &b, Location l, ValueRange args) {
-        Value result = body(b, l, args.drop_back());
+        SmallVector<Scalar> scalars;
+        for (Value arg : args.drop_back())
+          scalars.emplace_back(b, l, arg);
+        Value result = body(scalars);
         // The order within a reduction is ours to choose: lanes of a vector.
         auto flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
         if (reduces && kind == Reduction::Sum)

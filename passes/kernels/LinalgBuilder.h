@@ -21,8 +21,12 @@
 
 namespace boa {
 
-/// A floating-point scalar in a body under construction. Products and sums may
-/// be contracted (fused multiply-add); nothing else is relaxed.
+inline mlir::RankedTensorType tensorOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+/// A scalar in a body under construction. Products and sums may be contracted (fused
+/// multiply-add); nothing else is relaxed.
 class Scalar {
 public:
   Scalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value)
@@ -32,9 +36,16 @@ public:
   mlir::Type getType() const { return value.getType(); }
 
   Scalar wrap(mlir::Value v) const { return Scalar(*builder, loc, v); }
+  /// The result of a new op.
+  template <typename Op, typename... Args> Scalar make(Args &&...args) const {
+    return wrap(Op::create(*builder, loc, std::forward<Args>(args)...));
+  }
+  Scalar zero() const { return make<mlir::arith::ConstantOp>(builder->getZeroAttr(getType())); }
+  Scalar toIndex(mlir::Value integer) const {
+    return make<mlir::arith::IndexCastOp>(builder->getIndexType(), integer);
+  }
   Scalar constant(double c) const {
-    return wrap(
-        mlir::arith::ConstantOp::create(*builder, loc, builder->getFloatAttr(value.getType(), c)));
+    return make<mlir::arith::ConstantOp>(builder->getFloatAttr(getType(), c));
   }
 
   friend Scalar operator+(Scalar a, Scalar b) { return a.binary<mlir::arith::AddFOp>(b); }
@@ -53,9 +64,9 @@ public:
 
 private:
   template <typename Op> Scalar binary(Scalar b) const {
-    return wrap(Op::create(*builder, loc, value, b.value, mlir::arith::FastMathFlags::contract));
+    return make<Op>(value, b.value, mlir::arith::FastMathFlags::contract);
   }
-  template <typename Op> Scalar unary() const { return wrap(Op::create(*builder, loc, value)); }
+  template <typename Op> Scalar unary() const { return make<Op>(value); }
 
   mlir::OpBuilder *builder;
   mlir::Location loc;
@@ -75,7 +86,7 @@ struct Input {
 };
 
 /// The body of an op: from one scalar for each input to the value computed.
-using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+using Body = llvm::function_ref<Scalar(llvm::ArrayRef<Scalar>)>;
 
 enum class Reduction { Sum, Max };
 

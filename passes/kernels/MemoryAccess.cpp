@@ -21,16 +21,8 @@ using namespace mlir;
 namespace {
 /// The memref that a view op is a view of.
 Value getViewed(Value memref) {
-  Operation *op = memref.getDefiningOp();
-  if (auto view = dyn_cast_or_null<memref::SubViewOp>(op))
-    return view.getSource();
-  if (auto view = dyn_cast_or_null<memref::ExpandShapeOp>(op))
-    return view.getSrc();
-  if (auto view = dyn_cast_or_null<memref::CollapseShapeOp>(op))
-    return view.getSrc();
-  if (auto view = dyn_cast_or_null<memref::CastOp>(op))
-    return view.getSource();
-  return nullptr;
+  auto view = memref.getDefiningOp<ViewLikeOpInterface>();
+  return view ? view.getViewSource() : nullptr;
 }
 } // namespace
 
@@ -41,8 +33,8 @@ Value boa::getMemoryRoot(Value memref) {
 }
 
 bool boa::isMemoryOp(Operation *op) {
-  return isa<ViewLikeOpInterface, memref::AllocOp, memref::GetGlobalOp, memref::CastOp,
-             kernel::ViewOp, kernel::ArgumentOp, arith::ConstantOp>(op);
+  return isa<ViewLikeOpInterface, memref::AllocOp, memref::GetGlobalOp, kernel::ViewOp,
+             kernel::ArgumentOp, arith::ConstantOp>(op);
 }
 
 void boa::hoistMemory(Operation *op, Operation *point) {
@@ -90,7 +82,7 @@ bool boa::keepsLeadingDims(Value memref, unsigned rows) {
       groups = view.getReassociationIndices();
     else if (auto view = dyn_cast<memref::CollapseShapeOp>(op))
       groups = view.getReassociationIndices();
-    else
+    else if (isa<memref::CastOp>(op))
       continue;
     for (unsigned i = 0; i < rows; ++i)
       if (i >= groups.size() || groups[i].size() != 1)

@@ -33,5 +33,22 @@ func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   kernel.parallel (%begin, %end) of 8 grain 2 {
     memref.store %zero, %v[%begin, %c0] : memref<8x4xf32>
   }
+  // CHECK: kernel.group rows [8] {
+  // CHECK-NEXT: %[[T:.*]] = memref.alloc() : memref<8xf32>
+  // CHECK-NEXT: linalg.fill {{.*}} outs(%[[T]]
+  kernel.group rows [8] {
+    %t = memref.alloc() : memref<8xf32>
+    linalg.fill ins(%zero : f32) outs(%t : memref<8xf32>)
+  }
+  // CHECK: kernel.group columns [4] {
+  // CHECK-NEXT: kernel.scatter_rows
+  %i = memref.alloc() : memref<8xi32>
+  kernel.group columns [4] {
+    kernel.scatter_rows %i, %v into %v : (memref<8xi32>, memref<8x4xf32>, memref<8x4xf32>) -> ()
+  }
+  // CHECK: kernel.group rows [] {
+  kernel.group rows [] {
+    linalg.fill ins(%zero : f32) outs(%v : memref<8x4xf32>)
+  }
   return
 }

@@ -12,14 +12,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/MemoryAccess.h"
+#include "passes/target/cpu/CpuPasses.h"
 
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
 #define GEN_PASS_DEF_ASSIGNWORKSPACE
-#include "passes/kernels/KernelPasses.h.inc"
+#include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
 using namespace mlir;

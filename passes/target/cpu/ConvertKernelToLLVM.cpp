@@ -11,8 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/KernelPasses.h"
-
+#include "passes/target/cpu/CpuPasses.h"
 #include "dialect/Boa.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -29,7 +28,7 @@
 
 namespace boa {
 #define GEN_PASS_DEF_CONVERTKERNELTOLLVM
-#include "passes/kernels/KernelPasses.h.inc"
+#include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
 using namespace mlir;
@@ -148,42 +147,21 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   }
 };
 
-/// batch, time, heads, kv_heads, d, causal.
-template <typename Op> void addShape(LibraryCall &call, Op op) {
-  auto type = cast<MemRefType>(op.getQ().getType());
-  call.addInt(type.getDimSize(0));
-  call.addInt(type.getDimSize(1));
-  call.addInt(op.getHeads());
-  call.addInt(op.getKvHeads());
-  call.addInt(type.getDimSize(2) / op.getHeads());
-  call.addInt(op.getCausal(), 32);
-}
-
-struct AttentionToCall : ConvertOpToLLVMPattern<kernel::AttentionOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult matchAndRewrite(kernel::AttentionOp op, OpAdaptor adaptor,
+/// Attention or its gradient: batch, time, heads, kv_heads, d, causal, then the
+/// operands in order, of which all but lse are matrices.
+template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
+  using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
-    addShape(call, op);
-    for (unsigned i = 0; i < 4; ++i) { // q, k, v, y
-      FailureOr<Matrix> matrix = call.matrix(op->getOperand(i), adaptor.getOperands()[i]);
-      if (failed(matrix))
-        return failure();
-      call.addRows(*matrix);
-    }
-    call.add(call.address(op.getLse(), adaptor.getLse()));
-    return call.emit("boa_attention", elementOf(op.getQ()));
-  }
-};
-
-struct AttentionGradToCall : ConvertOpToLLVMPattern<kernel::AttentionGradOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult matchAndRewrite(kernel::AttentionGradOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    LibraryCall call(rewriter, op);
-    addShape(call, op);
-    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-      Value operand = op->getOperand(i), descriptor = adaptor.getOperands()[i];
+    auto type = cast<MemRefType>(op.getQ().getType());
+    call.addInt(type.getDimSize(0));
+    call.addInt(type.getDimSize(1));
+    call.addInt(op.getHeads());
+    call.addInt(op.getKvHeads());
+    call.addInt(type.getDimSize(2) / op.getHeads());
+    call.addInt(op.getCausal(), 32);
+    for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands())) {
       if (operand == op.getLse()) {
         call.add(call.address(operand, descriptor));
         continue;
@@ -193,7 +171,8 @@ struct AttentionGradToCall : ConvertOpToLLVMPattern<kernel::AttentionGradOp> {
         return failure();
       call.addRows(*matrix);
     }
-    return call.emit("boa_attention_grad", elementOf(op.getQ()));
+    bool grad = std::is_same_v<Op, kernel::AttentionGradOp>;
+    return call.emit(grad ? "boa_attention_grad" : "boa_attention", type.getElementType());
   }
 };
 
@@ -233,9 +212,9 @@ struct ConvertKernelToLLVM : boa::impl::ConvertKernelToLLVMBase<ConvertKernelToL
     populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     populateFuncToLLVMConversionPatterns(converter, patterns);
-    patterns
-        .add<GemmToCall, AttentionToCall, AttentionGradToCall, ArgumentToLoad, ViewToDescriptor>(
-            converter);
+    patterns.add<GemmToCall, AttentionToCall<kernel::AttentionOp>,
+                 AttentionToCall<kernel::AttentionGradOp>, ArgumentToLoad, ViewToDescriptor>(
+        converter);
 
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect>();

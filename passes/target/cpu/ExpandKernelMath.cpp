@@ -10,15 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/KernelPasses.h"
-
+#include "passes/target/cpu/CpuPasses.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace boa {
 #define GEN_PASS_DEF_EXPANDKERNELMATH
-#include "passes/kernels/KernelPasses.h.inc"
+#include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
 using namespace mlir;

@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/target/cpu/KernelPipeline.h"
-#include "passes/kernels/KernelPasses.h"
+#include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Linalg/Transforms/SubsetInsertionOpInterfaceImpl.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/Transforms/TilingInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
@@ -33,6 +33,7 @@ void boa::registerKernelDialects(DialectRegistry &registry) {
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerSubsetOpInterfaceExternalModels(registry);
+  linalg::registerTilingInterfaceExternalModels(registry);
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerInferTypeOpInterfaceExternalModels(registry);
   tensor::registerSubsetOpInterfaceExternalModels(registry);
@@ -61,9 +62,9 @@ void boa::buildKernelPipeline(OpPassManager &pm, const KernelPipelineOptions &op
   each(createCSEPass());
   each(createCanonicalizerPass());
   each(createElideKernelCopies());
-  each(createFormKernelLoops());
-  // Temporaries that only fill and reduce touched are now inside loops; what is
-  // left of them gets its place.
+  each(createFormKernelGroups());
+  // So far for any target; from here on for this one.
+  each(createEmitGroups());
   each(createCanonicalizerPass());
   each(createAssignWorkspace());
   pm.addPass(createOutlineKernelLoops());
@@ -81,6 +82,7 @@ void boa::buildKernelPipeline(OpPassManager &pm, const KernelPipelineOptions &op
 }
 
 void boa::registerKernelPipeline() {
+  registerBoaCpuPasses();
   PassPipelineRegistration<>("boa-kernel-pipeline", "from outlined kernels to the LLVM dialect",
                              [](OpPassManager &pm) { buildKernelPipeline(pm); });
 }

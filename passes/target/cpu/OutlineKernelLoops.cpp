@@ -18,15 +18,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/MemoryAccess.h"
+#include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace boa {
 #define GEN_PASS_DEF_OUTLINEKERNELLOOPS
-#include "passes/kernels/KernelPasses.h.inc"
+#include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
 using namespace mlir;
@@ -49,9 +49,7 @@ struct Captures {
         views.push_back(view);
       return success();
     }
-    bool static_ =
-        op && isa<ViewLikeOpInterface, memref::GetGlobalOp, arith::ConstantOp, memref::CastOp>(op);
-    if (!static_)
+    if (!op || !isMemoryOp(op) || isa<memref::AllocOp>(op))
       return parallel->emitOpError("expected captured values to be views with static offsets");
     for (Value operand : op->getOperands())
       if (failed(add(operand, parallel)))

@@ -1,0 +1,182 @@
+//===- FormKernelGroups.cpp - Ops that are computed together --------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Greedily: each op joins the nearest group that it fits (KernelGroup.h says when)
+// or begins one. It may jump over ops that it does not depend on to get there.
+// Temporaries that only one group uses become the group's own.
+//
+// Assumes straight-line code on static memrefs; refuses what is neither memory,
+// loops nor a call of a library.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelGroup.h"
+#include "passes/kernels/KernelPasses.h"
+
+#include "mlir/IR/Remarks.h"
+
+namespace boa {
+#define GEN_PASS_DEF_FORMKERNELGROUPS
+#include "passes/kernels/KernelPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+struct Group {
+  GroupSpace space;
+  SmallVector<GroupMember> members;
+};
+
+/// What an op would jump over: a group, or a library op.
+struct Passed {
+  Operation *first;
+  std::optional<unsigned> group;
+  SmallVector<MemoryAccess> accesses;
+};
+
+/// The space of the group with `member` in it, or why it does not fit.
+std::variant<GroupSpace, std::string> fit(const Group &group, const GroupMember &member) {
+  GroupSpace space = member.getSpace();
+  // One part is one thread's: more ops in it would wait for one another.
+  if (space.axis != group.space.axis || space.isWhole() || group.space.isWhole())
+    return "the one is parallel over rows, the other is not";
+  if (space.extents.size() < group.space.extents.size())
+    space = group.space;
+  SmallVector<GroupMember> members(group.members);
+  members.push_back(member);
+  if (std::optional<GroupFault> fault = findFault(space, members))
+    return fault->reason;
+  return space;
+}
+
+remark::RemarkOpts remarkOpts() {
+  return remark::RemarkOpts::name("form-groups").category("boa-kernel");
+}
+
+class Grouping {
+public:
+  ArrayRef<Group> getGroups() const { return groups; }
+
+  void addLibraryOp(Operation *op) { order.push_back({op, std::nullopt, getMemoryAccesses(op)}); }
+
+  /// Puts the member into the nearest group that it may join, or a new one.
+  void add(const GroupMember &member) {
+    std::string why;
+    if (join(member, why))
+      return;
+    if (!why.empty())
+      remark::missed(member.op->getLoc(), remarkOpts()) << remark::reason("{0}", why);
+    order.push_back({member.op, groups.size(), member.accesses});
+    groups.push_back({member.getSpace(), {member}});
+  }
+
+private:
+  /// Past a library op only for what a group has just written: what merely fits
+  /// would be computed long before it is used. `why` is what kept it from the
+  /// nearest group.
+  bool join(const GroupMember &member, std::string &why) {
+    bool far = false;
+    auto because = [&](const std::string &reason) {
+      if (why.empty())
+        why = reason;
+    };
+    for (Passed &passed : llvm::reverse(order)) {
+      bool depends = mayConflict(passed.accesses, member.accesses);
+      far |= !passed.group;
+      if (passed.group && (!far || depends)) {
+        Group &group = groups[*passed.group];
+        auto fitted = fit(group, member);
+        if (auto *space = std::get_if<GroupSpace>(&fitted)) {
+          group.space = std::move(*space);
+          group.members.push_back(member);
+          llvm::append_range(passed.accesses, member.accesses);
+          return true;
+        }
+        because(std::get<std::string>(fitted));
+      }
+      if (depends) {
+        because("depends on " + passed.first->getName().getStringRef().str() + " before it");
+        return false;
+      }
+    }
+    return false;
+  }
+
+  SmallVector<Group> groups;
+  SmallVector<Passed> order;
+};
+
+/// Moves the temporary and the views of it into the group, if nothing else uses it.
+bool takeTemporary(memref::AllocOp alloc, kernel::GroupOp group) {
+  SmallVector<Operation *> ops{alloc};
+  for (unsigned i = 0; i < ops.size(); ++i)
+    for (Operation *user : ops[i]->getUsers()) {
+      if (group->isAncestor(user))
+        continue;
+      if (!isMemoryOp(user))
+        return false;
+      ops.push_back(user);
+    }
+  Block &body = group.getBodyRegion().front();
+  auto first = llvm::find_if_not(body, [](Operation &op) { return isMemoryOp(&op); });
+  for (Operation *op : ops)
+    op->moveBefore(&body, first);
+  return true;
+}
+
+void form(OpBuilder &builder, const Group &group) {
+  Operation *point = group.members.front().op;
+  for (const GroupMember &member : group.members)
+    hoistMemory(member.op, point);
+  builder.setInsertionPoint(point);
+  auto op =
+      kernel::GroupOp::create(builder, point->getLoc(), group.space.axis, group.space.extents);
+  Block &body = op.getBodyRegion().emplaceBlock();
+  llvm::SetVector<Value> roots;
+  for (const GroupMember &member : group.members) {
+    member.op->moveBefore(&body, body.end());
+    for (const MemoryAccess &access : member.accesses)
+      roots.insert(access.root);
+  }
+  int64_t own = 0;
+  for (Value root : roots)
+    if (auto alloc = root.getDefiningOp<memref::AllocOp>())
+      own += takeTemporary(alloc, op);
+  remark::passed(op.getLoc(), remarkOpts())
+      << remark::metric("axis", kernel::stringifyGroupAxis(group.space.axis))
+      << remark::metric("ops", int64_t(group.members.size()))
+      << remark::metric("parts", op.getCount()) << remark::metric("temporaries", own);
+}
+
+struct FormKernelGroups : boa::impl::FormKernelGroupsBase<FormKernelGroups> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr))
+      return;
+    Grouping grouping;
+    for (Operation &op : func.getBody().front().without_terminator()) {
+      if (isMemoryOp(&op))
+        continue;
+      if (std::optional<GroupMember> member = GroupMember::get(&op)) {
+        grouping.add(*member);
+      } else if (!op.getNumRegions() && isa<DestinationStyleOpInterface>(op)) {
+        grouping.addLibraryOp(&op);
+      } else {
+        op.emitOpError("is not expected in a kernel here");
+        return signalPassFailure();
+      }
+    }
+    OpBuilder builder(func);
+    for (const Group &group : grouping.getGroups())
+      form(builder, group);
+  }
+};
+
+} // namespace

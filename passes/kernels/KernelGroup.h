@@ -1,0 +1,55 @@
+//===- KernelGroup.h - What may be computed together ------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rule of kernel.group, said once: the pass that forms groups asks it and the
+// op's verifier checks it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNELS_KERNELGROUP_H
+#define BOA_PASSES_KERNELS_KERNELGROUP_H
+
+#include "passes/kernels/KernelDialect.h"
+#include "passes/kernels/MemoryAccess.h"
+
+namespace boa {
+
+/// What the parts of a group are: rows or columns, and how many.
+struct GroupSpace {
+  kernel::GroupAxis axis;
+  llvm::SmallVector<int64_t> extents;
+
+  /// One part, which is everything.
+  bool isWhole() const { return extents.empty(); }
+};
+
+/// An op that a group may hold.
+struct GroupMember {
+  mlir::Operation *op;                // a TilingInterface
+  llvm::SmallVector<int64_t> extents; // of all iteration dimensions
+  unsigned leading;                   // parallel dimensions in front
+  bool lastParallel;
+  llvm::SmallVector<MemoryAccess> accesses;
+
+  /// None if the op has no loops, or not over static memrefs: a library call.
+  static std::optional<GroupMember> get(mlir::Operation *op);
+
+  /// What the op by itself is divided into. Its last dimension stays whole if
+  /// there is another one, so that a row is worth vectorising.
+  GroupSpace getSpace() const;
+};
+
+struct GroupFault {
+  mlir::Operation *op;
+  std::string reason; // "touches ..."
+};
+
+/// The first op that keeps these ops from being a group, and why.
+std::optional<GroupFault> findFault(const GroupSpace &space, llvm::ArrayRef<GroupMember> members);
+
+} // namespace boa
+
+#endif // BOA_PASSES_KERNELS_KERNELGROUP_H

@@ -1,0 +1,25 @@
+//===- CpuPasses.h - Groups to code for a CPU -------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// CpuPasses.td documents each pass; KernelPipeline.h runs them in order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_TARGET_CPU_CPUPASSES_H
+#define BOA_PASSES_TARGET_CPU_CPUPASSES_H
+
+#include "passes/kernels/KernelPasses.h"
+
+namespace boa {
+
+#define GEN_PASS_DECL
+#include "passes/target/cpu/CpuPasses.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/target/cpu/CpuPasses.h.inc"
+
+} // namespace boa
+
+#endif // BOA_PASSES_TARGET_CPU_CPUPASSES_H

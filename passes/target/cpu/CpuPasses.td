@@ -1,0 +1,79 @@
+//===- CpuPasses.td - Groups to code for a CPU --------------*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In the order in which KernelPipeline.cpp runs them. Each works on functions
+// marked `boa.kernel` and leaves others alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_CPU_PASSES_TD
+#define BOA_PASSES_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def EmitGroups : Pass<"cpu-emit-groups", "::mlir::func::FuncOp"> {
+  let summary = "groups to loops on the pool";
+  let description = [{
+    Each `kernel.group` becomes a `kernel.parallel` over its rows or columns, with the
+    loops of its ops inside. Inner loops are left for LLVM to vectorise; reductions
+    are carried in registers and may be reassociated.
+
+    Before: a group of two ops over rows. After:
+    ```mlir
+    kernel.parallel (%begin, %end) of 2048 grain 22 {
+      scf.for %r = %begin to %end step %c1 {
+        scf.for %c = %c0 to %c384 step %c1 { ... }
+        scf.for %c = %c0 to %c384 step %c1 { ... }
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect", "::mlir::affine::AffineDialect",
+      "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+      "::mlir::scf::SCFDialect"];
+}
+
+def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
+  let summary = "static offsets in the workspace for all temporaries";
+  let description = [{
+    Every `memref.alloc` becomes a view of the workspace at a fixed offset,
+    64-byte aligned; temporaries that are not live at once share memory. The
+    bytes needed are written on the function as `boa.workspace`. An alloc of a
+    size that is not static is an error.
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect"];
+}
+
+def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
+  let summary = "bodies of kernel.parallel to functions that the pool calls";
+  let description = [{
+    Each `kernel.parallel` becomes a call of `boa_rt_parallel_for` with a function
+    that loads the addresses it needs and calls the loop itself. The loop's
+    function takes every view as a `noalias`, aligned pointer: that is what lets
+    LLVM vectorise it without run-time checks.
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect",
+      "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandKernelMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "polynomials for f32 exp, log and tanh; integer code for bf16";
+  let description = [{
+    In f32 the approximations (to about 1e-7) vectorise; in f64, which only
+    gradient tests use, the functions become calls of the math library.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+      "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "kernels from memref and kernel ops to the LLVM dialect";
+  let description = [{
+    Library calls become calls of the runtime's C functions (runtime/kernels),
+    named by element type; rows of operands must be evenly spaced.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // BOA_PASSES_CPU_PASSES_TD
