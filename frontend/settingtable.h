@@ -21,7 +21,20 @@
 
 namespace boa::frontend {
 
-enum class SettingKind { Path, Count, Real, Bytes, Speed, Word, Rate, Pair, Interval, Block };
+enum class SettingKind {
+  Path,
+  Count,
+  Real,
+  Bytes,
+  Speed,
+  Compute,
+  Latency,
+  Word,
+  Rate,
+  Pair,
+  Interval,
+  Block
+};
 
 struct Setting {
   /// What it is a part of: `train`, `machine.ssd`, `train.optimizer`.
