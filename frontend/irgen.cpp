@@ -135,11 +135,20 @@ private:
 
   DictionaryAttr machineAttr() {
     const MachineSpec &machine = spec.machine;
+    // Of rates only those that were given.
+    auto addGiven = [&](SmallVectorImpl<NamedAttribute> &to, StringRef key, int64_t value) {
+      if (value)
+        to.push_back(named(key, value));
+    };
     SmallVector<Attribute> ssds;
-    for (const SsdSpec &ssd : machine.ssds)
-      ssds.push_back(builder.getDictionaryAttr(
-          {named("path", ssd.path), named("read", ssd.read), named("write", ssd.write)}));
-    return builder.getDictionaryAttr({
+    for (const SsdSpec &ssd : machine.ssds) {
+      SmallVector<NamedAttribute> fields{named("path", ssd.path), named("read", ssd.read),
+                                         named("write", ssd.write)};
+      addGiven(fields, "both", ssd.both);
+      addGiven(fields, "latency", ssd.latency);
+      ssds.push_back(builder.getDictionaryAttr(fields));
+    }
+    SmallVector<NamedAttribute> fields{
         named("name", machine.name),
         named("device", machine.device),
         named("memory", machine.device == "cpu" ? "unified" : "separate"),
@@ -147,7 +156,14 @@ private:
         named("host_memory", machine.hostMemory),
         named("threads", machine.threads),
         builder.getNamedAttr("ssd", builder.getArrayAttr(ssds)),
-    });
+    };
+    addGiven(fields, "compute", machine.compute);
+    addGiven(fields, "device_bandwidth", machine.deviceBandwidth);
+    addGiven(fields, "to_device", machine.toDevice);
+    addGiven(fields, "to_host", machine.toHost);
+    addGiven(fields, "optimizer", machine.optimizer);
+    addGiven(fields, "host_bandwidth", machine.hostBandwidth);
+    return builder.getDictionaryAttr(fields);
   }
 
   //===--------------------------------------------------------------------===//

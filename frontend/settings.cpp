@@ -177,14 +177,18 @@ bool SettingReader::flag(const std::string &name, bool &value) const {
   return given;
 }
 
-bool SettingReader::bytes(const std::string &name, int64_t &value) const {
+bool SettingReader::quantity(const std::string &name, int64_t &value) const {
   const Expr *expr = find(name);
-  std::optional<int64_t> size;
+  const SettingKind kind = row(name).kind;
+  const Quantity what = kind == SettingKind::Speed     ? Quantity::Speed
+                        : kind == SettingKind::Compute ? Quantity::Compute
+                        : kind == SettingKind::Latency ? Quantity::Latency
+                                                       : Quantity::Bytes;
+  std::optional<int64_t> given;
   if (expr)
-    size = evaluateBytes(*expr, row(name).kind == SettingKind::Speed, name, context.diagnostics,
-                         insteadOfZero(row(name)));
-  value = size.value_or(value);
-  return size.has_value();
+    given = evaluateQuantity(*expr, what, name, context.diagnostics, insteadOfZero(row(name)));
+  value = given.value_or(value);
+  return given.has_value();
 }
 
 bool SettingReader::placement(const std::string &name, Placement &value) const {

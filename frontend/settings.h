@@ -45,7 +45,8 @@ public:
   bool count(const std::string &name, int64_t most, int64_t &value) const;
   bool real(const std::string &name, double &value) const;
   bool flag(const std::string &name, bool &value) const;
-  bool bytes(const std::string &name, int64_t &value) const;
+  /// Bytes, or a rate or a time by the kind of its row.
+  bool quantity(const std::string &name, int64_t &value) const;
   /// The words of the table are the enumerators of T, in order.
   template <typename T> bool word(const std::string &name, T &value) const {
     const Expr *expr = find(name);

@@ -154,11 +154,27 @@ std::vector<Setting> makeTable() {
       row(Kind::Block, "machine", "ssd", ""),
       without("no limit", row(Kind::Bytes, "machine.device", "memory", "memory of the device")),
       without("all", count("machine.device", "threads", nullptr, 1, 4096, "threads that compute")),
+      without("not said", row(Kind::Compute, "machine.device", "compute",
+                              "what kernels compute each second; for boa simulate")),
+      without("not said", row(Kind::Speed, "machine.device", "bandwidth",
+                              "what kernels read and write each second; for boa simulate")),
+      without("not said", row(Kind::Speed, "machine.device", "to_device",
+                              "copied to its memory each second; for boa simulate")),
+      without("not said", row(Kind::Speed, "machine.device", "to_host",
+                              "copied from its memory each second; for boa simulate")),
       without("no limit", row(Kind::Bytes, "machine.host", "memory", "memory of the host")),
+      without("not said", row(Kind::Speed, "machine.host", "optimizer",
+                              "what updates read and write each second; for boa simulate")),
+      without("no limit", row(Kind::Speed, "machine.host", "bandwidth",
+                              "of its memory, for all that use it; for boa simulate")),
       label(or_("state",
                 row(Kind::Path, "machine.ssd", "path", "a folder on it; in a spec, ssd \"PATH\""))),
       without("no limit", row(Kind::Speed, "machine.ssd", "read", "bytes read each second")),
       without("no limit", row(Kind::Speed, "machine.ssd", "write", "bytes written each second")),
+      without("no limit", row(Kind::Speed, "machine.ssd", "both",
+                              "read and written together each second; for boa simulate")),
+      without("0",
+              row(Kind::Latency, "machine.ssd", "latency", "of one transfer; for boa simulate")),
   };
   table.insert(table.end(), machine.begin(), machine.end());
   return table;
@@ -185,6 +201,10 @@ std::string describeValues(const Setting &setting) {
     return "a size: 256 MiB";
   case SettingKind::Speed:
     return "a speed: 200 MB/s";
+  case SettingKind::Compute:
+    return "a speed: 300 TFLOP/s";
+  case SettingKind::Latency:
+    return "a time: 80 us";
   case SettingKind::Word:
     return listWords(words);
   case SettingKind::Pair:

@@ -27,6 +27,8 @@ enum class SettingKind {
   Real,
   Bytes,
   Speed,
+  Compute,
+  Latency,
   Word,
   Rate,
   Pair,

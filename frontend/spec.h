@@ -176,6 +176,10 @@ struct SsdSpec {
   std::string path;
   /// Bytes per second; 0: not given.
   int64_t read = 0, write = 0;
+  /// Of reads and writes together; 0: no limit.
+  int64_t both = 0;
+  /// Of one transfer, in nanoseconds.
+  int64_t latency = 0;
 };
 
 struct MachineSpec {
@@ -185,6 +189,9 @@ struct MachineSpec {
   int64_t deviceMemory = 0, hostMemory = 0;
   /// 0: all.
   int64_t threads = 0;
+  /// Rates, for who simulates the machine: operations or bytes in a second; 0: not said.
+  int64_t compute = 0, deviceBandwidth = 0, toDevice = 0, toHost = 0;
+  int64_t optimizer = 0, hostBandwidth = 0;
   std::vector<SsdSpec> ssds;
 };
 

@@ -300,12 +300,19 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
                     "expected 'device cpu', 'device split' or 'device cuda' but found 'device" +
                         (field.label ? " " + machine.device : "") + "'");
       SettingReader device = readBlock(field, none, context);
-      device.bytes("memory", machine.deviceMemory);
+      device.quantity("memory", machine.deviceMemory);
       device.count("threads", machine.threads);
+      device.quantity("compute", machine.compute);
+      device.quantity("bandwidth", machine.deviceBandwidth);
+      device.quantity("to_device", machine.toDevice);
+      device.quantity("to_host", machine.toHost);
     } else if (key == "host") {
       if (field.label)
         outer.error(field.label->location, "expected '{' after 'host'");
-      readBlock(field, none, context).bytes("memory", machine.hostMemory);
+      SettingReader host = readBlock(field, none, context);
+      host.quantity("memory", machine.hostMemory);
+      host.quantity("bandwidth", machine.hostBandwidth);
+      host.quantity("optimizer", machine.optimizer);
     } else {
       if (!field.label || !field.labelIsString || field.label->text.empty()) {
         outer.error(field.key.location, "expected the path of a folder after 'ssd', ssd \"...\"");
@@ -323,8 +330,10 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
         if (other.path == ssd.path)
           outer.error(field.label->location, "ssd \"" + ssd.path + "\" is given twice");
       SettingReader speeds = readBlock(field, none, context);
-      speeds.bytes("read", ssd.read);
-      speeds.bytes("write", ssd.write);
+      speeds.quantity("read", ssd.read);
+      speeds.quantity("write", ssd.write);
+      speeds.quantity("both", ssd.both);
+      speeds.quantity("latency", ssd.latency);
       machine.ssds.push_back(std::move(ssd));
     }
   }

@@ -228,47 +228,81 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
   return std::nullopt;
 }
 
-std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std::string &what,
-                                     Diagnostics &diagnostics, const std::string &below) {
-  static constexpr struct {
-    const char *name;
-    int64_t bytes;
-  } kUnits[] = {{"B", 1},
-                {"KiB", int64_t(1) << 10},
-                {"MiB", int64_t(1) << 20},
-                {"GiB", int64_t(1) << 30},
-                {"TiB", int64_t(1) << 40},
-                {"kB", 1000},
-                {"MB", 1000000},
-                {"GB", 1000000000},
-                {"TB", 1000000000000}};
-  const char *example = perSecond ? "a speed such as 200 MB/s" : "a size such as 256 MiB";
+namespace {
+
+struct Unit {
+  std::string name;
+  int64_t size;
+};
+
+/// The units of a quantity, the least first, and an example of it.
+struct Units {
+  std::vector<Unit> units;
+  const char *example;
+};
+
+Units makeUnits(Quantity quantity) {
+  const std::vector<Unit> bytes = {{"B", 1},
+                                   {"KiB", int64_t(1) << 10},
+                                   {"MiB", int64_t(1) << 20},
+                                   {"GiB", int64_t(1) << 30},
+                                   {"TiB", int64_t(1) << 40},
+                                   {"kB", 1000},
+                                   {"MB", 1000000},
+                                   {"GB", 1000000000},
+                                   {"TB", 1000000000000}};
+  Units result{bytes, "a size such as 256 MiB"};
+  switch (quantity) {
+  case Quantity::Bytes:
+    break;
+  case Quantity::Speed:
+    result.example = "a speed such as 200 MB/s";
+    for (Unit &unit : result.units)
+      unit.name += "/s";
+    break;
+  case Quantity::Compute:
+    return {{{"FLOP/s", 1},
+             {"MFLOP/s", 1000000},
+             {"GFLOP/s", 1000000000},
+             {"TFLOP/s", 1000000000000},
+             {"PFLOP/s", 1000000000000000}},
+            "a speed such as 300 TFLOP/s"};
+  case Quantity::Latency:
+    return {{{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}}, "a time such as 80 us"};
+  }
+  return result;
+}
+
+} // namespace
+
+std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
+                                        const std::string &what, Diagnostics &diagnostics,
+                                        const std::string &below) {
+  const Units units = makeUnits(quantity);
   if (expr.kind != Expr::Kind::Integer && expr.kind != Expr::Kind::Real) {
-    diagnostics.error(expr.location,
-                      "expected " + what + " to be " + example + " but found " + printExpr(expr));
+    diagnostics.error(expr.location, "expected " + what + " to be " + units.example +
+                                         " but found " + printExpr(expr));
     return std::nullopt;
   }
   auto tooSmall = [&] {
-    diagnostics.error(expr.location, "expected " + what + " of at least 1 B" +
-                                         (perSecond ? "/s" : "") + " but found " + printExpr(expr) +
-                                         below);
+    diagnostics.error(expr.location, "expected " + what + " of at least 1 " + units.units[0].name +
+                                         " but found " + printExpr(expr) + below);
     return std::nullopt;
   };
   if (expr.real == 0)
     return tooSmall();
   if (expr.unit.empty()) {
-    diagnostics.error(expr.location, "expected " + what + " with a unit, " + example +
+    diagnostics.error(expr.location, "expected " + what + " with a unit, " + units.example +
                                          ", but found " + printExpr(expr));
     return std::nullopt;
   }
   std::vector<std::string> names;
-  for (const auto &unit : kUnits) {
-    std::string name = std::string(unit.name) + (perSecond ? "/s" : "");
-    names.push_back(name);
-    if (expr.unit != name)
+  for (const Unit &unit : units.units) {
+    names.push_back(unit.name);
+    if (expr.unit != unit.name)
       continue;
-    double value = expr.real * double(unit.bytes);
-    // 2^62: far from where a double cannot tell whole bytes from a carry.
+    double value = expr.real * double(unit.size);
+    // 2^62: far from where a double cannot tell whole ones from a carry.
     if (!(value < 4.6e18)) {
       diagnostics.error(expr.location, what + " does not fit 64 bits");
       return std::nullopt;
@@ -276,9 +310,9 @@ std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std
     // Also 0.3 B: no bytes.
     if (value < 1)
       return tooSmall();
-    return expr.kind == Expr::Kind::Integer ? expr.integer * unit.bytes : int64_t(value);
+    return expr.kind == Expr::Kind::Integer ? expr.integer * unit.size : int64_t(value);
   }
-  diagnostics.error(expr.unitLocation, "expected " + what + " to be " + example +
+  diagnostics.error(expr.unitLocation, "expected " + what + " to be " + units.example +
                                            " but found the unit '" + expr.unit + "'" +
                                            didYouMean(expr.unit, names));
   return std::nullopt;

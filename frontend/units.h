@@ -67,10 +67,14 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
                                      int64_t least, int64_t most, const std::string &what,
                                      Diagnostics &diagnostics, const std::string &below = "");
 
-/// A setting of a size (`256 MiB`) or, with `perSecond`, a speed (`200 MB/s`): at
-/// least a byte; `below` is said where it is less.
-std::optional<int64_t> evaluateBytes(const Expr &expr, bool perSecond, const std::string &what,
-                                     Diagnostics &diagnostics, const std::string &below = "");
+/// What is counted in units of its own: a size (`256 MiB`), a speed (`200 MB/s`),
+/// operations in a second (`300 TFLOP/s`), a short time (`80 us`, in nanoseconds).
+enum class Quantity { Bytes, Speed, Compute, Latency };
+
+/// A setting of at least one of them; `below` is said where it is less.
+std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
+                                        const std::string &what, Diagnostics &diagnostics,
+                                        const std::string &below = "");
 
 /// An interval of `200 steps` or of time, `5 min`: one of the two is above 0.
 struct Interval {

@@ -119,6 +119,12 @@ const std::vector<DriverCommand> &commands() {
        kMany,
        spec,
        Operand::spec},
+      {"simulate",
+       {{"SPEC...", "compile, then run in virtual time"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec},
       {"sample", {{"SPEC...", "text from trained weights"}}, 1, kMany, spec, Operand::spec},
       {"state",
        {{"DIR", "what the state of a training holds"}},
@@ -132,7 +138,7 @@ const std::vector<DriverCommand> &commands() {
        1,
        "a command or `settings`",
        Operand::word,
-       {"settings", "train", "compile", "sample", "state", "help", "completion"}},
+       {"settings", "train", "compile", "simulate", "sample", "state", "help", "completion"}},
       {"completion",
        {{"bash|zsh|fish", "a script: source <(boa completion bash)"}},
        1,
@@ -152,7 +158,8 @@ const DriverCommand *findCommand(std::string_view name) {
 }
 
 FlagTable flagsOf(Invocation &invocation) {
-  const std::vector<std::string> specs = {"train", "compile", "sample"}, sample = {"sample"};
+  const std::vector<std::string> specs = {"train", "compile", "simulate", "sample"},
+                                 sample = {"sample"}, simulate = {"simulate"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
       {specs, "set", 0, "KEY=VALUE", "override a value of the spec: train.steps=50",
@@ -188,6 +195,17 @@ FlagTable flagsOf(Invocation &invocation) {
   };
   for (Flag &flag : TrainerFlags(invocation.train))
     table.push_back(std::move(flag));
+  const FlagTable more = {
+      {simulate, "steps", 0, "N", "steps to run, the first among them (default: 3)",
+       WholeValue{&invocation.simulate.steps, 1, "leave it out for three"}},
+      {simulate, "kernels", 0, "FILE", "how long kernels take: a name and seconds a line",
+       FileValue{&invocation.simulate.kernels}},
+      {simulate, "metrics", 0, "FILE", "write one JSON object for each step",
+       FileValue{&invocation.simulate.metrics}},
+      {simulate, "trace", 0, "FILE", "write a timeline for ui.perfetto.dev",
+       FileValue{&invocation.simulate.trace}},
+  };
+  table.insert(table.end(), more.begin(), more.end());
   return table;
 }
 

@@ -15,6 +15,7 @@
 
 #include "runtime/trainer/flags.h"
 #include "runtime/trainer/sample.h"
+#include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiler.h"
 
@@ -46,6 +47,7 @@ struct Invocation {
   CompileRequest compile; // with the operands as its files, where they are specs
   TrainerOptions train;
   SampleOptions sample;
+  SimulateOptions simulate;
   std::string output, emit, cpu, weights;
   std::optional<int64_t> topK, seed;
   bool check = false;

@@ -31,6 +31,7 @@ struct CompileRequest {
   std::vector<std::string> files;     // specs, or one module (.mlir)
   std::vector<std::string> overrides; // --set KEY=VALUE
   bool predict = false;               // one sequence at a time, to logits
+  bool simulate = false;              // nothing runs on the device: there need be none
   std::string dump;                   // directory for the IR after every pass
   std::string cpu = "host";
 };

@@ -13,6 +13,7 @@
 #include "runtime/state/inspect.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/sample.h"
+#include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trainer.h"
 #include "tools/CommandLine.h"
 #include "tools/Compiler.h"
@@ -73,6 +74,23 @@ absl::Status runTrain(Invocation &invocation) {
     return program.status();
   defaultState(*program, invocation);
   return Train(*program, kernels, entries, invocation.train);
+}
+
+absl::Status runSimulate(Invocation &invocation) {
+  invocation.compile.simulate = true;
+  Compiler compiler;
+  auto jit = compiler.jit(invocation.compile);
+  if (!jit.ok())
+    return jit.status();
+  Symbols symbols(**jit);
+  auto *text = symbols.get<const char *>("boa_program");
+  EntryPoints entries{symbols.get<boa_entry_point>("boa_step")};
+  if (!symbols.status.ok())
+    return symbols.status;
+  auto program = ParseProgram(text);
+  if (!program.ok())
+    return program.status();
+  return Simulate(*program, entries, invocation.simulate);
 }
 
 absl::Status runSample(Invocation &invocation) {
@@ -158,6 +176,8 @@ absl::Status dispatch(Invocation &invocation) {
   const std::string &command = invocation.command;
   if (command == "train")
     return runTrain(invocation);
+  if (command == "simulate")
+    return runSimulate(invocation);
   if (command == "compile")
     return runCompile(invocation);
   if (command == "sample")

@@ -44,11 +44,12 @@ struct Later {
 
 /// One thing at a time.
 struct Link {
-  LinkUse use;
+  std::string name;
   double rate = 0;        // bytes in a second, where it has one
   int64_t latency_ns = 0; // after its bytes have passed
   int32_t path = -1;      // of an SSD
   bool busy = false;
+  LinkUse *use = nullptr; // of the job's run
   Job job = {};
   int64_t begin_ns = 0;
   std::deque<Job> next;                                     // in the order given
@@ -78,7 +79,7 @@ public:
   void Read(Location, void *, int64_t) override {}
   void Write(Location, const void *, int64_t) override {}
   std::string Describe() const override { return "simulated"; }
-  std::vector<LinkUse> TakeUse() override;
+  std::vector<LinkUse> TakeUse(int64_t run) override;
 
 private:
   double KernelNs(int32_t kernel) const { return kernel_ns[kernel]; }
@@ -93,6 +94,7 @@ private:
   DeviceListener *listener = nullptr;
   std::vector<double> kernel_ns;
   std::vector<Link> links;
+  std::map<int64_t, std::vector<LinkUse>> uses; // by run, then link
   std::vector<Shared> shared;
   std::unordered_map<uint64_t, std::vector<double>> speeds; // by which links are busy
   uint64_t busy = 0;
@@ -122,7 +124,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
   }
   auto add = [&](std::string name, double rate) {
     Link &link = links.emplace_back();
-    link.use.name = std::move(name);
+    link.name = std::move(name);
     link.rate = rate;
     return links.size() - 1;
   };
@@ -291,8 +293,13 @@ void Simulated::Begin(Link &link) {
     link.next.pop_front();
   }
   link.begin_ns = now;
-  link.use.full_ns += int64_t(std::llround(link.job.left_ns));
-  link.use.bytes += link.job.bytes;
+  std::vector<LinkUse> &of = uses[link.job.work->run];
+  if (of.empty())
+    for (const Link &each : links)
+      of.push_back({each.name, 0, 0, 0});
+  link.use = &of[&link - links.data()];
+  link.use->full_ns += int64_t(std::llround(link.job.left_ns));
+  link.use->bytes += link.job.bytes;
 }
 
 /// Lets time pass on all links.
@@ -302,7 +309,7 @@ void Simulated::Pass(int64_t until) {
   for (uint64_t left = busy; left; left &= left - 1) {
     const size_t i = size_t(__builtin_ctzll(left));
     links[i].job.left_ns -= double(passed) * speed[i];
-    links[i].use.busy_ns += passed;
+    links[i].use->busy_ns += passed;
   }
   now = until;
 }
@@ -364,13 +371,16 @@ void Simulated::Cancel() {
     listener->Done(*work, now, now, absl::CancelledError("not begun"));
 }
 
-std::vector<LinkUse> Simulated::TakeUse() {
-  std::vector<LinkUse> uses;
-  for (Link &link : links) {
-    uses.push_back(link.use);
-    link.use.busy_ns = link.use.full_ns = link.use.bytes = 0;
+std::vector<LinkUse> Simulated::TakeUse(int64_t run) {
+  const std::vector<LinkUse> taken = uses[run];
+  // What is on a link now goes on being counted.
+  for (auto it = uses.begin(); it != uses.end() && it->first <= run;) {
+    const bool counting = std::any_of(links.begin(), links.end(), [&](const Link &link) {
+      return link.busy && link.job.work->run == it->first;
+    });
+    it = counting ? std::next(it) : uses.erase(it);
   }
-  return uses;
+  return taken;
 }
 
 //===----------------------------------------------------------------------===//

@@ -36,7 +36,7 @@
 
 namespace boa {
 
-/// What a link of the machine did since it was last asked.
+/// What a link of the machine did for a run.
 struct LinkUse {
   std::string name;
   int64_t busy_ns = 0; // with something on it, at whatever speed
@@ -46,7 +46,8 @@ struct LinkUse {
 
 class SimulatedDevice : public Device {
 public:
-  virtual std::vector<LinkUse> TakeUse() = 0;
+  /// Forgets it, and that of runs before.
+  virtual std::vector<LinkUse> TakeUse(int64_t run) = 0;
 };
 
 /// Refuses a machine whose rates do not say how long something takes, with what to

@@ -434,6 +434,10 @@ int64_t Engine::PeakBytes(int32_t space) const {
   return impl->graph.PeakBytes(space);
 }
 std::string Engine::DescribeIo() const { return impl->device->Describe(); }
+int64_t Engine::EndOf(int64_t run) const {
+  std::unique_lock lock(impl->mutex);
+  return impl->graph.EndOf(run);
+}
 int64_t Engine::Now() const { return impl->device->Now(); }
 
 } // namespace boa

@@ -128,6 +128,8 @@ public:
   int64_t PeakBytes(int32_t space) const;
   std::string DescribeIo() const; // backend and what was degraded
   int64_t Now() const;            // nanoseconds of the device's clock
+  /// When a run that was waited for was done: the driver may have come back later.
+  int64_t EndOf(int64_t run) const;
 
   struct Impl; // what the C ABI works on
 

@@ -173,8 +173,10 @@ void Graph::Finish(uint32_t id, Cause cause) {
   Command &command = commands[id];
   ++command.generation;
   --incomplete;
-  if (int64_t *left = Left(command.work))
+  if (int64_t *left = Left(command.work)) {
     --*left;
+    runs[command.work.run].end_ns = now_ns;
+  }
   // Satisfying one may begin another in this place of the table: not before the end.
   std::vector<uint32_t> dependents;
   dependents.swap(command.dependents);
@@ -289,19 +291,29 @@ void Graph::Complete(const Work &work, int64_t begin_ns, int64_t end_ns) {
 int64_t Graph::BeginRun(int64_t now) {
   now_ns = std::max(now_ns, now);
   issuing = true;
-  runs[++run].begin_ns = now;
+  Run &fresh = runs[++run];
+  fresh.begin_ns = fresh.end_ns = now;
   return run;
 }
 
 bool Graph::IsDone(int64_t which, double share) {
-  auto over = [](const Run &of) { return of.kernels_left == 0 && of.others_left == 0; };
-  while (!runs.empty() && runs.begin()->first <= which && over(runs.begin()->second) &&
-         !(issuing && runs.begin()->first == run))
+  constexpr size_t kEnds = 64;
+  while (!runs.empty() && runs.begin()->first <= which && runs.begin()->second.IsOver() &&
+         !(issuing && runs.begin()->first == run)) {
+    ends[runs.begin()->first] = runs.begin()->second.end_ns;
     runs.erase(runs.begin());
+    if (ends.size() > kEnds)
+      ends.erase(ends.begin());
+  }
   if (runs.empty() || runs.begin()->first > which)
     return true;
   const auto &[oldest, of] = *runs.begin();
   return oldest == which && double(of.kernels_left) <= share * double(of.kernels) && share > 0;
+}
+
+int64_t Graph::EndOf(int64_t which) const {
+  auto found = ends.find(which);
+  return found == ends.end() ? now_ns : found->second;
 }
 
 Counters Graph::TakeCounters(int64_t of) {

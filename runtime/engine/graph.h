@@ -111,6 +111,8 @@ public:
   /// Whether at most `share` of the run's kernels is left: with 0, whether its kernels,
   /// updates and copies are done, and those of all runs before it.
   bool IsDone(int64_t run, double share);
+  /// When that was, of a run that is done.
+  int64_t EndOf(int64_t run) const;
 
   Counters &CountersOf(int64_t run) { return counters[run]; }
   /// Of the runs up to this one.
@@ -188,8 +190,10 @@ private:
     int64_t bytes = 0, fixed = 0; // of them homes and the workspace
   };
   struct Run {
-    int64_t begin_ns = 0, kernels = 0, kernels_left = 0;
+    int64_t begin_ns = 0, end_ns = 0; // the end: so far
+    int64_t kernels = 0, kernels_left = 0;
     int64_t others_left = 0; // updates, norms, fills
+    bool IsOver() const { return kernels_left == 0 && others_left == 0; }
   };
   /// Storage, entry, first chunk, count, space (0 where memory is unified).
   using Key = std::tuple<int32_t, int64_t, int32_t, int32_t, int32_t>;
@@ -267,6 +271,7 @@ private:
   int64_t incomplete = 0, under_way = 0;
   int64_t now_ns = 0, compute_free_ns = 0; // of the last completion; of the last kernel's
   std::map<int64_t, Run> runs;             // under way
+  std::map<int64_t, int64_t> ends;         // when the last ones of them were done
   std::map<int64_t, Counters> counters;    // by run
 };
 

@@ -293,7 +293,7 @@ void Progress::Step(const StepRecord &record) {
   shown = now;
   const double elapsed = std::chrono::duration<double>(now - start).count();
   // The first step reads what later ones keep: no measure for the rest.
-  const double left = done < 2 ? -1 : elapsed / done * (steps - record.step);
+  const double left = done < 2 || std::isnan(record.loss) ? -1 : elapsed / done * (steps - record.step);
   const std::string line = FormatStep(record, steps, left);
   if (terminal) {
     std::fprintf(out, "\r%s\033[K", FitLine(line, size_t(TerminalWidth(out)) - 1).c_str());

@@ -114,7 +114,7 @@ struct MicroBatches {
 /// A step that the engine has been given.
 struct EnqueuedStep {
   int64_t step = 0, run = 0;
-  Clock::time_point start;
+  int64_t start_ns = 0;               // of the engine's clock
   std::unique_ptr<MicroBatches> data; // the engine has its address
 };
 
@@ -406,7 +406,7 @@ absl::Status Run::EnqueueStep() {
                                                  next.data->targets[m].data());
         !status.ok())
       return AtStep(status);
-  next.start = Clock::now();
+  next.start_ns = engine->Now();
   next.run = Enqueue(entries.step, next.step, *next.data);
   // A step that follows another has that one's updates to apply, and finds in
   // memory what it ended with.
@@ -438,11 +438,11 @@ absl::Status Run::FinishStep() {
     return AtStep(status);
   const EnqueuedStep done = std::move(enqueued.front());
   enqueued.pop_front();
-  const Clock::time_point now = Clock::now();
-  const double seconds = std::chrono::duration<double>(now - done.start).count();
-  // The one behind it has the engine from now on.
+  const int64_t end_ns = engine->EndOf(done.run);
+  const double seconds = double(end_ns - done.start_ns) * 1e-9;
+  // The one behind it had the engine from then on.
   for (EnqueuedStep &next : enqueued)
-    next.start = now;
+    next.start_ns = end_ns;
 
   const double loss = done.data->MeanLoss();
   const std::vector<int64_t> skipped = engine->TakeSkipped();

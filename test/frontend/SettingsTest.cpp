@@ -591,6 +591,42 @@ train.weights=none
 )");
 }
 
+// What a machine does in a second, for who simulates it: not said unless given.
+TEST(MachineTest, Rates) {
+  FrontendResult result =
+      compileText(kSpec, {"machine.device.compute=312.5 TFLOP/s", "machine.device.bandwidth=2 TB/s",
+                          "machine.device.to_device=25 GB/s", "machine.device.to_host=24 GB/s",
+                          "machine.host.optimizer=50 GB/s", "machine.host.bandwidth=200 GB/s",
+                          "machine.ssd.both=6 GB/s", "machine.ssd.latency=80 us"});
+  ASSERT_TRUE(result.spec) << result.diagnostics;
+  const MachineSpec &machine = result.spec->machine;
+  EXPECT_EQ(machine.compute, 312500000000000);
+  EXPECT_EQ(machine.deviceBandwidth, 2000000000000);
+  EXPECT_EQ(machine.toDevice, 25000000000);
+  EXPECT_EQ(machine.toHost, 24000000000);
+  EXPECT_EQ(machine.optimizer, 50000000000);
+  EXPECT_EQ(machine.hostBandwidth, 200000000000);
+  EXPECT_EQ(machine.ssds[0].both, 6000000000);
+  EXPECT_EQ(machine.ssds[0].latency, 80000);
+  result = compileText(kSpec);
+  ASSERT_TRUE(result.spec) << result.diagnostics;
+  EXPECT_EQ(result.spec->machine.compute, 0);
+  EXPECT_EQ(result.spec->machine.ssds[0].latency, 0);
+  const std::pair<const char *, const char *> refusals[] = {
+      {"machine.device.compute=3 TB/s", "expected compute to be a speed such as 300 TFLOP/s but "
+                                        "found the unit 'TB/s'\n"},
+      {"machine.device.compute=300", "expected compute with a unit, a speed such as 300 TFLOP/s, "
+                                     "but found 300\n"},
+      {"machine.ssd.latency=80 min", "expected latency to be a time such as 80 us but found the "
+                                     "unit 'min'"},
+      {"machine.host.optimizer=0", "expected optimizer of at least 1 B/s but found 0; leave "
+                                   "optimizer out, or write none, for not said\n"}};
+  for (auto [option, said] : refusals) {
+    std::string text = overrideRefusal(option);
+    EXPECT_NE(text.find(std::string("error: ") + said), std::string::npos) << text;
+  }
+}
+
 TEST(OverrideTest, BadValue) {
   EXPECT_EQ(overrideRefusal("train.steps=5 6"),
             R"(--set:1:15: error: expected the end of the value but found '6'

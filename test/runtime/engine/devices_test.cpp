@@ -278,7 +278,7 @@ TEST(Simulated, CopiesHaveLinksOfTheirOwn) {
   });
   EXPECT_NEAR(ns, 10 * 5000000 + 2 * ChunkNs(1e9), 40);
   std::map<std::string, int64_t> bytes;
-  for (const LinkUse &use : simulated.device->TakeUse())
+  for (const LinkUse &use : simulated.device->TakeUse(1))
     bytes[use.name] = use.bytes;
   EXPECT_EQ(bytes["to device"], 10 * kChunk);
   EXPECT_EQ(bytes["to host"], 10 * kChunk);

@@ -1,0 +1,201 @@
+//===- simulate.cpp - A run that moves nothing ----------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/simulate.h"
+
+#include "runtime/device/simulated.h"
+#include "runtime/engine/engine.h"
+#include "runtime/trainer/metrics.h"
+#include "runtime/trainer/progress.h"
+#include "runtime/trainer/trace.h"
+#include "runtime/units.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace boa {
+namespace {
+
+absl::StatusOr<std::map<std::string, double>> ReadKernelTimes(const std::string &path) {
+  std::map<std::string, double> seconds;
+  if (path.empty())
+    return seconds;
+  std::ifstream file(path);
+  std::string name;
+  for (double value; file >> name >> value;)
+    seconds[name] = value;
+  if (seconds.empty() || !file.eof())
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read kernel times from `", path,
+                     "`: expected lines of a kernel's name and its seconds"));
+  return seconds;
+}
+
+class Simulation {
+public:
+  Simulation(const Program &program, const EntryPoints &entries, const SimulateOptions &options)
+      : program(program), entries(entries), options(options),
+        placement(CreateSimulatedPlacement(program)) {}
+  absl::Status Run();
+
+private:
+  absl::Status Open();
+  void Enqueue();
+  absl::Status FinishStep();
+  std::string FormatLinks(int64_t ns);
+
+  const Program &program;
+  const EntryPoints entries;
+  const SimulateOptions options;
+  const std::unique_ptr<Placement> placement;
+  std::optional<Metrics> metrics;
+  std::optional<File> trace;
+  SimulatedDevice *device = nullptr; // the engine's
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Progress> progress;
+  std::deque<int64_t> runs; // of steps that the engine has
+  int64_t enqueued = 0, done = 0, step_begin = 0;
+  std::vector<LinkUse> uses; // of the last step
+  StepRecord last;
+  Outcome outcome;
+};
+
+absl::Status Simulation::Open() {
+  auto seconds = ReadKernelTimes(options.kernels);
+  if (!seconds.ok())
+    return seconds.status();
+  auto made = CreateSimulatedDevice(program, *seconds);
+  if (!made.ok())
+    return made.status();
+  device = made->get();
+  EngineOptions engine_options;
+  engine_options.trace = !options.trace.empty();
+  auto created = Engine::Create(program, *std::move(made), placement.get(), engine_options);
+  if (!created.ok())
+    return created.status();
+  engine = *std::move(created);
+  if (!options.metrics.empty()) {
+    auto opened = Metrics::Open(options.metrics, 0);
+    if (!opened.ok())
+      return opened.status();
+    metrics = *std::move(opened);
+  }
+  if (!options.trace.empty()) {
+    auto opened = File::Create(options.trace);
+    if (!opened.ok())
+      return opened.status();
+    trace = *std::move(opened);
+  }
+  progress = std::make_unique<Progress>(options.out, 0, options.steps);
+  progress->Say(FormatStart(program));
+  return absl::OkStatus();
+}
+
+void Simulation::Enqueue() {
+  const int64_t pending = program.delay > 0 ? enqueued : 0; // 0: of the first step, too
+  runs.push_back(engine->Enqueue(entries.step, ++enqueued, pending));
+  if (auto it = program.traffic.find(enqueued == 1 ? "first_step" : "step");
+      it != program.traffic.end())
+    outcome.predicted.Add(it->second);
+}
+
+absl::Status Simulation::FinishStep() {
+  if (absl::Status status = engine->Wait(runs.front()); !status.ok())
+    return status;
+  // What moves after the last step has none to count for.
+  if (++done == options.steps)
+    if (absl::Status status = engine->Drain(); !status.ok())
+      return status;
+  const int64_t end = done == options.steps ? engine->Now() : engine->EndOf(runs.front());
+  const Counters counters = engine->TakeCounters(runs.front());
+  uses = device->TakeUse(runs.front());
+  runs.pop_front();
+  const Training &t = program.training;
+  last = {};
+  last.step = done;
+  last.loss = std::numeric_limits<double>::quiet_NaN();
+  last.rate = LearningRate(program.optimizer, done, t.steps);
+  last.tokens = t.micro_batches * t.micro_batch * t.context;
+  last.seconds = double(end - step_begin) * 1e-9;
+  step_begin = end;
+  last.Take(program, counters);
+  last.peak_device_bytes = engine->PeakBytes(BOA_DEVICE);
+  last.peak_host_bytes = engine->PeakBytes(BOA_HOST);
+  outcome.moved.Add(counters.moved);
+  ++outcome.steps;
+  outcome.tokens += last.tokens;
+  outcome.seconds += last.seconds;
+  progress->Step(last);
+  return metrics ? metrics->Write(last) : absl::OkStatus();
+}
+
+/// How busy each link was in the last step, the one that bounds it first.
+std::string Simulation::FormatLinks(int64_t ns) {
+  std::vector<LinkUse> busy;
+  for (const LinkUse &use : uses)
+    if (use.full_ns > 0)
+      busy.push_back(use);
+  std::stable_sort(busy.begin(), busy.end(),
+                   [](const LinkUse &a, const LinkUse &b) { return a.busy_ns > b.busy_ns; });
+  if (busy.empty() || ns == 0)
+    return "";
+  std::string text = absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", "last step, by link",
+                                     "busy", "alone", "bytes", "each second");
+  for (const LinkUse &use : busy)
+    absl::StrAppendFormat(&text, "  %-22s %10.1f%% %10.1f%% %11s %11s\n", use.name,
+                          100 * double(use.busy_ns) / double(ns),
+                          100 * double(use.full_ns) / double(ns),
+                          use.bytes ? FormatBytes(double(use.bytes)) : "-",
+                          use.bytes ? FormatBytes(double(use.bytes) * 1e9 / double(ns)) : "-");
+  absl::StrAppendFormat(&text, "\n  bound by %s: busy for %.1f%% of the step\n", busy[0].name,
+                        100 * double(busy[0].busy_ns) / double(ns));
+  return text;
+}
+
+absl::Status Simulation::Run() {
+  if (absl::Status status = Open(); !status.ok())
+    return status;
+  while (done < options.steps) {
+    if (runs.empty())
+      Enqueue();
+    // As a run does: the next is there before the last has ended.
+    if (enqueued < options.steps) {
+      if (absl::Status status = engine->Wait(runs.front(), kEnqueueAhead); !status.ok())
+        return status;
+      Enqueue();
+    }
+    if (absl::Status status = FinishStep(); !status.ok())
+      return status;
+  }
+  if (trace)
+    if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
+      return status;
+  outcome.last_step = done;
+  outcome.measured = false;
+  outcome.loss = std::numeric_limits<double>::quiet_NaN();
+  outcome.peak_bytes = engine->PeakBytes();
+  outcome.allocated_bytes = engine->ArenaBytes();
+  progress->Say("\n" + FormatOutcome(program, outcome) +
+                FormatLinks(int64_t(std::llround(last.seconds * 1e9))));
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::Status Simulate(const Program &program, const EntryPoints &entries,
+                      const SimulateOptions &options) {
+  return Simulation(program, entries, options).Run();
+}
+
+} // namespace boa
