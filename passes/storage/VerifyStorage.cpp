@@ -79,11 +79,18 @@ private:
     if (++slots[{storage, pool.getAsOpaquePointer()}] > pool.getSlots())
       violation(op, "needs more slots of @" + storage.getSymName() + " than the " +
                         Twine(pool.getSlots()) + " assigned");
-    const Access &access = buffer.access;
-    if (!access.fresh && memory.isStaged(storage, access.first, access.count, buffer.space) &&
-        !poolOf(storage, Space::host, 1))
-      violation(op, "needs a slot of @" + storage.getSymName() +
-                        " in host memory on the way to the device");
+    if (isa<PrefetchOp>(op) && !buffer.access.fresh)
+      checkStaging(op, buffer.access, buffer.space);
+  }
+  void offloaded(OffloadOp op, const Access &access, const Buffer &buffer) override {
+    if (!buffer.home && StorageOp(access.storage).getPoolsAttr())
+      checkStaging(op, access, buffer.space);
+  }
+  void checkStaging(Operation *op, const Access &access, Space space) {
+    if (memory.isStaged(access.storage, access.first, access.count, space) &&
+        !poolOf(access.storage, Space::host, 1))
+      violation(op, "needs a slot of @" + StorageOp(access.storage).getSymName() +
+                        " in host memory between SSD and the device");
   }
   void closed(const Buffer &buffer) {
     StorageOp storage = buffer.access.storage;

@@ -205,6 +205,7 @@ private:
   int32_t PoolFor(int32_t storage, int32_t count, int32_t space) const;
   void RequestSlot(uint32_t buffer, uint32_t opener);
   void Grant(Pool &, uint32_t buffer, Cause);
+  void GiveUp(uint32_t buffer);
   void GiveBack(uint32_t buffer, Cause);
   const Range *RangeOf(int32_t storage, int32_t chunk) const;
   uint32_t HomeBuffer(int32_t storage, int64_t entry, int32_t chunk) const;
@@ -238,6 +239,7 @@ private:
   void Move(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count);
   void MoveDisk(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count,
                 uint32_t id);
+  void MoveStaged(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count);
   void CopyChunks(uint32_t from, uint32_t to, int32_t first, int32_t count);
   void PlaceChunks(Work &, bool write);
   bool HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const;

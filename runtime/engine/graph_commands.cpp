@@ -77,8 +77,8 @@ boa_buffer Graph::Open(int32_t storage, int64_t entry, int32_t first, int32_t co
   buffers[buffer].home = false;
   buffers[buffer].pool = pool;
   const bool read = bring && !zero;
-  // Read whole from SSD it needs nothing before the read.
-  bool one = read;
+  // Read whole from SSD, and not by way of the host, it needs nothing before the read.
+  bool one = read && !(Separate() && space == BOA_DEVICE);
   for (int32_t c = first; c < first + count; ++c)
     one = one && places[storage].range_of[c] < 0;
   const uint32_t id = opener(zero ? Kind::zero : one ? Kind::read : Kind::create, buffer);
@@ -123,11 +123,45 @@ void Graph::Move(bool home, uint32_t buffer, int64_t entry, int32_t first, int32
     while (next < end && range_of[next] == range_of[c])
       ++next;
     const uint32_t lives = HomeBuffer(storage, entry, c);
-    if (!lives)
+    if (!lives && Separate() && buffers[buffer].space == BOA_DEVICE)
+      MoveStaged(home, buffer, entry, c, next - c);
+    else if (!lives)
       MoveDisk(home, buffer, entry, c, next - c, 0);
     else
       CopyChunks(home ? buffer : lives, home ? lives : buffer, c, next - c);
     c = next;
+  }
+}
+
+/// Between SSD and a device of its own memory: each chunk through a slot of the host's.
+void Graph::MoveStaged(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count) {
+  const int32_t storage = buffers[buffer].storage;
+  const int32_t pool = PoolFor(storage, 1, BOA_HOST);
+  if (!Expect(pool >= 0, "moves chunks between SSD and device without a slot in host memory"))
+    return;
+  for (int32_t c = first; c < first + count; ++c) {
+    const uint32_t stage = NewBuffer(storage, entry, c, 1, BOA_HOST);
+    buffers[stage].home = false;
+    buffers[stage].pool = pool;
+    const uint32_t id = New(home ? Kind::create : Kind::read);
+    Work &work = commands[id].work;
+    work.storage = storage;
+    work.entry = entry;
+    work.first = c;
+    work.count = 1;
+    work.bytes = ChunkBytes(storage);
+    commands[id].uses.push_back({stage, c});
+    Writes(id, stage, c, 1);
+    RequestSlot(stage, id);
+    if (home) {
+      Issue(id);
+      CopyChunks(buffer, stage, c, 1);
+      MoveDisk(home, stage, entry, c, 1, 0);
+    } else {
+      MoveDisk(home, stage, entry, c, 1, id);
+      CopyChunks(stage, buffer, c, 1);
+    }
+    GiveUp(stage);
   }
 }
 

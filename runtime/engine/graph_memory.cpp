@@ -225,9 +225,14 @@ void Graph::Release(boa_buffer handle, bool retain) {
     return;
   }
   DropHandle(handle);
+  GiveUp(id);
+}
+
+/// Once all that was issued on it is over, the slot is free.
+void Graph::GiveUp(uint32_t id) {
   const uint32_t command = New(Kind::release);
-  commands[command].uses.push_back({id, buffer.first});
-  Writes(command, id, buffer.first, buffer.count);
+  commands[command].uses.push_back({id, buffers[id].first});
+  Writes(command, id, buffers[id].first, buffers[id].count);
   Issue(command);
 }
 

@@ -509,7 +509,7 @@ module attributes {boa.machine = {memory = "separate"}} {
   boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 persistent slots device 1 x 4
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{'boa.prefetch' op needs a slot of @x in host memory on the way to the device}}
+    // expected-error @below {{'boa.prefetch' op needs a slot of @x in host memory between SSD and the device}}
     %x = boa.prefetch @x[%c0] : <tensor<4096xf32>, device>
     boa.release %x : <tensor<4096xf32>, device>
   }
