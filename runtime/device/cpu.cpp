@@ -216,18 +216,40 @@ void CpuDevice::RunUpdate(Work &work) {
   listener->Done(work, begin, Now(), std::move(status));
 }
 
+/// Copies, or fills with zeros where `from` is null; what is large on all threads.
+static void FillBytes(char *to, const char *from, int64_t bytes) {
+  constexpr int64_t kPart = 1 << 20;
+  struct Fill {
+    char *to;
+    const char *from;
+  } fill{to, from};
+  auto run = [](void *data, int64_t begin, int64_t end) {
+    const Fill &fill = *static_cast<const Fill *>(data);
+    if (fill.from)
+      std::memcpy(fill.to + begin, fill.from + begin, end - begin);
+    else
+      std::memset(fill.to + begin, 0, end - begin);
+  };
+  // What is small does not wait for a kernel's loop.
+  if (bytes < 4 * kPart)
+    run(&fill, 0, bytes);
+  else
+    ParallelFor(bytes, kPart, run, &fill);
+}
+
 /// Zeros or copies.
 void CpuDevice::RunFill(Work &work) {
   auto at = [&](size_t i) { return memory->Address(Memory::Side::copies, work.buffers[i]); };
   const int64_t begin = Now();
+  char *const outside = static_cast<char *>(work.outside);
   if (work.kind == Work::Kind::zero)
-    std::memset(at(0), 0, work.bytes);
+    FillBytes(at(0), nullptr, work.bytes);
   else if (work.kind == Work::Kind::copy)
-    std::memcpy(at(1), at(0), work.bytes);
+    FillBytes(at(1), at(0), work.bytes);
   else if (work.kind == Work::Kind::copy_in)
-    std::memcpy(at(0), work.outside, work.bytes);
+    FillBytes(at(0), outside, work.bytes);
   else
-    std::memcpy(work.outside, at(0), work.bytes);
+    FillBytes(outside, at(0), work.bytes);
   listener->Done(work, begin, Now(), absl::OkStatus());
 }
 

@@ -317,11 +317,17 @@ TEST(Simulated, RunAheadIsBounded) {
       Stream(500, true)(context);
       most_behind = (*engine)->Now();
     };
-    ASSERT_TRUE((*engine)->Run(Drive, 1, 0).ok());
+    const int64_t first = (*engine)->Enqueue(Drive, 1, 0), second = (*engine)->Enqueue(Drive, 2, 0);
+    // Whoever comes late is told when it was.
+    ASSERT_TRUE((*engine)->Wait(first).ok());
+    const int64_t end = (*engine)->EndOf(first);
+    EXPECT_EQ((*engine)->Now() > end, run_ahead == 64);
+    ASSERT_TRUE((*engine)->Wait(second).ok());
     ASSERT_TRUE((*engine)->Drain().ok());
     if (expected == 0)
       expected = (*engine)->Now();
     EXPECT_EQ((*engine)->Now(), expected);
+    EXPECT_NEAR(double(end), double(expected) / 2, double(expected) / 50);
     // The driver's last word comes at once, or when most of it is done.
     EXPECT_EQ(most_behind > expected / 2, run_ahead == 64);
   }
