@@ -34,55 +34,45 @@ constexpr int64_t kIterationsPerRange = 8192;
 /// A range of columns is at least a cache line wide.
 constexpr int64_t kColumnsPerRange = 16;
 
-class Emitter {
-public:
-  Emitter(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+Value makeIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
 
-  void forRange(Value begin, Value end, function_ref<void(Value)> body) {
-    Value one = constant(1);
-    scf::ForOp::create(builder, loc, begin, end, one, ValueRange(),
-                       [&](OpBuilder &, Location, Value iv, ValueRange) {
-                         body(iv);
-                         scf::YieldOp::create(builder, loc);
-                       });
+/// The index in a space of these extents that `linear` stands for.
+SmallVector<Value> delinearize(OpBuilder &builder, Location loc, Value linear,
+                               ArrayRef<int64_t> extents) {
+  SmallVector<Value> index(extents.size());
+  for (unsigned i = extents.size() - 1; i > 0; --i) {
+    Value extent = makeIndex(builder, loc, extents[i]);
+    index[i] = arith::RemUIOp::create(builder, loc, linear, extent);
+    linear = arith::DivUIOp::create(builder, loc, linear, extent);
   }
+  index[0] = linear;
+  return index;
+}
 
-  /// The index in a space of these extents that `linear` stands for.
-  SmallVector<Value> delinearize(Value linear, ArrayRef<int64_t> extents) {
-    SmallVector<Value> index(extents.size());
-    for (unsigned i = extents.size() - 1; i > 0; --i) {
-      Value extent = constant(extents[i]);
-      index[i] = arith::RemUIOp::create(builder, loc, linear, extent);
-      linear = arith::DivUIOp::create(builder, loc, linear, extent);
-    }
-    index[0] = linear;
-    return index;
+/// The iterations of the op with the first dimensions fixed to `row`; in the last
+/// one, if columns are given, only those.
+LogicalResult emitOp(OpBuilder &builder, const GroupMember &member, ArrayRef<Value> row,
+                     std::optional<std::pair<Value, Value>> columns = {}) {
+  Location loc = member.op->getLoc();
+  SmallVector<Value> from, to, steps;
+  for (int64_t extent : ArrayRef(member.extents).drop_front(row.size())) {
+    from.push_back(makeIndex(builder, loc, 0));
+    to.push_back(makeIndex(builder, loc, extent));
+    steps.push_back(makeIndex(builder, loc, 1));
   }
-
-  /// The iterations of the op with the first dimensions fixed to `ivs`; in the last
-  /// one, if a range is given, only those in it.
-  LogicalResult emit(const GroupMember &member, SmallVector<Value> &ivs, Value begin = {},
-                     Value end = {}) {
-    unsigned dim = ivs.size(), rank = member.extents.size();
-    if (dim == rank)
-      return cast<TilingInterface>(member.op).generateScalarImplementation(builder, loc, ivs);
-    bool ranged = begin && dim + 1 == rank;
-    LogicalResult status = success();
-    forRange(ranged ? begin : constant(0), ranged ? end : constant(member.extents[dim]),
-             [&](Value iv) {
-               ivs.push_back(iv);
-               status = emit(member, ivs, begin, end);
-               ivs.pop_back();
-             });
-    return status;
-  }
-
-private:
-  Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
-
-  OpBuilder &builder;
-  Location loc;
-};
+  if (columns)
+    std::tie(from.back(), to.back()) = *columns;
+  LogicalResult status = success();
+  scf::buildLoopNest(
+      builder, loc, from, to, steps, [&](OpBuilder &inner, Location, ValueRange rest) {
+        SmallVector<Value> ivs(row);
+        llvm::append_range(ivs, rest);
+        status = cast<TilingInterface>(member.op).generateScalarImplementation(inner, loc, ivs);
+      });
+  return status;
+}
 
 int64_t getGrain(kernel::GroupOp group) {
   int64_t each = std::max<int64_t>(group.getWork() / group.getCount(), 1);
@@ -103,19 +93,20 @@ LogicalResult emitGroup(OpBuilder &builder, kernel::GroupOp group) {
   auto parallel = kernel::ParallelOp::create(builder, loc, group.getCount(), getGrain(group));
   builder.setInsertionPointToStart(&parallel.getBodyRegion().front());
   Value begin = parallel.getBegin(), end = parallel.getEnd();
-  Emitter emitter(builder, loc);
   LogicalResult status = success();
-  bool columns = group.getAxis() == kernel::GroupAxis::Columns;
-  auto emitAll = [&](SmallVector<Value> row) {
+  if (group.getAxis() == kernel::GroupAxis::Columns) {
     for (const GroupMember &member : members)
-      if (failed(columns ? emitter.emit(member, row, begin, end) : emitter.emit(member, row)))
-        status = failure();
-  };
-  if (columns || group.getSpace().empty())
-    emitAll({});
-  else
-    emitter.forRange(begin, end,
-                     [&](Value part) { emitAll(emitter.delinearize(part, group.getSpace())); });
+      status = failed(status) ? status : emitOp(builder, member, {}, {{begin, end}});
+  } else {
+    SmallVector<Value> row;
+    if (!group.getSpace().empty()) {
+      auto loop = scf::ForOp::create(builder, loc, begin, end, makeIndex(builder, loc, 1));
+      builder.setInsertionPointToStart(loop.getBody());
+      row = delinearize(builder, loc, loop.getInductionVar(), group.getSpace());
+    }
+    for (const GroupMember &member : members)
+      status = failed(status) ? status : emitOp(builder, member, row);
+  }
   group.erase();
   return status;
 }
