@@ -74,19 +74,20 @@ std::optional<GroupFault> boa::findFault(const GroupSpace &space, ArrayRef<Group
       return GroupFault{member.op, (columns ? "expected sums over rows, parallel in columns "
                                             : "expected parallel rows ") +
                                        print(extents) + " but found loops " + print(own)};
-    for (const GroupMember &other : members.take_front(i))
+    for (const GroupMember &other : members.take_front(i + 1))
       for (const MemoryAccess &a : member.accesses)
         for (const MemoryAccess &b : other.accesses) {
-          if (!mayConflict(a, b))
+          bool self = &other == &member;
+          // An op in place goes over both alike: each iteration has its own element.
+          if (!mayConflict(a, b) || (self && a.memref == b.memref && a.map == b.map))
             continue;
-          if (columns)
-            return GroupFault{member.op,
-                              "shares memory with another op, and one of them writes it"};
-          if (!a.isByRow(extents.size()) || !b.isByRow(extents.size()))
-            return GroupFault{member.op,
-                              "shares memory with another op, and one of them writes it, not "
-                              "row by row of " +
-                                  print(extents)};
+          if (!columns && a.isByRow(extents.size()) && b.isByRow(extents.size()))
+            continue;
+          std::string reason = self ? "reads what it writes"
+                                    : "shares memory with another op, and one of them writes it";
+          if (!columns)
+            reason += ", not row by row of " + print(extents);
+          return GroupFault{member.op, reason};
         }
   }
   return std::nullopt;

@@ -65,6 +65,25 @@ func.func @other_row(%x: memref<8x8xf32>, %y: memref<8x8xf32>, %zero: f32) {
 // -----
 
 #all = affine_map<(r, c) -> (r, c)>
+#turned = affine_map<(r, c) -> (c, r)>
+
+// Nor does an op by itself: rows that are done at once would see one another.
+
+func.func @turned_in_place(%x: memref<8x8xf32>) {
+  kernel.group rows [8] {
+    // expected-error @below {{'linalg.generic' op does not fit its group: reads what it writes, not row by row of [8]}}
+    linalg.generic {indexing_maps = [#turned, #all], iterator_types = ["parallel", "parallel"]}
+        ins(%x : memref<8x8xf32>) outs(%x : memref<8x8xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      linalg.yield %a : f32
+    }
+  }
+  return
+}
+
+// -----
+
+#all = affine_map<(r, c) -> (r, c)>
 #column = affine_map<(r, c) -> (c)>
 
 func.func @shared_columns(%x: memref<8x8xf32>, %s: memref<8xf32>) {
