@@ -90,8 +90,11 @@ Undo::~Undo() {
     if (!status.ok() && !absl::IsNotFound(status))
       return;
   }
+  // One whose sync failed must not stay: no later sync would make its name durable.
+  constexpr int kAttempts = 3;
   for (auto path = directories.rbegin(); path != directories.rend(); ++path)
-    disk.RemoveDirectory(*path).IgnoreError();
+    for (int i = 0; i < kAttempts && !disk.RemoveDirectory(*path).ok(); ++i)
+      ;
 }
 
 absl::StatusOr<std::unique_ptr<StateStore::Impl>>
