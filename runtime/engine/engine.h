@@ -121,9 +121,11 @@ public:
   /// Steps since the last call that were left out, in order: their gradients were
   /// not finite and Training::nonfinite is "skip". Known when the step's run is done.
   std::vector<int64_t> TakeSkipped();
-  int64_t ArenaBytes() const; // allocated, exactly
+  /// Allocated, exactly. Of unified memory all is the device's.
+  int64_t ArenaBytes() const { return ArenaBytes(BOA_DEVICE) + ArenaBytes(BOA_HOST); }
+  int64_t ArenaBytes(int32_t space) const;
   /// Of them, the most that were in use: homes, the workspace, and as many slots of
-  /// each pool as were ever granted at once. Of unified memory all is the device's.
+  /// each pool as were ever granted at once.
   int64_t PeakBytes() const { return PeakBytes(BOA_DEVICE) + PeakBytes(BOA_HOST); }
   int64_t PeakBytes(int32_t space) const;
   std::string DescribeIo() const; // backend and what was degraded

@@ -252,6 +252,15 @@ std::string FitLine(std::string line, size_t width) {
   return line.substr(0, end == std::string::npos ? width : end);
 }
 
+void Outcome::TakeMemory(const Program &program, const Engine &engine) {
+  if (!program.machine.separate) {
+    memories = {{"", engine.PeakBytes(), engine.ArenaBytes()}};
+    return;
+  }
+  memories = {{"device ", engine.PeakBytes(BOA_DEVICE), engine.ArenaBytes(BOA_DEVICE)},
+              {"host ", engine.PeakBytes(BOA_HOST), engine.ArenaBytes(BOA_HOST)}};
+}
+
 std::string FormatOutcome(const Program &program, const Outcome &outcome) {
   std::string text =
       absl::StrFormat("%d step%s in %s, %s tokens/s\n", outcome.steps,
@@ -264,8 +273,10 @@ std::string FormatOutcome(const Program &program, const Outcome &outcome) {
     text += '\n';
   }
   text += FormatTraffic(outcome);
-  absl::StrAppendFormat(&text, "\n  memory in use at most %s of %s allocated\n",
-                        FormatBytes(outcome.peak_bytes), FormatBytes(outcome.allocated_bytes));
+  text += '\n';
+  for (const Outcome::Memory &memory : outcome.memories)
+    absl::StrAppendFormat(&text, "  %smemory in use at most %s of %s allocated\n", memory.name,
+                          FormatBytes(memory.peak_bytes), FormatBytes(memory.allocated_bytes));
   if (outcome.measured)
     absl::StrAppendFormat(&text, "  resident at most %s\n", FormatBytes(outcome.resident_bytes));
   if (!outcome.saved.empty())
@@ -293,7 +304,8 @@ void Progress::Step(const StepRecord &record) {
   shown = now;
   const double elapsed = std::chrono::duration<double>(now - start).count();
   // The first step reads what later ones keep: no measure for the rest.
-  const double left = done < 2 || std::isnan(record.loss) ? -1 : elapsed / done * (steps - record.step);
+  const double left =
+      done < 2 || std::isnan(record.loss) ? -1 : elapsed / done * (steps - record.step);
   const std::string line = FormatStep(record, steps, left);
   if (terminal) {
     std::fprintf(out, "\r%s\033[K", FitLine(line, size_t(TerminalWidth(out)) - 1).c_str());

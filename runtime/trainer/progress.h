@@ -14,6 +14,7 @@
 #ifndef BOA_RUNTIME_TRAINER_PROGRESS_H
 #define BOA_RUNTIME_TRAINER_PROGRESS_H
 
+#include "runtime/engine/engine.h"
 #include "runtime/program.h"
 #include "runtime/trainer/metrics.h"
 
@@ -23,6 +24,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace boa {
 
@@ -34,12 +36,19 @@ struct Outcome {
   double seconds = 0; // in steps
   double loss = 0;    // of the last step; not a number: there is none
   std::optional<double> validation_loss;
-  Traffic moved, predicted;                    // measured, and from the plan
-  int64_t disk_read = 0, disk_written = 0;     // what the system counted,
-  bool measured = true;                        // whether it was asked, for these and resident_bytes
-  int64_t peak_bytes = 0, allocated_bytes = 0; // of the arena: used at most, in all
-  int64_t resident_bytes = 0;                  // peak of the process
-  std::string saved;                           // path of the weights; may be empty
+  Traffic moved, predicted;                // measured, and from the plan
+  int64_t disk_read = 0, disk_written = 0; // what the system counted,
+  bool measured = true;                    // whether it was asked, for these and resident_bytes
+  /// Of a memory: used at most, and in all.
+  struct Memory {
+    std::string name; // "" where there is but one
+    int64_t peak_bytes = 0, allocated_bytes = 0;
+  };
+  std::vector<Memory> memories;
+  int64_t resident_bytes = 0; // peak of the process
+  std::string saved;          // path of the weights; may be empty
+
+  void TakeMemory(const Program &, const Engine &);
 };
 
 /// The headline and the table of storages by role and home. Of the text, where there is

@@ -184,8 +184,7 @@ absl::Status Simulation::Run() {
   outcome.last_step = done;
   outcome.measured = false;
   outcome.loss = std::numeric_limits<double>::quiet_NaN();
-  outcome.peak_bytes = engine->PeakBytes();
-  outcome.allocated_bytes = engine->ArenaBytes();
+  outcome.TakeMemory(program, *engine);
   progress->Say("\n" + FormatOutcome(program, outcome) +
                 FormatLinks(int64_t(std::llround(last.seconds * 1e9))));
   return absl::OkStatus();

@@ -277,16 +277,21 @@ absl::Status Run::OpenEngine() {
   if (!created.ok())
     return created.status();
   engine = *std::move(created);
-  // The plan was checked before anything was allocated; this is what was. Device and
-  // host are one memory on the CPU: what was said of them adds up.
+  // The plan was checked before anything was allocated; this is what was. Where device
+  // and host are one memory, what was said of them adds up.
   const Machine &machine = program.machine;
-  const int64_t allocated = engine->ArenaBytes();
-  const int64_t limit = machine.device_memory + machine.host_memory;
-  if (limit == 0 || allocated <= limit)
-    return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("the program takes ", FormatBytes(allocated),
-                                                   " of memory, but machine `", machine.name,
-                                                   "` gives ", FormatBytes(limit), " in all"));
+  auto check = [&](int64_t allocated, const char *of, int64_t limit, const char *in_all) {
+    if (limit == 0 || allocated <= limit)
+      return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the program takes ", FormatBytes(allocated), " of ", of, "memory, but machine `",
+        machine.name, "` gives ", FormatBytes(limit), in_all));
+  };
+  if (!machine.separate)
+    return check(engine->ArenaBytes(), "", machine.device_memory + machine.host_memory, " in all");
+  absl::Status status = check(engine->ArenaBytes(BOA_DEVICE), "device ", machine.device_memory, "");
+  return status.ok() ? check(engine->ArenaBytes(BOA_HOST), "host ", machine.host_memory, "")
+                     : status;
 }
 
 absl::Status Run::OpenReports() {
@@ -579,8 +584,7 @@ absl::Status Run::Finish() {
     if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
       return status;
   outcome.last_step = step;
-  outcome.peak_bytes = engine->PeakBytes();
-  outcome.allocated_bytes = engine->ArenaBytes();
+  outcome.TakeMemory(program, *engine);
   outcome.resident_bytes = PeakResidentBytes();
   outcome.saved = save;
   progress->Say("\n" + FormatOutcome(program, outcome));

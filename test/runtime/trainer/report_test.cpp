@@ -175,8 +175,7 @@ TEST(Progress, SumsUpMeasuredBesidePlanned) {
   outcome.moved.written["momentum"] = 1 << 19;
   outcome.disk_read = 1 << 20;
   outcome.saved = "state/model.safetensors";
-  outcome.peak_bytes = 96 << 10;
-  outcome.allocated_bytes = 128 << 10;
+  outcome.memories = {{"", 96 << 10, 128 << 10}};
   EXPECT_EQ(FormatOutcome(*program, outcome),
             R"(20 steps in 2.00 s, 1.28 k tokens/s
 step 20: loss 1.5000, validation loss 1.7500
