@@ -484,6 +484,13 @@ template <typename T> void Fields::ParseInto(const Json &value, std::string path
 
 } // namespace
 
+Traffic Program::TrafficOfStep(int64_t earlier) const {
+  auto found = traffic.find(earlier == 0 ? "first_step" : earlier == 1 ? "second_step" : "step");
+  if (found == traffic.end())
+    found = traffic.find("step");
+  return found == traffic.end() ? Traffic() : found->second;
+}
+
 void Traffic::Add(const Traffic &other) {
   auto add = [](std::map<std::string, int64_t> &to, const std::map<std::string, int64_t> &from) {
     for (const auto &[role, bytes] : from)

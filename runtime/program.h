@@ -166,12 +166,15 @@ struct Program {
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
   int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
-  // By entry point; "step" is one that follows another, "first_step" one with
-  // nothing in memory or pending.
+  // By entry point; "first_step" finds nothing in memory or pending, "second_step" what
+  // that leaves, and "step" what steps leave from then on.
   std::map<std::string, Traffic> traffic;
   Optimizer optimizer;
   Training training;
   Machine machine;
+
+  /// What a step moves that comes after so many others without anything between.
+  Traffic TrafficOfStep(int64_t earlier) const;
 };
 
 absl::StatusOr<Program> ParseProgram(std::string_view json);

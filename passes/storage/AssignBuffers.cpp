@@ -190,17 +190,22 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   LogicalResult findNeeds(ModuleOp module) {
     for (StepOp step : module.getOps<StepOp>()) {
       step->removeAttr("boa.first_traffic");
+      step->removeAttr("boa.second_traffic");
       needs.forgetLive();
       Enumeration tracer(module, needs);
       if (step.getSymName() != "step") {
         step->setAttr("boa.traffic", tracer.count(step, leavesUpdates(step)));
         continue;
       }
-      // The first, after a commit, say, finds nothing in memory and nothing pending.
+      // The first, after a commit, say, finds nothing in memory and nothing pending; the
+      // second what that could leave.
       auto run = [](Enumeration &tracer, StepOp step, bool pending) {
         DictionaryAttr traffic = tracer.count(step, pending);
-        if (!step->hasAttr("boa.first_traffic"))
-          step->setAttr("boa.first_traffic", traffic);
+        for (StringRef name : {"boa.first_traffic", "boa.second_traffic"})
+          if (!step->hasAttr(name)) {
+            step->setAttr(name, traffic);
+            break;
+          }
         step->setAttr("boa.traffic", traffic);
       };
       if (!trainUntilSteady(tracer, step, run))

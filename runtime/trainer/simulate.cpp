@@ -105,9 +105,7 @@ absl::Status Simulation::Open() {
 void Simulation::Enqueue() {
   const int64_t pending = program.delay > 0 ? enqueued : 0; // 0: of the first step, too
   runs.push_back(engine->Enqueue(entries.step, ++enqueued, pending));
-  if (auto it = program.traffic.find(enqueued == 1 ? "first_step" : "step");
-      it != program.traffic.end())
-    outcome.predicted.Add(it->second);
+  outcome.predicted.Add(program.TrafficOfStep(enqueued - 1));
 }
 
 absl::Status Simulation::FinishStep() {

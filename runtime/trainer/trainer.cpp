@@ -181,7 +181,7 @@ private:
 
   int64_t first = 0;    // steps done when this process began
   int64_t step = 0;     // steps done
-  bool follows = false; // the engine ran a step last
+  int64_t follows = 0; // steps that the engine ran one after another, until now
   int64_t pending = 0;  // step with updates outstanding after these, or 0
   int64_t committed = 0;
   int64_t commit_at = 0; // the last step after which time had come for a commit
@@ -415,10 +415,7 @@ absl::Status Run::EnqueueStep() {
   next.run = Enqueue(entries.step, next.step, *next.data);
   // A step that follows another has that one's updates to apply, and finds in
   // memory what it ended with.
-  const char *plan = follows ? "step" : "first_step";
-  follows = true;
-  if (auto it = program.traffic.find(plan); it != program.traffic.end())
-    outcome.predicted.Add(it->second);
+  outcome.predicted.Add(program.TrafficOfStep(follows++));
   pending = program.delay > 0 ? next.step : 0;
   enqueued.push_back(std::move(next));
   return absl::OkStatus();
@@ -432,7 +429,8 @@ int64_t Run::Enqueue(boa_entry_point entry, int64_t number, MicroBatches &batche
     in.push_back({targets, int64_t(m), batches.targets[m].data(), bytes});
     out.push_back({losses, int64_t(m), &batches.losses[m], sizeof(float)});
   }
-  follows = follows && entry == entries.step;
+  if (entry != entries.step)
+    follows = 0;
   return engine->Enqueue(entry, number, entry == entries.step ? pending : 0, in, out);
 }
 
@@ -547,7 +545,7 @@ absl::Status Run::DrainUpdates() {
   if (absl::Status status = engine->Run(entries.drain, step, pending); !status.ok())
     return status;
   pending = 0;
-  follows = false;
+  follows = 0;
   if (auto it = program.traffic.find("drain"); it != program.traffic.end())
     outcome.predicted.Add(it->second);
   return absl::OkStatus();

@@ -45,8 +45,10 @@ public:
     json::Object traffic;
     for (auto step : module.getOps<StepOp>()) {
       traffic[step.getSymName()] = describeTraffic(step, "boa.traffic");
-      if (step.getSymName() == "step")
+      if (step.getSymName() == "step") {
         traffic["first_step"] = describeTraffic(step, "boa.first_traffic");
+        traffic["second_step"] = describeTraffic(step, "boa.second_traffic");
+      }
     }
     int64_t device = integerAttr(module, "boa.arena_device");
     int64_t total = integerAttr(module, "boa.arena");
