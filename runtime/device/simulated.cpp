@@ -14,11 +14,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/simulated.h"
 
-#include "runtime/state/dealer.h"
-
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <cmath>
@@ -98,6 +95,7 @@ private:
   std::vector<Shared> shared;
   std::unordered_map<uint64_t, std::vector<double>> speeds; // by which links are busy
   uint64_t busy = 0;
+  std::vector<int64_t> path_bytes; // of one transfer
   int64_t now = 0, order = 0;
   /// Bytes have passed; there when the latency has, in order of time.
   struct Landing {
@@ -196,14 +194,18 @@ void Simulated::Submit(Work &work) {
     Enqueue(link, work, 1e9 * double(bytes) / std::max(links[link].rate, 1.0), bytes);
   };
   work.begin_ns = now;
+  work.parts = 0;
   if (work.IsTransfer()) {
-    std::map<int32_t, int64_t> bytes; // by path
     const int64_t chunk = program.storages[work.storage].chunk_bytes();
-    for (const Extent &extent : work.extents)
-      bytes[extent.file] += chunk;
-    work.parts = int32_t(bytes.size());
-    for (auto [path, count] : bytes)
-      by_rate(kFirstPath + 2 * path + (work.kind == Kind::write), count);
+    const size_t first = kFirstPath + (work.kind == Kind::write);
+    path_bytes.assign(program.machine.ssd.size(), 0);
+    for (const Extent &extent : work.extents) {
+      work.parts += path_bytes[extent.file] == 0;
+      path_bytes[extent.file] += chunk;
+    }
+    for (size_t path = 0; path < path_bytes.size(); ++path)
+      if (path_bytes[path] > 0)
+        by_rate(first + 2 * path, path_bytes[path]);
     return;
   }
   if (work.kind == Kind::kernel)
@@ -383,75 +385,11 @@ std::vector<LinkUse> Simulated::TakeUse(int64_t run) {
   return taken;
 }
 
-//===----------------------------------------------------------------------===//
-// What the machine must say
-//===----------------------------------------------------------------------===//
-
-absl::Status CheckRates(const Program &program) {
-  const Machine &machine = program.machine;
-  const Rates &rates = machine.rates;
-  std::vector<std::string> missing;
-  auto need = [&](int64_t rate, std::string what) {
-    if (rate <= 0)
-      missing.push_back(std::move(what));
-  };
-  need(rates.compute, "device { compute = 300 TFLOP/s }, what kernels compute");
-  need(rates.device_bandwidth, "device { bandwidth = 2 TB/s }, what they read and write in memory");
-  need(rates.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");
-  if (machine.separate) {
-    need(rates.to_device, "device { to_device = 25 GB/s }, what is copied to its memory");
-    need(rates.to_host, "device { to_host = 25 GB/s }, what is copied from its memory");
-  }
-  const bool on_ssd = std::any_of(program.storages.begin(), program.storages.end(),
-                                  [](const Storage &s) { return s.LivesOn(Tier::ssd); });
-  if (on_ssd && machine.ssd.empty())
-    missing.push_back("ssd \"PATH\" { read = 7 GB/s  write = 5 GB/s }, where things live");
-  for (const SsdPath &ssd : machine.ssd) {
-    need(ssd.read, absl::StrCat("ssd \"", ssd.path, "\" { read = 7 GB/s }"));
-    need(ssd.write, absl::StrCat("ssd \"", ssd.path, "\" { write = 5 GB/s }"));
-  }
-  if (missing.empty())
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot simulate machine `", machine.name,
-                   "`: it does not say how fast it is; write in it, or give with --set "
-                   "machine.device.compute=..., say:\n  ",
-                   absl::StrJoin(missing, "\n  ")));
-}
-
-class SimulatedPlacement : public Placement {
-public:
-  explicit SimulatedPlacement(const Program &program) {
-    const size_t paths = std::max<size_t>(program.machine.ssd.size(), 1);
-    Dealer dealer(StripeWeights(program.machine, paths));
-    for (const Storage &storage : program.storages) {
-      std::vector<uint8_t> &of = deals.emplace_back();
-      chunks.push_back(storage.chunks);
-      if (!storage.LivesOn(Tier::ssd))
-        continue;
-      dealer.NextStorage();
-      of.resize(storage.entry_count() * storage.chunks);
-      for (size_t i = 0; i < of.size(); ++i)
-        of[i] = uint8_t(dealer.Deal(storage.chunk_bytes()));
-    }
-  }
-  Extent Current(int32_t storage, int64_t entry, int32_t chunk) override {
-    return {deals[storage][entry * chunks[storage] + chunk], 0};
-  }
-  Extent Next(int32_t storage, int64_t entry, int32_t chunk) override {
-    return Current(storage, entry, chunk);
-  }
-
-private:
-  std::vector<std::vector<uint8_t>> deals; // by storage: the path of each chunk
-  std::vector<int32_t> chunks;
-};
-
 } // namespace
 
 absl::StatusOr<std::unique_ptr<SimulatedDevice>>
 CreateSimulatedDevice(const Program &program, const std::map<std::string, double> &kernel_seconds) {
-  if (absl::Status status = CheckRates(program); !status.ok())
+  if (absl::Status status = CheckSimulatedRates(program); !status.ok())
     return status;
   // One bit of a word for each link.
   constexpr size_t kMostPaths = 30;
@@ -460,10 +398,6 @@ CreateSimulatedDevice(const Program &program, const std::map<std::string, double
                                                  " ssd paths: give several that are "
                                                  "alike as one of their speeds together"));
   return std::make_unique<Simulated>(program, kernel_seconds);
-}
-
-std::unique_ptr<Placement> CreateSimulatedPlacement(const Program &program) {
-  return std::make_unique<SimulatedPlacement>(program);
 }
 
 } // namespace boa

@@ -50,8 +50,11 @@ public:
   virtual std::vector<LinkUse> TakeUse(int64_t run) = 0;
 };
 
-/// Refuses a machine whose rates do not say how long something takes, with what to
-/// write. `kernel_seconds`: of kernels by name, as measured, instead of their rates.
+/// Refuses a machine whose rates do not say how long something takes, with what to write.
+absl::Status CheckSimulatedRates(const Program &);
+
+/// For a machine that says how fast it is. `kernel_seconds`: of kernels by name, as measured,
+/// instead of their rates.
 absl::StatusOr<std::unique_ptr<SimulatedDevice>>
 CreateSimulatedDevice(const Program &, const std::map<std::string, double> &kernel_seconds = {});
 

@@ -42,7 +42,7 @@ struct EngineOptions {
   IoOptions io;
   Scheduler *scheduler = nullptr; // outlives the engine; null: threads
   /// Commands that may wait at once, of less than a KiB each; more hold up the driver.
-  int64_t run_ahead = 1 << 17;
+  int64_t run_ahead = 1 << 16;
 };
 
 /// Memory of the caller that is copied to or from the beginning of an entry of a

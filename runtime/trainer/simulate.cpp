@@ -23,6 +23,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -144,8 +145,9 @@ std::string Simulation::FormatLinks(int64_t ns) {
   for (const LinkUse &use : uses)
     if (use.full_ns > 0)
       busy.push_back(use);
-  std::stable_sort(busy.begin(), busy.end(),
-                   [](const LinkUse &a, const LinkUse &b) { return a.busy_ns > b.busy_ns; });
+  std::sort(busy.begin(), busy.end(), [](const LinkUse &a, const LinkUse &b) {
+    return std::make_pair(-a.busy_ns, a.name) < std::make_pair(-b.busy_ns, b.name);
+  });
   if (busy.empty() || ns == 0)
     return "";
   std::string text = absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", "last step, by link",

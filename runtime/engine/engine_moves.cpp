@@ -1,0 +1,113 @@
+//===- engine_moves.cpp - What moves outside of a step ------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chunks that the trainer reads and writes, and what a commit saves of memory. Nothing
+// else runs meanwhile.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/engine/impl.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace boa {
+namespace {
+
+/// Memory that SSDs reach, of the caller.
+using Bounce = std::unique_ptr<char, decltype(&std::free)>;
+Bounce MakeBounce(int64_t bytes) {
+  return Bounce(static_cast<char *>(std::aligned_alloc(4096, bytes)), &std::free);
+}
+
+absl::Status NoMemory(int64_t bytes, const std::string &what) {
+  return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes >> 20,
+                                                   " MiB to move a chunk of ", what,
+                                                   ": give the process more memory"));
+}
+
+} // namespace
+
+absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
+                                  bool write) {
+  if (absl::Status status = Drain(); !status.ok())
+    return status;
+  const int64_t bytes = program.storages[storage].chunk_bytes();
+  if (Location home = graph.HomeOf(storage, entry, chunk); home.space >= 0) {
+    write ? device->Write(home, data, bytes) : device->Read(home, data, bytes);
+    return absl::OkStatus();
+  }
+  Bounce bounce = MakeBounce(bytes);
+  if (!bounce)
+    return NoMemory(bytes, program.storages[storage].name);
+  if (write)
+    std::memcpy(bounce.get(), data, bytes);
+  {
+    std::unique_lock lock(mutex);
+    graph.MoveDisk(write, storage, entry, chunk, 1, bounce.get());
+  }
+  absl::Status status = Drain();
+  if (status.ok() && !write)
+    std::memcpy(data, bounce.get(), bytes);
+  return status;
+}
+
+/// Chunks that live side by side in memory, to or from their extents.
+absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count,
+                                    bool write) {
+  const Location home = graph.HomeOf(storage, entry, first);
+  const bool reached = !program.machine.separate || home.space == BOA_HOST;
+  if (reached) { // straight from and to where they live
+    std::unique_lock lock(mutex);
+    graph.MoveDisk(write, storage, entry, first, count, nullptr);
+    Pump(lock);
+    return absl::OkStatus();
+  }
+  const int64_t bytes = count * program.storages[storage].chunk_bytes();
+  Bounce bounce = MakeBounce(bytes);
+  if (!bounce)
+    return NoMemory(bytes, program.storages[storage].name);
+  if (write)
+    device->Read(home, bounce.get(), bytes);
+  {
+    std::unique_lock lock(mutex);
+    graph.MoveDisk(write, storage, entry, first, count, bounce.get());
+  }
+  absl::Status status = Drain();
+  if (status.ok() && !write)
+    device->Write(home, bounce.get(), bytes);
+  return status;
+}
+
+/// All persistent chunks that live in memory, to or from their extents. Nothing else
+/// runs meanwhile.
+absl::Status Engine::Impl::MoveResident(bool write) {
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
+    for (int64_t entry = 0; storage.persistent && entry < storage.entry_count(); ++entry)
+      for (int32_t chunk = 0, next; chunk < storage.chunks; chunk = next) {
+        // As much as is in one piece.
+        const Location home = graph.HomeOf(s, entry, chunk);
+        auto follows = [&](int32_t c) {
+          const Location other = graph.HomeOf(s, entry, c);
+          return other.space == home.space &&
+                 other.offset == home.offset + (c - chunk) * storage.chunk_bytes();
+        };
+        for (next = chunk + 1; home.space >= 0 && next < storage.chunks && follows(next);)
+          ++next;
+        // What the state has in another form is not there to be read.
+        if (home.space >= 0 && (write || state->Current(s, entry, chunk).file >= 0))
+          if (absl::Status status = MoveHome(s, entry, chunk, next - chunk, write); !status.ok())
+            return status;
+      }
+  }
+  return Drain();
+}
+
+} // namespace boa
