@@ -45,8 +45,9 @@
 //     needs a slot takes one of the smallest pool of its space that can hold it;
 //     where memory is unified and its space has none such, of the other's.
 //   - On separate memories kernels take device buffers, updates and norms host
-//     buffers, and an SSD reaches host memory alone: anything else is an error of
-//     the program.
+//     buffers: anything else is an error of the program. An SSD reaches host memory
+//     alone: what passes between it and the device takes a slot of the host's for
+//     each chunk on its way, in program order.
 //
 // Errors are latched in the context: after the first one every call is a no-op
 // that returns 0 and the step ends; runtime/engine/engine.h tells the status.

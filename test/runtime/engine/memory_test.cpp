@@ -321,7 +321,51 @@ TEST_P(MemoryTest, CopiesAreOfChunksThatBothHold) {
   EXPECT_FALSE(status.ok()) << "of two storages";
 }
 
-// Of two memories, kernels reach one, the optimizer and SSDs the other.
+// Between SSD and a device of its own memory each chunk passes through a slot of the
+// host's, of which one is enough.
+TEST_P(MemoryTest, ChunksPassThroughTheHost) {
+  auto doubled = [](boa_context *context) {
+    for (int32_t storage : {kDisk, kMixed}) {
+      boa_buffer whole = boa_rt_prefetch(context, storage, 1, 0, kChunks, BOA_DEVICE, 0);
+      boa_rt_launch(context, kDouble, 1, &whole);
+      boa_rt_offload(context, whole, storage, 1, 0, kChunks);
+      boa_rt_release(context, whole, 0);
+    }
+  };
+  for (int32_t slots : {1, 3}) {
+    std::filesystem::remove_all(scratch.path("state"));
+    Program with = MakeProgram(separate());
+    for (Storage &storage : with.storages)
+      storage.pools = {{BOA_DEVICE, kChunks, 2}, {BOA_HOST, 1, slots}};
+    Make(with);
+    for (int32_t storage : {kDisk, kMixed})
+      Fill(storage, 1, 200);
+    ASSERT_TRUE(engine->Drain().ok());
+    engine->TakeCounters();
+    absl::Status status = Run(doubled);
+    ASSERT_TRUE(status.ok()) << status;
+    Counters counters = engine->TakeCounters();
+    EXPECT_EQ(counters.moved.read["disk"], kChunks * kChunk);
+    EXPECT_EQ(counters.moved.written["mixed"], 2 * kChunk);
+    EXPECT_EQ(counters.moved.to_device["disk"], separate() ? kChunks * kChunk : 0);
+    EXPECT_EQ(counters.moved.to_host["mixed"], separate() ? 4 * kChunk : 0);
+    EXPECT_EQ(Read(kDisk, 1), Times(2, 200));
+    EXPECT_EQ(Read(kMixed, 1), Times(2, 200));
+  }
+  std::filesystem::remove_all(scratch.path("state"));
+  Program without = MakeProgram(separate());
+  for (Storage &storage : without.storages)
+    storage.pools = {{BOA_DEVICE, kChunks, 2}};
+  Make(without);
+  for (int32_t storage : {kDisk, kMixed})
+    Fill(storage, 1, 200);
+  EXPECT_EQ(Run(doubled).message(),
+            separate()
+                ? "the program moves chunks between SSD and device without a slot in host memory"
+                : "");
+}
+
+// Of two memories, kernels reach one, the optimizer the other.
 TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
   Program with = MakeProgram(separate());
   Group group;
@@ -351,14 +395,7 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
        [](boa_context *context) {
          boa_rt_norm(context, 0, boa_rt_prefetch(context, kOnDevice, 0, 0, 1, BOA_DEVICE, 0));
        }},
-      {"the program reads from SSD into device memory",
-       [](boa_context *context) { boa_rt_prefetch(context, kMixed, 0, 0, 4, BOA_DEVICE, 0); }},
-      {"the program writes to SSD from device memory", [](boa_context *context) {
-         boa_buffer whole = boa_rt_create(context, kMixed, 0, 0, kChunks, BOA_DEVICE);
-         boa_rt_launch(context, kDouble, 1, &whole);
-         boa_rt_offload(context, whole, kMixed, 0, 0, kChunks);
-         boa_rt_release(context, whole, 0);
-       }}};
+  };
   for (const auto &[message, run] : cases) {
     std::filesystem::remove_all(scratch.path("state"));
     Make(with);
