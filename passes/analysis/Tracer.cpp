@@ -26,12 +26,6 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 static uint64_t term(uint64_t value) { return mix(mix(value, 0x632be59bd9b4e019ull), value); }
 static uint64_t hashOf(StringRef name) { return llvm::xxh3_64bits(name); }
 
-static int64_t &countTraversals() {
-  static int64_t count = 0;
-  return count;
-}
-int64_t Tracer::traversals() { return countTraversals(); }
-
 bool Access::overlaps(const Access &other) const {
   return StorageOp(storage) == StorageOp(other.storage) && entry == other.entry &&
          first < other.first + other.count && other.first < first + count;
@@ -51,7 +45,6 @@ Tracer::Tracer(ModuleOp module) : module(module), memory(module) {
 }
 
 void Tracer::run(StepOp entry, bool pending) {
-  ++countTraversals();
   buffers.clear();
   values.clear();
   open.clear();

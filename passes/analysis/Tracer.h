@@ -71,9 +71,6 @@ public:
   /// whatever order.
   uint64_t work() const { return workDone; }
 
-  /// How often entry points were enumerated, in this process: for those who count.
-  static int64_t traversals();
-
 protected:
   /// A buffer from prefetch or create to release.
   struct Buffer {

@@ -42,6 +42,7 @@ struct Need {
   Space space;
   int64_t chunks;             // of a slot
   int64_t live = 0, peak = 0; // slots
+  int64_t streamed = 0;       // buffers that a step takes one after another
   int64_t lookahead = 0;      // slots to look ahead, wished for
   int64_t slots = 0;          // given
 
@@ -83,6 +84,7 @@ public:
   /// Bytes moved in one more run, by link and role.
   DictionaryAttr count(StepOp step, bool pending) {
     moved.clear();
+    ofStep = step.getSymName() == "step";
     run(step, pending);
     Builder builder(step.getContext());
     SmallVector<NamedAttribute> links;
@@ -107,8 +109,10 @@ private:
       moved[link][storage.getRole()] += bytes;
     };
   }
+  /// Where there is one memory the device's slots are everybody's.
   Need &needOf(const Buffer &buffer) {
-    return needs.get(buffer.access.storage, buffer.space, buffer.slotChunks());
+    return needs.get(buffer.access.storage, memory.isSeparate() ? buffer.space : Space::device,
+                     buffer.slotChunks());
   }
 
   void opened(Operation *op, const Buffer &buffer, const Position &, bool retained) override {
@@ -117,6 +121,8 @@ private:
     Need &need = needOf(buffer);
     need.peak = std::max(need.peak, ++need.live);
     const Access &access = buffer.access;
+    if (ofStep)
+      need.streamed = std::max(need.streamed, access.parts);
     if (!isa<PrefetchOp>(op) || access.fresh)
       return;
     memory.fetch(access.storage, access.first, access.count, buffer.space, counter(access.storage));
@@ -147,6 +153,7 @@ private:
   void dropped(const Buffer &buffer, Operation *) override { --needOf(buffer).live; }
 
   Needs &needs;
+  bool ofStep = false;
   std::map<Link, std::map<Role, int64_t>> moved;
 };
 
@@ -215,11 +222,18 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   /// Chunks are used one after another once a layer's gradient is complete: a whole
-  /// entry of them is to stand ready then.
-  static int64_t wishedLookahead(Need &need, int64_t distance) {
+  /// entry of them is to stand ready then. Of what mostly is taken whole only as many as a
+  /// step takes so (a delayed gradient's), and of what it does not take so at all, none.
+  int64_t wishedLookahead(Need &need, int64_t distance) {
     int64_t chunks = need.storage.getChunks();
     int64_t slots = need.chunks < chunks ? llvm::divideCeil(chunks, need.chunks) : 1;
     int64_t all = need.storage.getEntryCount() * slots;
+    if (llvm::any_of(needs.of(need.storage),
+                     [&](Need *other) { return other->chunks > need.chunks; })) {
+      if (need.streamed == 0)
+        return 0;
+      slots = need.streamed;
+    }
     return std::max<int64_t>(0, std::min(distance * std::max<int64_t>(slots, 2), all - need.peak));
   }
 

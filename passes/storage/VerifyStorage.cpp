@@ -58,10 +58,10 @@ private:
   }
 
   /// The pool that a buffer's slot is of: the smallest of its space that holds it.
-  static PoolAttr poolOf(StorageOp storage, Space space, int64_t chunks) {
+  PoolAttr poolOf(StorageOp storage, Space space, int64_t chunks) {
     PoolAttr found;
     for (PoolAttr pool : storage.getPoolsAttr().getAsRange<PoolAttr>())
-      if (pool.getSpace() == space && pool.getChunks() >= chunks &&
+      if ((pool.getSpace() == space || !memory.isSeparate()) && pool.getChunks() >= chunks &&
           (!found || pool.getChunks() < found.getChunks()))
         found = pool;
     return found;

@@ -109,7 +109,7 @@ module attributes {boa.train = {prefetch = 0 : i64}} {
 // A retained copy that a write makes stale gives its slot back before the next is
 // taken: one slot does. What holds one chunk has a slot of its size.
 
-// CHECK: boa.storage @x[1] : {{.*}} slots device 4 x 1, device 1 x 4
+// CHECK: boa.storage @x[1] : {{.*}} slots device 3 x 1, device 1 x 4
 
 boa.storage @x[1] : tensor<16384xf32> on ssd role checkpoints chunks 4 persistent
 boa.step @step(%step, %pending) {
