@@ -290,7 +290,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
     for (Space space : {Space::device, Space::host})
       if (Arena &arena = arenaOf(space); arena.left() < 0)
-        return refuse(arena, all, workspace, space);
+        return refuse(arena, workspace, space);
     // One more slot to each in turn, while memory lasts.
     for (bool given = true; given;) {
       given = false;
@@ -332,17 +332,25 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
   }
 
-  void refuse(const Arena &arena, ArrayRef<Need *> all, int64_t workspace, Space space) {
+  void refuse(const Arena &arena, int64_t workspace, Space space) {
     std::string lines;
     auto line = [&](const Twine &name, const Twine &what) {
       lines += llvm::formatv("\n    {0,-28} {1}", name.str(), what.str());
     };
     auto isIn = [&](Space other) { return !separate || other == space; };
-    for (Need *need : all)
-      if (isIn(need->space))
-        line(need->storage.getSymName(), Twine(need->peak) + " slots x " +
-                                             inBytes(need->slotBytes()) + " = " +
-                                             inBytes(need->peak * need->slotBytes()));
+    for (auto storage : getOperation().getOps<StorageOp>()) {
+      std::string slots;
+      int64_t bytes = 0;
+      for (Need *need : needs.of(storage)) {
+        if (!isIn(need->space))
+          continue;
+        slots += llvm::formatv("{0}{1} slots x {2}", slots.empty() ? "" : " + ", need->peak,
+                               inBytes(need->slotBytes()));
+        bytes += need->peak * need->slotBytes();
+      }
+      if (!slots.empty())
+        line(storage.getSymName(), slots + " = " + inBytes(bytes));
+    }
     for (auto storage : getOperation().getOps<StorageOp>())
       for (Space other : {Space::device, Space::host})
         if (int64_t bytes = isIn(other) ? residentBytes(storage, other) : 0)

@@ -336,8 +336,8 @@ std::string FormatHead(const DataHead &head) {
   auto seal = [&](const std::string &home) {
     const Json json = {{"format", kHeadFormat},
                        {"version", kVersion},
-                       {"state", head.state},
-                       {"path", head.path},
+                       {"state", Escape(head.state)},
+                       {"path", Escape(head.path)},
                        {"home", Escape(home)}};
     return Seal(json.dump());
   };

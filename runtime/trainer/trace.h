@@ -7,8 +7,8 @@
 //
 // The engine's commands in the Trace Event Format, which ui.perfetto.dev and
 // chrome://tracing open. One row each for compute, the optimizer, copies each way
-// between two memories, and each SSD's reads and writes; where transfers of one direction overlap, further rows below
-// it, since events of one row must nest.
+// between two memories, and each SSD's reads and writes; where transfers of one direction overlap,
+// further rows below it, since events of one row must nest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_TRACE_H

@@ -179,10 +179,10 @@ private:
   Settings settings;
   int32_t tokens = -1, targets = -1, losses = -1; // storages
 
-  int64_t first = 0;    // steps done when this process began
-  int64_t step = 0;     // steps done
+  int64_t first = 0;   // steps done when this process began
+  int64_t step = 0;    // steps done
   int64_t follows = 0; // steps that the engine ran one after another, until now
-  int64_t pending = 0;  // step with updates outstanding after these, or 0
+  int64_t pending = 0; // step with updates outstanding after these, or 0
   int64_t committed = 0;
   int64_t commit_at = 0; // the last step after which time had come for a commit
   Clock::time_point last_commit = Clock::now();

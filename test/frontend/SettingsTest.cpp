@@ -387,13 +387,15 @@ TEST(TrainTest, Role) {
   place { optimizer = host 40% }
                                ^
 )");
-  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { optimizer = host 40%, ssd 60%, device }"),
-            R"(tiny.boa:22:37: error: expected a share above 0% that leaves something for the rest but found 60% of 60%
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  place { optimizer = host 40%, ssd 60%, device }"),
+      R"(tiny.boa:22:37: error: expected a share above 0% that leaves something for the rest but found 60% of 60%
   place { optimizer = host 40%, ssd 60%, device }
                                     ^~~
 )");
-  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { saved = host 40%, ssd }"),
-            R"(tiny.boa:22:19: error: an activation is moved in one piece: expected one place for saved, not shares
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  place { saved = host 40%, ssd }"),
+      R"(tiny.boa:22:19: error: an activation is moved in one piece: expected one place for saved, not shares
   place { saved = host 40%, ssd }
                   ^~~~~~~~~~~~~
 )");
@@ -451,8 +453,9 @@ TEST(MachineTest, SpeedWithoutSecond) {
 }
 
 TEST(MachineTest, UnknownDevice) {
-  EXPECT_EQ(refusal("device cpu", "device tpu"),
-            R"(tiny.boa:25:10: error: expected 'device cpu', 'device split' or 'device cuda' but found 'device tpu'
+  EXPECT_EQ(
+      refusal("device cpu", "device tpu"),
+      R"(tiny.boa:25:10: error: expected 'device cpu', 'device split' or 'device cuda' but found 'device tpu'
   device tpu { memory = 256 MiB }
          ^~~
 )");

@@ -83,8 +83,7 @@ private:
     int64_t chunks = storage.getChunks();
     json::Array homes, pools;
     for (const StorageOp::HomeRange &range : storage.getHomeRanges())
-      homes.push_back(
-          json::Object{{"tier", stringifyTier(range.tier)}, {"chunks", range.count}});
+      homes.push_back(json::Object{{"tier", stringifyTier(range.tier)}, {"chunks", range.count}});
     if (ArrayAttr all = storage.getPoolsAttr())
       for (PoolAttr pool : all.getAsRange<PoolAttr>())
         pools.push_back(json::Object{{"space", stringifySpace(pool.getSpace())},
@@ -208,8 +207,8 @@ private:
                                     {"latency", path.integer("latency")}});
       }
     json::Object rates;
-    for (StringRef rate : {"compute", "device_bandwidth", "to_device", "to_host", "optimizer",
-                           "host_bandwidth"})
+    for (StringRef rate :
+         {"compute", "device_bandwidth", "to_device", "to_host", "optimizer", "host_bandwidth"})
       rates[rate] = machine.integer(rate);
     return json::Object{{"name", machine.string("name")},
                         {"device", machine.string("device", "cpu")},

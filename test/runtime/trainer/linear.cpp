@@ -318,14 +318,10 @@ std::string Descriptor(const Options &o) {
   program["training"] = MakeTraining(o);
   const json rates = {{"compute", 0}, {"device_bandwidth", 0}, {"to_device", 0},
                       {"to_host", 0}, {"optimizer", 0},        {"host_bandwidth", 0}};
-  program["machine"] = {{"name", "bench"},
-                        {"device", "cpu"},
-                        {"memory", "unified"},
-                        {"device_memory", o.device_memory},
-                        {"host_memory", 0},
-                        {"threads", 2},
-                        {"rates", rates},
-                        {"ssd", json::array()}};
+  program["machine"] = {{"name", "bench"},     {"device", "cpu"},
+                        {"memory", "unified"}, {"device_memory", o.device_memory},
+                        {"host_memory", 0},    {"threads", 2},
+                        {"rates", rates},      {"ssd", json::array()}};
   for (const std::string &path : o.paths)
     program["machine"]["ssd"].push_back(
         {{"path", path}, {"read", 0}, {"write", 0}, {"both", 0}, {"latency", 0}});
