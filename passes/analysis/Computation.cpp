@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Computation.h"
+#include "passes/analysis/ValueNumber.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -26,11 +27,10 @@ public:
   llvm::DenseMap<Operation *, uint64_t> reads;
 
 private:
-  void valueRead(Operation *op, const Access &access, const Version *versions) override {
-    if (!isa<ReadOp>(op))
-      return;
-    uint64_t value = fold(ArrayRef(versions, access.count)) + access.entry;
-    reads[StorageOp(access.storage)] += (value ^ value >> 31) * 0x9e3779b97f4a7c15ull;
+  void valueRead(Operation *op, const Access &access, const Versions &versions) override {
+    if (isa<ReadOp>(op))
+      reads[StorageOp(access.storage)] += value_number::term(
+          value_number::mix(valueOf(versions, access.first, access.count), access.entry));
   }
 };
 
@@ -74,12 +74,14 @@ Computation Computation::compute(ModuleOp module) {
     if (entry == drain)
       continue;
     for (const ReadTracer *start : {&fresh, &training}) {
-      if (start == &training && !step)
-        break;
+      // Training began with a step, if there is one.
+      bool known = start == &fresh ? entry == step : !step;
+      if (known)
+        continue;
       ReadTracer tracer(*start);
       uint64_t before = tracer.work();
-      tracer.run(entry, start == &fresh && entry != step && leavesUpdates(entry));
-      record("an entry point", tracer, /*all=*/start == &fresh && entry != step);
+      tracer.run(entry, start == &fresh && leavesUpdates(entry));
+      record("an entry point", tracer, /*all=*/start == &fresh);
       // Of a step that leaves updates only some are made.
       if (entry != step)
         computation.outcomes.push_back({"an entry point", entry, tracer.work() - before});
@@ -91,7 +93,7 @@ Computation Computation::compute(ModuleOp module) {
 int64_t Computation::meaning() const {
   uint64_t hash = outcomes.size();
   for (const Outcome &outcome : outcomes)
-    hash = (hash ^ outcome.value) * 0x9e3779b97f4a7c15ull + (hash >> 29);
+    hash = value_number::mix(hash, outcome.value);
   return int64_t(hash);
 }
 
@@ -161,9 +163,9 @@ public:
     std::map<Entry, Writes> all;
     for (auto storage : module.getOps<StorageOp>())
       for (int64_t entry = 0; entry < storage.getEntryCount(); ++entry)
-        for (Version version :
-             ArrayRef(homes[storage]).slice(entry * storage.getChunks(), storage.getChunks()))
-          llvm::append_range(all[{storage.getSymName().str(), entry}], writesOf(version));
+        homes[storage][entry].forEach(0, storage.getChunks(), [&](Versions::Run run) {
+          llvm::append_range(all[{storage.getSymName().str(), entry}], writesOf(run.value));
+        });
     for (auto &[entry, writes] : all)
       tidy(writes);
     return all;
@@ -187,11 +189,10 @@ private:
           instanceOf(madeBy(version).op, iterations[madeBy(version).iteration], runOf(version)));
     return writes;
   }
-  void valueRead(Operation *op, const Access &access, const Version *versions) override {
+  void valueRead(Operation *op, const Access &access, const Versions &versions) override {
     Writes writes;
-    for (int64_t i = 0; i < access.count; ++i)
-      if (i == 0 || versions[i] != versions[i - 1])
-        llvm::append_range(writes, writesOf(versions[i]));
+    versions.forEach(access.first, access.count,
+                     [&](Versions::Run run) { llvm::append_range(writes, writesOf(run.value)); });
     tidy(writes);
     Entry entry{StorageOp(access.storage).getSymName().str(), access.entry};
     reads[{instanceOf(op, here(), currentRun()), entry}] = std::move(writes);
@@ -261,8 +262,8 @@ static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRe
 }
 
 LogicalResult checkSameOrder(ModuleOp module, ArrayRef<Reordered> entries,
-                             const Computation &before, StringRef transformation) {
-  Computation after = Computation::compute(module);
+                             const Computation &before, const Computation &after,
+                             StringRef transformation) {
   if (!findDifference(before, after) && !findDifference(before.left, after.left))
     return success();
   for (Reordered entry : entries)
@@ -340,9 +341,9 @@ struct EntryTransformer {
   }
 };
 
-void transformEntries(ModuleOp module, const Computation &before, StringRef name,
-                      function_ref<unsigned(StepOp, Moves &)> transform,
-                      std::map<Operation *, unsigned> &done) {
+Computation transformEntries(ModuleOp module, const Computation &before, StringRef name,
+                             function_ref<unsigned(StepOp, Moves &)> transform,
+                             std::map<Operation *, unsigned> &done) {
   SmallVector<StepOp> entries(module.getOps<StepOp>());
   SmallVector<StepOp> originals;
   for (StepOp entry : entries) {
@@ -364,9 +365,11 @@ void transformEntries(ModuleOp module, const Computation &before, StringRef name
             << " as it was: the program would compute something else";
       }
     }
+    after = Computation::compute(module);
   }
   for (StepOp original : originals)
     original.erase();
+  return after;
 }
 
 } // namespace boa

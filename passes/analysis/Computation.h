@@ -44,6 +44,26 @@ struct Computation {
   int64_t meaning() const;
 };
 
+/// What the module computes as it is, for as long as passes preserve it: one that proves
+/// itself hands on what it found, so that the next need not look again.
+class CurrentComputation {
+public:
+  explicit CurrentComputation(mlir::Operation *module)
+      : module(llvm::cast<mlir::ModuleOp>(module)) {}
+
+  const Computation &get() {
+    if (!known)
+      known = Computation::compute(module);
+    return *known;
+  }
+  /// For a pass that ends so; it must mark this analysis as preserved.
+  void replace(Computation after) { known = std::move(after); }
+
+private:
+  mlir::ModuleOp module;
+  std::optional<Computation> known;
+};
+
 /// Where they part; null where they do not. `eachStep`: also after each step, where updates
 /// are pending in both.
 const Computation::Outcome *findDifference(const Computation &before, const Computation &after,
@@ -58,7 +78,8 @@ struct Reordered {
 /// counts, too. Else emits an error that names the dependence: which read of which entry
 /// sees another write, or which write comes last, and in which iteration.
 mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, llvm::ArrayRef<Reordered> entries,
-                                   const Computation &before, llvm::StringRef transformation);
+                                   const Computation &before, const Computation &after,
+                                   llvm::StringRef transformation);
 
 /// Numbers the ops of an entry point (attribute boa.mark), so that they are known
 /// again in what is made of it; and removes the numbers.
@@ -84,10 +105,10 @@ private:
 /// Transforms each entry point of a module in the storage phase that computes `before`; a
 /// move after which it would compute something else is not made, and told in a remark
 /// named `name`. `transform` returns how much it did, which is set in `done` by entry
-/// point.
-void transformEntries(mlir::ModuleOp module, const Computation &before, llvm::StringRef name,
-                      llvm::function_ref<unsigned(StepOp, Moves &)> transform,
-                      std::map<mlir::Operation *, unsigned> &done);
+/// point. Returns what is computed then.
+Computation transformEntries(mlir::ModuleOp module, const Computation &before, llvm::StringRef name,
+                             llvm::function_ref<unsigned(StepOp, Moves &)> transform,
+                             std::map<mlir::Operation *, unsigned> &done);
 
 } // namespace boa
 

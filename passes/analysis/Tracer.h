@@ -18,6 +18,7 @@
 #ifndef BOA_PASSES_ANALYSIS_TRACER_H
 #define BOA_PASSES_ANALYSIS_TRACER_H
 
+#include "passes/analysis/ChunkMap.h"
 #include "passes/analysis/Enumeration.h"
 #include "passes/analysis/Memory.h"
 
@@ -32,6 +33,9 @@ namespace boa {
 /// the program makes negative.
 using Version = int64_t;
 inline constexpr Version kUndefined = 0;
+/// Zeros of a prefetch: below all versions that a program can make.
+inline constexpr Version kZeros = INT64_MIN;
+using Versions = ChunkMap<Version>;
 
 /// The chunks that an op touches at one point of a run.
 struct Access {
@@ -79,8 +83,7 @@ protected:
     Space space = Space::device;
     bool home = false; // it is where its chunks live
     bool released = false;
-    std::vector<Version> own;      // of each chunk, unless home
-    std::optional<uint64_t> value; // of all of it, where that was asked for since it was written
+    Versions own; // of its chunks, unless home
 
     /// Chunks of one of its parts: what its slot holds.
     int64_t slotChunks() const { return access.count / access.parts; }
@@ -98,8 +101,8 @@ protected:
   virtual void violation(mlir::Operation *, const llvm::Twine &) {}
   /// `op` takes chunks that nothing wrote.
   virtual void undefinedRead(mlir::Operation *op, const Access &) {}
-  /// `op` takes an entry's chunks, which hold `versions`, in the step phase.
-  virtual void valueRead(mlir::Operation *op, const Access &, const Version *versions) {}
+  /// `op` takes chunks of an entry, which holds `versions`, in the step phase.
+  virtual void valueRead(mlir::Operation *op, const Access &, const Versions &versions) {}
   /// After a buffer was filled; `retained`: from a retained copy.
   virtual void opened(mlir::Operation *, const Buffer &, const Position &, bool retained) {}
   virtual void offloaded(OffloadOp, const Access &, const Buffer &) {}
@@ -110,15 +113,14 @@ protected:
   /// A retained copy that is lost because another entry point runs.
   virtual void abandoned(const Buffer &) {}
 
-  /// Versions of an entry's chunks in its home, to read or to be changed.
-  const Version *homeOf(const Access &access);
-  Version *changeHome(const Access &access);
-  std::vector<Version> contentsOf(const Buffer &buffer);
+  /// What all chunks of an entry hold in its home.
+  Versions &homeOf(const Access &access);
   /// A version as a snapshot tells it.
   int64_t inSnapshot(Version version) const;
-  int64_t inSnapshot(llvm::ArrayRef<Version> versions) const;
+  int64_t inSnapshot(const Versions &versions, int64_t first, int64_t count) const;
   uint64_t valueOf(Version version) const;
-  uint64_t fold(llvm::ArrayRef<Version> versions) const;
+  /// Of chunks [first, first + count).
+  uint64_t valueOf(const Versions &versions, int64_t first, int64_t count) const;
   const Made &madeBy(Version version) const { return made[-version - 1]; }
   /// The number of the run, from 0, that made a version, or that runs.
   size_t runOf(Version version) const;
@@ -128,9 +130,9 @@ protected:
 
   mlir::ModuleOp module;
   Memory memory;
-  llvm::DenseMap<mlir::Operation *, std::vector<Version>> homes;
-  std::vector<std::shared_ptr<Buffer>> open;     // not yet released
-  std::vector<std::shared_ptr<Buffer>> retained; // and not yet taken up
+  llvm::DenseMap<mlir::Operation *, std::vector<Versions>> homes; // of entries, by storage
+  std::vector<std::shared_ptr<Buffer>> open;                      // not yet released
+  std::vector<std::shared_ptr<Buffer>> retained;                  // and not yet taken up
   std::vector<Position::Iteration> iterations;
 
 private:
@@ -160,25 +162,20 @@ private:
   Access resolve(mlir::Operation *op, const StorageAccess &access, StorageOp storage,
                  const Position &at);
   Version make(mlir::Operation *op, uint64_t value, Version before = kUndefined);
-  uint64_t entryValue(StorageOp storage, int64_t entry) const;
-  uint64_t valueOfHome(mlir::Operation *op, const Access &access);
-  uint64_t use(mlir::Operation *op, Buffer &buffer);
-  void checkDefined(mlir::Operation *op, const Access &access, const Version *versions);
-  void addTo(mlir::Operation *op, Version *versions, int64_t count, uint64_t value);
-  /// One update of `count` chunks: `parts` are the versions of the gradient's first, then of
-  /// each trained part; null: there is none. Returns false where one is undefined.
-  bool updateChunks(mlir::Operation *op, llvm::StringRef group, int64_t step, int64_t count,
-                    llvm::ArrayRef<Version *> parts);
+  /// The value of what an op takes, which must be defined.
+  uint64_t use(mlir::Operation *op, const Access &access, const Versions &versions);
+  void addTo(mlir::Operation *op, const Access &access, Versions &versions, uint64_t value);
+  /// One update of chunks [first, first + count): `parts` are the gradient's versions, then
+  /// each trained part's; null: there is none. Returns false where one is undefined.
+  bool updateChunks(mlir::Operation *op, llvm::StringRef group, int64_t step, int64_t first,
+                    int64_t count, llvm::ArrayRef<Versions *> parts);
   BufferRef lookup(mlir::Operation *op, mlir::Value buffer);
-  const Version *chunkOf(const Buffer &buffer, int64_t chunk);
-  Version *changeChunk(Buffer &buffer, int64_t chunk);
+  Versions &contentsOf(Buffer &buffer) { return buffer.home ? homeOf(buffer.access) : buffer.own; }
   void checkAliases(LaunchOp op);
   bool checkGroup(mlir::Operation *op, llvm::StringRef group);
   void dropRetained(const Access &access, mlir::Operation *by);
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;
-  /// Of each entry of a home, where that was asked for since it was written.
-  mutable llvm::DenseMap<mlir::Operation *, std::vector<std::optional<uint64_t>>> homeValues;
   llvm::DenseMap<mlir::Value, uint64_t> values; // of tensors
   /// What each op touches, looked up once.
   struct Touched {

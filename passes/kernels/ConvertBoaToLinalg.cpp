@@ -206,17 +206,29 @@ struct ConcatToSlices : OpRewritePattern<ConcatOp> {
 /// the angles of late positions need it.
 Value angleTable(OpBuilder &b, Location loc, int64_t time, int64_t half, double base,
                  FloatType element, double (*function)(double), double sign) {
-  SmallVector<APFloat> values;
+  SmallVector<double> frequencies, values;
+  for (int64_t i = 0; i < half; ++i)
+    frequencies.push_back(std::pow(base, -static_cast<double>(i) / half));
+  values.reserve(time * half);
   for (int64_t t = 0; t < time; ++t)
-    for (int64_t i = 0; i < half; ++i) {
-      double angle = t * std::pow(base, -static_cast<double>(i) / half);
-      APFloat value(sign * function(angle));
-      bool lost;
-      value.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
-      values.push_back(value);
-    }
+    for (double frequency : frequencies)
+      values.push_back(sign * function(t * frequency));
   auto type = RankedTensorType::get({time, half}, element);
-  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, values));
+  // Of many values; one by one they are rounded slowly.
+  if (element.isF64())
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef(values)));
+  if (element.isF32()) {
+    SmallVector<float> rounded(values.begin(), values.end());
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef(rounded)));
+  }
+  auto round = [&](double value) {
+    APFloat rounded(value);
+    bool lost;
+    rounded.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+    return rounded;
+  };
+  return arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, llvm::map_to_vector(values, round)));
 }
 
 /// x seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and

@@ -240,7 +240,8 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     }
     if (failed(checkSplittable(module, step)))
       return signalPassFailure();
-    Computation before = Computation::compute(module);
+    auto &computation = getAnalysis<CurrentComputation>();
+    const Computation &before = computation.get();
     Splitter(step, delay).run();
     Computation after = Computation::compute(module);
     if (const Computation::Outcome *difference =
@@ -248,6 +249,8 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
       (void)refuse(module, *difference);
       return signalPassFailure();
     }
+    computation.replace(std::move(after));
+    markAnalysesPreserved<CurrentComputation>();
     remark::passed(step.getLoc(),
                    remark::RemarkOpts::name("split-optimizer").category("boa-schedule"))
         << "delayed a share of " << remark::metric("delay", double(delay)) << " of each update";

@@ -52,6 +52,7 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
       result = emitNotSteady(module.lookupSymbol<StepOp>("step"));
     if (failed(result))
       signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 

@@ -201,7 +201,8 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
     }
     if (steps.empty())
       return;
-    Computation before = Computation::compute(module);
+    auto &computation = getAnalysis<CurrentComputation>();
+    const Computation &before = computation.get();
     SmallVector<Reordered> entries;
     for (StepOp step : steps) {
       markOps(step);
@@ -211,8 +212,11 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
       if (snake)
         applySnake(step);
     }
-    if (failed(checkSameOrder(module, entries, before, "the vertical schedule")))
+    Computation after = Computation::compute(module);
+    if (failed(checkSameOrder(module, entries, before, after, "the vertical schedule")))
       signalPassFailure();
+    computation.replace(std::move(after));
+    markAnalysesPreserved<CurrentComputation>();
     for (auto [step, original] : entries) {
       original.erase();
       unmarkOps(step);

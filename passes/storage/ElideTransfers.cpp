@@ -266,7 +266,7 @@ private:
   struct Waiting {
     Access access;
     Space space;
-    std::vector<Version> contents;
+    Versions contents;
     Operation *release;
     size_t instance;
     int64_t acquired;
@@ -417,17 +417,21 @@ public:
     Snapshot all = Tracer::snapshot();
     for (auto storage : ModuleOp(module).getOps<StorageOp>())
       if (auto it = writers.find(storage); it != writers.end())
-        all.push_back(int64_t(llvm::hash_combine_range(it->second)));
+        for (const ChunkMap<Operation *> &entry : it->second)
+          entry.forEach(0, storage.getChunks(), [&](ChunkMap<Operation *>::Run run) {
+            all.insert(all.end(), {reinterpret_cast<intptr_t>(run.value), run.first});
+          });
     return all;
   }
 
 private:
   /// The offloads that wrote an entry's chunks; null: none.
-  Operation **writersOf(const Access &access) {
+  ChunkMap<Operation *> &writersOf(const Access &access) {
     StorageOp storage = access.storage;
-    std::vector<Operation *> &all = writers[storage];
-    all.resize(storage.getEntryCount() * int64_t(storage.getChunks()));
-    return all.data() + access.entry * int64_t(storage.getChunks());
+    std::vector<ChunkMap<Operation *>> &all = writers[storage];
+    if (all.empty())
+      all.resize(storage.getEntryCount(), {0, int64_t(storage.getChunks()), nullptr});
+    return all[access.entry];
   }
 
   void opened(Operation *op, const Buffer &buffer, const Position &at, bool retained) override {
@@ -435,21 +439,16 @@ private:
       markRead(buffer.access);
   }
   void markRead(const Access &access) {
-    Operation **writer = writersOf(access), *last = nullptr;
-    llvm::BitVector *read = nullptr;
-    for (int64_t c = access.first; c < access.first + access.count; ++c) {
-      if (!writer[c])
-        continue;
-      if (writer[c] != last) {
-        last = writer[c];
-        read = &(*readChunks)[last];
-        read->resize(StorageOp(access.storage).getChunks());
-      }
-      read->set(c);
-    }
+    writersOf(access).forEach(access.first, access.count, [&](ChunkMap<Operation *>::Run run) {
+      if (!run.value)
+        return;
+      llvm::BitVector &read = (*readChunks)[run.value];
+      read.resize(StorageOp(access.storage).getChunks());
+      read.set(run.first, run.first + run.count);
+    });
   }
   void offloaded(OffloadOp op, const Access &access, const Buffer &) override {
-    std::fill_n(writersOf(access) + access.first, access.count, op.getOperation());
+    writersOf(access).set(access.first, access.count, op);
   }
 
   static bool narrow(OffloadOp offload, const ReadChunks &readChunks) {
@@ -473,7 +472,7 @@ private:
     return true;
   }
 
-  llvm::DenseMap<Operation *, std::vector<Operation *>> writers; // by storage
+  llvm::DenseMap<Operation *, std::vector<ChunkMap<Operation *>>> writers; // of entries, by storage
   ReadChunks *readChunks;
 };
 
@@ -487,7 +486,8 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
     auto coalesce = [&](StepOp step, Moves &moves) {
       return Coalescer(moves, separate).run(*step.getBlock());
     };
-    Computation before = Computation::compute(module);
+    auto &computation = getAnalysis<CurrentComputation>();
+    const Computation &before = computation.get();
     transformEntries(module, before, "elide-transfers", coalesce, shared);
     for (StepOp step : module.getOps<StepOp>()) {
       unsigned retained = Retainer(module, step).retainCopies();
@@ -504,8 +504,10 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
     if (const Computation::Outcome *difference = findDifference(before, after)) {
       difference->of->emitOpError("would not be the same after ")
           << difference->run << ": transfers were elided that it needs";
-      signalPassFailure();
+      return signalPassFailure();
     }
+    computation.replace(std::move(after));
+    markAnalysesPreserved<CurrentComputation>();
   }
 };
 

@@ -207,8 +207,10 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
       raisePrefetches(*step.getBlock(), moves);
       return count;
     };
-    Computation before = Computation::compute(getOperation());
-    transformEntries(getOperation(), before, "hoist-prefetch", transform, hoisted);
+    auto &computation = getAnalysis<CurrentComputation>();
+    computation.replace(
+        transformEntries(getOperation(), computation.get(), "hoist-prefetch", transform, hoisted));
+    markAnalysesPreserved<CurrentComputation>();
     for (StepOp step : getOperation().getOps<StepOp>())
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("hoist-prefetch").category("boa-storage"))

@@ -357,12 +357,11 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
       if (where)
         storage.setHomesAttr(homesOf(where, storage.getChunks()));
     }
-    Computation before = Computation::compute(module);
+    int64_t meaning = getAnalysis<CurrentComputation>().get().meaning();
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))
       if (failed(Inserter(module, step).run()))
         return signalPassFailure();
-    module->setAttr(kComputesAttr,
-                    Builder(module.getContext()).getI64IntegerAttr(before.meaning()));
+    module->setAttr(kComputesAttr, Builder(module.getContext()).getI64IntegerAttr(meaning));
   }
 };
 

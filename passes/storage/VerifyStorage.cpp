@@ -153,11 +153,12 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     // Buffers may all be in order, and one be taken for another.
     auto computes = module->getAttrOfType<IntegerAttr>(kComputesAttr);
     if (succeeded(result) && computes &&
-        Computation::compute(module).meaning() != computes.getInt())
+        getAnalysis<CurrentComputation>().get().meaning() != computes.getInt())
       result = module.emitError("the storage phase computes something else than the step phase: a "
                                 "kernel or an update finds other contents in a buffer");
     if (failed(result))
       signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 
