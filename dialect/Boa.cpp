@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
+#include "runtime/abi.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -82,6 +83,44 @@ static void printPools(OpAsmPrinter &printer, Operation *, ArrayAttr pools) {
   });
 }
 
+//===----------------------------------------------------------------------===//
+// boa.config @train { batch = 8 : i64, ... }
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseSettings(OpAsmParser &parser, DictionaryAttr &settings) {
+  NamedAttrList list;
+  auto parseSetting = [&]() -> ParseResult {
+    std::string name;
+    Attribute value;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual() || parser.parseAttribute(value))
+      return failure();
+    if (list.set(name, value))
+      return parser.emitError(loc, "sets ") << name << " again";
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseSetting))
+    return failure();
+  settings = list.getDictionary(parser.getContext());
+  return success();
+}
+
+static void printSettings(OpAsmPrinter &printer, ConfigOp, DictionaryAttr settings) {
+  printer << '{';
+  printer.increaseIndent();
+  llvm::interleave(
+      settings,
+      [&](NamedAttribute setting) {
+        printer.printNewline();
+        printer.printKeywordOrString(setting.getName());
+        printer << " = " << setting.getValue();
+      },
+      [&] { printer << ','; });
+  printer.decreaseIndent();
+  printer.printNewline();
+  printer << '}';
+}
+
 } // namespace boa
 
 #define GET_OP_CLASSES
@@ -105,17 +144,32 @@ void BoaDialect::initialize() {
 }
 
 //===----------------------------------------------------------------------===//
+// Configuration
+//===----------------------------------------------------------------------===//
+
+DictionaryAttr getConfig(ModuleOp module, StringRef name) {
+  auto config = module.lookupSymbol<ConfigOp>(name);
+  return config ? config.getSettings() : DictionaryAttr();
+}
+
+void setConfig(ModuleOp module, StringRef name, DictionaryAttr settings) {
+  if (auto config = module.lookupSymbol<ConfigOp>(name))
+    return config.setSettingsAttr(settings);
+  auto builder = OpBuilder::atBlockBegin(module.getBody());
+  ConfigOp::create(builder, module.getLoc(), name, settings);
+}
+
+//===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//
 
 /// Parameters begin at multiples of 64 bytes also when stored as bf16.
 static constexpr int64_t kParamAlignment = 32; // elements
-/// A chunk is a whole number of 4096-byte blocks also in bf16, the unit of
-/// direct I/O.
-static constexpr int64_t kChunkUnit = 2048; // elements
+/// A chunk is a whole number of blocks also in bf16.
+static constexpr int64_t kChunkUnit = BOA_BLOCK_BYTES / 2; // elements
 static constexpr int64_t kChunks = 16;
 static constexpr int64_t kMaxChunkElements = 2 << 20;
-static constexpr int64_t kMinChunkElements = 4096;
+static constexpr int64_t kMinChunkElements = 2 * kChunkUnit;
 
 int64_t GroupOp::getOffset(StringRef name) {
   int64_t offset = 0;

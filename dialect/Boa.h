@@ -66,11 +66,9 @@ namespace boa {
 
 /// Names of the attributes that phases read off functions and modules.
 inline constexpr llvm::StringLiteral kParamAttr = "boa.param";
-inline constexpr llvm::StringLiteral kTrainAttr = "boa.train";
 inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
 /// The types of what a kernel's buffers hold, in their order.
 inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents";
-inline constexpr llvm::StringLiteral kMachineAttr = "boa.machine";
 /// What the entry points compute, in one number: set when the step phase ends, and
 /// checked when the storage phase does.
 inline constexpr llvm::StringLiteral kComputesAttr = "boa.computes";
@@ -83,6 +81,13 @@ inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
   symbol.consume_front(kGroupPrefix);
   return symbol;
 }
+/// Names of boa.config ops, and what they hold: null where there is none.
+inline constexpr llvm::StringLiteral kTrainConfig = "train", kMachineConfig = "machine";
+mlir::DictionaryAttr getConfig(mlir::ModuleOp module, llvm::StringRef name);
+/// Sets or replaces one.
+void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr settings);
+/// Computes an index or a condition that a pass can compute, too.
+bool isIndexOp(mlir::Operation *op);
 /// The storage that holds a part of the trained state of a group, or its gradient.
 inline std::string getStorageName(llvm::StringRef part, llvm::StringRef group) {
   return (part + "." + getGroupName(group)).str();

@@ -39,9 +39,9 @@ def Boa_Dialect : Dialect {
     - `boa.param = @params.group::@name` on an argument of a stage function: the
       parameter that it takes; on a result of a backward function: the gradient
       of that parameter.
-    The configuration stands on the module, as two dictionaries:
+    The configuration stands first in the module, one setting a line:
 
-    - `boa.train = {model = "gpt", data = "data/kjv.txt", objective =
+    - `boa.config @train {model = "gpt", data = "data/kjv.txt", objective =
       "next_token" | "masked", mask_probability = 0.15 (of the positions of each
       sequence, rounded, at least one), mask_token = 256 : i64,
       vocab, context, batch, micro_batch, steps, seed (all i64), clip = 1.0 (0:
@@ -54,7 +54,7 @@ def Boa_Dialect : Dialect {
       recompute = true, place = {weights, gradients, optimizer, checkpoints,
       boundary_gradients, saved = "ssd" | ["host", 0.4, "ssd"] (the share of the
       chunks that lives there behind each tier but the last)}}`
-    - `boa.machine = {name, device_memory, host_memory, threads : i64 (0: not
+    - `boa.config @machine {name, device_memory, host_memory, threads : i64 (0: not
       said, all), memory = "unified" | "separate", ssd = [...]}`, the last a list of
       dictionaries {path, read, write}; bytes and bytes/s.
   }];

@@ -11,6 +11,21 @@ include "dialect/BoaDialect.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 
+def Boa_ConfigOp : Boa_Op<"config", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "settings of the training, or of the machine, one a line";
+  let description = [{
+    ```mlir
+    boa.config @machine {
+      device = "cpu",
+      device_memory = 268435456 : i64
+    }
+    ```
+    The dialect's description lists them.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
+  let assemblyFormat = "$sym_name custom<Settings>($settings) attr-dict";
+}
+
 def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
                                    SingleBlock, HasParent<"::mlir::ModuleOp">]> {
   let summary = "parameters that are stored, moved and updated together";

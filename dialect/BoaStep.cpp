@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
 
+#include "runtime/abi.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -49,7 +50,7 @@ LogicalResult StorageOp::verify() {
 int64_t StorageOp::getChunkBytes() {
   RankedTensorType type = getEntryType();
   int64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
-  return llvm::alignTo(bytes / getChunks(), 4096);
+  return llvm::alignTo(bytes / getChunks(), BOA_BLOCK_BYTES);
 }
 
 SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges() {
@@ -79,11 +80,6 @@ int64_t StorageOp::getChunksOn(Tier tier) {
     if (range.tier == tier)
       chunks += range.count;
   return chunks;
-}
-
-void StorageOp::setHome(Tier tier) {
-  Builder builder(getContext());
-  setHomesAttr(builder.getArrayAttr(HomeAttr::get(getContext(), tier, 0)));
 }
 
 bool StorageOp::isLiveIn() {
@@ -187,8 +183,7 @@ void StepOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-/// Computes an index or a condition that a pass can compute, too.
-static bool isIndexOp(Operation *op) {
+bool isIndexOp(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return constant.getType().isIntOrIndex();
   if (auto both = dyn_cast<arith::AndIOp>(op))
@@ -229,13 +224,6 @@ LogicalResult StepOp::verifyRegions() {
       op->emitOpError("expected the pending step of the boa.step as its guard");
       return WalkResult::interrupt();
     }
-    for (Value operand : op->getOperands())
-      if (Operation *def = operand.getDefiningOp();
-          def && operand.getType().isIntOrIndex() && !isIndexOp(def)) {
-        op->emitOpError("takes an index or a condition from an op that is unknown in a boa.step: ")
-            << def->getName();
-        return WalkResult::interrupt();
-      }
     if (isIndexOp(op) || isStepOp(op))
       return WalkResult::advance();
     if (llvm::any_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))

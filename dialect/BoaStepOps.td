@@ -52,7 +52,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       for (int64_t dim : getDims()) count *= dim;
       return count;
     }
-    /// Bytes of an entry, and of a chunk: whole blocks of 4096.
+    /// Bytes of an entry, and of a chunk: whole blocks.
     int64_t getEntryBytes() { return getChunkBytes() * getChunks(); }
     int64_t getChunkBytes();
 
@@ -67,8 +67,6 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t first, int64_t count);
     /// How many chunks of an entry live in a tier.
     int64_t getChunksOn(::boa::Tier tier);
-    /// All chunks in one tier.
-    void setHome(::boa::Tier tier);
     /// Whether the entries hold values that the program did not write: trained state,
     /// and what the trainer brings for a step.
     bool isLiveIn();
@@ -77,7 +75,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   }];
 }
 
-def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">,
+def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, IsolatedFromAbove,
                                  SingleBlock, NoTerminator]> {
   let summary = "an entry point of the compiled program";
   let description = [{
@@ -129,6 +127,11 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegm
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::BlockArgument getInductionVar() { return getBlock()->getArgument(0); }
     int64_t getTripCount() { return getUpper() - getLower(); }
+    /// Whether it runs downward, where the parity is that.
+    bool isDescending(int64_t parity) {
+      return getOrder() == ::boa::LoopOrder::snake ? (parity + int64_t(getPhase())) & 1
+                                                   : getOrder() == ::boa::LoopOrder::reverse;
+    }
   }];
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::boa::Dimension":$dimension, "int64_t":$lower,

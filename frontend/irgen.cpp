@@ -33,9 +33,9 @@ public:
         microBatch(options.microBatch ? options.microBatch : spec.train.microBatch) {}
 
   OwningOpRef<ModuleOp> run() {
-    OwningOpRef<ModuleOp> module = ModuleOp::create(location(spec.model.position));
-    module.get()->setAttr(kTrainAttr, trainAttr());
-    module.get()->setAttr(kMachineAttr, machineAttr());
+    OwningOpRef<ModuleOp> module = ModuleOp::create(location(spec.model.position), spec.model.name);
+    setConfig(*module, kMachineConfig, machineAttr());
+    setConfig(*module, kTrainConfig, trainAttr());
     builder.setInsertionPointToEnd(module->getBody());
     for (const StageSpec &stage : spec.model.stages)
       if (!stage.params.empty())

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Typed reading of the dictionaries boa.train and boa.machine, whose fields
+// Typed reading of boa.config @train and boa.config @machine, whose fields
 // dialect/BoaDialect.td lists.
 //
 //===----------------------------------------------------------------------===//
@@ -24,10 +24,10 @@ class Config {
 public:
   explicit Config(mlir::DictionaryAttr dictionary) : dictionary(dictionary) {}
   static Config train(mlir::ModuleOp module) {
-    return Config(module->getAttrOfType<mlir::DictionaryAttr>(kTrainAttr));
+    return Config(getConfig(module, kTrainConfig));
   }
   static Config machine(mlir::ModuleOp module) {
-    return Config(module->getAttrOfType<mlir::DictionaryAttr>(kMachineAttr));
+    return Config(getConfig(module, kMachineConfig));
   }
 
   int64_t integer(llvm::StringRef key, int64_t fallback = 0) const {

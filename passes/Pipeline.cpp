@@ -27,6 +27,11 @@ PipelineOptions PipelineOptions::get(ModuleOp module) {
   return options;
 }
 
+/// Each op that a pass made brought its own.
+static void shareConstants(OpPassManager &pm) {
+  pm.addNestedPass<StepOp>(createCanonicalizerPass());
+}
+
 static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options) {
   if (!options.predict) {
     DifferentiateOptions differentiate;
@@ -42,6 +47,7 @@ static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options)
   SplitOptimizerOptions split;
   split.delay = options.delay;
   pm.addPass(createSplitOptimizer(split));
+  shareConstants(pm);
   pm.addPass(createVerifyStep());
 }
 
@@ -51,6 +57,7 @@ static void buildStorage(OpPassManager &pm) {
   // stand in one block.
   pm.addPass(createHoistPrefetch());
   pm.addPass(createElideTransfers());
+  shareConstants(pm);
   pm.addPass(createVerifyStorage());
 }
 

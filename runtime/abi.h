@@ -126,12 +126,16 @@ void boa_rt_norm_done(boa_context *, int64_t step);
 void boa_rt_parallel_for(int64_t count, int64_t grain,
                          void (*body)(void *data, int64_t begin, int64_t end), void *data);
 
+/// A block: what offsets and sizes of all transfers, chunks, slots and extents are
+/// multiples of.
+enum { BOA_BLOCK_BYTES = 4096 };
+
 /// Bytes from one slot of the arena to the next, for slots of `bytes`: whole
 /// blocks, and no multiple of 64 KiB, since arrays spaced by powers of two fall
 /// on the same cache sets. The compiler counts with it what the engine allocates.
 static inline int64_t boa_slot_stride(int64_t bytes) {
-  int64_t rounded = (bytes + 4095) / 4096 * 4096;
-  return rounded % 65536 == 0 ? rounded + 4096 : rounded;
+  int64_t rounded = (bytes + BOA_BLOCK_BYTES - 1) / BOA_BLOCK_BYTES * BOA_BLOCK_BYTES;
+  return rounded % 65536 == 0 ? rounded + BOA_BLOCK_BYTES : rounded;
 }
 
 /// One kernel: its buffers' base addresses and a workspace as large as the

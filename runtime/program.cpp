@@ -219,8 +219,9 @@ void Parse(Fields &f, Storage &s) {
   f.AtLeast("chunks", s.chunks, 1);
   f.Read("bytes", s.bytes);
   f.AtLeast("bytes", s.bytes, 1);
-  if (s.chunks >= 1 && s.bytes % (4096 * int64_t{s.chunks}) != 0)
-    f.Fail("field `bytes`: ", s.bytes, " is no multiple of 4096 for each of ", s.chunks, " chunks");
+  if (s.chunks >= 1 && s.bytes % (BOA_BLOCK_BYTES * int64_t{s.chunks}) != 0)
+    f.Fail("field `bytes`: ", s.bytes, " is no multiple of ", int{BOA_BLOCK_BYTES}, " for each of ",
+           s.chunks, " chunks");
   std::vector<int64_t> all = s.entries;
   all.push_back(s.bytes);
   if (f.ok() && !Product(all))

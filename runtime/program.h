@@ -16,7 +16,9 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +64,11 @@ struct Storage {
   bool LivesOn(Tier) const;
 };
 
+/// Of a tensor of that shape.
+inline int64_t CountElements(const std::vector<int64_t> &shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
 struct Parameter {
   std::string name; // "qkv_w"
   std::vector<int64_t> shape;
@@ -69,6 +76,8 @@ struct Parameter {
   std::string init;      // "normal", "uniform", "ones" or "zeros"
   double init_scale = 0; // deviation, or half-width
   bool decay = false;    // weight decay applies (matrices)
+
+  int64_t elements() const { return CountElements(shape); }
 };
 
 /// Parameters that are stored, moved and updated together: those of one layer

@@ -107,7 +107,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
   Diagnostics diagnostics(context.get());
-  auto machine = module->getAttrOfType<DictionaryAttr>(kMachineAttr);
+  auto machine = getConfig(module, kMachineConfig);
   auto device = machine ? machine.getAs<StringAttr>("device") : StringAttr();
   if (device && device == "cuda" && !request.simulate)
     return absl::UnimplementedError(absl::StrCat("machine: there is no `device ", device.str(),

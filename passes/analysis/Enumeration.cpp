@@ -31,6 +31,8 @@ int64_t Position::get(Value value) const {
       });
 }
 
+bool Position::isAtLast(LoopOp loop) const { return ends.lookup(loop.getInductionVar()).second; }
+
 int64_t Position::getEntry(StorageOp storage, ArrayRef<Value> indices) const {
   int64_t entry = 0;
   for (auto [index, dim] : llvm::zip(indices, storage.getDims())) {
@@ -117,7 +119,7 @@ struct Enumerator {
     for (Operation &op : block) {
       if (auto loop = dyn_cast<LoopOp>(op))
         run(loop);
-      else if (!isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op))
+      else if (!isIndexOp(&op))
         visit(&op, at);
     }
   }
@@ -125,9 +127,7 @@ struct Enumerator {
   void run(LoopOp loop) {
     if (loop.getGuard() && at.get(loop.getGuard()) == 0)
       return;
-    bool reverse = loop.getOrder() == LoopOrder::reverse;
-    if (loop.getOrder() == LoopOrder::snake)
-      reverse = (at.get(loop.getParity()) + loop.getPhase()) & 1;
+    bool reverse = loop.isDescending(loop.getParity() ? at.get(loop.getParity()) : 0);
     int64_t lower = loop.getLower(), upper = loop.getUpper();
     Value iv = loop.getInductionVar();
     at.loops.push_back({loop.getDimension(), 0});

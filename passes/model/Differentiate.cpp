@@ -342,7 +342,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     double seed = 1;
-    if (module->hasAttr(kTrainAttr))
+    if (getConfig(module, kTrainConfig))
       seed = 1.0 / double(Config::train(module).microBatches());
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     for (StageOp stage : stages) {

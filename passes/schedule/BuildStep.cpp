@@ -145,9 +145,9 @@ private:
   /// Text is generated one token at a time: weights that came from SSD for each
   /// would be all that it does.
   void placeInMemory() {
-    NamedAttrList settings(module->getAttrOfType<DictionaryAttr>(kTrainAttr));
+    NamedAttrList settings(getConfig(module, kTrainConfig));
     settings.erase("place");
-    module->setAttr(kTrainAttr, settings.getDictionary(module.getContext()));
+    setConfig(module, kTrainConfig, settings.getDictionary(module.getContext()));
   }
 
   //===--------------------------------------------------------------------===//

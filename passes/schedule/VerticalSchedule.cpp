@@ -29,9 +29,6 @@ namespace boa {
 namespace {
 
 bool isMicroBatch(LoopOp loop) { return loop.getDimension() == Dimension::micro_batch; }
-bool isIndexArithmetic(Operation *op) {
-  return isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp, arith::AndIOp>(op);
-}
 
 /// The body's ops in runs that stay together: each inner loop by itself, and
 /// each call with the reads before it and the writes after it.
@@ -39,7 +36,7 @@ SmallVector<SmallVector<Operation *>> splitStatements(Block &body) {
   SmallVector<SmallVector<Operation *>> statements;
   bool open = false, stored = false;
   for (Operation &op : body) {
-    if (isIndexArithmetic(&op))
+    if (isIndexOp(&op))
       continue;
     bool isLoop = isa<LoopOp>(op);
     if (isLoop || !open || (stored && isa<ReadOp>(op))) {
@@ -58,7 +55,7 @@ void cloneWithIndices(OpBuilder &builder, Operation *op, IRMapping &map) {
   op->walk([&](Operation *nested) {
     for (Value operand : nested->getOperands()) {
       Operation *def = operand.getDefiningOp();
-      if (def && isIndexArithmetic(def) && !map.contains(operand) && !op->isAncestor(def))
+      if (def && isIndexOp(def) && !map.contains(operand) && !op->isAncestor(def))
         cloneWithIndices(builder, def, map);
     }
   });

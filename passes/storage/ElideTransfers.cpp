@@ -304,7 +304,7 @@ private:
     // Of chunks that are streamed none is kept.
     bool streamed = buffer.access.parts > 1;
     for (LoopOp loop : loopsAround(op))
-      instance.atLast.push_back(streamed || isAtLast(loop, at));
+      instance.atLast.push_back(streamed || at.isAtLast(loop));
     auto &list = releases[op];
     forget(buffer.access);
     if (streamed)
@@ -323,14 +323,6 @@ private:
 
   using Entry = std::pair<Operation *, int64_t>; // storage, position
   static Entry entryOf(const Access &access) { return {StorageOp(access.storage), access.entry}; }
-
-  static bool isAtLast(LoopOp loop, const Position &at) {
-    int64_t value = at.get(loop.getInductionVar());
-    bool reverse = loop.getOrder() == LoopOrder::reverse;
-    if (loop.getOrder() == LoopOrder::snake)
-      reverse = (at.get(loop.getParity()) + int64_t(loop.getPhase())) & 1;
-    return value == int64_t(reverse ? loop.getLower() : loop.getUpper() - 1);
-  }
 
   /// The weakest condition under which every execution is worth retaining:
   /// always, at the last iteration of one loop, or of all.

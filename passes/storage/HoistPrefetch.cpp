@@ -66,8 +66,7 @@ bool definedOutside(LoopOp loop, ValueRange values) {
 /// Index arithmetic on invariant operands leaves the loop first.
 void hoistIndices(LoopOp loop) {
   for (Operation &op : llvm::make_early_inc_range(*loop.getBlock()))
-    if (isa<arith::ConstantOp, ShiftOp, AtFirstOp, AtLastOp>(op) &&
-        definedOutside(loop, op.getOperands()))
+    if (isIndexOp(&op) && definedOutside(loop, op.getOperands()))
       op.moveBefore(loop);
 }
 

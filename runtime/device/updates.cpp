@@ -19,13 +19,6 @@ namespace boa {
 // In place of the clipping factor of a step that is left out.
 static constexpr double kLeftOut = 0;
 
-static int64_t Elements(const Parameter &parameter) {
-  int64_t elements = 1;
-  for (int64_t dimension : parameter.shape)
-    elements *= dimension;
-  return elements;
-}
-
 Updates::Updates(const Program &program) : program(program) {
   for (const Group &group : program.groups) {
     std::vector<DecayRange> ranges;
@@ -64,7 +57,7 @@ absl::Status Updates::NotFinite(const Work &work, const UpdateRange &range, int6
   for (bool gradient : {true, false})
     for (const Parameter &parameter : group.parameters) {
       int64_t from = std::max(first, parameter.offset);
-      int64_t to = std::min(first + range.count, parameter.offset + Elements(parameter));
+      int64_t to = std::min(first + range.count, parameter.offset + parameter.elements());
       for (int64_t i = from - first; i < to - first; ++i) {
         if (gradient ? GradientIsFinite(range, i) : StateIsFinite(range, i))
           continue;
@@ -138,7 +131,7 @@ void Updates::Norm(const Work &work, const float *values) {
   GradientNorm norm;
   for (const Parameter &parameter : group.parameters) {
     int64_t from = std::max(begin, parameter.offset);
-    int64_t to = std::min(end, parameter.offset + Elements(parameter));
+    int64_t to = std::min(end, parameter.offset + parameter.elements());
     if (from >= to)
       continue;
     double sum = SumOfSquares(values + (from - begin), to - from);

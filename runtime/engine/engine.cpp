@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/impl.h"
 
+#include "runtime/abi.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -13,8 +14,6 @@
 #include <utility>
 
 namespace boa {
-
-constexpr int64_t kBlock = 4096;
 
 namespace {
 
@@ -41,10 +40,11 @@ absl::Status CheckProgram(const Program &program, bool places) {
   for (const Kernel &kernel : program.kernels)
     needed = std::max(needed, kernel.workspace);
   for (const Storage &storage : program.storages) {
-    if (storage.chunks < 1 || storage.bytes < 0 || storage.bytes % (kBlock * storage.chunks) != 0)
-      return absl::InvalidArgumentError(
-          absl::StrCat(storage.name, " has entries of ", storage.bytes, " bytes in ",
-                       storage.chunks, " chunks: expected a multiple of ", kBlock, " in each"));
+    if (storage.chunks < 1 || storage.bytes < 0 ||
+        storage.bytes % (BOA_BLOCK_BYTES * storage.chunks) != 0)
+      return absl::InvalidArgumentError(absl::StrCat(
+          storage.name, " has entries of ", storage.bytes, " bytes in ", storage.chunks,
+          " chunks: expected a multiple of ", BOA_BLOCK_BYTES, " in each"));
     int64_t housed = 0, chunks = 0;
     for (const Home &home : storage.homes) {
       housed += home.chunks;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/impl.h"
 
+#include "runtime/abi.h"
 #include "absl/strings/str_cat.h"
 
 #include <cstdlib>
@@ -23,7 +24,7 @@ namespace {
 /// Memory that SSDs reach, of the caller.
 using Bounce = std::unique_ptr<char, decltype(&std::free)>;
 Bounce MakeBounce(int64_t bytes) {
-  return Bounce(static_cast<char *>(std::aligned_alloc(4096, bytes)), &std::free);
+  return Bounce(static_cast<char *>(std::aligned_alloc(BOA_BLOCK_BYTES, bytes)), &std::free);
 }
 
 absl::Status NoMemory(int64_t bytes, const std::string &what) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
 
+#include "runtime/abi.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -22,7 +23,7 @@
 namespace boa {
 namespace {
 
-constexpr int64_t kAlignment = 4096;
+constexpr int64_t kAlignment = BOA_BLOCK_BYTES;
 constexpr int kMaxDepth = 1024; // of all links together, but for one each
 // A late wake-up of the I/O thread is made up for, up to this.
 constexpr IoClock::duration kBurst = std::chrono::milliseconds(20);

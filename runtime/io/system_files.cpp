@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
 
+#include "runtime/abi.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -28,7 +29,7 @@
 namespace boa {
 namespace {
 
-constexpr int64_t kAlignment = 4096; // of offsets and sizes under O_DIRECT
+constexpr int64_t kAlignment = BOA_BLOCK_BYTES; // of offsets and sizes under O_DIRECT
 constexpr int64_t kSmallBytes = int64_t(1) << 30;
 
 /// The status of errno: "cannot WHAT PATH: ...".

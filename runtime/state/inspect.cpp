@@ -71,16 +71,13 @@ int64_t BytesOf(const SavedCommit &commit) {
 int64_t ParameterElements(const Manifest &manifest) {
   int64_t elements = 0;
   for (const SavedParameter &parameter : manifest.parameters) {
-    int64_t count = 1;
-    for (int64_t size : parameter.shape)
-      count *= size;
     // group.parameter belongs to the storage of that group's weights.
     std::string group = parameter.name.substr(0, parameter.name.find('.'));
     int64_t entries = 1;
     for (const SavedTable &table : manifest.commits.back().tables)
       if (table.storage.role == "weights" && table.storage.name == "weights." + group)
         entries = table.storage.entries;
-    elements += count * entries;
+    elements += CountElements(parameter.shape) * entries;
   }
   return elements;
 }

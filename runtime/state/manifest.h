@@ -13,6 +13,7 @@
 #ifndef BOA_RUNTIME_STATE_MANIFEST_H
 #define BOA_RUNTIME_STATE_MANIFEST_H
 
+#include "runtime/abi.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/statusor.h"
@@ -25,7 +26,7 @@
 namespace boa {
 
 /// Everything on SSD is in whole blocks; the first of a data file is its head.
-constexpr int64_t kStateBlock = 4096;
+constexpr int64_t kStateBlock = BOA_BLOCK_BYTES;
 
 /// What a manifest can name.
 constexpr size_t kMostPaths = 256;

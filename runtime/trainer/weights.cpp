@@ -39,7 +39,7 @@ Piece Intersect(const Group &group, const Parameter &parameter, int32_t chunk) {
   const int64_t chunk_begin = chunk * group.chunk_elements;
   const int64_t begin = std::max(parameter.offset, chunk_begin);
   const int64_t end =
-      std::min(parameter.offset + ParameterElements(parameter), chunk_begin + group.chunk_elements);
+      std::min(parameter.offset + parameter.elements(), chunk_begin + group.chunk_elements);
   return {begin - parameter.offset, std::max<int64_t>(end - begin, 0), begin - chunk_begin};
 }
 
@@ -187,13 +187,6 @@ absl::Status ExportChunk(const Group &group, int32_t chunk, float *master,
 
 } // namespace
 
-int64_t ParameterElements(const Parameter &parameter) {
-  int64_t elements = 1;
-  for (int64_t size : parameter.shape)
-    elements *= size;
-  return elements;
-}
-
 std::string ParameterName(const Group &group, int64_t entry, const Parameter &parameter) {
   if (!group.layer)
     return absl::StrCat(group.name, ".", parameter.name);
@@ -271,7 +264,7 @@ absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &
     ChunkBuffers buffers(elements);
     // As long as a chunk of f32, and aligned as the disk wants it.
     std::unique_ptr<char, decltype(&std::free)> bytes(
-        static_cast<char *>(std::aligned_alloc(4096, size_t(elements) * 4)), &std::free);
+        static_cast<char *>(std::aligned_alloc(BOA_BLOCK_BYTES, size_t(elements) * 4)), &std::free);
     if (!bytes)
       return absl::ResourceExhaustedError("no memory to convert the weights: free some");
     for (int64_t entry = 0; entry < group.count; ++entry)

@@ -44,8 +44,6 @@ absl::Status ConvertMasters(const Program &, Engine &, StateStore &);
 /// The engine must be idle and drained.
 absl::Status ExportParameters(const Program &, Engine &, const std::string &path);
 
-int64_t ParameterElements(const Parameter &);
-
 /// "embed.wte", and in a layer "block.0.qkv_w", also where it is the only one.
 std::string ParameterName(const Group &, int64_t entry, const Parameter &);
 

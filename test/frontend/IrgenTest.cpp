@@ -134,7 +134,7 @@ TEST_F(IrgenTest, OtherBatch) {
   ASSERT_TRUE(module);
   auto func = module->lookupSymbol<mlir::func::FuncOp>("embed_forward");
   EXPECT_EQ(print(func).find("func.func @embed_forward(%arg0: tensor<1x16xi32>"), 0u);
-  auto train = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kTrainAttr);
+  auto train = boa::getConfig(*module, boa::kTrainConfig);
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("batch").getInt(), 1);
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("micro_batch").getInt(), 1);
 }
@@ -159,7 +159,7 @@ TEST_F(IrgenTest, Configuration) {
               "train.place.saved=ssd", "train.commit=every(90 s, keep = 3)", "train.nonfinite=skip",
               "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
   ASSERT_TRUE(module);
-  auto train = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kTrainAttr);
+  auto train = boa::getConfig(*module, boa::kTrainConfig);
   auto optimizer = train.getAs<mlir::DictionaryAttr>("optimizer");
   EXPECT_EQ(train.getAs<mlir::StringAttr>("objective").getValue(), "masked");
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("mask_token").getInt(), 63);
@@ -175,7 +175,7 @@ TEST_F(IrgenTest, Configuration) {
   EXPECT_EQ(optimizer.getAs<mlir::StringAttr>("rate").getValue(), "linear");
   EXPECT_EQ(optimizer.getAs<mlir::FloatAttr>("floor").getValueAsDouble(), 0.5);
   EXPECT_EQ(optimizer.getAs<mlir::IntegerAttr>("warmup").getInt(), 2);
-  auto machine = module.get()->getAttrOfType<mlir::DictionaryAttr>(boa::kMachineAttr);
+  auto machine = boa::getConfig(*module, boa::kMachineConfig);
   EXPECT_EQ(machine.getAs<mlir::IntegerAttr>("device_memory").getInt(), 256 << 20);
 }
 
@@ -190,7 +190,8 @@ TEST_F(IrgenTest, DefaultsOfTheTable) {
     std::string text;
     llvm::raw_string_ostream out(text);
     if (module)
-      out << module.get()->getAttr(boa::kTrainAttr) << module.get()->getAttr(boa::kMachineAttr);
+      out << boa::getConfig(*module, boa::kTrainConfig)
+          << boa::getConfig(*module, boa::kMachineConfig);
     return text;
   };
   // Of the calls in which arguments have defaults.

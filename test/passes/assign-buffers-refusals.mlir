@@ -11,7 +11,8 @@
 // CHECK-NEXT:{{^}}    given                        4.00 MiB of device + 2.00 MiB of host = 6.00 MiB
 // CHECK-NEXT:{{^}}  give more memory, place more on ssd, or make micro_batch smaller
 
-module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2097152 : i64}} {
+module {
+  boa.config @machine {device_memory = 4194304 : i64, host_memory = 2097152 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.storage @x[2] : tensor<262144xf32> on host role checkpoints persistent
   boa.step @step(%step, %pending) {
@@ -34,7 +35,8 @@ module attributes {boa.machine = {device_memory = 4194304 : i64, host_memory = 2
 // CHECK-NEXT:{{^}}    total                        4.01 MiB
 // CHECK-NEXT:{{^}}    given                        4.00 MiB of device; nothing is said of host, which on the cpu is the same memory
 
-module attributes {boa.machine = {device_memory = 4194304 : i64}} {
+module {
+  boa.config @machine {device_memory = 4194304 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -53,7 +55,8 @@ module attributes {boa.machine = {device_memory = 4194304 : i64}} {
 // CHECK-NEXT:{{^}}    total                        4.01 MiB
 // CHECK-NEXT:{{^}}    given                        4.00 MiB of host; nothing is said of device, which on the cpu is the same memory
 
-module attributes {boa.machine = {host_memory = 4194304 : i64}} {
+module {
+  boa.config @machine {host_memory = 4194304 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index

@@ -20,7 +20,8 @@
 // two entries of 4096 bytes in memory, and as much workspace.
 // REMARK: remark: [Analysis] assign-buffers | Category:boa-storage | Remark="arena of ", bytes=16818176
 
-module attributes {boa.train = {prefetch = 1 : i64}} {
+module {
+  boa.config @train {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights chunks 4 persistent
   boa.storage @m[1] : tensor<1048576xf32> on ssd role momentum chunks 4 persistent
   boa.storage @d[2] : tensor<1024xf32> on device role tokens
@@ -48,8 +49,9 @@ module attributes {boa.train = {prefetch = 1 : i64}} {
 // CHECK: boa.storage @w[3] : {{.*}} slots device 2 x 1
 // REMARK: bytes=8400896
 
-module attributes {boa.train = {prefetch = 1 : i64},
-                   boa.machine = {device_memory = 5242880 : i64, host_memory = 4194304 : i64}} {
+module {
+  boa.config @machine {device_memory = 5242880 : i64, host_memory = 4194304 : i64}
+  boa.config @train {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     boa.loop layer %l = 0 to 3 forward {
@@ -66,7 +68,9 @@ module attributes {boa.train = {prefetch = 1 : i64},
 // CHECK: boa.storage @w[3] : {{.*}} slots device 2 x 1
 // REMARK: bytes=8400896
 
-module attributes {boa.train = {prefetch = 1 : i64}, boa.machine = {host_memory = 9437184 : i64}} {
+module {
+  boa.config @machine {host_memory = 9437184 : i64}
+  boa.config @train {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     boa.loop layer %l = 0 to 3 forward {
@@ -84,7 +88,8 @@ module attributes {boa.train = {prefetch = 1 : i64}, boa.machine = {host_memory 
 // CHECK: boa.storage @w[3] : {{.*}} slots device 1 x 1
 // CHECK: boa.storage @x[2] : {{.*}} slots device 2 x 1
 
-module attributes {boa.train = {prefetch = 0 : i64}} {
+module {
+  boa.config @train {prefetch = 0 : i64}
   boa.storage @w[3] : tensor<1024xf32> on ssd role weights persistent
   boa.storage @x[2] : tensor<1024xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
@@ -132,7 +137,8 @@ boa.step @step(%step, %pending) {
 // CHECK-SAME:      boa.first_traffic = {read = {weights = 16384 : i64}, written = {}}
 // CHECK-SAME:      boa.traffic = {read = {weights = 12288 : i64}, written = {}}
 
-module attributes {boa.train = {prefetch = 0 : i64}} {
+module {
+  boa.config @train {prefetch = 0 : i64}
   boa.storage @again[3] : tensor<1024xf32> on ssd role weights chunks 1 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -159,8 +165,9 @@ module attributes {boa.train = {prefetch = 0 : i64}} {
 // CHECK: boa.step @step
 // CHECK-SAME: boa.traffic = {read = {weights = 24576 : i64}, to_device = {weights = 16384 : i64}, written = {weights = 12288 : i64}}
 
-module attributes {boa.train = {prefetch = 1 : i64},
-                   boa.machine = {memory = "separate", device_memory = 32768 : i64, host_memory = 65536 : i64}} {
+module {
+  boa.config @machine {memory = "separate", device_memory = 32768 : i64, host_memory = 65536 : i64}
+  boa.config @train {prefetch = 1 : i64}
   boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index

@@ -83,9 +83,10 @@
 // CHECK-NOT:   boa.group
 // CHECK-NOT:   boa.step
 
-module attributes {boa.train = {model = "m", batch = 4 : i64, micro_batch = 1 : i64,
-                                optimizer = {kind = "sgd"}},
-                   boa.machine = {}, boa.arena = 0 : i64, boa.workspace = 0 : i64} {
+module attributes {boa.arena = 0 : i64, boa.workspace = 0 : i64} {
+  boa.config @machine {}
+  boa.config @train {model = "m", batch = 4 : i64, micro_batch = 1 : i64,
+                                optimizer = {kind = "sgd"}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }

@@ -465,7 +465,8 @@ boa.step @end(%step, %pending) {
 // CHECK:         }
 // CHECK:         boa.release %[[G]]
 
-module attributes {boa.machine = {memory = "separate"}} {
+module {
+  boa.config @machine {memory = "separate"}
 boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }

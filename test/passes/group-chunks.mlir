@@ -24,7 +24,8 @@
 // CHECK-DAG:   boa.optimizer_update @large[%{{.*}}] chunks 15 to 20
 // CHECK:     boa.step @evaluate
 
-module attributes {boa.train = {batch = 1 : i64, micro_batch = 1 : i64, optimizer = {kind = "sgd"}}} {
+module {
+  boa.config @train {batch = 1 : i64, micro_batch = 1 : i64, optimizer = {kind = "sgd"}}
   boa.group @embed repeat 1 {
     boa.param @table : tensor<16x64xf32> = "zeros"
   }

@@ -25,7 +25,8 @@
 // CHECK-NOT:     boa.write
 // CHECK-NOT:     boa.call
 
-module attributes {boa.train = {place = {weights = "host", checkpoints = "ssd"}}} {
+module {
+  boa.config @train {place = {weights = "host", checkpoints = "ssd"}}
   func.func private @f(tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
   boa.storage @tokens[2] : tensor<2xi32> on device role tokens
   boa.storage @checkpoints[3, 2] : tensor<4xf32> on device role checkpoints
@@ -97,7 +98,8 @@ module {
 // CHECK-DAG:         boa.release %[[W]]
 // CHECK-DAG:         boa.release %[[M]]
 
-module attributes {boa.train = {place = {optimizer = "ssd"}}} {
+module {
+  boa.config @train {place = {optimizer = "ssd"}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
@@ -124,8 +126,9 @@ module attributes {boa.train = {place = {optimizer = "ssd"}}} {
 // CHECK:         boa.prefetch @weights.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
 // CHECK:         boa.prefetch @momentum.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
 
-module attributes {boa.train = {place = {gradients = "ssd", weights = ["device", 0.3, "host"],
-                                         optimizer = ["host", 0.4, "ssd"]}}} {
+module {
+  boa.config @train {place = {gradients = "ssd", weights = ["device", 0.3, "host"],
+                                         optimizer = ["host", 0.4, "ssd"]}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }

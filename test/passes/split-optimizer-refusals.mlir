@@ -28,7 +28,8 @@ module {
 
 // So does leaving out a step whose gradients are not finite.
 
-module attributes {boa.train = {nonfinite = "skip"}} {
+module {
+  boa.config @train {nonfinite = "skip"}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }

@@ -163,14 +163,15 @@ module {
 
 // -----
 
-// Nor may an index come from outside, computed by who knows what.
+// Nor may an index come from outside.
 
 module {
   boa.storage @x[2] : tensor<8xf32> on device role checkpoints persistent
   %c0 = arith.constant 0 : index
   %c1 = arith.addi %c0, %c0 : index
+  // expected-note @below {{required by region isolation constraints}}
   boa.step @step(%step, %pending) {
-    // expected-error @below {{'boa.read' op takes an index or a condition from an op that is unknown in a boa.step: arith.addi}}
+    // expected-error @below {{'boa.read' op using value defined outside the region}}
     %0 = boa.read @x[%c1] : tensor<8xf32>
   }
 }

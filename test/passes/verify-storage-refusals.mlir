@@ -476,7 +476,8 @@ module {
 
 // Where device and host are two memories, a kernel cannot read the host's.
 
-module attributes {boa.machine = {memory = "separate"}} {
+module {
+  boa.config @machine {memory = "separate"}
   boa.storage @x[1] : tensor<8xf32> on host role checkpoints
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -491,7 +492,8 @@ module attributes {boa.machine = {memory = "separate"}} {
 
 // Slots are of a size in a space: those of the other are no help.
 
-module attributes {boa.machine = {memory = "separate"}} {
+module {
+  boa.config @machine {memory = "separate"}
   boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 persistent slots host 1 x 1, device 1 x 2
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -505,7 +507,8 @@ module attributes {boa.machine = {memory = "separate"}} {
 
 // What comes from SSD passes through the host.
 
-module attributes {boa.machine = {memory = "separate"}} {
+module {
+  boa.config @machine {memory = "separate"}
   boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 persistent slots device 1 x 4
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index

@@ -350,7 +350,7 @@ struct ConvertBoaToRuntime : impl::ConvertBoaToRuntimeBase<ConvertBoaToRuntime> 
     for (StepOp entry : llvm::make_early_inc_range(module.getOps<StepOp>()))
       EntryLowering(module, entry).run();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
-      if (isa<StorageOp, GroupOp>(op))
+      if (isa<ConfigOp, StorageOp, GroupOp>(op))
         op.erase();
     emitDescriptor(module, descriptor);
   }
