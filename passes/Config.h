@@ -23,12 +23,8 @@ namespace boa {
 class Config {
 public:
   explicit Config(mlir::DictionaryAttr dictionary) : dictionary(dictionary) {}
-  static Config train(mlir::ModuleOp module) {
-    return Config(getConfig(module, kTrainConfig));
-  }
-  static Config machine(mlir::ModuleOp module) {
-    return Config(getConfig(module, kMachineConfig));
-  }
+  static Config train(mlir::ModuleOp module) { return Config(getConfig(module, kTrainConfig)); }
+  static Config machine(mlir::ModuleOp module) { return Config(getConfig(module, kMachineConfig)); }
 
   int64_t integer(llvm::StringRef key, int64_t fallback = 0) const {
     auto attr = get<mlir::IntegerAttr>(key);
