@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/metrics.h"
 
+#include "runtime/engine/engine.h"
+
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -38,7 +41,7 @@ std::string LinesUntil(const std::string &path, int64_t after) {
 
 } // namespace
 
-void StepRecord::Take(const Program &program, const Counters &counters) {
+void StepRecord::Take(const Program &program, const Counters &counters, const Engine &engine) {
   const Traffic &moved = counters.moved;
   if (!moved.read.empty())
     read["ssd"] = moved.read;
@@ -47,6 +50,10 @@ void StepRecord::Take(const Program &program, const Counters &counters) {
   waited = {{"ssd read", counters.waited_read},
             {"ssd write", counters.waited_write},
             {"optimizer", counters.waited_optimizer}};
+  // Of one memory what is used is of the host's part first.
+  peak_host_bytes = program.machine.separate ? engine.PeakBytes(BOA_HOST)
+                                             : std::min(program.arena_host, engine.PeakBytes());
+  peak_device_bytes = engine.PeakBytes() - peak_host_bytes;
   if (!program.machine.separate)
     return;
   // Between the memories: what the device reads, and what it writes.

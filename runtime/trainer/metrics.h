@@ -29,6 +29,8 @@
 
 namespace boa {
 
+class Engine;
+
 /// Bytes by tier, then by role: ["ssd"]["weights"].
 using BytesByRole = std::map<std::string, std::map<std::string, int64_t>>;
 
@@ -42,8 +44,8 @@ struct StepRecord {
   int64_t peak_device_bytes = 0, peak_host_bytes = 0;
   std::optional<double> validation_loss; // where the step was evaluated
 
-  /// What the engine counted.
-  void Take(const Program &, const Counters &);
+  /// What an engine counted, and its peaks so far.
+  void Take(const Program &, const Counters &, const Engine &);
 };
 
 /// The line of a record, without the newline. Numbers read back to the same bits.

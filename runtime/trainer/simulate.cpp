@@ -128,9 +128,7 @@ absl::Status Simulation::FinishStep() {
   last.tokens = t.micro_batches * t.micro_batch * t.context;
   last.seconds = double(end - step_begin) * 1e-9;
   step_begin = end;
-  last.Take(program, counters);
-  last.peak_device_bytes = engine->PeakBytes(BOA_DEVICE);
-  last.peak_host_bytes = engine->PeakBytes(BOA_HOST);
+  last.Take(program, counters, *engine);
   outcome.moved.Add(counters.moved);
   ++outcome.steps;
   outcome.tokens += last.tokens;

@@ -515,12 +515,7 @@ absl::Status Run::Report(int64_t run, double loss, double seconds,
   record.rate = LearningRate(program.optimizer, step, t.steps);
   record.tokens = t.micro_batches * t.micro_batch * t.context;
   record.seconds = seconds;
-  record.Take(program, unreported);
-  // Of one memory what is measured is in the host's part first.
-  record.peak_host_bytes = program.machine.separate
-                               ? engine->PeakBytes(BOA_HOST)
-                               : std::min(program.arena_host, engine->PeakBytes());
-  record.peak_device_bytes = engine->PeakBytes() - record.peak_host_bytes;
+  record.Take(program, unreported, *engine);
   record.validation_loss = validation_loss;
   unreported = {};
 
