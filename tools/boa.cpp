@@ -34,20 +34,37 @@ absl::Status fromLLVM(llvm::Error error) {
   return absl::InternalError(llvm::toString(std::move(error)));
 }
 
-/// Looks up what a program exports; keeps the first error.
-struct Symbols {
-  explicit Symbols(const JitProgram &program) : program(program) {}
-
-  template <typename T> T get(llvm::StringRef name) {
-    auto address = program.lookupAs<T>(name);
-    if (address)
-      return *address;
-    status = fromLLVM(address.takeError());
-    return nullptr;
+/// A program that was compiled in this process.
+class Compiled {
+public:
+  absl::Status compile(const CompileRequest &request) {
+    auto made = compiler.jit(request);
+    if (!made.ok())
+      return made.status();
+    jit = *std::move(made);
+    const char *text = nullptr;
+    if (absl::Status status = find("boa_program", text); !status.ok())
+      return status;
+    auto parsed = ParseProgram(text);
+    if (!parsed.ok())
+      return parsed.status();
+    program = *std::move(parsed);
+    return absl::OkStatus();
   }
 
-  const JitProgram &program;
-  absl::Status status;
+  template <typename T> absl::Status find(llvm::StringRef name, T &to) {
+    auto address = jit->lookupAs<T>(name);
+    if (!address)
+      return fromLLVM(address.takeError());
+    to = *address;
+    return absl::OkStatus();
+  }
+
+  Program program;
+
+private:
+  Compiler compiler;
+  std::unique_ptr<JitProgram> jit;
 };
 
 /// Where the state lives if the user does not say: the first ssd's path.
@@ -57,61 +74,50 @@ void defaultState(const Program &program, Invocation &invocation) {
 }
 
 absl::Status runTrain(Invocation &invocation) {
-  Compiler compiler;
-  auto jit = compiler.jit(invocation.compile);
-  if (!jit.ok())
-    return jit.status();
-  Symbols symbols(**jit);
-  auto *text = symbols.get<const char *>("boa_program");
-  auto *kernels = symbols.get<const boa_kernel *>("boa_kernel_table");
-  EntryPoints entries{symbols.get<boa_entry_point>("boa_step"),
-                      symbols.get<boa_entry_point>("boa_drain"),
-                      symbols.get<boa_entry_point>("boa_evaluate")};
-  if (!symbols.status.ok())
-    return symbols.status;
-  auto program = ParseProgram(text);
-  if (!program.ok())
-    return program.status();
-  defaultState(*program, invocation);
-  return Train(*program, kernels, entries, invocation.train);
+  Compiled compiled;
+  const boa_kernel *kernels = nullptr;
+  EntryPoints entries;
+  absl::Status status = compiled.compile(invocation.compile);
+  if (status.ok())
+    status = compiled.find("boa_kernel_table", kernels);
+  if (status.ok())
+    status = compiled.find("boa_step", entries.step);
+  if (status.ok())
+    status = compiled.find("boa_drain", entries.drain);
+  if (status.ok())
+    status = compiled.find("boa_evaluate", entries.evaluate);
+  if (!status.ok())
+    return status;
+  defaultState(compiled.program, invocation);
+  return Train(compiled.program, kernels, entries, invocation.train);
 }
 
 absl::Status runSimulate(Invocation &invocation) {
   invocation.compile.simulate = true;
-  Compiler compiler;
-  auto jit = compiler.jit(invocation.compile);
-  if (!jit.ok())
-    return jit.status();
-  Symbols symbols(**jit);
-  auto *text = symbols.get<const char *>("boa_program");
-  EntryPoints entries{symbols.get<boa_entry_point>("boa_step")};
-  if (!symbols.status.ok())
-    return symbols.status;
-  auto program = ParseProgram(text);
-  if (!program.ok())
-    return program.status();
-  return Simulate(*program, entries, invocation.simulate);
+  Compiled compiled;
+  EntryPoints entries;
+  absl::Status status = compiled.compile(invocation.compile);
+  if (status.ok())
+    status = compiled.find("boa_step", entries.step);
+  return status.ok() ? Simulate(compiled.program, entries, invocation.simulate) : status;
 }
 
 absl::Status runSample(Invocation &invocation) {
   invocation.compile.predict = true;
-  Compiler compiler;
-  auto jit = compiler.jit(invocation.compile);
-  if (!jit.ok())
-    return jit.status();
-  Symbols symbols(**jit);
-  auto *text = symbols.get<const char *>("boa_program");
-  auto *kernels = symbols.get<const boa_kernel *>("boa_kernel_table");
-  auto predict = symbols.get<boa_entry_point>("boa_predict");
-  if (!symbols.status.ok())
-    return symbols.status;
-  auto program = ParseProgram(text);
-  if (!program.ok())
-    return program.status();
-  defaultState(*program, invocation);
+  Compiled compiled;
+  const boa_kernel *kernels = nullptr;
+  boa_entry_point predict = nullptr;
+  absl::Status status = compiled.compile(invocation.compile);
+  if (status.ok())
+    status = compiled.find("boa_kernel_table", kernels);
+  if (status.ok())
+    status = compiled.find("boa_predict", predict);
+  if (!status.ok())
+    return status;
+  defaultState(compiled.program, invocation);
   std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
                                                    : invocation.weights;
-  absl::Status status = Sample(*program, kernels, predict, weights, invocation.sample, std::cout);
+  status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);
   // The prompt of a shell should not stand behind the text.
   if (isatty(STDOUT_FILENO))
     std::cout << std::endl;

@@ -49,27 +49,39 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> makeTarget(const CodegenOptio
   return builder;
 }
 
-/// Translates the module and optimises it for the target machine.
-llvm::Expected<std::unique_ptr<llvm::Module>> translate(ModuleOp module, llvm::LLVMContext &context,
-                                                        llvm::TargetMachine &machine,
-                                                        const CodegenOptions &options) {
-  auto translated = translateModuleToLLVMIR(module, context, "boa");
-  if (!translated)
+/// A module of LLVM's, and the machine that it is optimised for.
+struct Translated {
+  llvm::orc::JITTargetMachineBuilder target;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> module;
+};
+
+llvm::Expected<Translated> translate(ModuleOp module, const CodegenOptions &options) {
+  auto target = makeTarget(options);
+  if (!target)
+    return target.takeError();
+  auto machine = target->createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  Translated result{std::move(*target), std::move(*machine)};
+  result.module = translateModuleToLLVMIR(module, *result.context, "boa");
+  if (!result.module)
     return makeError("the module is not wholly in the LLVM dialect");
-  translated->setDataLayout(machine.createDataLayout());
-  translated->setTargetTriple(machine.getTargetTriple());
+  result.module->setDataLayout(result.machine->createDataLayout());
+  result.module->setTargetTriple(result.machine->getTargetTriple());
   // Vectorisation is decided by function: by name of processor and features.
-  for (llvm::Function &function : *translated) {
+  for (llvm::Function &function : *result.module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("target-cpu", machine.getTargetCPU());
-    function.addFnAttr("target-features", machine.getTargetFeatureString());
+    function.addFnAttr("target-cpu", result.machine->getTargetCPU());
+    function.addFnAttr("target-features", result.machine->getTargetFeatureString());
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
-  auto optimize = makeOptimizingTransformer(options.optimize, 0, &machine);
-  if (llvm::Error error = optimize(translated.get()))
+  auto optimize = makeOptimizingTransformer(options.optimize, 0, result.machine.get());
+  if (llvm::Error error = optimize(result.module.get()))
     return std::move(error);
-  return translated;
+  return result;
 }
 
 /// What LLVM's code generator may call by itself, and the f64 functions.
@@ -103,19 +115,12 @@ JitProgram::~JitProgram() = default;
 llvm::Expected<std::unique_ptr<JitProgram>> JitProgram::create(ModuleOp module,
                                                                llvm::ArrayRef<HostSymbol> symbols,
                                                                const CodegenOptions &options) {
-  auto target = makeTarget(options);
-  if (!target)
-    return target.takeError();
-  auto machine = target->createTargetMachine();
-  if (!machine)
-    return machine.takeError();
-  auto context = std::make_unique<llvm::LLVMContext>();
-  auto translated = translate(module, *context, **machine, options);
+  auto translated = translate(module, options);
   if (!translated)
     return translated.takeError();
 
   auto jit = llvm::orc::LLJITBuilder()
-                 .setJITTargetMachineBuilder(*target)
+                 .setJITTargetMachineBuilder(translated->target)
                  .setLinkProcessSymbolsByDefault(false)
                  // No static initialisers, no thread-local storage.
                  .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
@@ -132,8 +137,8 @@ llvm::Expected<std::unique_ptr<JitProgram>> JitProgram::create(ModuleOp module,
   if (llvm::Error error =
           (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(map))))
     return std::move(error);
-  if (llvm::Error error = (*jit)->addIRModule(
-          llvm::orc::ThreadSafeModule(std::move(*translated), std::move(context))))
+  if (llvm::Error error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(
+          std::move(translated->module), std::move(translated->context))))
     return std::move(error);
   return std::unique_ptr<JitProgram>(new JitProgram(std::move(*jit)));
 }
@@ -151,22 +156,15 @@ llvm::Expected<void *> JitProgram::lookup(llvm::StringRef name) const {
 
 static llvm::Expected<llvm::SmallVector<char, 0>>
 emit(ModuleOp module, const CodegenOptions &options, llvm::CodeGenFileType fileType) {
-  auto target = makeTarget(options);
-  if (!target)
-    return target.takeError();
-  auto machine = target->createTargetMachine();
-  if (!machine)
-    return machine.takeError();
-  llvm::LLVMContext context;
-  auto translated = translate(module, context, **machine, options);
+  auto translated = translate(module, options);
   if (!translated)
     return translated.takeError();
   llvm::SmallVector<char, 0> file;
   llvm::raw_svector_ostream stream(file);
   llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, fileType))
+  if (translated->machine->addPassesToEmitFile(passes, stream, nullptr, fileType))
     return makeError("the target cannot emit files of this kind");
-  passes.run(**translated);
+  passes.run(*translated->module);
   return file;
 }
 
@@ -183,18 +181,11 @@ llvm::Expected<std::string> boa::emitAssembly(ModuleOp module, const CodegenOpti
 }
 
 llvm::Expected<std::string> boa::emitLLVMIR(ModuleOp module, const CodegenOptions &options) {
-  auto target = makeTarget(options);
-  if (!target)
-    return target.takeError();
-  auto machine = target->createTargetMachine();
-  if (!machine)
-    return machine.takeError();
-  llvm::LLVMContext context;
-  auto translated = translate(module, context, **machine, options);
+  auto translated = translate(module, options);
   if (!translated)
     return translated.takeError();
   std::string text;
   llvm::raw_string_ostream stream(text);
-  (*translated)->print(stream, nullptr);
+  translated->module->print(stream, nullptr);
   return text;
 }
