@@ -148,7 +148,8 @@ void Graph::RequestSlot(uint32_t id, uint32_t opener) {
   buffer.opener = {opener, commands[opener].generation};
   ++commands[opener].unmet;
   Pool &pool = pools[buffer.pool];
-  if (pool.waiting.empty() && !pool.free.empty())
+  // A release hands its slot to the first that waits: where one is free, nobody does.
+  if (!pool.free.empty())
     Grant(pool, id, Cause::none);
   else
     pool.waiting.push_back(id);

@@ -28,6 +28,8 @@ CHECKS = {
     "campaign": ["boa-campaign", "--seeds", "1..100000", "--failures", "1"],
     "flips": ["boa-campaign", "--flips", "3000"],
     "files": ["file_system_test", "--gtest_fail_fast"],
+    "state": ["runtime_state_test", "--gtest_fail_fast"],
+    "engine": ["runtime_engine_test", "--gtest_fail_fast"],
 }
 
 
