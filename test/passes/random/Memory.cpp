@@ -317,8 +317,10 @@ public:
     for (const char *run = plan.runs; *run; ++run) {
       done += *run;
       auto see = [&](StringRef what, uint64_t value, bool whilePending) {
-        seen.all.push_back({done + ": " + what.str(), value, whilePending});
+        seen.all.push_back({done + ": " + what.str(), value, whilePending || evaluatedEarly});
       };
+      // The trainer drains before: from here on a split of the optimizer may show.
+      evaluatedEarly |= *run == 'E' && outstanding;
       if (*run == 'S' && step) {
         machine.bringData();
         machine.run(step, ++number, pending);
@@ -336,17 +338,15 @@ public:
             continue;
           machine.bringData();
           machine.run(entry, std::max<int64_t>(number, 1), 0);
-          results(machine, see, outstanding);
+          results(machine, see);
         }
       }
       if (*run == 'S')
-        results(machine, see, evaluatedEarly);
+        results(machine, see);
       for (StorageOp storage : module.getOps<StorageOp>())
         if (storage.getPersistent())
           see(storage.getSymName(), machine.contents(storage), outstanding);
-      // Evaluations while updates are outstanding may see other weights.
-      evaluatedEarly |= *run == 'E' && outstanding;
-      see("kernels", machine.kernels, evaluatedEarly);
+      see("kernels", machine.kernels, false);
       see("updates", machine.updates, outstanding);
     }
     evaluatedEarly = false;
@@ -362,11 +362,11 @@ public:
 
 private:
   /// What is read after a run.
-  template <typename See> void results(Machine &machine, See see, bool pending) {
+  template <typename See> void results(Machine &machine, See see) {
     for (StorageOp storage : module.getOps<StorageOp>())
       if (!storage.getPersistent() &&
           (storage.getRole() == Role::loss || storage.getRole() == Role::logits))
-        see(storage.getSymName(), machine.contents(storage), pending);
+        see(storage.getSymName(), machine.contents(storage), false);
   }
 
   ModuleOp module;

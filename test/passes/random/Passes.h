@@ -35,7 +35,7 @@ struct Tally {
   std::map<Kind, int64_t> programs, whole, meaningless;
   std::map<std::string, int64_t> refused; // by pass
   std::map<std::string, int64_t> messages; // by their first words
-  int64_t plainRefused = 0, takenUp = 0;
+  int64_t plainRefused = 0, takenUp = 0, mended = 0;
 };
 
 /// Generates and compiles the program of a seed, and runs it after each pass. Returns what

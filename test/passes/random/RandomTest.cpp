@@ -53,6 +53,7 @@ void report(const Tally &tally) {
     for (auto &[message, count] : tally.messages)
       llvm::outs() << "  " << count << " x " << message << "\n";
   llvm::outs() << "of plain ones refused: " << tally.plainRefused
+               << "; mended by a pass: " << tally.mended
                << "; retained copies taken up: " << tally.takenUp << "\n";
   llvm::outs().flush();
 }
