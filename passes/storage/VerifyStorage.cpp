@@ -86,9 +86,12 @@ private:
     if (!buffer.home && StorageOp(access.storage).getPoolsAttr())
       checkStaging(op, access, buffer.space);
   }
+  /// One that is free: a chunk at a time passes.
   void checkStaging(Operation *op, const Access &access, Space space) {
-    if (memory.isStaged(access.storage, access.first, access.count, space) &&
-        !poolOf(access.storage, Space::host, 1))
+    if (!memory.isStaged(access.storage, access.first, access.count, space))
+      return;
+    PoolAttr pool = poolOf(access.storage, Space::host, 1);
+    if (!pool || slots[{access.storage, pool.getAsOpaquePointer()}] >= int64_t(pool.getSlots()))
       violation(op, "needs a slot of @" + StorageOp(access.storage).getSymName() +
                         " in host memory between SSD and the device");
   }

@@ -148,8 +148,8 @@ private:
     auto ref = SymbolRefAttr::get(builder.getContext(), group.getSymName(),
                                   {FlatSymbolRefAttr::get(builder.getContext(), "w")});
     Value x = read(storage("checkpoints"), {constant(0), m()});
-    Value add = call("begin", x, builder.getDictionaryAttr(builder.getNamedAttr(kParamAttr, ref)),
-                     shape);
+    Value add =
+        call("begin", x, builder.getDictionaryAttr(builder.getNamedAttr(kParamAttr, ref)), shape);
     Value first = AtFirstOp::create(builder, loc, builder.getI1Type(), m());
     if (!perLayer)
       first = arith::AndIOp::create(
@@ -185,7 +185,8 @@ private:
   /// Before or after the micro-batches, in either nest order, in any direction.
   bool nest() {
     int64_t depth = random.between(1, 3);
-    StorageOp made = declare("state", {depth, microBatches()}, activation, Role::checkpoints, false);
+    StorageOp made =
+        declare("state", {depth, microBatches()}, activation, Role::checkpoints, false);
     StorageOp out = declare("out", {depth, microBatches()}, activation, Role::logits, false);
     random.chance(0.5) ? builder.setInsertionPoint(micro) : builder.setInsertionPointAfter(micro);
     for (bool writes : {true, false}) {
@@ -255,8 +256,9 @@ private:
     auto probe = StepOp::create(builder, loc, unique("probe"));
     for (int64_t times = random.between(1, 2); times; --times) {
       builder.setInsertionPointToEnd(probe.getBlock());
-      Value l = loop(Dimension::layer, entries, random.pick({LoopOrder::forward, LoopOrder::reverse}))
-                    .getInductionVar();
+      Value l =
+          loop(Dimension::layer, entries, random.pick({LoopOrder::forward, LoopOrder::reverse}))
+              .getInductionVar();
       write(call("end", read(weight, l)), out, l);
     }
     return true;

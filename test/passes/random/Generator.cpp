@@ -66,9 +66,9 @@ private:
   static constexpr const char *kActivation = "tensor<4xf32>";
 
   std::string place() {
-    return random.pick<std::string>(
-        {"\"ssd\"", "\"ssd\"", "\"ssd\"", "\"host\"", "\"device\"", "[\"host\", 0.4, \"ssd\"]",
-         "[\"device\", 0.3, \"host\"]", "[\"device\", 0.3, \"host\", 0.3, \"ssd\"]"});
+    return random.pick<std::string>({"\"ssd\"", "\"ssd\"", "\"ssd\"", "\"host\"", "\"device\"",
+                                     "[\"host\", 0.4, \"ssd\"]", "[\"device\", 0.3, \"host\"]",
+                                     "[\"device\", 0.3, \"host\", 0.3, \"ssd\"]"});
   }
 
   std::string configuration() {
@@ -77,8 +77,8 @@ private:
     limited = random.chance(0.15);
     std::string text = formatv("boa.train = {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
                                "\"{1}\", optimizer = {{kind = \"{2}\"}, prefetch = {3} : i64",
-                               batches, random.pick({"f32", "bf16"}),
-                               random.pick({"adamw", "sgd"}), random.between(0, 2));
+                               batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}),
+                               random.between(0, 2));
     if (clipped)
       text += random.chance(0.5) ? ", clip = 1.0" : ", nonfinite = \"skip\"";
     std::string everything = random.chance(0.5) ? "\"ssd\"" : "";
@@ -86,12 +86,11 @@ private:
     const char *separator = "";
     for (const char *clause :
          {"weights", "gradients", "optimizer", "checkpoints", "boundary_gradients", "saved"}) {
-      text += separator + std::string(clause) + " = " +
-              (everything.empty() ? place() : everything);
+      text += separator + std::string(clause) + " = " + (everything.empty() ? place() : everything);
       separator = ", ";
     }
-    text += "}}, boa.machine = {memory = \"" +
-            std::string(random.pick({"unified", "separate"})) + "\"";
+    text +=
+        "}}, boa.machine = {memory = \"" + std::string(random.pick({"unified", "separate"})) + "\"";
     if (limited)
       for (const char *memory : {"device_memory", "host_memory"})
         text += formatv(", {0} = {1} : i64", memory, random.between(8, 512) * 4096).str();

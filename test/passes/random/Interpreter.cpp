@@ -34,8 +34,8 @@ Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(
     for (int64_t dim : op.getDims())
       entries *= dim;
     for (int64_t i = 0; i < entries * store->chunks; ++i)
-      store->home.push_back(
-          op.getPersistent() ? Word{mix(nameHash(op.getSymName()), i), true} : garbage());
+      store->home.push_back(op.getPersistent() ? Word{mix(nameHash(op.getSymName()), i), true}
+                                               : garbage());
     for (Attribute home : op.getHomes()) {
       int64_t count = cast<HomeAttr>(home).getChunks();
       int64_t end = count ? int64_t(store->tiers.size()) + count : store->chunks;

@@ -138,10 +138,8 @@ void Machine::open(Operation *op, StringRef storage, ValueRange indices, Value f
   for (int64_t c = first; c < first + count; ++c)
     if (zero)
       buffer->at(c) = {0, true};
-    else if (!bring)
-      buffer->at(c) = garbage();
-    else if (!buffer->home)
-      buffer->at(c) = store->home[buffer->entry * store->chunks + c];
+    else if (!buffer->home) // a home holds what it holds
+      buffer->at(c) = !bring ? garbage() : store->home[buffer->entry * store->chunks + c];
   if (bring && !zero)
     stage(op, *buffer, first, count);
   buffers[op->getResult(0)] = buffer;
@@ -247,8 +245,8 @@ void Machine::launch(LaunchOp op) {
   // It may write one operand before it has read another.
   for (size_t i = reads; i < operands.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (operands[i] == operands[j] || (operands[i]->home && operands[j]->home &&
-                                         operands[i]->overlaps(*operands[j]))) {
+      if (operands[i] == operands[j] ||
+          (operands[i]->home && operands[j]->home && operands[i]->overlaps(*operands[j]))) {
         fail(op, "two operands in one memory");
         inputs = garbage().value;
       }

@@ -33,7 +33,7 @@ std::string print(mlir::ModuleOp module);
 /// What became of programs.
 struct Tally {
   std::map<Kind, int64_t> programs, whole, meaningless;
-  std::map<std::string, int64_t> refused; // by pass
+  std::map<std::string, int64_t> refused;  // by pass
   std::map<std::string, int64_t> messages; // by their first words
   int64_t plainRefused = 0, takenUp = 0, mended = 0;
 };

@@ -4,13 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "test/passes/random/Interpreter.h"
+#include "test/passes/random/Mutations.h"
 #include "test/passes/random/Passes.h"
 
 #include "dialect/Boa.h"
+#include "frontend/Frontend.h"
+#include "frontend/irgen.h"
+#include "passes/Pipeline.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -77,6 +81,85 @@ TEST(Random, PassesKeepTheMeaningOrRefuse) {
   }
   report(tally);
 }
+
+namespace {
+
+void report(const FatesByKind &fates) {
+  for (auto &[kind, fate] : fates)
+    llvm::outs() << kind << ": " << fate.byOps << " refused by the verifiers of ops, "
+                 << fate.byPass << " by --boa-verify-storage, " << fate.equivalent
+                 << " equivalent, " << fate.bad << " accepted though different\n";
+  llvm::outs().flush();
+}
+
+/// What a mutation that there is place for comes to in most programs must be refused.
+void expectMostRefused(const FatesByKind &fates) {
+  for (const std::string &kind : mutationKinds()) {
+    const Fates &fate = fates.at(kind);
+    EXPECT_GT(fate.byOps + fate.byPass, 0) << kind;
+    EXPECT_EQ(fate.bad, 0) << kind;
+  }
+}
+
+} // namespace
+
+// Faults put into what came through.
+TEST(Random, MutantsAreRefused) {
+  int64_t count = setting("BOA_RANDOM_PROGRAMS", 1000), only = setting("BOA_RANDOM_SEED", -1);
+  int64_t most = setting("BOA_RANDOM_FAILURES", 3), failures = 0;
+  Tally tally;
+  FatesByKind fates;
+  Contexts contexts;
+  for (int64_t seed = only < 0 ? 0 : only; seed < (only < 0 ? count : only + 1); ++seed) {
+    OwningOpRef<ModuleOp> compiled;
+    checkProgram(contexts.get(), seed, tally, &compiled);
+    if (!compiled)
+      continue;
+    Random random(mix(seed, 4711));
+    std::string wrong = checkMutants(*compiled, 20, random, fates);
+    if (wrong.empty())
+      continue;
+    ADD_FAILURE() << "BOA_RANDOM_SEED=" << seed << ": " << wrong;
+    if (++failures == most)
+      break;
+  }
+  report(fates);
+  if (only < 0 && count >= 100)
+    expectMostRefused(fates);
+}
+
+// Faults put into what becomes of the examples.
+class RandomExample : public testing::TestWithParam<const char *> {};
+
+TEST_P(RandomExample, MutantsAreRefused) {
+  boa::frontend::FrontendResult result = boa::frontend::compileFiles(
+      {BOA_SOURCE_DIR "/examples/" + std::string(GetParam()) + ".boa"}, {"model.depth=2"});
+  ASSERT_TRUE(result.spec) << result.diagnostics;
+  FatesByKind fates;
+  Random random(17);
+  for (double delay : {0.0, 0.25, 1.0})
+    for (bool vertical : {true, false})
+      for (const char *memory : {"unified", "separate"}) {
+        MLIRContext context(MLIRContext::Threading::DISABLED);
+        context.loadDialect<boa::BoaDialect, arith::ArithDialect, func::FuncDialect>();
+        auto module = boa::frontend::generateModel(*result.spec, context);
+        NamedAttrList machine(
+            module->getOperation()->getAttrOfType<DictionaryAttr>(boa::kMachineAttr));
+        machine.set("memory", StringAttr::get(&context, memory));
+        module->getOperation()->setAttr(boa::kMachineAttr, machine.getDictionary(&context));
+        boa::PipelineOptions options = boa::PipelineOptions::get(*module);
+        options.stop = boa::Phase::storage;
+        options.delay = delay;
+        options.vertical = vertical;
+        PassManager pm(&context);
+        boa::buildPipeline(pm, options);
+        ASSERT_TRUE(succeeded(pm.run(*module)));
+        EXPECT_EQ(checkMutants(*module, setting("BOA_RANDOM_MUTANTS", 10), random, fates), "");
+      }
+  report(fates);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, RandomExample, testing::Values("gpt", "llama", "bert"));
 
 int main(int argc, char **argv) {
   llvm::sys::PrintStackTraceOnErrorSignal(argv[0]);
