@@ -36,6 +36,7 @@ public:
       run(entry, pending && !again);
       if (succeeded(result) && !open.empty())
         violation(open.front()->origin, "takes a slot that is not released");
+      checkBrought();
     }
     // Last: what a buffer holds means nothing while its lifetime is wrong.
     if (succeeded(result) && undefined.first)
@@ -44,6 +45,14 @@ public:
   }
 
 private:
+  /// Tokens and targets are others in the next run.
+  void checkBrought() {
+    for (const auto &copy : retained)
+      if (StorageOp storage = copy->access.storage; storage.isLiveIn() && !storage.getPersistent())
+        violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
+                            Twine(copy->access.entry) + ", of which the next run brings another");
+  }
+
   void violation(Operation *op, const Twine &message) override {
     if (succeeded(result))
       result = op->emitOpError(message);

@@ -7,7 +7,7 @@
 #include "test/passes/random/Passes.h"
 
 #include "passes/Passes.h"
-#include "test/passes/random/Interpreter.h"
+#include "test/passes/random/Mutations.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -23,6 +23,33 @@ std::string print(ModuleOp module) {
   llvm::raw_string_ostream stream(text);
   module.print(stream);
   return text;
+}
+
+/// Instead of a pass: changes of a program in the storage phase that leave what it means.
+static constexpr const char *kShake = "changes";
+
+/// Whether what the trainer brings and takes lives where it did: on the device, always.
+static bool portsAreSame(ModuleOp module, ModuleOp changed) {
+  for (auto storage : module.getOps<StorageOp>())
+    if (!storage.getPersistent() && (storage.isLiveIn() || storage.isLiveOut()) &&
+        changed.lookupSymbol<StorageOp>(storage.getSymName()).getHomes() != storage.getHomes())
+      return false;
+  return true;
+}
+
+/// Mutations that --boa-verify-storage accepts. Copies are retained by --boa-elide-transfers
+/// alone, which expects none.
+static void shake(ModuleOp module, Random &random) {
+  std::vector<std::string> kinds = mutationKinds();
+  llvm::erase(kinds, "a retain flipped");
+  for (int64_t tries = random.between(1, 8); tries; --tries) {
+    OwningOpRef<ModuleOp> changed = module.clone();
+    std::string said;
+    if (mutate(*changed, random.pick(kinds), Observations(), random) && verifies(*changed) &&
+        portsAreSame(module, *changed) &&
+        runPass(*changed, {"", [] { return createVerifyStorage(); }}, said))
+      module.getBodyRegion().takeBody(changed->getBodyRegion());
+  }
 }
 
 std::vector<Step> choosePasses(Random &random) {
@@ -47,8 +74,12 @@ std::vector<Step> choosePasses(Random &random) {
   sometimes(0.8, "verify-step", [] { return createVerifyStep(); });
   sometimes(1, "insert-offload", [] { return createInsertOffload(); });
   sometimes(0.1, "verify-storage", verifyStorage);
+  if (random.chance(0.3))
+    steps.push_back({kShake, nullptr});
   sometimes(0.85, "hoist-prefetch", [] { return createHoistPrefetch(); });
   sometimes(0.1, "verify-storage", verifyStorage);
+  if (random.chance(0.1))
+    steps.push_back({kShake, nullptr});
   sometimes(0.85, "elide-transfers", [] { return createElideTransfers(); });
   sometimes(0.3, "verify-storage", verifyStorage);
   sometimes(0.7, "assign-buffers", [] { return createAssignBuffers(); });
@@ -105,7 +136,9 @@ std::string checkProgram(MLIRContext &context, uint64_t seed, Tally &tally,
     before = print(module);
     passes += " " + step.name;
     std::string said;
-    if (!runPass(module, step, said)) {
+    if (step.name == kShake)
+      shake(module, random);
+    else if (!runPass(module, step, said)) {
       if (said.empty())
         return wrong("it is refused without a word");
       ++tally.refused[step.name];
