@@ -20,7 +20,7 @@ using llvm::formatv;
 namespace boa::random {
 
 const char *name(Kind kind) {
-  const char *names[] = {"plain", "richer", "edited"};
+  const char *names[] = {"plain", "richer", "edited", "buffers"};
   return names[int(kind)];
 }
 
@@ -158,6 +158,11 @@ private:
 Program generate(MLIRContext &context, uint64_t seed) {
   Random random(seed * 2 + 1);
   Program program;
+  if (random.chance(0.25)) {
+    program.kind = Kind::buffers;
+    program.module = generateBuffers(context, random);
+    return program;
+  }
   ChainWriter chain(random);
   std::string text = chain.write();
   program.clipped = chain.clipped;

@@ -8,7 +8,8 @@
 // A random chain of stages, of which --boa-build-step makes the plain program
 // (Generator.cpp). To that statements, storages and nests are added that no model has,
 // but that could be (Additions.cpp); and it is edited without regard to what it then
-// computes (Edits.cpp).
+// computes (Edits.cpp). Beside them there are programs that begin in the storage phase
+// (Buffers.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_PASSES_RANDOM_GENERATOR_H
@@ -29,6 +30,7 @@ enum class Kind {
   plain,  // what --boa-build-step makes
   richer, // with additions: it means something, but not every pass may allow it
   edited, // who knows
+  buffers // of the storage phase from the beginning
 };
 const char *name(Kind kind);
 
@@ -41,6 +43,9 @@ struct Program {
 };
 
 Program generate(mlir::MLIRContext &context, uint64_t seed);
+
+/// A program of the storage phase.
+mlir::OwningOpRef<mlir::ModuleOp> generateBuffers(mlir::MLIRContext &context, Random &random);
 
 /// Each makes one change; false: there was no place for it. The module verifies after it.
 bool addSomething(mlir::ModuleOp module, Random &random, std::string &what);

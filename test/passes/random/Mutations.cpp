@@ -6,13 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "test/passes/random/Mutations.h"
 
-#include "passes/Passes.h"
-#include "test/passes/random/Passes.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -398,45 +394,6 @@ std::vector<std::string> mutationKinds() {
 
 bool mutate(ModuleOp module, StringRef kind, const Observations &seen, Random &random) {
   return Mutator(module, seen, random).mutate(kind);
-}
-
-std::string checkMutants(ModuleOp module, int64_t count, Random &random, FatesByKind &fates) {
-  Observations reference = observe(module);
-  std::string wrong;
-  std::vector<std::string> kinds = mutationKinds();
-  for (int64_t i = 0; i < count && wrong.empty(); ++i) {
-    const std::string &kind = random.pick(kinds);
-    Fates &fate = fates[kind];
-    OwningOpRef<ModuleOp> mutant = module.clone();
-    if (!mutate(*mutant, kind, reference, random))
-      continue;
-    if (!verifies(*mutant)) {
-      ++fate.byOps;
-      continue;
-    }
-    std::string said;
-    Step verify{"verify-storage", [] { return createVerifyStorage(); }};
-    if (!runPass(*mutant, verify, said)) {
-      ++fate.byPass;
-      continue;
-    }
-    std::string difference;
-    for (uint64_t garbage = 1; garbage <= 3 && difference.empty(); ++garbage) {
-      Observations seen = observe(*mutant, garbage);
-      difference = seen.fault.empty() ? seen.undefined : seen.fault;
-      if (difference.empty())
-        difference = findDifference(reference, seen, /*pending=*/true);
-    }
-    if (difference.empty()) {
-      ++fate.equivalent;
-      continue;
-    }
-    ++fate.bad;
-    wrong = llvm::formatv("{0}, which --boa-verify-storage accepts: {1}\n=== the program\n{2}\n"
-                          "=== the mutant\n{3}\n",
-                          kind, difference, print(module), print(*mutant));
-  }
-  return wrong;
 }
 
 } // namespace boa::random

@@ -19,16 +19,6 @@ std::vector<std::string> mutationKinds();
 /// is no place for it. The verifiers of ops may refuse what comes of it.
 bool mutate(mlir::ModuleOp module, llvm::StringRef kind, const Observations &seen, Random &random);
 
-/// What became of mutants, by kind.
-struct Fates {
-  int64_t byOps = 0, byPass = 0, equivalent = 0, bad = 0;
-};
-using FatesByKind = std::map<std::string, Fates>;
-
-/// Makes `count` mutants of a program that verifies. Returns what was accepted though it
-/// computes something else, or breaks a rule; empty: nothing.
-std::string checkMutants(mlir::ModuleOp module, int64_t count, Random &random, FatesByKind &fates);
-
 } // namespace boa::random
 
 #endif // BOA_TEST_PASSES_RANDOM_MUTATIONS_H

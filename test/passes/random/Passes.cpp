@@ -37,6 +37,8 @@ static bool portsAreSame(ModuleOp module, ModuleOp changed) {
   return true;
 }
 
+static constexpr const char *kFirstOfStorage = "insert-offload";
+
 /// Mutations that --boa-verify-storage accepts. Copies are retained by --boa-elide-transfers
 /// alone, which expects none.
 static void shake(ModuleOp module, Random &random) {
@@ -72,7 +74,7 @@ std::vector<Step> choosePasses(Random &random) {
   };
   auto verifyStorage = [] { return createVerifyStorage(); };
   sometimes(0.8, "verify-step", [] { return createVerifyStep(); });
-  sometimes(1, "insert-offload", [] { return createInsertOffload(); });
+  sometimes(1, kFirstOfStorage, [] { return createInsertOffload(); });
   sometimes(0.1, "verify-storage", verifyStorage);
   if (random.chance(0.3))
     steps.push_back({kShake, nullptr});
@@ -114,6 +116,9 @@ std::string checkProgram(MLIRContext &context, uint64_t seed, Tally &tally,
   ModuleOp module = *program.module;
   Random random(seed * 2 + 2);
   std::vector<Step> steps = choosePasses(random);
+  if (program.kind == Kind::buffers)
+    while (steps.front().name != kFirstOfStorage)
+      steps.erase(steps.begin());
   ++tally.programs[program.kind];
   std::string plain = print(module), before, passes;
   auto wrong = [&](const std::string &what) {
@@ -131,6 +136,10 @@ std::string checkProgram(MLIRContext &context, uint64_t seed, Tally &tally,
   if (!means && program.kind == Kind::plain)
     return wrong("the plain program means nothing: " + reference.undefined + reference.fault);
   tally.meaningless[program.kind] += !means;
+  if (program.kind == Kind::buffers) // whose meaning nothing states
+    llvm::erase_if(steps, [](const Step &step) {
+      return step.name == kShake || step.name == kFirstOfStorage;
+    });
   for (const Step &step : steps) {
     llvm::PrettyStackTraceString inPass(step.name.c_str());
     before = print(module);
@@ -176,6 +185,45 @@ std::string checkProgram(MLIRContext &context, uint64_t seed, Tally &tally,
   if (left)
     *left = std::move(program.module);
   return "";
+}
+
+std::string checkMutants(ModuleOp module, int64_t count, Random &random, FatesByKind &fates) {
+  Observations reference = observe(module);
+  std::string wrong;
+  std::vector<std::string> kinds = mutationKinds();
+  for (int64_t i = 0; i < count && wrong.empty(); ++i) {
+    const std::string &kind = random.pick(kinds);
+    Fates &fate = fates[kind];
+    OwningOpRef<ModuleOp> mutant = module.clone();
+    if (!mutate(*mutant, kind, reference, random))
+      continue;
+    if (!verifies(*mutant)) {
+      ++fate.byOps;
+      continue;
+    }
+    std::string said;
+    Step verify{"verify-storage", [] { return createVerifyStorage(); }};
+    if (!runPass(*mutant, verify, said)) {
+      ++fate.byPass;
+      continue;
+    }
+    std::string difference;
+    for (uint64_t garbage = 1; garbage <= 3 && difference.empty(); ++garbage) {
+      Observations seen = observe(*mutant, garbage);
+      difference = seen.fault.empty() ? seen.undefined : seen.fault;
+      if (difference.empty())
+        difference = findDifference(reference, seen, /*pending=*/true);
+    }
+    if (difference.empty()) {
+      ++fate.equivalent;
+      continue;
+    }
+    ++fate.bad;
+    wrong = llvm::formatv("{0}, which --boa-verify-storage accepts: {1}\n=== the program\n{2}\n"
+                          "=== the mutant\n{3}\n",
+                          kind, difference, print(module), print(*mutant));
+  }
+  return wrong;
 }
 
 } // namespace boa::random

@@ -43,6 +43,16 @@ struct Tally {
 std::string checkProgram(mlir::MLIRContext &context, uint64_t seed, Tally &tally,
                          mlir::OwningOpRef<mlir::ModuleOp> *left = nullptr);
 
+/// What became of mutants, by kind.
+struct Fates {
+  int64_t byOps = 0, byPass = 0, equivalent = 0, bad = 0;
+};
+using FatesByKind = std::map<std::string, Fates>;
+
+/// Makes `count` mutants of a program that verifies. Returns what was accepted though it
+/// computes something else, or breaks a rule; empty: nothing.
+std::string checkMutants(mlir::ModuleOp module, int64_t count, Random &random, FatesByKind &fates);
+
 } // namespace boa::random
 
 #endif // BOA_TEST_PASSES_RANDOM_PASSES_H
