@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What --boa-insert-offload makes has one use of each buffer, and offloads all that is
-// written. Here buffers are used twice, hold less than an entry, are thrown away.
+// written. Here buffers are used twice, in loops within, and thrown away. They hold whole
+// entries, which is what kernels take.
 //
 //===----------------------------------------------------------------------===//
 #include "test/passes/random/Generator.h"
@@ -41,14 +42,10 @@ public:
                       storage.entries, kType, homes, random.pick({"checkpoints", "loss"}),
                       storage.chunks, random.chance(0.9) ? " persistent" : "");
     }
-    for (const char *entry : {"step", "evaluate"})
-      if (StringRef(entry) == "step" || random.chance(0.3)) {
-        loops.clear();
-        text += formatv("boa.step @{0}(%step, %pending) {{\n%c0 = arith.constant 0 : index\n"
-                        "%c1 = arith.constant 1 : index\n%true = arith.constant true\n"
-                        "%false = arith.constant false\n{1}}\n",
-                        entry, block());
-      }
+    text += formatv("boa.step @step(%step, %pending) {{\n%c0 = arith.constant 0 : index\n"
+                    "%c1 = arith.constant 1 : index\n%true = arith.constant true\n"
+                    "%false = arith.constant false\n{0}}\n",
+                    block());
     return text + "}\n";
   }
 
@@ -61,7 +58,6 @@ private:
   struct Loop {
     std::string iv;
     int64_t upper;
-    bool chunk;
   };
   struct Buffer {
     std::string value, type, place;
@@ -77,7 +73,7 @@ private:
 
   std::string loop() {
     const char *dimension = random.pick({"layer", "micro_batch", "chunk"});
-    Loop loop{formatv("%i{0}", number++), random.between(1, 3), StringRef(dimension) == "chunk"};
+    Loop loop{formatv("%i{0}", number++), random.between(1, 3)};
     std::string order = random.pick({"forward", "forward", "reverse", "snake"});
     if (order == "snake")
       order = formatv("snake({0})", loops.empty() ? "%step" : loops.back().iv);
@@ -90,12 +86,12 @@ private:
   }
 
   /// An induction variable below `bound`, or a constant.
-  std::string index(int64_t bound, bool chunk) {
+  std::string index(int64_t bound) {
     std::vector<std::string> possible{"%c0"};
     if (bound > 1)
       possible.push_back("%c1");
     for (const Loop &loop : loops)
-      if (loop.upper <= bound && loop.chunk == chunk)
+      if (loop.upper <= bound)
         possible.insert(possible.end(), 2, loop.iv);
     return random.pick(possible);
   }
@@ -109,9 +105,7 @@ private:
     const Storage &storage = random.pick(storages);
     Buffer buffer;
     buffer.value = formatv("%b{0}", number++);
-    buffer.place = formatv("@{0}[{1}]", storage.name, index(storage.entries, false));
-    if (storage.chunks > 1 && random.chance(0.3))
-      buffer.place += formatv(" chunk {0} count 1", index(storage.chunks, true));
+    buffer.place = formatv("@{0}[{1}]", storage.name, index(storage.entries));
     buffer.type = formatv("<{0}, {1}>", kType, "device");
     switch (random.below(10)) {
     case 0:

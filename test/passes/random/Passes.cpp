@@ -7,6 +7,7 @@
 #include "test/passes/random/Passes.h"
 
 #include "passes/Passes.h"
+#include "passes/analysis/Computation.h"
 #include "test/passes/random/Mutations.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -136,10 +137,12 @@ std::string checkProgram(MLIRContext &context, uint64_t seed, Tally &tally,
   if (!means && program.kind == Kind::plain)
     return wrong("the plain program means nothing: " + reference.undefined + reference.fault);
   tally.meaningless[program.kind] += !means;
-  if (program.kind == Kind::buffers) // whose meaning nothing states
-    llvm::erase_if(steps, [](const Step &step) {
-      return step.name == kShake || step.name == kFirstOfStorage;
-    });
+  if (program.kind == Kind::buffers) {
+    llvm::erase_if(steps, [](const Step &step) { return step.name == kFirstOfStorage; });
+    // As --boa-insert-offload says it.
+    module->setAttr(kComputesAttr,
+                    Builder(&context).getI64IntegerAttr(Computation::compute(module).meaning()));
+  }
   for (const Step &step : steps) {
     llvm::PrettyStackTraceString inPass(step.name.c_str());
     before = print(module);
