@@ -209,6 +209,8 @@ private:
     for (Operation *user : call->getUsers()) {
       StringRef storage = storageOf(user);
       Operation *access = findBetween(call, user, storage, /*writes=*/false);
+      if (!access && !storage.empty())
+        access = findReaderBetween(call, user);
       if (storage.empty() || !access)
         continue;
       InFlightDiagnostic diag = call.emitOpError("has a result that is written to @")
@@ -268,6 +270,42 @@ private:
     // In a loop around `to` everything comes before it, in an earlier iteration.
     if (end && end != to)
       end->walk(look);
+    return found;
+  }
+
+  /// An index as a constant beside what it is computed from; null: it is that constant.
+  static std::pair<Value, int64_t> parted(Value index) {
+    int64_t by = 0;
+    while (auto shift = index.getDefiningOp<ShiftOp>()) {
+      by += int64_t(shift.getBy());
+      index = shift.getIndex();
+    }
+    IntegerAttr constant;
+    if (matchPattern(index, m_Constant(&constant)))
+      return {Value(), by + constant.getInt()};
+    return {index, by};
+  }
+
+  /// A call between `call` and `store`, which holds its result, that takes what was there
+  /// before: its read moves down to it while the store moves up.
+  static Operation *findReaderBetween(CallOp call, Operation *store) {
+    StorageAccess stored = cast<AccessOpInterface>(store).getAccesses()[0];
+    auto mayBeThere = [&](Value input) {
+      auto read = input.getDefiningOp<ReadOp>();
+      return read && read.getStorageAttr() == stored.storage &&
+             llvm::none_of(llvm::zip(read.getIndices(), stored.indices), [](auto indices) {
+               auto [a, from] = parted(std::get<0>(indices));
+               auto [b, to] = parted(std::get<1>(indices));
+               return a == b && from != to;
+             });
+    };
+    Operation *found = nullptr;
+    Operation *end = call->getBlock()->findAncestorOpInBlock(*store);
+    for (Operation *op = call->getNextNode(); op && op != end; op = op->getNextNode())
+      op->walk([&](CallOp other) {
+        if (!found && llvm::any_of(other.getInputs(), mayBeThere))
+          found = other;
+      });
     return found;
   }
 

@@ -36,6 +36,7 @@ public:
       run(entry, pending && !again);
       if (succeeded(result) && !open.empty())
         violation(open.front()->origin, "takes a slot that is not released");
+      checkBrought();
     }
     // Last: what a buffer holds means nothing while its lifetime is wrong.
     if (succeeded(result) && undefined.first)
@@ -44,6 +45,14 @@ public:
   }
 
 private:
+  /// Tokens and targets are others in the next run.
+  void checkBrought() {
+    for (const auto &copy : retained)
+      if (StorageOp storage = copy->access.storage; storage.isLiveIn() && !storage.getPersistent())
+        violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
+                            Twine(copy->access.entry) + ", of which the next run brings another");
+  }
+
   void violation(Operation *op, const Twine &message) override {
     if (succeeded(result))
       result = op->emitOpError(message);
@@ -86,9 +95,12 @@ private:
     if (!buffer.home && StorageOp(access.storage).getPoolsAttr())
       checkStaging(op, access, buffer.space);
   }
+  /// One that is free: a chunk at a time passes.
   void checkStaging(Operation *op, const Access &access, Space space) {
-    if (memory.isStaged(access.storage, access.first, access.count, space) &&
-        !poolOf(access.storage, Space::host, 1))
+    if (!memory.isStaged(access.storage, access.first, access.count, space))
+      return;
+    PoolAttr pool = poolOf(access.storage, Space::host, 1);
+    if (!pool || slots[{access.storage, pool.getAsOpaquePointer()}] >= int64_t(pool.getSlots()))
       violation(op, "needs a slot of @" + StorageOp(access.storage).getSymName() +
                         " in host memory between SSD and the device");
   }

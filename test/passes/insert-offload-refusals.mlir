@@ -183,3 +183,34 @@ module {
     boa.optimizer_update @a[%c0] chunks 0 to 1 step %step
   }
 }
+
+// -----
+
+// A read moves down to its call, and a write up to its: they must not pass each other. Of
+// another entry they may.
+
+module {
+  func.func private @f(tensor<4xf32>) -> tensor<4xf32>
+  func.func private @g(tensor<4xf32>) -> tensor<4xf32>
+  boa.storage @x[3] : tensor<4xf32> on ssd role checkpoints persistent
+  boa.storage @y[2] : tensor<4xf32> on ssd role checkpoints
+  boa.step @step(%step, %pending) {
+    boa.loop layer %l = 0 to 2 forward {
+      %next = boa.shift %l, 1
+      %x = boa.read @x[%l] : tensor<4xf32>
+      %z = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      %y = boa.call @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      boa.write %y, @y[%l] : tensor<4xf32>
+      boa.write %z, @x[%next] : tensor<4xf32>
+    }
+    %c0 = arith.constant 0 : index
+    %x = boa.read @x[%c0] : tensor<4xf32>
+    // expected-error @below {{'boa.call' op has a result that is written to @x only after another access to it: expected its write beside it}}
+    %z = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-note @below {{the other access is here}}
+    %y = boa.call @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    boa.write %y, @y[%c0] : tensor<4xf32>
+    // expected-note @below {{it is written here}}
+    boa.write %z, @x[%c0] : tensor<4xf32>
+  }
+}

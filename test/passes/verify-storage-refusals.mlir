@@ -535,3 +535,37 @@ module {
     boa.release %whole : <tensor<4096xf32>, host>
   }
 }
+
+// -----
+
+// And needs a slot there that nothing else holds: a slot that is given back only after it
+// would never come.
+
+module attributes {boa.machine = {memory = "separate"}} {
+  boa.storage @x[2] : tensor<8xf32> on ssd role weights persistent slots device 1 x 1, host 1 x 1
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %host = boa.prefetch @x[%c0] : <tensor<8xf32>, host>
+    // expected-error @below {{'boa.prefetch' op needs a slot of @x in host memory between SSD and the device}}
+    %device = boa.prefetch @x[%c1] : <tensor<8xf32>, device>
+    boa.release %device : <tensor<8xf32>, device>
+    boa.release %host : <tensor<8xf32>, host>
+  }
+}
+
+// -----
+
+// What the trainer brings is another in each run: a copy of the last one's is none of it.
+
+module {
+  boa.storage @tokens[1] : tensor<8xi32> on ssd role tokens
+  // expected-error @below {{'boa.step' op retains a copy of @tokens entry 0, of which the next run brings another}}
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %x = boa.prefetch @tokens[%c0] : <tensor<8xi32>, device>
+    boa.launch @k reads(%x : !boa.buffer<tensor<8xi32>, device>)
+    boa.release %x retain %true : <tensor<8xi32>, device>
+  }
+}

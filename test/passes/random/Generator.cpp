@@ -1,0 +1,195 @@
+//===- Generator.cpp ------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/passes/random/Generator.h"
+
+#include "passes/Passes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using llvm::formatv;
+
+namespace boa::random {
+
+const char *name(Kind kind) {
+  const char *names[] = {"plain", "richer", "edited", "buffers"};
+  return names[int(kind)];
+}
+
+bool verifies(ModuleOp module) {
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  return succeeded(verify(module));
+}
+
+namespace {
+
+/// The model phase of a chain of stages, as text: functions are declared, not defined.
+class ChainWriter {
+public:
+  explicit ChainWriter(Random &random) : random(random) {}
+
+  bool clipped = false, limited = false;
+
+  std::string write() {
+    saving = random.chance(0.25);
+    int64_t inner = random.pick({0, 1, 1, 1, 2});
+    std::vector<Stage> stages{{"embed", 1, true, false}};
+    for (int64_t i = 0; i < inner; ++i)
+      stages.push_back({"block" + std::to_string(i), random.between(1, 4), random.chance(0.9),
+                        random.chance(0.2)});
+    stages.push_back({"head", 1, random.chance(0.8), random.chance(0.5)});
+    for (Stage &stage : stages)
+      if (stage.own)
+        addGroup(stage);
+    for (size_t i = 0; i < stages.size(); ++i)
+      addStage(stages[i], i == 0, i + 1 == stages.size());
+    return "module attributes {" + configuration() + "} {\n" + groups + functions + "}\n";
+  }
+
+private:
+  struct Stage {
+    std::string name;
+    int64_t repeat;
+    bool own;    // has parameters
+    bool shares; // those of the first stage
+    int64_t elements = 0;
+  };
+
+  static constexpr const char *kActivation = "tensor<4xf32>";
+
+  std::string place() {
+    return random.pick<std::string>({"\"ssd\"", "\"ssd\"", "\"ssd\"", "\"host\"", "\"device\"",
+                                     "[\"host\", 0.4, \"ssd\"]", "[\"device\", 0.3, \"host\"]",
+                                     "[\"device\", 0.3, \"host\", 0.3, \"ssd\"]"});
+  }
+
+  std::string configuration() {
+    int64_t batches = random.between(1, 4);
+    clipped = random.chance(0.25);
+    limited = random.chance(0.15);
+    std::string text = formatv("boa.train = {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
+                               "\"{1}\", optimizer = {{kind = \"{2}\"}, prefetch = {3} : i64",
+                               batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}),
+                               random.between(0, 2));
+    if (clipped)
+      text += random.chance(0.5) ? ", clip = 1.0" : ", nonfinite = \"skip\"";
+    std::string everything = random.chance(0.5) ? "\"ssd\"" : "";
+    text += ", place = {";
+    const char *separator = "";
+    for (const char *clause :
+         {"weights", "gradients", "optimizer", "checkpoints", "boundary_gradients", "saved"}) {
+      text += separator + std::string(clause) + " = " + (everything.empty() ? place() : everything);
+      separator = ", ";
+    }
+    text +=
+        "}}, boa.machine = {memory = \"" + std::string(random.pick({"unified", "separate"})) + "\"";
+    if (limited)
+      for (const char *memory : {"device_memory", "host_memory"})
+        text += formatv(", {0} = {1} : i64", memory, random.between(8, 512) * 4096).str();
+    return text + "}";
+  }
+
+  void addGroup(Stage &stage) {
+    stage.elements = (random.between(1, 5) - 1) * 4096 + random.between(1, 128) * 32;
+    groups += formatv("boa.group @params.{0} repeat {1} {{ boa.param @w : tensor<{2}xf32> = "
+                      "\"ones\" }\n",
+                      stage.name, stage.repeat, stage.elements);
+    if (stage.name == "embed")
+      shared = stage.elements;
+  }
+
+  std::string parameter(StringRef group, int64_t elements) {
+    return formatv("tensor<{0}xf32> {{boa.param = @params.{1}::@w}", elements, group);
+  }
+
+  void addStage(const Stage &stage, bool first, bool last) {
+    std::string in = first ? "tensor<2xi32>" : kActivation;
+    std::string own = stage.own ? parameter(stage.name, stage.elements) : "";
+    std::string of = stage.shares && !first ? parameter("embed", shared) : "";
+    std::vector<std::string> forward{in}, backward{in}, results;
+    if (last)
+      forward.push_back("tensor<2xi32>");
+    backward.push_back(last ? "tensor<2xi32>" : kActivation);
+    if (last)
+      results.push_back("tensor<f32>");
+    if (!first)
+      results.push_back(kActivation);
+    // In either order: that of their first appearance decides.
+    bool swap = random.chance(0.3);
+    for (const std::string &pack : {swap ? of : own, swap ? own : of})
+      if (!pack.empty()) {
+        forward.push_back(pack);
+        backward.push_back(pack);
+        results.push_back(pack);
+      }
+    std::string y = last ? "tensor<f32>" : kActivation;
+    std::string name = stage.name;
+    declare(name + "_forward", forward, {y});
+    if (saving && !last) {
+      declare(name + "_forward_saving", forward, {y, "tensor<32xf32> {boa.saved}"});
+      backward.push_back("tensor<32xf32> {boa.saved}");
+    }
+    declare(name + "_backward", backward, results);
+    functions += formatv("boa.stage @{0}_forward repeat {1}\n", name, stage.repeat);
+  }
+
+  void declare(const std::string &name, ArrayRef<std::string> inputs,
+               ArrayRef<std::string> outputs) {
+    functions += formatv("func.func private @{0}({1}) -> ({2})\n", name, llvm::join(inputs, ", "),
+                         llvm::join(outputs, ", "));
+  }
+
+  Random &random;
+  bool saving = false;
+  int64_t shared = 0;
+  std::string groups, functions;
+};
+
+} // namespace
+
+Program generate(MLIRContext &context, uint64_t seed) {
+  Random random(seed * 2 + 1);
+  Program program;
+  if (random.chance(0.25)) {
+    program.kind = Kind::buffers;
+    program.module = generateBuffers(context, random);
+    return program;
+  }
+  ChainWriter chain(random);
+  std::string text = chain.write();
+  program.clipped = chain.clipped;
+  program.limited = chain.limited;
+  program.module = parseSourceString<ModuleOp>(text, &context);
+  if (!program.module)
+    llvm::report_fatal_error(llvm::Twine("the generator wrote what does not parse:\n") + text);
+  PassManager pm(&context);
+  pm.addPass(createBuildStep());
+  if (failed(pm.run(*program.module)))
+    llvm::report_fatal_error(llvm::Twine("no step could be built of:\n") + text);
+  if (random.chance(0.1))
+    program.module->lookupSymbol("evaluate")->erase();
+  double which = double(random.below(100));
+  program.kind = which < 40 ? Kind::plain : which < 65 ? Kind::richer : Kind::edited;
+  auto change = [&](auto how, int64_t times) {
+    for (int64_t i = 0; i < times; ++i)
+      if (std::string what; how(*program.module, random, what))
+        program.changes.push_back(what);
+  };
+  if (program.kind == Kind::richer)
+    change(addSomething, random.between(1, 3));
+  if (program.kind == Kind::edited) {
+    change(addSomething, random.pick({0, 0, 1}));
+    change(editSomething, random.pick({1, 1, 2}));
+  }
+  return program;
+}
+
+} // namespace boa::random
