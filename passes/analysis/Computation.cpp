@@ -54,20 +54,31 @@ Computation Computation::compute(ModuleOp module) {
         computation.left.push_back({run, storage, contents});
     }
   };
+  auto recordTrained = [&](const char *run, const Tracer &tracer) {
+    for (auto storage : module.getOps<StorageOp>())
+      if (storage.getPersistent())
+        computation.outcomes.push_back({run, storage, tracer.contents(storage)});
+  };
+  bool first = true;
   auto runStep = [&](ReadTracer &tracer, StepOp entry, bool pending) {
     tracer.run(entry, pending);
     record("a step", tracer, /*all=*/true);
+    // A run may end there.
+    if (std::exchange(first, false)) {
+      ReadTracer ended(tracer);
+      if (drain)
+        ended.run(drain, leavesUpdates(entry));
+      recordTrained("the first step", ended);
+    }
   };
   if (step)
     computation.steady = trainUntilSteady(training, step, runStep);
   if (drain)
     training.run(drain, step && leavesUpdates(step));
   // What was trained, and by what: whichever run did it.
-  for (auto storage : module.getOps<StorageOp>()) {
+  for (auto storage : module.getOps<StorageOp>())
     computation.reads.push_back({"training", storage, training.reads.lookup(storage)});
-    if (storage.getPersistent())
-      computation.outcomes.push_back({"training", storage, training.contents(storage)});
-  }
+  recordTrained("training", training);
   if (step)
     computation.outcomes.push_back({"training", step, training.work()});
   for (StepOp entry : module.getOps<StepOp>()) {
@@ -83,8 +94,10 @@ Computation Computation::compute(ModuleOp module) {
       tracer.run(entry, start == &fresh && leavesUpdates(entry));
       record("an entry point", tracer, /*all=*/start == &fresh);
       // Of a step that leaves updates only some are made.
-      if (entry != step)
-        computation.outcomes.push_back({"an entry point", entry, tracer.work() - before});
+      if (entry == step)
+        continue;
+      recordTrained("an entry point", tracer);
+      computation.outcomes.push_back({"an entry point", entry, tracer.work() - before});
     }
   }
   return computation;
@@ -276,16 +289,16 @@ LogicalResult checkSameOrder(ModuleOp module, ArrayRef<Reordered> entries,
 // Moves
 //===----------------------------------------------------------------------===//
 
-bool Moves::allow(Operation *op) {
-  size_t number = asked++;
-  if (refused.count(number))
-    refusedMoves.push_back(op);
-  return number < most && !refused.count(number);
-}
-
 static std::string nameTransferred(Operation *op) {
   auto prefetch = dyn_cast<PrefetchOp>(op);
   return prefetch ? "@" + prefetch.getStorage().str() : op->getName().getStringRef().str();
+}
+
+bool Moves::allow(Operation *op) {
+  size_t number = asked++;
+  if (refused.count(number))
+    refusedMoves.push_back({op->getLoc(), nameTransferred(op)});
+  return number < most && !refused.count(number);
 }
 
 /// One entry point of which some moves are bad.
@@ -359,9 +372,9 @@ Computation transformEntries(ModuleOp module, const Computation &before, StringR
     for (auto [entry, original] : llvm::zip(entries, originals)) {
       auto attempt = EntryTransformer{module, entry, original, transform, before, {}}.run();
       done[entry] = attempt.done;
-      for (Operation *op : attempt.moves.getRefused()) {
-        remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category("boa-storage"))
-            << "left a transfer of " << nameTransferred(op) << " in @" << entry.getSymName()
+      for (const Moves::Refusal &move : attempt.moves.getRefused()) {
+        remark::missed(move.loc, remark::RemarkOpts::name(name).category("boa-storage"))
+            << "left a transfer of " << move.transferred << " in @" << entry.getSymName()
             << " as it was: the program would compute something else";
       }
     }

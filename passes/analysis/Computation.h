@@ -93,13 +93,17 @@ public:
   /// leave the program as it is, and is not asked for again.
   bool allow(mlir::Operation *op);
   /// Those asked for that are known to be bad.
-  llvm::ArrayRef<mlir::Operation *> getRefused() const { return refusedMoves; }
+  struct Refusal {
+    mlir::Location loc;
+    std::string transferred;
+  };
+  llvm::ArrayRef<Refusal> getRefused() const { return refusedMoves; }
 
 private:
   friend struct EntryTransformer;
   size_t asked = 0, most = SIZE_MAX;
-  std::set<size_t> refused;                    // by number
-  std::vector<mlir::Operation *> refusedMoves; // met in this run
+  std::set<size_t> refused;          // by number
+  std::vector<Refusal> refusedMoves; // met in this run: a later move may erase the op
 };
 
 /// Transforms each entry point of a module in the storage phase that computes `before`; a

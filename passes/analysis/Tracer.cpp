@@ -24,7 +24,7 @@ bool Access::overlaps(const Access &other) const {
          first < other.first + other.count && other.first < first + count;
 }
 
-Tracer::Tracer(ModuleOp module) : module(module), memory(module) {
+Tracer::Tracer(ModuleOp module) : module(module), memory(module), iterations(1) {
   Version initial = 0;
   for (auto storage : module.getOps<StorageOp>()) {
     // One for all chunks of an entry: nothing moves a chunk to another's place.
@@ -45,6 +45,8 @@ void Tracer::run(StepOp entry, bool pending) {
   }
   previous = entry;
   begun.push_back(made.size());
+  if (entry.getSymName() != "drain")
+    bringInputs();
   bool isStep = entry.getSymName() == "step";
   steps += isStep;
   if (pending && steps < 1 + isStep)
@@ -53,6 +55,20 @@ void Tracer::run(StepOp entry, bool pending) {
   enumerate(
       entry, numbers, [&](Operation *op, const Position &at) { visit(op, at); },
       [&](LoopOp loop, int64_t chunk) { return together(loop, chunk); });
+}
+
+/// What a trainer brings for a run: others than for the run before.
+void Tracer::bringInputs() {
+  ++brought;
+  for (auto storage : module.getOps<StorageOp>()) {
+    if (!storage.isLiveIn() || storage.getPersistent())
+      continue;
+    uint64_t hash = mix(hashOf(storage.getSymName()), brought);
+    for (Versions &entry : homes[storage]) {
+      made.push_back({storage, hash = mix(hash, 1), /*iteration=*/0, kUndefined});
+      entry.set(0, storage.getChunks(), -int64_t(made.size()));
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -76,7 +92,7 @@ uint64_t Tracer::valueOf(Version version) const {
 
 /// Versions may differ whose value is one.
 uint64_t Tracer::valueOf(const Versions &versions, int64_t first, int64_t count) const {
-  uint64_t hash = count, value = 0;
+  uint64_t hash = mix(first, count), value = 0;
   int64_t length = 0;
   versions.forEach(first, count, [&](Versions::Run run) {
     uint64_t next = valueOf(run.value);

@@ -133,11 +133,12 @@ protected:
   llvm::DenseMap<mlir::Operation *, std::vector<Versions>> homes; // of entries, by storage
   std::vector<std::shared_ptr<Buffer>> open;                      // not yet released
   std::vector<std::shared_ptr<Buffer>> retained;                  // and not yet taken up
-  std::vector<Position::Iteration> iterations;
+  std::vector<Position::Iteration> iterations;                    // the first: before a run
 
 private:
   using BufferRef = std::shared_ptr<Buffer>;
 
+  void bringInputs();
   void visit(mlir::Operation *op, const Position &at);
   int64_t together(LoopOp loop, int64_t chunk);
   // The step phase.
@@ -192,6 +193,7 @@ private:
   int64_t iterationSerial = -1;
   StepOp previous;           // entry point that ran last
   int64_t steps = 0;         // runs of @step
+  int64_t brought = 0;       // runs that inputs were brought for
   std::vector<size_t> begun; // made.size() when each run began
 };
 

@@ -446,8 +446,11 @@ private:
   static bool narrow(OffloadOp offload, const ReadChunks &readChunks) {
     auto storage =
         SymbolTable::lookupNearestSymbolFrom<StorageOp>(offload, offload.getStorageAttr());
-    // Trained state outlives the program, and results are read after it.
-    if (storage.isLiveOut() && (storage.getPersistent() || storage.getChunksOn(Tier::ssd) > 0))
+    // Trained state outlives the program, and results are read after it, from their homes.
+    Memory memory(storage->getParentOfType<ModuleOp>());
+    Space space = offload.getBuffer().getType().getSpace();
+    if (storage.isLiveOut() &&
+        (storage.getPersistent() || !memory.isHome(storage, 0, storage.getChunks(), space)))
       return false;
     auto it = readChunks.find(offload);
     if (it == readChunks.end()) {

@@ -128,12 +128,38 @@ private:
   std::map<std::pair<Operation *, const void *>, int64_t> slots; // live, by storage and pool
 };
 
+/// The storage of a buffer that `origin` opened, and how many chunks of an entry; 0: all.
+std::pair<StorageOp, int64_t> heldBy(Operation *origin) {
+  if (!origin)
+    return {};
+  auto lookup = [&](auto op) -> std::pair<StorageOp, int64_t> {
+    return {SymbolTable::lookupNearestSymbolFrom<StorageOp>(op, op.getStorageAttr()),
+            int64_t(op.getCount())};
+  };
+  if (auto prefetch = dyn_cast<PrefetchOp>(origin))
+    return lookup(prefetch);
+  if (auto create = dyn_cast<CreateOp>(origin))
+    return lookup(create);
+  return {};
+}
+
 struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   using VerifyStorageBase::VerifyStorageBase;
 
-  LogicalResult verifySpaces(StepOp step) {
+  /// Kernels take whole entries, each op buffers of its own memory.
+  LogicalResult verifyOperands(StepOp step, bool separate) {
     WalkResult walked = step.walk([&](Operation *op) {
       if (!isa<LaunchOp, UpdateOp, NormOp>(op))
+        return WalkResult::advance();
+      if (isa<LaunchOp>(op))
+        for (Value operand : op->getOperands())
+          if (auto [storage, count] = heldBy(getOrigin(operand));
+              storage && count != 0 && count != int64_t(storage.getChunks())) {
+            op->emitOpError("takes ")
+                << count << " chunks of @" << storage.getSymName() << ": expected whole entries";
+            return WalkResult::interrupt();
+          }
+      if (!separate)
         return WalkResult::advance();
       Space own = isa<LaunchOp>(op) ? Space::device : Space::host;
       for (Value operand : op->getOperands())
@@ -150,10 +176,9 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (Memory(module).isSeparate())
-      for (StepOp step : module.getOps<StepOp>())
-        if (failed(verifySpaces(step)))
-          return signalPassFailure();
+    for (StepOp step : module.getOps<StepOp>())
+      if (failed(verifyOperands(step, Memory(module).isSeparate())))
+        return signalPassFailure();
     LogicalResult result = success();
     bool steady = runEntries(module, StorageVerifier(module),
                              [&](StorageVerifier &tracer, StepOp entry, bool pending) {

@@ -489,3 +489,48 @@ boa.step @step(%step, %pending) {
   }
 }
 }
+
+// -----
+
+// Loss and logits are read from their homes: another memory than the kernel's.
+
+// CHECK-LABEL: boa.storage @out
+// CHECK:         boa.launch @k writes(%[[Y:.*]] :
+// CHECK-NEXT:    boa.offload %[[Y]], @out
+
+module {
+  boa.config @machine {memory = "separate"}
+  boa.storage @out[1] : tensor<8xf32> on host role logits
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %y = boa.create @out[%c0] : <tensor<8xf32>, device>
+    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.offload %y, @out[%c0] : <tensor<8xf32>, device>
+    boa.release %y : <tensor<8xf32>, device>
+  }
+}
+
+// -----
+
+// A move that is refused may be of a transfer that a later one takes away.
+
+// CHECK-LABEL: boa.storage @kept
+// CHECK:         boa.prefetch @kept
+// CHECK:         boa.prefetch @kept
+// CHECK-NOT:     boa.prefetch
+
+module {
+  boa.storage @kept[1] : tensor<8xf32> on ssd role checkpoints persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %0 = boa.prefetch @kept[%c0] : <tensor<8xf32>, device>
+    boa.launch @k updates(%0 : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %0 : <tensor<8xf32>, device>
+    %1 = boa.prefetch @kept[%c0] : <tensor<8xf32>, device>
+    boa.launch @k reads(%1 : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %1 : <tensor<8xf32>, device>
+    %2 = boa.prefetch @kept[%c0] : <tensor<8xf32>, device>
+    boa.launch @k reads(%2 : !boa.buffer<tensor<8xf32>, device>)
+    boa.release %2 : <tensor<8xf32>, device>
+  }
+}

@@ -541,7 +541,8 @@ module {
 // And needs a slot there that nothing else holds: a slot that is given back only after it
 // would never come.
 
-module attributes {boa.machine = {memory = "separate"}} {
+module {
+  boa.config @machine {memory = "separate"}
   boa.storage @x[2] : tensor<8xf32> on ssd role weights persistent slots device 1 x 1, host 1 x 1
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -567,5 +568,20 @@ module {
     %x = boa.prefetch @tokens[%c0] : <tensor<8xi32>, device>
     boa.launch @k reads(%x : !boa.buffer<tensor<8xi32>, device>)
     boa.release %x retain %true : <tensor<8xi32>, device>
+  }
+}
+
+// -----
+
+// A kernel's operands are packed entries.
+
+module {
+  boa.storage @x[1] : tensor<16384xf32> on ssd role checkpoints chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %x = boa.prefetch @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, device>
+    // expected-error @below {{'boa.launch' op takes 1 chunks of @x: expected whole entries}}
+    boa.launch @k reads(%x : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %x : <tensor<16384xf32>, device>
   }
 }

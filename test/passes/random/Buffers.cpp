@@ -29,7 +29,7 @@ public:
   explicit BufferWriter(Random &random) : random(random) {}
 
   std::string write() {
-    std::string text = formatv("module attributes {{boa.machine = {{memory = \"{0}\"}} {{\n",
+    std::string text = formatv("module {{\nboa.config @machine {{memory = \"{0}\"}\n",
                                random.pick({"unified", "separate"}));
     int64_t count = random.between(1, 3);
     for (int64_t i = 0; i < count; ++i) {

@@ -51,7 +51,7 @@ public:
         addGroup(stage);
     for (size_t i = 0; i < stages.size(); ++i)
       addStage(stages[i], i == 0, i + 1 == stages.size());
-    return "module attributes {" + configuration() + "} {\n" + groups + functions + "}\n";
+    return "module {\n" + configuration() + "\n" + groups + functions + "}\n";
   }
 
 private:
@@ -75,10 +75,10 @@ private:
     int64_t batches = random.between(1, 4);
     clipped = random.chance(0.25);
     limited = random.chance(0.15);
-    std::string text = formatv("boa.train = {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
-                               "\"{1}\", optimizer = {{kind = \"{2}\"}, prefetch = {3} : i64",
-                               batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}),
-                               random.between(0, 2));
+    std::string text = formatv(
+        "boa.config @train {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
+        "\"{1}\", optimizer = {{kind = \"{2}\"}, prefetch = {3} : i64",
+        batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}), random.between(0, 2));
     if (clipped)
       text += random.chance(0.5) ? ", clip = 1.0" : ", nonfinite = \"skip\"";
     std::string everything = random.chance(0.5) ? "\"ssd\"" : "";
@@ -89,8 +89,8 @@ private:
       text += separator + std::string(clause) + " = " + (everything.empty() ? place() : everything);
       separator = ", ";
     }
-    text +=
-        "}}, boa.machine = {memory = \"" + std::string(random.pick({"unified", "separate"})) + "\"";
+    text += "}}\nboa.config @machine {memory = \"" +
+            std::string(random.pick({"unified", "separate"})) + "\"";
     if (limited)
       for (const char *memory : {"device_memory", "host_memory"})
         text += formatv(", {0} = {1} : i64", memory, random.between(8, 512) * 4096).str();

@@ -23,7 +23,7 @@ uint64_t mix(uint64_t a, uint64_t b) {
 static uint64_t nameHash(StringRef name) { return llvm::xxh3_64bits(name); }
 
 Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(mix(seed, 77)) {
-  if (auto machine = module->getAttrOfType<DictionaryAttr>(kMachineAttr))
+  if (auto machine = getConfig(module, kMachineConfig))
     if (auto memory = machine.getAs<StringAttr>("memory"))
       separate = memory == "separate";
   for (auto op : module.getOps<StorageOp>()) {

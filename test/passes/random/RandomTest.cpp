@@ -138,7 +138,7 @@ TEST(Random, MutantsAreRefused) {
     checkProgram(contexts.get(), seed, tally, &compiled);
     // What was compiled from the step phase on: boa.computes says the state that steps come
     // to, which shows each fault where every step depends on the one before it.
-    if (!compiled || !compiled->getOperation()->hasAttr(boa::kTrainAttr))
+    if (!compiled || !boa::getConfig(*compiled, boa::kTrainConfig))
       continue;
     Random random(mix(seed, 4711));
     std::string wrong = checkMutants(*compiled, 20, random, fates);
@@ -168,10 +168,9 @@ TEST_P(RandomExample, MutantsAreRefused) {
         MLIRContext context(MLIRContext::Threading::DISABLED);
         context.loadDialect<boa::BoaDialect, arith::ArithDialect, func::FuncDialect>();
         auto module = boa::frontend::generateModel(*result.spec, context);
-        NamedAttrList machine(
-            module->getOperation()->getAttrOfType<DictionaryAttr>(boa::kMachineAttr));
+        NamedAttrList machine(boa::getConfig(*module, boa::kMachineConfig));
         machine.set("memory", StringAttr::get(&context, memory));
-        module->getOperation()->setAttr(boa::kMachineAttr, machine.getDictionary(&context));
+        boa::setConfig(*module, boa::kMachineConfig, machine.getDictionary(&context));
         boa::PipelineOptions options = boa::PipelineOptions::get(*module);
         options.stop = boa::Phase::storage;
         options.delay = delay;
