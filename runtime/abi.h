@@ -128,7 +128,7 @@ void boa_rt_parallel_for(int64_t count, int64_t grain,
 
 /// A block: what offsets and sizes of all transfers, chunks, slots and extents are
 /// multiples of.
-enum { BOA_BLOCK_BYTES = 4096 };
+#define BOA_BLOCK_BYTES INT64_C(4096)
 
 /// Bytes from one slot of the arena to the next, for slots of `bytes`: whole
 /// blocks, and no multiple of 64 KiB, since arrays spaced by powers of two fall

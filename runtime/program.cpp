@@ -220,7 +220,7 @@ void Parse(Fields &f, Storage &s) {
   f.Read("bytes", s.bytes);
   f.AtLeast("bytes", s.bytes, 1);
   if (s.chunks >= 1 && s.bytes % (BOA_BLOCK_BYTES * int64_t{s.chunks}) != 0)
-    f.Fail("field `bytes`: ", s.bytes, " is no multiple of ", int{BOA_BLOCK_BYTES}, " for each of ",
+    f.Fail("field `bytes`: ", s.bytes, " is no multiple of ", BOA_BLOCK_BYTES, " for each of ",
            s.chunks, " chunks");
   std::vector<int64_t> all = s.entries;
   all.push_back(s.bytes);
