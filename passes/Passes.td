@@ -129,7 +129,7 @@ def InsertOffload : BoaPass<"boa-insert-offload"> {
                                               boa.release %y
     ```
     An optimizer update becomes a loop over chunks. Kernels take buffers on the device,
-    updates on the host. Homes come from `boa.train.place`, shares of chunks rounded to
+    updates on the host. Homes come from `place` in `boa.config @train`, shares of chunks rounded to
     whole ones.
   }];
 }

@@ -24,7 +24,7 @@ struct PipelineOptions {
   bool predict = false;  // build @predict (logits) instead of training
   Phase stop = Phase::llvm;
 
-  /// What the module's boa.train says.
+  /// What the module's boa.config @train says.
   static PipelineOptions get(mlir::ModuleOp module);
 };
 
