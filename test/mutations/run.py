@@ -4,7 +4,7 @@
 Reads mutations.toml. Each mutation is one exact piece of text that is replaced in a
 copy of its file; the copy is compiled as the file is, and linked in its place into
 the check, which runs for at most a minute over a fixed range of seeds and must fail.
-Nothing in the tree is touched. Writes RESULTS.md. A text that is not found once and
+Nothing in the tree is touched. Writes RESULTS.md, of which --only writes some rows anew. A text that is not found once and
 only once is an error: the table is behind the code.
 
   test/mutations/run.py [--build DIR] [--only WORD] [--jobs N] [--seconds N] [--dry]
@@ -101,23 +101,29 @@ def cell(text):
     return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
 
 
-def write_results(rows, seconds):
-    caught = sum(row["failed"] for row in rows)
+def write_results(rows, seconds, mutations):
+    """Of the whole table, in its order; what was not run now stays as it was."""
+    results = HERE / "RESULTS.md"
+    known = {}
+    for line in results.read_text().split("\n") if results.exists() else []:
+        known[line.split(" | ")[0].removeprefix("| ")] = line
+    for row in rows:
+        when = f"after {row['seconds']:.1f} s" if row["failed"] else "**NOT**"
+        why = row["why"] if row["failed"] else row.get("note", "")
+        known[cell(row["what"])] = (f"| {cell(row['what'])} | {row['file']} | {row['check']} | "
+                                    f"{when} | {cell(why)[:160]} |")
+    table = [known[cell(m["what"])] for m in mutations if cell(m["what"]) in known]
+    caught = sum(" | **NOT** | " not in line for line in table)
     lines = ["# Mutations",
              "",
              "Each row deletes one safeguard; the check that is named must fail then. Written by",
              f"`test/mutations/run.py`, with at most {seconds} seconds for each.",
              "",
-             f"{caught} of {len(rows)} are caught.",
+             f"{caught} of {len(table)} are caught.",
              "",
              "| what is deleted | file | check | caught | by |",
              "|---|---|---|---|---|"]
-    for row in rows:
-        when = f"after {row['seconds']:.1f} s" if row["failed"] else "**NOT**"
-        why = row["why"] if row["failed"] else row.get("note", "")
-        lines.append(f"| {cell(row['what'])} | {row['file']} | {row['check']} | {when} | "
-                     f"{cell(why)[:160]} |")
-    (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n")
+    results.write_text("\n".join(lines + table) + "\n")
 
 
 def main():
@@ -160,8 +166,7 @@ def main():
             rows[futures[future]] = row
             print(f"{'caught' if row['failed'] else 'NOT CAUGHT'} {row['seconds']:6.1f} s  "
                   f"{row['what']}{': ' + row['why'][:200] if row['failed'] else ''}", flush=True)
-            if not options.only:
-                write_results([rows[i] for i in sorted(rows)], options.seconds)
+            write_results(rows.values(), options.seconds, mutations)
     missed = [row for row in rows.values() if not row["failed"] and "note" not in row]
     print(f"{len(rows)} mutations, {len(missed)} not caught, {broken} do not build")
     return 1 if missed or broken else 0
