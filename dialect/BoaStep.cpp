@@ -328,7 +328,7 @@ void LoopOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult LoopOp::verify() {
-  if (getLower() >= getUpper())
+  if (int64_t(getLower()) >= int64_t(getUpper()))
     return emitOpError("expected at least one iteration");
   if ((getOrder() == LoopOrder::snake) != bool(getParity()))
     return emitOpError("expected a parity for order snake, and only for it");

@@ -188,6 +188,8 @@ LogicalResult CopyOp::verify() {
   if (getFrom().getType().getContents() != getTo().getType().getContents() ||
       (!storageOf(getFrom()).empty() && storageOf(getFrom()) != storageOf(getTo())))
     return emitOpError("expected two buffers of one storage");
+  if (!getTo().getDefiningOp<CreateOp>())
+    return emitOpError("expected a buffer to fill that boa.create made");
   return success();
 }
 

@@ -53,6 +53,7 @@ public:
 
   void set(int64_t first, int64_t count, T value) {
     int64_t last = first + count;
+    assert(count > 0 && last <= end && "no such chunks");
     auto startsBefore = [](const Start &start, int64_t at) { return start.first < at; };
     auto begin = llvm::lower_bound(starts, first, startsBefore);
     auto past = llvm::lower_bound(starts, last, startsBefore);

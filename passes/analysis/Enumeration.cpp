@@ -91,6 +91,10 @@ bool canRunAsOne(LoopOp loop) {
       return false;
     if (auto offload = dyn_cast<OffloadOp>(op); offload && offload.getFirst() != chunk)
       return false;
+    if (auto update = dyn_cast<UpdateOp>(op); update && update.getChunk() != chunk)
+      return false;
+    if (auto copy = dyn_cast<CopyOp>(op); copy && !llvm::is_contained(opened, copy.getTo()))
+      return false;
     if (isa<PrefetchOp, CreateOp>(op))
       opened.push_back(op.getResult(0));
     if (auto release = dyn_cast<ReleaseOp>(op))

@@ -73,6 +73,7 @@ void Tracer::offload(OffloadOp op, const Position &at) {
     return violation(op, "writes a buffer of " + name(held) + " to " + name(access));
   if (access.first < held.first || access.first + access.count > held.first + held.count)
     return violation(op, "writes chunks that its buffer does not hold");
+  dropRetained(access, op);
   if (buffer->home) {
     offloaded(op, access, *buffer);
     if (held.entry != access.entry)
@@ -80,7 +81,6 @@ void Tracer::offload(OffloadOp op, const Position &at) {
                         ", but moves nothing where a storage lives in memory");
     return;
   }
-  dropRetained(access, op);
   homeOf(access).copy(buffer->own, access.first, access.count);
   offloaded(op, access, *buffer);
 }
@@ -155,6 +155,7 @@ void Tracer::update(UpdateOp op, const Position &at) {
   int64_t chunk = at.get(op.getChunk()), count = at.span(op.getChunk());
   int64_t step = at.get(op.getStep());
   SmallVector<Versions *> parts;
+  const Buffer *trained = nullptr;
   for (Value value :
        {op.getGradient(), op.getWeights(), op.getLow(), op.getMomentum(), op.getVariance()}) {
     BufferRef buffer = value ? lookup(op, value) : nullptr;
@@ -166,9 +167,11 @@ void Tracer::update(UpdateOp op, const Position &at) {
       return violation(op,
                        "updates a chunk that a buffer of " + nameEntry(held) + " does not hold");
     parts.back() = &contentsOf(*buffer);
+    if (!trained || value == op.getWeights())
+      trained = buffer.get();
   }
   if (step != 0 && parts[0] && !updateChunks(op, op.getGroup(), step, chunk, count, parts))
-    undefinedRead(op, buffers[op.getWeights()]->access);
+    undefinedRead(op, trained->access);
 }
 
 void Tracer::norm(NormOp op) {

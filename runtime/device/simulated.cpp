@@ -140,7 +140,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
     uses_memory(kToDevice, 1);
     uses_memory(kToHost, 1);
   }
-  if (machine.device == "cpu")
+  if (machine.device != "cuda")
     shared.push_back({{{kCompute, 1.0}, {kOptimizer, 1.0}}});
   for (size_t path = 0; path < machine.ssd.size(); ++path) {
     const SsdPath &ssd = machine.ssd[path];

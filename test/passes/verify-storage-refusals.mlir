@@ -585,3 +585,62 @@ module {
     boa.release %x : <tensor<16384xf32>, device>
   }
 }
+
+// -----
+
+// In a loop over chunks each iteration takes its own: of a buffer outside only its chunk.
+
+module {
+  boa.config @machine {memory = "separate"}
+  boa.storage @x[1] : tensor<16384xf32> on ssd role checkpoints chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %whole = boa.create @x[%c0] : <tensor<16384xf32>, host>
+    boa.loop chunk %c = 0 to 4 forward {
+      %part = boa.prefetch @x[%c0] chunk %c count 1 : <tensor<16384xf32>, device>
+      // expected-error @below {{'boa.copy' op copies chunks that its first buffer does not hold}}
+      boa.copy %part to %whole : !boa.buffer<tensor<16384xf32>, device>, !boa.buffer<tensor<16384xf32>, host>
+      boa.release %part : <tensor<16384xf32>, device>
+    }
+    boa.release %whole : <tensor<16384xf32>, host>
+  }
+}
+
+// -----
+
+// Nor is a buffer copied to that holds something already.
+
+module {
+  boa.storage @x[1] : tensor<8xf32> on ssd role checkpoints persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %from = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    %to = boa.prefetch @x[%c0] : <tensor<8xf32>, host>
+    // expected-error @below {{'boa.copy' op expected a buffer to fill that boa.create made}}
+    boa.copy %from to %to : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xf32>, host>
+    boa.release %from : <tensor<8xf32>, device>
+    boa.release %to : <tensor<8xf32>, host>
+  }
+}
+
+// -----
+
+// An offload makes a retained copy of its chunks stale also where it moves nothing.
+
+module {
+  boa.storage @x[1] : tensor<16384xf32> on host 1, ssd role checkpoints chunks 4 persistent
+  // expected-error @below {{'boa.step' op retains a copy of @x entry 0 that nothing takes up}}
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %all = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k updates(%all : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %all retain %true : <tensor<16384xf32>, device>
+    %home = boa.prefetch @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, host>
+    boa.offload %home, @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, host>
+    boa.release %home : <tensor<16384xf32>, host>
+    %again = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
+    boa.launch @k reads(%again : !boa.buffer<tensor<16384xf32>, device>)
+    boa.release %again : <tensor<16384xf32>, device>
+  }
+}
