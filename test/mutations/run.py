@@ -84,7 +84,7 @@ def run_check(binary, check, seconds):
     lines = [line for line in output.split("\n")
              if re.match(r"seed |flip |hangs|\[  FAILED  \]", line)]
     why = lines[0] if lines else output.strip().split("\n")[-1]
-    return failed, time.monotonic() - begin, why
+    return failed, time.monotonic() - begin, why.replace(f"{ROOT}/", "")
 
 
 def try_one(build, mutation, seconds):

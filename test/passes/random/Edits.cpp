@@ -47,15 +47,7 @@ public:
   }
 
 private:
-  template <typename... Ops> std::vector<Operation *> all() {
-    std::vector<Operation *> ops;
-    for (StepOp step : module.getOps<StepOp>())
-      step.walk([&](Operation *op) {
-        if (isa<Ops...>(op))
-          ops.push_back(op);
-      });
-    return ops;
-  }
+  template <typename... Ops> std::vector<Operation *> all() { return opsOf<Ops...>(module); }
   /// Null if there is none.
   template <typename... Ops> Operation *one() {
     auto ops = all<Ops...>();

@@ -15,6 +15,7 @@
 #ifndef BOA_TEST_PASSES_RANDOM_GENERATOR_H
 #define BOA_TEST_PASSES_RANDOM_GENERATOR_H
 
+#include "dialect/Boa.h"
 #include "test/passes/random/Random.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -50,6 +51,17 @@ mlir::OwningOpRef<mlir::ModuleOp> generateBuffers(mlir::MLIRContext &context, Ra
 /// Each makes one change; false: there was no place for it. The module verifies after it.
 bool addSomething(mlir::ModuleOp module, Random &random, std::string &what);
 bool editSomething(mlir::ModuleOp module, Random &random, std::string &what);
+
+/// The ops of some kinds in all entry points, in their order.
+template <typename... Ops> std::vector<mlir::Operation *> opsOf(mlir::ModuleOp module) {
+  std::vector<mlir::Operation *> ops;
+  for (StepOp step : module.getOps<StepOp>())
+    step.walk([&](mlir::Operation *op) {
+      if (mlir::isa<Ops...>(op))
+        ops.push_back(op);
+    });
+  return ops;
+}
 
 /// Whether the verifiers of its ops accept it, without a word.
 bool verifies(mlir::ModuleOp module);

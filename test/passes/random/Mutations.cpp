@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/passes/random/Mutations.h"
 
+#include "test/passes/random/Generator.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -56,15 +58,7 @@ public:
   }
 
 private:
-  template <typename... Ops> std::vector<Operation *> all() {
-    std::vector<Operation *> ops;
-    for (StepOp step : module.getOps<StepOp>())
-      step.walk([&](Operation *op) {
-        if (isa<Ops...>(op))
-          ops.push_back(op);
-      });
-    return ops;
-  }
+  template <typename... Ops> std::vector<Operation *> all() { return opsOf<Ops...>(module); }
   template <typename... Ops> Operation *one() {
     auto ops = all<Ops...>();
     return ops.empty() ? nullptr : random.pick(ops);
