@@ -49,7 +49,8 @@ public:
 
 class Device {
 public:
-  /// Nothing that was submitted is under way.
+  /// Ends what is under way, of which the listener may still be told: no memory is
+  /// touched and no file written afterwards.
   virtual ~Device() = default;
 
   /// Once, before all else: memory of each space, zeroed, and whom to tell.
