@@ -17,10 +17,38 @@ Memory::Memory(ModuleOp module)
 
 static Space spaceOf(Tier tier) { return tier == Tier::device ? Space::device : Space::host; }
 
+SmallVector<Memory::Piece, 2> Memory::getPieces(StorageOp storage, int64_t first,
+                                                int64_t count) const {
+  SmallVector<Piece, 2> pieces;
+  for (const StorageOp::HomeRange &range : storage.getHomeRanges(first, count)) {
+    if (range.tier == Tier::ssd)
+      continue;
+    Space space = spaceOf(range.tier);
+    if (!pieces.empty() && pieces.back().first + pieces.back().count == range.first &&
+        (!separate || pieces.back().space == space))
+      pieces.back().count += range.count;
+    else
+      pieces.push_back({space, range.first, range.count});
+  }
+  return pieces;
+}
+
 bool Memory::isHome(StorageOp storage, int64_t first, int64_t count, Space space) const {
-  auto ranges = storage.getHomeRanges(first, count);
-  return ranges.size() == 1 && ranges[0].tier != Tier::ssd &&
-         (!separate || spaceOf(ranges[0].tier) == space);
+  auto pieces = getPieces(storage, first, count);
+  return pieces.size() == 1 && pieces[0].count == count && (!separate || pieces[0].space == space);
+}
+
+PoolAttr Memory::getPool(StorageOp storage, Space space, int64_t chunks) const {
+  PoolAttr found;
+  auto isOwn = [&](PoolAttr pool) { return pool && pool.getSpace() == space; };
+  for (PoolAttr pool : storage.getPoolsAttr().getAsRange<PoolAttr>()) {
+    if (pool.getChunks() < chunks || (separate && !isOwn(pool)))
+      continue;
+    if (!found || (isOwn(pool) && !isOwn(found)) ||
+        (isOwn(pool) == isOwn(found) && pool.getChunks() < found.getChunks()))
+      found = pool;
+  }
+  return found;
 }
 
 bool Memory::isStaged(StorageOp storage, int64_t first, int64_t count, Space space) const {

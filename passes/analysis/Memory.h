@@ -28,8 +28,20 @@ public:
   /// Whether device and host are two memories.
   bool isSeparate() const { return separate; }
 
-  /// Whether a buffer of these chunks in `space` is their home itself.
+  /// Chunks of an entry that live side by side in one memory: where device and host are
+  /// one, that of the first is told.
+  struct Piece {
+    Space space;
+    int64_t first, count;
+  };
+  /// What lives in memory of these chunks, in their order.
+  llvm::SmallVector<Piece, 2> getPieces(StorageOp storage, int64_t first, int64_t count) const;
+  /// Whether a buffer of these chunks in `space` is their home itself: one piece there.
   bool isHome(StorageOp storage, int64_t first, int64_t count, Space space) const;
+
+  /// The pool of which a buffer of so many chunks in `space` takes a slot: the smallest
+  /// of the space that can hold it; in one memory, else, of the other. Null: none.
+  PoolAttr getPool(StorageOp storage, Space space, int64_t chunks) const;
 
   /// Calls `move` for each link that chunks take from their homes to a buffer in `space`
   /// that is not their home, or back.

@@ -185,11 +185,12 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
   /// Of all entries, in one memory.
-  static int64_t residentBytes(StorageOp storage, Space space) {
+  int64_t residentBytes(StorageOp storage, Space space) {
     int64_t bytes = 0;
-    for (const StorageOp::HomeRange &range : storage.getHomeRanges())
-      if (range.tier == (space == Space::device ? Tier::device : Tier::host))
-        bytes += boa_slot_stride(storage.getChunkBytes() * range.count);
+    for (const Memory::Piece &piece :
+         Memory(getOperation()).getPieces(storage, 0, storage.getChunks()))
+      if (piece.space == space)
+        bytes += boa_slot_stride(storage.getChunkBytes() * piece.count);
     return bytes * storage.getEntryCount();
   }
 

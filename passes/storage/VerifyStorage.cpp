@@ -66,21 +66,11 @@ private:
                            .str()};
   }
 
-  /// The pool that a buffer's slot is of: the smallest of its space that holds it.
-  PoolAttr poolOf(StorageOp storage, Space space, int64_t chunks) {
-    PoolAttr found;
-    for (PoolAttr pool : storage.getPoolsAttr().getAsRange<PoolAttr>())
-      if ((pool.getSpace() == space || !memory.isSeparate()) && pool.getChunks() >= chunks &&
-          (!found || pool.getChunks() < found.getChunks()))
-        found = pool;
-    return found;
-  }
-
   void opened(Operation *op, const Buffer &buffer, const Position &, bool retained) override {
     StorageOp storage = buffer.access.storage;
     if (retained || buffer.home || !storage.getPoolsAttr())
       return;
-    PoolAttr pool = poolOf(storage, buffer.space, buffer.slotChunks());
+    PoolAttr pool = memory.getPool(storage, buffer.space, buffer.slotChunks());
     if (!pool)
       return violation(op, "takes " + Twine(buffer.slotChunks()) + " chunks of @" +
                                storage.getSymName() + " to " + stringifySpace(buffer.space) +
@@ -99,7 +89,7 @@ private:
   void checkStaging(Operation *op, const Access &access, Space space) {
     if (!memory.isStaged(access.storage, access.first, access.count, space))
       return;
-    PoolAttr pool = poolOf(access.storage, Space::host, 1);
+    PoolAttr pool = memory.getPool(access.storage, Space::host, 1);
     if (!pool || slots[{access.storage, pool.getAsOpaquePointer()}] >= int64_t(pool.getSlots()))
       violation(op, "needs a slot of @" + StorageOp(access.storage).getSymName() +
                         " in host memory between SSD and the device");
@@ -107,7 +97,7 @@ private:
   void closed(const Buffer &buffer) {
     StorageOp storage = buffer.access.storage;
     if (storage.getPoolsAttr() && !buffer.home)
-      if (PoolAttr pool = poolOf(storage, buffer.space, buffer.slotChunks()))
+      if (PoolAttr pool = memory.getPool(storage, buffer.space, buffer.slotChunks()))
         --slots[{storage, pool.getAsOpaquePointer()}];
   }
   void released(ReleaseOp, const Buffer &buffer, const Position &, bool retain) override {

@@ -181,3 +181,32 @@ module {
     }
   }
 }
+
+// -----
+
+// An entry that lives in one memory, in shares of device and host, is the buffer itself:
+// it stands there in one piece and takes no slot.
+
+// CHECK: boa.storage @w[2] : tensor<65536xf32> on device 1, host role weights chunks 4 persistent{{$}}
+// REMARK: bytes=536576
+
+boa.storage @w[2] : tensor<65536xf32> on device 1, host role weights chunks 4 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %w = boa.prefetch @w[%c0] : <tensor<65536xf32>, device>
+  boa.release %w : <tensor<65536xf32>, device>
+}
+
+// -----
+
+// Between two memories it is not.
+
+// CHECK: boa.storage @w[2] : {{.*}} slots device 2 x 4
+
+boa.config @machine {memory = "separate", device_memory = 8388608 : i64, host_memory = 8388608 : i64}
+boa.storage @w[2] : tensor<65536xf32> on device 1, host role weights chunks 4 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %w = boa.prefetch @w[%c0] : <tensor<65536xf32>, device>
+  boa.release %w : <tensor<65536xf32>, device>
+}

@@ -24,7 +24,8 @@ protected:
   Observations run(const std::string &statements, const std::string &tier = "ssd",
                    uint64_t garbage = 1) {
     auto module = parseSourceString<ModuleOp>(
-        "boa.storage @w[1] : tensor<8xf32> on " + tier + " role weights chunks 2 persistent\n" +
+        std::string(separate ? "boa.config @machine {memory = \"separate\"}\n" : "") +
+            "boa.storage @w[1] : tensor<8xf32> on " + tier + " role weights chunks 2 persistent\n" +
             "boa.storage @tokens[2] : tensor<8xf32> on device role tokens chunks 2\n" +
             "boa.storage @x[2] : tensor<8xf32> on " + tier + " role checkpoints chunks 2\n" +
             "boa.step @step(%step, %pending) {\n" + "%c0 = arith.constant 0 : index\n" +
@@ -39,6 +40,7 @@ protected:
   }
 
   MLIRContext context;
+  bool separate = false;
 };
 
 const std::string kOpen = "%w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>\n";
@@ -49,12 +51,17 @@ const std::string kRetain = "boa.release %w retain %true : <tensor<8xf32>, devic
 
 } // namespace
 
-// A buffer is memory of its own, but for one that is its chunks' home.
+// A buffer is memory of its own, but for one that is its chunks' home: where memory is one,
+// those of device and host side by side are, too.
 TEST_F(Interpreter, OffloadsMatterWhereABufferIsNotTheHome) {
   Observations with = run(kOpen + kKernel + kHome + kClose);
   EXPECT_EQ(with.undefined + with.fault, "");
   EXPECT_FALSE(same(with, run(kOpen + kKernel + kClose)));
   EXPECT_TRUE(same(with, run(kOpen + kKernel + kClose, "host")));
+  EXPECT_TRUE(same(run(kOpen + kKernel + kClose, "device 1, host"), with));
+  EXPECT_FALSE(same(run(kOpen + kKernel + kClose, "device 1, ssd"), with));
+  separate = true;
+  EXPECT_TRUE(same(run(kOpen + kKernel + kClose, "device"), with));
   EXPECT_FALSE(same(run(kOpen + kKernel + kClose, "device 1, host"), with));
 }
 

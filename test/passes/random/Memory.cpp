@@ -109,11 +109,9 @@ void Machine::open(Operation *op, StringRef storage, ValueRange indices, Value f
   if (first < 0 || first + count > store->chunks)
     return fail(op, "chunks that there are not");
   Space space = buffer->space = cast<BufferType>(op->getResult(0).getType()).getSpace();
-  Tier tier = store->tiers[first];
-  buffer->home = tier != Tier::ssd &&
-                 (!separate || (tier == Tier::device) == (space == Space::device)) &&
-                 llvm::all_of(ArrayRef(store->tiers).slice(first, count),
-                              [&](Tier other) { return other == tier; });
+  buffer->home = llvm::all_of(ArrayRef(store->tiers).slice(first, count), [&](Tier tier) {
+    return tier != Tier::ssd && (!separate || (tier == Tier::device) == (space == Space::device));
+  });
   if (!buffer->home) {
     if (!bring || zero) {
       dropRetained(*buffer, buffer->entry, first, count, /*space=*/false);
