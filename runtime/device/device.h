@@ -49,8 +49,7 @@ public:
 
 class Device {
 public:
-  /// Ends what is under way, of which the listener may still be told: no memory is
-  /// touched and no file written afterwards.
+  /// Nothing that was submitted is under way.
   virtual ~Device() = default;
 
   /// Once, before all else: memory of each space, zeroed, and whom to tell.

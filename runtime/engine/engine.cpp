@@ -78,12 +78,13 @@ absl::Status Engine::Impl::Start() {
   return device->Start({graph.Bytes(BOA_DEVICE), graph.Bytes(BOA_HOST)}, graph.Workspace(), this);
 }
 
-/// Nothing more begins. What is under way cannot be stopped: the device, which goes
-/// first of the members, ends it.
+/// What is under way cannot be stopped: the memory and the kernels are the device's
+/// until it is over.
 Engine::Impl::~Impl() {
   std::unique_lock lock(mutex);
   graph.Fail(absl::CancelledError("the engine is gone"));
   Pump(lock);
+  Await(lock, [&] { return graph.UnderWay() == 0; });
 }
 
 /// Gives the device what may begin. What runs in the order given is given under the

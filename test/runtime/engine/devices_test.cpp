@@ -15,11 +15,15 @@
 
 #include "gtest/gtest.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 namespace boa {
 namespace {
@@ -346,6 +350,56 @@ TEST(Simulated, RatesThatAreMissingAreNamed) {
             "  device { to_device = 25 GB/s }, what is copied to its memory\n"
             "  device { to_host = 25 GB/s }, what is copied from its memory\n"
             "  ssd \"/mnt/a\" { write = 5 GB/s }");
+}
+
+//===----------------------------------------------------------------------===//
+// The end
+//===----------------------------------------------------------------------===//
+
+/// Each piece of work takes a while on a thread of its own. In the end none is left.
+class SlowDevice : public Device {
+public:
+  ~SlowDevice() override {
+    EXPECT_EQ(under_way, 0) << "the device goes before what it was given is done";
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *told) override {
+    listener = told;
+    return absl::OkStatus();
+  }
+  void Submit(Work &work) override {
+    std::lock_guard lock(mutex);
+    ++under_way;
+    threads.emplace_back([this, &work] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      --under_way;
+      listener->Done(work, 0, 1, absl::OkStatus());
+    });
+  }
+  void Cancel() override {}
+  int64_t Now() const override { return 0; }
+  void Read(Location, void *, int64_t) override {}
+  void Write(Location, const void *, int64_t) override {}
+  std::string Describe() const override { return "slow"; }
+
+private:
+  DeviceListener *listener = nullptr;
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  std::atomic<int> under_way{0};
+};
+
+// An engine that is dropped in the middle of a run waits for what is under way: memory,
+// kernels and files are not taken from under it.
+TEST(EngineEnd, WhatIsUnderWayEndsFirst) {
+  const Program program = MakeProgram({{"a", 1000000000, 1000000000}});
+  auto placement = CreateSimulatedPlacement(program);
+  auto engine =
+      Engine::Create(program, std::make_unique<SlowDevice>(), placement.get(), EngineOptions());
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  body = Stream(4, false);
+  (*engine)->Enqueue(Drive, 1, 0);
 }
 
 } // namespace
