@@ -86,6 +86,8 @@ inline constexpr llvm::StringLiteral kTrainConfig = "train", kMachineConfig = "m
 mlir::DictionaryAttr getConfig(mlir::ModuleOp module, llvm::StringRef name);
 /// Sets or replaces one.
 void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr settings);
+/// Null where the module has none.
+StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
 /// Computes an index or a condition that a pass can compute, too.
 bool isIndexOp(mlir::Operation *op);
 /// The storage that holds a part of the trained state of a group, or its gradient.

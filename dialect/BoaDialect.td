@@ -98,6 +98,15 @@ def Boa_Role : I32EnumAttr<"Role", "what a storage is for: the unit in which tra
   let cppNamespace = "::boa";
 }
 
+def Boa_EntryPoint : I32EnumAttr<"EntryPoint", "what of a compiled program is called from outside", [
+  I32EnumAttrCase<"step", 0>,
+  I32EnumAttrCase<"drain", 1>,
+  I32EnumAttrCase<"evaluate", 2>,
+  I32EnumAttrCase<"predict", 3>
+]> {
+  let cppNamespace = "::boa";
+}
+
 def Boa_Dimension : I32EnumAttr<"Dimension", "what a loop counts", [
   I32EnumAttrCase<"layer", 0>,
   I32EnumAttrCase<"micro_batch", 1>,

@@ -152,8 +152,9 @@ Operation *getOrigin(Value buffer) {
 // boa.step
 //===----------------------------------------------------------------------===//
 
-void StepOp::build(OpBuilder &builder, OperationState &state, StringRef name) {
-  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
+void StepOp::build(OpBuilder &builder, OperationState &state, EntryPoint entry) {
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(stringifyEntryPoint(entry)));
   Block &block = state.addRegion()->emplaceBlock();
   block.addArguments({builder.getIndexType(), builder.getIndexType()},
                      {state.location, state.location});
@@ -215,6 +216,12 @@ static LogicalResult verifyStepNumbers(StepOp step) {
   return success();
 }
 
+LogicalResult StepOp::verify() {
+  if (symbolizeEntryPoint(getSymName()))
+    return success();
+  return emitOpError("expected @step, @drain, @evaluate or @predict but found @") << getSymName();
+}
+
 // Passes enumerate the program: they must know every op, and be able to compute
 // every index.
 LogicalResult StepOp::verifyRegions() {
@@ -235,6 +242,10 @@ LogicalResult StepOp::verifyRegions() {
     return WalkResult::interrupt();
   });
   return failure(walked.wasInterrupted() || failed(verifyStepNumbers(*this)));
+}
+
+StepOp findEntryPoint(ModuleOp module, EntryPoint entry) {
+  return module.lookupSymbol<StepOp>(stringifyEntryPoint(entry));
 }
 
 //===----------------------------------------------------------------------===//

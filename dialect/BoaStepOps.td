@@ -79,8 +79,9 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, Isolated
                                  SingleBlock, NoTerminator]> {
   let summary = "an entry point of the compiled program";
   let description = [{
-    @step is one training step, @drain applies the delayed optimizer updates
-    alone, @evaluate runs forward passes. The block's arguments are `step`,
+    Its name says which: @step is one training step, @drain applies the delayed
+    optimizer updates alone, @evaluate runs forward passes to the loss, @predict one
+    to the logits. The block's arguments are `step`,
     counted from 1, and `pending`: the step whose delayed updates are still
     outstanding, 0 for none. The delayed tail of the optimizer is carried across
     the back edge of the step loop as `pending`; @drain is its epilogue.
@@ -88,14 +89,16 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, Isolated
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
+    ::boa::EntryPoint getEntryPoint() { return *::boa::symbolizeEntryPoint(getSymName()); }
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::Value getStep() { return getBlock()->getArgument(0); }
     ::mlir::Value getPending() { return getBlock()->getArgument(1); }
   }];
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name)>];
+  let builders = [OpBuilder<(ins "::boa::EntryPoint":$entry)>];
 }
 
 def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegments,

@@ -41,7 +41,8 @@ bool isResult(StorageOp storage) { return storage.isLiveOut() && !storage.getPer
 Computation Computation::compute(ModuleOp module) {
   Computation computation;
   ReadTracer fresh(module), training(module);
-  auto step = module.lookupSymbol<StepOp>("step"), drain = module.lookupSymbol<StepOp>("drain");
+  StepOp step = findEntryPoint(module, EntryPoint::step);
+  StepOp drain = findEntryPoint(module, EntryPoint::drain);
   // What a run came to; `all`: also what it left for the next.
   auto record = [&](const char *run, const Tracer &tracer, bool all) {
     for (auto storage : module.getOps<StorageOp>()) {

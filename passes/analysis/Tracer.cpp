@@ -45,9 +45,9 @@ void Tracer::run(StepOp entry, bool pending) {
   }
   previous = entry;
   begun.push_back(made.size());
-  if (entry.getSymName() != "drain")
+  if (entry.getEntryPoint() != EntryPoint::drain)
     bringInputs();
-  bool isStep = entry.getSymName() == "step";
+  bool isStep = entry.getEntryPoint() == EntryPoint::step;
   steps += isStep;
   if (pending && steps < 1 + isStep)
     steps = 1 + isStep;

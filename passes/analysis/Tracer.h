@@ -229,7 +229,8 @@ bool trainUntilSteady(TracerT &tracer, StepOp step, RunT run) {
 template <typename TracerT, typename RunT>
 bool runEntries(mlir::ModuleOp module, const TracerT &fresh, RunT run) {
   auto runOn = [&](TracerT tracer, StepOp entry, bool pending) { run(tracer, entry, pending); };
-  auto step = module.lookupSymbol<StepOp>("step"), drain = module.lookupSymbol<StepOp>("drain");
+  StepOp step = findEntryPoint(module, EntryPoint::step);
+  StepOp drain = findEntryPoint(module, EntryPoint::drain);
   TracerT training(fresh);
   bool steady = !step || trainUntilSteady(training, step, run);
   if (!steady)

@@ -63,11 +63,11 @@ public:
     declareStorages();
     if (predict) {
       placeInMemory();
-      buildForward("predict", /*logits=*/true);
+      buildForward(EntryPoint::predict);
       return success();
     }
     buildStep();
-    buildForward("evaluate", /*logits=*/false);
+    buildForward(EntryPoint::evaluate);
     return success();
   }
 
@@ -272,15 +272,15 @@ private:
   // Entry points
   //===--------------------------------------------------------------------===//
 
-  StepOp beginEntry(StringRef name) {
+  StepOp beginEntry(EntryPoint point) {
     builder.setInsertionPointToEnd(module.getBody());
-    auto entry = StepOp::create(builder, module.getLoc(), name);
+    auto entry = StepOp::create(builder, module.getLoc(), point);
     builder.setInsertionPointToStart(entry.getBlock());
     return entry;
   }
 
   void buildStep() {
-    StepOp entry = beginEntry("step");
+    StepOp entry = beginEntry(EntryPoint::step);
     LoopOp micro = loop(Dimension::micro_batch, microBatches);
     Value m = micro.getInductionVar();
     for (const Stage &stage : stages)
@@ -314,8 +314,9 @@ private:
   }
 
   /// A forward pass of all micro-batches, to the loss or to the logits.
-  void buildForward(StringRef name, bool logits) {
-    beginEntry(name);
+  void buildForward(EntryPoint point) {
+    bool logits = point == EntryPoint::predict;
+    beginEntry(point);
     LoopOp micro = loop(Dimension::micro_batch, microBatches);
     Value m = micro.getInductionVar();
     for (const Stage &stage : stages)

@@ -54,7 +54,7 @@ public:
 private:
   void createDrain() {
     builder.setInsertionPointAfter(step);
-    drain = StepOp::create(builder, step.getLoc(), "drain");
+    drain = StepOp::create(builder, step.getLoc(), EntryPoint::drain);
   }
 
   /// An update of chunks [first, last) at the builder's insertion point.
@@ -168,7 +168,7 @@ private:
 
 /// What Splitter assumes: a step that has not been split.
 LogicalResult checkSplittable(ModuleOp module, StepOp step) {
-  if (auto drain = module.lookupSymbol("drain"))
+  if (auto drain = findEntryPoint(module, EntryPoint::drain))
     return step.emitOpError("is split already: its drain is there").attachNote(drain->getLoc())
            << "here";
   llvm::StringMap<Operation *> seen;
@@ -202,7 +202,7 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
 
   /// An update came before a contribution to its gradient, or after a read that must see it.
   LogicalResult refuse(ModuleOp module, const Computation::Outcome &difference) {
-    auto step = module.lookupSymbol<StepOp>("step");
+    StepOp step = findEntryPoint(module, EntryPoint::step);
     for (auto group : module.getOps<GroupOp>())
       if (SymbolTable::getSymbolName(difference.of) ==
           getStorageName("weights", group.getSymName()))
@@ -216,7 +216,7 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto step = module.lookupSymbol<StepOp>("step");
+    StepOp step = findEntryPoint(module, EntryPoint::step);
     if (!step)
       return;
     if (delay < 0 || delay > 1) {

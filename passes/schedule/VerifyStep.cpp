@@ -49,7 +49,7 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
     };
     bool steady = runEntries(module, StepVerifier(module, result), run);
     if (succeeded(result) && !steady)
-      result = emitNotSteady(module.lookupSymbol<StepOp>("step"));
+      result = emitNotSteady(findEntryPoint(module, EntryPoint::step));
     if (failed(result))
       signalPassFailure();
     markAllAnalysesPreserved();

@@ -84,7 +84,7 @@ public:
   /// Bytes moved in one more run, by link and role.
   DictionaryAttr count(StepOp step, bool pending) {
     moved.clear();
-    ofStep = step.getSymName() == "step";
+    ofStep = step.getEntryPoint() == EntryPoint::step;
     run(step, pending);
     Builder builder(step.getContext());
     SmallVector<NamedAttribute> links;
@@ -201,7 +201,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       step->removeAttr("boa.second_traffic");
       needs.forgetLive();
       Enumeration tracer(module, needs);
-      if (step.getSymName() != "step") {
+      if (step.getEntryPoint() != EntryPoint::step) {
         step->setAttr("boa.traffic", tracer.count(step, leavesUpdates(step)));
         continue;
       }

@@ -236,7 +236,7 @@ public:
   /// A copy is worth retaining only if it is with and without a pending step.
   /// Steps follow one another: what one ends with the next may begin with.
   unsigned retainCopies() {
-    if (step.getSymName() == "step") {
+    if (step.getEntryPoint() == EntryPoint::step) {
       auto runStep = [](Retainer &tracer, StepOp step, bool pending) {
         ++tracer.runs;
         tracer.run(step, pending);
@@ -385,7 +385,7 @@ public:
   DeadOffloads(ModuleOp module, ReadChunks &readChunks) : Tracer(module), readChunks(&readChunks) {}
 
   static unsigned run(ModuleOp module) {
-    auto step = module.lookupSymbol<StepOp>("step");
+    StepOp step = findEntryPoint(module, EntryPoint::step);
     if (!step)
       return 0;
     // What a step leaves on SSD, the next step or another entry point reads.

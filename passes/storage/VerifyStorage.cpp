@@ -31,7 +31,7 @@ public:
   LogicalResult verify(StepOp entry, bool pending) {
     step = entry;
     for (bool again : {false, true}) {
-      if (again && entry.getSymName() == "step")
+      if (again && entry.getEntryPoint() == EntryPoint::step)
         break;
       run(entry, pending && !again);
       if (succeeded(result) && !open.empty())
@@ -176,7 +176,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
                                  result = tracer.verify(entry, pending);
                              });
     if (succeeded(result) && !steady)
-      result = emitNotSteady(module.lookupSymbol<StepOp>("step"));
+      result = emitNotSteady(findEntryPoint(module, EntryPoint::step));
     // Buffers may all be in order, and one be taken for another.
     auto computes = module->getAttrOfType<IntegerAttr>(kComputesAttr);
     if (succeeded(result) && computes &&

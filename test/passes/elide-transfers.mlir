@@ -83,7 +83,7 @@ boa.step @step(%step, %pending) {
 // The snake: the last micro-batch of one layer is the first of the next, so its
 // activation stays in memory; the others go and come. Layer 1 is odd: it runs 1, 0.
 
-// CHECK-LABEL: boa.step @snake
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop layer %[[L:.*]] = 0 to 2 forward {
 // CHECK:           boa.loop micro_batch %[[M:.*]] = 0 to 2 snake(%[[L]]) {
 // CHECK:             boa.prefetch @x[%[[L]], %[[M]]]
@@ -92,10 +92,10 @@ boa.step @step(%step, %pending) {
 // CHECK:             boa.offload %[[Y]], @x
 // CHECK:             %[[IN_M:.*]] = boa.at_last %[[M]]
 // CHECK:             boa.release %[[Y]] retain %[[IN_M]]
-// CHECK-LABEL: boa.step @next
+// CHECK-LABEL: boa.step @predict
 
 boa.storage @x[3, 2] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @snake(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   boa.loop layer %l = 0 to 2 forward {
     %l1 = boa.shift %l, 1
     boa.loop micro_batch %m = 0 to 2 snake(%l) {
@@ -114,7 +114,7 @@ boa.step @snake(%step, %pending) {
     boa.release %x : <tensor<8xf32>, device>
   }
 }
-boa.step @next(%step, %pending) {
+boa.step @predict(%step, %pending) {
 }
 
 // -----
@@ -122,11 +122,11 @@ boa.step @next(%step, %pending) {
 // Without the snake the next layer begins with another micro-batch: nothing to
 // retain, as 3 other slots would be taken while a copy waits.
 
-// CHECK-LABEL: boa.step @plain
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-NOT:     retain
 
 boa.storage @x[3, 4] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @plain(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   boa.loop layer %l = 0 to 2 forward {
     %l1 = boa.shift %l, 1
     boa.loop micro_batch %m = 0 to 4 forward {
@@ -145,7 +145,7 @@ boa.step @plain(%step, %pending) {
 // A copy of a whole entry is stale once one of its chunks is updated: it is not
 // retained across that, and the second kernel reads the entry again.
 
-// CHECK-LABEL: boa.step @stale
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-NOT:     retain
 // CHECK:         boa.loop layer
 // CHECK:           boa.prefetch @weights.a
@@ -160,7 +160,7 @@ boa.group @a repeat 1 {
 }
 boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent
 boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
-boa.step @stale(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop layer %l = 0 to 1 forward {
     %w = boa.prefetch @weights.a[%l] : <tensor<16384xf32>, device>
@@ -187,23 +187,23 @@ boa.step @stale(%step, %pending) {
 // What was updated and not written home is thrown away by its release: the next
 // kernel reads what is at home, so the copy is neither shared nor retained.
 
-// CHECK-LABEL: boa.step @scratch
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.prefetch @s
 // CHECK:         boa.launch @k updates
 // CHECK-NOT:     retain
 // CHECK:         boa.prefetch @s
 // CHECK:         boa.launch @k2 reads
 // What another entry point shares stays shared.
-// CHECK-LABEL: boa.step @home
+// CHECK-LABEL: boa.step @predict
 // CHECK:         boa.prefetch @s
 // CHECK:         boa.offload
 // CHECK-NOT:     boa.prefetch @s
 // CHECK:         boa.launch @k2 reads
-// REMARK: Remark=scratch, {{.*}}shared=0
-// REMARK: Remark=home, {{.*}}shared=1
+// REMARK: :[[#@LINE+4]]:1: remark: {{.*}}Remark=evaluate, {{.*}}shared=0
+// REMARK: :[[#@LINE+12]]:1: remark: {{.*}}Remark=predict, {{.*}}shared=1
 
 boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @scratch(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
   boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
@@ -212,7 +212,7 @@ boa.step @scratch(%step, %pending) {
   boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>, device>)
   boa.release %y : <tensor<8xf32>, device>
 }
-boa.step @home(%step, %pending) {
+boa.step @predict(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
   boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
@@ -227,13 +227,13 @@ boa.step @home(%step, %pending) {
 
 // A kernel that reads an entry and writes a new one of it needs both buffers.
 
-// CHECK-LABEL: boa.step @both
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.launch @k reads(%[[X:.*]] : {{.*}}) updates(%[[Y:.*]] :
 // CHECK:         boa.release %[[X]] :
 // CHECK:         boa.release %[[Y]] :
 
 boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @both(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
   %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
@@ -247,12 +247,12 @@ boa.step @both(%step, %pending) {
 
 // Chunks that begin at zero do not begin with what a live buffer holds.
 
-// CHECK-LABEL: boa.step @zeroed
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop chunk
 // CHECK-NEXT:      boa.prefetch @gradients.a[%{{.*}}] chunk %{{.*}} count 1 zero
 
 boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
-boa.step @zeroed(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
@@ -306,7 +306,7 @@ boa.step @step(%step, %pending) {
 
 // CHECK-LABEL: boa.step @step
 // CHECK:         boa.offload %{{.*}}, @gradients.a
-// CHECK-LABEL: boa.step @inspect
+// CHECK-LABEL: boa.step @evaluate
 
 boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients
 boa.step @step(%step, %pending) {
@@ -316,7 +316,7 @@ boa.step @step(%step, %pending) {
   boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>, device>
   boa.release %0 : <tensor<16384xf32>, device>
 }
-boa.step @inspect(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
   boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
@@ -327,7 +327,7 @@ boa.step @inspect(%step, %pending) {
 
 // A shared constant stays where its other users see it.
 
-// CHECK-LABEL: boa.step @constant
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-NEXT:    %[[C0:.*]] = arith.constant 0 : index
 // CHECK:         boa.loop layer
 // CHECK:           boa.prefetch @weights.a[%[[C0]]] :
@@ -339,7 +339,7 @@ boa.group @a repeat 1 {
 }
 boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent
 boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
-boa.step @constant(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop layer %l = 0 to 1 forward {
     boa.loop chunk %c = 0 to 4 forward {
@@ -410,21 +410,21 @@ module {
 // One bad pair does not cost the good ones. What the first kernel makes of s never
 // goes home, so the second must not find it; t is brought once, and so is u.
 
-// REMARK: remark: [Missed] elide-transfers | Category:boa-storage | Remark="left a transfer of ", Remark=@s, Remark=" in @", Remark=mixed, Remark=" as it was: the program would compute something else"
-// REMARK: remark: [Passed] elide-transfers | Category:boa-storage | {{.*}}Remark=mixed, {{.*}}retained=0, shared=2
+// REMARK: remark: [Missed] elide-transfers | Category:boa-storage | Remark="left a transfer of ", Remark=@s, Remark=" in @", Remark=evaluate, Remark=" as it was: the program would compute something else"
+// REMARK: :[[#@LINE+13]]:1: remark: [Passed] elide-transfers | Category:boa-storage | {{.*}}Remark=evaluate, {{.*}}retained=0, shared=2
 
-// CHECK-LABEL: boa.step @mixed
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-COUNT-2: boa.prefetch @s
 // CHECK:         boa.prefetch @t
 // CHECK-NOT:     boa.prefetch @t
 // CHECK:         boa.prefetch @u
 // CHECK-NOT:     boa.prefetch
-// CHECK-LABEL: boa.step @end
+// CHECK-LABEL: boa.step @predict
 
 boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.storage @t[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.storage @u[1] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @mixed(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %s0 = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
   boa.launch @k updates(%s0 : !boa.buffer<tensor<8xf32>, device>)
@@ -445,7 +445,7 @@ boa.step @mixed(%step, %pending) {
   boa.launch @k reads(%u1 : !boa.buffer<tensor<8xf32>, device>)
   boa.release %u1 : <tensor<8xf32>, device>
 }
-boa.step @end(%step, %pending) {
+boa.step @predict(%step, %pending) {
 }
 
 // -----

@@ -6,7 +6,7 @@
 // they move once. The activation is not, and stays. Nothing leaves the layer loop,
 // whose weights differ.
 
-// CHECK-LABEL: boa.step @weights
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop layer %[[L:.*]] = 0 to 3 forward {
 // CHECK-NEXT:      %[[W:.*]] = boa.prefetch @w[%[[L]]]
 // CHECK-NEXT:      boa.loop micro_batch %[[M:.*]] = 0 to 4 forward {
@@ -16,11 +16,11 @@
 // CHECK:           }
 // CHECK-NEXT:      boa.release %[[W]]
 // CHECK-NEXT:    }
-// REMARK: remark: [Passed] hoist-prefetch | Category:boa-storage | Remark="moved transfers out of loops in @", Remark=weights, Remark=": ", hoisted=1
+// REMARK: remark: [Passed] hoist-prefetch | Category:boa-storage | Remark="moved transfers out of loops in @", Remark=evaluate, Remark=": ", hoisted=1
 
 boa.storage @w[3] : tensor<8xf32> on ssd role weights persistent
 boa.storage @x[4, 4] : tensor<4xf32> on ssd role checkpoints
-boa.step @weights(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   boa.loop layer %l = 0 to 3 forward {
     boa.loop micro_batch %m = 0 to 4 forward {
       %x = boa.prefetch @x[%l, %m] : <tensor<4xf32>, device>
@@ -37,7 +37,7 @@ boa.step @weights(%step, %pending) {
 // An accumulator leaves the loop with its offload; zero in the first iteration is
 // zero before the loop.
 
-// CHECK-LABEL: boa.step @accumulator
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         %[[TRUE:.*]] = arith.constant true
 // CHECK:         %[[G:.*]] = boa.prefetch @g[%{{.*}}] zero %[[TRUE]]
 // CHECK-NEXT:    boa.loop micro_batch
@@ -48,7 +48,7 @@ boa.step @weights(%step, %pending) {
 // CHECK-NEXT:    boa.release %[[G]]
 
 boa.storage @g[1] : tensor<8xf32> on ssd role gradients
-boa.step @accumulator(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   boa.loop micro_batch %m = 0 to 4 forward {
     %c0 = arith.constant 0 : index
     %first = boa.at_first %m
@@ -63,14 +63,14 @@ boa.step @accumulator(%step, %pending) {
 
 // What the loop also writes through another buffer must be read again each time.
 
-// CHECK-LABEL: boa.step @written
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-NOT:     boa.prefetch
 // CHECK:         boa.loop micro_batch
 // CHECK-NEXT:      boa.prefetch @s
-// REMARK: Remark=written, Remark=": ", hoisted=0
+// REMARK: :[[#@LINE+3]]:1: remark: {{.*}}Remark=evaluate, Remark=": ", hoisted=0
 
 boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @written(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop micro_batch %m = 0 to 4 forward {
     %old = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
@@ -86,7 +86,7 @@ boa.step @written(%step, %pending) {
 
 // Chunks stream: their loop is there to bound memory, so nothing leaves it.
 
-// CHECK-LABEL: boa.step @chunks
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop chunk
 // CHECK-NEXT:      boa.prefetch @gradients.a
 
@@ -94,7 +94,7 @@ boa.group @a repeat 1 {
   boa.param @w : tensor<16384xf32> = "ones"
 }
 boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
-boa.step @chunks(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop chunk %c = 0 to 4 forward {
     %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, host>
@@ -108,7 +108,7 @@ boa.step @chunks(%step, %pending) {
 // Within a block all transfers start before the first is used, but none before
 // an offload of the same storage.
 
-// CHECK-LABEL: boa.step @raise
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.prefetch @x[
 // CHECK-NEXT:    boa.prefetch @w[
 // CHECK:         boa.launch @k
@@ -118,7 +118,7 @@ boa.step @chunks(%step, %pending) {
 
 boa.storage @w[1] : tensor<8xf32> on ssd role weights persistent
 boa.storage @x[2] : tensor<8xf32> on ssd role checkpoints
-boa.step @raise(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
@@ -136,12 +136,12 @@ boa.step @raise(%step, %pending) {
 
 // Zero in every iteration is not zero once,
 
-// CHECK-LABEL: boa.step @always_zero
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop micro_batch
 // CHECK-NEXT:      boa.prefetch @g[%{{.*}}] zero
 
 boa.storage @g[1] : tensor<8xf32> on ssd role gradients
-boa.step @always_zero(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   boa.loop micro_batch %m = 0 to 4 forward {
@@ -156,13 +156,13 @@ boa.step @always_zero(%step, %pending) {
 
 // but a condition that never holds zeroes nothing: this accumulates,
 
-// CHECK-LABEL: boa.step @never_zero
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.prefetch @g[%{{.*}}] zero
 // CHECK:         boa.loop micro_batch
 // CHECK-NEXT:      boa.launch @k
 
 boa.storage @g[1] : tensor<8xf32> on ssd role gradients persistent
-boa.step @never_zero(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %false = arith.constant false
   boa.loop micro_batch %m = 0 to 4 forward {
@@ -178,7 +178,7 @@ boa.step @never_zero(%step, %pending) {
 // and what goes home before it is updated, or not at all, is not carried from one
 // iteration to the next.
 
-// CHECK-LABEL: boa.step @not_home
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop micro_batch
 // CHECK:           boa.prefetch @g
 // CHECK:           boa.launch @k
@@ -188,7 +188,7 @@ boa.step @never_zero(%step, %pending) {
 // CHECK:           boa.launch @k
 
 boa.storage @g[1] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @not_home(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop micro_batch %m = 0 to 4 forward {
     %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
@@ -207,12 +207,12 @@ boa.step @not_home(%step, %pending) {
 
 // In memory a zeroed prefetch empties the entry at once: not before its last use.
 
-// CHECK-LABEL: boa.step @in_memory
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.launch @k reads
 // CHECK:         boa.prefetch @g[%{{.*}}] zero
 
 boa.storage @g[1] : tensor<8xf32> on device role gradients persistent
-boa.step @in_memory(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
@@ -227,13 +227,13 @@ boa.step @in_memory(%step, %pending) {
 
 // The release stays with the condition that it retains by.
 
-// CHECK-LABEL: boa.step @retained
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop micro_batch
 // CHECK:           boa.prefetch @s
 // CHECK:           boa.release %{{.*}} retain
 
 boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
-boa.step @retained(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop micro_batch %m = 0 to 4 forward {
     %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>

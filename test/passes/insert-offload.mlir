@@ -49,7 +49,7 @@ module {
 // An accumulation is read and written: the kernel adds into the buffer. The first
 // one begins at zero instead of reading.
 
-// CHECK-LABEL: boa.step @accumulate
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.loop micro_batch %[[M:.*]] = 0 to 2 forward {
 // CHECK:           %[[FIRST:.*]] = boa.at_first %[[M]]
 // CHECK:           %[[G:.*]] = boa.prefetch @gradients.a[%[[C0:.*]]] zero %[[FIRST]]
@@ -64,7 +64,7 @@ module {
   func.func private @g(tensor<4xf32>) -> (tensor<4096xf32> {boa.param = @a::@w})
   boa.storage @x[2] : tensor<4xf32> on device role checkpoints
   boa.storage @gradients.a[1] : tensor<4096xf32> on device role gradients
-  boa.step @accumulate(%step, %pending) {
+  boa.step @evaluate(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
       %x = boa.read @x[%m] : tensor<4xf32>
       %g = boa.call @g(%x) : (tensor<4xf32>) -> tensor<4096xf32>
@@ -83,7 +83,7 @@ module {
 // lower halves. `optimizer` in `place` is the tier of both.
 
 // CHECK:       boa.storage @momentum.a[1] : tensor<16384xf32> on ssd
-// CHECK-LABEL: boa.step @update
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-SAME:    (%[[STEP:.*]], %{{.*}}) {
 // CHECK:         boa.loop layer %[[L:.*]] = 0 to 1 forward {
 // CHECK-NEXT:      boa.loop chunk %[[C:.*]] = 1 to 4 forward {
@@ -106,7 +106,7 @@ module {
   boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
   boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
   boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
-  boa.step @update(%step, %pending) {
+  boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 1 to 4 step %step
     }
@@ -121,7 +121,7 @@ module {
 // CHECK: boa.storage @weights.a[1] : tensor<16384xf32> on device 1, host role weights chunks 4
 // CHECK: boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
 // CHECK: boa.storage @momentum.a[1] : tensor<16384xf32> on host 2, ssd role momentum chunks 4
-// CHECK-LABEL: boa.step @shares
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.prefetch @gradients.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
 // CHECK:         boa.prefetch @weights.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
 // CHECK:         boa.prefetch @momentum.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
@@ -135,7 +135,7 @@ module {
   boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
   boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
   boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
-  boa.step @shares(%step, %pending) {
+  boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
     }
@@ -146,7 +146,7 @@ module {
 
 // The whole of a gradient is measured.
 
-// CHECK-LABEL: boa.step @clip
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-SAME:    (%[[STEP:.*]], %{{.*}}) {
 // CHECK:           %[[G:.*]] = boa.prefetch @gradients.a[%{{.*}}] :
 // CHECK-NEXT:      boa.norm @a gradient %[[G]]
@@ -158,7 +158,7 @@ module {
     boa.param @w : tensor<16384xf32> = "ones"
   }
   boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
-  boa.step @clip(%step, %pending) {
+  boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 1 forward {
       boa.gradient_norm @a[%l]
     }

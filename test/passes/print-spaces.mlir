@@ -2,12 +2,12 @@
 
 // One space on either side of what may stand before a body.
 
-//      CHECK:  boa.step @plain(%arg0, %arg1) {
+//      CHECK:  boa.step @evaluate(%arg0, %arg1) {
 // CHECK-NEXT:    boa.loop layer %arg2 = 0 to 2 forward {
 //      CHECK:    boa.loop layer %arg2 = 0 to 2 snake(%arg0 + 1) {
 //      CHECK:    boa.loop layer %arg2 = 0 to 2 reverse attributes {boa.note = 1 : i64} {
-//      CHECK:  boa.step @noted(%arg0, %arg1) attributes {boa.note = 1 : i64} {
-boa.step @plain(%step, %pending) {
+//      CHECK:  boa.step @predict(%arg0, %arg1) attributes {boa.note = 1 : i64} {
+boa.step @evaluate(%step, %pending) {
   boa.loop layer %l = 0 to 2 forward {
   }
   boa.loop layer %l = 0 to 2 snake(%step + 1) {
@@ -15,5 +15,5 @@ boa.step @plain(%step, %pending) {
   boa.loop layer %l = 0 to 2 reverse attributes {boa.note = 1 : i64} {
   }
 }
-boa.step @noted(%step, %pending) attributes {boa.note = 1 : i64} {
+boa.step @predict(%step, %pending) attributes {boa.note = 1 : i64} {
 }

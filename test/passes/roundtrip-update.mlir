@@ -2,7 +2,7 @@
 
 // An update takes what state the optimizer has: any of the three may be absent.
 
-// CHECK-LABEL: boa.step @update
+// CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.update @a chunk %{{.*}} step %{{.*}} weights(%{{.*}} : <tensor<2048xf32>, host>) gradient(%{{.*}} : <tensor<2048xf32>, host>){{$}}
 // CHECK-NEXT:    boa.update @b {{.*}} low(%{{.*}} : !boa.buffer<tensor<2048xi16>, host>){{$}}
 // CHECK-NEXT:    boa.update @a {{.*}} momentum(%{{.*}} : !boa.buffer<tensor<2048xf32>, host>){{$}}
@@ -22,7 +22,7 @@ boa.storage @variance.a[1] : tensor<2048xf32> on ssd role variance persistent
 boa.storage @weights.b[1] : tensor<2048xbf16> on ssd role weights persistent
 boa.storage @gradients.b[1] : tensor<2048xf32> on ssd role gradients
 boa.storage @low.b[1] : tensor<2048xi16> on ssd role master persistent
-boa.step @update(%step, %pending) {
+boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
   %g = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>

@@ -153,9 +153,9 @@ boa.step @step(%step, %pending) {
 
 // The storage phase. Attributes stand before the body.
 
-// CHECK-LABEL: boa.step @storage
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-SAME:    attributes {boa.traffic = {read = {weights = 12 : i64}}}
-boa.step @storage(%step, %pending) attributes {boa.traffic = {read = {weights = 12 : i64}}} {
+boa.step @evaluate(%step, %pending) attributes {boa.traffic = {read = {weights = 12 : i64}}} {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   // CHECK: %[[B0:.*]] = boa.prefetch @x[%{{.*}}, %{{.*}}] :

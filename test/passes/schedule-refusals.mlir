@@ -82,7 +82,15 @@ boa.step @step(%step, %pending) {
 
 // -----
 
-// An entry point is given two numbers.
+// An entry point has a name by which it is called,
+
+// expected-error @below {{'boa.step' op expected @step, @drain, @evaluate or @predict but found @train}}
+boa.step @train(%step, %pending) {
+}
+
+// -----
+
+// and is given two numbers.
 
 // expected-error @below {{expected two arguments: step, pending}}
 boa.step @step(%step) {

@@ -175,7 +175,7 @@ module {
 
 // An index of an index is computed again in each loop.
 
-// CHECK-LABEL: boa.step @indices
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-NEXT:    boa.loop micro_batch %[[M:.*]] = 0 to 2 forward {
 // CHECK-NEXT:      %[[A:.*]] = boa.shift %[[M]], 1
 // CHECK-NEXT:      %[[B:.*]] = boa.shift %[[A]], 1
@@ -184,7 +184,7 @@ module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
   boa.storage @x[4] : tensor<4xf32> on device role checkpoints persistent
   boa.storage @y[2] : tensor<4xf32> on device role checkpoints persistent
-  boa.step @indices(%step, %pending) {
+  boa.step @evaluate(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
       %a = boa.shift %m, 1
       %b = boa.shift %a, 1
@@ -199,12 +199,12 @@ module {
 
 // A step without micro-batches is left as it is.
 
-// CHECK-LABEL: boa.step @nothing
+// CHECK-LABEL: boa.step @evaluate
 // CHECK-NEXT:    boa.loop layer %{{.*}} = 0 to 2 forward {
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
   boa.storage @state[3] : tensor<4xf32> on device role checkpoints persistent
-  boa.step @nothing(%step, %pending) {
+  boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 2 forward {
       %x = boa.read @state[%l] : tensor<4xf32>
       %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>

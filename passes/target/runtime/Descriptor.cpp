@@ -45,7 +45,7 @@ public:
     json::Object traffic;
     for (auto step : module.getOps<StepOp>()) {
       traffic[step.getSymName()] = describeTraffic(step, "boa.traffic");
-      if (step.getSymName() == "step") {
+      if (step.getEntryPoint() == EntryPoint::step) {
         traffic["first_step"] = describeTraffic(step, "boa.first_traffic");
         traffic["second_step"] = describeTraffic(step, "boa.second_traffic");
       }

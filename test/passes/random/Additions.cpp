@@ -28,9 +28,9 @@ public:
   Adder(ModuleOp module, Random &random)
       : module(module), random(random), builder(module.getContext()), loc(module.getLoc()) {
     activation = RankedTensorType::get({4}, builder.getF32Type());
-    step = module.lookupSymbol<StepOp>("step");
+    step = findEntryPoint(module, EntryPoint::step);
     while (module.lookupSymbol(unique("begin")) || module.lookupSymbol(unique("state")) ||
-           module.lookupSymbol(unique("out")) || module.lookupSymbol(unique("probe")))
+           module.lookupSymbol(unique("out")))
       ++number;
     for (LoopOp loop : step.getBlock()->getOps<LoopOp>())
       if (loop.getDimension() == Dimension::micro_batch && !micro)
@@ -233,7 +233,7 @@ private:
   }
 
   bool evaluation() {
-    auto evaluate = module.lookupSymbol<StepOp>("evaluate");
+    StepOp evaluate = findEntryPoint(module, EntryPoint::evaluate);
     if (!evaluate)
       return false;
     auto all = weights();
@@ -248,14 +248,16 @@ private:
   }
 
   bool entryPoint() {
+    if (findEntryPoint(module, EntryPoint::predict))
+      return false;
     auto all = weights();
     StorageOp weight = random.pick(all);
     int64_t entries = weight.getDims()[0];
     StorageOp out = declare("out", {entries}, activation, Role::logits, false);
     builder.setInsertionPointToEnd(module.getBody());
-    auto probe = StepOp::create(builder, loc, unique("probe"));
+    auto predict = StepOp::create(builder, loc, EntryPoint::predict);
     for (int64_t times = random.between(1, 2); times; --times) {
-      builder.setInsertionPointToEnd(probe.getBlock());
+      builder.setInsertionPointToEnd(predict.getBlock());
       Value l =
           loop(Dimension::layer, entries, random.pick({LoopOrder::forward, LoopOrder::reverse}))
               .getInductionVar();

@@ -175,7 +175,7 @@ Program generate(MLIRContext &context, uint64_t seed) {
   if (failed(pm.run(*program.module)))
     llvm::report_fatal_error(llvm::Twine("no step could be built of:\n") + text);
   if (random.chance(0.1))
-    program.module->lookupSymbol("evaluate")->erase();
+    findEntryPoint(*program.module, EntryPoint::evaluate).erase();
   double which = double(random.below(100));
   program.kind = which < 40 ? Kind::plain : which < 65 ? Kind::richer : Kind::edited;
   auto change = [&](auto how, int64_t times) {

@@ -300,8 +300,8 @@ constexpr Plan kPlans[] = {{"SSSSSDEESSD", 0}, {"SDSSDSD", 0}, {"ESSESED", 0},
 class Watcher {
 public:
   Watcher(ModuleOp module, Observations &seen) : module(module), seen(seen) {
-    step = module.lookupSymbol<StepOp>("step");
-    drain = module.lookupSymbol<StepOp>("drain");
+    step = findEntryPoint(module, EntryPoint::step);
+    drain = findEntryPoint(module, EntryPoint::drain);
     leaves = step && !step.getPending().use_empty();
   }
 
