@@ -207,6 +207,20 @@ int64_t getDelayedChunks(int64_t chunks, double delay) {
   return std::clamp<int64_t>(std::llround(delay * double(chunks)), 0, chunks);
 }
 
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+std::string getFunctionName(StringRef stage, StageFunction function) {
+  return (stage + "_" + stringifyStageFunction(function)).str();
+}
+
+StringRef StageOp::getStageName() {
+  StringRef name = getCallee();
+  name.consume_back(getFunctionName("", StageFunction::forward));
+  return name;
+}
+
 LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
   auto callee = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
   if (!callee)

@@ -64,13 +64,35 @@ public:
 
 namespace boa {
 
-/// Names of the attributes that phases read off functions and modules.
-inline constexpr llvm::StringLiteral kParamAttr = "boa.param";
+// Names of the attributes that one pass leaves for another.
+
+/// On arguments and results of a stage's functions: the parameter that it is, or the
+/// gradient of; or that it is kept from forward for backward.
+inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved";
+/// On a group: is of a layer, if only of one.
+inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
+/// On a function: is a kernel.
 inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
-/// The types of what a kernel's buffers hold, in their order.
-inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents";
-/// What the entry points compute, in one number: set when the step phase ends, and
-/// checked when the storage phase does.
+/// On a kernel: the types of what its buffers hold, in their order; how many are read,
+/// updated and written; what a call computes, and moves in its memory.
+inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAttr = "boa.buffers",
+                                     kFlopsAttr = "boa.flops", kBytesAttr = "boa.bytes";
+/// On a kernel: bytes of workspace that it needs; on a module: that any of them needs.
+inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
+/// On a kernel's arguments and results: where it lies, index of the buffer and byte offset in it.
+inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer", kOffsetAttr = "boa.offset";
+/// On a kernel's argument: the result that is accumulated in its memory.
+inline constexpr llvm::StringLiteral kResultAttr = "boa.result";
+/// On a boa.step: what a run moves, by link and role; and the first two that follow one
+/// another, where they differ from those after them.
+inline constexpr llvm::StringLiteral kTrafficAttr = "boa.traffic",
+                                     kFirstTrafficAttr = "boa.first_traffic",
+                                     kSecondTrafficAttr = "boa.second_traffic";
+/// On a module: bytes of the arena, and of it the device's.
+inline constexpr llvm::StringLiteral kArenaAttr = "boa.arena",
+                                     kArenaDeviceAttr = "boa.arena_device";
+/// On a module: what the entry points compute, in one number: set when the step phase
+/// ends, and checked when the storage phase does.
 inline constexpr llvm::StringLiteral kComputesAttr = "boa.computes";
 
 /// Frontends put it before the name that a user gave to a group: a user's names have
@@ -90,13 +112,18 @@ void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr
 StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
 /// Computes an index or a condition that a pass can compute, too.
 bool isIndexOp(mlir::Operation *op);
-/// The storage that holds a part of the trained state of a group, or its gradient.
-inline std::string getStorageName(llvm::StringRef part, llvm::StringRef group) {
-  return (part + "." + getGroupName(group)).str();
-}
 
-/// What an update changes of a group, by the first part of the storage's name.
-inline constexpr llvm::StringLiteral kTrainedParts[] = {"weights", "low", "momentum", "variance"};
+/// The storage for a role, of the group or stage `of` where each has one: "checkpoints",
+/// "weights.block".
+std::string getStorageName(Role role, llvm::StringRef of = {});
+/// Null where there is none.
+StorageOp findStorage(mlir::ModuleOp module, Role role, llvm::StringRef of = {});
+/// What an update changes of a group.
+inline constexpr Role kTrainedRoles[] = {Role::weights, Role::master, Role::momentum,
+                                         Role::variance};
+
+/// The name of a function of a stage: "block_forward".
+std::string getFunctionName(llvm::StringRef stage, StageFunction function);
 
 /// The storage whose chunks a buffer holds, and which entry and chunks, are said by the
 /// prefetch or create that it comes from; null for a buffer from anywhere else.

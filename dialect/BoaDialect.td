@@ -107,6 +107,15 @@ def Boa_EntryPoint : I32EnumAttr<"EntryPoint", "what of a compiled program is ca
   let cppNamespace = "::boa";
 }
 
+def Boa_StageFunction : I32EnumAttr<"StageFunction", "what a function computes of a stage", [
+  I32EnumAttrCase<"forward", 0>,
+  I32EnumAttrCase<"backward", 1>,
+  I32EnumAttrCase<"forward_saving", 2>,
+  I32EnumAttrCase<"logits", 3>
+]> {
+  let cppNamespace = "::boa";
+}
+
 def Boa_Dimension : I32EnumAttr<"Dimension", "what a loop counts", [
   I32EnumAttrCase<"layer", 0>,
   I32EnumAttrCase<"micro_batch", 1>,

@@ -98,6 +98,10 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
   let arguments = (ins FlatSymbolRefAttr:$callee,
                        DefaultValuedAttr<I64Attr, "1">:$repeat);
   let assemblyFormat = "$callee (`repeat` $repeat^)? attr-dict";
+  let extraClassDeclaration = [{
+    /// NAME, by which its other functions and its group are found.
+    ::llvm::StringRef getStageName();
+  }];
 }
 
 #endif // BOA_MODEL_OPS_TD

@@ -89,6 +89,16 @@ bool StorageOp::isLiveOut() {
   return getPersistent() || getRole() == Role::loss || getRole() == Role::logits;
 }
 
+std::string getStorageName(Role role, StringRef of) {
+  // Weights of two bytes are the upper halves of their masters.
+  StringRef name = role == Role::master ? "low" : stringifyRole(role);
+  return of.empty() ? name.str() : (name + "." + getGroupName(of)).str();
+}
+
+StorageOp findStorage(ModuleOp module, Role role, StringRef of) {
+  return module.lookupSymbol<StorageOp>(getStorageName(role, of));
+}
+
 //===----------------------------------------------------------------------===//
 // What ops touch of storages
 //===----------------------------------------------------------------------===//
@@ -105,21 +115,21 @@ SmallVector<StorageAccess> AccumulateOp::getAccesses() {
   return {{Kind::accumulate, getStorageAttr(), getIndices(), Value(), 0, 0, getInitial()}};
 }
 
-static FlatSymbolRefAttr storageOfGroup(Operation *op, StringRef part, StringRef group) {
-  return FlatSymbolRefAttr::get(op->getContext(), getStorageName(part, group));
+static FlatSymbolRefAttr storageOfGroup(Operation *op, Role role, StringRef group) {
+  return FlatSymbolRefAttr::get(op->getContext(), getStorageName(role, group));
 }
 
 SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses() {
   int64_t first = getFirst(), count = int64_t(getLast()) - first;
   SmallVector<StorageAccess> accesses{{Kind::read,
-                                       storageOfGroup(*this, "gradients", getGroup()),
+                                       storageOfGroup(*this, Role::gradients, getGroup()),
                                        {getLayer()},
                                        Value(),
                                        first,
                                        count}};
-  for (StringRef part : kTrainedParts) {
+  for (Role role : kTrainedRoles) {
     accesses.push_back({Kind::update,
-                        storageOfGroup(*this, part, getGroup()),
+                        storageOfGroup(*this, role, getGroup()),
                         {getLayer()},
                         Value(),
                         first,
@@ -129,7 +139,7 @@ SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses() {
   return accesses;
 }
 SmallVector<StorageAccess> GradientNormOp::getAccesses() {
-  return {{Kind::read, storageOfGroup(*this, "gradients", getGroup()), {getLayer()}, Value()}};
+  return {{Kind::read, storageOfGroup(*this, Role::gradients, getGroup()), {getLayer()}, Value()}};
 }
 
 template <typename OpTy> static StorageAccess accessOf(OpTy op, Kind kind) {

@@ -193,22 +193,22 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
-/// `buffer` must be of the group's storage for `part`, and hold a packed entry.
-static LogicalResult verifyPart(Operation *op, GroupOp group, StringRef part, Value buffer,
+/// `buffer` must be of the group's storage for `role`, and hold a packed entry.
+static LogicalResult verifyPart(Operation *op, GroupOp group, Role role, Value buffer,
                                 ArrayRef<Type> elements) {
   if (!buffer)
     return success();
-  std::string expected = getStorageName(part, group.getSymName());
+  std::string expected = getStorageName(role, group.getSymName());
   if (StringRef found = storageOf(buffer); !found.empty() && found != expected)
     return op->emitOpError("expected a buffer of @")
-           << expected << " as " << part << " but found one of @" << found;
+           << expected << " as " << getStorageName(role) << " but found one of @" << found;
   Type contents = cast<BufferType>(buffer.getType()).getContents();
   auto tensor = dyn_cast<RankedTensorType>(contents);
   if (tensor && tensor.getRank() == 1 && tensor.getNumElements() == group.getPaddedElements() &&
       llvm::is_contained(elements, tensor.getElementType()))
     return success();
   return op->emitOpError("expected ")
-         << part << " of @" << group.getSymName() << " to be "
+         << getStorageName(role) << " of @" << group.getSymName() << " to be "
          << RankedTensorType::get({group.getPaddedElements()}, elements.front()) << " but found "
          << contents;
 }
@@ -219,11 +219,11 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
     return emitOpError("names a group that does not exist: ") << getGroupAttr();
   Type f32 = Float32Type::get(getContext()), bf16 = BFloat16Type::get(getContext());
   Type i16 = IntegerType::get(getContext(), 16);
-  if (failed(verifyPart(*this, group, "weights", getWeights(), {f32, bf16})) ||
-      failed(verifyPart(*this, group, "gradients", getGradient(), {f32})) ||
-      failed(verifyPart(*this, group, "low", getLow(), {i16})) ||
-      failed(verifyPart(*this, group, "momentum", getMomentum(), {f32})) ||
-      failed(verifyPart(*this, group, "variance", getVariance(), {f32})))
+  if (failed(verifyPart(*this, group, Role::weights, getWeights(), {f32, bf16})) ||
+      failed(verifyPart(*this, group, Role::gradients, getGradient(), {f32})) ||
+      failed(verifyPart(*this, group, Role::master, getLow(), {i16})) ||
+      failed(verifyPart(*this, group, Role::momentum, getMomentum(), {f32})) ||
+      failed(verifyPart(*this, group, Role::variance, getVariance(), {f32})))
     return failure();
   bool wide = getElementTypeOrSelf(getWeights().getType().getContents()) == f32;
   if (wide == bool(getLow()))
@@ -236,7 +236,7 @@ LogicalResult NormOp::verifySymbolUses(SymbolTableCollection &tables) {
   auto group = tables.lookupNearestSymbolFrom<GroupOp>(*this, getGroupAttr());
   if (!group)
     return emitOpError("names a group that does not exist: ") << getGroupAttr();
-  return verifyPart(*this, group, "gradients", getGradient(), {Float32Type::get(getContext())});
+  return verifyPart(*this, group, Role::gradients, getGradient(), {Float32Type::get(getContext())});
 }
 
 } // namespace boa

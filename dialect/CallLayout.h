@@ -27,9 +27,6 @@
 
 namespace boa {
 
-/// Marks values kept from forward for backward, on arguments and results.
-inline constexpr llvm::StringLiteral kSavedAttr = "boa.saved";
-
 /// One operand or result of a boa.call.
 struct CallSlot {
   enum class Kind { activation, group, saved };

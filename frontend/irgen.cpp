@@ -41,7 +41,7 @@ public:
       if (!stage.params.empty())
         generateGroup(stage);
     for (const StageSpec &stage : spec.model.stages)
-      StageOp::create(builder, location(stage.position), stage.name + "_forward", stage.repeat);
+      StageOp::create(builder, location(stage.position), forwardOf(stage), stage.repeat);
     for (const StageSpec &stage : spec.model.stages)
       generateFunction(stage);
     return module;
@@ -182,13 +182,16 @@ private:
   }
 
   static std::string groupOf(const StageSpec &stage) { return kGroupPrefix.str() + stage.name; }
+  static std::string forwardOf(const StageSpec &stage) {
+    return getFunctionName(stage.name, StageFunction::forward);
+  }
 
   void generateGroup(const StageSpec &stage) {
     static constexpr const char *kInits[] = {"zeros", "ones", "normal", "uniform"};
     auto group = GroupOp::create(builder, location(stage.position), groupOf(stage), stage.repeat);
     // Parameters of a layer are named with its index, which a count of 1 hides.
     if (stage.isLayer && stage.repeat == 1)
-      group->setAttr("boa.layer", builder.getUnitAttr());
+      group->setAttr(kLayerAttr, builder.getUnitAttr());
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&group.getBody());
     for (const ParamSpec &param : stage.params)
@@ -215,8 +218,7 @@ private:
       locations.push_back(location(stage.valuePositions[number]));
     }
     auto type = builder.getFunctionType(types, {typeOf(stage.values[stage.result])});
-    auto func =
-        func::FuncOp::create(builder, location(stage.position), stage.name + "_forward", type);
+    auto func = func::FuncOp::create(builder, location(stage.position), forwardOf(stage), type);
     for (size_t i = 0; i < stage.uses.size(); ++i) {
       const StageSpec &owner = spec.model.stages[stage.uses[i].stage];
       auto param =

@@ -55,13 +55,13 @@ void Tracer::optimizerUpdate(OptimizerUpdateOp op, const Position &at) {
   int64_t step = at.get(op.getStep());
   if (step == 0)
     return;
-  SmallVector<Versions *> parts(std::size(kTrainedParts) + 1, nullptr);
+  SmallVector<Versions *> parts(std::size(kTrainedRoles) + 1, nullptr);
   SmallVector<Access> accesses = accessesOf(op, at);
   for (const Access &access : accesses) {
     StringRef name = StorageOp(access.storage).getSymName();
     size_t part = 0;
-    for (auto [i, trained] : llvm::enumerate(kTrainedParts))
-      if (name == getStorageName(trained, op.getGroup()))
+    for (auto [i, role] : llvm::enumerate(kTrainedRoles))
+      if (name == getStorageName(role, op.getGroup()))
         part = i + 1;
     parts[part] = &homeOf(access);
     valueRead(op, access, *parts[part]);

@@ -28,14 +28,6 @@
 
 namespace boa {
 
-/// Where an argument or result lies: index of the buffer, byte offset in it.
-inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer";
-inline constexpr llvm::StringLiteral kOffsetAttr = "boa.offset";
-/// On an argument: the result that is accumulated in its memory.
-inline constexpr llvm::StringLiteral kResultAttr = "boa.result";
-/// On a lowered kernel: bytes of workspace that it needs.
-inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
-
 #define GEN_PASS_DECL
 #include "passes/kernels/KernelPasses.h.inc"
 #define GEN_PASS_REGISTRATION

@@ -43,10 +43,10 @@ public:
       widenWeights();
     func->setAttr(kKernelAttr, builder.getUnitAttr());
     func->setAttr(kContentsAttr, contents());
-    func->setAttr("boa.flops", builder.getF64FloatAttr(flops));
-    func->setAttr("boa.bytes", builder.getF64FloatAttr(bytes));
-    func->setAttr("boa.buffers", builder.getDenseI32ArrayAttr(
-                                     {int32_t(layout.inputs.size()), numUpdates, numWrites}));
+    func->setAttr(kFlopsAttr, builder.getF64FloatAttr(flops));
+    func->setAttr(kBytesAttr, builder.getF64FloatAttr(bytes));
+    func->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr(
+                                    {int32_t(layout.inputs.size()), numUpdates, numWrites}));
   }
 
 private:
@@ -55,8 +55,8 @@ private:
   }
   DictionaryAttr place(int32_t buffer, int64_t offset) {
     return builder.getDictionaryAttr(
-        {builder.getNamedAttr("boa.buffer", builder.getI32IntegerAttr(buffer)),
-         builder.getNamedAttr("boa.offset", builder.getI64IntegerAttr(offset))});
+        {builder.getNamedAttr(kBufferAttr, builder.getI32IntegerAttr(buffer)),
+         builder.getNamedAttr(kOffsetAttr, builder.getI64IntegerAttr(offset))});
   }
 
   /// What the buffers hold: weights as they are stored.
@@ -110,7 +110,7 @@ private:
     Value gradient = terminator->getOperand(result);
     unsigned index = func.getNumArguments();
     NamedAttrList attrs(place(buffer, offset));
-    attrs.set("boa.result", builder.getI32IntegerAttr(result));
+    attrs.set(kResultAttr, builder.getI32IntegerAttr(result));
     (void)func.insertArgument(index, gradient.getType(), attrs.getDictionary(func.getContext()),
                               gradient.getLoc());
     OpBuilder at(terminator);

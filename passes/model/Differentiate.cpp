@@ -39,13 +39,10 @@ struct Result {
 /// Builds the backward function of one stage.
 class StageDifferentiator {
 public:
-  StageDifferentiator(func::FuncOp forward, double seed, bool recompute)
-      : forward(forward), seed(seed), recompute(recompute) {}
+  StageDifferentiator(StringRef stage, func::FuncOp forward, double seed, bool recompute)
+      : stage(stage), forward(forward), seed(seed), recompute(recompute) {}
 
   LogicalResult run() {
-    StringRef stem = forward.getName();
-    stem.consume_back("_forward");
-    name = stem.str();
     isLast = cast<RankedTensorType>(forward.getResultTypes()[0]).getRank() == 0;
     createBackward();
     if (failed(differentiateBody()))
@@ -63,7 +60,8 @@ private:
   void createBackward() {
     OpBuilder builder(forward);
     builder.setInsertionPointAfter(forward);
-    backward = func::FuncOp::create(builder, forward.getLoc(), name + "_backward",
+    backward = func::FuncOp::create(builder, forward.getLoc(),
+                                    getFunctionName(stage, StageFunction::backward),
                                     builder.getFunctionType({}, {}));
     Block *block = backward.addEntryBlock();
     IRMapping map;
@@ -261,7 +259,8 @@ private:
   void createSavingForward(ArrayRef<Operation *> forwardOps, ArrayRef<Value> saved) {
     OpBuilder builder(backward);
     SmallVector<Type> types(backward.getArgumentTypes().drop_back());
-    auto func = func::FuncOp::create(builder, forward.getLoc(), name + "_forward_saving",
+    auto func = func::FuncOp::create(builder, forward.getLoc(),
+                                     getFunctionName(stage, StageFunction::forward_saving),
                                      builder.getFunctionType(types, {}));
     Block *block = func.addEntryBlock();
     IRMapping map;
@@ -327,11 +326,11 @@ private:
     (void)func.eraseArguments(unused);
   }
 
+  StringRef stage;
   func::FuncOp forward, backward;
   double seed;
   bool recompute;
   bool isLast = false;
-  std::string name;
   Value output;
   llvm::DenseMap<Value, Value> grads;
 };
@@ -352,7 +351,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
         return signalPassFailure();
       }
       bool keep = !recompute && stage.getRepeat() > 1;
-      if (failed(StageDifferentiator(func, seed, !keep).run()))
+      if (failed(StageDifferentiator(stage.getStageName(), func, seed, !keep).run()))
         return signalPassFailure();
     }
   }

@@ -28,7 +28,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
   LogicalResult verifyFunction(StageOp stage, func::FuncOp func) {
     if (!func || !func.getBody().hasOneBlock())
       return stage.emitOpError("expected a func.func of one block named @") << stage.getCallee();
-    if (!stage.getCallee().ends_with("_forward"))
+    if (stage.getCallee() != getFunctionName(stage.getStageName(), StageFunction::forward))
       return stage.emitOpError("expected a function named NAME_forward but found @")
              << stage.getCallee();
     for (Type type : llvm::concat<const Type>(func.getArgumentTypes(), func.getResultTypes()))
@@ -40,8 +40,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
 
   /// Every layer takes its own entry of its own group, and each parameter once.
   LogicalResult verifyParams(StageOp stage, func::FuncOp func, unsigned first) {
-    StringRef name = stage.getCallee();
-    name.consume_back("_forward");
+    StringRef name = stage.getStageName();
     llvm::SmallDenseSet<Attribute> seen;
     for (unsigned i = first; i < func.getNumArguments(); ++i) {
       auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);

@@ -48,10 +48,8 @@ public:
     int64_t boundary = 0;
     SmallVector<StageOp> ops(module.getOps<StageOp>());
     for (auto [i, op] : llvm::enumerate(ops)) {
-      StringRef name = op.getCallee();
-      name.consume_back("_forward");
-      stages.push_back(
-          {name.str(), int64_t(op.getRepeat()), boundary, i == 0, i + 1 == ops.size()});
+      stages.push_back({op.getStageName().str(), int64_t(op.getRepeat()), boundary, i == 0,
+                        i + 1 == ops.size()});
       boundary += op.getRepeat();
     }
     boundaries = boundary - 1; // the last stage has a loss, not a boundary
@@ -77,52 +75,56 @@ private:
     if (stages.size() < 2)
       return module.emitError("expected at least two stages but found ") << stages.size();
     for (const Stage &stage : stages)
-      for (StringRef suffix : {"_forward", "_backward"})
-        if (!(predict && suffix == "_backward") && !lookup(stage.name + suffix.str()))
+      for (StageFunction function : {StageFunction::forward, StageFunction::backward}) {
+        bool backward = function == StageFunction::backward;
+        if (!(predict && backward) && !lookup(stage, function))
           return module.emitError("expected a function @")
-                 << stage.name << suffix
-                 << (suffix == "_backward" ? ", which --boa-differentiate makes" : "");
+                 << getFunctionName(stage.name, function)
+                 << (backward ? ", which --boa-differentiate makes" : "");
+      }
     return success();
   }
 
-  func::FuncOp lookup(const std::string &name) { return module.lookupSymbol<func::FuncOp>(name); }
+  func::FuncOp lookup(const Stage &stage, StageFunction function) {
+    return module.lookupSymbol<func::FuncOp>(getFunctionName(stage.name, function));
+  }
 
   //===--------------------------------------------------------------------===//
   // Storages
   //===--------------------------------------------------------------------===//
 
-  void declare(const Twine &name, ArrayRef<int64_t> dims, Type type, Role role, int64_t chunks = 1,
+  void declare(Role role, ArrayRef<int64_t> dims, Type type, StringRef of = {}, int64_t chunks = 1,
                bool persistent = false) {
     Attribute home = HomeAttr::get(builder.getContext(), Tier::device, 0);
-    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, builder.getArrayAttr(home),
-                      role, chunks, persistent, ArrayAttr());
+    StorageOp::create(builder, module.getLoc(), getStorageName(role, of), dims, type,
+                      builder.getArrayAttr(home), role, chunks, persistent, ArrayAttr());
   }
 
   void declareStorages() {
-    func::FuncOp first = lookup(stages.front().name + "_forward");
-    func::FuncOp last = lookup(stages.back().name + "_forward");
+    func::FuncOp first = lookup(stages.front(), StageFunction::forward);
+    func::FuncOp last = lookup(stages.back(), StageFunction::forward);
     Type f32 = builder.getF32Type();
-    declare("tokens", {microBatches}, first.getArgumentTypes()[0], Role::tokens);
+    declare(Role::tokens, {microBatches}, first.getArgumentTypes()[0]);
     if (predict) {
-      declare("logits", {microBatches}, getLogits(last).getType(), Role::logits);
+      declare(Role::logits, {microBatches}, getLogits(last).getType());
     } else {
-      declare("targets", {microBatches}, last.getArgumentTypes()[1], Role::targets);
-      declare("loss", {microBatches}, RankedTensorType::get({}, f32), Role::loss);
+      declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
+      declare(Role::loss, {microBatches}, RankedTensorType::get({}, f32));
     }
     Type boundary = first.getResultTypes()[0];
-    declare("checkpoints", {boundaries, microBatches}, boundary, Role::checkpoints);
+    declare(Role::checkpoints, {boundaries, microBatches}, boundary);
     if (!predict)
-      declare("boundary_gradients", {boundaries, microBatches}, boundary, Role::boundary_gradients);
+      declare(Role::boundary_gradients, {boundaries, microBatches}, boundary);
     for (auto group : module.getOps<GroupOp>())
       declareGroup(group);
     for (const Stage &stage : stages)
-      if (auto saving = lookup(stage.name + "_forward_saving"); saving && !predict)
-        declare("saved." + stage.name, {stage.repeat, microBatches},
-                CallLayout::get(saving).outputs.back().type, Role::saved);
+      if (auto saving = lookup(stage, StageFunction::forward_saving); saving && !predict)
+        declare(Role::saved, {stage.repeat, microBatches},
+                CallLayout::get(saving).outputs.back().type, stage.name);
   }
 
   void declareGroup(GroupOp group) {
-    std::string name = getGroupName(group.getSymName()).str();
+    StringRef name = group.getSymName();
     int64_t chunks = group.getChunks();
     SmallVector<int64_t> dims{int64_t(group.getRepeat())};
     auto typeOf = [&](Type element) -> Type {
@@ -131,15 +133,15 @@ private:
     bool bf16 = train.string("weights") == "bf16";
     Type f32 = builder.getF32Type();
     Type weight = bf16 ? Type(builder.getBF16Type()) : f32;
-    declare("weights." + name, dims, typeOf(weight), Role::weights, chunks, true);
+    declare(Role::weights, dims, typeOf(weight), name, chunks, /*persistent=*/true);
     if (predict)
       return;
-    declare("gradients." + name, dims, typeOf(f32), Role::gradients, chunks);
+    declare(Role::gradients, dims, typeOf(f32), name, chunks);
     if (bf16)
-      declare("low." + name, dims, typeOf(builder.getI16Type()), Role::master, chunks, true);
-    declare("momentum." + name, dims, typeOf(f32), Role::momentum, chunks, true);
+      declare(Role::master, dims, typeOf(builder.getI16Type()), name, chunks, /*persistent=*/true);
+    declare(Role::momentum, dims, typeOf(f32), name, chunks, /*persistent=*/true);
     if (train.section("optimizer").string("kind", "adamw") == "adamw")
-      declare("variance." + name, dims, typeOf(f32), Role::variance, chunks, true);
+      declare(Role::variance, dims, typeOf(f32), name, chunks, /*persistent=*/true);
   }
 
   /// Text is generated one token at a time: weights that came from SSD for each
@@ -157,12 +159,12 @@ private:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, module.getLoc(), value);
   }
-  Value read(const Twine &storage, ValueRange indices) {
-    auto op = module.lookupSymbol<StorageOp>(storage.str());
+  Value read(Role role, ValueRange indices, StringRef of = {}) {
+    StorageOp op = findStorage(module, role, of);
     return ReadOp::create(builder, loc, op.getEntryType(), op.getSymName(), indices);
   }
-  void write(Value value, const Twine &storage, ValueRange indices) {
-    WriteOp::create(builder, loc, value, storage.str(), indices);
+  void write(Value value, Role role, ValueRange indices, StringRef of = {}) {
+    WriteOp::create(builder, loc, value, getStorageName(role, of), indices);
   }
   LoopOp loop(Dimension dimension, int64_t count, LoopOrder order = LoopOrder::forward) {
     auto op = LoopOp::create(builder, module.getLoc(), dimension, 0, count, order);
@@ -188,9 +190,9 @@ private:
       bool own = saved || slot.group == stage.name;
       Value index = own && layer ? layer : constant(0);
       if (saved)
-        operands.push_back(read("saved." + stage.name, {index, m}));
+        operands.push_back(read(Role::saved, {index, m}, stage.name));
       else
-        operands.push_back(read("weights." + slot.group, index));
+        operands.push_back(read(Role::weights, index, slot.group));
     }
     SmallVector<Type> types;
     for (const CallSlot &slot : layout.outputs)
@@ -201,18 +203,19 @@ private:
 
   /// Forward of one instance: reads boundary k-1, writes boundary k.
   void forwardInstance(const Stage &stage, Value layer, Value m, bool saving) {
-    func::FuncOp callee = lookup(stage.name + (saving ? "_forward_saving" : "_forward"));
+    func::FuncOp callee =
+        lookup(stage, saving ? StageFunction::forward_saving : StageFunction::forward);
     loc = callee.getLoc();
-    Value input = stage.first ? read("tokens", m)
-                              : read("checkpoints", {shifted(layer, stage.boundary - 1), m});
+    Value input = stage.first ? read(Role::tokens, m)
+                              : read(Role::checkpoints, {shifted(layer, stage.boundary - 1), m});
     auto outputs = call(callee, {input}, layer, m, stage);
-    write(outputs[0], "checkpoints", {shifted(layer, stage.boundary), m});
+    write(outputs[0], Role::checkpoints, {shifted(layer, stage.boundary), m});
     if (saving)
-      write(outputs[1], "saved." + stage.name, {layer ? layer : constant(0), m});
+      write(outputs[1], Role::saved, {layer ? layer : constant(0), m}, stage.name);
   }
 
   void forwardStage(const Stage &stage, Value m, bool training) {
-    bool saving = training && lookup(stage.name + "_forward_saving");
+    bool saving = training && lookup(stage, StageFunction::forward_saving);
     if (stage.repeat == 1)
       return forwardInstance(stage, Value(), m, saving);
     OpBuilder::InsertionGuard guard(builder);
@@ -235,28 +238,29 @@ private:
         first = arith::AndIOp::create(builder, loc, first,
                                       AtFirstOp::create(builder, loc, builder.getI1Type(), layer));
       Value index = own && layer ? layer : constant(0);
-      AccumulateOp::create(builder, loc, value, "gradients." + slot.group, index, first);
+      AccumulateOp::create(builder, loc, value, getStorageName(Role::gradients, slot.group), index,
+                           first);
     }
   }
 
   void backwardInstance(const Stage &stage, Value layer, Value m) {
-    func::FuncOp callee = lookup(stage.name + "_backward");
+    func::FuncOp callee = lookup(stage, StageFunction::backward);
     loc = callee.getLoc();
     SmallVector<Value> inputs;
     if (stage.first)
-      inputs.push_back(read("tokens", m));
+      inputs.push_back(read(Role::tokens, m));
     else
-      inputs.push_back(read("checkpoints", {shifted(layer, stage.boundary - 1), m}));
+      inputs.push_back(read(Role::checkpoints, {shifted(layer, stage.boundary - 1), m}));
     if (stage.last)
-      inputs.push_back(read("targets", m));
+      inputs.push_back(read(Role::targets, m));
     else
-      inputs.push_back(read("boundary_gradients", {shifted(layer, stage.boundary), m}));
+      inputs.push_back(read(Role::boundary_gradients, {shifted(layer, stage.boundary), m}));
     auto outputs = call(callee, inputs, layer, m, stage);
     unsigned next = 0;
     if (stage.last)
-      write(outputs[next++], "loss", m);
+      write(outputs[next++], Role::loss, m);
     if (!stage.first)
-      write(outputs[next++], "boundary_gradients", {shifted(layer, stage.boundary - 1), m});
+      write(outputs[next++], Role::boundary_gradients, {shifted(layer, stage.boundary - 1), m});
     accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage);
   }
 
@@ -323,16 +327,16 @@ private:
       if (!stage.last)
         forwardStage(stage, m, /*training=*/false);
     const Stage &last = stages.back();
-    func::FuncOp callee = lookup(last.name + "_forward");
+    func::FuncOp callee = lookup(last, StageFunction::forward);
     if (logits)
       callee = returnLogits(callee, last.name);
     loc = callee.getLoc();
-    Value x = read("checkpoints", {constant(last.boundary - 1), m});
+    Value x = read(Role::checkpoints, {constant(last.boundary - 1), m});
     SmallVector<Value> inputs{x};
     if (!logits)
-      inputs.push_back(read("targets", m));
+      inputs.push_back(read(Role::targets, m));
     auto outputs = call(callee, inputs, Value(), m, last);
-    write(outputs[0], logits ? "logits" : "loss", m);
+    write(outputs[0], logits ? Role::logits : Role::loss, m);
   }
 
   /// What the loss is computed from: the first operand of its defining op.
@@ -342,11 +346,11 @@ private:
   }
 
   /// @NAME_logits: the last stage without its loss and its targets.
-  func::FuncOp returnLogits(func::FuncOp head, const std::string &name) {
+  func::FuncOp returnLogits(func::FuncOp head, StringRef stage) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfter(head);
     auto func = cast<func::FuncOp>(builder.clone(*head));
-    func.setName(name + "_logits");
+    func.setName(getFunctionName(stage, StageFunction::logits));
     Value logits = getLogits(func);
     Operation *terminator = func.getBody().front().getTerminator();
     Operation *loss = terminator->getOperand(0).getDefiningOp();

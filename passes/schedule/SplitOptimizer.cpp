@@ -77,7 +77,7 @@ private:
 
   /// The last contribution to a group's gradient.
   AccumulateOp lastContribution(GroupOp group) {
-    std::string name = getStorageName("gradients", group.getSymName());
+    std::string name = getStorageName(Role::gradients, group.getSymName());
     AccumulateOp last;
     step.walk([&](AccumulateOp accumulate) {
       if (accumulate.getStorage() == name)
@@ -142,7 +142,7 @@ private:
 
   /// The tail: before the first read of the weights in the step.
   void emitTail(GroupOp group, int64_t head, int64_t chunks) {
-    std::string name = getStorageName("weights", group.getSymName());
+    std::string name = getStorageName(Role::weights, group.getSymName());
     ReadOp first;
     step.walk([&](ReadOp read) {
       if (!first && read.getStorage() == name)
@@ -204,8 +204,7 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
   LogicalResult refuse(ModuleOp module, const Computation::Outcome &difference) {
     StepOp step = findEntryPoint(module, EntryPoint::step);
     for (auto group : module.getOps<GroupOp>())
-      if (SymbolTable::getSymbolName(difference.of) ==
-          getStorageName("weights", group.getSymName()))
+      if (difference.of == findStorage(module, Role::weights, group.getSymName()))
         return step.emitOpError("cannot split the update of @")
                << getGroupName(group.getSymName()) << " at a delay of " << double(delay)
                << ": it would see another gradient, or a read of @weights."

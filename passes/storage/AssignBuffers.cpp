@@ -197,24 +197,24 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   /// Enumerates all entry points; writes down what each moves.
   LogicalResult findNeeds(ModuleOp module) {
     for (StepOp step : module.getOps<StepOp>()) {
-      step->removeAttr("boa.first_traffic");
-      step->removeAttr("boa.second_traffic");
+      step->removeAttr(kFirstTrafficAttr);
+      step->removeAttr(kSecondTrafficAttr);
       needs.forgetLive();
       Enumeration tracer(module, needs);
       if (step.getEntryPoint() != EntryPoint::step) {
-        step->setAttr("boa.traffic", tracer.count(step, leavesUpdates(step)));
+        step->setAttr(kTrafficAttr, tracer.count(step, leavesUpdates(step)));
         continue;
       }
       // The first, after a commit, say, finds nothing in memory and nothing pending; the
       // second what that could leave.
       auto run = [](Enumeration &tracer, StepOp step, bool pending) {
         DictionaryAttr traffic = tracer.count(step, pending);
-        for (StringRef name : {"boa.first_traffic", "boa.second_traffic"})
+        for (StringRef name : {kFirstTrafficAttr, kSecondTrafficAttr})
           if (!step->hasAttr(name)) {
             step->setAttr(name, traffic);
             break;
           }
-        step->setAttr("boa.traffic", traffic);
+        step->setAttr(kTrafficAttr, traffic);
       };
       if (!trainUntilSteady(tracer, step, run))
         return emitNotSteady(step);
@@ -268,7 +268,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       return signalPassFailure();
     int64_t workspace = 0;
     for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-      if (auto bytes = func->getAttrOfType<IntegerAttr>("boa.workspace"))
+      if (auto bytes = func->getAttrOfType<IntegerAttr>(kWorkspaceAttr))
         workspace = std::max(workspace, bytes.getInt());
     workspace = boa_slot_stride(workspace);
     Config machine = Config::machine(module);
@@ -313,9 +313,9 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       device = arenas[0].used;
     else if (int64_t limit = machine.integer("device_memory"))
       device = std::min(limit, total);
-    module->setAttr("boa.arena", builder.getI64IntegerAttr(total));
-    module->setAttr("boa.arena_device", builder.getI64IntegerAttr(device));
-    module->setAttr("boa.workspace", builder.getI64IntegerAttr(workspace));
+    module->setAttr(kArenaAttr, builder.getI64IntegerAttr(total));
+    module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device));
+    module->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(workspace));
     remark::analysis(module.getLoc(),
                      remark::RemarkOpts::name("assign-buffers").category("boa-storage"))
         << "arena of " << remark::metric("bytes", total);

@@ -91,13 +91,13 @@ public:
       if (failed(insert(call)))
         return failure();
     for (OptimizerUpdateOp update : optimizerUpdates) {
-      if (failed(checkDeclared(update, "gradients", update.getGroup())) ||
-          failed(checkDeclared(update, "weights", update.getGroup())))
+      if (failed(checkDeclared(update, Role::gradients, update.getGroup())) ||
+          failed(checkDeclared(update, Role::weights, update.getGroup())))
         return failure();
       insert(update);
     }
     for (GradientNormOp norm : norms) {
-      if (failed(checkDeclared(norm, "gradients", norm.getGroup())))
+      if (failed(checkDeclared(norm, Role::gradients, norm.getGroup())))
         return failure();
       insert(norm);
     }
@@ -310,11 +310,10 @@ private:
   }
 
   /// What an update needs must be declared.
-  LogicalResult checkDeclared(Operation *op, StringRef role, StringRef group) {
-    std::string name = getStorageName(role, group);
-    if (module.lookupSymbol<StorageOp>(name))
+  LogicalResult checkDeclared(Operation *op, Role role, StringRef group) {
+    if (findStorage(module, role, group))
       return success();
-    return op->emitOpError("expected a storage @") << name;
+    return op->emitOpError("expected a storage @") << getStorageName(role, group);
   }
 
   /// Every value was moved: what is left has no kernel to go with.
@@ -345,18 +344,19 @@ private:
     builder.setInsertionPointToStart(chunks.getBlock());
     Value chunk = chunks.getInductionVar(), layer = update.getLayer();
     std::string group = update.getGroup().str();
-    Value gradient = prefetch(Space::host, getStorageName("gradients", group), layer, chunk);
-    SmallVector<std::pair<std::string, Value>> state;
-    auto bring = [&](StringRef part) -> Value {
-      std::string name = getStorageName(part, group);
-      if (!module.lookupSymbol<StorageOp>(name))
+    Value gradient = prefetch(Space::host, getStorageName(Role::gradients, group), layer, chunk);
+    SmallVector<std::pair<StringRef, Value>> state;
+    auto bring = [&](Role role) -> Value {
+      StorageOp storage = findStorage(module, role, group);
+      if (!storage)
         return {};
+      StringRef name = storage.getSymName();
       state.push_back({name, prefetch(Space::host, name, layer, chunk)});
       return state.back().second;
     };
     SmallVector<Value> parts;
-    for (StringRef part : kTrainedParts)
-      parts.push_back(bring(part));
+    for (Role role : kTrainedRoles)
+      parts.push_back(bring(role));
     UpdateOp::create(builder, loc, group, chunk, update.getStep(), /*weights=*/parts[0], gradient,
                      /*low=*/parts[1], /*momentum=*/parts[2], /*variance=*/parts[3]);
     for (auto &[name, buffer] : state)
@@ -371,7 +371,7 @@ private:
     builder.setInsertionPoint(norm);
     loc = norm.getLoc();
     Value gradient =
-        prefetch(Space::host, getStorageName("gradients", norm.getGroup()), norm.getLayer());
+        prefetch(Space::host, getStorageName(Role::gradients, norm.getGroup()), norm.getLayer());
     NormOp::create(builder, loc, norm.getGroup(), gradient);
     release(gradient);
     norm.erase();

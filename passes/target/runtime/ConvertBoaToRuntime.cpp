@@ -44,7 +44,7 @@ llvm::StringMap<int64_t> numberKernels(ModuleOp module) {
   llvm::StringMap<int64_t> numbers;
   int64_t next = 0;
   for (Operation &op : *module.getBody())
-    if (op.hasAttr("boa.kernel"))
+    if (op.hasAttr(kKernelAttr))
       numbers[SymbolTable::getSymbolName(&op)] = next++;
   return numbers;
 }
@@ -285,7 +285,7 @@ LogicalResult checkNames(ModuleOp module) {
       if (!kernels.contains(launch.getKernel()))
         return launch.emitOpError("expected a kernel named @") << launch.getKernel();
       auto counts = SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr())
-                        ->getAttrOfType<DenseI32ArrayAttr>("boa.buffers");
+                        ->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
       if (!counts || counts.size() != 3 || size_t(counts[0]) != launch.getReads().size() ||
           size_t(counts[1]) != launch.getUpdates().size() ||
           size_t(counts[2]) != launch.getWrites().size())
@@ -320,7 +320,7 @@ void emitDescriptor(ModuleOp module, const std::string &json) {
 void emitKernelTable(ModuleOp module) {
   SmallVector<StringRef> names;
   for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-    if (func->hasAttr("boa.kernel"))
+    if (func->hasAttr(kKernelAttr))
       names.push_back(func.getName());
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Location loc = module.getLoc();

@@ -40,18 +40,18 @@ public:
     for (auto group : module.getOps<GroupOp>())
       groupList.push_back(describe(group));
     for (Operation &op : *module.getBody())
-      if (op.hasAttr("boa.kernel"))
+      if (op.hasAttr(kKernelAttr))
         kernelList.push_back(describeKernel(&op));
     json::Object traffic;
     for (auto step : module.getOps<StepOp>()) {
-      traffic[step.getSymName()] = describeTraffic(step, "boa.traffic");
+      traffic[step.getSymName()] = describeTraffic(step, kTrafficAttr);
       if (step.getEntryPoint() == EntryPoint::step) {
-        traffic["first_step"] = describeTraffic(step, "boa.first_traffic");
-        traffic["second_step"] = describeTraffic(step, "boa.second_traffic");
+        traffic["first_step"] = describeTraffic(step, kFirstTrafficAttr);
+        traffic["second_step"] = describeTraffic(step, kSecondTrafficAttr);
       }
     }
-    int64_t device = integerAttr(module, "boa.arena_device");
-    int64_t total = integerAttr(module, "boa.arena");
+    int64_t device = integerAttr(module, kArenaDeviceAttr);
+    int64_t total = integerAttr(module, kArenaAttr);
     return json::Object{{"abi", BOA_ABI_VERSION},
                         {"name", train.string("model", "model")},
                         {"schedule", scheduleInWords()},
@@ -100,7 +100,7 @@ private:
         {"pools", std::move(pools)}};
   }
 
-  int64_t idOf(StringRef role, GroupOp group) {
+  int64_t idOf(Role role, GroupOp group) {
     auto it = ids.find(getStorageName(role, group.getSymName()));
     return it == ids.end() ? -1 : it->second;
   }
@@ -118,22 +118,22 @@ private:
     }
     return json::Object{{"name", getGroupName(group.getSymName())},
                         {"count", int64_t(group.getRepeat())},
-                        {"layer", group.getRepeat() > 1 || group->hasAttr("boa.layer")},
+                        {"layer", group.getRepeat() > 1 || group->hasAttr(kLayerAttr)},
                         {"elements", group.getPaddedElements()},
                         {"chunks", group.getChunks()},
                         {"chunk_elements", group.getChunkElements()},
                         {"weight_type", train.string("weights", "f32")},
                         {"parameters", std::move(parameters)},
-                        {"weights", idOf("weights", group)},
-                        {"low", idOf("low", group)},
-                        {"momentum", idOf("momentum", group)},
-                        {"variance", idOf("variance", group)},
-                        {"gradient", idOf("gradients", group)}};
+                        {"weights", idOf(Role::weights, group)},
+                        {"low", idOf(Role::master, group)},
+                        {"momentum", idOf(Role::momentum, group)},
+                        {"variance", idOf(Role::variance, group)},
+                        {"gradient", idOf(Role::gradients, group)}};
   }
 
   json::Value describeKernel(Operation *op) {
     json::Array buffers;
-    ArrayRef<int32_t> counts = op->getAttrOfType<DenseI32ArrayAttr>("boa.buffers").asArrayRef();
+    ArrayRef<int32_t> counts = op->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr).asArrayRef();
     for (int kind = 0; kind < 3; ++kind) // read, updated, written
       for (int32_t i = 0; i < counts[kind]; ++i)
         buffers.push_back(json::Object{{"read", kind < 2}, {"write", kind > 0}});
@@ -143,9 +143,9 @@ private:
     };
     return json::Object{{"name", SymbolTable::getSymbolName(op).getValue()},
                         {"buffers", std::move(buffers)},
-                        {"workspace", integerAttr(op, "boa.workspace")},
-                        {"flops", real("boa.flops")},
-                        {"bytes", real("boa.bytes")}};
+                        {"workspace", integerAttr(op, kWorkspaceAttr)},
+                        {"flops", real(kFlopsAttr)},
+                        {"bytes", real(kBytesAttr)}};
   }
 
   static json::Value describeTraffic(StepOp step, StringRef attr) {

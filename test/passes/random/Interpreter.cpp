@@ -212,9 +212,9 @@ void Machine::optimizerUpdate(OptimizerUpdateOp op) {
   if (step == 0)
     return;
   Word *entries[5] = {};
-  StringRef names[] = {"gradients", "weights", "low", "momentum", "variance"};
-  for (auto [i, part] : llvm::enumerate(names)) {
-    Store *store = find(getStorageName(part, op.getGroup()));
+  Role roles[] = {Role::gradients, Role::weights, Role::master, Role::momentum, Role::variance};
+  for (auto [i, role] : llvm::enumerate(roles)) {
+    Store *store = find(getStorageName(role, op.getGroup()));
     if (!store)
       continue;
     if (int64_t(op.getLast()) > store->chunks)
@@ -262,7 +262,7 @@ void Machine::execute(Operation *op) {
       .Case([&](CallOp call) { this->call(call); })
       .Case([&](OptimizerUpdateOp update) { optimizerUpdate(update); })
       .Case([&](GradientNormOp norm) {
-        Store *store = find(getStorageName("gradients", norm.getGroup()));
+        Store *store = find(getStorageName(Role::gradients, norm.getGroup()));
         if (Word *words = store ? entryOf(op, store, norm.getLayer(), nullptr) : nullptr)
           normSum += hashOf(op, 5, {Words(words, words + store->chunks), true});
       })
