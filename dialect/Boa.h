@@ -41,7 +41,6 @@ struct StorageAccess {
   mlir::Value fresh = {};                 // where it holds, nothing is read
   bool ifDeclared = false;                // f32 weights have no lower halves, SGD no variance
 
-  bool reads() const { return kind != Kind::write; }
   bool writes() const { return kind != Kind::read; }
 };
 

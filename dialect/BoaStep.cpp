@@ -74,14 +74,6 @@ SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges(int64_t first, int
   return ranges;
 }
 
-int64_t StorageOp::getChunksOn(Tier tier) {
-  int64_t chunks = 0;
-  for (const HomeRange &range : getHomeRanges())
-    if (range.tier == tier)
-      chunks += range.count;
-  return chunks;
-}
-
 bool StorageOp::isLiveIn() {
   return getPersistent() || getRole() == Role::tokens || getRole() == Role::targets;
 }

@@ -65,8 +65,6 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges();
     /// Those of chunks [first, first + count).
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t first, int64_t count);
-    /// How many chunks of an entry live in a tier.
-    int64_t getChunksOn(::boa::Tier tier);
     /// Whether the entries hold values that the program did not write: trained state,
     /// and what the trainer brings for a step.
     bool isLiveIn();

@@ -158,15 +158,14 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (failed(verifyLayout(*this, getKernelAttr(), func)))
     return failure();
   CallLayout layout = CallLayout::get(func);
-  SmallVector<CallSlot> updates, writes;
-  for (const CallSlot &slot : layout.outputs)
-    (slot.kind == CallSlot::Kind::group ? updates : writes).push_back(slot);
   if (failed(verifySlots(*this, getKernelAttr(), "operand", layout.inputs, contentsOf(getReads()),
                          /*input=*/true)) ||
-      failed(verifySlots(*this, getKernelAttr(), "gradient", updates, contentsOf(getUpdates()),
+      failed(verifySlots(*this, getKernelAttr(), "gradient", layout.updates(),
+                         contentsOf(getUpdates()),
                          /*input=*/false)))
     return failure();
-  return verifySlots(*this, getKernelAttr(), "other result", writes, contentsOf(getWrites()),
+  return verifySlots(*this, getKernelAttr(), "other result", layout.writes(),
+                     contentsOf(getWrites()),
                      /*input=*/false);
 }
 

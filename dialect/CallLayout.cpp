@@ -8,6 +8,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <functional>
+
 using namespace mlir;
 
 namespace boa {
@@ -91,6 +93,14 @@ std::string CallLayout::whyNot(FunctionOpInterface func) {
   for (unsigned i = 0; why.empty() && i < func.getNumResults(); ++i)
     why = check(func.getResultTypes()[i], func.getResultAttrDict(i));
   return why;
+}
+
+static bool isUpdate(const CallSlot &slot) { return slot.kind == CallSlot::Kind::group; }
+SmallVector<CallSlot> CallLayout::updates() const {
+  return llvm::filter_to_vector(outputs, isUpdate);
+}
+SmallVector<CallSlot> CallLayout::writes() const {
+  return llvm::filter_to_vector(outputs, std::not_fn(isUpdate));
 }
 
 CallLayout CallLayout::get(FunctionOpInterface func) {

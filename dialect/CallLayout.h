@@ -40,6 +40,11 @@ struct CallSlot {
 struct CallLayout {
   llvm::SmallVector<CallSlot> inputs, outputs;
 
+  /// The outputs that a launch adds to, gradients of parameters, and those that it writes
+  /// whole: its buffers come in that order.
+  llvm::SmallVector<CallSlot> updates() const;
+  llvm::SmallVector<CallSlot> writes() const;
+
   /// Of a function for which `whyNot` finds nothing.
   static CallLayout get(mlir::FunctionOpInterface func);
   /// Why a call of `func` cannot be laid out: it takes or returns what is no tensor

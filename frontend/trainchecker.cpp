@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/settings.h"
+#include "runtime/abi.h"
 
 #include <cmath>
 
@@ -197,7 +198,7 @@ private:
     }
   }
 
-  bool needsNorm() const { return train.clip > 0 || train.skipNonfinite; }
+  bool needsNorm() const { return boa_needs_norm(train.clip, train.skipNonfinite); }
 
   void checkSchedule() {
     bool delay = false;

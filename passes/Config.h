@@ -13,6 +13,7 @@
 #define BOA_PASSES_CONFIG_H
 
 #include "dialect/Boa.h"
+#include "runtime/abi.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -50,7 +51,7 @@ public:
 
   /// Whether the first update of a step must know its global gradient norm: to
   /// clip by it, or to leave the step out.
-  bool needsNorm() const { return real("clip") > 0 || skipsNonfinite(); }
+  bool needsNorm() const { return boa_needs_norm(real("clip"), skipsNonfinite()); }
   bool skipsNonfinite() const { return string("nonfinite") == "skip"; }
 
   /// Micro-batches of one step.

@@ -138,6 +138,12 @@ static inline int64_t boa_slot_stride(int64_t bytes) {
   return rounded % 65536 == 0 ? rounded + BOA_BLOCK_BYTES : rounded;
 }
 
+/// Whether the updates of a step wait for its global gradient norm: to clip by it (0: not
+/// clipped), or to leave the step out where it is not finite.
+static inline int boa_needs_norm(double clip, int skips_nonfinite) {
+  return clip > 0 || skips_nonfinite;
+}
+
 /// One kernel: its buffers' base addresses and a workspace as large as the
 /// descriptor says, 64-byte aligned. Called on the compute thread.
 typedef void (*boa_kernel)(void *const *buffers, void *workspace);

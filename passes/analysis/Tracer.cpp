@@ -205,10 +205,8 @@ bool Tracer::updateChunks(Operation *op, StringRef group, int64_t step, int64_t 
 // Accesses
 //===----------------------------------------------------------------------===//
 
-Access Tracer::resolve(Operation *op, const StorageAccess &access, StorageOp storage,
-                       const Position &at) {
+Access Tracer::resolve(const StorageAccess &access, StorageOp storage, const Position &at) {
   Access now;
-  now.kind = access.kind;
   now.storage = storage;
   if (access.indices.size() == storage.getDims().size())
     now.entry = at.getEntry(storage, access.indices);
@@ -233,7 +231,7 @@ SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
   }
   SmallVector<Access> all;
   for (auto &[access, storage] : known->accesses) {
-    Access now = resolve(op, access, storage, at);
+    Access now = resolve(access, storage, at);
     bool inBounds = now.entry >= 0 && now.first >= 0 && now.count > 0 &&
                     now.first + now.count <= int64_t(storage.getChunks());
     if (!inBounds) {

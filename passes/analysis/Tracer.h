@@ -39,7 +39,6 @@ using Versions = ChunkMap<Version>;
 
 /// The chunks that an op touches at one point of a run.
 struct Access {
-  StorageAccess::Kind kind = StorageAccess::Kind::read;
   StorageOp storage;
   int64_t entry = -1; // -1: out of bounds
   int64_t first = 0, count = 0;
@@ -160,8 +159,7 @@ private:
 
   /// What `op` touches now; nothing where that is out of bounds, which is told.
   llvm::SmallVector<Access> accessesOf(mlir::Operation *op, const Position &at);
-  Access resolve(mlir::Operation *op, const StorageAccess &access, StorageOp storage,
-                 const Position &at);
+  static Access resolve(const StorageAccess &access, StorageOp storage, const Position &at);
   Version make(mlir::Operation *op, uint64_t value, Version before = kUndefined);
   /// The value of what an op takes, which must be defined.
   uint64_t use(mlir::Operation *op, const Access &access, const Versions &versions);

@@ -45,8 +45,9 @@ public:
     func->setAttr(kContentsAttr, contents());
     func->setAttr(kFlopsAttr, builder.getF64FloatAttr(flops));
     func->setAttr(kBytesAttr, builder.getF64FloatAttr(bytes));
-    func->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr(
-                                    {int32_t(layout.inputs.size()), numUpdates, numWrites}));
+    func->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr({int32_t(layout.inputs.size()),
+                                                              int32_t(layout.updates().size()),
+                                                              int32_t(layout.writes().size())}));
   }
 
 private:
@@ -61,16 +62,14 @@ private:
 
   /// What the buffers hold: weights as they are stored.
   ArrayAttr contents() {
-    SmallVector<Type> types, updates, writes;
+    SmallVector<Type> types;
     for (const CallSlot &slot : layout.inputs) {
       bool narrow = bf16 && slot.kind == CallSlot::Kind::group;
       types.push_back(narrow ? RankedTensorType::get(slot.type.getShape(), builder.getBF16Type())
                              : slot.type);
     }
-    for (const CallSlot &slot : layout.outputs)
-      (slot.kind == CallSlot::Kind::group ? updates : writes).push_back(slot.type);
-    llvm::append_range(types, updates);
-    llvm::append_range(types, writes);
+    for (const CallSlot &slot : llvm::concat<CallSlot>(layout.updates(), layout.writes()))
+      types.push_back(slot.type);
     return builder.getTypeArrayAttr(types);
   }
 
@@ -89,11 +88,7 @@ private:
   void placeOutputs() {
     int32_t buffer = layout.inputs.size();
     for (bool updates : {true, false})
-      for (const CallSlot &slot : layout.outputs) {
-        bool isUpdate = slot.kind == CallSlot::Kind::group;
-        if (isUpdate != updates)
-          continue;
-        ++(updates ? numUpdates : numWrites);
+      for (const CallSlot &slot : updates ? layout.updates() : layout.writes()) {
         for (auto [position, offset] : llvm::zip(slot.positions, slot.offsets)) {
           int64_t bytes = offset * bytesOf(func.getResultTypes()[position]);
           func.setResultAttrs(position, place(buffer, bytes));
@@ -136,17 +131,14 @@ private:
   Builder builder;
   CallLayout layout;
   SmallVector<unsigned> weights;
-  int32_t numUpdates = 0, numWrites = 0;
 };
 
 /// Whether the launch has a buffer for each slot of the function, in its order.
 bool takes(func::FuncOp func, LaunchOp launch) {
   CallLayout layout = CallLayout::get(func);
-  auto isUpdate = [](const CallSlot &slot) { return slot.kind == CallSlot::Kind::group; };
-  size_t updates = llvm::count_if(layout.outputs, isUpdate);
   return launch.getReads().size() == layout.inputs.size() &&
-         launch.getUpdates().size() == updates &&
-         launch.getWrites().size() == layout.outputs.size() - updates;
+         launch.getUpdates().size() == layout.updates().size() &&
+         launch.getWrites().size() == layout.writes().size();
 }
 
 struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {

@@ -78,7 +78,7 @@ absl::Status Updates::Update(const Work &work, char *const (&addresses)[5]) {
   double clip = 1;
   if (auto it = clip_factors.find(work.step); it != clip_factors.end())
     clip = it->second;
-  else if (program.optimizer.clip > 0 || program.training.nonfinite == "skip")
+  else if (boa_needs_norm(program.optimizer.clip, program.training.nonfinite == "skip"))
     return absl::InternalError(
         "the program updates before the gradient norm of that step is known");
   if (clip == kLeftOut)

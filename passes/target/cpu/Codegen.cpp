@@ -44,8 +44,7 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> makeTarget(const CodegenOptio
     builder->getFeatures() = llvm::SubtargetFeatures();
   }
   builder->setRelocationModel(llvm::Reloc::PIC_);
-  builder->setCodeGenOptLevel(options.optimize == 0 ? llvm::CodeGenOptLevel::None
-                                                    : llvm::CodeGenOptLevel::Aggressive);
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   return builder;
 }
 
@@ -78,7 +77,7 @@ llvm::Expected<Translated> translate(ModuleOp module, const CodegenOptions &opti
     function.addFnAttr("target-features", result.machine->getTargetFeatureString());
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
-  auto optimize = makeOptimizingTransformer(options.optimize, 0, result.machine.get());
+  auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0, result.machine.get());
   if (llvm::Error error = optimize(result.module.get()))
     return std::move(error);
   return result;

@@ -38,8 +38,6 @@ struct HostSymbol {
 struct CodegenOptions {
   /// "host", or an LLVM processor name: "x86-64-v3" runs wherever AVX2 does.
   std::string cpu = "host";
-  /// 0 to 3, as in a compiler's -O.
-  unsigned optimize = 3;
 };
 
 /// A module compiled into this process.

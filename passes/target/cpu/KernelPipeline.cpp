@@ -41,7 +41,7 @@ void boa::registerKernelDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-void boa::buildKernelPipeline(OpPassManager &pm, const KernelPipelineOptions &options) {
+void boa::buildKernelPipeline(OpPassManager &pm) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
   // Statistics that forward and backward share are found while ops are whole.
   each(createCSEPass());
@@ -50,8 +50,7 @@ void boa::buildKernelPipeline(OpPassManager &pm, const KernelPipelineOptions &op
   each(createConvertBoaToLinalg());
   // The same reductions occur in a norm and in its gradient.
   each(createCSEPass());
-  if (options.fuse)
-    each(createFuseKernelElementwise());
+  each(createFuseKernelElementwise());
   // Fusion leaves duplicates and unused producers behind.
   each(createCanonicalizerPass());
   each(createCSEPass());

@@ -11,18 +11,11 @@
 
 namespace boa {
 
-struct KernelPipelineOptions {
-  /// Put elementwise producers into their consumers. Off: one loop an op, for
-  /// finding out which pass is at fault.
-  bool fuse = true;
-};
-
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM
 /// functions `void (ptr buffers, ptr workspace)` of the same names, with
-/// `boa.workspace` = bytes. A pure function of the options. The pass manager is
-/// for modules; other functions are left alone, apart from func.func, which
-/// becomes llvm.func.
-void buildKernelPipeline(mlir::OpPassManager &pm, const KernelPipelineOptions &options = {});
+/// `boa.workspace` = bytes. The pass manager is for modules; other functions are left
+/// alone, apart from func.func, which becomes llvm.func.
+void buildKernelPipeline(mlir::OpPassManager &pm);
 
 /// `--boa-kernel-pipeline` for boa-opt.
 void registerKernelPipeline();
