@@ -190,7 +190,7 @@ void Parse(Fields &f, Home &h) {
   std::string tier;
   f.Read("tier", tier);
   f.OneOf("tier", tier, {"device", "host", "ssd"});
-  h.tier = tier == "device" ? Tier::device : tier == "host" ? Tier::host : Tier::ssd;
+  h.tier = tier == "device" ? Home::device : tier == "host" ? Home::host : Home::ssd;
   f.Read("chunks", h.chunks);
   f.AtLeast("chunks", h.chunks, 1);
 }
@@ -503,20 +503,20 @@ void Traffic::Add(const Traffic &other) {
   add(to_host, other.to_host);
 }
 
-const char *TierName(Tier tier) {
-  return tier == Tier::device ? "device" : tier == Tier::host ? "host" : "ssd";
+const char *TierName(Home::Tier tier) {
+  return tier == Home::device ? "device" : tier == Home::host ? "host" : "ssd";
 }
 
-Tier Storage::tier(int32_t chunk) const {
+Home::Tier Storage::tier(int32_t chunk) const {
   for (const Home &home : homes) {
     if (chunk < home.chunks)
       return home.tier;
     chunk -= home.chunks;
   }
-  return Tier::ssd;
+  return Home::ssd;
 }
 
-bool Storage::LivesOn(Tier tier) const {
+bool Storage::LivesOn(Home::Tier tier) const {
   for (const Home &home : homes)
     if (home.tier == tier)
       return true;

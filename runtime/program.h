@@ -25,15 +25,13 @@
 
 namespace boa {
 
-/// Where a chunk lives between uses.
-enum class Tier { device, host, ssd };
-const char *TierName(Tier);
-
-/// Some chunks of each entry of a storage, and where they live.
+/// Some chunks of each entry of a storage, and where they live between uses.
 struct Home {
-  Tier tier = Tier::ssd;
+  enum Tier { device, host, ssd };
+  Tier tier = ssd;
   int32_t chunks = 0;
 };
+const char *TierName(Home::Tier);
 
 /// Slots of one size in one space (runtime/abi.h).
 struct SlotPool {
@@ -59,9 +57,9 @@ struct Storage {
 
   int64_t entry_count() const;
   int64_t chunk_bytes() const { return bytes / chunks; }
-  Tier tier(int32_t chunk) const;
+  Home::Tier tier(int32_t chunk) const;
   /// Whether one of its chunks lives there.
-  bool LivesOn(Tier) const;
+  bool LivesOn(Home::Tier) const;
 };
 
 /// Of a tensor of that shape.

@@ -45,7 +45,7 @@ LogicalResult replaceElementwise(PatternRewriter &rewriter, Operation *op, Array
 struct AddToLinalg : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Access::Trailing}},
+    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Indexing::Trailing}},
                               [](ArrayRef<Scalar> a) { return a[0] + a[1]; });
   }
 };
@@ -53,7 +53,7 @@ struct AddToLinalg : OpRewritePattern<AddOp> {
 struct MulToLinalg : OpRewritePattern<MulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Access::Trailing}},
+    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Indexing::Trailing}},
                               [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
   }
 };
@@ -302,7 +302,7 @@ struct EmbeddingToLinalg : OpRewritePattern<EmbeddingOp> {
       if (isWidening(cast))
         table = cast.getX();
     return replaceElementwise(
-        rewriter, op, {{op.getTokens(), Access::Leading}}, [&](ArrayRef<Scalar> a) {
+        rewriter, op, {{op.getTokens(), Indexing::Leading}}, [&](ArrayRef<Scalar> a) {
           Value row = a[0].toIndex(a[0]);
           Value column = a[0].make<linalg::IndexOp>(type.getRank() - 1);
           Scalar element = a[0].make<tensor::ExtractOp>(table, ValueRange{row, column});

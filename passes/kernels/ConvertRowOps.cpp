@@ -82,11 +82,11 @@ std::pair<Value, Value> rowStatistics(LinalgBuilder &linalg, Value x, double eps
   int64_t width = type.getShape().back();
   Value sum = linalg.reduceRows(type, Reduction::Sum, {x}, identity);
   Value mean = meanOf(linalg, sum, width);
-  Value squares =
-      linalg.reduceRows(type, Reduction::Sum, {x, {mean, Access::Leading}}, [](ArrayRef<Scalar> a) {
-        Scalar d = a[0] - a[1];
-        return d * d;
-      });
+  Value squares = linalg.reduceRows(type, Reduction::Sum, {x, {mean, Indexing::Leading}},
+                                    [](ArrayRef<Scalar> a) {
+                                      Scalar d = a[0] - a[1];
+                                      return d * d;
+                                    });
   return {mean, inverseDeviation(linalg, squares, width, eps)};
 }
 
@@ -104,10 +104,10 @@ struct LayerNormToLinalg : OpRewritePattern<LayerNormOp> {
     auto [mean, inverse] = rowStatistics(linalg, op.getX(), op.getEps().convertToDouble());
     Value y = linalg.elementwise(tensorOf(op.getY()),
                                  {op.getX(),
-                                  {mean, Access::Leading},
-                                  {inverse, Access::Leading},
-                                  {op.getWeight(), Access::Trailing},
-                                  {op.getBias(), Access::Trailing}},
+                                  {mean, Indexing::Leading},
+                                  {inverse, Indexing::Leading},
+                                  {op.getWeight(), Indexing::Trailing},
+                                  {op.getBias(), Indexing::Trailing}},
                                  [](ArrayRef<Scalar> a) { // x, mean, inverse, weight, bias
                                    return (a[0] - a[1]) * a[2] * a[3] + a[4];
                                  });
@@ -126,8 +126,11 @@ struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
     int64_t width = type.getShape().back();
     Value x = op.getX(), dy = op.getDy(), weight = op.getWeight();
     auto [mean, inverse] = rowStatistics(linalg, x, op.getEps().convertToDouble());
-    SmallVector<Input> inputs{
-        x, dy, {mean, Access::Leading}, {inverse, Access::Leading}, {weight, Access::Trailing}};
+    SmallVector<Input> inputs{x,
+                              dy,
+                              {mean, Indexing::Leading},
+                              {inverse, Indexing::Leading},
+                              {weight, Indexing::Trailing}};
     struct Terms {
       Scalar n, g, inverse;
     };
@@ -135,7 +138,7 @@ struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
       Scalar x = a[0], dy = a[1], mean = a[2], inverse = a[3], weight = a[4];
       return Terms{(x - mean) * inverse, dy * weight, inverse};
     };
-    Value sumG = linalg.reduceRows(type, Reduction::Sum, {dy, {weight, Access::Trailing}},
+    Value sumG = linalg.reduceRows(type, Reduction::Sum, {dy, {weight, Indexing::Trailing}},
                                    [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
     Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs, [&](ArrayRef<Scalar> a) {
       Terms t = terms(a);
@@ -144,8 +147,8 @@ struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
     Value meanG = meanOf(linalg, sumG, width);
     Value meanGN = meanOf(linalg, sumGN, width);
     SmallVector<Input> all(inputs);
-    all.push_back({meanG, Access::Leading});
-    all.push_back({meanGN, Access::Leading});
+    all.push_back({meanG, Indexing::Leading});
+    all.push_back({meanGN, Indexing::Leading});
     Value dx = linalg.elementwise(type, all, [&](ArrayRef<Scalar> a) {
       Terms t = terms(a);
       Scalar meanG = a[5], meanGN = a[6];
@@ -173,7 +176,7 @@ struct RmsNormToLinalg : OpRewritePattern<RmsNormOp> {
     Value inverse = inverseRootMeanSquare(linalg, op.getX(), op.getEps().convertToDouble());
     Value y = linalg.elementwise(
         tensorOf(op.getY()),
-        {op.getX(), {inverse, Access::Leading}, {op.getWeight(), Access::Trailing}},
+        {op.getX(), {inverse, Indexing::Leading}, {op.getWeight(), Indexing::Trailing}},
         [](ArrayRef<Scalar> a) { return a[0] * a[1] * a[2]; });
     rewriter.replaceOp(op, y);
     return success();
@@ -189,13 +192,13 @@ struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
     int64_t width = type.getShape().back();
     Value x = op.getX(), dy = op.getDy(), weight = op.getWeight();
     Value inverse = inverseRootMeanSquare(linalg, x, op.getEps().convertToDouble());
-    SmallVector<Input> inputs{x, dy, {inverse, Access::Leading}, {weight, Access::Trailing}};
+    SmallVector<Input> inputs{x, dy, {inverse, Indexing::Leading}, {weight, Indexing::Trailing}};
     Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs, [](ArrayRef<Scalar> a) {
       Scalar x = a[0], dy = a[1], inverse = a[2], weight = a[3];
       return dy * weight * (x * inverse);
     });
     SmallVector<Input> all(inputs);
-    all.push_back({meanOf(linalg, sumGN, width), Access::Leading});
+    all.push_back({meanOf(linalg, sumGN, width), Indexing::Leading});
     Value dx = linalg.elementwise(type, all, [](ArrayRef<Scalar> a) {
       Scalar x = a[0], dy = a[1], inverse = a[2], weight = a[3], meanGN = a[4];
       return inverse * (dy * weight - x * inverse * meanGN);
@@ -236,7 +239,7 @@ Value countTargets(LinalgBuilder &linalg, Value targets, Type element) {
 Value logSumExp(LinalgBuilder &linalg, Value logits) {
   RankedTensorType type = tensorOf(logits);
   Value max = linalg.reduceRows(type, Reduction::Max, {logits}, identity);
-  Value sum = linalg.reduceRows(type, Reduction::Sum, {logits, {max, Access::Leading}},
+  Value sum = linalg.reduceRows(type, Reduction::Sum, {logits, {max, Indexing::Leading}},
                                 [](ArrayRef<Scalar> a) { return (a[0] - a[1]).exp(); });
   return linalg.elementwise(tensorOf(sum), {sum, max},
                             [](ArrayRef<Scalar> a) { return a[1] + a[0].log(); });
@@ -278,13 +281,16 @@ struct CrossEntropyGradToLinalg : OpRewritePattern<CrossEntropyGradOp> {
     Value lse = logSumExp(linalg, logits);
     Value scale = linalg.elementwise(
         LinalgBuilder::getRowsType(type),
-        {targets, {op.getDloss(), Access::Trailing}, {count, Access::Trailing}},
+        {targets, {op.getDloss(), Indexing::Trailing}, {count, Indexing::Trailing}},
         [](ArrayRef<Scalar> a) { // target, dloss, count
           return a[1].make<arith::SelectOp>(isCounted(a[0]), a[1] / a[2], a[1].constant(0));
         });
     Value dlogits = linalg.elementwise(
         type,
-        {logits, {lse, Access::Leading}, {scale, Access::Leading}, {targets, Access::Leading}},
+        {logits,
+         {lse, Indexing::Leading},
+         {scale, Indexing::Leading},
+         {targets, Indexing::Leading}},
         [&](ArrayRef<Scalar> a) {
           Scalar logit = a[0], lse = a[1], scale = a[2], target = a[3];
           Value column = target.make<arith::IndexCastOp>(

@@ -14,12 +14,12 @@ namespace {
 AffineMap getMap(OpBuilder &builder, unsigned rank, Input input) {
   unsigned have = cast<RankedTensorType>(input.value.getType()).getRank();
   AffineMap all = builder.getMultiDimIdentityMap(rank);
-  switch (input.access) {
-  case Access::Full:
+  switch (input.indexing) {
+  case Indexing::Full:
     return all;
-  case Access::Leading:
+  case Indexing::Leading:
     return all.getMajorSubMap(have);
-  case Access::Trailing:
+  case Indexing::Trailing:
     break;
   }
   if (have == 0)
@@ -90,6 +90,6 @@ Value LinalgBuilder::sumLeading(RankedTensorType space, Value init, ArrayRef<Inp
   unsigned kept = cast<RankedTensorType>(init.getType()).getRank();
   SmallVector<utils::IteratorType> iterators(rank - kept, utils::IteratorType::reduction);
   iterators.append(kept, utils::IteratorType::parallel);
-  AffineMap map = getMap(builder, rank, Input(init, Access::Trailing));
+  AffineMap map = getMap(builder, rank, Input(init, Indexing::Trailing));
   return generic(init, map, rank, inputs, iterators, /*reduces=*/true, Reduction::Sum, body);
 }

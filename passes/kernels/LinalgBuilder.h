@@ -74,15 +74,15 @@ private:
 };
 
 /// How an operand is indexed by an op over [leading..., last].
-enum class Access {
+enum class Indexing {
   Full,     // [leading..., last]
   Leading,  // one value for each row
   Trailing, // lacks leading dimensions: the same for each of them
 };
 struct Input {
   mlir::Value value;
-  Access access = Access::Full;
-  Input(mlir::Value value, Access access = Access::Full) : value(value), access(access) {}
+  Indexing indexing = Indexing::Full;
+  Input(mlir::Value value, Indexing indexing = Indexing::Full) : value(value), indexing(indexing) {}
 };
 
 /// The body of an op: from one scalar for each input to the value computed.

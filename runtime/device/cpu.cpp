@@ -45,7 +45,7 @@ absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceList
   SetThreads(options.scheduler ? 1 : program.machine.threads);
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
-  workspace = memory->Address(Memory::Side::device, at);
+  workspace = memory->Address(CpuMemory::Side::device, at);
   size_t most = 0;
   for (const Kernel &kernel : program.kernels)
     most = std::max(most, kernel.buffers.size());
@@ -197,14 +197,14 @@ bool CpuDevice::Advance() {
 
 void CpuDevice::RunKernel(Work &work) {
   for (size_t i = 0; i < work.buffers.size(); ++i)
-    kernel_buffers[i] = memory->Address(Memory::Side::device, work.buffers[i]);
+    kernel_buffers[i] = memory->Address(CpuMemory::Side::device, work.buffers[i]);
   const int64_t begin = Now();
   kernels[work.index](kernel_buffers.data(), workspace);
   listener->Done(work, begin, Now(), absl::OkStatus());
 }
 
 void CpuDevice::RunUpdate(Work &work) {
-  auto host = [&](size_t i) { return memory->Address(Memory::Side::host, work.buffers[i]); };
+  auto host = [&](size_t i) { return memory->Address(CpuMemory::Side::host, work.buffers[i]); };
   absl::Status status;
   const int64_t begin = Now();
   if (work.kind == Work::Kind::update)
@@ -239,7 +239,7 @@ static void FillBytes(char *to, const char *from, int64_t bytes) {
 
 /// Zeros or copies.
 void CpuDevice::RunFill(Work &work) {
-  auto at = [&](size_t i) { return memory->Address(Memory::Side::copies, work.buffers[i]); };
+  auto at = [&](size_t i) { return memory->Address(CpuMemory::Side::copies, work.buffers[i]); };
   const int64_t begin = Now();
   char *const outside = static_cast<char *>(work.outside);
   if (work.kind == Work::Kind::zero)
@@ -254,10 +254,10 @@ void CpuDevice::RunFill(Work &work) {
 }
 
 void CpuDevice::Read(Location from, void *to, int64_t bytes) {
-  std::memcpy(to, memory->Address(Memory::Side::copies, from), bytes);
+  std::memcpy(to, memory->Address(CpuMemory::Side::copies, from), bytes);
 }
 void CpuDevice::Write(Location to, const void *from, int64_t bytes) {
-  std::memcpy(memory->Address(Memory::Side::copies, to), from, bytes);
+  std::memcpy(memory->Address(CpuMemory::Side::copies, to), from, bytes);
 }
 
 } // namespace boa

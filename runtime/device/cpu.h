@@ -87,7 +87,7 @@ private:
   StateStore *const state;
   const CpuOptions options;
   DeviceListener *listener = nullptr;
-  std::unique_ptr<Memory> memory;
+  std::unique_ptr<CpuMemory> memory;
   char *workspace = nullptr;
   std::vector<void *> kernel_buffers; // the compute thread's
   Updates updates;                    // the optimizer thread's

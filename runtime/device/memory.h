@@ -21,10 +21,10 @@
 
 namespace boa {
 
-class Memory {
+class CpuMemory {
 public:
   enum class Side { device, host, copies };
-  virtual ~Memory() = default;
+  virtual ~CpuMemory() = default;
   /// Zeroed and touched: first touch is slow, and must not happen in the first step.
   virtual absl::Status Allocate(const int64_t (&bytes)[2]) = 0;
   /// Null for nowhere. Valid to touch for who asked, or, with two memories, a fault.
@@ -34,9 +34,9 @@ public:
 };
 
 /// One memory: all sides reach all of it.
-std::unique_ptr<Memory> CreateUnifiedMemory();
+std::unique_ptr<CpuMemory> CreateUnifiedMemory();
 /// Two: each side reaches its own, copies reach both (device/split.cpp).
-std::unique_ptr<Memory> CreateSplitMemory();
+std::unique_ptr<CpuMemory> CreateSplitMemory();
 
 /// Anonymous pages in large ones, zeroed and touched; null with a status.
 absl::Status MapArena(int64_t bytes, char *&arena);

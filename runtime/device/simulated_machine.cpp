@@ -35,7 +35,7 @@ absl::Status CheckSimulatedRates(const Program &program) {
     need(rates.to_host, "device { to_host = 25 GB/s }, what is copied from its memory");
   }
   const bool on_ssd = std::any_of(program.storages.begin(), program.storages.end(),
-                                  [](const Storage &s) { return s.LivesOn(Tier::ssd); });
+                                  [](const Storage &s) { return s.LivesOn(Home::ssd); });
   if (on_ssd && machine.ssd.empty())
     missing.push_back("ssd \"PATH\" { read = 7 GB/s  write = 5 GB/s }, where things live");
   for (const SsdPath &ssd : machine.ssd) {
@@ -61,7 +61,7 @@ public:
     for (const Storage &storage : program.storages) {
       std::vector<uint8_t> &of = deals.emplace_back();
       chunks.push_back(storage.chunks);
-      if (!storage.LivesOn(Tier::ssd))
+      if (!storage.LivesOn(Home::ssd))
         continue;
       dealer.NextStorage();
       of.resize(storage.entry_count() * storage.chunks);

@@ -23,7 +23,7 @@ namespace boa {
 
 char *CpuDevice::TransferAddress(const Work &work, int32_t c) const {
   char *base = work.outside ? static_cast<char *>(work.outside)
-                            : memory->Address(Memory::Side::host, work.buffers[0]);
+                            : memory->Address(CpuMemory::Side::host, work.buffers[0]);
   return base + c * program.storages[work.storage].chunk_bytes();
 }
 

@@ -48,13 +48,13 @@ absl::Status CheckProgram(const Program &program, bool places) {
     int64_t housed = 0, chunks = 0;
     for (const Home &home : storage.homes) {
       housed += home.chunks;
-      if (home.tier != Tier::ssd)
+      if (home.tier != Home::ssd)
         chunks += storage.entry_count() * home.chunks;
     }
     if (housed != storage.chunks)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " has homes for ", housed, " of ", storage.chunks, " chunks"));
-    if (storage.LivesOn(Tier::ssd) && !places)
+    if (storage.LivesOn(Home::ssd) && !places)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " lives on ssd but there is no state directory"));
     for (const SlotPool &pool : storage.pools)

@@ -33,8 +33,8 @@ void Graph::LayOut() {
     Place &place = places[s];
     int32_t first = 0;
     for (const Home &home : storage.homes) {
-      const bool memory = home.tier != Tier::ssd;
-      const int32_t space = home.tier == Tier::host ? BOA_HOST : BOA_DEVICE;
+      const bool memory = home.tier != Home::ssd;
+      const int32_t space = home.tier == Home::host ? BOA_HOST : BOA_DEVICE;
       if (memory && first > 0 && place.range_of.back() >= 0 &&
           (!Separate() || place.ranges.back().space == space))
         place.ranges.back().count += home.chunks;
@@ -43,7 +43,7 @@ void Graph::LayOut() {
       place.range_of.resize(first + home.chunks, memory ? int32_t(place.ranges.size()) - 1 : -1);
       first += home.chunks;
     }
-    if (storage.LivesOn(Tier::ssd))
+    if (storage.LivesOn(Home::ssd))
       place.hazards.resize(storage.entry_count() * storage.chunks);
     for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
       for (const Range &range : place.ranges) {

@@ -49,7 +49,7 @@ std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
 absl::Status StateStore::Impl::CheckProgram(const Program &program) {
   std::set<std::string> names;
   for (const Storage &storage : program.storages) {
-    if (!storage.persistent && !storage.LivesOn(Tier::ssd))
+    if (!storage.persistent && !storage.LivesOn(Home::ssd))
       continue;
     if (!names.insert(storage.name).second)
       return absl::InvalidArgumentError(
@@ -76,12 +76,12 @@ void StateStore::Impl::LayOut(const Program &program) {
     table.storage = {storage.name, storage.role, storage.entry_count(), std::max(storage.chunks, 1),
                      storage.bytes / std::max(storage.chunks, 1)};
     table.persistent = storage.persistent;
-    if (!storage.persistent && !storage.LivesOn(Tier::ssd))
+    if (!storage.persistent && !storage.LivesOn(Home::ssd))
       continue;
     size_t count = size_t(table.storage.entries * table.storage.chunks);
     std::vector<bool> placed; // by chunk of an entry; what outlives the run has its place anyway
     for (int32_t chunk = 0; chunk < table.storage.chunks; ++chunk)
-      placed.push_back(storage.persistent || storage.tier(chunk) == Tier::ssd);
+      placed.push_back(storage.persistent || storage.tier(chunk) == Home::ssd);
     dealer.NextStorage();
     for (size_t chunk = 0; chunk < count; ++chunk)
       table.path.push_back(

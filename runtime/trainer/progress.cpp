@@ -47,24 +47,24 @@ struct Bytes {
 };
 
 /// Rows of the table: by role, then tier.
-using Homes = std::map<std::pair<size_t, Tier>, std::pair<std::string, Bytes>>;
+using Homes = std::map<std::pair<size_t, Home::Tier>, std::pair<std::string, Bytes>>;
 
 Homes CollectHomes(const Program &program) {
   Homes homes;
   for (const Storage &storage : program.storages) {
-    auto row = [&](Tier tier) -> Bytes & {
+    auto row = [&](Home::Tier tier) -> Bytes & {
       auto &[role, bytes] = homes[{RoleOrder(storage.role), tier}];
       role = storage.role;
       return bytes;
     };
     for (const Home &home : storage.homes) {
       const int64_t bytes = storage.entry_count() * home.chunks * storage.chunk_bytes();
-      (home.tier == Tier::ssd ? row(home.tier).ssd : row(home.tier).memory) += bytes;
+      (home.tier == Home::ssd ? row(home.tier).ssd : row(home.tier).memory) += bytes;
     }
     // Slots are for what lives elsewhere.
-    const Tier streamed = storage.LivesOn(Tier::ssd)    ? Tier::ssd
-                          : storage.LivesOn(Tier::host) ? Tier::host
-                                                        : Tier::device;
+    const Home::Tier streamed = storage.LivesOn(Home::ssd)    ? Home::ssd
+                                : storage.LivesOn(Home::host) ? Home::host
+                                                              : Home::device;
     for (const SlotPool &pool : storage.pools)
       row(streamed).memory += pool.slots * pool.chunks * storage.chunk_bytes();
   }
@@ -177,7 +177,7 @@ std::string FormatStart(const Program &program, int64_t training_bytes, int64_t 
     total.memory += home.memory;
     total.ssd += home.ssd;
     absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", RoleLabel(role),
-                          key.second == Tier::ssd ? "SSD" : TierName(key.second),
+                          key.second == Home::ssd ? "SSD" : TierName(key.second),
                           FormatBytes(home.memory), home.ssd ? FormatBytes(home.ssd) : "-");
   }
   const int64_t arena = program.arena_device + program.arena_host;
@@ -199,7 +199,7 @@ std::string FormatArena(const Program &program, const std::string &tier) {
   for (const Storage &storage : program.storages) {
     int64_t chunks = 0;
     for (const Home &home : storage.homes)
-      if (home.tier == (host ? Tier::host : Tier::device))
+      if (home.tier == (host ? Home::host : Home::device))
         chunks += storage.entry_count() * home.chunks;
     for (const SlotPool &pool : storage.pools)
       if (pool.space == (host ? BOA_HOST : BOA_DEVICE))

@@ -47,7 +47,7 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
 absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role, int64_t bytes) {
   for (size_t i = 0; i < program.storages.size(); ++i) {
     const Storage &storage = program.storages[i];
-    if (storage.role == role && !storage.LivesOn(Tier::ssd) && storage.bytes >= bytes)
+    if (storage.role == role && !storage.LivesOn(Home::ssd) && storage.bytes >= bytes)
       return static_cast<int32_t>(i);
   }
   return absl::InvalidArgumentError(absl::StrCat(

@@ -86,7 +86,7 @@ absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role
     const Storage &storage = program.storages[i];
     if (storage.role != role)
       continue;
-    if (storage.LivesOn(Tier::ssd) || storage.bytes < bytes ||
+    if (storage.LivesOn(Home::ssd) || storage.bytes < bytes ||
         storage.entry_count() != program.training.micro_batches)
       return absl::InvalidArgumentError(absl::StrCat(
           "program descriptor: storage `", storage.name, "`: expected ",

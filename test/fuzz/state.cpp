@@ -78,7 +78,7 @@ private:
 Program MakeProgram() {
   Program program;
   program.name = "fuzzed";
-  auto add = [&](const char *name, const char *role, Tier tier, bool persistent) {
+  auto add = [&](const char *name, const char *role, Home::Tier tier, bool persistent) {
     Storage &storage = program.storages.emplace_back();
     storage.name = name;
     storage.role = role;
@@ -88,9 +88,9 @@ Program MakeProgram() {
     storage.bytes = 2 * kPage;
     storage.persistent = persistent;
   };
-  add("weights.block", "weights", Tier::ssd, true);
-  add("momentum.block", "momentum", Tier::host, true);
-  add("checkpoints", "checkpoints", Tier::ssd, false);
+  add("weights.block", "weights", Home::ssd, true);
+  add("momentum.block", "momentum", Home::host, true);
+  add("checkpoints", "checkpoints", Home::ssd, false);
   Group &group = program.groups.emplace_back();
   group.name = "block";
   Parameter &parameter = group.parameters.emplace_back();

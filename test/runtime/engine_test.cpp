@@ -66,7 +66,8 @@ const boa_kernel kKernels[] = {Mix, SlowMix, Count};
 std::function<void(boa_context *, int64_t, int64_t)> driver;
 void Drive(boa_context *context, int64_t step, int64_t pending) { driver(context, step, pending); }
 
-Storage MakeStorage(const char *name, Tier tier, int64_t entries, bool persistent, int32_t slots) {
+Storage MakeStorage(const char *name, Home::Tier tier, int64_t entries, bool persistent,
+                    int32_t slots) {
   Storage storage;
   storage.name = storage.role = name;
   storage.homes = {{tier, kChunks}};
@@ -74,7 +75,7 @@ Storage MakeStorage(const char *name, Tier tier, int64_t entries, bool persisten
   storage.bytes = kChunk * kChunks;
   storage.chunks = kChunks;
   storage.persistent = persistent;
-  if (tier == Tier::ssd)
+  if (tier == Home::ssd)
     storage.pools = {{BOA_DEVICE, kChunks, slots}};
   return storage;
 }
@@ -83,12 +84,12 @@ Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   Program program;
   program.abi = BOA_ABI_VERSION;
   program.name = "test";
-  program.storages = {MakeStorage("data", Tier::ssd, kEntries, persistent, slots),
-                      MakeStorage("memory", Tier::device, kEntries, true, 0),
-                      MakeStorage("weights", Tier::ssd, 2, true, 4),
-                      MakeStorage("momentum", Tier::ssd, 2, true, 4),
-                      MakeStorage("variance", Tier::host, 2, true, 0),
-                      MakeStorage("gradient", Tier::host, 2, false, 0)};
+  program.storages = {MakeStorage("data", Home::ssd, kEntries, persistent, slots),
+                      MakeStorage("memory", Home::device, kEntries, true, 0),
+                      MakeStorage("weights", Home::ssd, 2, true, 4),
+                      MakeStorage("momentum", Home::ssd, 2, true, 4),
+                      MakeStorage("variance", Home::host, 2, true, 0),
+                      MakeStorage("gradient", Home::host, 2, false, 0)};
   KernelBuffer read{true, false}, write{false, true}, both{true, true};
   program.kernels = {{"mix", {read, read, both}, 64, 0},
                      {"slow_mix", {read, read, both}, 4096, 0},
@@ -252,7 +253,7 @@ protected:
       const Storage &storage = program.storages[s];
       for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
         for (int32_t chunk = 0; chunk < storage.chunks; ++chunk)
-          if (storage.persistent && storage.tier(chunk) == Tier::ssd &&
+          if (storage.persistent && storage.tier(chunk) == Home::ssd &&
               state->Current(s, entry, chunk).file < 0)
             if (absl::Status status = engine->WriteChunk(s, entry, chunk, zeros.data());
                 !status.ok())
@@ -1198,7 +1199,7 @@ size_t ThreadCount() {
 TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
-    storage.homes = {{Tier::host, kChunks}};
+    storage.homes = {{Home::host, kChunks}};
     storage.pools.clear();
   }
   auto run = [&](uint32_t seed) {
@@ -1279,7 +1280,7 @@ void CreateWithin(const Program &program, int64_t bytes, const char *expected) {
 TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
-    storage.homes = {{Tier::host, kChunks}};
+    storage.homes = {{Home::host, kChunks}};
     storage.pools.clear();
   }
   program.machine.threads = 1;
@@ -1289,7 +1290,7 @@ TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
               testing::ExitedWithCode(0), "");
   program.storages[kMemory].bytes = 0;
   program.storages[kMemory].chunks = 1 << 30;
-  program.storages[kMemory].homes = {{Tier::host, 1 << 30}};
+  program.storages[kMemory].homes = {{Home::host, 1 << 30}};
   EXPECT_EXIT(CreateWithin(program, 64 << 20,
                            "cannot allocate what the engine needs beside its arena: give the "
                            "process more memory or the program less"),

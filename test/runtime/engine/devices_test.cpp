@@ -146,7 +146,7 @@ Program MakeProgram(std::vector<SsdPath> paths, bool separate = false, int32_t s
   program.machine.separate = separate;
   program.machine.rates = {1000000000, 1000000000, 1000000000, 1000000000, 1000000000, 0};
   program.machine.ssd = std::move(paths);
-  auto add = [&](const char *name, Tier tier) {
+  auto add = [&](const char *name, Home::Tier tier) {
     Storage &storage = program.storages.emplace_back();
     storage.name = storage.role = name;
     storage.entries = {512};
@@ -155,9 +155,9 @@ Program MakeProgram(std::vector<SsdPath> paths, bool separate = false, int32_t s
     storage.homes = {{tier, 1}};
     storage.pools = {{BOA_DEVICE, 1, slots}, {BOA_HOST, 1, slots}};
   };
-  add("weights", Tier::ssd);
-  add("gradient", Tier::device);
-  add("host_weights", Tier::host);
+  add("weights", Home::ssd);
+  add("gradient", Home::device);
+  add("host_weights", Home::host);
   program.kernels = {{"compute", {{true, true}}, 0, 5e6, 1e6},
                      {"memory", {{true, true}}, 0, 1e6, 3e6}};
   return program;

@@ -51,10 +51,10 @@ Program MakeProgram(bool separate) {
     storage.homes = std::move(homes);
     storage.pools = {{BOA_DEVICE, kChunks, 2}, {BOA_HOST, kChunks, 1}, {BOA_HOST, 1, 3}};
   };
-  add("mixed", {{Tier::ssd, 2}, {Tier::host, 2}, {Tier::device, 2}}, true);
-  add("disk", {{Tier::ssd, kChunks}}, false);
-  add("on_host", {{Tier::host, kChunks}}, true);
-  add("on_device", {{Tier::device, kChunks}}, true);
+  add("mixed", {{Home::ssd, 2}, {Home::host, 2}, {Home::device, 2}}, true);
+  add("disk", {{Home::ssd, kChunks}}, false);
+  add("on_host", {{Home::host, kChunks}}, true);
+  add("on_device", {{Home::device, kChunks}}, true);
   program.kernels = {{"double", {{true, true}}, 0, 0, 0}, {"double_two", {{true, true}}, 0, 0, 0}};
   return program;
 }

@@ -55,9 +55,9 @@ Program MakeProgram(bool separate) {
     storage.chunks = kChunks;
     storage.bytes = kChunks * kWords * 4;
     storage.persistent = s != 1;
-    storage.homes = {{s == kMemory ? Tier::device : Tier::ssd, kChunks}};
+    storage.homes = {{s == kMemory ? Home::device : Home::ssd, kChunks}};
     if (s == kMixed)
-      storage.homes = {{Tier::ssd, 1}, {Tier::host, kChunks - 1}};
+      storage.homes = {{Home::ssd, 1}, {Home::host, kChunks - 1}};
     // What is held has a slot in one space, and what is on its way one in the host's.
     storage.pools = {{BOA_DEVICE, kChunks, kSlots}, {BOA_HOST, kChunks, kSlots + 1}};
     program.storages.push_back(storage);
@@ -106,7 +106,7 @@ private:
   bool IsHome(const Copy &) const;
   bool IsStaged(const Copy &copy) const {
     return separate && copy.space == BOA_DEVICE &&
-           program.storages[size_t(copy.storage)].LivesOn(Tier::ssd);
+           program.storages[size_t(copy.storage)].LivesOn(Home::ssd);
   }
   bool OnDevice(const Copy &copy) const { return !separate || copy.space == BOA_DEVICE; }
   Words Stored(const Copy &copy) {
@@ -169,8 +169,8 @@ absl::Status RandomProgram::Begin() {
 bool RandomProgram::IsHome(const Copy &copy) const {
   const Storage &storage = program.storages[size_t(copy.storage)];
   for (int32_t c = copy.first; c < copy.first + copy.count; ++c)
-    if (const Tier tier = storage.tier(c);
-        tier == Tier::ssd || (separate && (tier == Tier::host) != (copy.space == BOA_HOST)))
+    if (const Home::Tier tier = storage.tier(c);
+        tier == Home::ssd || (separate && (tier == Home::host) != (copy.space == BOA_HOST)))
       return false;
   return true;
 }

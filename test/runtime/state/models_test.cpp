@@ -49,7 +49,7 @@ TEST_F(ModelTest, AnotherOptimizerSaysWhatDiffers) {
   Make({Path()});
   Program other = program;
   other.storages.push_back(
-      MakeStorage("variance.block", "variance", Tier::ssd, true, {3}, 4, kPage));
+      MakeStorage("variance.block", "variance", Home::ssd, true, {3}, 4, kPage));
   ExpectAnother(other, "variance.block has 3 entries of 4 chunks of 4096 bytes in the program and "
                        "nothing in the state");
   other = program;
@@ -60,14 +60,14 @@ TEST_F(ModelTest, AnotherOptimizerSaysWhatDiffers) {
 // Order, placement, scratch and the storages' order are the schedule's.
 TEST_F(ModelTest, TheScheduleMayChange) {
   Make({Path()}, {1});
-  program.storages[kMomentum].homes[0].tier = Tier::ssd;
+  program.storages[kMomentum].homes[0].tier = Home::ssd;
   program.storages[kCheckpoints].entries = {5};
   program.storages[kCheckpoints].bytes = 3 * kPage;
   program.delay = 0.5;
   program.name = "renamed";
   ExpectWhole({Path()}, 1);
-  program.storages[kWeights].homes[0].tier = Tier::device;
-  program.storages[kCheckpoints].homes[0].tier = Tier::host;
+  program.storages[kWeights].homes[0].tier = Home::device;
+  program.storages[kCheckpoints].homes[0].tier = Home::host;
   program.storages[kWeights].entries = {3, 1};
   Store store = Open({Path()});
   ExpectHolds(*store, 1);
@@ -88,7 +88,7 @@ protected:
   static Program Halves() {
     Program halves = MakeProgram();
     halves.storages[kWeights].bytes /= 2;
-    halves.storages.push_back(MakeStorage("low.block", "master", Tier::ssd, true, {3}, 4, kPage));
+    halves.storages.push_back(MakeStorage("low.block", "master", Home::ssd, true, {3}, 4, kPage));
     return halves;
   }
   std::vector<std::string> Names(const StateStore &store) {
@@ -188,7 +188,7 @@ TEST_F(FormTest, WeightsThatLackAHalfAreRefused) {
   other.storages[kWeights].bytes /= 2;
   ExpectAnother(other, "its weights take 98304 bytes in the state and 49152 in the program");
   other = MakeProgram();
-  other.storages.push_back(MakeStorage("low.block", "master", Tier::ssd, true, {3}, 4, kPage));
+  other.storages.push_back(MakeStorage("low.block", "master", Home::ssd, true, {3}, 4, kPage));
   ExpectAnother(other, "its weights take 98304 bytes in the state and 147456 in the program");
   other = Halves();
   other.storages[kWeights].name = "weights.blocks";

@@ -32,7 +32,7 @@ namespace boa {
 constexpr int64_t kPage = 4096;
 enum StorageId { kWeights, kMomentum, kCheckpoints, kLoss };
 
-inline Storage MakeStorage(const char *name, const char *role, Tier tier, bool persistent,
+inline Storage MakeStorage(const char *name, const char *role, Home::Tier tier, bool persistent,
                            std::vector<int64_t> entries, int32_t chunks, int64_t chunk_bytes) {
   Storage storage;
   storage.name = name;
@@ -50,10 +50,10 @@ inline Program MakeProgram() {
   Program program;
   program.name = "test";
   program.storages = {
-      MakeStorage("weights.block", "weights", Tier::ssd, true, {3}, 4, 2 * kPage),
-      MakeStorage("momentum.block", "momentum", Tier::host, true, {3}, 4, kPage),
-      MakeStorage("checkpoints", "checkpoints", Tier::ssd, false, {2, 2}, 1, 2 * kPage),
-      MakeStorage("loss", "loss", Tier::host, false, {1}, 1, kPage)};
+      MakeStorage("weights.block", "weights", Home::ssd, true, {3}, 4, 2 * kPage),
+      MakeStorage("momentum.block", "momentum", Home::host, true, {3}, 4, kPage),
+      MakeStorage("checkpoints", "checkpoints", Home::ssd, false, {2, 2}, 1, 2 * kPage),
+      MakeStorage("loss", "loss", Home::host, false, {1}, 1, kPage)};
   Group group;
   group.name = "block";
   group.count = 3;

@@ -80,10 +80,10 @@ TEST(ParseProgram, ChecksHomesAndPools) {
                                         {{"tier", "host"}, {"chunks", 1}}};
   absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->storages[0].tier(0), Tier::ssd);
-  EXPECT_EQ(program->storages[0].tier(1), Tier::host);
-  EXPECT_TRUE(program->storages[0].LivesOn(Tier::host));
-  EXPECT_FALSE(program->storages[0].LivesOn(Tier::device));
+  EXPECT_EQ(program->storages[0].tier(0), Home::ssd);
+  EXPECT_EQ(program->storages[0].tier(1), Home::host);
+  EXPECT_TRUE(program->storages[0].LivesOn(Home::host));
+  EXPECT_FALSE(program->storages[0].LivesOn(Home::device));
   descriptor["storages"][0]["homes"][1]["chunks"] = 2;
   EXPECT_EQ(Error(descriptor), "program descriptor: storages[0]: field `homes`: expected homes for "
                                "2 chunks but found them for 3");
