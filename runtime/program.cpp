@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "nlohmann/json.hpp"
 
 #include <cmath>
@@ -115,7 +116,7 @@ public:
   }
 
   /// The value of `out`, just read, must be one of `words`.
-  void OneOf(const char *name, const std::string &out, std::initializer_list<const char *> words) {
+  void OneOf(const char *name, const std::string &out, absl::Span<const char *const> words) {
     for (const char *word : words)
       if (out == word)
         return;
@@ -209,9 +210,7 @@ void Parse(Fields &f, SlotPool &p) {
 void Parse(Fields &f, Storage &s) {
   f.Read("name", s.name);
   f.Read("role", s.role);
-  f.OneOf("role", s.role,
-          {"weights", "master", "momentum", "variance", "gradients", "checkpoints",
-           "boundary_gradients", "saved", "tokens", "targets", "loss", "logits"});
+  f.OneOf("role", s.role, kRoles);
   f.Read("entries", s.entries);
   for (int64_t dimension : s.entries)
     f.AtLeast("entries", dimension, 1);

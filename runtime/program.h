@@ -40,14 +40,26 @@ struct SlotPool {
   int32_t slots = 0;
 };
 
-/// What a storage is for: the unit in which traffic is reported.
-/// "weights", "master" (lower halves of master weights), "momentum",
-/// "variance", "gradients", "checkpoints" (boundary activations),
-/// "boundary_gradients", "saved" (activations kept for backward), "tokens",
-/// "targets", "loss".
+/// What a storage is for: the unit in which traffic is reported. In the order in which a
+/// person thinks of them.
+inline constexpr const char *kRoles[] = {
+    "weights",
+    "master", // lower halves of master weights
+    "momentum",
+    "variance",
+    "gradients",
+    "checkpoints", // boundary activations
+    "boundary_gradients",
+    "saved", // activations kept for backward
+    "tokens",
+    "targets",
+    "loss",
+    "logits",
+};
+
 struct Storage {
-  std::string name; // "weights.block"
-  std::string role;
+  std::string name;             // "weights.block"
+  std::string role;             // of kRoles
   std::vector<int64_t> entries; // dimensions; entry index is row-major
   int64_t bytes = 0;            // of one entry, a multiple of 4096 * chunks
   int32_t chunks = 1;           // equal parts of an entry

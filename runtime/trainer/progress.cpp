@@ -23,11 +23,7 @@
 namespace boa {
 namespace {
 
-/// In the order in which a person thinks of them; what is not here comes last.
-constexpr const char *kRoles[] = {
-    "weights", "master", "momentum", "variance", "gradients", "checkpoints", "boundary_gradients",
-    "saved",   "tokens", "targets",  "loss",     "logits"};
-
+/// What is no role comes last.
 size_t RoleOrder(const std::string &role) {
   return std::find(std::begin(kRoles), std::end(kRoles), role) - std::begin(kRoles);
 }
