@@ -82,8 +82,8 @@ inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
 inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer", kOffsetAttr = "boa.offset";
 /// On a kernel's argument: the result that is accumulated in its memory.
 inline constexpr llvm::StringLiteral kResultAttr = "boa.result";
-/// On a boa.step: what a run moves, by link and role; and the first two that follow one
-/// another, where they differ from those after them.
+/// On a boa.step: what a run moves, by link and role; on @step also what the first two that
+/// follow one another do.
 inline constexpr llvm::StringLiteral kTrafficAttr = "boa.traffic",
                                      kFirstTrafficAttr = "boa.first_traffic",
                                      kSecondTrafficAttr = "boa.second_traffic";

@@ -253,11 +253,4 @@ void CpuDevice::RunFill(Work &work) {
   listener->Done(work, begin, Now(), absl::OkStatus());
 }
 
-void CpuDevice::Read(Location from, void *to, int64_t bytes) {
-  std::memcpy(to, memory->Address(CpuMemory::Side::copies, from), bytes);
-}
-void CpuDevice::Write(Location to, const void *from, int64_t bytes) {
-  std::memcpy(memory->Address(CpuMemory::Side::copies, to), from, bytes);
-}
-
 } // namespace boa

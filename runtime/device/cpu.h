@@ -43,8 +43,6 @@ public:
   int64_t Now() const override;
   bool Advance() override;
   bool HasThreads() const override { return !options.scheduler; }
-  void Read(Location, void *to, int64_t bytes) override;
-  void Write(Location, const void *from, int64_t bytes) override;
   std::vector<int64_t> TakeSkipped() override { return updates.TakeSkipped(); }
   std::string Describe() const override { return io ? io->Describe() : "memory only"; }
 

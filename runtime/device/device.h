@@ -67,10 +67,6 @@ public:
   virtual bool Advance() { return false; }
   virtual bool HasThreads() const { return true; }
 
-  /// Copies from and to memory of the caller, while nothing is under way.
-  virtual void Read(Location, void *to, int64_t bytes) = 0;
-  virtual void Write(Location, const void *from, int64_t bytes) = 0;
-
   /// Steps since the last call that were left out, in order: their gradients were
   /// not finite and Training::nonfinite is "skip".
   virtual std::vector<int64_t> TakeSkipped() { return {}; }

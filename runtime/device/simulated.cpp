@@ -73,8 +73,6 @@ public:
   int64_t Now() const override { return now; }
   bool Advance() override;
   bool HasThreads() const override { return false; }
-  void Read(Location, void *, int64_t) override {}
-  void Write(Location, const void *, int64_t) override {}
   std::string Describe() const override { return "simulated"; }
   std::vector<LinkUse> TakeUse(int64_t run) override;
 

@@ -296,15 +296,12 @@ absl::Status Engine::status() const {
   return impl->graph.status();
 }
 
-absl::Status Engine::ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data) {
-  return impl->Access(storage, entry, chunk, data, /*write=*/false);
+void Engine::ReadChunks(int32_t storage, int64_t entry, int32_t first, int32_t count, void *data) {
+  impl->Exchange(/*write=*/false, storage, entry, first, count, data);
 }
-absl::Status Engine::WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data) {
-  {
-    std::unique_lock lock(impl->mutex);
-    impl->graph.DropRetained();
-  }
-  return impl->Access(storage, entry, chunk, const_cast<void *>(data), /*write=*/true);
+void Engine::WriteChunks(int32_t storage, int64_t entry, int32_t first, int32_t count,
+                         const void *data) {
+  impl->Exchange(/*write=*/true, storage, entry, first, count, const_cast<void *>(data));
 }
 
 absl::Status Engine::Commit(CommitRecord record) {

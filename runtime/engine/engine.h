@@ -101,11 +101,12 @@ public:
   absl::Status Drain();
   absl::Status status() const;
 
-  /// One chunk, from wherever it lives, while nothing runs. `data` holds
-  /// storage.bytes / storage.chunks bytes, with any alignment. An error is latched,
-  /// as are those of Commit and Restore.
-  absl::Status ReadChunk(int32_t storage, int64_t entry, int32_t chunk, void *data);
-  absl::Status WriteChunk(int32_t storage, int64_t entry, int32_t chunk, const void *data);
+  /// Begins to bring chunks of one entry from wherever they live to `data`, or back, behind
+  /// all that was enqueued; Drain ends it. Until then `data`, of so many whole chunks and
+  /// aligned to BOA_BLOCK_BYTES, is the engine's. Errors are latched, as are those of
+  /// Commit and Restore.
+  void ReadChunks(int32_t storage, int64_t entry, int32_t first, int32_t count, void *data);
+  void WriteChunks(int32_t storage, int64_t entry, int32_t first, int32_t count, const void *data);
 
   /// Drains, writes persistent storages that live in memory to their extents and
   /// commits. No update may be pending: a state knows nothing of the schedule.

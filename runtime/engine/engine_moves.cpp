@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 
 namespace boa {
@@ -35,31 +34,17 @@ absl::Status NoMemory(int64_t bytes, const std::string &what) {
 
 } // namespace
 
-absl::Status Engine::Impl::Access(int32_t storage, int64_t entry, int32_t chunk, void *data,
-                                  bool write) {
-  if (absl::Status status = Drain(); !status.ok())
-    return status;
-  const int64_t bytes = program.storages[storage].chunk_bytes();
-  if (Location home = graph.HomeOf(storage, entry, chunk); home.space >= 0) {
-    write ? device->Write(home, data, bytes) : device->Read(home, data, bytes);
-    return absl::OkStatus();
-  }
-  Bounce bounce = MakeBounce(bytes);
-  if (!bounce)
-    return NoMemory(bytes, program.storages[storage].name);
+void Engine::Impl::Exchange(bool write, int32_t storage, int64_t entry, int32_t first,
+                            int32_t count, void *data) {
+  std::unique_lock lock(mutex);
   if (write)
-    std::memcpy(bounce.get(), data, bytes);
-  {
-    std::unique_lock lock(mutex);
-    graph.MoveDisk(write, storage, entry, chunk, 1, bounce.get());
-  }
-  absl::Status status = Drain();
-  if (status.ok() && !write)
-    std::memcpy(data, bounce.get(), bytes);
-  return status;
+    graph.DropRetained();
+  graph.Exchange(write, storage, entry, first, count, data);
+  Pump(lock);
 }
 
-/// Chunks that live side by side in memory, to or from their extents.
+/// Chunks that live side by side in memory, to or from their extents; from memory that no
+/// SSD reaches first to some that it does, and back.
 absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count,
                                     bool write) {
   const Location home = graph.HomeOf(storage, entry, first);
@@ -74,16 +59,17 @@ absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t firs
   Bounce bounce = MakeBounce(bytes);
   if (!bounce)
     return NoMemory(bytes, program.storages[storage].name);
-  if (write)
-    device->Read(home, bounce.get(), bytes);
-  {
-    std::unique_lock lock(mutex);
-    graph.MoveDisk(write, storage, entry, first, count, bounce.get());
+  for (bool disk : {!write, write}) {
+    if (disk) {
+      std::unique_lock lock(mutex);
+      graph.MoveDisk(write, storage, entry, first, count, bounce.get());
+    } else {
+      Exchange(/*write=*/!write, storage, entry, first, count, bounce.get());
+    }
+    if (absl::Status status = Drain(); !status.ok())
+      return status;
   }
-  absl::Status status = Drain();
-  if (status.ok() && !write)
-    device->Write(home, bounce.get(), bytes);
-  return status;
+  return absl::OkStatus();
 }
 
 /// All persistent chunks that live in memory, to or from their extents. Nothing else

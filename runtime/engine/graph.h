@@ -87,8 +87,12 @@ public:
   void CopyPort(bool in, int32_t storage, int64_t entry, void *outside, int64_t bytes);
   /// Gives up all retained copies.
   void DropRetained();
-  /// Moves chunks of an entry to or from SSD while nothing else runs: from where they
-  /// live, or from `outside`. Of no run.
+  /// Copies chunks of an entry from where they live to memory of the caller, or back
+  /// (write). Of no run.
+  void Exchange(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
+                void *outside);
+  /// Moves chunks of an entry to or from their extents on SSD: from where they live in
+  /// memory, or from `outside`. Of no run.
   void MoveDisk(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
                 void *outside);
 
@@ -237,6 +241,9 @@ private:
   int64_t *Left(const Work &); // of the run, what this is counted in
   void Count(const Work &, const Command &, int64_t begin_ns, int64_t end_ns);
   void Move(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count);
+  void Order(uint32_t id, bool write, int32_t storage, int64_t entry, int32_t chunk);
+  void CopyOutside(int64_t of_run, bool in, int32_t storage, int64_t entry, int32_t first,
+                   int32_t count, void *outside, int64_t bytes);
   void MoveDisk(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count,
                 uint32_t id);
   void MoveStaged(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count);

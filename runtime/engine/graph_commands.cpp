@@ -206,6 +206,15 @@ void Graph::PlaceChunks(Work &work, bool write) {
   }
 }
 
+/// A transfer after those of the same chunk on SSD that it has to follow.
+void Graph::Order(uint32_t id, bool write, int32_t storage, int64_t entry, int32_t chunk) {
+  Hazard &hazard = places[storage].hazards[entry * program.storages[storage].chunks + chunk];
+  if (write)
+    Write(id, hazard);
+  else
+    Read(id, hazard);
+}
+
 /// Orders and issues a transfer of chunks that live on SSD. `id`: the read that opens
 /// the buffer, whose place in it is known; or 0.
 void Graph::MoveDisk(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count,
@@ -229,13 +238,8 @@ void Graph::MoveDisk(bool home, uint32_t buffer, int64_t entry, int32_t first, i
       Writes(id, buffer, first, count);
   }
   PlaceChunks(commands[id].work, /*write=*/home);
-  for (int32_t c = first; c < first + count; ++c) {
-    Hazard &hazard = places[storage].hazards[entry * program.storages[storage].chunks + c];
-    if (home)
-      Write(id, hazard);
-    else
-      Read(id, hazard);
-  }
+  for (int32_t c = first; c < first + count; ++c)
+    Order(id, home, storage, entry, c);
   Issue(id);
 }
 
@@ -254,7 +258,26 @@ void Graph::MoveDisk(bool write, int32_t storage, int64_t entry, int32_t first, 
   if (!outside)
     command.uses.push_back({HomeBuffer(storage, entry, first), first});
   PlaceChunks(work, write);
+  for (int32_t c = first; c < first + count && !HomeBuffer(storage, entry, c); ++c)
+    Order(id, write, storage, entry, c);
   Issue(id);
+}
+
+void Graph::Exchange(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
+                     void *outside) {
+  if (!error.ok() || !Expect(HasChunks(storage, entry, first, count), "has no such chunks"))
+    return;
+  const std::vector<int32_t> &range_of = places[storage].range_of;
+  for (int32_t c = first, next; c < first + count; c = next) {
+    for (next = c + 1; next < first + count && range_of[next] == range_of[c];)
+      ++next;
+    void *part = static_cast<char *>(outside) + (c - first) * ChunkBytes(storage);
+    if (HomeBuffer(storage, entry, c))
+      CopyOutside(kNoRun, write, storage, entry, c, next - c, part,
+                  (next - c) * ChunkBytes(storage));
+    else
+      MoveDisk(write, storage, entry, c, next - c, part);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,18 +289,25 @@ void Graph::CopyPort(bool in, int32_t storage, int64_t entry, void *outside, int
                                  bytes <= RangeOf(storage, 0)->count * ChunkBytes(storage),
                              "has no such entry in memory to copy to or from"))
     return;
-  const uint32_t home = HomeBuffer(storage, entry, 0);
+  CopyOutside(run, in, storage, entry, 0, RangeOf(storage, 0)->count, outside, bytes);
+}
+
+/// Between memory of the caller and chunks that live side by side in memory.
+void Graph::CopyOutside(int64_t of_run, bool in, int32_t storage, int64_t entry, int32_t first,
+                        int32_t count, void *outside, int64_t bytes) {
+  const uint32_t home = HomeBuffer(storage, entry, first);
   const uint32_t id = New(in ? Kind::copy_in : Kind::copy_out);
   Command &command = commands[id];
+  command.work.run = of_run;
   command.work.storage = storage;
   command.work.entry = entry;
   command.work.bytes = bytes;
   command.work.outside = outside;
-  command.uses.push_back({home, 0});
+  command.uses.push_back({home, first});
   if (in)
-    Writes(id, home, 0, buffers[home].count);
+    Writes(id, home, first, count);
   else
-    Reads(id, home, 0, buffers[home].count);
+    Reads(id, home, first, count);
   Issue(id);
 }
 

@@ -60,7 +60,8 @@ struct Engine::Impl : boa_context, DeviceListener {
   void Record(const Work &, int64_t begin_ns, int64_t end_ns);
   void Record(TraceEvent);
 
-  absl::Status Access(int32_t storage, int64_t entry, int32_t chunk, void *data, bool write);
+  void Exchange(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
+                void *data);
   absl::Status MoveResident(bool write);
   absl::Status MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count, bool write);
 };

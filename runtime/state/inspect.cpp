@@ -23,7 +23,7 @@
 namespace boa {
 namespace {
 
-constexpr size_t kMostReaders = 8; // a flash disk is busy with that
+constexpr size_t kReaders = 4; // of a path: a flash disk is busy with that
 constexpr size_t kMostShown = 10;
 
 /// A chunk of a commit, as the check reads it.
@@ -97,7 +97,7 @@ public:
 private:
   int64_t BytesNamed(size_t path) const;
   absl::Status CheckHead(size_t path) const;
-  void ReadSome(std::atomic<size_t> &next);
+  void ReadSome(size_t path, std::atomic<size_t> &next, size_t end);
   absl::Status Lock();
   void Found(const NamedChunk &, const absl::Status &);
 
@@ -200,16 +200,14 @@ void Inspection::Found(const NamedChunk &named, const absl::Status &status) {
                  std::string(status.message()).c_str());
 }
 
-/// Reads chunks until none is left. Several threads do.
-void Inspection::ReadSome(std::atomic<size_t> &next) {
-  std::vector<absl::StatusOr<std::unique_ptr<OpenFile>>> files;
+/// Reads chunks of a path, from the next to before `end`. Several threads do.
+void Inspection::ReadSome(size_t path, std::atomic<size_t> &next, size_t end) {
   OpenMode mode;
   mode.direct = true;
-  for (const std::string &directory : directories)
-    files.push_back(disk.Open(directory + "/data", mode));
+  absl::StatusOr<std::unique_ptr<OpenFile>> file = disk.Open(directories[path] + "/data", mode);
   std::unique_ptr<char, decltype(&std::free)> data(nullptr, &std::free);
   int64_t room = 0;
-  for (size_t i = next++; i < chunks.size(); i = next++) {
+  for (size_t i = next++; i < end; i = next++) {
     const NamedChunk &named = chunks[i];
     const SavedStorage &storage = named.table->storage;
     const SavedChunk &chunk = named.chunk();
@@ -217,7 +215,6 @@ void Inspection::ReadSome(std::atomic<size_t> &next) {
       room = storage.chunk_bytes;
       data.reset(static_cast<char *>(std::aligned_alloc(size_t(kStateBlock), size_t(room))));
     }
-    const auto &file = files[size_t(chunk.extent.file)];
     absl::Status status = !data ? absl::ResourceExhaustedError("no memory for a chunk")
                           : file.ok()
                               ? (*file)->Read(chunk.extent.offset, data.get(), storage.chunk_bytes)
@@ -225,7 +222,7 @@ void Inspection::ReadSome(std::atomic<size_t> &next) {
     if (status.ok() && Checksum(data.get(), storage.chunk_bytes) != chunk.checksum)
       status = DamagedChunk(storage.name, int64_t(named.index) / storage.chunks,
                             int32_t(int64_t(named.index) % storage.chunks),
-                            directories[size_t(chunk.extent.file)] + "/data", chunk.extent.offset);
+                            directories[path] + "/data", chunk.extent.offset);
     if (!status.ok())
       Found(named, status);
   }
@@ -238,11 +235,19 @@ absl::Status Inspection::Check() {
   for (size_t path = 0; path < directories.size(); ++path)
     if (absl::Status status = CheckHead(path); !status.ok() && BytesNamed(path) > 0)
       return status;
-  std::atomic<size_t> next{0};
+  // All paths at once: none waits for another.
+  std::vector<std::atomic<size_t>> next(directories.size());
   std::vector<std::thread> readers;
-  size_t count = std::min<size_t>(kMostReaders, std::max(1u, std::thread::hardware_concurrency()));
-  for (size_t i = 0; i < count; ++i)
-    readers.emplace_back([&] { ReadSome(next); });
+  size_t begin = 0;
+  for (size_t path = 0; path < directories.size(); ++path) {
+    size_t end = begin;
+    while (end < chunks.size() && size_t(chunks[end].chunk().extent.file) == path)
+      ++end;
+    next[path] = begin;
+    for (size_t i = 0; i < std::min(kReaders, end - begin); ++i)
+      readers.emplace_back([&, path, end] { ReadSome(path, next[path], end); });
+    begin = end;
+  }
   for (std::thread &reader : readers)
     reader.join();
   int64_t bytes = 0;

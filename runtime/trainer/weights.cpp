@@ -19,6 +19,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -29,99 +30,153 @@ namespace {
 using Source = std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
                                           int64_t first, int64_t count, float *values)>;
 
-/// A part of a parameter that lies in a chunk.
+/// Memory that SSDs reach.
+template <typename T> struct Aligned {
+  explicit Aligned(int64_t count)
+      : memory(static_cast<T *>(
+            ::operator new(size_t(count) * sizeof(T), std::align_val_t(BOA_BLOCK_BYTES)))) {}
+  T *data() const { return memory.get(); }
+  struct Delete {
+    void operator()(T *p) const { ::operator delete(p, std::align_val_t(BOA_BLOCK_BYTES)); }
+  };
+  std::unique_ptr<T, Delete> memory;
+};
+
+/// Chunks of one entry of a group while they go in or out.
+struct Batch {
+  Batch(const Group &group, int32_t most)
+      : group(&group), master(group.chunk_elements * most), high(group.chunk_elements * most),
+        low(group.chunk_elements * most) {}
+  int64_t elements() const { return count * group->chunk_elements; }
+
+  const Group *group;
+  int64_t entry = 0;
+  int32_t first = 0, count = 0; // chunks
+  Aligned<float> master;
+  Aligned<uint16_t> high;
+  Aligned<int16_t> low;
+};
+
+/// A part of a parameter that lies in a batch.
 struct Piece {
   int64_t first = 0, count = 0; // elements of the parameter
-  int64_t at = 0;               // where it begins in the chunk
+  int64_t at = 0;               // where it begins in the batch
 };
 
-Piece Intersect(const Group &group, const Parameter &parameter, int32_t chunk) {
-  const int64_t chunk_begin = chunk * group.chunk_elements;
-  const int64_t begin = std::max(parameter.offset, chunk_begin);
+Piece Intersect(const Batch &batch, const Parameter &parameter) {
+  const int64_t batch_begin = batch.first * batch.group->chunk_elements;
+  const int64_t begin = std::max(parameter.offset, batch_begin);
   const int64_t end =
-      std::min(parameter.offset + parameter.elements(), chunk_begin + group.chunk_elements);
-  return {begin - parameter.offset, std::max<int64_t>(end - begin, 0), begin - chunk_begin};
+      std::min(parameter.offset + parameter.elements(), batch_begin + batch.elements());
+  return {begin - parameter.offset, std::max<int64_t>(end - begin, 0), begin - batch_begin};
 }
 
-/// What holds one chunk of a group while it goes in or out.
-struct ChunkBuffers {
-  explicit ChunkBuffers(int64_t elements) : master(elements), high(elements), low(elements) {}
-  std::vector<float> master;
-  std::vector<uint16_t> high;
-  std::vector<int16_t> low;
-};
-
-absl::Status WriteMaster(const Group &group, Engine &engine, int64_t entry, int32_t chunk,
-                         ChunkBuffers &buffers) {
+/// Takes the batch until the engine is drained.
+void WriteMaster(Engine &engine, const Batch &batch) {
+  const Group &group = *batch.group;
   if (group.weight_type == "f32")
-    return engine.WriteChunk(group.weights, entry, chunk, buffers.master.data());
-  for (int64_t i = 0; i < group.chunk_elements; ++i) {
+    return engine.WriteChunks(group.weights, batch.entry, batch.first, batch.count,
+                              batch.master.data());
+  for (int64_t i = 0; i < batch.elements(); ++i) {
     uint32_t bits;
-    std::memcpy(&bits, buffers.master.data() + i, 4);
-    buffers.high[i] = MasterHigh(bits);
-    buffers.low[i] = MasterLow(bits);
+    std::memcpy(&bits, batch.master.data() + i, 4);
+    batch.high.data()[i] = MasterHigh(bits);
+    batch.low.data()[i] = MasterLow(bits);
   }
-  absl::Status status = engine.WriteChunk(group.weights, entry, chunk, buffers.high.data());
+  engine.WriteChunks(group.weights, batch.entry, batch.first, batch.count, batch.high.data());
   // A program that only predicts has no master weights.
-  if (status.ok() && group.low >= 0)
-    status = engine.WriteChunk(group.low, entry, chunk, buffers.low.data());
-  return status;
+  if (group.low >= 0)
+    engine.WriteChunks(group.low, batch.entry, batch.first, batch.count, batch.low.data());
 }
 
-void JoinHalves(ChunkBuffers &buffers) {
-  for (size_t i = 0; i < buffers.master.size(); ++i) {
-    const uint32_t bits = JoinMaster(buffers.high[i], buffers.low[i]);
-    std::memcpy(buffers.master.data() + i, &bits, 4);
+void JoinHalves(const Batch &batch) {
+  for (int64_t i = 0; i < batch.elements(); ++i) {
+    const uint32_t bits = JoinMaster(batch.high.data()[i], batch.low.data()[i]);
+    std::memcpy(batch.master.data() + i, &bits, 4);
   }
 }
 
-absl::Status ReadMaster(const Group &group, Engine &engine, int64_t entry, int32_t chunk,
-                        ChunkBuffers &buffers) {
+/// Takes the batch until the engine is drained.
+void ReadMaster(Engine &engine, const Batch &batch) {
+  const Group &group = *batch.group;
   if (group.weight_type == "f32")
-    return engine.ReadChunk(group.weights, entry, chunk, buffers.master.data());
-  absl::Status status = engine.ReadChunk(group.weights, entry, chunk, buffers.high.data());
-  if (status.ok() && group.low >= 0)
-    status = engine.ReadChunk(group.low, entry, chunk, buffers.low.data());
-  if (!status.ok())
-    return status;
-  JoinHalves(buffers);
-  return absl::OkStatus();
+    return engine.ReadChunks(group.weights, batch.entry, batch.first, batch.count,
+                             batch.master.data());
+  engine.ReadChunks(group.weights, batch.entry, batch.first, batch.count, batch.high.data());
+  if (group.low >= 0)
+    engine.ReadChunks(group.low, batch.entry, batch.first, batch.count, batch.low.data());
+  else
+    std::fill_n(batch.low.data(), batch.elements(), int16_t{0});
 }
 
-absl::Status ZeroChunk(const Group &group, Engine &engine, int64_t entry, int32_t chunk,
-                       const std::vector<float> &zeros) {
-  for (int32_t storage : {group.momentum, group.variance})
-    if (storage >= 0)
-      if (absl::Status status = engine.WriteChunk(storage, entry, chunk, zeros.data());
-          !status.ok())
-        return status;
-  return absl::OkStatus();
+/// So many chunks of a group keep all paths busy for a while; of what has few, all.
+int32_t BatchChunks(const Program &program, const Group &group) {
+  constexpr int64_t kBytesOfPath = 2 << 20;
+  const int64_t bytes = kBytesOfPath * std::max<int64_t>(1, int64_t(program.machine.ssd.size()));
+  return int32_t(std::clamp<int64_t>(bytes / (4 * group.chunk_elements), 1, group.chunks));
+}
+
+/// All chunks of a group, in order, in batches: what `move` begins to move of one goes on
+/// while `after` takes the one before it, and `before` fills the next.
+absl::Status ForEachBatch(const Program &program, const Group &group, Engine &engine,
+                          const std::function<absl::Status(const Batch &)> &before,
+                          const std::function<void(const Batch &)> &move,
+                          const std::function<absl::Status(const Batch &)> &after) {
+  const int32_t most = BatchChunks(program, group);
+  Batch batches[2] = {{group, most}, {group, most}};
+  Batch *moving = nullptr;
+  absl::Status status;
+  auto land = [&] { // until then the batch is the engine's, also after an error
+    absl::Status landed = engine.Drain();
+    if (status.ok())
+      status = landed;
+  };
+  for (int64_t entry = 0; entry < group.count && status.ok(); ++entry)
+    for (int32_t first = 0; first < group.chunks && status.ok(); first += most) {
+      Batch &batch = batches[moving == &batches[0]];
+      batch.entry = entry;
+      batch.first = first;
+      batch.count = std::min(most, group.chunks - first);
+      if (before)
+        status = before(batch);
+      land();
+      if (!status.ok())
+        break;
+      move(batch);
+      if (moving && after)
+        status = after(*moving);
+      moving = &batch;
+    }
+  land();
+  return status.ok() && moving && after ? after(*moving) : status;
 }
 
 absl::Status FillGroup(const Program &program, int64_t g, Engine &engine, const Source &source) {
   const Group &group = program.groups[g];
-  ChunkBuffers buffers(group.chunk_elements);
-  std::vector<float> zeros(group.chunk_elements);
-  for (int64_t entry = 0; entry < group.count; ++entry)
-    for (int32_t chunk = 0; chunk < group.chunks; ++chunk) {
-      // Between parameters and after the last one there are zeros.
-      std::fill(buffers.master.begin(), buffers.master.end(), 0.0f);
-      for (size_t p = 0; p < group.parameters.size(); ++p) {
-        const Piece piece = Intersect(group, group.parameters[p], chunk);
-        if (piece.count == 0)
-          continue;
-        if (absl::Status status =
-                source(g, entry, p, piece.first, piece.count, buffers.master.data() + piece.at);
-            !status.ok())
-          return status;
-      }
-      absl::Status status = WriteMaster(group, engine, entry, chunk, buffers);
-      if (status.ok())
-        status = ZeroChunk(group, engine, entry, chunk, zeros);
-      if (!status.ok())
+  const int64_t most = BatchChunks(program, group) * group.chunk_elements;
+  const Aligned<float> zeros(most);
+  std::fill_n(zeros.data(), most, 0.0f);
+  auto fill = [&](const Batch &batch) {
+    // Between parameters and after the last one there are zeros.
+    std::fill_n(batch.master.data(), batch.elements(), 0.0f);
+    for (size_t p = 0; p < group.parameters.size(); ++p) {
+      const Piece piece = Intersect(batch, group.parameters[p]);
+      if (piece.count == 0)
+        continue;
+      if (absl::Status status =
+              source(g, batch.entry, p, piece.first, piece.count, batch.master.data() + piece.at);
+          !status.ok())
         return status;
     }
-  return absl::OkStatus();
+    return absl::OkStatus();
+  };
+  auto write = [&](const Batch &batch) {
+    WriteMaster(engine, batch);
+    for (int32_t storage : {group.momentum, group.variance})
+      if (storage >= 0)
+        engine.WriteChunks(storage, batch.entry, batch.first, batch.count, zeros.data());
+  };
+  return ForEachBatch(program, group, engine, fill, write, nullptr);
 }
 
 absl::Status Fill(const Program &program, Engine &engine, const Source &source) {
@@ -171,18 +226,6 @@ absl::Status CheckMatches(const Program &program, const std::string &path,
   if (lines.size() > kShown)
     absl::StrAppend(&message, "\n  and ", lines.size() - kShown, " more");
   return absl::FailedPreconditionError(message);
-}
-
-absl::Status ExportChunk(const Group &group, int32_t chunk, float *master,
-                         SafetensorsWriter &writer) {
-  for (const Parameter &parameter : group.parameters) {
-    const Piece piece = Intersect(group, parameter, chunk);
-    if (piece.count == 0)
-      continue;
-    if (absl::Status status = writer.Append(master + piece.at, piece.count); !status.ok())
-      return status;
-  }
-  return absl::OkStatus();
 }
 
 } // namespace
@@ -261,31 +304,27 @@ absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &
         (halves && low->chunk_bytes != elements * 2) || halves == (group.weight_type == "bf16"))
       return absl::FailedPreconditionError(absl::StrCat(
           "the state has the weights of `", group.name, "` in a form that is not known"));
-    ChunkBuffers buffers(elements);
-    // As long as a chunk of f32, and aligned as the disk wants it.
-    std::unique_ptr<char, decltype(&std::free)> bytes(
-        static_cast<char *>(std::aligned_alloc(BOA_BLOCK_BYTES, size_t(elements) * 4)), &std::free);
-    if (!bytes)
-      return absl::ResourceExhaustedError("no memory to convert the weights: free some");
-    for (int64_t entry = 0; entry < group.count; ++entry)
-      for (int32_t chunk = 0; chunk < group.chunks; ++chunk) {
-        auto read = [&](const SavedStorage &storage, void *to) {
-          absl::Status status = state.ReadForeign(storage.name, entry, chunk, bytes.get());
-          if (status.ok())
-            std::memcpy(to, bytes.get(), size_t(storage.chunk_bytes));
-          return status;
-        };
-        absl::Status status =
-            halves ? read(*weights, buffers.high.data()) : read(*weights, buffers.master.data());
-        if (status.ok() && halves)
-          status = read(*low, buffers.low.data());
-        if (status.ok() && halves)
-          JoinHalves(buffers);
-        if (status.ok())
-          status = WriteMaster(group, engine, entry, chunk, buffers);
-        if (!status.ok())
-          return status;
-      }
+    auto read = [&](const SavedStorage &storage, const Batch &batch, void *to) {
+      absl::Status status;
+      for (int32_t c = 0; c < batch.count && status.ok(); ++c)
+        status = state.ReadForeign(storage.name, batch.entry, batch.first + c,
+                                   static_cast<char *>(to) + c * storage.chunk_bytes);
+      return status;
+    };
+    auto convert = [&](const Batch &batch) {
+      if (!halves)
+        return read(*weights, batch, batch.master.data());
+      absl::Status status = read(*weights, batch, batch.high.data());
+      if (status.ok())
+        status = read(*low, batch, batch.low.data());
+      if (status.ok())
+        JoinHalves(batch);
+      return status;
+    };
+    auto write = [&](const Batch &batch) { WriteMaster(engine, batch); };
+    if (absl::Status status = ForEachBatch(program, group, engine, convert, write, nullptr);
+        !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }
@@ -306,17 +345,20 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
       path, std::move(tensors), {{"format", "boa"}, {"model", program.name}});
   if (!writer.ok())
     return writer.status();
-  for (const Group &group : program.groups) {
-    ChunkBuffers buffers(group.chunk_elements);
-    for (int64_t entry = 0; entry < group.count; ++entry)
-      for (int32_t chunk = 0; chunk < group.chunks; ++chunk) {
-        absl::Status status = ReadMaster(group, engine, entry, chunk, buffers);
-        if (status.ok())
-          status = ExportChunk(group, chunk, buffers.master.data(), *writer);
-        if (!status.ok())
-          return status;
-      }
-  }
+  auto read = [&](const Batch &batch) { ReadMaster(engine, batch); };
+  auto append = [&](const Batch &batch) {
+    if (batch.group->weight_type != "f32")
+      JoinHalves(batch);
+    absl::Status status;
+    for (const Parameter &parameter : batch.group->parameters)
+      if (const Piece piece = Intersect(batch, parameter); piece.count > 0 && status.ok())
+        status = writer->Append(batch.master.data() + piece.at, piece.count);
+    return status;
+  };
+  for (const Group &group : program.groups)
+    if (absl::Status status = ForEachBatch(program, group, engine, nullptr, read, append);
+        !status.ok())
+      return status;
   return writer->Finish();
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/optimizer.h"
 #include "runtime/thread_pool.h"
 #include "test/runtime/trainer/scratch.h"
+#include "test/runtime/chunks.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -233,16 +234,16 @@ protected:
   template <class T> std::vector<T> Read(int32_t storage, int64_t entry) {
     std::vector<T> values(kChunk * kChunks / sizeof(T));
     for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
-      absl::Status status =
-          engine->ReadChunk(storage, entry, chunk, values.data() + chunk * (kChunk / sizeof(T)));
+      absl::Status status = ReadChunk(*engine, storage, entry, chunk,
+                                      values.data() + chunk * (kChunk / sizeof(T)), kChunk);
       EXPECT_TRUE(status.ok()) << status;
     }
     return values;
   }
   template <class T> void Write(int32_t storage, int64_t entry, const std::vector<T> &values) {
     for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
-      absl::Status status =
-          engine->WriteChunk(storage, entry, chunk, values.data() + chunk * (kChunk / sizeof(T)));
+      absl::Status status = WriteChunk(*engine, storage, entry, chunk,
+                                       values.data() + chunk * (kChunk / sizeof(T)), kChunk);
       EXPECT_TRUE(status.ok()) << status;
     }
   }
@@ -255,7 +256,7 @@ protected:
         for (int32_t chunk = 0; chunk < storage.chunks; ++chunk)
           if (storage.persistent && storage.tier(chunk) == Home::ssd &&
               state->Current(s, entry, chunk).file < 0)
-            if (absl::Status status = engine->WriteChunk(s, entry, chunk, zeros.data());
+            if (absl::Status status = WriteChunk(*engine, s, entry, chunk, zeros.data(), kChunk);
                 !status.ok())
               return status;
     }
@@ -1074,8 +1075,8 @@ TEST_P(EngineTest, DamagedChunkIsAnErrorThatNamesIt) {
   Make(MakeProgram(), Options(), /*reopen=*/true);
   ASSERT_TRUE(engine->Restore().ok());
   std::vector<char> chunk(kChunk);
-  EXPECT_TRUE(engine->ReadChunk(kData, 3, 0, chunk.data()).ok());
-  absl::Status direct = engine->ReadChunk(kData, 3, 1, chunk.data());
+  EXPECT_TRUE(ReadChunk(*engine, kData, 3, 0, chunk.data(), kChunk).ok());
+  absl::Status direct = ReadChunk(*engine, kData, 3, 1, chunk.data(), kChunk);
   EXPECT_EQ(direct.code(), absl::StatusCode::kDataLoss) << direct;
   absl::Status status =
       Run([](boa_context *context) { boa_rt_release(context, Fetch(context, kData, 3), 0); });
@@ -1218,7 +1219,7 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
       for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
         std::vector<float> values = RandomFloats(entry);
         for (int32_t storage : {kWeights, kGradient})
-          EXPECT_TRUE((*engine)->WriteChunk(storage, entry, chunk, values.data()).ok());
+          EXPECT_TRUE(WriteChunk(**engine, storage, entry, chunk, values.data(), kChunk).ok());
       }
     driver = [](boa_context *context, int64_t step, int64_t) {
       UpdateAll(context, step);

@@ -379,8 +379,6 @@ public:
   }
   void Cancel() override {}
   int64_t Now() const override { return 0; }
-  void Read(Location, void *, int64_t) override {}
-  void Write(Location, const void *, int64_t) override {}
   std::string Describe() const override { return "slow"; }
 
 private:

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/engine.h"
 #include "test/runtime/trainer/scratch.h"
+#include "test/runtime/chunks.h"
 
 #include "gtest/gtest.h"
 
@@ -94,7 +95,7 @@ protected:
   void Fill(int32_t storage, int64_t entry, uint64_t base) {
     for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
       std::vector<uint64_t> words(kWords, base + chunk);
-      absl::Status status = engine->WriteChunk(storage, entry, chunk, words.data());
+      absl::Status status = WriteChunk(*engine, storage, entry, chunk, words.data(), kChunk);
       ASSERT_TRUE(status.ok()) << status;
     }
   }
@@ -103,7 +104,7 @@ protected:
     std::vector<uint64_t> firsts;
     for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
       std::vector<uint64_t> words(kWords);
-      absl::Status status = engine->ReadChunk(storage, entry, chunk, words.data());
+      absl::Status status = ReadChunk(*engine, storage, entry, chunk, words.data(), kChunk);
       EXPECT_TRUE(status.ok()) << status;
       EXPECT_EQ(words, std::vector<uint64_t>(kWords, words[0]));
       firsts.push_back(words[0]);

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/engine.h"
 #include "test/runtime/trainer/scratch.h"
+#include "test/runtime/chunks.h"
 
 #include "gtest/gtest.h"
 
@@ -52,7 +53,7 @@ TEST(Paths, OfUnequalSpeedDeliverTheirSum) {
   ASSERT_TRUE(engine.ok()) << engine.status();
   const std::vector<char> zeros(kChunk);
   for (int64_t entry = 0; entry < kEntries; ++entry)
-    ASSERT_TRUE((*engine)->WriteChunk(0, entry, 0, zeros.data()).ok());
+    ASSERT_TRUE(WriteChunk(**engine, 0, entry, 0, zeros.data(), kChunk).ok());
   const int64_t begin = (*engine)->Now();
   ASSERT_TRUE((*engine)->Run(Stream, 1, 0).ok());
   ASSERT_TRUE((*engine)->Drain().ok());

@@ -15,6 +15,7 @@
 #include "test/runtime/simulation/campaign.h"
 
 #include "runtime/engine/engine.h"
+#include "test/runtime/chunks.h"
 
 #include "absl/strings/str_format.h"
 
@@ -157,7 +158,7 @@ absl::Status RandomProgram::Begin() {
         Words words(kWords);
         for (uint32_t &word : words)
           word = uint32_t(dice.Next());
-        absl::Status status = engine->WriteChunk(s, e, c, words.data());
+        absl::Status status = WriteChunk(*engine, s, e, c, words.data(), kWords * 4);
         if (!status.ok())
           return status;
         Home(s, e).insert(Home(s, e).end(), words.begin(), words.end());
@@ -328,7 +329,8 @@ std::string RandomProgram::Compare() {
     for (int64_t e = 0; e < kEntries; ++e)
       for (int32_t c = 0; c < kChunks; ++c) {
         Words words(kWords);
-        if (absl::Status status = engine->ReadChunk(s, e, c, words.data()); !status.ok())
+        if (absl::Status status = ReadChunk(*engine, s, e, c, words.data(), kWords * 4);
+            !status.ok())
           return status.ToString();
         if (std::memcmp(words.data(), Home(s, e).data() + c * kWords, kWords * 4) != 0)
           return absl::StrFormat("%s entry %d chunk %d is not what the program made of it",
