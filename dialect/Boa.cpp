@@ -121,6 +121,28 @@ static void printSettings(OpAsmPrinter &printer, ConfigOp, DictionaryAttr settin
   printer << '}';
 }
 
+//===----------------------------------------------------------------------===//
+// boa.param @w : tensor<8x8xf32> = "normal" 2.0e-02
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseInit(OpAsmParser &parser, InitAttr &init) {
+  std::string word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseString(&word))
+    return failure();
+  std::optional<Init> known = symbolizeInit(word);
+  if (!known)
+    return parser.emitError(loc,
+                            "expected \"zeros\", \"ones\", \"normal\" or \"uniform\" but found \"")
+           << word << '"';
+  init = InitAttr::get(parser.getContext(), *known);
+  return success();
+}
+
+static void printInit(OpAsmPrinter &printer, ParamOp, InitAttr init) {
+  printer << '"' << stringifyInit(init.getValue()) << '"';
+}
+
 } // namespace boa
 
 #define GET_OP_CLASSES
@@ -144,22 +166,6 @@ void BoaDialect::initialize() {
 }
 
 //===----------------------------------------------------------------------===//
-// Configuration
-//===----------------------------------------------------------------------===//
-
-DictionaryAttr getConfig(ModuleOp module, StringRef name) {
-  auto config = module.lookupSymbol<ConfigOp>(name);
-  return config ? config.getSettings() : DictionaryAttr();
-}
-
-void setConfig(ModuleOp module, StringRef name, DictionaryAttr settings) {
-  if (auto config = module.lookupSymbol<ConfigOp>(name))
-    return config.setSettingsAttr(settings);
-  auto builder = OpBuilder::atBlockBegin(module.getBody());
-  ConfigOp::create(builder, module.getLoc(), name, settings);
-}
-
-//===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//
 
@@ -176,7 +182,7 @@ int64_t GroupOp::getOffset(StringRef name) {
   for (auto param : getBody().getOps<ParamOp>()) {
     if (param.getSymName() == name)
       return offset;
-    offset += llvm::alignTo(param.getTensorType().getNumElements(), kParamAlignment);
+    offset += llvm::alignTo(param.getType().getNumElements(), kParamAlignment);
   }
   return -1;
 }
@@ -184,7 +190,7 @@ int64_t GroupOp::getOffset(StringRef name) {
 int64_t GroupOp::getElements() {
   int64_t elements = 0;
   for (auto param : getBody().getOps<ParamOp>())
-    elements += llvm::alignTo(param.getTensorType().getNumElements(), kParamAlignment);
+    elements += llvm::alignTo(param.getType().getNumElements(), kParamAlignment);
   return elements;
 }
 
@@ -205,6 +211,25 @@ int64_t GroupOp::getChunks() {
 
 int64_t getDelayedChunks(int64_t chunks, double delay) {
   return std::clamp<int64_t>(std::llround(delay * double(chunks)), 0, chunks);
+}
+
+/// As in the language: sizes in bytes, and sums of them, fit 64 bits.
+static constexpr int64_t kMaxParamElements = int64_t(1) << 40;
+
+LogicalResult ParamOp::verify() {
+  int64_t elements = 1;
+  for (int64_t dimension : getType().getShape()) {
+    if (dimension < 1 || dimension > kMaxParamElements / elements)
+      return emitOpError("expected between 1 and 2^40 elements but found ") << getType();
+    elements *= dimension;
+  }
+  bool scaled = getInit() == Init::normal || getInit() == Init::uniform;
+  double scale = getScale().convertToDouble();
+  if (!scaled && scale != 0)
+    return emitOpError("expected no scale of \"") << stringifyInit(getInit()) << '"';
+  if (!(scale >= 0 && scale <= 1e6))
+    return emitOpError("expected a scale between 0 and 1e6 but found ") << getScaleAttr();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

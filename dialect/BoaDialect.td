@@ -20,8 +20,8 @@ def Boa_Dialect : Dialect {
     a program can be read, written by hand and tested at any point.
 
     ```
-      model    boa.model, boa.group, boa.stage       what is computed: one function
-                 + functions of tensor ops           per stage, pure tensor code
+      model    boa.config, boa.group, boa.stage      what is computed: one function
+                 + functions of tensor ops             per stage, pure tensor code
         |   --boa-differentiate, --boa-build-step
         v
       step     boa.step, boa.loop, boa.storage       in what order: loops over layer
@@ -39,24 +39,10 @@ def Boa_Dialect : Dialect {
     - `boa.param = @params.group::@name` on an argument of a stage function: the
       parameter that it takes; on a result of a backward function: the gradient
       of that parameter.
-    The configuration stands first in the module, one setting a line:
 
-    - `boa.config @train {model = "gpt", data = "data/kjv.txt", objective =
-      "next_token" | "masked", mask_probability = 0.15 (of the positions of each
-      sequence, rounded, at least one), mask_token = 256 : i64,
-      vocab, context, batch, micro_batch, steps, seed (all i64), clip = 1.0 (0:
-      none), weights = "f32" | "bf16", optimizer = {kind = "adamw" | "sgd",
-      beta1, beta2, eps, weight_decay, momentum, rate = "constant" | "linear" |
-      "cosine", peak, floor (f64), warmup : i64}, evaluate_every,
-      evaluate_batches, commit_every : i64 (0: none), commit_seconds = 300.0 (0:
-      not by time), commit_keep = 1 : i64, nonfinite = "stop" | "skip",
-      schedule = "vertical" | "horizontal", delay = 0.25, prefetch = 1 : i64,
-      recompute = true, place = {weights, gradients, optimizer, checkpoints,
-      boundary_gradients, saved = "ssd" | ["host", 0.4, "ssd"] (the share of the
-      chunks that lives there behind each tier but the last)}}`
-    - `boa.config @machine {name, device_memory, host_memory, threads : i64 (0: not
-      said, all), memory = "unified" | "separate", ssd = [...]}`, the last a list of
-      dictionaries {path, read, write}; bytes and bytes/s.
+    The configuration stands first in the module, one setting a line: of the training
+    in `boa.config @train`, of the machine in `boa.config @machine`. `Settings.def`
+    is the table of all settings.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -132,6 +118,28 @@ def Boa_LoopOrder : I32EnumAttr<"LoopOrder", "the order in which a loop runs", [
   let cppNamespace = "::boa";
 }
 
+// Words of the configuration (Settings.def), and of boa.param.
+
+class Boa_Words<string name, string summary, list<string> words>
+    : I32Enum<name, summary, !foreach(i, !range(!size(words)), I32EnumCase<words[i], i>)> {
+  let cppNamespace = "::boa";
+}
+
+def Boa_Schedule : Boa_Words<"Schedule", "which loop is outside: layers, or micro-batches",
+                             ["vertical", "horizontal"]>;
+def Boa_Nonfinite : Boa_Words<"Nonfinite", "what becomes of a step whose gradient is not finite",
+                              ["stop", "skip"]>;
+def Boa_Objective : Boa_Words<"Objective", "what is predicted", ["next_token", "masked"]>;
+def Boa_WeightType : Boa_Words<"WeightType", "how weights are stored", ["f32", "bf16"]>;
+def Boa_OptimizerKind : Boa_Words<"OptimizerKind", "how weights are updated", ["adamw", "sgd"]>;
+def Boa_RateKind : Boa_Words<"RateKind", "the course of the learning rate",
+                             ["constant", "linear", "cosine"]>;
+def Boa_DeviceKind : Boa_Words<"DeviceKind", "what computes", ["cpu", "split", "cuda"]>;
+def Boa_MemoryKind : Boa_Words<"MemoryKind", "whether device and host share their memory",
+                               ["unified", "separate"]>;
+def Boa_Init : Boa_Words<"Init", "how a parameter begins",
+                         ["zeros", "ones", "normal", "uniform"]>;
+
 class Boa_Attr<string name, string attrMnemonic> : AttrDef<Boa_Dialect, name> {
   let mnemonic = attrMnemonic;
 }
@@ -155,6 +163,8 @@ def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
   let parameters = (ins "::boa::Space":$space, "int64_t":$slots, "int64_t":$chunks);
   let assemblyFormat = "`<` $space `,` $slots `,` $chunks `>`";
 }
+
+def Boa_InitAttr : EnumAttr<Boa_Dialect, Boa_Init, "init">;
 
 def Boa_HomesAttr : TypedArrayAttrBase<Boa_HomeAttr, "homes of a storage's chunks, in order">;
 def Boa_PoolsAttr : TypedArrayAttrBase<Boa_PoolAttr, "pools of slots">;

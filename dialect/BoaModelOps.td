@@ -20,10 +20,13 @@ def Boa_ConfigOp : Boa_Op<"config", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       device_memory = 268435456 : i64
     }
     ```
-    The dialect's description lists them.
+    `Settings.def` is the table of them: which there are, what a value can be, and
+    what holds where one is absent. Any other is an error. It is named @train or
+    @machine.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
   let assemblyFormat = "$sym_name custom<Settings>($settings) attr-dict";
+  let hasVerifier = 1;
 }
 
 def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
@@ -65,16 +68,14 @@ def Boa_ParamOp : Boa_Op<"param", [Symbol, HasParent<"GroupOp">]> {
   let summary = "a trained tensor and how it is initialised";
   let description = [{
     `init` is "zeros", "ones", "normal" (deviation `scale`) or "uniform" (half
-    width `scale`).
+    width `scale`). It has between 1 and 2^40 elements; gradients and updates are
+    in f32, too, whatever the type in which weights are stored.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$init,
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<StaticShapeTensorOf<[F32]>>:$type, Boa_InitAttr:$init,
                        DefaultValuedAttr<F64Attr, "0.0">:$scale);
-  let assemblyFormat = "$sym_name `:` $type `=` $init ($scale^)? attr-dict";
-  let extraClassDeclaration = [{
-    ::mlir::RankedTensorType getTensorType() {
-      return ::mlir::cast<::mlir::RankedTensorType>(getType());
-    }
-  }];
+  let assemblyFormat = "$sym_name `:` $type `=` custom<Init>($init) ($scale^)? attr-dict";
+  let hasVerifier = 1;
 }
 
 def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,

@@ -83,7 +83,7 @@ std::string CallLayout::whyNot(FunctionOpInterface func) {
     auto op = SymbolTable::lookupNearestSymbolFrom<ParamOp>(func, param);
     if (!op)
       stream << "names a parameter that does not exist: " << param;
-    else if (op.getTensorType().getShape() != tensor.getShape())
+    else if (op.getType().getShape() != tensor.getShape())
       stream << "has " << type << " but " << param << " is " << op.getType();
     return text;
   };

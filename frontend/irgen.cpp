@@ -65,10 +65,13 @@ private:
   NamedAttribute named(StringRef key, double value) {
     return builder.getNamedAttr(key, builder.getF64FloatAttr(value));
   }
-  NamedAttribute named(StringRef key, const std::string &value) {
+  NamedAttribute named(StringRef key, StringRef value) {
     return builder.getNamedAttr(key, builder.getStringAttr(value));
   }
-  NamedAttribute named(StringRef key, const char *value) { return named(key, std::string(value)); }
+  template <typename Enum, typename = decltype(stringifyEnum(Enum()))>
+  NamedAttribute named(StringRef key, Enum word) {
+    return named(key, stringifyEnum(word));
+  }
 
   /// A tier, or tiers with the share of each but the last behind it.
   Attribute placement(const Placement &placement) {
@@ -83,16 +86,15 @@ private:
 
   DictionaryAttr optimizerAttr() {
     const OptimizerSpec &optimizer = spec.train.optimizer;
-    static constexpr const char *kRates[] = {"constant", "linear", "cosine"};
     bool adamw = optimizer.kind == OptimizerSpec::Kind::AdamW;
     return builder.getDictionaryAttr({
-        named("kind", adamw ? "adamw" : "sgd"),
+        named("kind", adamw ? OptimizerKind::adamw : OptimizerKind::sgd),
         named("beta1", optimizer.beta1),
         named("beta2", optimizer.beta2),
         named("eps", optimizer.eps),
         named("weight_decay", optimizer.weightDecay),
         named("momentum", optimizer.momentum),
-        named("rate", kRates[size_t(optimizer.rate)]),
+        named("rate", RateKind(optimizer.rate)),
         named("peak", optimizer.peak),
         named("floor", optimizer.floor),
         named("warmup", optimizer.warmup),
@@ -107,7 +109,7 @@ private:
     return builder.getDictionaryAttr({
         named("model", spec.model.name),
         named("data", train.data),
-        named("objective", train.masked ? "masked" : "next_token"),
+        named("objective", train.masked ? Objective::masked : Objective::next_token),
         named("mask_probability", train.maskProbability),
         named("mask_token", train.maskToken),
         named("vocab", train.vocab),
@@ -117,15 +119,15 @@ private:
         named("steps", train.steps),
         named("seed", train.seed),
         named("clip", train.clip),
-        named("weights", train.bf16 ? "bf16" : "f32"),
+        named("weights", train.bf16 ? WeightType::bf16 : WeightType::f32),
         builder.getNamedAttr("optimizer", optimizerAttr()),
         named("evaluate_every", train.evaluateEvery),
         named("evaluate_batches", train.evaluateBatches),
         named("commit_every", train.commitEvery),
         named("commit_seconds", train.commitSeconds),
         named("commit_keep", train.commitKeep),
-        named("nonfinite", train.skipNonfinite ? "skip" : "stop"),
-        named("schedule", train.vertical ? "vertical" : "horizontal"),
+        named("nonfinite", train.skipNonfinite ? Nonfinite::skip : Nonfinite::stop),
+        named("schedule", train.vertical ? Schedule::vertical : Schedule::horizontal),
         named("delay", train.delay),
         named("prefetch", train.prefetch),
         builder.getNamedAttr("recompute", builder.getBoolAttr(train.recompute)),
@@ -151,7 +153,7 @@ private:
     SmallVector<NamedAttribute> fields{
         named("name", machine.name),
         named("device", machine.device),
-        named("memory", machine.device == "cpu" ? "unified" : "separate"),
+        named("memory", machine.device == "cpu" ? MemoryKind::unified : MemoryKind::separate),
         named("device_memory", machine.deviceMemory),
         named("host_memory", machine.hostMemory),
         named("threads", machine.threads),
@@ -187,7 +189,6 @@ private:
   }
 
   void generateGroup(const StageSpec &stage) {
-    static constexpr const char *kInits[] = {"zeros", "ones", "normal", "uniform"};
     auto group = GroupOp::create(builder, location(stage.position), groupOf(stage), stage.repeat);
     // Parameters of a layer are named with its index, which a count of 1 hides.
     if (stage.isLayer && stage.repeat == 1)
@@ -197,7 +198,7 @@ private:
     for (const ParamSpec &param : stage.params)
       ParamOp::create(builder, location(param.position), builder.getStringAttr(param.name),
                       TypeAttr::get(typeOf(param.shape)),
-                      builder.getStringAttr(kInits[size_t(param.init)]),
+                      InitAttr::get(builder.getContext(), boa::Init(param.init)),
                       builder.getF64FloatAttr(param.scale));
   }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Pipeline.h"
 
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "passes/target/cpu/KernelPipeline.h"
 #include "passes/Passes.h"
 
@@ -19,11 +19,11 @@ using namespace mlir;
 namespace boa {
 
 PipelineOptions PipelineOptions::get(ModuleOp module) {
-  Config train = Config::train(module);
+  TrainConfig train(module);
   PipelineOptions options;
-  options.vertical = train.string("schedule", "vertical") == "vertical";
-  options.delay = train.real("delay");
-  options.recompute = train.flag("recompute", true);
+  options.vertical = train.schedule() == Schedule::vertical;
+  options.delay = train.delay();
+  options.recompute = train.recompute();
   return options;
 }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/Compiler.h"
 
-#include "dialect/Boa.h"
+#include "dialect/Config.h"
 #include "frontend/Frontend.h"
 #include "frontend/irgen.h"
 #include "passes/kernels/KernelPasses.h"
@@ -107,11 +107,9 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
   Diagnostics diagnostics(context.get());
-  auto machine = getConfig(module, kMachineConfig);
-  auto device = machine ? machine.getAs<StringAttr>("device") : StringAttr();
-  if (device && device == "cuda" && !request.simulate)
-    return absl::UnimplementedError(absl::StrCat("machine: there is no `device ", device.str(),
-                                                 "` in this build: write `device cpu`"));
+  if (MachineConfig(module).device() == DeviceKind::cuda && !request.simulate)
+    return absl::UnimplementedError(
+        "machine: there is no `device cuda` in this build: write `device cpu`");
   PipelineOptions options = PipelineOptions::get(module);
   options.stop = stop;
   options.predict = request.predict;

@@ -6,14 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Memory.h"
 
-#include "passes/Config.h"
+#include "dialect/Config.h"
 
 using namespace mlir;
 
 namespace boa {
 
-Memory::Memory(ModuleOp module)
-    : separate(Config::machine(module).string("memory", "unified") == "separate") {}
+Memory::Memory(ModuleOp module) : separate(MachineConfig(module).isSeparate()) {}
 
 static Space spaceOf(Tier tier) { return tier == Tier::device ? Space::device : Space::host; }
 

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -161,7 +161,7 @@ struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
-    bool bf16 = Config::train(module).string("weights") == "bf16";
+    bool bf16 = TrainConfig(module).weights() == WeightType::bf16;
     for (StageOp stage : llvm::make_early_inc_range(module.getOps<StageOp>()))
       stage.erase();
     for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {

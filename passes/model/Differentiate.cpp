@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -340,9 +340,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    double seed = 1;
-    if (getConfig(module, kTrainConfig))
-      seed = 1.0 / double(Config::train(module).microBatches());
+    double seed = 1.0 / double(TrainConfig(module).microBatches());
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     for (StageOp stage : stages) {
       auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());

@@ -8,7 +8,6 @@
 // Closes the model phase: what holds after it, and what no single op's verifier can see.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Config.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -104,13 +103,6 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     if (stages.size() < 2) {
       module.emitError("expected at least two stages but found ") << stages.size();
-      return signalPassFailure();
-    }
-    Config train = Config::train(module);
-    int64_t batch = train.integer("batch", 1), microBatch = train.integer("micro_batch", 1);
-    if (microBatch < 1 || batch < 1 || batch % microBatch != 0) {
-      module.emitError("expected a batch that is a multiple of micro_batch but found ")
-          << batch << " and " << microBatch;
       return signalPassFailure();
     }
     Type boundary;

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -41,8 +41,7 @@ struct Stage {
 class StepBuilder {
 public:
   StepBuilder(ModuleOp module, bool predict)
-      : module(module), builder(module.getBodyRegion()), train(Config::train(module)),
-        predict(predict) {
+      : module(module), builder(module.getBodyRegion()), train(module), predict(predict) {
     builder.setInsertionPointToEnd(module.getBody());
     microBatches = train.microBatches();
     int64_t boundary = 0;
@@ -130,7 +129,7 @@ private:
     auto typeOf = [&](Type element) -> Type {
       return RankedTensorType::get({group.getPaddedElements()}, element);
     };
-    bool bf16 = train.string("weights") == "bf16";
+    bool bf16 = train.weights() == WeightType::bf16;
     Type f32 = builder.getF32Type();
     Type weight = bf16 ? Type(builder.getBF16Type()) : f32;
     declare(Role::weights, dims, typeOf(weight), name, chunks, /*persistent=*/true);
@@ -140,7 +139,7 @@ private:
     if (bf16)
       declare(Role::master, dims, typeOf(builder.getI16Type()), name, chunks, /*persistent=*/true);
     declare(Role::momentum, dims, typeOf(f32), name, chunks, /*persistent=*/true);
-    if (train.section("optimizer").string("kind", "adamw") == "adamw")
+    if (train.optimizer().kind() == OptimizerKind::adamw)
       declare(Role::variance, dims, typeOf(f32), name, chunks, /*persistent=*/true);
   }
 
@@ -364,7 +363,7 @@ private:
 
   ModuleOp module;
   OpBuilder builder;
-  Config train;
+  TrainConfig train;
   bool predict;
   int64_t microBatches = 1, boundaries = 0;
   SmallVector<Stage> stages;

@@ -13,7 +13,7 @@
 // after.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Computation.h"
 
@@ -225,8 +225,8 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     FinishNormOp norm;
     step.walk([&](FinishNormOp op) { norm = op; });
     if (norm && delay > 0 && delay < 1) {
-      Config train = Config::train(module);
-      bool skips = train.skipsNonfinite() && !(train.real("clip") > 0);
+      TrainConfig train(module);
+      bool skips = train.skipsNonfinite() && !(train.clip() > 0);
       auto diag =
           step.emitOpError("cannot split the optimizer at a delay of ")
           << double(delay) << ": "

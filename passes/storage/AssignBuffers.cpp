@@ -17,7 +17,7 @@
 // all. Where they are two memories, each has its own.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Tracer.h"
 #include "runtime/abi.h"
@@ -240,8 +240,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
   Arena &arenaOf(Space space) { return arenas[separate && space == Space::host ? 1 : 0]; }
 
-  void setLimits(Config machine) {
-    int64_t device = machine.integer("device_memory"), host = machine.integer("host_memory");
+  void setLimits(const MachineConfig &machine) {
+    int64_t device = machine.device_memory(), host = machine.host_memory();
     if (separate) {
       arenas[0].limit = device;
       arenas[1].limit = host;
@@ -271,10 +271,10 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       if (auto bytes = func->getAttrOfType<IntegerAttr>(kWorkspaceAttr))
         workspace = std::max(workspace, bytes.getInt());
     workspace = boa_slot_stride(workspace);
-    Config machine = Config::machine(module);
+    MachineConfig machine(module);
     setLimits(machine);
 
-    int64_t distance = Config::train(module).integer("prefetch", 1);
+    int64_t distance = TrainConfig(module).prefetch();
     int64_t device = workspace; // what is of the device, whichever memory that is
     arenaOf(Space::device).used += workspace;
     SmallVector<Need *> all;
@@ -311,7 +311,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     // Of one memory the device's share is filled first.
     if (separate)
       device = arenas[0].used;
-    else if (int64_t limit = machine.integer("device_memory"))
+    else if (int64_t limit = machine.device_memory())
       device = std::min(limit, total);
     module->setAttr(kArenaAttr, builder.getI64IntegerAttr(total));
     module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device));

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Computation.h"
 
@@ -28,47 +28,43 @@ namespace boa {
 
 namespace {
 
-/// Which clause of `place` decides where a role lives; empty: always the device.
-StringRef placeOf(Role role) {
+/// What is said of where a role lives; empty: nothing, it stays on the device.
+SmallVector<TierShare> placeOf(Role role, PlaceSettings place) {
   switch (role) {
   case Role::master:
   case Role::momentum:
   case Role::variance:
-    return "optimizer";
+    return place.optimizer();
   case Role::weights:
+    return place.weights();
   case Role::gradients:
+    return place.gradients();
   case Role::checkpoints:
+    return place.checkpoints();
   case Role::boundary_gradients:
+    return place.boundary_gradients();
   case Role::saved:
-    return stringifyRole(role);
+    return place.saved();
   case Role::tokens:
   case Role::targets:
   case Role::loss:
   case Role::logits:
-    return "";
+    return {};
   }
   llvm_unreachable("a role");
 }
 
-/// The homes of `chunks` chunks: a tier, and before each further one the share of the
-/// chunks that lives there, rounded to whole ones.
-ArrayAttr homesOf(Attribute where, int64_t chunks) {
-  MLIRContext *context = where.getContext();
-  auto place = dyn_cast<ArrayAttr>(where);
-  if (!place)
-    place = ArrayAttr::get(context, where);
+/// The homes of `chunks` chunks: shares rounded to whole ones, the last has the rest.
+ArrayAttr homesOf(MLIRContext *context, ArrayRef<TierShare> place, int64_t chunks) {
   SmallVector<Attribute> homes;
   int64_t left = chunks;
-  for (size_t i = 0; i < place.size(); ++i) {
-    auto tier = symbolizeTier(cast<StringAttr>(place[i]).getValue());
-    double share = 1;
-    bool last = i + 1 >= place.size();
-    if (!last)
-      share = cast<FloatAttr>(place[++i]).getValueAsDouble();
-    int64_t count = last ? left : std::min<int64_t>(left, std::llround(share * double(chunks)));
+  for (const TierShare &part : place) {
+    int64_t count = &part == &place.back()
+                        ? left
+                        : std::min<int64_t>(left, std::llround(part.share * double(chunks)));
     left -= count;
-    if (tier && count > 0)
-      homes.push_back(HomeAttr::get(context, *tier, left == 0 ? 0 : count));
+    if (count > 0)
+      homes.push_back(HomeAttr::get(context, part.tier, left == 0 ? 0 : count));
   }
   return ArrayAttr::get(context, homes);
 }
@@ -388,12 +384,11 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    Config place = Config::train(module).section("place");
+    PlaceSettings settings = TrainConfig(module).place();
     for (auto storage : module.getOps<StorageOp>()) {
-      StringRef clause = placeOf(storage.getRole());
-      Attribute where = clause.empty() ? nullptr : place.attribute(clause);
-      if (where)
-        storage.setHomesAttr(homesOf(where, storage.getChunks()));
+      SmallVector<TierShare> place = placeOf(storage.getRole(), settings);
+      if (!place.empty())
+        storage.setHomesAttr(homesOf(&getContext(), place, storage.getChunks()));
     }
     int64_t meaning = getAnalysis<CurrentComputation>().get().meaning();
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))

@@ -325,22 +325,3 @@ module {
     return %0 : tensor<f32>
   }
 }
-
-// -----
-
-// Micro-batches make up the batch: the loss is divided by their number.
-
-// expected-error @below {{expected a batch that is a multiple of micro_batch but found 9 and 2}}
-module {
-  boa.config @train {batch = 9 : i64, micro_batch = 2 : i64}
-  boa.stage @a_forward
-  boa.stage @b_forward
-  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
-    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
-    return %0 : tensor<2x4x8xf32>
-  }
-  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
-    %0 = arith.constant dense<0.0> : tensor<f32>
-    return %0 : tensor<f32>
-  }
-}

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/target/runtime/Descriptor.h"
 
-#include "passes/Config.h"
+#include "dialect/Config.h"
 #include "runtime/abi.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -28,8 +28,7 @@ json::Array toJson(ArrayRef<int64_t> values) {
 
 class Describer {
 public:
-  explicit Describer(ModuleOp module)
-      : module(module), train(Config::train(module)), machine(Config::machine(module)) {}
+  explicit Describer(ModuleOp module) : module(module), train(module), machine(module) {}
 
   json::Value run() {
     json::Array storageList, groupList, kernelList;
@@ -53,9 +52,9 @@ public:
     int64_t device = integerAttr(module, kArenaDeviceAttr);
     int64_t total = integerAttr(module, kArenaAttr);
     return json::Object{{"abi", BOA_ABI_VERSION},
-                        {"name", train.string("model", "model")},
+                        {"name", train.model()},
                         {"schedule", scheduleInWords()},
-                        {"delay", train.real("delay")},
+                        {"delay", train.delay()},
                         {"storages", std::move(storageList)},
                         {"groups", std::move(groupList)},
                         {"kernels", std::move(kernelList)},
@@ -75,8 +74,8 @@ private:
 
   std::string scheduleInWords() {
     return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}",
-                         train.string("schedule", "vertical"), train.microBatches(),
-                         train.integer("micro_batch"), train.real("delay"));
+                         stringifySchedule(train.schedule()), train.microBatches(),
+                         train.micro_batch(), train.delay());
   }
 
   json::Value describe(StorageOp storage) {
@@ -108,11 +107,11 @@ private:
   json::Value describe(GroupOp group) {
     json::Array parameters;
     for (auto param : group.getBody().getOps<ParamOp>()) {
-      RankedTensorType type = param.getTensorType();
+      RankedTensorType type = param.getType();
       parameters.push_back(json::Object{{"name", param.getSymName()},
                                         {"shape", toJson(type.getShape())},
                                         {"offset", group.getOffset(param.getSymName())},
-                                        {"init", param.getInit()},
+                                        {"init", stringifyInit(param.getInit())},
                                         {"init_scale", param.getScale().convertToDouble()},
                                         {"decay", type.getRank() >= 2}});
     }
@@ -122,7 +121,7 @@ private:
                         {"elements", group.getPaddedElements()},
                         {"chunks", group.getChunks()},
                         {"chunk_elements", group.getChunkElements()},
-                        {"weight_type", train.string("weights", "f32")},
+                        {"weight_type", stringifyWeightType(train.weights())},
                         {"parameters", std::move(parameters)},
                         {"weights", idOf(Role::weights, group)},
                         {"low", idOf(Role::master, group)},
@@ -162,66 +161,64 @@ private:
   }
 
   json::Value describeOptimizer() {
-    Config optimizer = train.section("optimizer");
-    return json::Object{{"kind", optimizer.string("kind", "adamw")},
-                        {"beta1", optimizer.real("beta1", 0.9)},
-                        {"beta2", optimizer.real("beta2", 0.999)},
-                        {"eps", optimizer.real("eps", 1e-8)},
-                        {"weight_decay", optimizer.real("weight_decay")},
-                        {"momentum", optimizer.real("momentum")},
-                        {"clip", train.real("clip")},
-                        {"rate", optimizer.string("rate", "constant")},
-                        {"peak", optimizer.real("peak")},
-                        {"floor", optimizer.real("floor")},
-                        {"warmup", optimizer.integer("warmup")}};
+    OptimizerSettings optimizer = train.optimizer();
+    return json::Object{{"kind", stringifyOptimizerKind(optimizer.kind())},
+                        {"beta1", optimizer.beta1()},
+                        {"beta2", optimizer.beta2()},
+                        {"eps", optimizer.eps()},
+                        {"weight_decay", optimizer.weight_decay()},
+                        {"momentum", optimizer.momentum()},
+                        {"clip", train.clip()},
+                        {"rate", stringifyRateKind(optimizer.rate())},
+                        {"peak", optimizer.peak()},
+                        {"floor", optimizer.floor()},
+                        {"warmup", optimizer.warmup()}};
   }
 
   json::Value describeTraining() {
-    return json::Object{{"data", train.string("data")},
-                        {"objective", train.string("objective", "next_token")},
-                        {"mask_probability", train.real("mask_probability", 0.15)},
-                        {"mask_token", train.integer("mask_token")},
-                        {"vocab", train.integer("vocab")},
-                        {"context", train.integer("context")},
-                        {"micro_batch", train.integer("micro_batch")},
+    return json::Object{{"data", train.data()},
+                        {"objective", stringifyObjective(train.objective())},
+                        {"mask_probability", train.mask_probability()},
+                        {"mask_token", train.mask_token()},
+                        {"vocab", train.vocab()},
+                        {"context", train.context()},
+                        {"micro_batch", train.micro_batch()},
                         {"micro_batches", train.microBatches()},
-                        {"steps", train.integer("steps")},
-                        {"seed", train.integer("seed", 1)},
-                        {"evaluate_every", train.integer("evaluate_every")},
-                        {"evaluate_batches", train.integer("evaluate_batches")},
-                        {"commit_every", train.integer("commit_every")},
-                        {"commit_seconds", train.real("commit_seconds")},
-                        {"commit_keep", train.integer("commit_keep", 1)},
-                        {"nonfinite", train.string("nonfinite", "stop")}};
+                        {"steps", train.steps()},
+                        {"seed", train.seed()},
+                        {"evaluate_every", train.evaluate_every()},
+                        {"evaluate_batches", train.evaluate_batches()},
+                        {"commit_every", train.commit_every()},
+                        {"commit_seconds", train.commit_seconds()},
+                        {"commit_keep", train.commit_keep()},
+                        {"nonfinite", stringifyNonfinite(train.nonfinite())}};
   }
 
   json::Value describeMachine() {
     json::Array ssds;
-    if (auto list = machine.list("ssd"))
-      for (Attribute attr : list) {
-        Config path(cast<DictionaryAttr>(attr));
-        ssds.push_back(json::Object{{"path", path.string("path")},
-                                    {"read", path.integer("read")},
-                                    {"write", path.integer("write")},
-                                    {"both", path.integer("both")},
-                                    {"latency", path.integer("latency")}});
-      }
-    json::Object rates;
-    for (StringRef rate :
-         {"compute", "device_bandwidth", "to_device", "to_host", "optimizer", "host_bandwidth"})
-      rates[rate] = machine.integer(rate);
-    return json::Object{{"name", machine.string("name")},
-                        {"device", machine.string("device", "cpu")},
-                        {"memory", machine.string("memory", "unified")},
-                        {"device_memory", machine.integer("device_memory")},
-                        {"host_memory", machine.integer("host_memory")},
-                        {"threads", machine.integer("threads")},
+    for (const SsdSettings &ssd : machine.ssd())
+      ssds.push_back(json::Object{{"path", ssd.path()},
+                                  {"read", ssd.read()},
+                                  {"write", ssd.write()},
+                                  {"both", ssd.both()},
+                                  {"latency", ssd.latency()}});
+    json::Object rates{
+        {"compute", machine.compute()},     {"device_bandwidth", machine.device_bandwidth()},
+        {"to_device", machine.to_device()}, {"to_host", machine.to_host()},
+        {"optimizer", machine.optimizer()}, {"host_bandwidth", machine.host_bandwidth()}};
+    return json::Object{{"name", machine.name()},
+                        {"device", stringifyDeviceKind(machine.device())},
+                        {"memory", stringifyMemoryKind(machine.memory())},
+                        {"device_memory", machine.device_memory()},
+                        {"host_memory", machine.host_memory()},
+                        {"threads", machine.threads()},
                         {"rates", std::move(rates)},
                         {"ssd", std::move(ssds)}};
   }
 
   ModuleOp module;
-  Config train, machine;
+  TrainConfig train;
+  MachineConfig machine;
   llvm::StringMap<int64_t> ids;
 };
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/passes/random/Interpreter.h"
 
+#include "dialect/Config.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/xxhash.h"
@@ -23,9 +25,7 @@ uint64_t mix(uint64_t a, uint64_t b) {
 static uint64_t nameHash(StringRef name) { return llvm::xxh3_64bits(name); }
 
 Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(mix(seed, 77)) {
-  if (auto machine = getConfig(module, kMachineConfig))
-    if (auto memory = machine.getAs<StringAttr>("memory"))
-      separate = memory == "separate";
+  separate = MachineConfig(module).isSeparate();
   for (auto op : module.getOps<StorageOp>()) {
     auto store = std::make_unique<Store>();
     store->op = op;

@@ -1,0 +1,234 @@
+// RUN: boa-opt %s --split-input-file --verify-diagnostics
+
+// What the table of settings has not is refused: a word that is not read means
+// something else than what stands there.
+
+// All that there are, at an end of its range.
+
+module {
+  boa.config @train {
+    model = "m", data = "d", objective = "masked", mask_probability = 1.0, mask_token = 255 : i64,
+    vocab = 256 : i64, context = 1 : i64, batch = 1048576 : i64, micro_batch = 1 : i64,
+    steps = 1099511627776 : i64, seed = 9223372036854775807 : i64, clip = 1 : i64,
+    weights = "bf16",
+    optimizer = {kind = "sgd", beta1 = 0.0, beta2 = 0.9999, eps = 1.0e-30, weight_decay = 1.0,
+                 momentum = 1.0, rate = "cosine", peak = 1.0e+06, floor = 0.0, warmup = 0 : i64},
+    evaluate_every = 0 : i64, evaluate_batches = 0 : i64, commit_every = 0 : i64,
+    commit_seconds = 0.0, commit_keep = 1000 : i64, nonfinite = "skip", schedule = "horizontal",
+    delay = 1 : i64, prefetch = 1024 : i64, recompute = false,
+    place = {weights = "ssd", gradients = ["host", 0.4, "ssd"], optimizer = ["ssd"],
+             checkpoints = "host", boundary_gradients = "device",
+             saved = ["device", 0.3, "host", 0.3, "ssd"]}
+  }
+  boa.config @machine {
+    name = "n", device = "split", memory = "separate", device_memory = 0 : i64,
+    host_memory = 4611686018427387903 : i64, threads = 4096 : i64, compute = 1 : i64,
+    device_bandwidth = 1 : i64, to_device = 1 : i64, to_host = 1 : i64, optimizer = 1 : i64,
+    host_bandwidth = 1 : i64,
+    ssd = [{path = "a", read = 1 : i64, write = 1 : i64, both = 1 : i64, latency = 1 : i64}, {}]
+  }
+}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected to be named @train or @machine}}
+boa.config @training {}
+
+// -----
+
+// expected-error @below {{'boa.config' op @train has no setting 'dealy', did you mean 'delay'?}}
+boa.config @train {dealy = 0.25}
+
+// -----
+
+// expected-error @below {{'boa.config' op @machine has no setting 'batch'}}
+boa.config @machine {batch = 8 : i64}
+
+// -----
+
+// In a dictionary, and in one of a list.
+
+// expected-error @below {{'boa.config' op @train has no setting 'optimizer.warmpu', did you mean 'optimizer.warmup'?}}
+boa.config @train {optimizer = {warmpu = 10 : i64}}
+
+// -----
+
+// expected-error @below {{'boa.config' op @machine has no setting 'ssd[1].reed', did you mean 'ssd[1].read'?}}
+boa.config @machine {ssd = [{path = "a"}, {path = "b", reed = 1 : i64}]}
+
+// -----
+
+// Words.
+
+// expected-error @below {{'boa.config' op expected schedule to be "vertical" or "horizontal" but found "vertcal"}}
+boa.config @train {schedule = "vertcal"}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected nonfinite to be "stop" or "skip" but found "skp"}}
+boa.config @train {nonfinite = "skp"}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected objective to be "next_token" or "masked" but found 1 : i64}}
+boa.config @train {objective = 1 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected weights to be "f32" or "bf16" but found "f16"}}
+boa.config @train {weights = "f16"}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected optimizer.kind to be "adamw" or "sgd" but found "adam"}}
+boa.config @train {optimizer = {kind = "adam"}}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected optimizer.rate to be "constant", "linear" or "cosine" but found "cos"}}
+boa.config @train {optimizer = {rate = "cos"}}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected memory to be "unified" or "separate" but found "sepparate"}}
+boa.config @machine {memory = "sepparate"}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected device to be "cpu", "split" or "cuda" but found "gpu"}}
+boa.config @machine {device = "gpu"}
+
+// -----
+
+// Numbers: of another type, out of range, not a number. true is an i1.
+
+// expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found "x"}}
+boa.config @train {delay = "x"}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found 1.250000e+00 : f64}}
+boa.config @train {delay = 1.25}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found 0x7FF8000000000000 : f64}}
+boa.config @train {delay = 0x7FF8000000000000 : f64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found true}}
+boa.config @train {delay = true}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found 2 : i64}}
+boa.config @train {delay = 2 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected optimizer.beta2 to be a number of at least 0 and below 1 but found 1.000000e+00 : f64}}
+boa.config @train {optimizer = {beta2 = 1.0}}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected batch to be an i64 between 1 and 1048576 but found 8 : i32}}
+boa.config @train {batch = 8 : i32}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected micro_batch to be an i64 between 1 and 1048576 but found 0 : i64}}
+boa.config @train {micro_batch = 0 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected prefetch to be an i64 between 0 and 1024 but found 1.000000e+00 : f64}}
+boa.config @train {prefetch = 1.0}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected to_host to be an i64 of at least 0 but found -1 : i64}}
+boa.config @machine {to_host = -1 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected recompute to be true or false but found 1 : i64}}
+boa.config @train {recompute = 1 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected data to be a string but found 1 : i64}}
+boa.config @train {data = 1 : i64}
+
+// -----
+
+// Settings of settings.
+
+// expected-error @below {{'boa.config' op expected optimizer to be a dictionary but found "adamw"}}
+boa.config @train {optimizer = "adamw"}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected ssd to be a list of dictionaries but found 3 : i64}}
+boa.config @machine {ssd = 3 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected ssd to be a list of dictionaries but found ["state"]}}
+boa.config @machine {ssd = ["state"]}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected ssd[0].latency to be an i64 of at least 0 but found -1 : i64}}
+boa.config @machine {ssd = [{latency = -1 : i64}]}
+
+// -----
+
+// Places: a tier that there is, a share behind each but the last, something left
+// for the last.
+
+// expected-error @below {{'boa.config' op expected place.weights to be "device", "host" or "ssd", or a list of them with a share above 0 behind each but the last, together below 1 but found "sdd"}}
+boa.config @train {place = {weights = "sdd"}}
+
+// -----
+
+// expected-error @below {{but found ["host", 4.000000e-01, "sdd"]}}
+boa.config @train {place = {weights = ["host", 0.4, "sdd"]}}
+
+// -----
+
+// expected-error @below {{but found ["host", "ssd"]}}
+boa.config @train {place = {gradients = ["host", "ssd"]}}
+
+// -----
+
+// expected-error @below {{but found ["host", 4.000000e-01]}}
+boa.config @train {place = {optimizer = ["host", 0.4]}}
+
+// -----
+
+// expected-error @below {{but found []}}
+boa.config @train {place = {checkpoints = []}}
+
+// -----
+
+// expected-error @below {{but found ["device", 5.000000e-01, "host", 5.000000e-01, "ssd"]}}
+boa.config @train {place = {saved = ["device", 0.5, "host", 0.5, "ssd"]}}
+
+// -----
+
+// expected-error @below {{but found ["host", 0.000000e+00, "ssd"]}}
+boa.config @train {place = {boundary_gradients = ["host", 0.0, "ssd"]}}
+
+// -----
+
+// A step is a whole number of micro-batches. One of them may be what it is where
+// nothing is said.
+
+// expected-error @below {{'boa.config' op expected batch to be a multiple of micro_batch but found 9 and 2}}
+boa.config @train {batch = 9 : i64, micro_batch = 2 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected batch to be a multiple of micro_batch but found 1 and 2}}
+boa.config @train {micro_batch = 2 : i64}

@@ -1,0 +1,75 @@
+// RUN: boa-opt %s --split-input-file --verify-diagnostics
+
+// A parameter has a size, and an initial value that the runtime can make.
+
+boa.group @a repeat 1 {
+  boa.param @zeros : tensor<4xf32> = "zeros"
+  boa.param @ones : tensor<1048576x1048576xf32> = "ones"
+  boa.param @normal : tensor<4x4xf32> = "normal" 1.0e+06
+  boa.param @uniform : tensor<f32> = "uniform" 0.02
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{expected "zeros", "ones", "normal" or "uniform" but found "gauss"}}
+  boa.param @w : tensor<4xf32> = "gauss" 0.02
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op attribute 'type' failed to satisfy constraint: type attribute of statically shaped tensor of 32-bit float values}}
+  boa.param @w : i32 = "zeros"
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op attribute 'type' failed to satisfy constraint: type attribute of statically shaped tensor of 32-bit float values}}
+  boa.param @w : tensor<4xbf16> = "zeros"
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op attribute 'type' failed to satisfy constraint: type attribute of statically shaped tensor of 32-bit float values}}
+  boa.param @w : tensor<?xf32> = "zeros"
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected between 1 and 2^40 elements but found 'tensor<4x0xf32>'}}
+  boa.param @w : tensor<4x0xf32> = "zeros"
+}
+
+// -----
+
+// Not even in 64 bits.
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected between 1 and 2^40 elements but found 'tensor<4294967296x4294967296xf32>'}}
+  boa.param @w : tensor<4294967296x4294967296xf32> = "zeros"
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected no scale of "ones"}}
+  boa.param @w : tensor<4xf32> = "ones" 2.0
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected a scale between 0 and 1e6 but found -1.000000e+00 : f64}}
+  boa.param @w : tensor<4xf32> = "normal" -1.0
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected a scale between 0 and 1e6 but found 0x7FF8000000000000 : f64}}
+  boa.param @w : tensor<4xf32> = "uniform" 0x7FF8000000000000
+}
