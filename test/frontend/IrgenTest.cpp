@@ -7,6 +7,8 @@
 #include "test/frontend/Fixture.h"
 
 #include "frontend/irgen.h"
+#include "frontend/printer.h"
+#include "frontend/settingtable.h"
 
 #include "dialect/Boa.h"
 
@@ -179,10 +181,34 @@ TEST_F(IrgenTest, Configuration) {
   EXPECT_EQ(machine.getAs<mlir::IntegerAttr>("device_memory").getInt(), 256 << 20);
 }
 
+/// What must be set for a setting to be there: the call of which it is an argument.
+static std::vector<std::string> around(const std::string &path, const std::string &calls) {
+  static const std::map<std::string, std::string> settings = {
+      {"adamw", "train.optimizer=adamw(lr = 1e-3)"},
+      {"sgd", "train.optimizer=sgd(lr = 1e-3)"},
+      {"adamw, sgd", "train.optimizer=adamw(lr = 1e-3)"},
+      {"constant, linear, cosine", "train.optimizer.lr=linear(1e-3)"},
+      {"linear, cosine", "train.optimizer.lr=cosine(1e-3)"},
+      {"masked", "train.objective=masked(token = 3)"},
+      {"vertical, horizontal", "train.schedule=horizontal"},
+      {"", "machine.device.memory=none"}}; // any machine
+  if (calls == "every")
+    return {path.substr(0, path.rfind('.')) + "=every(5)"};
+  auto found = settings.find(calls);
+  if (found == settings.end())
+    ADD_FAILURE() << "no example of a call of " << calls;
+  return {found == settings.end() ? "" : found->second};
+}
+
+/// Without what has a default.
+static std::string shortSpec() {
+  std::string spec = edited("  micro_batch = 2\n", "");
+  return spec.substr(0, spec.find("machine laptop"));
+}
+
 // The defaults that the table of settings tells are those that hold.
 TEST_F(IrgenTest, DefaultsOfTheTable) {
-  std::string spec = edited("  micro_batch = 2\n", "");
-  spec = spec.substr(0, spec.find("machine laptop"));
+  std::string spec = shortSpec();
   auto configuration = [&](const std::vector<std::string> &overrides) {
     FrontendResult result = compileText(spec, overrides);
     EXPECT_TRUE(result.spec) << result.diagnostics;
@@ -194,28 +220,12 @@ TEST_F(IrgenTest, DefaultsOfTheTable) {
           << boa::getConfig(*module, boa::kMachineConfig);
     return text;
   };
-  // Of the calls in which arguments have defaults.
-  const std::map<std::string, std::vector<std::string>> calls = {
-      {"adamw", {"train.optimizer=adamw(lr = 1e-3)"}},
-      {"sgd", {"train.optimizer=sgd(lr = 1e-3)"}},
-      {"constant, linear, cosine", {"train.optimizer.lr=linear(1e-3)"}},
-      {"linear, cosine", {"train.optimizer.lr=cosine(1e-3)"}},
-      {"masked", {"train.objective=masked(token = 3)"}},
-      {"vertical, horizontal", {"train.schedule=horizontal"}},
-      {"", {"machine.device.memory=none"}}}; // any machine
   int checked = 0;
   for (const SettingInfo &setting : listSettings()) {
     if (setting.isRequired)
       continue;
     SCOPED_TRACE(setting.path);
-    auto call = calls.find(setting.calls);
-    std::vector<std::string> overrides;
-    if (setting.calls == "every")
-      overrides = {setting.path.substr(0, setting.path.rfind('.')) + "=every(5)"};
-    else if (call != calls.end())
-      overrides = call->second;
-    else
-      ADD_FAILURE() << "no example of a call of " << setting.calls;
+    std::vector<std::string> overrides = around(setting.path, setting.calls);
     std::string expected = configuration(overrides);
     // A default that is another setting's value.
     std::string value = setting.fallback == "batch" ? "8" : setting.fallback;
@@ -224,6 +234,51 @@ TEST_F(IrgenTest, DefaultsOfTheTable) {
     ++checked;
   }
   EXPECT_GT(checked, 30);
+}
+
+// What the language allows the dialect allows, too, at the ends of each range.
+TEST_F(IrgenTest, EndsOfTheTable) {
+  std::string spec = shortSpec();
+  int checked = 0;
+  auto check = [&](const Setting &setting, const std::string &value) {
+    std::string calls;
+    for (const std::string &call : setting.calls)
+      calls += (calls.empty() ? "" : ", ") + call;
+    std::vector<std::string> overrides = around(setting.path(), calls);
+    overrides.push_back(setting.path() + "=" + value);
+    SCOPED_TRACE(overrides.back());
+    FrontendResult result = compileText(spec, overrides);
+    // A floor above the peak, say.
+    if (!result.spec)
+      return;
+    EXPECT_TRUE(generate(result));
+    ++checked;
+  };
+  for (const Setting &setting : settingTable()) {
+    switch (setting.kind) {
+    case SettingKind::Count:
+      check(setting, std::to_string(setting.least));
+      check(setting, std::to_string(setting.most));
+      break;
+    case SettingKind::Real:
+    case SettingKind::Rate:
+      check(setting, setting.above ? "1e-300" : printNumber(setting.realLeast));
+      check(setting, printNumber(setting.realMost));
+      break;
+    case SettingKind::Bytes:
+      check(setting, "1 B");
+      check(setting, "4000000 TiB");
+      break;
+    case SettingKind::Speed:
+      check(setting, "1 B/s");
+      check(setting, "4000000 TiB/s");
+      break;
+    default:
+      for (const std::string &word : setting.words)
+        check(setting, word);
+    }
+  }
+  EXPECT_GT(checked, 70);
 }
 
 TEST_F(IrgenTest, Examples) {
