@@ -106,6 +106,25 @@ LogicalResult MulOp::verify() { return verifySuffix(*this, "rhs", getRhs(), "lhs
 LogicalResult SumLeadingOp::verify() { return verifySuffix(*this, "y", getY(), "x", getX()); }
 LogicalResult CastOp::verify() { return verifyShape(*this, "a result", getY(), shapeOf(getX())); }
 
+bool CastOp::isExact() {
+  auto semantics = [](Value value) -> const llvm::fltSemantics & {
+    return cast<FloatType>(tensorType(value).getElementType()).getFloatSemantics();
+  };
+  return APFloat::isRepresentableBy(semantics(getX()), semantics(getY()));
+}
+
+/// A cast to the same type is none; one of what was cast exactly is one of what it was
+/// cast from. (After one that rounds there is something to lose.)
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  if (getX().getType() == getY().getType())
+    return getX();
+  auto inner = getX().getDefiningOp<CastOp>();
+  if (!inner || !inner.isExact())
+    return {};
+  getXMutable().assign(inner.getX());
+  return getY();
+}
+
 /// Parts of the last dimension, in all others like the whole.
 static LogicalResult verifyParts(Operation *op, ValueRange parts, Value whole) {
   if (failed(verifyRank(op, "a tensor", whole, 1, /*exact=*/false)))
@@ -247,7 +266,7 @@ double LinearWeightGradOp::getFlops() { return 2 * elements(getDw()) * rows(getX
 double AddOp::getFlops() { return elements(getResult()); }
 double MulOp::getFlops() { return elements(getResult()); }
 double ScaleOp::getFlops() { return elements(getResult()); }
-double CastOp::getFlops() { return 0; }
+double CastOp::getFlops() { return isExact() ? 0 : elements(getY()); }
 double SumLeadingOp::getFlops() { return elements(getX()); }
 double SplitOp::getFlops() { return 0; }
 double ConcatOp::getFlops() { return 0; }

@@ -132,12 +132,23 @@ def Boa_SiluGradOp : Boa_ActivationGradOp<"silu_grad"> {
 }
 
 def Boa_CastOp : Boa_Op<"cast", [Pure,
-    DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>]> {
+    DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>,
+    DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "to another floating-point type, same shape";
+  let description = [{
+    Rounds to nearest, ties to even. VJP: the gradient in the operand's type. A cast
+    that is exact costs nothing: what is widened is kept narrow and widened again.
+    `boa.cast %x : tensor<8x256x384xf32> to tensor<8x256x384xbf16>`
+  }];
   let arguments = (ins Boa_Tensor:$x);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// Whether the result's type holds every value of the operand's.
+    bool isExact();
+  }];
 }
 
 def Boa_SumLeadingOp : Boa_ComputeOp<"sum_leading"> {

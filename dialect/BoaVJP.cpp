@@ -68,6 +68,10 @@ void SiluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operan
   operands.push_back(SiluGradOp::create(builder, getLoc(), getX(), results[0]));
 }
 
+void CastOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(CastOp::create(builder, getLoc(), getX().getType(), results[0]));
+}
+
 void SplitOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   SmallVector<Value> parts;
   for (auto [grad, part] : llvm::zip(results, getParts()))

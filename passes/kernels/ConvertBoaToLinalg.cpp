@@ -73,12 +73,6 @@ struct CastToLinalg : OpRewritePattern<CastOp> {
     Type to = tensorOf(op.getY()).getElementType();
     unsigned have = tensorOf(op.getX()).getElementTypeBitWidth();
     unsigned want = to.getIntOrFloatBitWidth();
-    if (tensorOf(op.getX()) == tensorOf(op.getY())) {
-      rewriter.replaceOp(op, op.getX());
-      return success();
-    }
-    if (have == want)
-      return op.emitOpError() << "between types of one width is not supported";
     return replaceElementwise(rewriter, op, {op.getX()}, [&](ArrayRef<Scalar> a) {
       // Between bf16 and f64 by way of f32, which has instructions.
       Scalar value = a[0];

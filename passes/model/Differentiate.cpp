@@ -195,7 +195,7 @@ private:
     }
     auto isFree = [](Operation *op) {
       auto cost = dyn_cast<CostOpInterface>(op);
-      return isa<arith::ConstantOp>(op) || (cost && cost.getFlops() == 0 && !isa<CastOp>(op));
+      return isa<arith::ConstantOp>(op) || (cost && cost.getFlops() == 0);
     };
     // Values that backward ops need, looking through ops that cost nothing.
     llvm::SetVector<Value> saved;

@@ -505,6 +505,18 @@ void addBfloat(std::vector<Case> &all) {
          }};
   d.differentiable = false;
   all.push_back(d);
+  // Widened, squared and rounded again: casts are of one type but in bf16.
+  for (int64_t width : {5, 64}) {
+    std::string from = tensor({3, width}), wide = tensor({3, width}, "WIDE");
+    Case e{"cast_" + std::to_string(width),
+           function({from},
+                    "  %w = boa.cast %a0 : " + from + " to " + wide + "\n  %s = boa.mul %w, %w : " +
+                        wide + ", " + wide + "\n  %y = boa.cast %s : " + wide + " to " + from,
+                    "%y", from),
+           elementwise([](double v, double) { return v * v; })};
+    e.bfloat = true;
+    all.push_back(e);
+  }
 }
 
 } // namespace

@@ -19,12 +19,13 @@ using Reference =
 
 struct Case {
   std::string name;
-  std::string text;     // function @f; the element type is ELT
+  std::string text;     // function @f; the element types are ELT and WIDE
   Reference reference;  // plain C++, in doubles; may be null
   int64_t indices = 0;  // i32 arguments are below this
   bool ignored = false; // and some of them negative
   bool differentiable = true;
-  bool large = false; // differences along one direction only
+  bool large = false;  // differences along one direction only
+  bool bfloat = false; // computed in bf16, too
 };
 
 /// For test messages.

@@ -7,8 +7,8 @@
 //
 // For each case: forward in f32 and f64 against plain loops; the vector-Jacobian
 // product in f64 against central differences of the compiled function; the same
-// in f32 against the one in f64; accumulation in place. Some cases also against
-// values that PyTorch computed (golden/, made by make_golden.py).
+// in f32, and in bf16, against the one in f64; accumulation in place. Some cases also
+// against values that PyTorch computed (golden/, made by make_golden.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -140,6 +142,35 @@ TEST_P(OpTest, SingleMatchesDouble) {
         << "gradient " << i;
 }
 
+/// Where arguments hold bf16 and what is computed of them is rounded once: to 8 bits,
+/// so by 2^-8 of a value at most. The rest is for f32, in which it was computed.
+constexpr double kOneRounding = 1.0 / 256 + 1e-5;
+
+// Forward and gradient.
+TEST_P(OpTest, BfloatMatchesDouble) {
+  const Case &c = GetParam();
+  if (!c.bfloat)
+    GTEST_SKIP();
+  std::string narrow = withElement(c.text, "bf16"), wide = withElement(c.text, "f64");
+  auto forward = Compiled::get(narrow);
+  std::vector<Values> arguments = makeArguments(c, forward->arguments());
+  std::vector<Values> all = arguments;
+  for (Values &seed : makeSeeds(forward->results()))
+    all.push_back(seed);
+  auto gradient = Compiled::get(narrow, /*gradient=*/true);
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = roundTo(gradient->arguments()[i], all[i]);
+  std::copy_n(all.begin(), arguments.size(), arguments.begin());
+
+  auto compare = [&](const std::vector<Values> &got, const std::vector<Values> &want) {
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_LT(largestError(got[i], want[i]), kOneRounding) << "result " << i;
+  };
+  compare(forward->run(arguments), Compiled::get(wide)->run(arguments));
+  compare(gradient->run(all), Compiled::get(wide, /*gradient=*/true)->run(all));
+}
+
 TEST_P(OpTest, AccumulatesInPlace) {
   const Case &c = GetParam();
   if (!c.differentiable)
@@ -185,6 +216,45 @@ TEST_P(OpTest, DoesNotDependOnThreads) {
     EXPECT_EQ(g, gradients) << threads << " threads";
   }
   boa::SetThreads(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Casts, to the bit
+//===----------------------------------------------------------------------===//
+
+/// %y = a cast of 37 elements: vectors and what is left over.
+const Compiled *castOf(const std::string &from, const std::string &to, bool gradient = false) {
+  std::string x = "tensor<37x" + from + ">", y = "tensor<37x" + to + ">";
+  return Compiled::get("func.func @f(%x: " + x + ") -> " + y + " {\n  %y = boa.cast %x : " + x +
+                           " to " + y + "\n  return %y : " + y + "\n}\n",
+                       gradient);
+}
+
+/// `first`, then normal values.
+Values fill(Values first) {
+  for (double value : randomValues(37 - int64_t(first.size()), 3))
+    first.push_back(float(value));
+  return first;
+}
+
+TEST(Cast, RoundsToNearestEven) {
+  const double step = 1.0 / 128; // from 1 to the next
+  const Values from = fill({1 + step / 2, 1 + 3 * step / 2, 1 + step / 2 + 1e-6, -1 - step / 2,
+                            3.4e38, -INFINITY, NAN, 0x1p-133, 0x1.8p-133, 0x1p-134});
+  Values want = roundTo({{37}, "bf16"}, from);
+  Values special = {1, 1 + 2 * step, 1 + step, -1, INFINITY, -INFINITY, NAN, 0x1p-133, 0x1p-132, 0};
+  std::copy(special.begin(), special.end(), want.begin());
+  Values got = castOf("f32", "bf16")->run({from}).front();
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])))
+        << from[i] << " became " << got[i] << ", not " << want[i];
+}
+
+TEST(Cast, GradientIsCastBack) {
+  Values seed = fill({}), rounded = roundTo({{37}, "bf16"}, seed);
+  ASSERT_NE(seed, rounded);
+  EXPECT_EQ(castOf("f32", "bf16", /*gradient=*/true)->run({seed, rounded}).front(), rounded);
+  EXPECT_EQ(castOf("bf16", "f32", /*gradient=*/true)->run({rounded, seed}).front(), rounded);
 }
 
 //===----------------------------------------------------------------------===//

@@ -357,6 +357,8 @@ double largestError(const Values &a, const Values &b) {
 std::string withElement(std::string text, const std::string &element) {
   for (size_t at; (at = text.find("ELT")) != std::string::npos;)
     text.replace(at, 3, element);
+  for (size_t at; (at = text.find("WIDE")) != std::string::npos;)
+    text.replace(at, 4, element == "bf16" ? "f32" : element);
   return text;
 }
 

@@ -71,7 +71,8 @@ Values roundTo(const Operand &operand, const Values &values);
 /// Largest |a - b| / max(1, |b|).
 double largestError(const Values &a, const Values &b);
 
-/// `text` with every `ELT` replaced by the element type.
+/// `text` with every `ELT` replaced by the element type, and every `WIDE` by it or, for
+/// bf16, by f32.
 std::string withElement(std::string text, const std::string &element);
 
 } // namespace boa::testing

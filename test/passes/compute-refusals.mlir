@@ -164,6 +164,22 @@ func.func @f(%x: tensor<8xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @below {{'boa.cast' op operand #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<8xi32>'}}
+  %0 = boa.cast %x : tensor<8xi32> to tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{'boa.cast' op result #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<8xf16>'}}
+  %0 = boa.cast %x : tensor<8xf32> to tensor<8xf16>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<2x4x8xf32>) {
   // expected-error @below {{'boa.sum_leading' op expected the shape of y to be a suffix of that of x, found 'tensor<2x4x8xf32>' and 'tensor<4xf32>'}}
   %0 = boa.sum_leading %x : tensor<2x4x8xf32> to tensor<4xf32>
