@@ -40,7 +40,8 @@ public:
 private:
   CallSlot &getPack(CallSlot::Kind kind, StringRef group, RankedTensorType type) {
     for (CallSlot &slot : packs)
-      if (slot.kind == kind && slot.group == group)
+      if (slot.kind == kind && slot.group == group &&
+          (kind == CallSlot::Kind::group || slot.type.getElementType() == type.getElementType()))
         return slot;
     packs.push_back({kind, group.str(), {}, {}, type});
     return packs.back();

@@ -13,7 +13,7 @@
 //   - parameters (or gradients of parameters, among results) of one group are
 //     one packed operand (result), at the offsets of boa.group;
 //   - values kept for the backward pass (attribute boa.saved) are one packed
-//     operand (result).
+//     operand (result) for each element type among them.
 //
 // Activations come first, then the packs in order of first appearance.
 //

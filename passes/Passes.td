@@ -37,8 +37,9 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     `@block_backward(x, params, dy) -> (dx, dparams)`, which computes the forward
     values it needs again from the boundary activation `x`. With
     `recompute=false` there is also `@block_forward_saving(x, params) -> (y,
-    saved)`, and the backward function takes `saved`; a value that costs nothing
-    (a split) is computed again rather than saved. The last stage's backward is
+    saved)`, and the backward function takes `saved`, of as many element types as
+    there are; a value that costs nothing (a split, a cast that widens) is computed
+    again rather than saved. The last stage's backward is
     fused with its forward and returns the loss too; its seed is 1/M, so that the
     gradients add up to those of the mean over the M micro-batches.
   }];

@@ -224,11 +224,6 @@ private:
 
     if (ordered.empty()) // the backward function needs none: nothing to store
       return success();
-    for (Value value : ordered)
-      if (getElementTypeOrSelf(value) != getElementTypeOrSelf(ordered.front()))
-        return value.getDefiningOp()->emitOpError("cannot be saved for the backward function: "
-                                                  "expected one element type of all saved values, ")
-               << getElementTypeOrSelf(ordered.front());
     createSavingForward(forwardOps, ordered);
     Attribute unit = UnitAttr::get(backward.getContext());
     for (Value value : ordered) {

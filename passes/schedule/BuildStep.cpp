@@ -118,8 +118,17 @@ private:
       declareGroup(group);
     for (const Stage &stage : stages)
       if (auto saving = lookup(stage, StageFunction::forward_saving); saving && !predict)
-        declare(Role::saved, {stage.repeat, microBatches},
-                CallLayout::get(saving).outputs.back().type, stage.name);
+        for (const CallSlot &slot : CallLayout::get(saving).outputs)
+          if (slot.kind == CallSlot::Kind::saved)
+            declare(Role::saved, {stage.repeat, microBatches}, slot.type, savedName(stage, slot));
+  }
+
+  /// What a stage saves lies in one storage for each element type.
+  static std::string savedName(const Stage &stage, const CallSlot &slot) {
+    std::string name = stage.name;
+    if (Type element = slot.type.getElementType(); !element.isF32())
+      llvm::raw_string_ostream(name) << "." << element;
+    return name;
   }
 
   void declareGroup(GroupOp group) {
@@ -189,7 +198,7 @@ private:
       bool own = saved || slot.group == stage.name;
       Value index = own && layer ? layer : constant(0);
       if (saved)
-        operands.push_back(read(Role::saved, {index, m}, stage.name));
+        operands.push_back(read(Role::saved, {index, m}, savedName(stage, slot)));
       else
         operands.push_back(read(Role::weights, index, slot.group));
     }
@@ -209,8 +218,9 @@ private:
                               : read(Role::checkpoints, {shifted(layer, stage.boundary - 1), m});
     auto outputs = call(callee, {input}, layer, m, stage);
     write(outputs[0], Role::checkpoints, {shifted(layer, stage.boundary), m});
-    if (saving)
-      write(outputs[1], Role::saved, {layer ? layer : constant(0), m}, stage.name);
+    for (auto [slot, value] : llvm::zip(CallLayout::get(callee).outputs, outputs))
+      if (slot.kind == CallSlot::Kind::saved)
+        write(value, Role::saved, {layer ? layer : constant(0), m}, savedName(stage, slot));
   }
 
   void forwardStage(const Stage &stage, Value m, bool training) {
