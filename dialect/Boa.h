@@ -22,8 +22,11 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace boa {
-/// Succeeds if all floating-point tensors of the op have one element type.
-mlir::LogicalResult verifyOneFloatType(mlir::Operation *op);
+/// What tensors of this type are added up in: f32 for bf16, else the type itself.
+mlir::RankedTensorType getSumType(mlir::Type tensor);
+/// Succeeds if all floating-point tensors of the op have one element type, but for
+/// `sums`, which have that of getSumType.
+mlir::LogicalResult verifyOneFloatType(mlir::Operation *op, mlir::ValueRange sums = {});
 
 /// Some chunks of an entry of a storage that an op touches.
 struct StorageAccess {

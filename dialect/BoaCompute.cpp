@@ -13,6 +13,7 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -33,16 +34,32 @@ using Shape = ArrayRef<int64_t>;
 
 static Shape shapeOf(Value value) { return tensorType(value).getShape(); }
 
-LogicalResult verifyOneFloatType(Operation *op) {
-  Type first;
-  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !isa<FloatType>(tensor.getElementType()))
+RankedTensorType getSumType(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  if (!type.getElementType().isBF16())
+    return type;
+  return type.clone(Float32Type::get(type.getContext()));
+}
+
+LogicalResult verifyOneFloatType(Operation *op, ValueRange sums) {
+  SmallVector<Value> values(op->getOperands());
+  llvm::append_range(values, op->getResults());
+  llvm::erase_if(values, [](Value value) {
+    return !isa<FloatType>(getElementTypeOrSelf(value)); // token indices
+  });
+  std::stable_partition(values.begin(), values.end(),
+                        [&](Value value) { return !llvm::is_contained(sums, value); });
+  auto first = cast<RankedTensorType>(values.front().getType());
+  for (Value value : values) {
+    bool isSum = llvm::is_contained(sums, value);
+    Type expected = (isSum ? getSumType(first) : first).getElementType();
+    Type found = tensorType(value).getElementType();
+    if (found == expected)
       continue;
-    if (first && tensor.getElementType() != first)
-      return op->emitOpError("expected one floating-point type but found ")
-             << first << " and " << tensor.getElementType();
-    first = tensor.getElementType();
+    if (expected != first.getElementType())
+      return op->emitOpError("expected sums of ") << expected << " but found " << found;
+    return op->emitOpError("expected one floating-point type but found ")
+           << expected << " and " << found;
   }
   return success();
 }
@@ -89,6 +106,8 @@ LogicalResult LinearOp::verify() {
   return success();
 }
 LogicalResult LinearWeightGradOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getDw()})))
+    return failure();
   return verifyLinear(*this, getX(), getDw(), getDy(), getTranspose());
 }
 
@@ -103,7 +122,11 @@ static LogicalResult verifySuffix(Operation *op, StringRef name, Value part, Str
 }
 LogicalResult AddOp::verify() { return verifySuffix(*this, "rhs", getRhs(), "lhs", getLhs()); }
 LogicalResult MulOp::verify() { return verifySuffix(*this, "rhs", getRhs(), "lhs", getLhs()); }
-LogicalResult SumLeadingOp::verify() { return verifySuffix(*this, "y", getY(), "x", getX()); }
+LogicalResult SumLeadingOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getY()})))
+    return failure();
+  return verifySuffix(*this, "y", getY(), "x", getX());
+}
 LogicalResult CastOp::verify() { return verifyShape(*this, "a result", getY(), shapeOf(getX())); }
 
 bool CastOp::isExact() {
@@ -163,7 +186,8 @@ LogicalResult LayerNormOp::verify() {
                     {{"a weight", getWeight()}, {"a bias", getBias()}}, getEps());
 }
 LogicalResult LayerNormGradOp::verify() {
-  if (failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
+  if (failed(verifyOneFloatType(*this, {getDweight(), getDbias()})) ||
+      failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
     return failure();
   return verifyNorm(*this, getX(), "dy", getDy(),
                     {{"a weight", getWeight()}, {"dweight", getDweight()}, {"dbias", getDbias()}},
@@ -173,7 +197,8 @@ LogicalResult RmsNormOp::verify() {
   return verifyNorm(*this, getX(), "a result", getY(), {{"a weight", getWeight()}}, getEps());
 }
 LogicalResult RmsNormGradOp::verify() {
-  if (failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
+  if (failed(verifyOneFloatType(*this, {getDweight()})) ||
+      failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
     return failure();
   return verifyNorm(*this, getX(), "dy", getDy(),
                     {{"a weight", getWeight()}, {"dweight", getDweight()}}, getEps());
@@ -216,10 +241,13 @@ static LogicalResult verifyAttention(Operation *op, Value q, Value k, Value v, V
   return verifyShape(op, "lse", lse, {batch, heads, time});
 }
 LogicalResult AttentionOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getLse()})))
+    return failure();
   return verifyAttention(*this, getQ(), getK(), getV(), getY(), getLse(), getHeads(), getKvHeads());
 }
 LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyShape(*this, "dy", getDy(), shapeOf(getQ()))) ||
+  if (failed(verifyOneFloatType(*this, {getLse()})) ||
+      failed(verifyShape(*this, "dy", getDy(), shapeOf(getQ()))) ||
       failed(verifyShape(*this, "dq", getDq(), shapeOf(getQ()))) ||
       failed(verifyShape(*this, "dk", getDk(), shapeOf(getK()))) ||
       failed(verifyShape(*this, "dv", getDv(), shapeOf(getV()))))
@@ -239,6 +267,8 @@ LogicalResult EmbeddingOp::verify() {
   return verifyEmbedding(*this, "a table", getTable(), getTokens(), "a result", getY());
 }
 LogicalResult EmbeddingGradOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getDtable()})))
+    return failure();
   return verifyEmbedding(*this, "dtable", getDtable(), getTokens(), "dy", getDy());
 }
 
@@ -249,10 +279,13 @@ static LogicalResult verifyCrossEntropy(Operation *op, Value logits, Value targe
   return verifyShape(op, "targets", targets, shapeOf(logits).drop_back());
 }
 LogicalResult CrossEntropyOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getLoss()})))
+    return failure();
   return verifyCrossEntropy(*this, getLogits(), getTargets(), "a loss", getLoss());
 }
 LogicalResult CrossEntropyGradOp::verify() {
-  if (failed(verifyShape(*this, "dlogits", getDlogits(), shapeOf(getLogits()))))
+  if (failed(verifyOneFloatType(*this, {getDloss()})) ||
+      failed(verifyShape(*this, "dlogits", getDlogits(), shapeOf(getLogits()))))
     return failure();
   return verifyCrossEntropy(*this, getLogits(), getTargets(), "dloss", getDloss());
 }

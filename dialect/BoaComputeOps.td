@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Activations are [batch, time, width]; "rows" are all leading dimensions
-// together. Tensors are f32 (f64 in gradient tests; bf16 where weights are widened),
-// all of one op the same but for boa.cast. Ops that end in _grad are what the VJPs
-// are built of; they are differentiable no further.
+// together. Tensors are f32 or bf16 (f64 in gradient tests), all of one op the same
+// but for boa.cast and sums: what is summed over rows, and what an op knows of a row,
+// is f32 where the rest is bf16. Arithmetic on bf16 is done in f32 and its result
+// rounded. Ops that end in _grad are what the VJPs are built of; they are
+// differentiable no further.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_COMPUTE_OPS_TD
@@ -32,6 +34,12 @@ def Boa_OneFloatType : NativeOpTrait<"OneFloatType"> {
 class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
     : Boa_Op<mnemonic, !listconcat([Pure, Boa_OneFloatType,
         DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;
+/// Some of the tensors are sums, which the verifier names: f32 where the rest is bf16.
+class Boa_SumOp<string mnemonic, list<Trait> traits = []>
+    : Boa_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)> {
+  let hasVerifier = 1;
+}
 class Boa_DifferentiableOp<string mnemonic, list<Trait> traits = []>
     : Boa_ComputeOp<mnemonic, !listconcat(
         [DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>], traits)>;
@@ -60,7 +68,7 @@ def Boa_LinearOp : Boa_DifferentiableOp<"linear"> {
   let hasVerifier = 1;
 }
 
-def Boa_LinearWeightGradOp : Boa_ComputeOp<"linear_weight_grad"> {
+def Boa_LinearWeightGradOp : Boa_SumOp<"linear_weight_grad"> {
   let summary = "x^T dy, the gradient of a linear's weight";
   let description = [{
     dw[in, out] = x[rows, in]^T dy[rows, out]; with `transpose`, dw is [out, in].
@@ -70,7 +78,6 @@ def Boa_LinearWeightGradOp : Boa_ComputeOp<"linear_weight_grad"> {
   let assemblyFormat = [{
     $x `,` $dy (`transpose` $transpose^)? attr-dict `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,7 +158,7 @@ def Boa_CastOp : Boa_Op<"cast", [Pure,
   }];
 }
 
-def Boa_SumLeadingOp : Boa_ComputeOp<"sum_leading"> {
+def Boa_SumLeadingOp : Boa_SumOp<"sum_leading"> {
   let summary = "the sum over leading dimensions: the adjoint of a broadcast";
   let description = [{
     The result's shape is a suffix of the operand's.
@@ -160,7 +167,6 @@ def Boa_SumLeadingOp : Boa_ComputeOp<"sum_leading"> {
   let arguments = (ins Boa_Tensor:$x);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,13 +201,12 @@ def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm"> {
   let assemblyFormat = "$x `,` $weight `,` $bias attr-dict `:` type($x)  `,` type($weight) `,` type($bias) `->` type($y)";
   let hasVerifier = 1;
 }
-def Boa_LayerNormGradOp : Boa_ComputeOp<"layer_norm_grad"> {
+def Boa_LayerNormGradOp : Boa_SumOp<"layer_norm_grad"> {
   let summary = "gradients of boa.layer_norm; mean and variance are computed again";
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight, Boa_Tensor:$dbias);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight, over the last dimension";
@@ -211,13 +216,12 @@ def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
   let assemblyFormat = "$x `,` $weight attr-dict `:` type($x)  `,` type($weight) `->` type($y)";
   let hasVerifier = 1;
 }
-def Boa_RmsNormGradOp : Boa_ComputeOp<"rms_norm_grad"> {
+def Boa_RmsNormGradOp : Boa_SumOp<"rms_norm_grad"> {
   let summary = "gradients of boa.rms_norm";
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,7 +241,8 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def Boa_AttentionOp : Boa_DifferentiableOp<"attention"> {
+def Boa_AttentionOp : Boa_SumOp<"attention", [
+    DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "softmax(q k^T / sqrt(d)) v, by head";
   let description = [{
     q is [batch, time, heads * d], k and v are [batch, time, kv_heads * d]; head h
@@ -253,9 +258,8 @@ def Boa_AttentionOp : Boa_DifferentiableOp<"attention"> {
     $q `,` $k `,` $v `heads` $heads `,` $kv_heads (`causal` $causal^)? attr-dict
     `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
 }
-def Boa_AttentionGradOp : Boa_ComputeOp<"attention_grad"> {
+def Boa_AttentionGradOp : Boa_SumOp<"attention_grad"> {
   let summary = "gradients of boa.attention, from its results and dy";
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
                        Boa_Tensor:$lse, Boa_Tensor:$dy,
@@ -265,7 +269,6 @@ def Boa_AttentionGradOp : Boa_ComputeOp<"attention_grad"> {
     $q `,` $k `,` $v `,` $y `,` $lse `,` $dy `heads` $heads `,` $kv_heads
     (`causal` $causal^)? attr-dict `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -279,15 +282,15 @@ def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding"> {
   let assemblyFormat = "$table `,` $tokens attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def Boa_EmbeddingGradOp : Boa_ComputeOp<"embedding_grad"> {
+def Boa_EmbeddingGradOp : Boa_SumOp<"embedding_grad"> {
   let summary = "scatters dy into a table of zeros: dtable[tokens[b, t]] += dy[b, t], in order of (b, t)";
   let arguments = (ins Boa_Indices:$tokens, Boa_Tensor:$dy);
   let results = (outs Boa_Tensor:$dtable);
   let assemblyFormat = "$tokens `,` $dy attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
-def Boa_CrossEntropyOp : Boa_DifferentiableOp<"cross_entropy"> {
+def Boa_CrossEntropyOp : Boa_SumOp<"cross_entropy", [
+    DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "the mean of -log softmax(logits)[target], in nats";
   let description = [{
     logits [batch, time, vocab], targets [batch, time] i32; a negative target is
@@ -296,14 +299,12 @@ def Boa_CrossEntropyOp : Boa_DifferentiableOp<"cross_entropy"> {
   let arguments = (ins Boa_Tensor:$logits, Boa_Indices:$targets);
   let results = (outs Boa_Tensor:$loss);
   let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
-def Boa_CrossEntropyGradOp : Boa_ComputeOp<"cross_entropy_grad"> {
+def Boa_CrossEntropyGradOp : Boa_SumOp<"cross_entropy_grad"> {
   let summary = "(softmax(logits) - onehot(target)) * dloss / count; zero where left out";
   let arguments = (ins Boa_Tensor:$logits, Boa_Indices:$targets, Boa_Tensor:$dloss);
   let results = (outs Boa_Tensor:$dlogits);
   let assemblyFormat = "$logits `,` $targets `,` $dloss attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
 #endif // BOA_COMPUTE_OPS_TD

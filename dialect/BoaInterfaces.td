@@ -19,7 +19,9 @@ def Boa_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     InterfaceMethod<[{
       Builds the gradients of the operands, given those of the results (null
       where a result has none). Leaves null in `operands` where an operand has
-      no gradient (token indices). May use the op's operands and results: what
+      no gradient (token indices). Gradients are of the types of what they are
+      gradients of; one that was summed over rows is of getSumType, and a cast takes
+      it as it is: a weight's gradient is not rounded on its way there. May use the op's operands and results: what
       it uses is what must be kept or recomputed for the backward pass.
     }], "void", "buildVJP",
     (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$results,

@@ -25,7 +25,7 @@ using Grads = SmallVectorImpl<Value>;
 static Value sumTo(OpBuilder &builder, Location loc, Value dy, Value operand) {
   if (dy.getType() == operand.getType())
     return dy;
-  return SumLeadingOp::create(builder, loc, operand.getType(), dy);
+  return SumLeadingOp::create(builder, loc, getSumType(operand.getType()), dy);
 }
 
 static Value zeros(OpBuilder &builder, Location loc, Type type) {
@@ -39,8 +39,8 @@ void LinearOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
   Value dy = results[0];
   operands.push_back(LinearOp::create(builder, getLoc(), getX().getType(), dy, getWeight(), Value(),
                                       !getTranspose()));
-  operands.push_back(LinearWeightGradOp::create(builder, getLoc(), getWeight().getType(), getX(),
-                                                dy, getTranspose()));
+  operands.push_back(LinearWeightGradOp::create(
+      builder, getLoc(), getSumType(getWeight().getType()), getX(), dy, getTranspose()));
   if (getBias())
     operands.push_back(sumTo(builder, getLoc(), dy, getBias()));
 }
@@ -51,10 +51,14 @@ void AddOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operand
 }
 
 void MulOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  Value dy = results[0];
+  Value dy = results[0], lhs = getLhs();
   operands.push_back(MulOp::create(builder, getLoc(), dy, getRhs()));
-  operands.push_back(
-      sumTo(builder, getLoc(), MulOp::create(builder, getLoc(), dy, getLhs()), getRhs()));
+  if (getRhs().getType() != dy.getType()) { // summed over rows: products, too, are not rounded
+    Type wide = getSumType(dy.getType());
+    lhs = builder.createOrFold<CastOp>(getLoc(), wide, lhs);
+    dy = builder.createOrFold<CastOp>(getLoc(), wide, dy);
+  }
+  operands.push_back(sumTo(builder, getLoc(), MulOp::create(builder, getLoc(), dy, lhs), getRhs()));
 }
 
 void ScaleOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
@@ -69,7 +73,7 @@ void SiluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operan
 }
 
 void CastOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(CastOp::create(builder, getLoc(), getX().getType(), results[0]));
+  operands.push_back(builder.createOrFold<CastOp>(getLoc(), getX().getType(), results[0]));
 }
 
 void SplitOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
@@ -84,14 +88,15 @@ void ConcatOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
 }
 
 void LayerNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  auto grad =
-      LayerNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
-                              getBias().getType(), getX(), getWeight(), results[0], getEpsAttr());
+  auto grad = LayerNormGradOp::create(
+      builder, getLoc(), getX().getType(), getSumType(getWeight().getType()),
+      getSumType(getBias().getType()), getX(), getWeight(), results[0], getEpsAttr());
   llvm::append_range(operands, grad.getResults());
 }
 void RmsNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  auto grad = RmsNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
-                                    getX(), getWeight(), results[0], getEpsAttr());
+  auto grad =
+      RmsNormGradOp::create(builder, getLoc(), getX().getType(), getSumType(getWeight().getType()),
+                            getX(), getWeight(), results[0], getEpsAttr());
   llvm::append_range(operands, grad.getResults());
 }
 
@@ -109,8 +114,8 @@ void AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &o
 }
 
 void EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(
-      EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getTokens(), results[0]));
+  operands.push_back(EmbeddingGradOp::create(builder, getLoc(), getSumType(getTable().getType()),
+                                             getTokens(), results[0]));
   operands.push_back(Value());
 }
 

@@ -38,10 +38,11 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     values it needs again from the boundary activation `x`. With
     `recompute=false` there is also `@block_forward_saving(x, params) -> (y,
     saved)`, and the backward function takes `saved`, of as many element types as
-    there are; a value that costs nothing (a split, a cast that widens) is computed
-    again rather than saved. The last stage's backward is
+    there are; a value that costs nothing (a split, a cast that widens, a parameter
+    that is rounded) is computed again rather than saved. The last stage's backward is
     fused with its forward and returns the loss too; its seed is 1/M, so that the
-    gradients add up to those of the mean over the M micro-batches.
+    gradients add up to those of the mean over the M micro-batches. A gradient that was
+    summed over rows is f32 up to its parameter, also where activations are bf16.
   }];
   let options = [Option<"recompute", "recompute", "bool", "true",
                         "compute a layer's inner activations again in backward">];

@@ -14,6 +14,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
+  let summary = "ops on bf16 to ops on f32, of which each result is rounded";
+  let description = [{
+    No lowering hears of bf16 but that of `boa.cast`: what is computed of bf16 is
+    computed in f32. Casts are fused with what else is elementwise; a weight is
+    widened in the product itself.
+
+    Before:
+    ```mlir
+    %y = boa.gelu %x : tensor<8x256x384xbf16>
+    ```
+    After:
+    ```mlir
+    %0 = boa.cast %x : tensor<8x256x384xbf16> to tensor<8x256x384xf32>
+    %1 = boa.gelu %0 : tensor<8x256x384xf32>
+    %y = boa.cast %1 : tensor<8x256x384xf32> to tensor<8x256x384xbf16>
+    ```
+  }];
+  let dependentDialects = ["::boa::BoaDialect"];
+}
+
 def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
   let summary = "matrix products, attention and scatter to library calls";
   let description = [{

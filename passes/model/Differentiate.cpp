@@ -86,8 +86,17 @@ private:
         backward.setArgAttrs(i, attrs);
   }
 
+  static Value castTo(OpBuilder &builder, Type type, Value value) {
+    return builder.createOrFold<CastOp>(value.getLoc(), type, value);
+  }
+
   void accumulate(OpBuilder &builder, Value value, Value grad) {
     Value &sum = grads[value];
+    if (sum && sum.getType() != grad.getType()) {
+      Type wide = getSumType(value.getType());
+      sum = castTo(builder, wide, sum);
+      grad = castTo(builder, wide, grad);
+    }
     sum = sum ? AddOp::create(builder, grad.getLoc(), sum, grad).getResult() : grad;
   }
 
@@ -107,8 +116,12 @@ private:
     }
     for (Operation *op : llvm::reverse(ops)) {
       SmallVector<Value> results;
-      for (Value result : op->getResults())
-        results.push_back(grads.lookup(result));
+      for (Value result : op->getResults()) {
+        Value grad = grads.lookup(result);
+        if (grad && !isa<CastOp>(op)) // which takes a sum as it is
+          grad = castTo(builder, result.getType(), grad);
+        results.push_back(grad);
+      }
       if (llvm::none_of(results, [](Value grad) { return bool(grad); }))
         continue;
       auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
@@ -141,7 +154,7 @@ private:
             builder, arg.getLoc(),
             DenseElementsAttr::get(cast<RankedTensorType>(arg.getType()),
                                    builder.getZeroAttr(getElementTypeOrSelf(arg))));
-      Result result{grad, {}};
+      Result result{castTo(builder, arg.getType(), grad), {}};
       if (param)
         result.attrs.set(kParamAttr, param);
       results.push_back(result);
@@ -193,9 +206,11 @@ private:
         isForward.insert(&op);
       }
     }
+    // What costs nothing, or rounds an argument (a parameter), which is there anyway.
     auto isFree = [](Operation *op) {
       auto cost = dyn_cast<CostOpInterface>(op);
-      return isa<arith::ConstantOp>(op) || (cost && cost.getFlops() == 0);
+      return isa<arith::ConstantOp>(op) || (cost && cost.getFlops() == 0) ||
+             (isa<CastOp>(op) && isa<BlockArgument>(op->getOperand(0)));
     };
     // Values that backward ops need, looking through ops that cost nothing.
     llvm::SetVector<Value> saved;

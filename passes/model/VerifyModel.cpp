@@ -89,6 +89,9 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     if (last && cast<RankedTensorType>(result).getRank() != 0)
       return stage.emitOpError("expected the last stage to return a scalar loss but found ")
              << result;
+    if (last && !getElementTypeOrSelf(result).isF32())
+      return stage.emitOpError("expected the last stage to return a loss of f32 but found ")
+             << result;
     for (Operation &op : func.getBody().front().without_terminator())
       if (!isa<CostOpInterface, arith::ConstantOp>(op))
         return op.emitOpError("is not a compute op");

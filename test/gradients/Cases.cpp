@@ -238,7 +238,7 @@ void addShape(std::vector<Case> &all) {
                    return {y};
                  }});
   for (int64_t width : {5, 24}) {
-    std::string from = tensor({3, 4, width}), to = tensor({width});
+    std::string from = tensor({3, 4, width}), to = tensor({width}, "WIDE");
     all.push_back({"sum_leading_" + std::to_string(width),
                    function({from}, "  %y = boa.sum_leading %a0 : " + from + " to " + to, "%y", to),
                    [=](Operands, Arguments in) -> Results {
@@ -301,7 +301,7 @@ void addAttention(std::vector<Case> &all) {
     for (bool causal : {false, true}) {
       std::string q = tensor({s.batch, s.time, s.heads * s.d});
       std::string k = tensor({s.batch, s.time, s.kvHeads * s.d});
-      std::string lse = tensor({s.batch, s.heads, s.time});
+      std::string lse = tensor({s.batch, s.heads, s.time}, "WIDE");
       std::string op = "  %y, %lse = boa.attention %a0, %a1, %a2 heads " + std::to_string(s.heads) +
                        ", " + std::to_string(s.kvHeads) + (causal ? " causal" : "") + " : (" + q +
                        ", " + k + ", " + k + ") -> (" + q + ", " + lse + ")";
@@ -336,8 +336,8 @@ void addEnds(std::vector<Case> &all) {
       all.push_back({"cross_entropy_" + std::to_string(vocab) + (ignored ? "_ignored" : ""),
                      function({logits, targets},
                               "  %y = boa.cross_entropy %a0, %a1 : (" + logits + ", " + targets +
-                                  ") -> tensor<ELT>",
-                              "%y", "tensor<ELT>"),
+                                  ") -> tensor<WIDE>",
+                              "%y", "tensor<WIDE>"),
                      crossEntropy, vocab, ignored});
     }
 }
@@ -383,7 +383,7 @@ func.func @f(%x: $X$, %n1: $W$, %b1: $W$, %qw: $WQ$, %qb: $Q1$, %ow: $WW$, %ob: 
                      {"F1", tensor({4 * width})},
                      {"FW", tensor({4 * width, width})},
                      {"F", tensor({batch, time, 4 * width})},
-                     {"L", tensor({batch, heads, time})},
+                     {"L", tensor({batch, heads, time}, "WIDE")},
                      {"H", std::to_string(heads)}});
 }
 
@@ -419,7 +419,7 @@ func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2:
                      {"FW", tensor({hidden, width})},
                      {"WF", tensor({width, hidden})},
                      {"F", tensor({batch, time, hidden})},
-                     {"L", tensor({batch, heads, time})},
+                     {"L", tensor({batch, heads, time}, "WIDE")},
                      {"H", std::to_string(heads)},
                      {"G", std::to_string(kvHeads)}});
 }
@@ -428,13 +428,13 @@ func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2:
 std::string tiedEnds(int64_t batch, int64_t time, int64_t width, int64_t vocab) {
   return substitute(R"(
 func.func @f(%tokens: $I$, %targets: $I$, %table: $V$, %positions: $P$, %n: $W$, %b: $W$)
-    -> (tensor<ELT>) {
+    -> (tensor<WIDE>) {
   %e = boa.embedding %table, %tokens : ($V$, $I$) -> $X$
   %x = boa.add %e, %positions : $X$, $P$
   %h = boa.layer_norm %x, %n, %b : $X$, $W$, $W$ -> $X$
   %logits = boa.linear %h, %table transpose : ($X$, $V$) -> $L$
-  %loss = boa.cross_entropy %logits, %targets : ($L$, $I$) -> tensor<ELT>
-  return %loss : tensor<ELT>
+  %loss = boa.cross_entropy %logits, %targets : ($L$, $I$) -> tensor<WIDE>
+  return %loss : tensor<WIDE>
 })",
                     {{"I", tensor({batch, time}, "i32")},
                      {"V", tensor({vocab, width})},
@@ -464,7 +464,8 @@ void addLarge(std::vector<Case> &all) {
                     ") -> " + y,
                 "%y", y),
        linear(false)});
-  std::string q = tensor({2, 300, 256}), k = tensor({2, 300, 128}), lse = tensor({2, 4, 300});
+  std::string q = tensor({2, 300, 256}), k = tensor({2, 300, 128}),
+              lse = tensor({2, 4, 300}, "WIDE");
   for (bool causal : {false, true})
     add({std::string("attention_large") + (causal ? "_causal" : ""),
          function({q, k, k},
@@ -514,7 +515,6 @@ void addBfloat(std::vector<Case> &all) {
                         wide + ", " + wide + "\n  %y = boa.cast %s : " + wide + " to " + from,
                     "%y", from),
            elementwise([](double v, double) { return v * v; })};
-    e.bfloat = true;
     all.push_back(e);
   }
 }

@@ -24,8 +24,7 @@ struct Case {
   int64_t indices = 0;  // i32 arguments are below this
   bool ignored = false; // and some of them negative
   bool differentiable = true;
-  bool large = false;  // differences along one direction only
-  bool bfloat = false; // computed in bf16, too
+  bool large = false; // differences along one direction only
 };
 
 /// For test messages.

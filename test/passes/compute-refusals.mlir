@@ -154,6 +154,90 @@ func.func @f(%x: tensor<2x4x4xf32>) {
 
 // -----
 
+// Of what is bf16, sums over rows and what is known of a row are f32.
+
+func.func @f(%x: tensor<2x4x8xbf16>, %dy: tensor<2x4x6xbf16>) {
+  // expected-error @below {{'boa.linear_weight_grad' op expected sums of 'f32' but found 'bf16'}}
+  %0 = boa.linear_weight_grad %x, %dy : (tensor<2x4x8xbf16>, tensor<2x4x6xbf16>) -> tensor<8x6xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x8xbf16>) {
+  // expected-error @below {{'boa.attention' op expected sums of 'f32' but found 'bf16'}}
+  %y, %lse = boa.attention %q, %q, %q heads 2, 2 : (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<2x4x8xbf16>) -> (tensor<2x4x8xbf16>, tensor<2x2x4xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%logits: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>) {
+  // expected-error @below {{'boa.cross_entropy' op expected sums of 'f32' but found 'bf16'}}
+  %0 = boa.cross_entropy %logits, %targets : (tensor<2x4x8xbf16>, tensor<2x4xi32>) -> tensor<bf16>
+  return
+}
+
+// -----
+
+func.func @f(%logits: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>, %dloss: tensor<bf16>) {
+  // expected-error @below {{'boa.cross_entropy_grad' op expected sums of 'f32' but found 'bf16'}}
+  %0 = boa.cross_entropy_grad %logits, %targets, %dloss : (tensor<2x4x8xbf16>, tensor<2x4xi32>, tensor<bf16>) -> tensor<2x4x8xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xbf16>) {
+  // expected-error @below {{'boa.sum_leading' op expected sums of 'f32' but found 'bf16'}}
+  %0 = boa.sum_leading %x : tensor<2x4x8xbf16> to tensor<8xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%tokens: tensor<2x4xi32>, %dy: tensor<2x4x8xbf16>) {
+  // expected-error @below {{'boa.embedding_grad' op expected sums of 'f32' but found 'bf16'}}
+  %0 = boa.embedding_grad %tokens, %dy : (tensor<2x4xi32>, tensor<2x4x8xbf16>) -> tensor<16x8xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xbf16>, %w: tensor<8xbf16>) {
+  // expected-error @below {{'boa.rms_norm_grad' op expected sums of 'f32' but found 'bf16'}}
+  %0, %1 = boa.rms_norm_grad %x, %w, %x : (tensor<2x4x8xbf16>, tensor<8xbf16>, tensor<2x4x8xbf16>) -> (tensor<2x4x8xbf16>, tensor<8xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xbf16>, %w: tensor<8xbf16>) {
+  // expected-error @below {{'boa.layer_norm_grad' op expected sums of 'f32' but found 'bf16'}}
+  %0, %1, %2 = boa.layer_norm_grad %x, %w, %x : (tensor<2x4x8xbf16>, tensor<8xbf16>, tensor<2x4x8xbf16>) -> (tensor<2x4x8xbf16>, tensor<8xf32>, tensor<8xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x8xbf16>, %lse: tensor<2x2x4xbf16>) {
+  // expected-error @below {{'boa.attention_grad' op expected sums of 'f32' but found 'bf16'}}
+  %0, %1, %2 = boa.attention_grad %q, %q, %q, %q, %lse, %q heads 2, 2 : (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<2x2x4xbf16>, tensor<2x4x8xbf16>) -> (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<2x4x8xbf16>)
+  return
+}
+
+// -----
+
+// Sums of f64 are f64, of f32 f32.
+
+func.func @f(%x: tensor<2x4x8xf64>) {
+  // expected-error @below {{'boa.sum_leading' op expected one floating-point type but found 'f64' and 'f32'}}
+  %0 = boa.sum_leading %x : tensor<2x4x8xf64> to tensor<8xf32>
+  return
+}
+
+// -----
+
 // A cast and a sum keep the shape, or its end.
 
 func.func @f(%x: tensor<8xf32>) {

@@ -106,6 +106,28 @@ module {
 
 // -----
 
+// Activations may be bf16; the loss is stored in f32.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected the last stage to return a loss of f32 but found 'tensor<bf16>'}}
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<bf16> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    %1 = boa.cast %0 : tensor<f32> to tensor<bf16>
+    return %1 : tensor<bf16>
+  }
+}
+
+// -----
+
 // A layer that repeats returns what it takes, and there is one.
 
 module {

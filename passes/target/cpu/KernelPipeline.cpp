@@ -43,6 +43,8 @@ void boa::registerKernelDialects(DialectRegistry &registry) {
 
 void boa::buildKernelPipeline(OpPassManager &pm) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  // Whatever is stored in bf16 is computed in f32.
+  each(createWidenArithmetic());
   // Statistics that forward and backward share are found while ops are whole.
   each(createCSEPass());
   // First the library calls: they decide what is accumulated into what.
