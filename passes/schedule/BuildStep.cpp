@@ -105,7 +105,7 @@ private:
     Type f32 = builder.getF32Type();
     declare(Role::tokens, {microBatches}, first.getArgumentTypes()[0]);
     if (predict) {
-      declare(Role::logits, {microBatches}, getLogits(last).getType());
+      declare(Role::logits, {microBatches}, getSumType(getLogits(last).getType()));
     } else {
       declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
       declare(Role::loss, {microBatches}, RankedTensorType::get({}, f32));
@@ -354,7 +354,8 @@ private:
     return loss.getDefiningOp()->getOperand(0);
   }
 
-  /// @NAME_logits: the last stage without its loss and its targets.
+  /// @NAME_logits: the last stage without its loss and its targets. Who reads the
+  /// logits takes them in f32.
   func::FuncOp returnLogits(func::FuncOp head, StringRef stage) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfter(head);
@@ -363,6 +364,8 @@ private:
     Value logits = getLogits(func);
     Operation *terminator = func.getBody().front().getTerminator();
     Operation *loss = terminator->getOperand(0).getDefiningOp();
+    OpBuilder end(terminator);
+    logits = end.createOrFold<CastOp>(loss->getLoc(), getSumType(logits.getType()), logits);
     terminator->setOperand(0, logits);
     loss->erase();
     (void)func.eraseResult(0);

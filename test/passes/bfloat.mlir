@@ -1,6 +1,7 @@
 // RUN: boa-opt %S/Inputs/bfloat.mlir --boa-verify-model --boa-differentiate=recompute=false | FileCheck %s
 // RUN: boa-opt %S/Inputs/bfloat.mlir --boa-differentiate=recompute=false --boa-build-step \
 // RUN:   | FileCheck %s --check-prefix=STEP
+// RUN: boa-opt %S/Inputs/bfloat.mlir --boa-build-step=predict=true | FileCheck %s --check-prefix=PREDICT
 
 // Of a table that is rounded the gradient is not: it is summed in f32.
 
@@ -33,3 +34,11 @@
 // STEP-DAG: boa.storage @gradients.block[3] : tensor<{{[0-9]+}}xf32>
 // STEP-DAG: boa.storage @saved.block.bf16[3, 4] : tensor<10240xbf16>
 // STEP-DAG: boa.storage @saved.block[3, 4] : tensor<128xf32>
+
+// Whoever picks a token takes f32.
+
+// PREDICT-LABEL: func.func @head_logits
+// PREDICT:         %[[LOGITS:.*]] = boa.linear {{.*}} -> tensor<2x16x256xbf16>
+// PREDICT:         %[[WIDE:.*]] = boa.cast %[[LOGITS]] : tensor<2x16x256xbf16> to tensor<2x16x256xf32>
+// PREDICT-NEXT:    return %[[WIDE]] : tensor<2x16x256xf32>
+// PREDICT:       boa.storage @logits[4] : tensor<2x16x256xf32>
