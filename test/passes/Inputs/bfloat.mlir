@@ -2,8 +2,9 @@ module {
   boa.config @train {
     batch = 8 : i64, clip = 0.0 : f64, commit_every = 0 : i64, commit_keep = 1 : i64,
     commit_seconds = 0.0 : f64, context = 16 : i64, data = "kjv.txt", delay = 0.0 : f64,
-    evaluate_batches = 1 : i64, evaluate_every = 0 : i64, mask_probability = 0.0 : f64,
-    mask_token = 0 : i64, micro_batch = 2 : i64, model = "bfloat", nonfinite = "stop",
+    evaluate_batches = 1 : i64, evaluate_every = 0 : i64,
+    micro_batch = 2 : i64, model = "bfloat",
+    nonfinite = "stop",
     objective = "next_token",
     optimizer = {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-08 : f64, floor = 0.0 : f64,
                  kind = "adamw", momentum = 0.0 : f64, peak = 1.0e-03 : f64, rate = "constant",

@@ -1,4 +1,4 @@
-module attributes {boa.arena = 249856 : i64,  , boa.workspace = 4096 : i64} {
+module attributes {boa.arena = 249856 : i64, boa.workspace = 4096 : i64} {
   boa.config @machine {device_memory = 0 : i64, host_memory = 0 : i64}
   boa.config @train {batch = 8 : i64, delay = 2.500000e-01 : f64, micro_batch = 2 : i64, model = "tiny", optimizer = {kind = "adamw"}, place = {boundary_gradients = "ssd", checkpoints = "ssd", gradients = "ssd", optimizer = "ssd", saved = "ssd", weights = "ssd"}, prefetch = 1 : i64, weights = "bf16"}
   boa.group @embed repeat 1 {
