@@ -130,6 +130,7 @@ def Boa_Schedule : Boa_Words<"Schedule", "which loop is outside: layers, or micr
 def Boa_Nonfinite : Boa_Words<"Nonfinite", "what becomes of a step whose gradient is not finite",
                               ["stop", "skip"]>;
 def Boa_Objective : Boa_Words<"Objective", "what is predicted", ["next_token", "masked"]>;
+def Boa_ComputeType : Boa_Words<"ComputeType", "what activations are", ["f32", "bf16"]>;
 def Boa_WeightType : Boa_Words<"WeightType", "how weights are stored", ["f32", "bf16"]>;
 def Boa_OptimizerKind : Boa_Words<"OptimizerKind", "how weights are updated", ["adamw", "sgd"]>;
 def Boa_RateKind : Boa_Words<"RateKind", "the course of the learning rate",

@@ -119,7 +119,8 @@ private:
         named("steps", train.steps),
         named("seed", train.seed),
         named("clip", train.clip),
-        named("weights", train.bf16 ? WeightType::bf16 : WeightType::f32),
+        named("weights", train.bf16Weights ? WeightType::bf16 : WeightType::f32),
+        named("compute", train.bf16Compute ? ComputeType::bf16 : ComputeType::f32),
         builder.getNamedAttr("optimizer", optimizerAttr()),
         named("evaluate_every", train.evaluateEvery),
         named("evaluate_batches", train.evaluateBatches),
@@ -172,15 +173,22 @@ private:
   // Parameters
   //===--------------------------------------------------------------------===//
 
+  /// Of a parameter: trained in f32, whatever is computed with.
+  RankedTensorType paramType(const Shape &shape) { return typeOf(shape, builder.getF32Type()); }
+  /// Of what a function computes.
   RankedTensorType typeOf(const Shape &shape) {
+    return typeOf(shape, spec.train.bf16Compute && shape.kind != Shape::Kind::Loss
+                             ? Type(builder.getBF16Type())
+                             : Type(builder.getF32Type()));
+  }
+  RankedTensorType typeOf(const Shape &shape, Type element) {
     SmallVector<int64_t> dims;
     if (shape.batched && shape.kind != Shape::Kind::Loss)
       dims.push_back(microBatch);
     for (const Dim &dim : shape.dims)
       dims.push_back(dim.value);
-    Type element =
-        shape.kind == Shape::Kind::Tokens ? Type(builder.getI32Type()) : Type(builder.getF32Type());
-    return RankedTensorType::get(dims, element);
+    return RankedTensorType::get(
+        dims, shape.kind == Shape::Kind::Tokens ? Type(builder.getI32Type()) : element);
   }
 
   static std::string groupOf(const StageSpec &stage) { return kGroupPrefix.str() + stage.name; }
@@ -197,7 +205,7 @@ private:
     builder.createBlock(&group.getBody());
     for (const ParamSpec &param : stage.params)
       ParamOp::create(builder, location(param.position), builder.getStringAttr(param.name),
-                      TypeAttr::get(typeOf(param.shape)),
+                      TypeAttr::get(paramType(param.shape)),
                       InitAttr::get(builder.getContext(), boa::Init(param.init)),
                       builder.getF64FloatAttr(param.scale));
   }
@@ -214,8 +222,9 @@ private:
       numbers.push_back(i);
     for (const ParamUse &use : stage.uses)
       numbers.push_back(use.value);
-    for (uint32_t number : numbers) {
-      types.push_back(typeOf(stage.values[number]));
+    for (auto [i, number] : llvm::enumerate(numbers)) {
+      const Shape &shape = stage.values[number];
+      types.push_back(i < stage.arguments ? typeOf(shape) : paramType(shape));
       locations.push_back(location(stage.valuePositions[number]));
     }
     auto type = builder.getFunctionType(types, {typeOf(stage.values[stage.result])});
@@ -230,8 +239,13 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     Block *block = builder.createBlock(&func.getBody(), {}, types, locations);
     values.assign(stage.values.size(), Value());
-    for (size_t i = 0; i < numbers.size(); ++i)
-      values[numbers[i]] = block->getArgument(unsigned(i));
+    for (auto [i, number] : llvm::enumerate(numbers)) {
+      Value value = block->getArgument(unsigned(i));
+      Type type = typeOf(stage.values[number]);
+      if (value.getType() != type)
+        value = CastOp::create(builder, locations[i], type, value);
+      values[number] = value;
+    }
     for (const Operation &operation : stage.operations)
       generate(stage, operation);
     func::ReturnOp::create(builder, location(stage.resultPosition), values[stage.result]);

@@ -119,6 +119,8 @@ std::vector<Setting> makeTable() {
                "a step whose gradient is not finite: stop before it is committed, or skip it")),
       or_("f32",
           word("train", "weights", {"f32", "bf16"}, "type of the weights; updates are in f32")),
+      or_("f32", word("train", "compute", {"f32", "bf16"},
+                      "type of activations and their gradients; sums are in f32")),
       or_("next_token", word("train", "objective", {"next_token", "masked"}, "what is predicted")),
       in({"masked"}, or_("0.15", real("train.objective", "probability", 1e-6, 1,
                                       "share of tokens that are masked"))),

@@ -153,7 +153,8 @@ struct TrainSpec {
   int64_t steps = 1, seed = 1;
   /// Greatest global gradient norm; 0: no clipping.
   double clip = 0;
-  bool bf16 = false;
+  bool bf16Weights = false;
+  bool bf16Compute = false;
   OptimizerSpec optimizer;
   /// 0: never.
   int64_t evaluateEvery = 0, evaluateBatches = 1;

@@ -38,7 +38,8 @@ public:
     reader.count("seed", train.seed);
     reader.real("clip", train.clip);
     reader.word("nonfinite", train.skipNonfinite);
-    reader.word("weights", train.bf16);
+    reader.word("weights", train.bf16Weights);
+    reader.word("compute", train.bf16Compute);
     checkOptimizer();
     checkObjective();
     checkIntervals();

@@ -355,6 +355,8 @@ void Parse(Fields &f, Training &t) {
   f.Counted("commit_keep", t.commit_keep);
   f.Read("nonfinite", t.nonfinite);
   f.OneOf("nonfinite", t.nonfinite, {"stop", "skip"});
+  f.Read("compute", t.compute);
+  f.OneOf("compute", t.compute, {"f32", "bf16"});
 }
 
 void Parse(Fields &f, SsdPath &s) {

@@ -147,6 +147,7 @@ struct Training {
   double commit_seconds = 0;      // 0: not by time
   int64_t commit_keep = 1;        // commits that stay readable, the last among them
   std::string nonfinite = "stop"; // a step of such a gradient: "stop" or "skip"
+  std::string compute = "f32";    // what activations are: "f32" or "bf16"
 };
 
 struct SsdPath {

@@ -48,6 +48,8 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
                        {"peak", Exact(o.peak)},
                        {"floor", Exact(o.floor)},
                        {"warmup", absl::StrCat(o.warmup)}};
+  if (t.compute != "f32") // which was not said when there was nothing else
+    settings["compute"] = t.compute;
   if (t.objective == "masked") {
     settings["mask_probability"] = Exact(t.mask_probability);
     settings["mask_token"] = absl::StrCat(t.mask_token);

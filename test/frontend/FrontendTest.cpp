@@ -41,7 +41,7 @@ TEST(FrontendTest, Defaults) {
   EXPECT_EQ(spec.train.batch, 8);
   EXPECT_EQ(spec.train.microBatch, 2);
   EXPECT_FALSE(spec.train.masked);
-  EXPECT_FALSE(spec.train.bf16);
+  EXPECT_FALSE(spec.train.bf16Weights);
   EXPECT_TRUE(spec.train.vertical);
   EXPECT_EQ(spec.train.delay, 0);
   EXPECT_EQ(spec.train.prefetch, 1);

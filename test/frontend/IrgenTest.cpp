@@ -155,6 +155,37 @@ TEST_F(IrgenTest, Locations) {
   EXPECT_EQ(loc.getColumn(), 32u);
 }
 
+// What a function computes is of that type, parameters and the loss are f32, and what is
+// known of a row stays so.
+TEST_F(IrgenTest, Compute) {
+  for (bool narrow : {false, true}) {
+    auto module =
+        generate(compileText(kSpec, {narrow ? "train.compute=bf16" : "train.compute=f32"}));
+    ASSERT_TRUE(module);
+    auto element = [](mlir::Type type) {
+      return mlir::cast<mlir::ShapedType>(type).getElementType();
+    };
+    int64_t casts = 0;
+    module->walk([&](mlir::func::FuncOp func) {
+      for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+        if (func.getArgAttr(i, boa::kParamAttr))
+          EXPECT_TRUE(element(type).isF32());
+        else if (!element(type).isInteger())
+          EXPECT_EQ(element(type).isBF16(), narrow);
+      auto result = mlir::cast<mlir::RankedTensorType>(func.getResultTypes()[0]);
+      EXPECT_EQ(element(result).isBF16(), narrow && result.getRank() > 0);
+    });
+    module->walk([&](boa::CastOp cast) { ++casts; });
+    EXPECT_EQ(casts > 0, narrow);
+    module->walk([&](boa::AttentionOp attention) {
+      EXPECT_EQ(element(attention.getY().getType()).isBF16(), narrow);
+      EXPECT_TRUE(element(attention.getLse().getType()).isF32());
+    });
+    auto train = boa::getConfig(*module, boa::kTrainConfig);
+    EXPECT_EQ(train.getAs<mlir::StringAttr>("compute").getValue(), narrow ? "bf16" : "f32");
+  }
+}
+
 TEST_F(IrgenTest, Configuration) {
   auto module = generate(compileText(
       kSpec, {"train.objective=masked(token = 63)", "train.evaluate=every(5, batches = 2)",

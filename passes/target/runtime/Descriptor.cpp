@@ -73,9 +73,10 @@ private:
   }
 
   std::string scheduleInWords() {
-    return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}",
+    return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}{4}",
                          stringifySchedule(train.schedule()), train.microBatches(),
-                         train.micro_batch(), train.delay());
+                         train.micro_batch(), train.delay(),
+                         train.compute() == ComputeType::bf16 ? ", computed in bf16" : "");
   }
 
   json::Value describe(StorageOp storage) {
@@ -191,7 +192,8 @@ private:
                         {"commit_every", train.commit_every()},
                         {"commit_seconds", train.commit_seconds()},
                         {"commit_keep", train.commit_keep()},
-                        {"nonfinite", stringifyNonfinite(train.nonfinite())}};
+                        {"nonfinite", stringifyNonfinite(train.nonfinite())},
+                        {"compute", stringifyComputeType(train.compute())}};
   }
 
   json::Value describeMachine() {

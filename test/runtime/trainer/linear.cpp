@@ -225,7 +225,8 @@ json MakeTraining(const Options &options) {
           {"commit_every", options.commit_every},
           {"commit_seconds", options.commit_seconds},
           {"commit_keep", options.commit_keep},
-          {"nonfinite", options.nonfinite}};
+          {"nonfinite", options.nonfinite},
+          {"compute", "f32"}};
 }
 
 /// Nothing crosses between memories that are one.

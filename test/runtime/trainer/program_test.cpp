@@ -94,7 +94,7 @@ TEST(ParseProgram, ChecksHomesAndPools) {
 }
 
 // A descriptor of another version has other fields: only the version counts.
-TEST(ParseProgram, ReadsWhenToCommitAndWhatToSkip) {
+TEST(ParseProgram, ReadsWhenToCommitWhatToSkipAndWhatToComputeIn) {
   json descriptor = Descriptor();
   json &training = descriptor["training"];
   training["commit_seconds"] = 1.5;
@@ -109,6 +109,10 @@ TEST(ParseProgram, ReadsWhenToCommitAndWhatToSkip) {
   EXPECT_EQ(Error(descriptor), "program descriptor: training: field `nonfinite`: expected one of "
                                "stop, skip but found `ignore`");
   training["nonfinite"] = "stop";
+  training["compute"] = "f16";
+  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `compute`: expected one of "
+                               "f32, bf16 but found `f16`");
+  training["compute"] = "bf16";
   training["commit_keep"] = 0;
   EXPECT_EQ(Error(descriptor), "program descriptor: training: field `commit_keep`: expected at "
                                "least 1 but found 0");
