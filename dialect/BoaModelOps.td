@@ -29,6 +29,9 @@ def Boa_ConfigOp : Boa_Op<"config", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let hasVerifier = 1;
 }
 
+/// As many as the language allows.
+def Boa_RepeatAttr : ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>;
+
 def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
                                    SingleBlock, HasParent<"::mlir::ModuleOp">]> {
   let summary = "parameters that are stored, moved and updated together";
@@ -45,7 +48,7 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
     `params.` before the name is for modules made of a user's names, which then
     meet none of the compiler's; it is no part of the name.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$repeat);
+  let arguments = (ins SymbolNameAttr:$sym_name, Boa_RepeatAttr:$repeat);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `repeat` $repeat attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
@@ -97,7 +100,7 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     @NAME, in IR written by hand).
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee,
-                       DefaultValuedAttr<I64Attr, "1">:$repeat);
+                       DefaultValuedAttr<Boa_RepeatAttr, "1">:$repeat);
   let assemblyFormat = "$callee (`repeat` $repeat^)? attr-dict";
   let extraClassDeclaration = [{
     /// NAME, by which its other functions and its group are found.

@@ -247,9 +247,10 @@ Versions &Tracer::homeOf(const Access &access) {
   return homes[StorageOp(access.storage)][access.entry];
 }
 
-void Tracer::dropRetained(const Access &access, Operation *by) {
+/// Of separate memories in that space alone, if one is given.
+void Tracer::dropRetained(const Access &access, Operation *by, std::optional<Space> in) {
   llvm::erase_if(retained, [&](const BufferRef &buffer) {
-    if (!buffer->access.overlaps(access))
+    if (!buffer->access.overlaps(access) || (in && memory.isSeparate() && buffer->space != *in))
       return false;
     dropped(*buffer, by);
     return true;

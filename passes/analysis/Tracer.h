@@ -172,7 +172,7 @@ private:
   Versions &contentsOf(Buffer &buffer) { return buffer.home ? homeOf(buffer.access) : buffer.own; }
   void checkAliases(LaunchOp op);
   bool checkGroup(mlir::Operation *op, llvm::StringRef group);
-  void dropRetained(const Access &access, mlir::Operation *by);
+  void dropRetained(const Access &access, mlir::Operation *by, std::optional<Space> in = {});
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;
   llvm::DenseMap<mlir::Value, uint64_t> values; // of tensors

@@ -109,7 +109,7 @@ void Tracer::release(ReleaseOp op, const Position &at) {
   released(op, *buffer, at, retain);
   if (!retain)
     return;
-  dropRetained(buffer->access, op);
+  dropRetained(buffer->access, op, buffer->space);
   // Its own object: the name in the program is released.
   retained.push_back(std::make_shared<Buffer>(*buffer));
 }

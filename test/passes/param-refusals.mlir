@@ -73,3 +73,15 @@ boa.group @a repeat 1 {
   // expected-error @below {{'boa.param' op expected a scale between 0 and 1e6 but found 0x7FF8000000000000 : f64}}
   boa.param @w : tensor<4xf32> = "uniform" 0x7FF8000000000000
 }
+
+// -----
+
+// expected-error @below {{'boa.group' op attribute 'repeat' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 1 whose maximum value is 65536}}
+boa.group @params.block repeat 0 {
+}
+
+// -----
+
+// expected-error @below {{'boa.stage' op attribute 'repeat' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 1 whose maximum value is 65536}}
+boa.stage @block_forward repeat 4611686018427387904
+func.func private @block_forward()

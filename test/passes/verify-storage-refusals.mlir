@@ -644,3 +644,24 @@ module {
     boa.release %again : <tensor<16384xf32>, device>
   }
 }
+
+// -----
+
+// Each memory keeps a copy of its own: nothing is wrong with two.
+
+module {
+  boa.config @machine {memory = "separate"}
+  boa.storage @x[1] : tensor<8xf32> on ssd role weights persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %a = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    boa.release %a retain %true : <tensor<8xf32>, device>
+    %b = boa.prefetch @x[%c0] : <tensor<8xf32>, host>
+    boa.release %b retain %true : <tensor<8xf32>, host>
+    %c = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+    boa.release %c : <tensor<8xf32>, device>
+    %d = boa.prefetch @x[%c0] : <tensor<8xf32>, host>
+    boa.release %d : <tensor<8xf32>, host>
+  }
+}
