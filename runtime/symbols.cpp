@@ -24,9 +24,9 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
       SYMBOL(boa_rt_update),          SYMBOL(boa_rt_norm),
       SYMBOL(boa_rt_norm_done),       SYMBOL(boa_rt_parallel_for),
       SYMBOL(boa_gemm_f32),           SYMBOL(boa_gemm_f64),
-      SYMBOL(boa_gemm_bf16),          SYMBOL(boa_attention_f32),
-      SYMBOL(boa_attention_f64),      SYMBOL(boa_attention_grad_f32),
-      SYMBOL(boa_attention_grad_f64),
+      SYMBOL(boa_gemm_bf16),          SYMBOL(boa_gemm_bf16_bf16),
+      SYMBOL(boa_attention_f32),      SYMBOL(boa_attention_f64),
+      SYMBOL(boa_attention_grad_f32), SYMBOL(boa_attention_grad_f64),
   };
 #undef SYMBOL
   return symbols;

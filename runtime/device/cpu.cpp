@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu.h"
 
+#include "runtime/kernels/isa.h"
 #include "runtime/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 
@@ -43,6 +45,9 @@ int64_t CpuDevice::Now() const {
 absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceListener *told) {
   listener = told;
   SetThreads(options.scheduler ? 1 : program.machine.threads);
+  if (const char *isa = std::getenv("BOA_CPU"))
+    if (absl::Status status = UseIsa(isa); !status.ok())
+      return absl::Status(status.code(), absl::StrCat("BOA_CPU=", isa, ": ", status.message()));
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
   workspace = memory->Address(CpuMemory::Side::device, at);

@@ -15,6 +15,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/kernels/attention_task.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/thread_pool.h"
 
 #include <cmath>
@@ -32,8 +33,7 @@ using boa::AttentionArgs;
 
 const boa::AttentionTable &table() {
 #ifdef __x86_64__
-  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (avx2)
+  if (boa::UsedIsa() >= boa::Isa::kAvx2)
     return kAttentionAvx2;
 #endif
   return kAttentionBaseline;

@@ -11,8 +11,9 @@
 //
 // f32 on processors with AVX2 is our own (gemm_avx2.cpp), as fast as OpenBLAS and able
 // to widen bf16 and add a bias on the way; f64, and processors with wider vectors,
-// which OpenBLAS knows, are OpenBLAS's. Its own threads would fight with the pool for
-// the cores: they are switched off for the process.
+// which OpenBLAS knows, are OpenBLAS's. bf16 by bf16 is our own where the processor
+// multiplies it (gemm_avx512bf16.cpp). OpenBLAS's own threads would fight with the pool
+// for the cores: they are switched off for the process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +21,16 @@
 
 #include "runtime/abi.h"
 #include "runtime/kernels/gemm_block.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/thread_pool.h"
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 namespace {
 
@@ -79,19 +83,7 @@ struct Grid {
 //===----------------------------------------------------------------------===//
 
 using boa::GemmBlock;
-
-bool hasOwnKernel() {
-#ifdef __x86_64__
-  static const bool own = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          !__builtin_cpu_supports("avx512f");
-  return own;
-#else
-  return false;
-#endif
-}
-
-/// Floats of scratch for widening where OpenBLAS does the product.
-constexpr int64_t kWidened = 512 * 1024;
+using boa::Isa;
 
 /// This thread's scratch: packed or widened operands.
 float *scratch() {
@@ -100,13 +92,7 @@ float *scratch() {
   };
   static thread_local std::unique_ptr<void, Free> memory;
   if (!memory) {
-    int64_t count = kWidened;
-#ifdef __x86_64__
-    if (hasOwnKernel())
-      count = boa::gemmScratchAvx2();
-#endif
-    size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 4095) / 4096 * 4096;
-    memory.reset(std::aligned_alloc(4096, bytes));
+    memory.reset(std::aligned_alloc(4096, boa::kGemmScratch * sizeof(float)));
     if (!memory)
       std::abort(); // a few MiB: nothing else would work either
   }
@@ -123,7 +109,7 @@ void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const dou
 }
 
 /// The block by OpenBLAS; a bias is what the product is added to.
-template <typename T> void blasBlock(GemmBlock<T, T> g) {
+template <typename T> void blasBlock(GemmBlock<T, T, T> g) {
   if (g.bias) {
     for (int64_t i = 0; i < g.m; ++i)
       for (int64_t j = 0; j < g.n; ++j)
@@ -136,44 +122,66 @@ template <typename T> void blasBlock(GemmBlock<T, T> g) {
        static_cast<int>(g.ldc));
 }
 
-/// With bf16: pieces of B are widened and multiplied in turn.
-void blasBlock(const GemmBlock<float, uint16_t> &g) {
+/// Half of the scratch is for A, half for B: this many floats each.
+constexpr int64_t kWidened = boa::kGemmScratch / 2;
+
+/// A piece of an operand in f32: widened into `wide`, or as it is. `ld` becomes the
+/// stride of its rows.
+const float *piece(const uint16_t *from, int64_t rows, int64_t columns, float *wide, int64_t &ld) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      uint32_t bits = static_cast<uint32_t>(from[i * ld + j]) << 16;
+      std::memcpy(&wide[i * columns + j], &bits, sizeof bits);
+    }
+  ld = columns;
+  return wide;
+}
+const float *piece(const float *from, int64_t, int64_t, float *, int64_t &) { return from; }
+
+/// With bf16: pieces of what is bf16 are widened and multiplied in turn.
+template <typename A> void blasBlock(const GemmBlock<A, uint16_t> &g) {
   constexpr int64_t kDeep = 1024;
-  float *wide = scratch();
+  float *wideA = scratch(), *wideB = wideA + kWidened;
   for (int64_t x0 = 0; x0 < g.k; x0 += kDeep) {
-    int64_t k = g.k - x0 < kDeep ? g.k - x0 : kDeep, step = kWidened / k;
+    const int64_t k = std::min(kDeep, g.k - x0), step = kWidened / k;
+    const int64_t stepA = std::is_same_v<A, float> ? g.m : step;
     for (int64_t j0 = 0; j0 < g.n; j0 += step) {
-      int64_t n = g.n - j0 < step ? g.n - j0 : step;
-      int64_t rows = g.transpose_b ? n : k, columns = g.transpose_b ? k : n;
-      const uint16_t *b = g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0);
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j) {
-          uint32_t bits = static_cast<uint32_t>(b[i * g.ldb + j]) << 16;
-          std::memcpy(&wide[i * columns + j], &bits, sizeof bits);
-        }
-      blasBlock<float>({g.transpose_a, g.transpose_b, g.m, n, k,
-                        g.a + (g.transpose_a ? x0 * g.lda : x0), g.lda, wide, columns,
-                        g.bias && x0 == 0 ? g.bias + j0 : nullptr, g.accumulate || x0 != 0,
-                        g.c + j0, g.ldc});
+      const int64_t n = std::min(step, g.n - j0);
+      int64_t ldb = g.ldb;
+      const float *b = piece(g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0),
+                             g.transpose_b ? n : k, g.transpose_b ? k : n, wideB, ldb);
+      for (int64_t i0 = 0; i0 < g.m; i0 += stepA) {
+        const int64_t m = std::min(stepA, g.m - i0);
+        int64_t lda = g.lda;
+        const float *a = piece(g.a + (g.transpose_a ? x0 * g.lda + i0 : i0 * g.lda + x0),
+                               g.transpose_a ? k : m, g.transpose_a ? m : k, wideA, lda);
+        blasBlock<float>({g.transpose_a, g.transpose_b, m, n, k, a, lda, b, ldb,
+                          g.bias && x0 == 0 ? g.bias + j0 : nullptr, g.accumulate || x0 != 0,
+                          g.c + i0 * g.ldc + j0, g.ldc});
+      }
     }
   }
 }
 
-template <typename B> void runBlock(const GemmBlock<float, B> &g) {
+template <typename A, typename B> void runBlock(const GemmBlock<A, B> &g) {
 #ifdef __x86_64__
-  if (hasOwnKernel())
+  const Isa isa = boa::UsedIsa();
+  if constexpr (std::is_same_v<A, uint16_t>)
+    if (isa == Isa::kAvx512Bf16)
+      return boa::gemmBlockAvx512Bf16(g, scratch());
+  if (isa == Isa::kAvx2)
     return boa::gemmBlockAvx2(g, scratch());
 #endif
   blasBlock(g);
 }
-void runBlock(const GemmBlock<double, double> &g) { blasBlock(g); }
+void runBlock(const GemmBlock<double, double, double> &g) { blasBlock(g); }
 
 //===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
 
-template <typename T, typename B> struct Work {
-  const GemmBlock<T, B> &all;
+template <typename Block> struct Work {
+  const Block &all;
   Grid grid;
 
   /// Blocks [begin, end) of the grid.
@@ -183,10 +191,10 @@ template <typename T, typename B> struct Work {
       runBlock(work.block(i / work.grid.columns, i % work.grid.columns));
   }
 
-  GemmBlock<T, B> block(int64_t row, int64_t column) const {
+  Block block(int64_t row, int64_t column) const {
     int64_t m0 = Grid::cut(all.m, grid.rows, row);
     int64_t n0 = Grid::cut(all.n, grid.columns, column);
-    GemmBlock<T, B> g = all;
+    Block g = all;
     g.m = Grid::cut(all.m, grid.rows, row + 1) - m0;
     g.n = Grid::cut(all.n, grid.columns, column + 1) - n0;
     g.a += g.transpose_a ? m0 : m0 * g.lda;
@@ -198,13 +206,13 @@ template <typename T, typename B> struct Work {
   }
 };
 
-template <typename T, typename B> void runAll(const GemmBlock<T, B> &g) {
+template <typename Block> void runAll(const Block &g) {
   static const bool once = (openblas_set_num_threads(1), true);
   (void)once;
   if (g.m == 0 || g.n == 0)
     return;
-  Work<T, B> work{g, Grid::choose(g.m, g.n, g.k)};
-  boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<T, B>::run, &work);
+  Work<Block> work{g, Grid::choose(g.m, g.n, g.k)};
+  boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<Block>::run, &work);
 }
 
 } // namespace
@@ -212,19 +220,27 @@ template <typename T, typename B> void runAll(const GemmBlock<T, B> &g) {
 extern "C" void boa_gemm_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, const float *b, int64_t ldb,
                              const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll<float, float>({ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+  runAll(GemmBlock<float, float>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0,
+                                 c, ldc});
 }
 
 extern "C" void boa_gemm_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                               const float *a, int64_t lda, const uint16_t *b, int64_t ldb,
                               const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll<float, uint16_t>(
-      {ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+  runAll(GemmBlock<float, uint16_t>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias,
+                                    accumulate != 0, c, ldc});
+}
+
+extern "C" void boa_gemm_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
+                                   const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb,
+                                   const float *bias, int32_t accumulate, float *c, int64_t ldc) {
+  runAll(GemmBlock<uint16_t, uint16_t>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias,
+                                       accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_f64(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const double *a, int64_t lda, const double *b, int64_t ldb,
                              const double *bias, int32_t accumulate, double *c, int64_t ldc) {
-  runAll<double, double>(
-      {ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+  runAll(GemmBlock<double, double, double>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias,
+                                           accumulate != 0, c, ldc});
 }

@@ -27,6 +27,9 @@ constexpr int64_t kRows = 192;     // a block of A: 192 KiB
 constexpr int64_t kColumns = 3072; // a block of B: 3 MiB
 constexpr int64_t kAbreast = 8;    // panels of B that are packed together
 
+constexpr int64_t kPackedA = kRows * kDeep + kTileN, kPackedB = kColumns * kDeep;
+static_assert(kPackedA + kPackedB <= boa::kGemmScratch);
+
 using F = Simd<float>::Vec;
 
 BOA_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -35,7 +38,7 @@ BOA_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 // Packing
 //===----------------------------------------------------------------------===//
 
-/// Eight elements of a row of B.
+/// Eight elements of a row of A or B.
 BOA_INLINE F loadEight(const float *p) { return load(p); }
 BOA_INLINE F loadEight(const uint16_t *p) {
   typedef uint16_t Half __attribute__((vector_size(16), aligned(2)));
@@ -54,13 +57,14 @@ BOA_INLINE float loadOne(const uint16_t *p) {
 
 /// A panel of kTileM rows: to[x][i] = op(A)(i, x) for x < k; rows past `count` are
 /// zero. Vectors stored 6 apart overlap: the block needs two elements more.
-void packA(const float *a, int64_t lda, bool transpose, int64_t count, int64_t k, float *to) {
+template <typename T>
+void packA(const T *a, int64_t lda, bool transpose, int64_t count, int64_t k, float *to) {
   int64_t x = 0;
   if (count == kTileM && !transpose) {
     for (; x + kLanes <= k; x += kLanes) {
       F square[kLanes];
       for (int64_t i = 0; i < kTileM; ++i)
-        square[i] = load(a + i * lda + x);
+        square[i] = loadEight(a + i * lda + x);
       square[6] = square[7] = F{};
       transposeSquare(square);
       for (int64_t i = 0; i < kLanes; ++i)
@@ -69,11 +73,13 @@ void packA(const float *a, int64_t lda, bool transpose, int64_t count, int64_t k
   }
   for (; x < k; ++x)
     for (int64_t i = 0; i < kTileM; ++i)
-      to[x * kTileM + i] = i < count ? (transpose ? a[x * lda + i] : a[i * lda + x]) : 0.0f;
+      to[x * kTileM + i] =
+          i < count ? loadOne(transpose ? a + x * lda + i : a + i * lda + x) : 0.0f;
 }
 
 /// Packs the panels of A from `a` on that hold m rows, as packPanels does.
-void packPanelsA(const float *a, int64_t lda, bool transpose, int64_t m, int64_t k, float *to) {
+template <typename T>
+void packPanelsA(const T *a, int64_t lda, bool transpose, int64_t m, int64_t k, float *to) {
   constexpr int64_t kStep = kAbreast * kTileM;
   int64_t i = 0;
   if (transpose)
@@ -81,7 +87,7 @@ void packPanelsA(const float *a, int64_t lda, bool transpose, int64_t m, int64_t
       // The last row apart: it may end where the matrix does, and the panel.
       for (int64_t x = 0; x + 1 < k; ++x)
         for (int64_t panel = i; panel < i + kStep; panel += kTileM)
-          store(to + panel * k + x * kTileM, load(a + x * lda + panel));
+          store(to + panel * k + x * kTileM, loadEight(a + x * lda + panel));
       for (int64_t panel = i; panel < i + kStep; panel += kTileM)
         packA(a + (k - 1) * lda + panel, lda, true, kTileM, 1, to + panel * k + (k - 1) * kTileM);
     }
@@ -195,9 +201,9 @@ void macroKernel(int64_t m, int64_t n, int64_t k, const float *a, const float *b
     }
 }
 
-template <typename B> void product(const boa::GemmBlock<float, B> &g, float *scratch) {
+template <typename A, typename B> void product(const boa::GemmBlock<A, B> &g, float *scratch) {
   float *packedA = scratch;
-  float *packedB = scratch + kRows * kDeep + kTileN;
+  float *packedB = scratch + kPackedA;
   for (int64_t j0 = 0; j0 < g.n; j0 += kColumns) {
     const int64_t n = lesser(kColumns, g.n - j0);
     for (int64_t x0 = 0; x0 < g.k; x0 += kDeep) {
@@ -218,11 +224,12 @@ template <typename B> void product(const boa::GemmBlock<float, B> &g, float *scr
 
 } // namespace
 
-int64_t boa::gemmScratchAvx2() { return kRows * kDeep + kTileN + kColumns * kDeep + kTileN; }
-
 void boa::gemmBlockAvx2(const GemmBlock<float, float> &block, float *scratch) {
   product(block, scratch);
 }
 void boa::gemmBlockAvx2(const GemmBlock<float, uint16_t> &block, float *scratch) {
+  product(block, scratch);
+}
+void boa::gemmBlockAvx2(const GemmBlock<uint16_t, uint16_t> &block, float *scratch) {
   product(block, scratch);
 }

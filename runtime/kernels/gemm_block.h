@@ -11,26 +11,30 @@
 
 namespace boa {
 
-/// One thread's part of boa_gemm_*: B in f32, f64 or bf16 (T is the type of the rest).
-template <typename T, typename B> struct GemmBlock {
+/// One thread's part of boa_gemm_*: C in f32 or f64, A and B in the same or in bf16.
+template <typename A, typename B, typename C = float> struct GemmBlock {
   bool transpose_a, transpose_b;
   int64_t m, n, k;
-  const T *a;
+  const A *a;
   int64_t lda;
   const B *b;
   int64_t ldb;
-  const T *bias;
+  const C *bias;
   bool accumulate;
-  T *c;
+  C *c;
   int64_t ldc;
 };
 
-/// Floats of scratch that a block needs, 64-byte aligned.
-int64_t gemmScratchAvx2();
+/// Floats of scratch that a block may use, 64-byte aligned.
+constexpr int64_t kGemmScratch = 1 << 20;
 
 /// Needs AVX2 and FMA.
 void gemmBlockAvx2(const GemmBlock<float, float> &block, float *scratch);
 void gemmBlockAvx2(const GemmBlock<float, uint16_t> &block, float *scratch);
+void gemmBlockAvx2(const GemmBlock<uint16_t, uint16_t> &block, float *scratch);
+
+/// Needs AVX-512 with F, BW, DQ, VL and BF16.
+void gemmBlockAvx512Bf16(const GemmBlock<uint16_t, uint16_t> &block, float *scratch);
 
 } // namespace boa
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/engine.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/optimizer.h"
 #include "runtime/thread_pool.h"
 #include "test/runtime/trainer/scratch.h"
@@ -1253,6 +1254,24 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
   }
   EXPECT_TRUE(differs);
   SetThreads(0);
+}
+
+// The instruction set of kernels is said by name, or it is the processor's.
+TEST(EngineCpu, IsNamedByTheEnvironment) {
+  Program program = MakeProgram();
+  for (Storage &storage : program.storages) {
+    storage.homes = {{Home::host, kChunks}};
+    storage.pools.clear();
+  }
+  const Isa best = UsedIsa();
+  setenv("BOA_CPU", "abacus", 1);
+  EXPECT_EQ(Engine::Create(program, kKernels, nullptr, {}).status().message(),
+            "BOA_CPU=abacus: expected \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\"");
+  setenv("BOA_CPU", "baseline", 1);
+  EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, {}).ok());
+  EXPECT_EQ(UsedIsa(), Isa::kBaseline);
+  unsetenv("BOA_CPU");
+  EXPECT_TRUE(UseIsa(IsaName(best)).ok());
 }
 
 #if defined(__has_feature)

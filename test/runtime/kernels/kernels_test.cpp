@@ -14,13 +14,17 @@
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/attention_task.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/thread_pool.h"
 
+#include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 extern const boa::AttentionTable kAttentionBaseline;
@@ -131,6 +135,153 @@ TYPED_TEST(GemmTest, DoesNotDependOnThreads) {
     });
   }
   boa::SetThreads(0);
+}
+
+/// With each instruction set that this processor has; the others are skipped by name.
+class GemmIsa : public ::testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    before = boa::IsaName(boa::UsedIsa());
+    if (absl::Status status = boa::UseIsa(GetParam()); !status.ok())
+      GTEST_SKIP() << GetParam() << ": " << status.message();
+  }
+  void TearDown() override { EXPECT_TRUE(boa::UseIsa(before).ok()); }
+
+  const char *before;
+};
+INSTANTIATE_TEST_SUITE_P(All, GemmIsa,
+                         ::testing::Values("baseline", "avx2", "avx512", "avx512_bf16"),
+                         [](const auto &info) { return std::string(info.param); });
+
+double value(float x) { return x; }
+double value(uint16_t x) {
+  uint32_t bits = uint32_t(x) << 16;
+  float wide;
+  std::memcpy(&wide, &bits, 4);
+  return wide;
+}
+
+template <typename T> std::vector<T> randomOf(int64_t count, unsigned seed) {
+  std::vector<float> values = random<float>(count, seed);
+  if constexpr (std::is_same_v<T, float>)
+    return values;
+  std::vector<T> result;
+  for (float x : values) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    result.push_back(T(bits >> 16));
+  }
+  return result;
+}
+
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, float *c,
+          int64_t ldc) {
+  boa_gemm_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+}
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda,
+          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, float *c,
+          int64_t ldc) {
+  boa_gemm_bf16_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+}
+
+/// Within what rounding k sums to f32 allows at worst. Buffers end where the matrices do.
+template <typename A, typename B> void expectWithinRounding() {
+  struct Shape {
+    int64_t m, n, k;
+  };
+  for (Shape s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{6, 16, 8}, Shape{8, 48, 16},
+                  Shape{64, 130, 33}, Shape{97, 200, 97}, Shape{9, 33, 1100}, Shape{100, 40, 901},
+                  Shape{3, 3200, 5}, Shape{1, 500, 385}, Shape{500, 1, 385}})
+    for (int form = 0; form < 16; ++form) {
+      SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " form " << form);
+      bool ta = form & 1, tb = form & 2, accumulate = form & 4;
+      int64_t lda = (ta ? s.m : s.k) + 3, ldb = (tb ? s.k : s.n) + 1, ldc = s.n + 2;
+      auto a = randomOf<A>((ta ? s.k : s.m) * lda - 3, 1);
+      auto b = randomOf<B>((tb ? s.n : s.k) * ldb - 1, 2);
+      auto before = random<float>(s.m * ldc - 2, 3), biases = random<float>(s.n, 4);
+      const float *bias = form & 8 ? biases.data() : nullptr;
+      std::vector<double> want(before.begin(), before.end()), bound(before.size());
+      for (int64_t i = 0; i < s.m; ++i)
+        for (int64_t j = 0; j < s.n; ++j) {
+          double start = (accumulate ? before[i * ldc + j] : 0.0f);
+          double sum = start + (bias ? bias[j] : 0);
+          double absolute = std::abs(start) + (bias ? std::abs(bias[j]) : 0);
+          for (int64_t x = 0; x < s.k; ++x) {
+            double product =
+                value(a[ta ? x * lda + i : i * lda + x]) * value(b[tb ? j * ldb + x : x * ldb + j]);
+            sum += product, absolute += std::abs(product);
+          }
+          want[i * ldc + j] = sum;
+          bound[i * ldc + j] = double(s.k + 3) * std::ldexp(absolute, -24);
+        }
+      auto c = before;
+      gemm(ta, tb, s.m, s.n, s.k, a.data(), lda, b.data(), ldb, bias, accumulate, c.data(), ldc);
+      for (size_t i = 0; i < c.size(); ++i)
+        ASSERT_LE(std::abs(c[i] - want[i]), bound[i]) << "at " << i;
+    }
+}
+
+TEST_P(GemmIsa, IsWithinRounding) {
+  expectWithinRounding<float, float>();
+  expectWithinRounding<float, uint16_t>();
+  expectWithinRounding<uint16_t, uint16_t>();
+}
+
+template <typename A, typename B> void expectSameForAnyThreads() {
+  for (int form = 0; form < 4; ++form) {
+    SCOPED_TRACE(form);
+    bool ta = form & 1, tb = form & 2;
+    const int64_t m = 517, n = 389, k = 1101;
+    auto a = randomOf<A>(m * k, 1);
+    auto b = randomOf<B>(k * n, 2);
+    auto first = random<float>(m * n, 3), before = first, bias = random<float>(n, 4);
+    auto run = [&](std::vector<float> &c) {
+      gemm(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, bias.data(), true, c.data(),
+           n);
+    };
+    boa::SetThreads(1);
+    run(first);
+    withThreads([&] {
+      auto c = before;
+      run(c);
+      EXPECT_EQ(std::memcmp(c.data(), first.data(), c.size() * sizeof(float)), 0);
+    });
+  }
+  boa::SetThreads(0);
+}
+
+TEST_P(GemmIsa, DoesNotDependOnThreads) {
+  expectSameForAnyThreads<float, float>();
+  expectSameForAnyThreads<float, uint16_t>();
+  expectSameForAnyThreads<uint16_t, uint16_t>();
+}
+
+// A diverged run must show, where one of a pair alone is not finite, too.
+TEST_P(GemmIsa, KeepsNaN) {
+  const uint16_t one = 0x3f80, nan = 0x7fc0;
+  for (int64_t k : {1, 2, 3})
+    for (int64_t at = 0; at < k; ++at) {
+      std::vector<uint16_t> a(k, one), b(k, one);
+      a[at] = nan;
+      float c = 0;
+      boa_gemm_bf16_bf16(0, 0, 1, 1, k, a.data(), k, b.data(), 1, nullptr, 0, &c, 1);
+      EXPECT_TRUE(std::isnan(c)) << k << " " << at;
+    }
+}
+
+TEST(Isa, IsNamedOrRefused) {
+  EXPECT_EQ(boa::UseIsa("abacus").message(),
+            "expected \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\"");
+  const char *best = boa::IsaName(boa::UsedIsa());
+  for (const char *name : {"baseline", "avx2", "avx512", "avx512_bf16"}) {
+    absl::Status status = boa::UseIsa(name);
+    if (status.ok())
+      EXPECT_STREQ(boa::IsaName(boa::UsedIsa()), name);
+    else
+      EXPECT_EQ(status.message(), absl::StrCat("this processor has ", best, " at most"));
+  }
+  EXPECT_TRUE(boa::UseIsa(best).ok());
 }
 
 // Widening on the way gives what widening before would.

@@ -1,0 +1,35 @@
+//===- isa.h - Instruction sets that kernels are compiled for -----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each has its own order of sums, so results differ between them within rounding:
+// which one is used is a matter of the processor alone, or said by name.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_KERNELS_ISA_H
+#define BOA_RUNTIME_KERNELS_ISA_H
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+
+namespace boa {
+
+/// Each has all before it.
+enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
+
+/// baseline, avx2, avx512 or avx512_bf16.
+const char *IsaName(Isa);
+
+/// What matrix products and attention use: the last that this processor has, unless
+/// UseIsa said otherwise.
+Isa UsedIsa();
+
+/// Says it by name; refused where the processor lacks it.
+absl::Status UseIsa(absl::string_view name);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_KERNELS_ISA_H
