@@ -12,10 +12,12 @@
 // matrix products are timed alone.
 //
 //   kernel-bench [--cpu-time] [--bf16] [width heads context micro_batch]...
+//   kernel-bench [--cpu-time] --products
 //
 // With --cpu-time one thread works and its processor time is counted, which
 // holds on a machine that is busy with other things. With --bf16 weights are stored
-// so, as a trainer stores them unless told otherwise.
+// so, as a trainer stores them unless told otherwise. With --products the products
+// of a training step alone are timed, with each instruction set that there is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +28,7 @@
 #include "runtime/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/thread_pool.h"
 
 #include "mlir/Parser/Parser.h"
@@ -43,7 +46,7 @@ using namespace mlir;
 
 namespace {
 
-bool cpuTime = false, bf16 = false;
+bool cpuTime = false, bf16 = false, productsAlone = false;
 
 double now() {
   timespec time;
@@ -313,6 +316,51 @@ double timeProducts(const std::vector<Product> &list) {
   return best;
 }
 
+/// GFLOP/s of one product in each of its forms: y = x w, dx = dy w^T, dw += x^T dy.
+template <typename T, typename Gemm>
+void timeForms(const char *isa, const char *what, int64_t m, int64_t n, int64_t k, Gemm gemm) {
+  float *x = allocate(m * k * 4), *w = allocate(k * n * 4), *y = allocate(m * n * 4);
+  auto in = [](float *values) { return reinterpret_cast<const T *>(values); };
+  // As bf16 the same memory is twice as many numbers, among them some that are none.
+  if (sizeof(T) == 2)
+    for (auto [values, count] : {std::pair(x, m * k), std::pair(w, k * n), std::pair(y, m * n)})
+      for (int64_t i = 0; i < count; ++i)
+        reinterpret_cast<uint16_t *>(values)[i] = static_cast<uint16_t>(0x3d00 + i % 97);
+  float *out = allocate(std::max({m * k, k * n, m * n}) * 4);
+  double best[3] = {1e9, 1e9, 1e9};
+  for (int i = 0; i < 9; ++i) {
+    auto time = [&](int form, auto... arguments) {
+      double start = now();
+      gemm(arguments...);
+      best[form] = std::min(best[form], now() - start);
+    };
+    time(0, 0, 0, m, n, k, in(x), k, in(w), n, nullptr, 0, out, n);
+    time(1, 0, 1, m, k, n, in(y), n, in(w), n, nullptr, 0, out, k);
+    time(2, 1, 0, k, n, m, in(x), k, in(y), n, nullptr, 1, out, n);
+  }
+  double flops = 2e-9 * static_cast<double>(m * n * k);
+  std::printf("  %-12s %-4s %8.0f %8.0f %8.0f\n", isa, what, flops / best[0], flops / best[1],
+              flops / best[2]);
+  std::free(x), std::free(w), std::free(y), std::free(out);
+}
+
+void measureProducts() {
+  const std::pair<int64_t, int64_t> weights[] = {{384, 1152}, {384, 384},  {384, 1536},
+                                                 {1536, 384}, {768, 3072}, {3072, 768}};
+  for (int64_t m : {512, 2048})
+    for (auto [k, n] : weights) {
+      std::printf("x [%ld, %ld], w [%ld, %ld]: GFLOP/s of y, dx, dw\n", m, k, k, n);
+      for (const char *isa : {"baseline", "avx2", "avx512", "avx512_bf16"}) {
+        if (absl::Status status = boa::UseIsa(isa); !status.ok()) {
+          std::printf("  %-12s %s\n", isa, std::string(status.message()).c_str());
+          continue;
+        }
+        timeForms<float>(isa, "f32", m, n, k, boa_gemm_f32);
+        timeForms<uint16_t>(isa, "bf16", m, n, k, boa_gemm_bf16_bf16);
+      }
+    }
+}
+
 void measure(Shape s) {
   Block block(s);
   DialectRegistry registry;
@@ -397,10 +445,16 @@ int main(int argc, char **argv) {
       boa::SetThreads(1);
     } else if (std::string(argv[first]) == "--bf16") {
       bf16 = true;
+    } else if (std::string(argv[first]) == "--products") {
+      productsAlone = true;
     } else {
       std::fprintf(stderr, "unknown option %s\n", argv[first]);
       return 2;
     }
+  }
+  if (productsAlone) {
+    measureProducts();
+    return 0;
   }
   if (argc > first) {
     for (int i = first; i + 3 < argc; i += 4)
