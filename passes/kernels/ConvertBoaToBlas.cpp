@@ -33,22 +33,31 @@ Value emptyTensor(OpBuilder &builder, Location loc, Type type) {
   return LinalgBuilder(builder, loc).empty(cast<RankedTensorType>(type));
 }
 
-/// A weight as it is stored: the product widens bf16 to f32 on the way.
-Value getStoredWeight(Value weight) {
-  auto cast = weight.getDefiningOp<CastOp>();
-  if (!cast || !getElementTypeOrSelf(weight).isF32() || !getElementTypeOrSelf(cast.getX()).isBF16())
-    return weight;
+/// An operand as it is stored: the product widens bf16 to f32 on the way.
+Value getStored(Value operand) {
+  auto cast = operand.getDefiningOp<CastOp>();
+  if (!cast || !getElementTypeOrSelf(operand).isF32() ||
+      !getElementTypeOrSelf(cast.getX()).isBF16())
+    return operand;
   return cast.getX();
+}
+
+/// The product of a and b, each as it is stored; but a in bf16 only beside such a b.
+kernel::GemmOp createGemm(PatternRewriter &rewriter, Location loc, Type type, Value a, Value b,
+                          Value bias, bool transposeA, bool transposeB) {
+  b = getStored(b);
+  if (getElementTypeOrSelf(b).isBF16())
+    a = getStored(a);
+  return kernel::GemmOp::create(rewriter, loc, TypeRange(type), a, b, bias,
+                                emptyTensor(rewriter, loc, type), transposeA, transposeB,
+                                /*accumulate=*/false);
 }
 
 struct LinearToGemm : OpRewritePattern<LinearOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LinearOp op, PatternRewriter &rewriter) const override {
-    Type type = op.getY().getType();
-    auto gemm = kernel::GemmOp::create(
-        rewriter, op.getLoc(), TypeRange(type), op.getX(), getStoredWeight(op.getWeight()),
-        op.getBias(), emptyTensor(rewriter, op.getLoc(), type), /*transpose_a=*/false,
-        op.getTranspose(), /*accumulate=*/false);
+    auto gemm = createGemm(rewriter, op.getLoc(), op.getY().getType(), op.getX(), op.getWeight(),
+                           op.getBias(), /*transposeA=*/false, /*transposeB=*/op.getTranspose());
     rewriter.replaceOp(op, gemm.getResults());
     return success();
   }
@@ -57,14 +66,11 @@ struct LinearToGemm : OpRewritePattern<LinearOp> {
 struct WeightGradToGemm : OpRewritePattern<LinearWeightGradOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LinearWeightGradOp op, PatternRewriter &rewriter) const override {
-    Type type = op.getDw().getType();
-    Value init = emptyTensor(rewriter, op.getLoc(), type);
     Value a = op.getX(), b = op.getDy();
     if (op.getTranspose())
       std::swap(a, b);
-    auto gemm =
-        kernel::GemmOp::create(rewriter, op.getLoc(), TypeRange(type), a, b, /*bias=*/Value(), init,
-                               /*transpose_a=*/true, /*transpose_b=*/false, /*accumulate=*/false);
+    auto gemm = createGemm(rewriter, op.getLoc(), op.getDw().getType(), a, b, /*bias=*/Value(),
+                           /*transposeA=*/true, /*transposeB=*/false);
     rewriter.replaceOp(op, gemm.getResults());
     return success();
   }

@@ -74,6 +74,41 @@ func.func @narrow_weight(%x: tensor<3x4xf32>, %w: tensor<4x5xbf16>) -> tensor<3x
   return %y : tensor<3x5xf32>
 }
 
+// Where both operands are bf16, both go into the product so. What nothing else uses in f32
+// is never made.
+
+// CHECK-LABEL: func.func @narrow
+// CHECK-SAME:    (%[[X:[a-z0-9]*]]: tensor<3x4xbf16>, %[[DY:[a-z0-9]*]]: tensor<3x5xbf16>, %[[W:[a-z0-9]*]]: tensor<4x5xbf16>, %[[B:[a-z0-9]*]]: tensor<5xbf16>, %[[G:[a-z0-9]*]]: tensor<4x5xf32>)
+// CHECK-NOT:     boa.cast
+// CHECK-DAG:     %[[B32:.*]] = boa.cast %[[B]] : tensor<5xbf16> to tensor<5xf32>
+// CHECK-DAG:     kernel.gemm %[[X]], %[[W]] bias %[[B32]] into {{.*}} : (tensor<3x4xbf16>, tensor<4x5xbf16>, tensor<5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+// CHECK-DAG:     kernel.gemm %[[DY]], %[[W]] into {{.*}} {transpose_b} : (tensor<3x5xbf16>, tensor<4x5xbf16>, tensor<3x4xf32>) -> tensor<3x4xf32>
+// CHECK-DAG:     kernel.gemm %[[X]], %[[DY]] into %[[G]] {accumulate, transpose_a} : (tensor<3x4xbf16>, tensor<3x5xbf16>, tensor<4x5xf32>) -> tensor<4x5xf32>
+// CHECK-NOT:     boa.cast
+// CHECK:         return
+func.func @narrow(%x: tensor<3x4xbf16>, %dy: tensor<3x5xbf16>, %w: tensor<4x5xbf16>, %b: tensor<5xbf16>, %g: tensor<4x5xf32>) -> (tensor<3x5xf32>, tensor<3x4xf32>, tensor<4x5xf32>) {
+  %x32 = boa.cast %x : tensor<3x4xbf16> to tensor<3x4xf32>
+  %dy32 = boa.cast %dy : tensor<3x5xbf16> to tensor<3x5xf32>
+  %w32 = boa.cast %w : tensor<4x5xbf16> to tensor<4x5xf32>
+  %b32 = boa.cast %b : tensor<5xbf16> to tensor<5xf32>
+  %y = boa.linear %x32, %w32 bias %b32 : (tensor<3x4xf32>, tensor<4x5xf32>, tensor<5xf32>) -> tensor<3x5xf32>
+  %dx = boa.linear %dy32, %w32 transpose : (tensor<3x5xf32>, tensor<4x5xf32>) -> tensor<3x4xf32>
+  %dw = boa.linear_weight_grad %x32, %dy32 : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %sum = boa.add %g, %dw : tensor<4x5xf32>, tensor<4x5xf32>
+  return %y, %dx, %sum : tensor<3x5xf32>, tensor<3x4xf32>, tensor<4x5xf32>
+}
+
+// There is no product of bf16 by f32.
+
+// CHECK-LABEL: func.func @narrow_input
+// CHECK:         %[[X:.*]] = boa.cast
+// CHECK:         kernel.gemm %[[X]], %{{.*}} : (tensor<3x4xf32>, tensor<4x5xf32>, tensor<3x5xf32>)
+func.func @narrow_input(%x: tensor<3x4xbf16>, %w: tensor<4x5xf32>) -> tensor<3x5xf32> {
+  %0 = boa.cast %x : tensor<3x4xbf16> to tensor<3x4xf32>
+  %y = boa.linear %0, %w : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+  return %y : tensor<3x5xf32>
+}
+
 // The gradient of a weight moves up to where its operands are: %h is dead before the
 // next activation of its size is made.
 

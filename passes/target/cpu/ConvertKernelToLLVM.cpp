@@ -139,11 +139,11 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
       call.addNull();
     call.addInt(op.getAccumulate(), 32);
     call.addRows(*c);
-    Type element = elementOf(op.getC()), weight = elementOf(op.getB());
-    if (elementOf(op.getA()) != element ||
-        (weight != element && !(weight.isBF16() && element.isF32())))
-      return op.emitOpError("expected operands of one type, or f32 with b in bf16");
-    return call.emit("boa_gemm", weight);
+    Type aType = elementOf(op.getA()), bType = elementOf(op.getB()), cType = elementOf(op.getC());
+    bool narrowB = bType.isBF16() && cType.isF32(), narrowA = narrowB && aType.isBF16();
+    if ((aType != cType && !narrowA) || (bType != cType && !narrowB))
+      return op.emitOpError("expected operands of one type, or f32 with b, or a and b, in bf16");
+    return call.emit(narrowA ? "boa_gemm_bf16" : "boa_gemm", bType);
   }
 };
 
