@@ -1263,12 +1263,15 @@ TEST(EngineCpu, IsNamedByTheEnvironment) {
     storage.homes = {{Home::host, kChunks}};
     storage.pools.clear();
   }
+  RandomScheduler scheduler(1);
+  EngineOptions options;
+  options.scheduler = &scheduler;
   const Isa best = UsedIsa();
   setenv("BOA_CPU", "abacus", 1);
-  EXPECT_EQ(Engine::Create(program, kKernels, nullptr, {}).status().message(),
+  EXPECT_EQ(Engine::Create(program, kKernels, nullptr, options).status().message(),
             "BOA_CPU=abacus: expected \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\"");
   setenv("BOA_CPU", "baseline", 1);
-  EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, {}).ok());
+  EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, options).ok());
   EXPECT_EQ(UsedIsa(), Isa::kBaseline);
   unsetenv("BOA_CPU");
   EXPECT_TRUE(UseIsa(IsaName(best)).ok());
