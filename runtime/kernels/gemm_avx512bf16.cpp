@@ -53,6 +53,13 @@ BOA_INLINE void pairRows(const uint16_t *first, const uint16_t *second, Pair *to
   *reinterpret_cast<Loose *>(to) = pairs;
 }
 
+/// Eight pairs of a row, moved as if they were floats; a pair may begin at any element.
+BOA_INLINE Simd<float>::Vec loadPairs(const uint16_t *p) {
+  typedef uint16_t Pairs __attribute__((vector_size(32), aligned(2)));
+  Pairs pairs = *reinterpret_cast<const Pairs *>(p);
+  return (Simd<float>::Vec)pairs;
+}
+
 /// A panel `width` wide, a multiple of eight: to[y][i] = elements (i, 2y) and (i, 2y + 1)
 /// for 2y < k; zeros past `count` and past k. With `along`, i is a row of `from`;
 /// otherwise a column.
@@ -62,10 +69,9 @@ void packPanel(const uint16_t *from, int64_t ld, bool along, int64_t count, int6
     int64_t x = 0;
     if (i0 + kEight <= count && along)
       for (; x + 2 * kEight <= k; x += 2 * kEight) {
-        // A pair is moved as if it were a float.
         Simd<float>::Vec square[kEight];
         for (int64_t i = 0; i < kEight; ++i)
-          square[i] = load(reinterpret_cast<const float *>(from + (i0 + i) * ld + x));
+          square[i] = loadPairs(from + (i0 + i) * ld + x);
         transposeSquare(square);
         for (int64_t y = 0; y < kEight; ++y)
           store(reinterpret_cast<float *>(to + (x / 2 + y) * width + i0), square[y]);
