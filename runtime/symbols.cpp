@@ -18,15 +18,13 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
     #name, reinterpret_cast<void *>(&name)                                                         \
   }
   static const std::vector<RuntimeSymbol> symbols{
-      SYMBOL(boa_rt_prefetch),        SYMBOL(boa_rt_copy),
-      SYMBOL(boa_rt_create),          SYMBOL(boa_rt_offload),
-      SYMBOL(boa_rt_release),         SYMBOL(boa_rt_launch),
-      SYMBOL(boa_rt_update),          SYMBOL(boa_rt_norm),
-      SYMBOL(boa_rt_norm_done),       SYMBOL(boa_rt_parallel_for),
-      SYMBOL(boa_gemm_f32),           SYMBOL(boa_gemm_f64),
-      SYMBOL(boa_gemm_bf16),          SYMBOL(boa_gemm_bf16_bf16),
-      SYMBOL(boa_attention_f32),      SYMBOL(boa_attention_f64),
-      SYMBOL(boa_attention_grad_f32), SYMBOL(boa_attention_grad_f64),
+      SYMBOL(boa_rt_prefetch),        SYMBOL(boa_rt_copy),        SYMBOL(boa_rt_create),
+      SYMBOL(boa_rt_offload),         SYMBOL(boa_rt_release),     SYMBOL(boa_rt_launch),
+      SYMBOL(boa_rt_update),          SYMBOL(boa_rt_norm),        SYMBOL(boa_rt_norm_done),
+      SYMBOL(boa_rt_parallel_for),    SYMBOL(boa_gemm_f32),       SYMBOL(boa_gemm_f64),
+      SYMBOL(boa_gemm_bf16),          SYMBOL(boa_gemm_bf16_bf16), SYMBOL(boa_gemm_bf16_bf16_bf16),
+      SYMBOL(boa_attention_f32),      SYMBOL(boa_attention_f64),  SYMBOL(boa_attention_grad_f32),
+      SYMBOL(boa_attention_grad_f64),
   };
 #undef SYMBOL
   return symbols;

@@ -9,7 +9,8 @@
 // library ops in destination style. Assumes static shapes. A boa.add of a product
 // that nothing else uses is folded: the other addend is what the product is
 // accumulated into. Both are sums in another order, which the design allows
-// within rounding; the order is fixed by the program.
+// within rounding; the order is fixed by the program. Of bf16 such a sum is rounded
+// once, by the product that makes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,16 @@ Value getStored(Value operand) {
       !getElementTypeOrSelf(cast.getX()).isBF16())
     return operand;
   return cast.getX();
+}
+
+/// What is rounded to bf16 and used nowhere but here, before it was rounded.
+Value getUnrounded(Value operand) {
+  auto widened = operand.getDefiningOp<CastOp>();
+  auto rounded = widened ? widened.getX().getDefiningOp<CastOp>() : CastOp();
+  if (!rounded || !widened->hasOneUse() || !rounded->hasOneUse() ||
+      rounded.getX().getType() != operand.getType())
+    return operand;
+  return rounded.getX();
 }
 
 /// The product of a and b, each as it is stored; but a in bf16 only beside such a b.
@@ -132,9 +143,9 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
     if (op.getLhs().getType() != op.getRhs().getType())
       return failure();
-    if (succeeded(fold(op, op.getLhs(), op.getRhs(), rewriter)))
+    if (succeeded(fold(op, op.getLhs(), getUnrounded(op.getRhs()), rewriter)))
       return success();
-    return fold(op, op.getRhs(), op.getLhs(), rewriter);
+    return fold(op, op.getRhs(), getUnrounded(op.getLhs()), rewriter);
   }
 
   static LogicalResult fold(AddOp op, Value addend, Value product, PatternRewriter &rewriter) {
@@ -162,6 +173,28 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
     rewriter.replaceOpWithNewOp<kernel::ScatterRowsOp>(op, TypeRange(type), scatter.getIndices(),
                                                        scatter.getRows(), addend);
     rewriter.eraseOp(scatter);
+    return success();
+  }
+};
+
+/// A product of bf16 that is rounded to bf16, and used nowhere else, rounds itself.
+struct RoundProduct : OpRewritePattern<CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
+    auto gemm = op.getX().getDefiningOp<kernel::GemmOp>();
+    Type type = op.getY().getType();
+    auto isNarrow = [](Value value) { return getElementTypeOrSelf(value).isBF16(); };
+    if (!gemm || !op.getX().hasOneUse() || !isNarrow(op.getY()) || !isNarrow(gemm.getA()) ||
+        !isNarrow(gemm.getB()))
+      return failure();
+    Value into =
+        gemm.getAccumulate() ? getStored(gemm.getC()) : emptyTensor(rewriter, op.getLoc(), type);
+    if (into.getType() != type)
+      return failure();
+    rewriter.replaceOpWithNewOp<kernel::GemmOp>(op, TypeRange(type), gemm.getA(), gemm.getB(),
+                                                gemm.getBias(), into, gemm.getTransposeA(),
+                                                gemm.getTransposeB(), gemm.getAccumulate());
+    rewriter.eraseOp(gemm);
     return success();
   }
 };
@@ -198,6 +231,11 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
     patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, AttentionToCall,
                  AttentionGradToCall, AccumulateInto>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    // Once it is known what is added to what before it is rounded.
+    RewritePatternSet rounding(&getContext());
+    rounding.add<RoundProduct>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(rounding))))
       return signalPassFailure();
     hoistWeightGradients(getOperation());
   }

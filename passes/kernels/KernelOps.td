@@ -66,7 +66,7 @@ def Kernel_GemmOp : Kernel_LibraryOp<"gemm"> {
     The rows of an operand are all its leading dimensions together. With
     `transpose_a` a is [k, m], with `transpose_b` b is [n, k]. The bias, one value
     for each column, is added to every row. With `accumulate` all of it is added
-    to what c holds. b, or a and b, may be bf16 where the rest is f32.
+    to what c holds. b, or a and b, or all three may be bf16 where the rest is f32.
     ```mlir
     %y = kernel.gemm %x, %w bias %b into %init {accumulate}
         : (tensor<8x256x384xf32>, tensor<384x1152xbf16>, tensor<1152xf32>, tensor<8x256x1152xf32>) -> tensor<8x256x1152xf32>

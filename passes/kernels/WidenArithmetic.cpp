@@ -7,7 +7,8 @@
 //
 // Assumes whole compute ops. What only moves values (a split, a table lookup) stays
 // as it is. Every result is rounded, used where it may be: what a value is does not
-// depend on what is computed together.
+// depend on what is computed together. (A product that only goes into a sum is not
+// rounded before, wherever that sum is made: ConvertBoaToBlas.)
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,10 +9,9 @@
 // block for each thread. A block of m by n elements packs m rows of A and n columns of
 // B, so blocks are as square as the number of threads allows.
 //
-// f32 on processors with AVX2 is our own (gemm_avx2.cpp), as fast as OpenBLAS and able
-// to widen bf16 and add a bias on the way; f64, and processors with wider vectors,
-// which OpenBLAS knows, are OpenBLAS's. bf16 by bf16 is our own where the processor
-// multiplies it (gemm_avx512bf16.cpp). OpenBLAS's own threads would fight with the pool
+// f32 and bf16 on processors with AVX2 or more are our own (gemm_loops.h), as fast as
+// OpenBLAS and able to widen bf16, add a bias and round the result on the way; f64, and
+// processors without, are OpenBLAS's. OpenBLAS's own threads would fight with the pool
 // for the cores: they are switched off for the process.
 //
 //===----------------------------------------------------------------------===//
@@ -31,6 +30,7 @@
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 namespace {
 
@@ -109,7 +109,7 @@ void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const dou
 }
 
 /// The block by OpenBLAS; a bias is what the product is added to.
-template <typename T> void blasBlock(GemmBlock<T, T, T> g) {
+template <typename T> void blasBlock(GemmBlock<T, T, T, T> g) {
   if (g.bias) {
     for (int64_t i = 0; i < g.m; ++i)
       for (int64_t j = 0; j < g.n; ++j)
@@ -125,14 +125,25 @@ template <typename T> void blasBlock(GemmBlock<T, T, T> g) {
 /// Half of the scratch is for A, half for B: this many floats each.
 constexpr int64_t kWidened = boa::kGemmScratch / 2;
 
+float widened(uint16_t x) {
+  const uint32_t bits = static_cast<uint32_t>(x) << 16;
+  float wide;
+  std::memcpy(&wide, &bits, sizeof wide);
+  return wide;
+}
+/// To the nearest, ties to even; a NaN stays one.
+uint16_t rounded(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return static_cast<uint16_t>((x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x400000) >> 16);
+}
+
 /// A piece of an operand in f32: widened into `wide`, or as it is. `ld` becomes the
 /// stride of its rows.
 const float *piece(const uint16_t *from, int64_t rows, int64_t columns, float *wide, int64_t &ld) {
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) {
-      uint32_t bits = static_cast<uint32_t>(from[i * ld + j]) << 16;
-      std::memcpy(&wide[i * columns + j], &bits, sizeof bits);
-    }
+    for (int64_t j = 0; j < columns; ++j)
+      wide[i * columns + j] = widened(from[i * ld + j]);
   ld = columns;
   return wide;
 }
@@ -163,18 +174,42 @@ template <typename A> void blasBlock(const GemmBlock<A, uint16_t> &g) {
   }
 }
 
-template <typename A, typename B> void runBlock(const GemmBlock<A, B> &g) {
+/// With C in bf16: sums of some rows at a time, then rounded.
+void blasBlock(const boa::GemmAllBf16 &g) {
+  constexpr int64_t kAtOnce = 64;
+  std::vector<float> sums(static_cast<size_t>(std::min(kAtOnce, g.m) * g.n));
+  for (int64_t i0 = 0; i0 < g.m; i0 += kAtOnce) {
+    const int64_t m = std::min(kAtOnce, g.m - i0);
+    uint16_t *c = g.c + i0 * g.ldc;
+    for (int64_t i = 0; g.accumulate && i < m; ++i)
+      for (int64_t j = 0; j < g.n; ++j)
+        sums[static_cast<size_t>(i * g.n + j)] = widened(c[i * g.ldc + j]);
+    blasBlock(boa::GemmBf16Bf16{g.transpose_a, g.transpose_b, m, g.n, g.k,
+                                g.a + i0 * (g.transpose_a ? 1 : g.lda), g.lda, g.b, g.ldb, g.bias,
+                                g.accumulate, sums.data(), g.n});
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < g.n; ++j)
+        c[i * g.ldc + j] = rounded(sums[static_cast<size_t>(i * g.n + j)]);
+  }
+}
+
+template <typename A, typename B, typename C> void runBlock(const GemmBlock<A, B, C> &g) {
 #ifdef __x86_64__
   const Isa isa = boa::UsedIsa();
-  if constexpr (std::is_same_v<A, uint16_t>)
-    if (isa == Isa::kAvx512Bf16)
+  if constexpr (std::is_same_v<A, uint16_t>) {
+    if (isa >= Isa::kAmx)
+      return boa::gemmBlockAmx(g, scratch());
+    if (isa >= Isa::kAvx512Bf16)
       return boa::gemmBlockAvx512Bf16(g, scratch());
-  if (isa == Isa::kAvx2)
+  }
+  if (isa >= Isa::kAvx512)
+    return boa::gemmBlockAvx512(g, scratch());
+  if (isa >= Isa::kAvx2)
     return boa::gemmBlockAvx2(g, scratch());
 #endif
   blasBlock(g);
 }
-void runBlock(const GemmBlock<double, double, double> &g) { blasBlock(g); }
+void runBlock(const boa::GemmF64 &g) { blasBlock(g); }
 
 //===----------------------------------------------------------------------===//
 // All of them
@@ -220,27 +255,32 @@ template <typename Block> void runAll(const Block &g) {
 extern "C" void boa_gemm_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, const float *b, int64_t ldb,
                              const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll(GemmBlock<float, float>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0,
-                                 c, ldc});
+  runAll(boa::GemmF32{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                               const float *a, int64_t lda, const uint16_t *b, int64_t ldb,
                               const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll(GemmBlock<float, uint16_t>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias,
-                                    accumulate != 0, c, ldc});
+  runAll(boa::GemmBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                                    const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb,
                                    const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll(GemmBlock<uint16_t, uint16_t>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias,
-                                       accumulate != 0, c, ldc});
+  runAll(
+      boa::GemmBf16Bf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+}
+
+extern "C" void boa_gemm_bf16_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
+                                        const uint16_t *a, int64_t lda, const uint16_t *b,
+                                        int64_t ldb, const float *bias, int32_t accumulate,
+                                        uint16_t *c, int64_t ldc) {
+  runAll(
+      boa::GemmAllBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_f64(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const double *a, int64_t lda, const double *b, int64_t ldb,
                              const double *bias, int32_t accumulate, double *c, int64_t ldc) {
-  runAll(GemmBlock<double, double, double>{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias,
-                                           accumulate != 0, c, ldc});
+  runAll(boa::GemmF64{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }

@@ -8,8 +8,8 @@
 // C[m, n] = (accumulate ? C : 0) + bias[n] + op(A)[m, k] op(B)[k, n], row-major, with
 // row strides lda, ldb, ldc in elements. op(X) is X, or its transpose where the flag
 // is set (then A is stored [k, m], B [n, k]). bias may be null. In the _bf16 form B is
-// bf16, in the _bf16_bf16 form A is too: no widened copy of either is made, products
-// are exact or nearly so, and sums are f32.
+// bf16, in the _bf16_bf16 form A is too, in the _bf16_bf16_bf16 form all three: no
+// widened copy is made, products are exact or nearly so, and sums are f32, rounded once.
 //
 // The work is divided over the shared pool (boa_rt_parallel_for); each element is
 // summed in one order, so the result does not depend on the number of threads.
@@ -34,6 +34,10 @@ void boa_gemm_bf16(int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t 
 void boa_gemm_bf16_bf16(int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n, int64_t k,
                         const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb,
                         const float *bias, int32_t accumulate, float *c, int64_t ldc);
+void boa_gemm_bf16_bf16_bf16(int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
+                             int64_t k, const uint16_t *a, int64_t lda, const uint16_t *b,
+                             int64_t ldb, const float *bias, int32_t accumulate, uint16_t *c,
+                             int64_t ldc);
 void boa_gemm_f64(int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n, int64_t k,
                   const double *a, int64_t lda, const double *b, int64_t ldb, const double *bias,
                   int32_t accumulate, double *c, int64_t ldc);

@@ -11,30 +11,48 @@
 
 namespace boa {
 
-/// One thread's part of boa_gemm_*: C in f32 or f64, A and B in the same or in bf16.
-template <typename A, typename B, typename C = float> struct GemmBlock {
+/// One thread's part of boa_gemm_*. Each of A, B and C is f32, f64 or bf16 (uint16_t).
+template <typename A, typename B, typename C = float, typename Bias = float> struct GemmBlock {
   bool transpose_a, transpose_b;
   int64_t m, n, k;
   const A *a;
   int64_t lda;
   const B *b;
   int64_t ldb;
-  const C *bias;
+  const Bias *bias;
   bool accumulate;
   C *c;
   int64_t ldc;
 };
 
+using GemmF32 = GemmBlock<float, float>;
+using GemmBf16 = GemmBlock<float, uint16_t>;
+using GemmBf16Bf16 = GemmBlock<uint16_t, uint16_t>;
+using GemmAllBf16 = GemmBlock<uint16_t, uint16_t, uint16_t>;
+using GemmF64 = GemmBlock<double, double, double, double>;
+
 /// Floats of scratch that a block may use, 64-byte aligned.
 constexpr int64_t kGemmScratch = 1 << 20;
 
 /// Needs AVX2 and FMA.
-void gemmBlockAvx2(const GemmBlock<float, float> &block, float *scratch);
-void gemmBlockAvx2(const GemmBlock<float, uint16_t> &block, float *scratch);
-void gemmBlockAvx2(const GemmBlock<uint16_t, uint16_t> &block, float *scratch);
+void gemmBlockAvx2(const GemmF32 &, float *scratch);
+void gemmBlockAvx2(const GemmBf16 &, float *scratch);
+void gemmBlockAvx2(const GemmBf16Bf16 &, float *scratch);
+void gemmBlockAvx2(const GemmAllBf16 &, float *scratch);
 
-/// Needs AVX-512 with F, BW, DQ, VL and BF16.
-void gemmBlockAvx512Bf16(const GemmBlock<uint16_t, uint16_t> &block, float *scratch);
+/// Needs AVX-512 with F, BW, DQ and VL.
+void gemmBlockAvx512(const GemmF32 &, float *scratch);
+void gemmBlockAvx512(const GemmBf16 &, float *scratch);
+void gemmBlockAvx512(const GemmBf16Bf16 &, float *scratch);
+void gemmBlockAvx512(const GemmAllBf16 &, float *scratch);
+
+/// Needs AVX-512 as above and its BF16.
+void gemmBlockAvx512Bf16(const GemmBf16Bf16 &, float *scratch);
+void gemmBlockAvx512Bf16(const GemmAllBf16 &, float *scratch);
+
+/// Needs AMX with BF16, granted by the system (isa.cpp), and AVX-512 as above.
+void gemmBlockAmx(const GemmBf16Bf16 &, float *scratch);
+void gemmBlockAmx(const GemmAllBf16 &, float *scratch);
 
 } // namespace boa
 

@@ -11,20 +11,35 @@
 
 #include <atomic>
 
+#ifdef __x86_64__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace boa {
 namespace {
+
+#ifdef __x86_64__
+/// The registers of tiles are 8 KiB that Linux saves only for who asks: the process asks
+/// once, for all of its threads (Documentation/arch/x86/xstate.rst).
+bool MayUseTiles() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
 
 Isa Best() {
 #ifdef __x86_64__
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return Isa::kBaseline;
-  if (!__builtin_cpu_supports("avx512f"))
-    return Isa::kAvx2;
-  // bf16 came after the other three.
-  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512bw") ||
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+    return Isa::kAvx2;
+  if (!__builtin_cpu_supports("avx512bf16"))
     return Isa::kAvx512;
-  return Isa::kAvx512Bf16;
+  if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16") || !MayUseTiles())
+    return Isa::kAvx512Bf16;
+  return Isa::kAmx;
 #else
   return Isa::kBaseline;
 #endif
@@ -47,6 +62,8 @@ const char *IsaName(Isa isa) {
     return "avx512";
   case Isa::kAvx512Bf16:
     return "avx512_bf16";
+  case Isa::kAmx:
+    return "amx";
   }
   return "";
 }
@@ -54,8 +71,8 @@ const char *IsaName(Isa isa) {
 Isa UsedIsa() { return Used().load(std::memory_order_relaxed); }
 
 absl::Status UseIsa(absl::string_view name) {
-  const Isa best = Best();
-  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+  static const Isa best = Best();
+  for (Isa isa : kAllIsas) {
     if (name != IsaName(isa))
       continue;
     if (isa > best)
@@ -65,7 +82,7 @@ absl::Status UseIsa(absl::string_view name) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "expected \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\"");
+      "expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
 }
 
 } // namespace boa

@@ -18,9 +18,10 @@
 namespace boa {
 
 /// Each has all before it.
-enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
+enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+constexpr Isa kAllIsas[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx};
 
-/// baseline, avx2, avx512 or avx512_bf16.
+/// baseline, avx2, avx512, avx512_bf16 or amx.
 const char *IsaName(Isa);
 
 /// What matrix products and attention use: the last that this processor has, unless

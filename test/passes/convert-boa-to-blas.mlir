@@ -98,6 +98,44 @@ func.func @narrow(%x: tensor<3x4xbf16>, %dy: tensor<3x5xbf16>, %w: tensor<4x5xbf
   return %y, %dx, %sum : tensor<3x5xf32>, tensor<3x4xf32>, tensor<4x5xf32>
 }
 
+// A result in bf16 is rounded by the product, once: a sum of which it is a part is made
+// in f32. What is used as it was rounded stays so.
+
+// CHECK-LABEL: func.func @rounded
+// CHECK-SAME:    (%[[X:[a-z0-9]*]]: tensor<3x4xbf16>, %[[W:[a-z0-9]*]]: tensor<4x5xbf16>, %[[R:[a-z0-9]*]]: tensor<3x5xbf16>)
+// CHECK:         %[[EMPTY:.*]] = tensor.empty() : tensor<3x5xbf16>
+// CHECK:         %[[Y:.*]] = kernel.gemm %[[X]], %[[W]] into %[[EMPTY]] : (tensor<3x4xbf16>, tensor<4x5xbf16>, tensor<3x5xbf16>) -> tensor<3x5xbf16>
+// CHECK:         %[[H:.*]] = kernel.gemm %[[X]], %[[W]] into %[[R]] {accumulate} : (tensor<3x4xbf16>, tensor<4x5xbf16>, tensor<3x5xbf16>) -> tensor<3x5xbf16>
+// CHECK-NOT:     boa
+// CHECK:         return %[[Y]], %[[H]]
+func.func @rounded(%x: tensor<3x4xbf16>, %w: tensor<4x5xbf16>, %r: tensor<3x5xbf16>) -> (tensor<3x5xbf16>, tensor<3x5xbf16>) {
+  %x32 = boa.cast %x : tensor<3x4xbf16> to tensor<3x4xf32>
+  %w32 = boa.cast %w : tensor<4x5xbf16> to tensor<4x5xf32>
+  %r32 = boa.cast %r : tensor<3x5xbf16> to tensor<3x5xf32>
+  %0 = boa.linear %x32, %w32 : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+  %y = boa.cast %0 : tensor<3x5xf32> to tensor<3x5xbf16>
+  %1 = boa.linear %x32, %w32 : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+  %2 = boa.cast %1 : tensor<3x5xf32> to tensor<3x5xbf16>
+  %3 = boa.cast %2 : tensor<3x5xbf16> to tensor<3x5xf32>
+  %4 = boa.add %r32, %3 : tensor<3x5xf32>, tensor<3x5xf32>
+  %h = boa.cast %4 : tensor<3x5xf32> to tensor<3x5xbf16>
+  return %y, %h : tensor<3x5xbf16>, tensor<3x5xbf16>
+}
+
+// CHECK-LABEL: func.func @rounded_twice
+// CHECK:         %[[Y:.*]] = kernel.gemm {{.*}} -> tensor<3x5xbf16>
+// CHECK:         %[[WIDE:.*]] = boa.cast %[[Y]]
+// CHECK:         boa.add %{{.*}}, %[[WIDE]]
+func.func @rounded_twice(%x: tensor<3x4xbf16>, %w: tensor<4x5xbf16>, %r: tensor<3x5xf32>) -> (tensor<3x5xbf16>, tensor<3x5xf32>) {
+  %x32 = boa.cast %x : tensor<3x4xbf16> to tensor<3x4xf32>
+  %w32 = boa.cast %w : tensor<4x5xbf16> to tensor<4x5xf32>
+  %0 = boa.linear %x32, %w32 : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+  %y = boa.cast %0 : tensor<3x5xf32> to tensor<3x5xbf16>
+  %1 = boa.cast %y : tensor<3x5xbf16> to tensor<3x5xf32>
+  %h = boa.add %r, %1 : tensor<3x5xf32>, tensor<3x5xf32>
+  return %y, %h : tensor<3x5xbf16>, tensor<3x5xf32>
+}
+
 // There is no product of bf16 by f32.
 
 // CHECK-LABEL: func.func @narrow_input

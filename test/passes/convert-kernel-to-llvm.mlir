@@ -72,10 +72,20 @@ func.func @narrower(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
+// CHECK-LABEL: llvm.func @narrowest
+// CHECK:         llvm.call @boa_gemm_bf16_bf16_bf16(
+func.func @narrowest(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xbf16>
+  kernel.gemm %a, %a into %a {accumulate} : (memref<4x4xbf16>, memref<4x4xbf16>, memref<4x4xbf16>) -> ()
+  return
+}
+
+// -----
+
 func.func @half(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %a = kernel.view %p + 0 : memref<4x4xbf16>
   %b = kernel.view %p + 64 : memref<4x4xf32>
-  // expected-error @below {{'kernel.gemm' op expected operands of one type, or f32 with b, or a and b, in bf16}}
+  // expected-error @below {{'kernel.gemm' op expected operands of one type, or f32 with b, or a and b, or all three in bf16}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %a, %b into %b : (memref<4x4xbf16>, memref<4x4xf32>, memref<4x4xf32>) -> ()
   return
@@ -86,7 +96,7 @@ func.func @half(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 func.func @types(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %a = kernel.view %p + 0 : memref<4x4xf64>
   %b = kernel.view %p + 128 : memref<4x4xbf16>
-  // expected-error @below {{'kernel.gemm' op expected operands of one type, or f32 with b, or a and b, in bf16}}
+  // expected-error @below {{'kernel.gemm' op expected operands of one type, or f32 with b, or a and b, or all three in bf16}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %a, %b into %a : (memref<4x4xf64>, memref<4x4xbf16>, memref<4x4xf64>) -> ()
   return

@@ -140,10 +140,16 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
     call.addInt(op.getAccumulate(), 32);
     call.addRows(*c);
     Type aType = elementOf(op.getA()), bType = elementOf(op.getB()), cType = elementOf(op.getC());
-    bool narrowB = bType.isBF16() && cType.isF32(), narrowA = narrowB && aType.isBF16();
-    if ((aType != cType && !narrowA) || (bType != cType && !narrowB))
-      return op.emitOpError("expected operands of one type, or f32 with b, or a and b, in bf16");
-    return call.emit(narrowA ? "boa_gemm_bf16" : "boa_gemm", bType);
+    bool narrowB = bType.isBF16(), narrowA = narrowB && aType.isBF16();
+    bool narrowC = narrowA && cType.isBF16();
+    Type wide = narrowC ? rewriter.getF32Type() : cType;
+    if ((narrowB && !wide.isF32()) || (!narrowB && bType != wide) || (!narrowA && aType != wide))
+      return op.emitOpError("expected operands of one type, or f32 with b, or a and b, or all "
+                            "three in bf16");
+    return call.emit(narrowC   ? "boa_gemm_bf16_bf16"
+                     : narrowA ? "boa_gemm_bf16"
+                               : "boa_gemm",
+                     bType);
   }
 };
 

@@ -14,6 +14,7 @@
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/attention_task.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/gemm_tiles.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/thread_pool.h"
 
@@ -149,8 +150,13 @@ protected:
 
   const char *before;
 };
-INSTANTIATE_TEST_SUITE_P(All, GemmIsa,
-                         ::testing::Values("baseline", "avx2", "avx512", "avx512_bf16"),
+std::vector<const char *> isaNames() {
+  std::vector<const char *> names;
+  for (boa::Isa isa : boa::kAllIsas)
+    names.push_back(boa::IsaName(isa));
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(All, GemmIsa, ::testing::ValuesIn(isaNames()),
                          [](const auto &info) { return std::string(info.param); });
 
 double value(float x) { return x; }
@@ -185,8 +191,15 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, 
   boa_gemm_bf16_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
 }
 
-/// Within what rounding k sums to f32 allows at worst. Buffers end where the matrices do.
-template <typename A, typename B> void expectWithinRounding() {
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda,
+          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, uint16_t *c,
+          int64_t ldc) {
+  boa_gemm_bf16_bf16_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+}
+
+/// Within what rounding k sums to f32, and the result to C's type, allows at worst.
+/// Buffers end where the matrices do.
+template <typename A, typename B, typename C, typename Run> void expectWithinRounding(Run run) {
   struct Shape {
     int64_t m, n, k;
   };
@@ -199,12 +212,15 @@ template <typename A, typename B> void expectWithinRounding() {
       int64_t lda = (ta ? s.m : s.k) + 3, ldb = (tb ? s.k : s.n) + 1, ldc = s.n + 2;
       auto a = randomOf<A>((ta ? s.k : s.m) * lda - 3, 1);
       auto b = randomOf<B>((tb ? s.n : s.k) * ldb - 1, 2);
-      auto before = random<float>(s.m * ldc - 2, 3), biases = random<float>(s.n, 4);
+      auto before = randomOf<C>(s.m * ldc - 2, 3);
+      auto biases = random<float>(s.n, 4);
       const float *bias = form & 8 ? biases.data() : nullptr;
-      std::vector<double> want(before.begin(), before.end()), bound(before.size());
+      std::vector<double> want, bound(before.size());
+      for (C x : before)
+        want.push_back(value(x));
       for (int64_t i = 0; i < s.m; ++i)
         for (int64_t j = 0; j < s.n; ++j) {
-          double start = (accumulate ? before[i * ldc + j] : 0.0f);
+          double start = accumulate ? value(before[i * ldc + j]) : 0;
           double sum = start + (bias ? bias[j] : 0);
           double absolute = std::abs(start) + (bias ? std::abs(bias[j]) : 0);
           for (int64_t x = 0; x < s.k; ++x) {
@@ -214,29 +230,79 @@ template <typename A, typename B> void expectWithinRounding() {
           }
           want[i * ldc + j] = sum;
           bound[i * ldc + j] = double(s.k + 3) * std::ldexp(absolute, -24);
+          if (sizeof(C) == 2)
+            bound[i * ldc + j] += std::ldexp(std::abs(sum) + bound[i * ldc + j], -8);
         }
       auto c = before;
-      gemm(ta, tb, s.m, s.n, s.k, a.data(), lda, b.data(), ldb, bias, accumulate, c.data(), ldc);
+      run(ta, tb, s.m, s.n, s.k, a.data(), lda, b.data(), ldb, bias, accumulate, c.data(), ldc);
       for (size_t i = 0; i < c.size(); ++i)
-        ASSERT_LE(std::abs(c[i] - want[i]), bound[i]) << "at " << i;
+        ASSERT_LE(std::abs(value(c[i]) - want[i]), bound[i]) << "at " << i;
     }
 }
 
 TEST_P(GemmIsa, IsWithinRounding) {
-  expectWithinRounding<float, float>();
-  expectWithinRounding<float, uint16_t>();
-  expectWithinRounding<uint16_t, uint16_t>();
+  auto run = [](auto... arguments) { gemm(arguments...); };
+  expectWithinRounding<float, float, float>(run);
+  expectWithinRounding<float, uint16_t, float>(run);
+  expectWithinRounding<uint16_t, uint16_t, float>(run);
+  expectWithinRounding<uint16_t, uint16_t, uint16_t>(run);
 }
 
-template <typename A, typename B> void expectSameForAnyThreads() {
+/// Tile registers as arrays (gemm_tiles.h), for machines that have none.
+struct ArrayTiles {
+  static inline char rows[8][16][64];
+
+  template <int R> static void zero() { std::memset(rows[R], 0, sizeof rows[R]); }
+  template <int R> static void load(const void *from, int64_t stride) {
+    for (int i = 0; i < 16; ++i)
+      std::memcpy(rows[R][i], static_cast<const char *>(from) + i * stride, 64);
+  }
+  template <int R> static void store(void *to, int64_t stride) {
+    for (int i = 0; i < 16; ++i)
+      std::memcpy(static_cast<char *>(to) + i * stride, rows[R][i], 64);
+  }
+  template <int C, int A, int B> static void multiply() {
+    for (int i = 0; i < 16; ++i) {
+      uint16_t a[32], b[32];
+      float c[16];
+      std::memcpy(a, rows[A][i], 64);
+      std::memcpy(c, rows[C][i], 64);
+      for (int y = 0; y < 16; ++y) {
+        std::memcpy(b, rows[B][y], 64);
+        for (int j = 0; j < 16; ++j)
+          for (int half : {0, 1})
+            c[j] += float(value(a[2 * y + half])) * float(value(b[2 * j + half]));
+      }
+      std::memcpy(rows[C][i], c, 64);
+    }
+  }
+};
+
+TEST(GemmTiles, AreWithinRounding) {
+  auto run = [](bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda,
+                const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, auto *c,
+                int64_t ldc) {
+    // What a block finds in its scratch is of another one.
+    std::vector<float> scratch(boa::kGemmScratch, NAN);
+    multiplyBlock<TileKernel<ArrayTiles>>(
+        boa::GemmBlock<uint16_t, uint16_t, std::remove_pointer_t<decltype(c)>>{
+            ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc},
+        scratch.data());
+  };
+  expectWithinRounding<uint16_t, uint16_t, float>(run);
+  expectWithinRounding<uint16_t, uint16_t, uint16_t>(run);
+}
+
+template <typename A, typename B, typename C> void expectSameForAnyThreads() {
   for (int form = 0; form < 4; ++form) {
     SCOPED_TRACE(form);
     bool ta = form & 1, tb = form & 2;
     const int64_t m = 517, n = 389, k = 1101;
     auto a = randomOf<A>(m * k, 1);
     auto b = randomOf<B>(k * n, 2);
-    auto first = random<float>(m * n, 3), before = first, bias = random<float>(n, 4);
-    auto run = [&](std::vector<float> &c) {
+    auto first = randomOf<C>(m * n, 3), before = first;
+    auto bias = random<float>(n, 4);
+    auto run = [&](std::vector<C> &c) {
       gemm(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, bias.data(), true, c.data(),
            n);
     };
@@ -245,16 +311,17 @@ template <typename A, typename B> void expectSameForAnyThreads() {
     withThreads([&] {
       auto c = before;
       run(c);
-      EXPECT_EQ(std::memcmp(c.data(), first.data(), c.size() * sizeof(float)), 0);
+      EXPECT_EQ(std::memcmp(c.data(), first.data(), c.size() * sizeof(C)), 0);
     });
   }
   boa::SetThreads(0);
 }
 
 TEST_P(GemmIsa, DoesNotDependOnThreads) {
-  expectSameForAnyThreads<float, float>();
-  expectSameForAnyThreads<float, uint16_t>();
-  expectSameForAnyThreads<uint16_t, uint16_t>();
+  expectSameForAnyThreads<float, float, float>();
+  expectSameForAnyThreads<float, uint16_t, float>();
+  expectSameForAnyThreads<uint16_t, uint16_t, float>();
+  expectSameForAnyThreads<uint16_t, uint16_t, uint16_t>();
 }
 
 // A diverged run must show, where one of a pair alone is not finite, too.
@@ -267,14 +334,17 @@ TEST_P(GemmIsa, KeepsNaN) {
       float c = 0;
       boa_gemm_bf16_bf16(0, 0, 1, 1, k, a.data(), k, b.data(), 1, nullptr, 0, &c, 1);
       EXPECT_TRUE(std::isnan(c)) << k << " " << at;
+      uint16_t rounded = 0;
+      boa_gemm_bf16_bf16_bf16(0, 0, 1, 1, k, a.data(), k, b.data(), 1, nullptr, 0, &rounded, 1);
+      EXPECT_TRUE(std::isnan(value(rounded))) << k << " " << at;
     }
 }
 
 TEST(Isa, IsNamedOrRefused) {
   EXPECT_EQ(boa::UseIsa("abacus").message(),
-            "expected \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\"");
+            "expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
   const char *best = boa::IsaName(boa::UsedIsa());
-  for (const char *name : {"baseline", "avx2", "avx512", "avx512_bf16"}) {
+  for (const char *name : isaNames()) {
     absl::Status status = boa::UseIsa(name);
     if (status.ok())
       EXPECT_STREQ(boa::IsaName(boa::UsedIsa()), name);
