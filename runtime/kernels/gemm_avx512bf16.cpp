@@ -19,8 +19,8 @@ namespace {
 
 struct Kernel {
   static constexpr int64_t kLanes = 16, kTileM = 8, kTileN = 48;
-  static constexpr int64_t kDeep = 768;    // a panel of B: 30 KiB
-  static constexpr int64_t kRows = 384;    // a block of A: 288 KiB
+  static constexpr int64_t kDeep = 768;    // a panel of B: 72 KiB, in L2
+  static constexpr int64_t kRows = 384;    // a block of A: 576 KiB
   static constexpr int64_t kColumns = 768; // a block of B: 1.1 MiB
   using Packed = Pair;
 
