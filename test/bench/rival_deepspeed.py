@@ -2,7 +2,7 @@
 """DeepSpeed ZeRO-Infinity on the shape of the comparison: weights and optimizer on disk.
 
 The model of rival_torch.py under ZeRO stage 3, one process, CPU accelerator,
-parameters and optimizer states on --nvme, f32. Nothing is recomputed: at these
+parameters and optimizer states on --nvme, f32 or bf16. Nothing is recomputed: at these
 micro-batches the activations fit, and DeepSpeed is faster so. Speaks as
 rival_torch.py does, and prints bytes that the system read and wrote for the
 process, which is what /proc/self/io counts.
@@ -45,6 +45,7 @@ def configuration(options):
         },
         "aio": {"block_size": 1 << 20, "queue_depth": 16, "intra_op_parallelism": 1,
                 "single_submit": False, "overlap_events": True},
+        "bf16": {"enabled": options.bf16},
         "steps_per_print": 1 << 30,
         "zero_allow_untested_optimizer": True,
     }
@@ -53,6 +54,7 @@ def configuration(options):
 def main():
     parser = rival_torch.arguments(__doc__)
     parser.add_argument("--nvme", required=True, help="directory for parameters and states")
+    parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--accumulate", type=int, default=4, help="micro-batches of a step")
     parser.add_argument("--buffer", type=int, default=5_000_000, help="elements of a buffer")
     options = parser.parse_args()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""PyTorch eager on the shape of the comparison: what `compare` measures Boa against.
+"""PyTorch on the shape of the comparison: what `compare` measures Boa against.
 
 A GPT-2 written the usual way: one matrix for q, k and v, fused attention, AdamW.
-Same tokens a step, same arithmetic type (f32), the same bytes. Needs PyTorch 2;
-nothing else of Boa does.
+Same tokens a step, same arithmetic type (f32, or bf16 by autocast), the same bytes.
+Eager or compiled, whichever is faster here. Needs PyTorch 2; nothing else of Boa does.
 
 Stays alive between its turns: prints a line about itself, then for each number
 N read from stdin does N steps and prints a JSON object for each. `--steps N` does
@@ -108,16 +108,18 @@ def serve(step, out, steps=None):
                               "written": after[1] - written}), file=out, flush=True)
 
 
-def make_step(options, optimizer_flags):
+def make_step(options, optimizer_flags, compiled=False):
     import torch
     torch.manual_seed(1)
     model = make_model(options)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95),
                                   weight_decay=0.1, **optimizer_flags)
     data = Batches(options)
+    forward = torch.compile(model) if compiled else model
 
     def step():
-        loss = model(*data.next())
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
+            loss = forward(*data.next())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -143,16 +145,37 @@ def best_optimizer(width):
     return min(times, key=times.get)
 
 
+def best_step(options, optimizer_flags):
+    """Eager or compiled, whose fastest of three steps is the faster; and which it is."""
+    best = None
+    for name, compiled in (("eager", False), ("compiled", True)):
+        step, _ = make_step(options, optimizer_flags, compiled)
+        try:
+            step()
+        except Exception as reason:  # no C++ compiler, say
+            print(f"rival_torch: {name}: {reason}", file=sys.stderr)
+            continue
+        times = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - begin)
+        if best is None or min(times) < best[0]:
+            best = (min(times), step, name)
+    return best[1:]
+
+
 def main():
     parser = arguments(__doc__)
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--bf16", action="store_true", help="autocast to bf16")
     parser.add_argument("--optimizer", choices=("fused", "foreach"), help="default: the faster")
     options = parser.parse_args()
     import torch
     torch.set_num_threads(options.threads)
     kind = options.optimizer or best_optimizer(options.width)
-    step, _ = make_step(options, {kind: True})
-    print(f"torch {torch.__version__}, AdamW {kind}", flush=True)
+    step, how = best_step(options, {kind: True})
+    print(f"torch {torch.__version__} {how}, AdamW {kind}", flush=True)
     serve(step, sys.stdout, options.steps)
 
 
