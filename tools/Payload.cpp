@@ -63,22 +63,28 @@ absl::Status AppendPayload(const std::string &shell, const std::string &library,
 }
 
 absl::StatusOr<void *> LoadPayload() {
-  auto self = ReadAll("/proc/self/exe");
-  if (!self.ok())
-    return self.status();
+  std::ifstream self("/proc/self/exe", std::ios::binary | std::ios::ate);
+  const int64_t end = self.tellg();
   uint64_t size = 0;
-  const size_t tail = sizeof(size) + 8;
-  if (self->size() < tail || std::memcmp(self->data() + self->size() - 8, kMagic, 8) != 0)
+  char magic[8] = {};
+  const int64_t tail = sizeof(size) + sizeof(magic);
+  self.seekg(end - tail);
+  self.read(reinterpret_cast<char *>(&size), sizeof(size));
+  self.read(magic, sizeof(magic));
+  if (!self || std::memcmp(magic, kMagic, sizeof(magic)) != 0)
     return absl::FailedPreconditionError(
         "there is no program in this executable: it is the shell that `boa compile -o TRAINER` "
         "puts a program into");
-  std::memcpy(&size, self->data() + self->size() - tail, sizeof(size));
-  if (size > self->size() - tail)
+  if (size > static_cast<uint64_t>(end - tail))
     return absl::DataLossError("the program in this executable is truncated: compile it again");
+  std::string program(size, '\0');
+  self.seekg(end - tail - static_cast<int64_t>(size));
+  self.read(program.data(), static_cast<std::streamsize>(size));
+  if (!self)
+    return absl::UnavailableError("cannot read the program in this executable");
   int fd = memfd_create("boa-program", MFD_CLOEXEC);
-  const char *data = self->data() + self->size() - tail - size;
   for (uint64_t done = 0; fd >= 0 && done < size;) {
-    ssize_t n = write(fd, data + done, size - done);
+    ssize_t n = write(fd, program.data() + done, size - done);
     if (n <= 0)
       return absl::ResourceExhaustedError("no memory to load the program");
     done += n;
