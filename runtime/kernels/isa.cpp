@@ -8,8 +8,11 @@
 #include "runtime/kernels/isa.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 
 #ifdef __x86_64__
 #include <sys/syscall.h>
@@ -52,37 +55,23 @@ std::atomic<Isa> &Used() {
 
 } // namespace
 
-const char *IsaName(Isa isa) {
-  switch (isa) {
-  case Isa::kBaseline:
-    return "baseline";
-  case Isa::kAvx2:
-    return "avx2";
-  case Isa::kAvx512:
-    return "avx512";
-  case Isa::kAvx512Bf16:
-    return "avx512_bf16";
-  case Isa::kAmx:
-    return "amx";
-  }
-  return "";
-}
-
 Isa UsedIsa() { return Used().load(std::memory_order_relaxed); }
 
 absl::Status UseIsa(absl::string_view name) {
   static const Isa best = Best();
-  for (Isa isa : kAllIsas) {
-    if (name != IsaName(isa))
-      continue;
-    if (isa > best)
-      return absl::FailedPreconditionError(
-          absl::StrCat("this processor has ", IsaName(best), " at most"));
-    Used() = isa;
-    return absl::OkStatus();
+  const auto *found = std::find(std::begin(kIsaNames), std::end(kIsaNames), name);
+  if (found == std::end(kIsaNames)) {
+    const auto *last = std::end(kIsaNames) - 1;
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected \"", absl::StrJoin(std::begin(kIsaNames), last, "\", \""),
+                     "\" or \"", *last, "\""));
   }
-  return absl::InvalidArgumentError(
-      "expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
+  const Isa isa = static_cast<Isa>(found - std::begin(kIsaNames));
+  if (isa > best)
+    return absl::FailedPreconditionError(
+        absl::StrCat("this processor has ", IsaName(best), " at most"));
+  Used() = isa;
+  return absl::OkStatus();
 }
 
 } // namespace boa

@@ -19,10 +19,11 @@ namespace boa {
 
 /// Each has all before it.
 enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
-constexpr Isa kAllIsas[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx};
 
-/// baseline, avx2, avx512, avx512_bf16 or amx.
-const char *IsaName(Isa);
+/// The name of each, in that order: what tests and benchmarks go through.
+inline constexpr const char *kIsaNames[] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
+
+inline const char *IsaName(Isa isa) { return kIsaNames[static_cast<int>(isa)]; }
 
 /// What matrix products and attention use: the last that this processor has, unless
 /// UseIsa said otherwise.

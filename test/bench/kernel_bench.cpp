@@ -350,8 +350,7 @@ void measureProducts() {
   for (int64_t m : {512, 2048})
     for (auto [k, n] : weights) {
       std::printf("x [%ld, %ld], w [%ld, %ld]: GFLOP/s of y, dx, dw\n", m, k, k, n);
-      for (boa::Isa each : boa::kAllIsas) {
-        const char *isa = boa::IsaName(each);
+      for (const char *isa : boa::kIsaNames) {
         if (absl::Status status = boa::UseIsa(isa); !status.ok()) {
           std::printf("  %-12s %s\n", isa, std::string(status.message()).c_str());
           continue;

@@ -115,8 +115,10 @@ protected:
     auto made = uring() ? CreateUringBackend(files, links, arena ? arena->data() : nullptr,
                                              arena ? arena->size() : 0, options)
                         : CreateThreadBackend(files, links, options);
-    if (uring() && !made.ok())
+    if (uring() && !made.ok()) {
+      RecordProperty("lacking", GetParam());
       GTEST_SKIP() << made.status();
+    }
     ASSERT_TRUE(made.ok()) << made.status();
     backend = *std::move(made);
   }

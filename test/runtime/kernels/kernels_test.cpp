@@ -12,7 +12,6 @@
 
 #include "runtime/abi.h"
 #include "runtime/kernels/attention.h"
-#include "runtime/kernels/attention_task.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_tiles.h"
 #include "runtime/kernels/isa.h"
@@ -27,8 +26,6 @@
 #include <string>
 #include <type_traits>
 #include <vector>
-
-extern const boa::AttentionTable kAttentionBaseline;
 
 namespace {
 
@@ -62,6 +59,23 @@ template <typename Body> void withThreads(Body body) {
   boa::SetThreads(before);
 }
 
+/// With each instruction set that this processor has; `tools/check` names the others.
+class EachIsa : public ::testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    before = boa::IsaName(boa::UsedIsa());
+    if (absl::Status status = boa::UseIsa(GetParam()); !status.ok()) {
+      RecordProperty("lacking", GetParam());
+      GTEST_SKIP() << GetParam() << ": " << status.message();
+    }
+  }
+  void TearDown() override { EXPECT_TRUE(boa::UseIsa(before).ok()); }
+
+  const char *before;
+};
+INSTANTIATE_TEST_SUITE_P(All, EachIsa, ::testing::ValuesIn(boa::kIsaNames),
+                         [](const auto &info) { return std::string(info.param); });
+
 //===----------------------------------------------------------------------===//
 // Matrix products
 //===----------------------------------------------------------------------===//
@@ -77,10 +91,8 @@ void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, in
 }
 
 template <typename T> class GemmTest : public ::testing::Test {};
-template <typename T> class AttentionTest : public ::testing::Test {};
 using Elements = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(GemmTest, Elements);
-TYPED_TEST_SUITE(AttentionTest, Elements);
 
 // Rows wider than the matrix: what lies between them must stay as it is.
 TYPED_TEST(GemmTest, MatchesLoopsInEveryForm) {
@@ -137,27 +149,6 @@ TYPED_TEST(GemmTest, DoesNotDependOnThreads) {
   }
   boa::SetThreads(0);
 }
-
-/// With each instruction set that this processor has; the others are skipped by name.
-class GemmIsa : public ::testing::TestWithParam<const char *> {
-protected:
-  void SetUp() override {
-    before = boa::IsaName(boa::UsedIsa());
-    if (absl::Status status = boa::UseIsa(GetParam()); !status.ok())
-      GTEST_SKIP() << GetParam() << ": " << status.message();
-  }
-  void TearDown() override { EXPECT_TRUE(boa::UseIsa(before).ok()); }
-
-  const char *before;
-};
-std::vector<const char *> isaNames() {
-  std::vector<const char *> names;
-  for (boa::Isa isa : boa::kAllIsas)
-    names.push_back(boa::IsaName(isa));
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(All, GemmIsa, ::testing::ValuesIn(isaNames()),
-                         [](const auto &info) { return std::string(info.param); });
 
 double value(float x) { return x; }
 double value(uint16_t x) {
@@ -240,7 +231,7 @@ template <typename A, typename B, typename C, typename Run> void expectWithinRou
     }
 }
 
-TEST_P(GemmIsa, IsWithinRounding) {
+TEST_P(EachIsa, ProductsAreWithinRounding) {
   auto run = [](auto... arguments) { gemm(arguments...); };
   expectWithinRounding<float, float, float>(run);
   expectWithinRounding<float, uint16_t, float>(run);
@@ -317,7 +308,7 @@ template <typename A, typename B, typename C> void expectSameForAnyThreads() {
   boa::SetThreads(0);
 }
 
-TEST_P(GemmIsa, DoesNotDependOnThreads) {
+TEST_P(EachIsa, ProductsDoNotDependOnThreads) {
   expectSameForAnyThreads<float, float, float>();
   expectSameForAnyThreads<float, uint16_t, float>();
   expectSameForAnyThreads<uint16_t, uint16_t, float>();
@@ -325,7 +316,7 @@ TEST_P(GemmIsa, DoesNotDependOnThreads) {
 }
 
 // A diverged run must show, where one of a pair alone is not finite, too.
-TEST_P(GemmIsa, KeepsNaN) {
+TEST_P(EachIsa, ProductsKeepNaN) {
   const uint16_t one = 0x3f80, nan = 0x7fc0;
   for (int64_t k : {1, 2, 3})
     for (int64_t at = 0; at < k; ++at) {
@@ -344,7 +335,7 @@ TEST(Isa, IsNamedOrRefused) {
   EXPECT_EQ(boa::UseIsa("abacus").message(),
             "expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
   const char *best = boa::IsaName(boa::UsedIsa());
-  for (const char *name : isaNames()) {
+  for (const char *name : boa::kIsaNames) {
     absl::Status status = boa::UseIsa(name);
     if (status.ok())
       EXPECT_STREQ(boa::IsaName(boa::UsedIsa()), name);
@@ -466,10 +457,10 @@ template <> void Attention<double>::run() {
                          stride, g + width, stride, g + width + s.kvHeads * s.d, stride);
 }
 
-TYPED_TEST(AttentionTest, MatchesDefinition) {
+template <typename T> void expectDefinition() {
   for (AttentionShape shape : kShapes) {
     SCOPED_TRACE(shape.time);
-    Attention<TypeParam> a(shape);
+    Attention<T> a(shape);
     std::vector<double> y, lse, grad;
     a.reference(y, lse, grad);
     a.run();
@@ -479,60 +470,35 @@ TYPED_TEST(AttentionTest, MatchesDefinition) {
   }
 }
 
-// Whether one task does a whole head's backward pass or several share it.
-TYPED_TEST(AttentionTest, DoesNotDependOnThreads) {
+TEST_P(EachIsa, AttentionMatchesDefinition) {
+  expectDefinition<float>();
+  expectDefinition<double>();
+}
+
+template <typename T> void expectSameAttentionForAnyThreads() {
   for (AttentionShape shape : kShapes) {
     SCOPED_TRACE(shape.time);
-    Attention<TypeParam> first(shape);
+    Attention<T> first(shape);
     boa::SetThreads(1);
     first.run();
     withThreads([&] {
-      Attention<TypeParam> a(shape);
+      Attention<T> a(shape);
       a.run();
-      EXPECT_EQ(std::memcmp(a.y.data(), first.y.data(), a.y.size() * sizeof(TypeParam)), 0);
-      EXPECT_EQ(std::memcmp(a.grad.data(), first.grad.data(), a.grad.size() * sizeof(TypeParam)),
-                0);
+      EXPECT_EQ(std::memcmp(a.y.data(), first.y.data(), a.y.size() * sizeof(T)), 0);
+      EXPECT_EQ(std::memcmp(a.grad.data(), first.grad.data(), a.grad.size() * sizeof(T)), 0);
     });
   }
   boa::SetThreads(0);
 }
 
-// The code for processors without AVX2, which this one may not run by itself.
-TEST(AttentionBaseline, MatchesDefinition) {
-  for (AttentionShape shape : kShapes) {
-    SCOPED_TRACE(shape.time);
-    Attention<float> a(shape);
-    std::vector<double> y, lse, grad;
-    a.reference(y, lse, grad);
-    boa::AttentionArgs<float> args{};
-    args.batch = shape.batch, args.time = shape.time;
-    args.heads = shape.heads, args.kv_heads = shape.kvHeads, args.d = shape.d;
-    args.causal = shape.causal;
-    args.scale = static_cast<float>(1 / std::sqrt(double(shape.d)));
-    args.log = [](float x) { return std::log(x); };
-    args.q = a.q(), args.k = a.k(), args.v = a.v();
-    args.ldq = args.ldk = args.ldv = a.stride;
-    args.y = a.y.data(), args.lse = a.lse.data();
-    args.yIn = args.y, args.lseIn = args.lse;
-    args.dy = a.dy.data();
-    args.ldy = args.lddy = a.width;
-    args.dq = a.grad.data(), args.dk = args.dq + a.width,
-    args.dv = args.dk + shape.kvHeads * shape.d;
-    args.lddq = args.lddk = args.lddv = a.stride;
-    std::vector<float> scratch(1 << 20);
-    int64_t chunks = (shape.time + boa::kAttentionChunk - 1) / boa::kAttentionChunk;
-    for (int64_t task = 0; task < shape.batch * shape.heads * chunks; ++task)
-      kAttentionBaseline.f32.forward(args, task, scratch.data());
-    for (int64_t task = 0; task < shape.batch * shape.kvHeads; ++task)
-      kAttentionBaseline.f32.backward(args, task, scratch.data());
-    expectNear(a.y, y);
-    expectNear(a.lse, lse);
-    expectNear(a.grad, grad);
-  }
+// Whether one task does a whole head's backward pass or several share it.
+TEST_P(EachIsa, AttentionDoesNotDependOnThreads) {
+  expectSameAttentionForAnyThreads<float>();
+  expectSameAttentionForAnyThreads<double>();
 }
 
 // A diverged run must show: NaN in gives NaN out, not zero.
-TEST(Attention, KeepsNaN) {
+TEST_P(EachIsa, AttentionKeepsNaN) {
   Attention<float> a({1, 40, 1, 1, 16, true});
   a.qkv[20 * a.stride] = NAN; // of q, row 20
   a.run();

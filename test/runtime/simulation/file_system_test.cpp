@@ -163,8 +163,10 @@ TEST_P(FileSystemTest, WritesBeyondTheEndLeaveZeros) {
 
 TEST_P(FileSystemTest, DirectFilesTakePages) {
   std::unique_ptr<OpenFile> file = Open("a", kDirect);
-  if (!file->Degraded().empty())
+  if (!file->Degraded().empty()) {
+    RecordProperty("lacking", "O_DIRECT");
     GTEST_SKIP() << file->Degraded();
+  }
   alignas(4096) static char written[3 * 4096], read[3 * 4096];
   for (size_t i = 0; i < sizeof(written); ++i)
     written[i] = char(i * 7 + i / 4096);
@@ -399,8 +401,10 @@ TEST_F(SystemFilesTest, InterruptedAndShortCallsAreContinued) {
 // Where O_DIRECT moves a part, the rest begins at a page.
 TEST_F(SystemFilesTest, ShortDirectTransfersContinueAtPages) {
   std::unique_ptr<OpenFile> file = Open("a", kDirect);
-  if (!file->Degraded().empty())
+  if (!file->Degraded().empty()) {
+    RecordProperty("lacking", "O_DIRECT");
     GTEST_SKIP() << file->Degraded();
+  }
   alignas(4096) static char written[8 * 4096], read[8 * 4096];
   for (size_t i = 0; i < sizeof(written); ++i)
     written[i] = char(i * 7 + i / 4096);

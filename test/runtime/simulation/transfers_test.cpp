@@ -101,8 +101,10 @@ protected:
     auto made = files->CreateIo(list, std::move(links), nullptr, 0, options);
     ASSERT_TRUE(made.ok()) << made.status();
     backend = *std::move(made);
-    if (backend->Describe().rfind(GetParam(), 0) != 0)
+    if (backend->Describe().rfind(GetParam(), 0) != 0) {
+      RecordProperty("lacking", GetParam());
       GTEST_SKIP() << backend->Describe();
+    }
   }
   absl::Status Move(bool write, int64_t offset, int64_t bytes, void *data, int32_t file = 0) {
     Waiter waiter;
