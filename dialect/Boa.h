@@ -52,6 +52,8 @@ class OneFloatType : public mlir::OpTrait::TraitBase<ConcreteType, OneFloatType>
 public:
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifyOneFloatType(op); }
 };
+template <typename ConcreteType>
+class MatrixProduct : public mlir::OpTrait::TraitBase<ConcreteType, MatrixProduct> {};
 } // namespace boa
 
 #include "dialect/BoaDialect.h.inc"
@@ -76,9 +78,10 @@ inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
 /// On a function: is a kernel.
 inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
 /// On a kernel: the types of what its buffers hold, in their order; how many are read,
-/// updated and written; what a call computes, and moves in its memory.
+/// updated and written; what a call computes, products of bf16 among it, and moves in its memory.
 inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAttr = "boa.buffers",
-                                     kFlopsAttr = "boa.flops", kBytesAttr = "boa.bytes";
+                                     kFlopsAttr = "boa.flops", kFlopsBf16Attr = "boa.flops_bf16",
+                                     kBytesAttr = "boa.bytes";
 /// On a kernel: bytes of workspace that it needs; on a module: that any of them needs.
 inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
 /// On a kernel's arguments and results: where it lies, index of the buffer and byte offset in it.

@@ -31,6 +31,12 @@ def Boa_OneFloatType : NativeOpTrait<"OneFloatType"> {
   let cppNamespace = "::boa";
 }
 
+/// What it computes is products of matrices of the first operand's element type, to speak of:
+/// devices may have a rate of their own for each.
+def Boa_MatrixProduct : NativeOpTrait<"MatrixProduct"> {
+  let cppNamespace = "::boa";
+}
+
 class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
     : Boa_Op<mnemonic, !listconcat([Pure, Boa_OneFloatType,
         DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;
@@ -48,7 +54,7 @@ class Boa_DifferentiableOp<string mnemonic, list<Trait> traits = []>
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-def Boa_LinearOp : Boa_DifferentiableOp<"linear"> {
+def Boa_LinearOp : Boa_DifferentiableOp<"linear", [Boa_MatrixProduct]> {
   let summary = "x w + b";
   let description = [{
     y[rows, out] = x[rows, in] w[in, out] + bias[out]; with `transpose`,
@@ -68,7 +74,7 @@ def Boa_LinearOp : Boa_DifferentiableOp<"linear"> {
   let hasVerifier = 1;
 }
 
-def Boa_LinearWeightGradOp : Boa_SumOp<"linear_weight_grad"> {
+def Boa_LinearWeightGradOp : Boa_SumOp<"linear_weight_grad", [Boa_MatrixProduct]> {
   let summary = "x^T dy, the gradient of a linear's weight";
   let description = [{
     dw[in, out] = x[rows, in]^T dy[rows, out]; with `transpose`, dw is [out, in].
@@ -241,7 +247,7 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def Boa_AttentionOp : Boa_SumOp<"attention", [
+def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_MatrixProduct,
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "softmax(q k^T / sqrt(d)) v, by head";
   let description = [{
@@ -259,7 +265,7 @@ def Boa_AttentionOp : Boa_SumOp<"attention", [
     `:` functional-type(operands, results)
   }];
 }
-def Boa_AttentionGradOp : Boa_SumOp<"attention_grad"> {
+def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_MatrixProduct]> {
   let summary = "gradients of boa.attention, from its results and dy";
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
                        Boa_Tensor:$lse, Boa_Tensor:$dy,

@@ -161,6 +161,7 @@ private:
         builder.getNamedAttr("ssd", builder.getArrayAttr(ssds)),
     };
     addGiven(fields, "compute", machine.compute);
+    addGiven(fields, "compute_bf16", machine.computeBf16);
     addGiven(fields, "device_bandwidth", machine.deviceBandwidth);
     addGiven(fields, "to_device", machine.toDevice);
     addGiven(fields, "to_host", machine.toHost);

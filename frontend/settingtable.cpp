@@ -158,6 +158,8 @@ std::vector<Setting> makeTable() {
       without("all", count("machine.device", "threads", nullptr, 1, 4096, "threads that compute")),
       without("not said", row(Kind::Compute, "machine.device", "compute",
                               "what kernels compute each second; for boa simulate")),
+      without("compute", row(Kind::Compute, "machine.device", "compute_bf16",
+                             "the same of products of bf16; for boa simulate")),
       without("not said", row(Kind::Speed, "machine.device", "bandwidth",
                               "what kernels read and write each second; for boa simulate")),
       without("not said", row(Kind::Speed, "machine.device", "to_device",

@@ -191,7 +191,7 @@ struct MachineSpec {
   /// 0: all.
   int64_t threads = 0;
   /// Rates, for who simulates the machine: operations or bytes in a second; 0: not said.
-  int64_t compute = 0, deviceBandwidth = 0, toDevice = 0, toHost = 0;
+  int64_t compute = 0, computeBf16 = 0, deviceBandwidth = 0, toDevice = 0, toHost = 0;
   int64_t optimizer = 0, hostBandwidth = 0;
   std::vector<SsdSpec> ssds;
 };

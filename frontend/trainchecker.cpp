@@ -305,6 +305,7 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
       device.quantity("memory", machine.deviceMemory);
       device.count("threads", machine.threads);
       device.quantity("compute", machine.compute);
+      device.quantity("compute_bf16", machine.computeBf16);
       device.quantity("bandwidth", machine.deviceBandwidth);
       device.quantity("to_device", machine.toDevice);
       device.quantity("to_host", machine.toHost);

@@ -292,6 +292,7 @@ void Parse(Fields &f, Kernel &k) {
   f.Read("workspace", k.workspace);
   f.AtLeast("workspace", k.workspace, 0);
   f.Read("flops", k.flops);
+  f.Read("flops_bf16", k.flops_bf16);
   f.Read("bytes", k.bytes);
 }
 
@@ -374,6 +375,7 @@ void Parse(Fields &f, SsdPath &s) {
 void Parse(Fields &f, Rates &r) {
   for (auto [name, rate] : std::initializer_list<std::pair<const char *, int64_t *>>{
            {"compute", &r.compute},
+           {"compute_bf16", &r.compute_bf16},
            {"device_bandwidth", &r.device_bandwidth},
            {"to_device", &r.to_device},
            {"to_host", &r.to_host},

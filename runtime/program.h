@@ -114,6 +114,7 @@ struct Kernel {
   std::vector<KernelBuffer> buffers;
   int64_t workspace = 0;       // bytes
   double flops = 0, bytes = 0; // of one call: what it computes, and moves in its memory
+  double flops_bf16 = 0;       // of flops, those of products of bf16
 };
 
 /// Bytes that one call of an entry point moves, by role: from and to SSD, and
@@ -165,6 +166,7 @@ struct Rates {
   int64_t to_device = 0, to_host = 0;
   int64_t optimizer = 0;      // that updates read and write
   int64_t host_bandwidth = 0; // all that the host's memory gives
+  int64_t compute_bf16 = 0;   // of kernels' products of bf16; 0: as compute
 };
 
 struct Machine {

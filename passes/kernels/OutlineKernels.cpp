@@ -32,9 +32,11 @@ public:
       : func(func), bf16(bf16), builder(func.getContext()), layout(CallLayout::get(func)) {}
 
   void run() {
-    double flops = 0, bytes = 0;
+    double flops = 0, flopsBf16 = 0, bytes = 0;
     func.walk([&](CostOpInterface op) {
       flops += op.getFlops();
+      if (op->hasTrait<MatrixProduct>() && getElementTypeOrSelf(op->getOperand(0)).isBF16())
+        flopsBf16 += op.getFlops();
       bytes += op.getBytes();
     });
     placeInputs();
@@ -44,6 +46,7 @@ public:
     func->setAttr(kKernelAttr, builder.getUnitAttr());
     func->setAttr(kContentsAttr, contents());
     func->setAttr(kFlopsAttr, builder.getF64FloatAttr(flops));
+    func->setAttr(kFlopsBf16Attr, builder.getF64FloatAttr(flopsBf16));
     func->setAttr(kBytesAttr, builder.getF64FloatAttr(bytes));
     func->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr({int32_t(layout.inputs.size()),
                                                               int32_t(layout.updates().size()),

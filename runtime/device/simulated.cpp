@@ -111,8 +111,10 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
     : program(program) {
   const Machine &machine = program.machine;
   const Rates &rates = machine.rates;
+  const double bf16 = double(rates.compute_bf16 > 0 ? rates.compute_bf16 : rates.compute);
   for (const Kernel &kernel : program.kernels) {
-    const double compute = kernel.flops / double(std::max<int64_t>(rates.compute, 1));
+    const double compute =
+        (kernel.flops - kernel.flops_bf16) / double(rates.compute) + kernel.flops_bf16 / bf16;
     const double memory = kernel.bytes / double(std::max<int64_t>(rates.device_bandwidth, 1));
     const auto measured = kernel_seconds.find(kernel.name);
     kernel_ns.push_back(

@@ -9,8 +9,8 @@
 // machine. It has no threads: Advance goes to the next moment at which something is
 // over. The same program takes the same time, to the nanosecond.
 //
-//   compute      kernels one after another, each as long as its operations or its bytes
-//                take, whichever is more
+//   compute      kernels one after another, each as long as its operations (products of
+//                bf16 at their own rate) or its bytes take, whichever is more
 //   optimizer    updates and norms one after another, by the bytes that they touch
 //   to_device,   where there are two memories; zeros of device memory are written by
 //   to_host      the first

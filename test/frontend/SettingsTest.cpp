@@ -596,14 +596,16 @@ train.weights=none
 
 // What a machine does in a second, for who simulates it: not said unless given.
 TEST(MachineTest, Rates) {
-  FrontendResult result =
-      compileText(kSpec, {"machine.device.compute=312.5 TFLOP/s", "machine.device.bandwidth=2 TB/s",
-                          "machine.device.to_device=25 GB/s", "machine.device.to_host=24 GB/s",
-                          "machine.host.optimizer=50 GB/s", "machine.host.bandwidth=200 GB/s",
-                          "machine.ssd.both=6 GB/s", "machine.ssd.latency=80 us"});
+  FrontendResult result = compileText(
+      kSpec,
+      {"machine.device.compute=312.5 TFLOP/s", "machine.device.compute_bf16=1 PFLOP/s",
+       "machine.device.bandwidth=2 TB/s", "machine.device.to_device=25 GB/s",
+       "machine.device.to_host=24 GB/s", "machine.host.optimizer=50 GB/s",
+       "machine.host.bandwidth=200 GB/s", "machine.ssd.both=6 GB/s", "machine.ssd.latency=80 us"});
   ASSERT_TRUE(result.spec) << result.diagnostics;
   const MachineSpec &machine = result.spec->machine;
   EXPECT_EQ(machine.compute, 312500000000000);
+  EXPECT_EQ(machine.computeBf16, 1000000000000000);
   EXPECT_EQ(machine.deviceBandwidth, 2000000000000);
   EXPECT_EQ(machine.toDevice, 25000000000);
   EXPECT_EQ(machine.toHost, 24000000000);
@@ -614,6 +616,7 @@ TEST(MachineTest, Rates) {
   result = compileText(kSpec);
   ASSERT_TRUE(result.spec) << result.diagnostics;
   EXPECT_EQ(result.spec->machine.compute, 0);
+  EXPECT_EQ(result.spec->machine.computeBf16, 0);
   EXPECT_EQ(result.spec->machine.ssds[0].latency, 0);
   const std::pair<const char *, const char *> refusals[] = {
       {"machine.device.compute=3 TB/s", "expected compute to be a speed such as 300 TFLOP/s but "

@@ -145,6 +145,7 @@ private:
                         {"buffers", std::move(buffers)},
                         {"workspace", integerAttr(op, kWorkspaceAttr)},
                         {"flops", real(kFlopsAttr)},
+                        {"flops_bf16", real(kFlopsBf16Attr)},
                         {"bytes", real(kBytesAttr)}};
   }
 
@@ -204,10 +205,13 @@ private:
                                   {"write", ssd.write()},
                                   {"both", ssd.both()},
                                   {"latency", ssd.latency()}});
-    json::Object rates{
-        {"compute", machine.compute()},     {"device_bandwidth", machine.device_bandwidth()},
-        {"to_device", machine.to_device()}, {"to_host", machine.to_host()},
-        {"optimizer", machine.optimizer()}, {"host_bandwidth", machine.host_bandwidth()}};
+    json::Object rates{{"compute", machine.compute()},
+                       {"compute_bf16", machine.compute_bf16()},
+                       {"device_bandwidth", machine.device_bandwidth()},
+                       {"to_device", machine.to_device()},
+                       {"to_host", machine.to_host()},
+                       {"optimizer", machine.optimizer()},
+                       {"host_bandwidth", machine.host_bandwidth()}};
     return json::Object{{"name", machine.name()},
                         {"device", stringifyDeviceKind(machine.device())},
                         {"memory", stringifyMemoryKind(machine.memory())},

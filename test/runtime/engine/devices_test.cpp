@@ -194,7 +194,7 @@ int64_t ChunkNs(double rate) { return int64_t(double(kChunk) / rate * 1e9); }
 // A kernel takes its operations or its bytes, whichever is more; kernels follow one
 // another.
 TEST(Simulated, KernelsTakeWhatTheyCompute) {
-  const Program program = MakeProgram({{"a", 1000000000, 1000000000}});
+  Program program = MakeProgram({{"a", 1000000000, 1000000000}});
   Simulated simulated(program);
   auto launch = [](int32_t kernel, int times) {
     return [=](boa_context *context) {
@@ -207,6 +207,12 @@ TEST(Simulated, KernelsTakeWhatTheyCompute) {
   EXPECT_EQ(simulated.Run(launch(0, 1)), 5000000);
   EXPECT_EQ(simulated.Run(launch(0, 3)), 15000000);
   EXPECT_EQ(simulated.Run(launch(1, 2)), 6000000);
+  // Products of bf16, four of the five million operations, take what the rest does, unless
+  // they have a rate of their own.
+  program.kernels[0].flops_bf16 = 4e6;
+  EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 5000000);
+  program.machine.rates.compute_bf16 = 8000000000;
+  EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 1500000);
 }
 
 /// Reads so many entries, with a kernel on each.

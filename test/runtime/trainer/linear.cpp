@@ -184,7 +184,8 @@ json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
   for (const std::string access : buffers)
     list.push_back({{"read", access.find('r') != std::string::npos},
                     {"write", access.find('w') != std::string::npos}});
-  return {{"name", name}, {"buffers", list}, {"workspace", 0}, {"flops", 0}, {"bytes", 0}};
+  return {{"name", name}, {"buffers", list}, {"workspace", 0},
+          {"flops", 0},   {"flops_bf16", 0}, {"bytes", 0}};
 }
 
 json MakeGroup(bool bf16) {
@@ -317,8 +318,9 @@ std::string Descriptor(const Options &o) {
                           {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
                           {"floor", 0.05},   {"warmup", 3}};
   program["training"] = MakeTraining(o);
-  const json rates = {{"compute", 0}, {"device_bandwidth", 0}, {"to_device", 0},
-                      {"to_host", 0}, {"optimizer", 0},        {"host_bandwidth", 0}};
+  const json rates = {{"compute", 0},       {"compute_bf16", 0}, {"device_bandwidth", 0},
+                      {"to_device", 0},     {"to_host", 0},      {"optimizer", 0},
+                      {"host_bandwidth", 0}};
   program["machine"] = {{"name", "bench"},     {"device", "cpu"},
                         {"memory", "unified"}, {"device_memory", o.device_memory},
                         {"host_memory", 0},    {"threads", 2},
