@@ -70,6 +70,16 @@ absl::Status CheckProgram(const Program &program, bool places) {
 
 } // namespace
 
+int64_t RunAheadBytes(const Program &program) {
+  // A chunk's commands in a layer: its weight, three tensors of the optimizer and its
+  // gradient are opened, brought by way of the host, used, written back and released.
+  constexpr int64_t kLeast = 1 << 20, kChunk = 16 << 10;
+  int64_t widest = 0;
+  for (const Storage &storage : program.storages)
+    widest = std::max<int64_t>(widest, storage.chunks);
+  return std::max(kLeast, kChunk * (widest + program.training.micro_batches));
+}
+
 //===----------------------------------------------------------------------===//
 // From the graph to the device, and back
 //===----------------------------------------------------------------------===//
@@ -194,16 +204,18 @@ void Engine::Impl::Await(std::unique_lock<std::mutex> &lock, Condition over) {
 }
 
 /// Holds up the driver while too many commands wait, unless nothing can go on
-/// without it.
+/// without it. A quarter is left for what one call adds.
 void Engine::Impl::HoldUp(std::unique_lock<std::mutex> &lock) {
-  if (graph.Incomplete() <= options.run_ahead || !graph.status().ok())
+  peak_run_ahead = std::max(peak_run_ahead, graph.IncompleteBytes());
+  if (graph.IncompleteBytes() <= run_ahead / 4 * 3 || !graph.status().ok())
     return;
   driver_waits = true;
   Pump(lock);
   // In one go, lest it stops again after every command.
-  const int64_t few = options.run_ahead / 2;
-  Await(lock,
-        [&] { return graph.Incomplete() <= few || graph.UnderWay() == 0 || !graph.status().ok(); });
+  const int64_t few = run_ahead / 2;
+  Await(lock, [&] {
+    return graph.IncompleteBytes() <= few || graph.UnderWay() == 0 || !graph.status().ok();
+  });
   driver_waits = false;
 }
 
@@ -333,6 +345,10 @@ int64_t Engine::ArenaBytes(int32_t space) const { return impl->graph.Bytes(space
 int64_t Engine::PeakBytes(int32_t space) const {
   std::unique_lock lock(impl->mutex);
   return impl->graph.PeakBytes(space);
+}
+int64_t Engine::PeakRunAheadBytes() const {
+  std::unique_lock lock(impl->mutex);
+  return impl->peak_run_ahead;
 }
 std::string Engine::DescribeIo() const { return impl->device->Describe(); }
 int64_t Engine::EndOf(int64_t run) const {

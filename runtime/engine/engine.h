@@ -11,8 +11,8 @@
 // made it so. One mutex guards the graph; no work is done under it.
 //
 // A run is one call of an entry point. The next may be enqueued before the last
-// has ended: then there is no gap between them. The driver is held up only where so
-// many commands wait that their memory would no longer be small.
+// has ended: then there is no gap between them. The driver is held up where commands
+// wait that take as much memory as they may.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ENGINE_ENGINE_H
@@ -41,9 +41,13 @@ struct EngineOptions {
   int64_t trace_events = 1 << 20; // the newest are kept
   IoOptions io;
   Scheduler *scheduler = nullptr; // outlives the engine; null: threads
-  /// Commands that may wait at once, of less than a KiB each; more hold up the driver.
-  int64_t run_ahead = 1 << 16;
+  /// Memory of commands that wait; what would be more holds up the driver. 0: RunAheadBytes.
+  int64_t run_ahead = 0;
 };
+
+/// What the commands of about two of the widest layers take, which keeps all queues busy:
+/// what a program promises beside its arena.
+int64_t RunAheadBytes(const Program &);
 
 /// Memory of the caller that is copied to or from the beginning of an entry of a
 /// storage that lives in memory: tokens in, losses out.
@@ -129,6 +133,8 @@ public:
   /// each pool as were ever granted at once.
   int64_t PeakBytes() const { return PeakBytes(BOA_DEVICE) + PeakBytes(BOA_HOST); }
   int64_t PeakBytes(int32_t space) const;
+  /// The most that commands which waited took; at most the option's run_ahead.
+  int64_t PeakRunAheadBytes() const;
   std::string DescribeIo() const; // backend and what was degraded
   int64_t Now() const;            // nanoseconds of the device's clock
   /// When a run that was waited for was done: the driver may have come back later.

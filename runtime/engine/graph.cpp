@@ -41,12 +41,11 @@ uint32_t Graph::New(Kind kind) {
   command.work.storage = command.work.first = command.work.count = command.work.index = 0;
   command.work.entry = command.work.step = command.work.bytes = command.work.priority = 0;
   command.work.outside = nullptr;
-  command.work.extents.clear();
   command.sequence = ++sequence;
   command.unmet = 1;
+  command.touched = 0;
   command.cause = Cause::none;
   command.first_use = 0;
-  command.uses.clear();
   ++incomplete;
   return id;
 }
@@ -67,7 +66,11 @@ static bool SameQueue(Work::Kind a, Work::Kind b) {
 void Graph::DependOn(uint32_t id, Reference on) {
   if (IsOver(on) || on.id == id || SameQueue(commands[id].work.kind, commands[on.id].work.kind))
     return;
-  commands[on.id].dependents.push_back(id);
+  // All chunks of what one command brings are its.
+  std::vector<uint32_t> &dependents = commands[on.id].dependents;
+  if (!dependents.empty() && dependents.back() == id)
+    return;
+  dependents.push_back(id);
   ++commands[id].unmet;
 }
 
@@ -81,6 +84,7 @@ void Graph::NoteUse(Reference writer, uint32_t id) {
 }
 
 void Graph::Read(uint32_t id, Hazard &hazard) {
+  ++commands[id].touched;
   DependOn(id, hazard.writer);
   const Reference self{id, commands[id].generation};
   // What is only ever read must not gather readers for ever; of kernels the last is
@@ -94,6 +98,7 @@ void Graph::Read(uint32_t id, Hazard &hazard) {
 }
 
 void Graph::Write(uint32_t id, Hazard &hazard) {
+  ++commands[id].touched;
   DependOn(id, hazard.writer);
   for (Reference reader : hazard.readers)
     DependOn(id, reader);
@@ -130,11 +135,19 @@ int64_t *Graph::Left(const Work &work) {
   return work.kind == Kind::kernel ? &of.kernels_left : &of.others_left;
 }
 
+/// The command with its lists; and for a chunk its extent, and in a buffer its hazard with
+/// a reader, or a dependent in another command.
+int64_t Graph::BytesOf(const Command &command) {
+  constexpr int64_t kCommand = 400, kChunk = 64;
+  return kCommand + kChunk * command.touched;
+}
+
 /// All dependences are known: the command may run when they are met.
 void Graph::Issue(uint32_t id) {
   const Work &work = commands[id].work;
   if (int64_t *left = Left(work))
     ++*left;
+  incomplete_bytes += BytesOf(commands[id]);
   if (work.kind == Kind::kernel) {
     ++runs[work.run].kernels;
     compute.push_back(id);
@@ -168,11 +181,19 @@ void Graph::Ready(uint32_t id) {
   }
 }
 
+/// Keeps the memory of a short list for its next use, and gives that of a long one back.
+template <typename T> static void Empty(std::vector<T> &list) {
+  list.clear();
+  if (list.capacity() > 16)
+    list.shrink_to_fit();
+}
+
 /// It is over, for this reason in the eyes of those that waited for it.
 void Graph::Finish(uint32_t id, Cause cause) {
   Command &command = commands[id];
   ++command.generation;
   --incomplete;
+  incomplete_bytes -= BytesOf(command);
   if (int64_t *left = Left(command.work)) {
     --*left;
     runs[command.work.run].end_ns = now_ns;
@@ -182,8 +203,11 @@ void Graph::Finish(uint32_t id, Cause cause) {
   dependents.swap(command.dependents);
   for (uint32_t dependent : dependents)
     Satisfy(dependent, cause);
-  dependents.clear();
   command.dependents.swap(dependents);
+  Empty(command.dependents);
+  Empty(command.uses);
+  Empty(command.work.buffers);
+  Empty(command.work.extents);
   free_commands.push_back(id);
 }
 

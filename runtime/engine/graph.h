@@ -109,6 +109,8 @@ public:
   const absl::Status &status() const { return error; }
 
   int64_t Incomplete() const { return incomplete; }
+  /// Memory of this graph, at most, that commands take until they are over.
+  int64_t IncompleteBytes() const { return incomplete_bytes; }
   int64_t UnderWay() const { return under_way; } // given out, not complete
   /// Nothing runs and nothing can: the program needs more slots than it has.
   bool IsStuck() const { return incomplete > 0 && under_way == 0 && !AnyReady(); }
@@ -138,7 +140,8 @@ private:
   struct Command {
     Work work;
     uint32_t generation = 1;
-    int32_t unmet = 0; // dependences left, and 1 while being issued
+    int32_t unmet = 0;   // dependences left, and 1 while being issued
+    int32_t touched = 0; // chunks, as often as it reads or writes them
     Cause cause = Cause::none;
     int64_t sequence = 0;  // its place in program order
     int64_t first_use = 0; // of what a read brings: the user's sequence, if known
@@ -230,6 +233,7 @@ private:
   void NoteUse(Reference writer, uint32_t id);
   bool IsOver(Reference) const;
   void Issue(uint32_t id);
+  static int64_t BytesOf(const Command &);
   void Satisfy(uint32_t id, Cause);
   void Ready(uint32_t id);
   void Finish(uint32_t id, Cause);
@@ -277,7 +281,7 @@ private:
   std::vector<uint32_t> fills, transfers;  // ready, not given out
   bool issuing = false;                    // the driver is inside an entry point
   int64_t run = 0, sequence = 0;           // last given
-  int64_t incomplete = 0, under_way = 0;
+  int64_t incomplete = 0, incomplete_bytes = 0, under_way = 0;
   int64_t now_ns = 0, compute_free_ns = 0; // of the last completion; of the last kernel's
   std::map<int64_t, Run> runs;             // under way
   std::map<int64_t, int64_t> ends;         // when the last ones of them were done

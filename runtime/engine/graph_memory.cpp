@@ -168,6 +168,7 @@ void Graph::Grant(Pool &pool, uint32_t id, Cause cause) {
 void Graph::GiveBack(uint32_t id, Cause cause) {
   Pool &pool = pools[buffers[id].pool];
   pool.free.push_back(buffers[id].slot);
+  std::vector<Hazard>().swap(buffers[id].hazards);
   --pool.used;
   free_buffers.push_back(id);
   while (!pool.free.empty() && !pool.waiting.empty()) {

@@ -26,19 +26,23 @@ namespace boa {
 struct Engine::Impl : boa_context, DeviceListener {
   Impl(const Program &program, std::unique_ptr<Device> device, std::unique_ptr<Placement> owned,
        Placement *places, StateStore *state, const EngineOptions &options)
-      : program(program), state(state), options(options), places(std::move(owned)),
-        graph(program, this->places ? this->places.get() : places), device(std::move(device)) {}
+      : program(program), state(state), options(options),
+        run_ahead(options.run_ahead ? options.run_ahead : RunAheadBytes(program)),
+        places(std::move(owned)), graph(program, this->places ? this->places.get() : places),
+        device(std::move(device)) {}
   ~Impl() override;
 
   const Program &program;
   StateStore *const state;
   const EngineOptions options;
+  const int64_t run_ahead;
   const std::unique_ptr<Placement> places; // where the engine was given a state
 
   mutable std::mutex mutex;
   std::condition_variable changed;
-  Graph graph;                        // under the mutex, with all that follows but the device
-  int64_t wakes = 0;                  // by the device
+  Graph graph;       // under the mutex, with all that follows but the device
+  int64_t wakes = 0; // by the device
+  int64_t peak_run_ahead = 0;
   bool cancelled = false;             // the device was told of an error
   bool driver_waits = false;          // for commands to be over, in the middle of a run
   boa_entry_point previous = nullptr; // that ran last

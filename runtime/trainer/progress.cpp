@@ -185,6 +185,8 @@ std::string FormatStart(const Program &program, int64_t training_bytes, int64_t 
   absl::StrAppendFormat(&text, "\n  device memory %s%s, host memory %s%s\n",
                         FormatBytes(program.arena_device), Limit(program.machine.device_memory),
                         FormatBytes(program.arena_host), Limit(program.machine.host_memory));
+  absl::StrAppendFormat(&text, "  beside them at most %s of commands that wait\n",
+                        FormatBytes(RunAheadBytes(program)));
   return text;
 }
 
@@ -249,6 +251,7 @@ std::string FitLine(std::string line, size_t width) {
 }
 
 void Outcome::TakeMemory(const Program &program, const Engine &engine) {
+  run_ahead_bytes = engine.PeakRunAheadBytes();
   if (!program.machine.separate) {
     memories = {{"", engine.PeakBytes(), engine.ArenaBytes()}};
     return;
@@ -273,6 +276,8 @@ std::string FormatOutcome(const Program &program, const Outcome &outcome) {
   for (const Outcome::Memory &memory : outcome.memories)
     absl::StrAppendFormat(&text, "  %smemory in use at most %s of %s allocated\n", memory.name,
                           FormatBytes(memory.peak_bytes), FormatBytes(memory.allocated_bytes));
+  absl::StrAppendFormat(&text, "  commands that waited took at most %s of %s\n",
+                        FormatBytes(outcome.run_ahead_bytes), FormatBytes(RunAheadBytes(program)));
   if (outcome.measured)
     absl::StrAppendFormat(&text, "  resident at most %s\n", FormatBytes(outcome.resident_bytes));
   if (!outcome.saved.empty())

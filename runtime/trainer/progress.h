@@ -45,8 +45,9 @@ struct Outcome {
     int64_t peak_bytes = 0, allocated_bytes = 0;
   };
   std::vector<Memory> memories;
-  int64_t resident_bytes = 0; // peak of the process
-  std::string saved;          // path of the weights; may be empty
+  int64_t run_ahead_bytes = 0; // that commands which waited took at most
+  int64_t resident_bytes = 0;  // peak of the process
+  std::string saved;           // path of the weights; may be empty
 
   void TakeMemory(const Program &, const Engine &);
 };

@@ -727,7 +727,7 @@ TEST_P(EngineTest, RandomProgramsEqualSequentialOnes) {
     if (seed % 2)
       options.io.faults.short_every = 3;
     options.io.segment_bytes = seed % 3 ? 4096 : 1 << 20;
-    options.run_ahead = seed % 3 == 1 ? 16 : 1 << 17;
+    options.run_ahead = seed % 3 == 1 ? 16 << 10 : 1 << 27;
     Make(MakeProgram(6 + kEntries, /*persistent=*/seed < 3), options);
     FillWords(kData);
     Reference reference;

@@ -310,39 +310,6 @@ TEST(Simulated, TimeIsReproducible) {
   EXPECT_EQ(run(), run());
 }
 
-// A driver that is held up comes to the same.
-TEST(Simulated, RunAheadIsBounded) {
-  const Program program = MakeProgram({{"a", 100000000, 100000000}}, false, /*slots=*/4);
-  int64_t expected = 0;
-  for (int64_t run_ahead : {1 << 20, 64}) {
-    Simulated simulated(program);
-    EngineOptions options;
-    options.run_ahead = run_ahead;
-    auto made = CreateSimulatedDevice(program);
-    ASSERT_TRUE(made.ok());
-    auto engine = Engine::Create(program, *std::move(made), simulated.placement.get(), options);
-    ASSERT_TRUE(engine.ok());
-    int64_t most_behind = 0;
-    body = [&](boa_context *context) {
-      Stream(500, true)(context);
-      most_behind = (*engine)->Now();
-    };
-    const int64_t first = (*engine)->Enqueue(Drive, 1, 0), second = (*engine)->Enqueue(Drive, 2, 0);
-    // Whoever comes late is told when it was.
-    ASSERT_TRUE((*engine)->Wait(first).ok());
-    const int64_t end = (*engine)->EndOf(first);
-    EXPECT_EQ((*engine)->Now() > end, run_ahead == 64);
-    ASSERT_TRUE((*engine)->Wait(second).ok());
-    ASSERT_TRUE((*engine)->Drain().ok());
-    if (expected == 0)
-      expected = (*engine)->Now();
-    EXPECT_EQ((*engine)->Now(), expected);
-    EXPECT_NEAR(double(end), double(expected) / 2, double(expected) / 50);
-    // The driver's last word comes at once, or when most of it is done.
-    EXPECT_EQ(most_behind > expected / 2, run_ahead == 64);
-  }
-}
-
 TEST(Simulated, RatesThatAreMissingAreNamed) {
   Program program = MakeProgram({{"/mnt/a", 1, 0}}, /*separate=*/true);
   program.machine.name = "box";

@@ -144,7 +144,7 @@ absl::Status RandomProgram::Begin() {
   state = *std::move(made);
   EngineOptions options;
   options.scheduler = &scheduler;
-  options.run_ahead = dice.Of({1, 8, 1 << 17});
+  options.run_ahead = dice.Of({1, 8 << 10, 1 << 27});
   options.io.depth = dice.Of({1, 3, 32});
   options.io.segment_bytes = dice.Of({4096, 1 << 20});
   absl::StatusOr<std::unique_ptr<Engine>> created =

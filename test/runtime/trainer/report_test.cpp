@@ -158,6 +158,7 @@ text: 8.79 KiB to train on, 0.98 KiB to validate
   total                              280 KiB    64.0 KiB
 
   device memory 280 KiB of 1.00 MiB, host memory 0 B (no limit)
+  beside them at most 1.00 MiB of commands that wait
 )");
 }
 
@@ -176,6 +177,7 @@ TEST(Progress, SumsUpMeasuredBesidePlanned) {
   outcome.disk_read = 1 << 20;
   outcome.saved = "state/model.safetensors";
   outcome.memories = {{"", 96 << 10, 128 << 10}};
+  outcome.run_ahead_bytes = 48 << 10;
   EXPECT_EQ(FormatOutcome(*program, outcome),
             R"(20 steps in 2.00 s, 1.28 k tokens/s
 step 20: loss 1.5000, validation loss 1.7500
@@ -187,6 +189,7 @@ step 20: loss 1.5000, validation loss 1.7500
   as the system counts      1.00 MiB                     0 B
 
   memory in use at most 96.0 KiB of 128 KiB allocated
+  commands that waited took at most 48.0 KiB of 1.00 MiB
   resident at most 0 B
   weights saved to state/model.safetensors
 )");
