@@ -19,13 +19,6 @@ namespace json = llvm::json;
 namespace boa {
 namespace {
 
-json::Array toJson(ArrayRef<int64_t> values) {
-  json::Array array;
-  for (int64_t value : values)
-    array.push_back(value);
-  return array;
-}
-
 class Describer {
 public:
   explicit Describer(ModuleOp module) : module(module), train(module), machine(module) {}
@@ -92,7 +85,7 @@ private:
     return json::Object{
         {"name", storage.getSymName()},
         {"role", stringifyRole(storage.getRole())},
-        {"entries", toJson(storage.getDims())},
+        {"entries", json::Array(storage.getDims())},
         {"bytes", storage.getEntryBytes()},
         {"chunks", chunks},
         {"persistent", storage.getPersistent() && storage.getRole() != Role::gradients},
@@ -110,7 +103,7 @@ private:
     for (auto param : group.getBody().getOps<ParamOp>()) {
       RankedTensorType type = param.getType();
       parameters.push_back(json::Object{{"name", param.getSymName()},
-                                        {"shape", toJson(type.getShape())},
+                                        {"shape", json::Array(type.getShape())},
                                         {"offset", group.getOffset(param.getSymName())},
                                         {"init", stringifyInit(param.getInit())},
                                         {"init_scale", param.getScale().convertToDouble()},
