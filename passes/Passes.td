@@ -152,20 +152,31 @@ def HoistPrefetch : BoaPass<"boa-hoist-prefetch"> {
 def ElideTransfers : BoaPass<"boa-elide-transfers"> {
   let summary = "drops transfers of what is already in memory";
   let description = [{
-    1. Within a block, an access to an entry whose buffer is still live, or will
-       be live, uses that buffer (the optimizer takes the gradients and weights of
-       the backward pass that has just ended). Where that buffer is in another memory, what
-       is only read is copied from there.
-    2. An offload that nothing reads before it is overwritten is dropped, or
-       narrowed to the chunks that are read.
-    3. Where the next use of an entry follows at once, its buffer is retained
-       instead of given back: the snake's boundary activation, the last layer's
-       weights between forward and backward, the first layer's between a step and
-       the next. Not where a chunk of the entry is written in between, or the
-       buffer holds what never went home.
+    Within a block, an access to an entry whose buffer is still live, or will be live,
+    uses that buffer (the optimizer takes the gradients and weights of the backward pass
+    that has just ended). Where that buffer is in another memory, what is only read is
+    copied from there.
 
     What would then make the program compute something else is not shared, and told
     in a remark.
+  }];
+}
+
+def RetainBuffers : BoaPass<"boa-retain-buffers"> {
+  let summary = "keeps in memory what is used again at once";
+  let description = [{
+    Where the next use of an entry follows at once, its buffer is retained instead of
+    given back: the snake's boundary activation, the last layer's weights between
+    forward and backward, the first layer's between a step and the next. Not where a
+    chunk of the entry is written in between, or the buffer holds what never went home.
+  }];
+}
+
+def ElideOffloads : BoaPass<"boa-elide-offloads"> {
+  let summary = "drops what is written home and never read there";
+  let description = [{
+    An offload that nothing reads before it is overwritten is dropped, or narrowed to
+    the chunks that are read; not of trained state, which outlives the program.
   }];
 }
 

@@ -57,6 +57,9 @@ static void buildStorage(OpPassManager &pm) {
   // stand in one block.
   pm.addPass(createHoistPrefetch());
   pm.addPass(createElideTransfers());
+  pm.addPass(createRetainBuffers());
+  // What a retained copy spares is read by nobody.
+  pm.addPass(createElideOffloads());
   shareConstants(pm);
   pm.addPass(createVerifyStorage());
 }

@@ -111,6 +111,15 @@ int64_t Computation::meaning() const {
   return int64_t(hash);
 }
 
+LogicalResult CurrentComputation::checkSame(StringRef wrong) {
+  Computation after = Computation::compute(module);
+  if (const Computation::Outcome *difference = findDifference(*known, after))
+    return difference->of->emitOpError("would not be the same after ")
+           << difference->run << ": " << wrong;
+  known = std::move(after);
+  return success();
+}
+
 static const Computation::Outcome *findDifference(const std::vector<Computation::Outcome> &before,
                                                   const std::vector<Computation::Outcome> &after) {
   for (auto [was, is] : llvm::zip(before, after))

@@ -58,6 +58,9 @@ public:
   }
   /// For a pass that ends so; it must mark this analysis as preserved.
   void replace(Computation after) { known = std::move(after); }
+  /// For a pass that called `get` before it began: that the module computes the same still,
+  /// which is then what is known. Else an error: it would not, as `wrong`.
+  mlir::LogicalResult checkSame(llvm::StringRef wrong);
 
 private:
   mlir::ModuleOp module;

@@ -1,6 +1,7 @@
 // RUN: boa-opt %s --boa-differentiate --boa-build-step --boa-verify-step | FileCheck %s
 // RUN: boa-opt %s --boa-differentiate --boa-build-step --boa-vertical-schedule --boa-verify-step \
-// RUN:     --boa-insert-offload --boa-hoist-prefetch --boa-elide-transfers --boa-verify-storage \
+// RUN:     --boa-insert-offload --boa-hoist-prefetch --boa-elide-transfers --boa-retain-buffers \
+// RUN:     --boa-elide-offloads --boa-verify-storage \
 // RUN:   | FileCheck %s --check-prefix=VERTICAL
 
 // A scale that all layers share: each adds to its gradient, and only the first to

@@ -40,8 +40,8 @@ static bool portsAreSame(ModuleOp module, ModuleOp changed) {
 
 static constexpr const char *kFirstOfStorage = "insert-offload";
 
-/// Mutations that --boa-verify-storage accepts. Copies are retained by --boa-elide-transfers
-/// alone, which expects none.
+/// Mutations that --boa-verify-storage accepts. Copies are retained by --boa-retain-buffers
+/// alone; before it none is expected.
 static void shake(ModuleOp module, Random &random) {
   std::vector<std::string> kinds = mutationKinds();
   llvm::erase(kinds, "a retain flipped");
@@ -84,6 +84,10 @@ std::vector<Step> choosePasses(Random &random) {
   if (random.chance(0.1))
     steps.push_back({kShake, nullptr});
   sometimes(0.85, "elide-transfers", [] { return createElideTransfers(); });
+  sometimes(0.1, "verify-storage", verifyStorage);
+  sometimes(0.85, "retain-buffers", [] { return createRetainBuffers(); });
+  sometimes(0.1, "verify-storage", verifyStorage);
+  sometimes(0.85, "elide-offloads", [] { return createElideOffloads(); });
   sometimes(0.3, "verify-storage", verifyStorage);
   sometimes(0.7, "assign-buffers", [] { return createAssignBuffers(); });
   sometimes(1, "verify-storage", verifyStorage);
