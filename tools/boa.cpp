@@ -9,9 +9,11 @@
 // Sample or DescribeState.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/target/runtime/Descriptor.h"
 #include "runtime/program.h"
 #include "runtime/state/inspect.h"
 #include "runtime/trainer/main.h"
+#include "runtime/trainer/progress.h"
 #include "runtime/trainer/sample.h"
 #include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trainer.h"
@@ -124,6 +126,20 @@ absl::Status runSample(Invocation &invocation) {
   return status;
 }
 
+/// The plan as comments above the program that it is of. A module that was given may say less
+/// than a trainer needs: then there is none.
+void printPlan(mlir::ModuleOp module) {
+  auto program = ParseProgram(describeProgram(module));
+  if (!program.ok())
+    return;
+  llvm::SmallVector<llvm::StringRef> lines;
+  const std::string plan =
+      FormatPlan(*program) + "\n  without the workspace of kernels, which are not compiled yet";
+  llvm::StringRef(plan).split(lines, '\n');
+  for (llvm::StringRef line : lines)
+    llvm::outs() << "//" << (line.empty() ? "" : " ") << line << '\n';
+}
+
 absl::Status runEmit(const Invocation &invocation) {
   Compiler compiler;
   if (invocation.emit == "ast") {
@@ -144,6 +160,8 @@ absl::Status runEmit(const Invocation &invocation) {
   if (!status.ok())
     return status;
   if (phase != Phase::llvm) {
+    if (phase == Phase::storage)
+      printPlan(**module);
     (*module)->print(llvm::outs());
     llvm::outs() << '\n';
     return absl::OkStatus();

@@ -120,46 +120,53 @@ int TerminalWidth(std::FILE *out) {
 
 using Roles = std::map<std::string, int64_t>;
 
-/// Bytes by role in two directions, beside those that were planned; "" where nothing moved.
-std::string FormatTraffic(const char *title, const char *in, const Roles &moved_in,
-                          const Roles &planned_in, const char *out, const Roles &moved_out,
-                          const Roles &planned_out) {
-  const Roles *parts[4] = {&moved_in, &planned_in, &moved_out, &planned_out};
+/// A column of a table of traffic: its head, and bytes by role.
+struct Column {
+  const char *head;
+  const Roles &bytes;
+};
+
+/// "" where nothing moved.
+std::string FormatTraffic(const char *title, std::initializer_list<Column> columns) {
   std::set<std::pair<size_t, std::string>> roles;
-  for (const Roles *part : parts)
-    for (const auto &[role, bytes] : *part)
+  for (const Column &column : columns)
+    for (const auto &[role, bytes] : column.bytes)
       if (bytes > 0)
         roles.insert({RoleOrder(role), role});
   if (roles.empty())
     return "";
-  std::string text =
-      absl::StrFormat("\n  %-22s %11s %11s %11s %11s\n", title, in, "planned", out, "planned");
-  int64_t totals[4] = {};
+  std::string heads = absl::StrFormat("\n  %-22s", title), rows, totals;
   for (const auto &[order, role] : roles) {
-    int64_t row[4] = {};
-    for (int i = 0; i < 4; ++i) {
-      auto it = parts[i]->find(role);
-      row[i] = it == parts[i]->end() ? 0 : it->second;
-      totals[i] += row[i];
+    absl::StrAppendFormat(&rows, "  %-22s", RoleLabel(role));
+    for (const Column &column : columns) {
+      auto it = column.bytes.find(role);
+      absl::StrAppendFormat(&rows, " %11s", FormatBytes(it == column.bytes.end() ? 0 : it->second));
     }
-    absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", RoleLabel(role),
-                          FormatBytes(row[0]), FormatBytes(row[1]), FormatBytes(row[2]),
-                          FormatBytes(row[3]));
+    rows += '\n';
   }
-  absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s %11s\n", "total", FormatBytes(totals[0]),
-                        FormatBytes(totals[1]), FormatBytes(totals[2]), FormatBytes(totals[3]));
-  return text;
+  for (const Column &column : columns) {
+    int64_t total = 0;
+    for (const auto &[role, bytes] : column.bytes)
+      total += bytes;
+    absl::StrAppendFormat(&heads, " %11s", column.head);
+    absl::StrAppendFormat(&totals, " %11s", FormatBytes(total));
+  }
+  return absl::StrFormat("%s\n%s  %-22s%s\n", heads, rows, "total", totals);
 }
 
 std::string FormatTraffic(const Outcome &outcome) {
   const Traffic &moved = outcome.moved, &planned = outcome.predicted;
-  std::string text = FormatTraffic("SSD traffic", "read", moved.read, planned.read, "written",
-                                   moved.written, planned.written);
+  std::string text = FormatTraffic("SSD traffic", {{"read", moved.read},
+                                                   {"planned", planned.read},
+                                                   {"written", moved.written},
+                                                   {"planned", planned.written}});
   if (!text.empty() && outcome.measured)
     absl::StrAppendFormat(&text, "  %-22s %11s %11s %11s\n", "as the system counts",
                           FormatBytes(outcome.disk_read), "", FormatBytes(outcome.disk_written));
-  return text + FormatTraffic("copies", "to device", moved.to_device, planned.to_device, "to host",
-                              moved.to_host, planned.to_host);
+  return text + FormatTraffic("copies", {{"to device", moved.to_device},
+                                         {"planned", planned.to_device},
+                                         {"to host", moved.to_host},
+                                         {"planned", planned.to_host}});
 }
 
 } // namespace
@@ -188,6 +195,14 @@ std::string FormatStart(const Program &program, int64_t training_bytes, int64_t 
   absl::StrAppendFormat(&text, "  beside them at most %s of commands that wait\n",
                         FormatBytes(RunAheadBytes(program)));
   return text;
+}
+
+std::string FormatPlan(const Program &program) {
+  const Traffic step = program.TrafficOfStep(/*earlier=*/2);
+  return FormatStart(program) + FormatTraffic("each step moves", {{"from SSD", step.read},
+                                                                  {"to SSD", step.written},
+                                                                  {"to device", step.to_device},
+                                                                  {"to host", step.to_host}});
 }
 
 std::string FormatArena(const Program &program, const std::string &tier) {

@@ -56,6 +56,8 @@ struct Outcome {
 /// one, the bytes.
 std::string FormatStart(const Program &, int64_t training_bytes = -1,
                         int64_t validation_bytes = -1);
+/// The same, and what each step moves.
+std::string FormatPlan(const Program &);
 /// One line, without newline. `left` in seconds; negative: not known yet.
 std::string FormatStep(const StepRecord &, int64_t steps, double left);
 /// A line without its columns where that is too wide; then as many of its parts,
