@@ -84,8 +84,8 @@ void Graph::NoteUse(Reference writer, uint32_t id) {
 }
 
 void Graph::Read(uint32_t id, Hazard &hazard) {
-  ++commands[id].touched;
   DependOn(id, hazard.writer);
+  ++commands[id].touched;
   const Reference self{id, commands[id].generation};
   // What is only ever read must not gather readers for ever; of kernels the last is
   // the last to be over.
@@ -98,8 +98,8 @@ void Graph::Read(uint32_t id, Hazard &hazard) {
 }
 
 void Graph::Write(uint32_t id, Hazard &hazard) {
-  ++commands[id].touched;
   DependOn(id, hazard.writer);
+  ++commands[id].touched;
   for (Reference reader : hazard.readers)
     DependOn(id, reader);
   hazard.readers.clear();
