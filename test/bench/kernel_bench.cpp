@@ -13,11 +13,13 @@
 //
 //   kernel-bench [--cpu-time] [--bf16] [width heads context micro_batch]...
 //   kernel-bench [--cpu-time] --products
+//   kernel-bench [--cpu-time] --attention
 //
 // With --cpu-time one thread works and its processor time is counted, which
 // holds on a machine that is busy with other things. With --bf16 weights are stored
 // so, as a trainer stores them unless told otherwise. With --products the products
-// of a training step alone are timed, with each instruction set that there is.
+// of a training step alone are timed, with each instruction set that there is; with
+// --attention attention alone, in turns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +48,7 @@ using namespace mlir;
 
 namespace {
 
-bool cpuTime = false, bf16 = false, productsAlone = false;
+bool cpuTime = false, bf16 = false, productsAlone = false, attentionAlone = false;
 
 double now() {
   timespec time;
@@ -361,6 +363,98 @@ void measureProducts() {
     }
 }
 
+struct AttentionShape {
+  int64_t batch, time, heads, kvHeads, d;
+};
+
+/// q, k, v side by side in rows of one buffer, as a split of one product leaves them.
+template <typename T> class AttentionRun {
+public:
+  explicit AttentionRun(AttentionShape s)
+      : s(s), width(s.heads * s.d), stride((s.heads + 2 * s.kvHeads) * s.d), rows(s.batch * s.time),
+        qkv(fill(rows * stride)), dy(fill(rows * width)), y(rows * width), grad(rows * stride),
+        lse(rows * s.heads) {}
+
+  template <typename Forward> void forward(Forward call) {
+    const T *q = qkv.data(), *k = q + width, *v = k + s.kvHeads * s.d;
+    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, q, stride, k, stride, v, stride, y.data(),
+         width, lse.data());
+  }
+  template <typename Backward> void backward(Backward call) {
+    const T *q = qkv.data(), *k = q + width, *v = k + s.kvHeads * s.d;
+    T *dq = grad.data(), *dk = dq + width, *dv = dk + s.kvHeads * s.d;
+    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, q, stride, k, stride, v, stride, y.data(),
+         width, lse.data(), dy.data(), width, dq, stride, dk, stride, dv, stride);
+  }
+
+private:
+  static std::vector<T> fill(int64_t count) {
+    std::vector<T> values(count);
+    for (int64_t i = 0; i < count; ++i) {
+      float value = static_cast<float>((i * 7919) % 1009) / 1009 * 2 - 1;
+      if constexpr (sizeof(T) == 2)
+        values[i] = static_cast<T>(llvm::bit_cast<uint32_t>(value) >> 16);
+      else
+        values[i] = value;
+    }
+    return values;
+  }
+
+  AttentionShape s;
+  int64_t width, stride, rows;
+  std::vector<T> qkv, dy, y, grad;
+  std::vector<float> lse;
+};
+
+/// Causal. A row is one of a head's queries; two products forward and five backward
+/// are counted, of what is not masked.
+void measureAttention(AttentionShape s) {
+  constexpr int kTurns = 9;
+  std::printf("batch %ld, context %ld, heads %ld of %ld, key/value heads %ld: GFLOP/s (ns a row) "
+              "forward, backward\n",
+              s.batch, s.time, s.heads, s.d, s.kvHeads);
+  struct Way {
+    const char *isa, *type;
+    std::vector<double> forward, backward;
+  };
+  std::vector<Way> ways;
+  const char *before = boa::IsaName(boa::UsedIsa());
+  for (const char *isa : {"baseline", "avx2", "avx512", "avx512_bf16"})
+    if (boa::UseIsa(isa).ok())
+      ways.push_back({isa, "f32", {}, {}});
+  AttentionRun<float> wide(s);
+  for (int turn = 0; turn < kTurns; ++turn)
+    for (Way &way : ways) {
+      (void)boa::UseIsa(way.isa);
+      double start = now();
+      wide.forward(boa_attention_f32);
+      double middle = now();
+      wide.backward(boa_attention_grad_f32);
+      way.forward.push_back(middle - start);
+      way.backward.push_back(now() - middle);
+    }
+  (void)boa::UseIsa(before);
+  double rows = static_cast<double>(s.batch * s.heads * s.time);
+  double product = rows * static_cast<double>(s.d * (s.time + 1)) * 1e-9;
+  for (Way &way : ways) {
+    auto median = [](std::vector<double> &seconds) {
+      std::nth_element(seconds.begin(), seconds.begin() + kTurns / 2, seconds.end());
+      return seconds[kTurns / 2];
+    };
+    double forward = median(way.forward), backward = median(way.backward);
+    std::printf("  %-12s %-4s %5.0f (%6.0f) %5.0f (%6.0f)\n", way.isa, way.type,
+                2 * product / forward, forward / rows * 1e9, 5 * product / backward,
+                backward / rows * 1e9);
+  }
+}
+
+void measureAttention() {
+  for (AttentionShape s : {AttentionShape{2, 256, 12, 12, 64}, AttentionShape{8, 256, 12, 12, 64},
+                           AttentionShape{1, 2048, 4, 4, 64}, AttentionShape{1, 2048, 4, 4, 128},
+                           AttentionShape{1, 2048, 8, 2, 128}})
+    measureAttention(s);
+}
+
 void measure(Shape s) {
   Block block(s);
   DialectRegistry registry;
@@ -447,6 +541,8 @@ int main(int argc, char **argv) {
       bf16 = true;
     } else if (std::string(argv[first]) == "--products") {
       productsAlone = true;
+    } else if (std::string(argv[first]) == "--attention") {
+      attentionAlone = true;
     } else {
       std::fprintf(stderr, "unknown option %s\n", argv[first]);
       return 2;
@@ -454,6 +550,10 @@ int main(int argc, char **argv) {
   }
   if (productsAlone) {
     measureProducts();
+    return 0;
+  }
+  if (attentionAlone) {
+    measureAttention();
     return 0;
   }
   if (argc > first) {
