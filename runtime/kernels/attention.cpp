@@ -25,6 +25,7 @@
 extern const boa::AttentionTable kAttentionBaseline;
 #ifdef __x86_64__
 extern const boa::AttentionTable kAttentionAvx2;
+extern const boa::AttentionTable kAttentionAvx512;
 #endif
 
 namespace {
@@ -33,6 +34,8 @@ using boa::AttentionArgs;
 
 const boa::AttentionTable &table() {
 #ifdef __x86_64__
+  if (boa::UsedIsa() >= boa::Isa::kAvx512)
+    return kAttentionAvx512;
   if (boa::UsedIsa() >= boa::Isa::kAvx2)
     return kAttentionAvx2;
 #endif

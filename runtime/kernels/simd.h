@@ -5,10 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Vectors of 32 bytes, an exponential and a register-tiled matrix product for
-// operands that fit the cache. Included by files that are compiled with and
-// without AVX2: everything is in an unnamed namespace and calls no inline
-// function of the standard library, so that no unit picks up another's code.
+// Vectors, an exponential and a register-tiled matrix product for operands that fit
+// the cache. Included by files that are compiled for one instruction set each:
+// everything is in an unnamed namespace and calls no inline function of the standard
+// library, so that no unit picks up another's code.
+//
+// A vector is of 32 bytes, whatever they are for the processor, or of 64 where the
+// file says BOA_VECTOR_BYTES 64, which needs AVX-512 (F, BW, DQ, VL). The order of sums
+// depends on it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_KERNELS_SIMD_H
@@ -16,27 +20,35 @@
 
 #include <stdint.h>
 
+#ifndef BOA_VECTOR_BYTES
+#define BOA_VECTOR_BYTES 32
+#endif
+#if BOA_VECTOR_BYTES == 64
+#include <immintrin.h>
+#endif
+
 namespace {
 
 #define BOA_INLINE inline __attribute__((always_inline))
+#define BOA_VECTOR(...) __attribute__((vector_size(BOA_VECTOR_BYTES), ##__VA_ARGS__))
 
 template <typename T> struct Simd;
 
 template <> struct Simd<float> {
-  typedef float Vec __attribute__((vector_size(32)));
-  typedef float Loose __attribute__((vector_size(32), aligned(4)));
-  typedef int32_t Bits __attribute__((vector_size(32)));
+  typedef float Vec BOA_VECTOR();
+  typedef float Loose BOA_VECTOR(aligned(4));
+  typedef int32_t Bits BOA_VECTOR();
   typedef int32_t Int;
-  static constexpr int kLanes = 8;
+  static constexpr int kLanes = BOA_VECTOR_BYTES / 4;
   static constexpr int kMantissa = 23, kBias = 127;
   static constexpr float kLowest = -126.0f; // 2^x is not normal below
 };
 template <> struct Simd<double> {
-  typedef double Vec __attribute__((vector_size(32)));
-  typedef double Loose __attribute__((vector_size(32), aligned(8)));
-  typedef int64_t Bits __attribute__((vector_size(32)));
+  typedef double Vec BOA_VECTOR();
+  typedef double Loose BOA_VECTOR(aligned(8));
+  typedef int64_t Bits BOA_VECTOR();
   typedef int64_t Int;
-  static constexpr int kLanes = 4;
+  static constexpr int kLanes = BOA_VECTOR_BYTES / 8;
   static constexpr int kMantissa = 52, kBias = 1023;
   static constexpr double kLowest = -1022.0;
 };
@@ -51,23 +63,32 @@ template <typename T> BOA_INLINE void store(T *p, Vec<T> v) {
 }
 template <typename T> BOA_INLINE Vec<T> splat(T x) { return x - Vec<T>{}; }
 
-/// 2^x for x <= 0 or little above, to the last bits of T. Arguments too small
-/// for a normal result give zero; NaN stays NaN.
-BOA_INLINE Simd<float>::Vec exp2(Simd<float>::Vec x) {
-  using S = Simd<float>;
-  // x = n + r, |r| <= 1/2; adding 1.5 * 2^23 rounds to an integer.
-  S::Vec shifted = x + 12582912.0f;
-  S::Vec r = x - (shifted - 12582912.0f);
-  // Of least maximal relative error on the interval: 2e-9 before rounding.
-  S::Vec p = r * 1.535336188e-4f + 1.339887440e-3f;
+/// Of the power 2^r, |r| <= 1/2: of least maximal relative error, 2e-9 before rounding.
+BOA_INLINE Simd<float>::Vec exp2Fraction(Simd<float>::Vec r) {
+  Simd<float>::Vec p = r * 1.535336188e-4f + 1.339887440e-3f;
   p = p * r + 9.618437357e-3f;
   p = p * r + 5.550332471e-2f;
   p = p * r + 2.402264791e-1f;
   p = p * r + 6.931472028e-1f;
-  p = p * r + 1.0f;
+  return p * r + 1.0f;
+}
+
+/// 2^x for x <= 0 or little above, to the last bits of T. Arguments too small
+/// for a normal result give zero; NaN stays NaN.
+BOA_INLINE Simd<float>::Vec exp2(Simd<float>::Vec x) {
+  using S = Simd<float>;
+#if BOA_VECTOR_BYTES == 64
+  S::Vec n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __mmask16 normal = _mm512_cmp_ps_mask(x, splat(S::kLowest), _CMP_NLE_UQ);
+  return _mm512_maskz_scalef_ps(normal, exp2Fraction(x - n), n);
+#else
+  // x = n + r; adding 1.5 * 2^23 rounds to an integer.
+  S::Vec shifted = x + 12582912.0f;
+  S::Vec p = exp2Fraction(x - (shifted - 12582912.0f));
   S::Bits scale = ((S::Bits)shifted + S::kBias) << S::kMantissa;
   S::Bits keep = ~(S::Bits)(x <= S::kLowest);
   return (S::Vec)((S::Bits)(p * (S::Vec)scale) & keep);
+#endif
 }
 BOA_INLINE Simd<double>::Vec exp2(Simd<double>::Vec x) {
   using S = Simd<double>;
@@ -93,6 +114,82 @@ BOA_INLINE Simd<double>::Vec exp2(Simd<double>::Vec x) {
   return (S::Vec)((S::Bits)(p * (S::Vec)scale) & keep);
 }
 
+template <typename T> BOA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
+
+#if BOA_VECTOR_BYTES == 64
+
+/// The first `lanes` of a vector; in the others there are zeros, and they are not stored.
+BOA_INLINE Vec<float> loadFirst(const float *p, int64_t lanes) {
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << lanes) - 1), p);
+}
+BOA_INLINE Vec<double> loadFirst(const double *p, int64_t lanes) {
+  return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1 << lanes) - 1), p);
+}
+BOA_INLINE void storeFirst(float *p, int64_t lanes, Vec<float> v) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1 << lanes) - 1), v);
+}
+BOA_INLINE void storeFirst(double *p, int64_t lanes, Vec<double> v) {
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1 << lanes) - 1), v);
+}
+
+/// Lane i is that of i with the bits of kBits turned.
+template <int kBits> BOA_INLINE Vec<float> exchanged(Vec<float> v) {
+  return __builtin_shufflevector(v, v, 0 ^ kBits, 1 ^ kBits, 2 ^ kBits, 3 ^ kBits, 4 ^ kBits,
+                                 5 ^ kBits, 6 ^ kBits, 7 ^ kBits, 8 ^ kBits, 9 ^ kBits, 10 ^ kBits,
+                                 11 ^ kBits, 12 ^ kBits, 13 ^ kBits, 14 ^ kBits, 15 ^ kBits);
+}
+template <int kBits> BOA_INLINE Vec<double> exchanged(Vec<double> v) {
+  return __builtin_shufflevector(v, v, 0 ^ kBits, 1 ^ kBits, 2 ^ kBits, 3 ^ kBits, 4 ^ kBits,
+                                 5 ^ kBits, 6 ^ kBits, 7 ^ kBits);
+}
+template <typename T> BOA_INLINE T sumLanes(Vec<T> v) {
+  if constexpr (Simd<T>::kLanes == 16)
+    v += exchanged<8>(v);
+  v += exchanged<4>(v);
+  v += exchanged<2>(v);
+  v += exchanged<1>(v);
+  return v[0];
+}
+template <typename T> BOA_INLINE T maxLanes(Vec<T> v) {
+  if constexpr (Simd<T>::kLanes == 16)
+    v = maximum<T>(v, exchanged<8>(v));
+  v = maximum<T>(v, exchanged<4>(v));
+  v = maximum<T>(v, exchanged<2>(v));
+  v = maximum<T>(v, exchanged<1>(v));
+  return v[0];
+}
+
+/// The lower and the upper halves of a and b, interleaved.
+BOA_INLINE Vec<float> lowerHalves(Vec<float> a, Vec<float> b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+BOA_INLINE Vec<float> upperHalves(Vec<float> a, Vec<float> b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+}
+BOA_INLINE Vec<double> lowerHalves(Vec<double> a, Vec<double> b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+BOA_INLINE Vec<double> upperHalves(Vec<double> a, Vec<double> b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+
+/// rows[i][j] = rows[j][i], of a square of vectors: each stage turns the bits of (i, j)
+/// by one.
+template <typename V, int L> BOA_INLINE void transposeSquare(V (&r)[L]) {
+  for (int stage = 1; stage < L; stage *= 2) {
+    V a[L];
+    for (int i = 0; i < L / 2; ++i) {
+      a[2 * i] = lowerHalves(r[i], r[i + L / 2]);
+      a[2 * i + 1] = upperHalves(r[i], r[i + L / 2]);
+    }
+    for (int i = 0; i < L; ++i)
+      r[i] = a[i];
+  }
+}
+
+#else
+
 template <typename T> BOA_INLINE T sumLanes(Vec<T> v) {
   T sum = 0;
   for (int i = 0; i < Simd<T>::kLanes; ++i)
@@ -105,8 +202,6 @@ template <typename T> BOA_INLINE T maxLanes(Vec<T> v) {
     max = v[i] > max ? v[i] : max;
   return max;
 }
-template <typename T> BOA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
-
 /// rows[i][j] = rows[j][i], of a square of vectors.
 BOA_INLINE void transposeSquare(Simd<float>::Vec (&r)[8]) {
   Simd<float>::Vec a[8], b[8];
@@ -136,6 +231,8 @@ BOA_INLINE void transposeSquare(Simd<double>::Vec (&r)[4]) {
     r[i + 2] = __builtin_shufflevector(a[i], a[i + 2], 2, 3, 6, 7);
   }
 }
+
+#endif
 
 /// to[x][j] = from[j][x] for j < count, x < d; up to the next full vector the
 /// columns past count are zeroed. Rows of `to` are `width` apart, a multiple of
@@ -190,27 +287,50 @@ BOA_INLINE void tile(int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c, int
       store(c + i * ldc + j * L, sum[i][j]);
 }
 
-/// R rows of the product, over all n columns; columns that fill no vector are
-/// done one by one.
+/// The same of fewer columns than a vector has lanes.
 template <typename T, int R>
-BOA_INLINE void rows(int64_t n, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c, int64_t ldc,
-                     bool add) {
-  constexpr int L = Simd<T>::kLanes;
-  int64_t j = 0;
-  for (; j + 2 * L <= n; j += 2 * L)
-    tile<T, R, 2>(k, a, b + j, ldb, c + j, ldc, add);
-  for (; j + L <= n; j += L)
-    tile<T, R, 1>(k, a, b + j, ldb, c + j, ldc, add);
-  for (; j < n; ++j)
+BOA_INLINE void narrowTile(int64_t columns, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
+                           int64_t ldc, bool add) {
+#if BOA_VECTOR_BYTES == 64
+  Vec<T> sum[R];
+  for (int i = 0; i < R; ++i)
+    sum[i] = add ? loadFirst(c + i * ldc, columns) : Vec<T>{};
+  for (int64_t x = 0; x < k; ++x) {
+    Vec<T> row = loadFirst(b + x * ldb, columns);
+    for (int i = 0; i < R; ++i)
+      sum[i] += splat(a.p[i * a.row + x * a.column]) * row;
+  }
+  for (int i = 0; i < R; ++i)
+    storeFirst(c + i * ldc, columns, sum[i]);
+#else
+  for (int64_t j = 0; j < columns; ++j)
     for (int i = 0; i < R; ++i) {
       T sum = add ? c[i * ldc + j] : T(0);
       for (int64_t x = 0; x < k; ++x)
         sum += a.p[i * a.row + x * a.column] * b[x * ldb + j];
       c[i * ldc + j] = sum;
     }
+#endif
 }
 
-constexpr int64_t kTileRows = 6;
+constexpr int kTileRows = BOA_VECTOR_BYTES == 64 ? 8 : 6;
+
+/// `count` rows of the product, R at most, over all n columns.
+template <typename T, int R = kTileRows>
+void rows(int64_t count, int64_t n, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
+          int64_t ldc, bool add) {
+  constexpr int L = Simd<T>::kLanes;
+  if constexpr (R > 1)
+    if (count < R)
+      return rows<T, R - 1>(count, n, k, a, b, ldb, c, ldc, add);
+  int64_t j = 0;
+  for (; j + 2 * L <= n; j += 2 * L)
+    tile<T, R, 2>(k, a, b + j, ldb, c + j, ldc, add);
+  for (; j + L <= n; j += L)
+    tile<T, R, 1>(k, a, b + j, ldb, c + j, ldc, add);
+  if (j < n)
+    narrowTile<T, R>(n - j, k, a, b + j, ldb, c + j, ldc, add);
+}
 
 /// What is known of a triangular operand or result of a product of square blocks
 /// on the diagonal (offset 0) or left of it (offset > 0).
@@ -243,26 +363,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<T> a, const T *b, int64_t
     const T *bt = b + begin * ldb;
     int64_t deep = end - begin;
     T *ct = c + i * ldc;
-    switch (r) {
-    case 6:
-      rows<T, 6>(columns, deep, at, bt, ldb, ct, ldc, add);
-      break;
-    case 5:
-      rows<T, 5>(columns, deep, at, bt, ldb, ct, ldc, add);
-      break;
-    case 4:
-      rows<T, 4>(columns, deep, at, bt, ldb, ct, ldc, add);
-      break;
-    case 3:
-      rows<T, 3>(columns, deep, at, bt, ldb, ct, ldc, add);
-      break;
-    case 2:
-      rows<T, 2>(columns, deep, at, bt, ldb, ct, ldc, add);
-      break;
-    default:
-      rows<T, 1>(columns, deep, at, bt, ldb, ct, ldc, add);
-      break;
-    }
+    rows<T>(r, columns, deep, at, bt, ldb, ct, ldc, add);
     i += r;
   }
 }
