@@ -83,6 +83,9 @@ def Kernel_GemmOp : Kernel_LibraryOp<"gemm"> {
 
 def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
   let summary = "boa.attention into y and lse";
+  let description = [{
+    Of one element type, or of bf16 with lse in f32.
+  }];
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
                        AnyShaped:$y, AnyShaped:$lse,
                        I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);

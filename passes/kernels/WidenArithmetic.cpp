@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Assumes whole compute ops. What only moves values (a split, a table lookup) stays
-// as it is. Every result is rounded, used where it may be: what a value is does not
-// depend on what is computed together. (A product that only goes into a sum is not
-// rounded before, wherever that sum is made: ConvertBoaToBlas.)
+// as it is, and so does attention, which the library takes in bf16. Every result is
+// rounded, used where it may be: what a value is does not depend on what is computed
+// together. (A product that only goes into a sum is not rounded before, wherever that
+// sum is made: ConvertBoaToBlas.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +53,7 @@ struct WidenArithmetic : boa::impl::WidenArithmeticBase<WidenArithmetic> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](CostOpInterface op) {
-      if (op.getFlops() > 0 && !isa<CastOp>(op))
+      if (op.getFlops() > 0 && !isa<CastOp, AttentionOp, AttentionGradOp>(op))
         ops.push_back(op);
     });
     llvm::for_each(ops, widen);

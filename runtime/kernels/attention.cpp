@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Chooses the instruction set once, cuts the work into tasks and gives each
-// thread of the pool its scratch: a few blocks, allocated at a thread's first
-// task and kept, grown only if a later call has larger heads.
+// Chooses the instruction set, cuts the work into tasks and gives each thread of
+// the pool its scratch, allocated at a thread's first task and kept, grown only if
+// a later call needs more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +26,7 @@ extern const boa::AttentionTable kAttentionBaseline;
 #ifdef __x86_64__
 extern const boa::AttentionTable kAttentionAvx2;
 extern const boa::AttentionTable kAttentionAvx512;
+extern const boa::AttentionTasks<uint16_t> kAttentionAvx512Bf16;
 #endif
 
 namespace {
@@ -42,85 +43,95 @@ const boa::AttentionTable &table() {
   return kAttentionBaseline;
 }
 
-/// Elements of scratch that a task may use: transposed blocks, scores and their
-/// gradients, accumulators of one block, row statistics of one chunk.
-int64_t scratchElements(int64_t d) {
-  return 4 * (d + 16) * boa::kAttentionKeyBlock +
-         2 * boa::kAttentionRowBlock * boa::kAttentionKeyBlock + 2 * boa::kAttentionChunk + 128;
+const boa::AttentionTasks<float> &tasksOf(float) { return table().f32; }
+const boa::AttentionTasks<double> &tasksOf(double) { return table().f64; }
+const boa::AttentionTasks<uint16_t> &tasksOf(uint16_t) {
+#ifdef __x86_64__
+  if (boa::UsedIsa() >= boa::Isa::kAvx512Bf16)
+    return kAttentionAvx512Bf16;
+#endif
+  return table().bf16;
 }
 
-template <typename T> T *scratch(int64_t d) {
+template <typename E> using Sum = typename AttentionArgs<E>::T;
+
+/// Of one thread; a task of backward that would sum more than 16 MiB is cut into those that
+/// do not.
+constexpr int64_t kMostSums = 1 << 22;
+
+void *scratch(int64_t bytes) {
   struct Free {
     void operator()(void *p) const { std::free(p); }
   };
   static thread_local std::unique_ptr<void, Free> memory;
   static thread_local int64_t size = 0;
-  int64_t bytes = scratchElements(d) * static_cast<int64_t>(sizeof(T));
   bytes = (bytes + 4095) / 4096 * 4096;
   if (bytes > size) {
     memory.reset(std::aligned_alloc(4096, static_cast<size_t>(bytes)));
     if (!memory)
-      std::abort(); // some hundred KiB: nothing else would work either
+      std::abort(); // a few MiB: nothing else would work either
     size = bytes;
   }
-  return static_cast<T *>(memory.get());
+  return memory.get();
 }
 
-template <typename T> using Task = typename boa::AttentionTasks<T>::Task;
+template <typename E> using Task = typename boa::AttentionTasks<E>::Task;
 
-template <typename T> struct Work {
-  const AttentionArgs<T> *args;
-  Task<T> task;
+template <typename E> struct Work {
+  const AttentionArgs<E> *args;
+  Task<E> task;
+  int64_t scratch; // bytes
 };
 
-template <typename T> void runTasks(const AttentionArgs<T> &args, Task<T> task, int64_t count) {
-  Work<T> work{&args, task};
+template <typename E>
+void runTasks(const AttentionArgs<E> &args, Task<E> task, int64_t count, int64_t sums = 0) {
+  int64_t numbers = boa::attentionBlocks(args.d) + sums;
+  Work<E> work{&args, task, numbers * static_cast<int64_t>(sizeof(Sum<E>))};
   boa_rt_parallel_for(
       count, 1,
       [](void *data, int64_t begin, int64_t end) {
-        const Work<T> &w = *static_cast<const Work<T> *>(data);
-        T *memory = scratch<T>(w.args->d);
+        const Work<E> &w = *static_cast<const Work<E> *>(data);
+        auto *memory = static_cast<Sum<E> *>(scratch(w.scratch));
         for (int64_t i = begin; i < end; ++i)
           w.task(*w.args, i, memory);
       },
       &work);
 }
 
-template <typename T>
-AttentionArgs<T> shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+template <typename E>
+AttentionArgs<E> shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
                        int32_t causal) {
-  AttentionArgs<T> args{};
+  AttentionArgs<E> args{};
   args.batch = batch;
   args.time = time;
   args.heads = heads;
   args.kv_heads = kv_heads;
   args.d = d;
   args.causal = causal != 0;
-  args.scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(d)));
-  args.log = [](T x) { return std::log(x); };
+  args.scale = static_cast<Sum<E>>(1.0 / std::sqrt(static_cast<double>(d)));
+  args.log = [](Sum<E> x) { return std::log(x); };
   return args;
 }
 
-template <typename T> int64_t chunksOf(const AttentionArgs<T> &args) {
+template <typename E> int64_t chunksOf(const AttentionArgs<E> &args) {
   return (args.time + boa::kAttentionChunk - 1) / boa::kAttentionChunk;
 }
 
-template <typename T>
-void forward(AttentionArgs<T> args, Task<T> task, const T *q, int64_t ldq, const T *k, int64_t ldk,
-             const T *v, int64_t ldv, T *y, int64_t ldy, T *lse) {
+template <typename E>
+void forward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v,
+             int64_t ldv, E *y, int64_t ldy, Sum<E> *lse) {
   args.q = q, args.ldq = ldq;
   args.k = k, args.ldk = ldk;
   args.v = v, args.ldv = ldv;
   args.y = y, args.ldy = ldy;
   args.lse = lse;
-  runTasks<T>(args, task, args.batch * args.heads * chunksOf(args));
+  runTasks<E>(args, tasksOf(E()).forward, args.batch * args.heads * chunksOf(args));
 }
 
-template <typename T>
-void backward(AttentionArgs<T> args, const boa::AttentionTasks<T> &tasks, const T *q, int64_t ldq,
-              const T *k, int64_t ldk, const T *v, int64_t ldv, const T *y, int64_t ldy,
-              const T *lse, const T *dy, int64_t lddy, T *dq, int64_t lddq, T *dk, int64_t lddk,
-              T *dv, int64_t lddv) {
+template <typename E>
+void backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v,
+              int64_t ldv, const E *y, int64_t ldy, const Sum<E> *lse, const E *dy, int64_t lddy,
+              E *dq, int64_t lddq, E *dk, int64_t lddk, E *dv, int64_t lddv) {
   args.q = q, args.ldq = ldq;
   args.k = k, args.ldk = ldk;
   args.v = v, args.ldv = ldv;
@@ -130,35 +141,39 @@ void backward(AttentionArgs<T> args, const boa::AttentionTasks<T> &tasks, const 
   args.dq = dq, args.lddq = lddq;
   args.dk = dk, args.lddk = lddk;
   args.dv = dv, args.lddv = lddv;
+  const boa::AttentionTasks<E> &tasks = tasksOf(E());
   // Long contexts of few heads: more, smaller tasks, at 7/5 of the products.
   int64_t whole = args.batch * args.kv_heads, threads = boa::Threads();
   int64_t blocks = (args.time + boa::kAttentionRowBlock - 1) / boa::kAttentionRowBlock;
-  if ((whole + threads - 1) / threads * threads * 5 <= whole * 7 || blocks == 1) {
-    runTasks<T>(args, tasks.backward, whole);
+  bool even = (whole + threads - 1) / threads * threads * 5 <= whole * 7;
+  int64_t sums = boa::attentionSums(args);
+  if ((even && sums <= kMostSums) || blocks == 1) {
+    runTasks<E>(args, tasks.backward, whole, sums);
     return;
   }
-  runTasks<T>(args, tasks.keys, whole * blocks);
-  runTasks<T>(args, tasks.queries, args.batch * args.heads * chunksOf(args));
+  runTasks<E>(args, tasks.keys, whole * blocks);
+  runTasks<E>(args, tasks.queries, args.batch * args.heads * chunksOf(args));
 }
 
 } // namespace
 
-#define BOA_DEFINE_ATTENTION(suffix, T)                                                            \
+#define BOA_DEFINE_ATTENTION(suffix, E, T)                                                         \
   extern "C" void boa_attention_##suffix(int64_t batch, int64_t time, int64_t heads,               \
-                                         int64_t kv_heads, int64_t d, int32_t causal, const T *q,  \
-                                         int64_t ldq, const T *k, int64_t ldk, const T *v,         \
-                                         int64_t ldv, T *y, int64_t ldy, T *lse) {                 \
-    forward<T>(shape<T>(batch, time, heads, kv_heads, d, causal), table().suffix.forward, q, ldq,  \
-               k, ldk, v, ldv, y, ldy, lse);                                                       \
+                                         int64_t kv_heads, int64_t d, int32_t causal, const E *q,  \
+                                         int64_t ldq, const E *k, int64_t ldk, const E *v,         \
+                                         int64_t ldv, E *y, int64_t ldy, T *lse) {                 \
+    forward<E>(shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy,  \
+               lse);                                                                               \
   }                                                                                                \
   extern "C" void boa_attention_grad_##suffix(                                                     \
       int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, int32_t causal,     \
-      const T *q, int64_t ldq, const T *k, int64_t ldk, const T *v, int64_t ldv, const T *y,       \
-      int64_t ldy, const T *lse, const T *dy, int64_t lddy, T *dq, int64_t lddq, T *dk,            \
-      int64_t lddk, T *dv, int64_t lddv) {                                                         \
-    backward<T>(shape<T>(batch, time, heads, kv_heads, d, causal), table().suffix, q, ldq, k, ldk, \
-                v, ldv, y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);                      \
+      const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v, int64_t ldv, const E *y,       \
+      int64_t ldy, const T *lse, const E *dy, int64_t lddy, E *dq, int64_t lddq, E *dk,            \
+      int64_t lddk, E *dv, int64_t lddv) {                                                         \
+    backward<E>(shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy, \
+                lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);                                      \
   }
 
-BOA_DEFINE_ATTENTION(f32, float)
-BOA_DEFINE_ATTENTION(f64, double)
+BOA_DEFINE_ATTENTION(f32, float, float)
+BOA_DEFINE_ATTENTION(f64, double, double)
+BOA_DEFINE_ATTENTION(bf16, uint16_t, float)

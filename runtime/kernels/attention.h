@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // y = softmax(q k^T / sqrt(d)) v by head, with online softmax: memory beside the
-// operands is a few blocks for each thread, whatever the context.
+// operands is a few blocks for each thread, whatever the context; of gradients in bf16
+// sums for the keys or queries of a head, too, up to 16 MiB.
 //
 //   q, y    [batch * time, heads * d]       row strides ldq, ldy (elements)
 //   k, v    [batch * time, kv_heads * d]    row strides ldk, ldv
@@ -15,6 +16,14 @@
 // Head h reads key/value head h / (heads / kv_heads). Rows may be slices of a
 // wider buffer. causal != 0: row t sees keys 0..t. Work is divided over the
 // shared pool; each result has one owner and one order of summation.
+//
+// In the _bf16 form lse is f32, and so are all sums; each result is rounded once, when
+// it is complete. Where the processor multiplies bf16 (isa.h), all products are of bf16:
+// probabilities, before they are divided by their sum, which is of what was not rounded,
+// and gradients of scores are rounded to it too, once each, and numbers below f32's least
+// normal one are taken for zero. In rows that see 64 keys or fewer, over which roundings
+// do not average out, y is of probabilities of twice as many digits. Elsewhere blocks of
+// the operands are widened to f32, and nothing else is rounded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_KERNELS_ATTENTION_H
@@ -32,6 +41,10 @@ void boa_attention_f32(int64_t batch, int64_t time, int64_t heads, int64_t kv_he
 void boa_attention_f64(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
                        int32_t causal, const double *q, int64_t ldq, const double *k, int64_t ldk,
                        const double *v, int64_t ldv, double *y, int64_t ldy, double *lse);
+void boa_attention_bf16(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+                        int32_t causal, const uint16_t *q, int64_t ldq, const uint16_t *k,
+                        int64_t ldk, const uint16_t *v, int64_t ldv, uint16_t *y, int64_t ldy,
+                        float *lse);
 
 /// Gradients of q, k, v from those of y; probabilities are computed again from
 /// lse. dq, dk, dv are overwritten.
@@ -45,6 +58,12 @@ void boa_attention_grad_f64(int64_t batch, int64_t time, int64_t heads, int64_t 
                             int64_t ldk, const double *v, int64_t ldv, const double *y, int64_t ldy,
                             const double *lse, const double *dy, int64_t lddy, double *dq,
                             int64_t lddq, double *dk, int64_t lddk, double *dv, int64_t lddv);
+void boa_attention_grad_bf16(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads,
+                             int64_t d, int32_t causal, const uint16_t *q, int64_t ldq,
+                             const uint16_t *k, int64_t ldk, const uint16_t *v, int64_t ldv,
+                             const uint16_t *y, int64_t ldy, const float *lse, const uint16_t *dy,
+                             int64_t lddy, uint16_t *dq, int64_t lddq, uint16_t *dk, int64_t lddk,
+                             uint16_t *dv, int64_t lddv);
 
 #ifdef __cplusplus
 }

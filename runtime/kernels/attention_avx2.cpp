@@ -7,4 +7,6 @@
 
 #include "runtime/kernels/attention_impl.h"
 
-BOA_ATTENTION_TABLE(kAttentionAvx2);
+extern const boa::AttentionTable kAttentionAvx2;
+const boa::AttentionTable kAttentionAvx2 = {kTasks<float, float>, kTasks<double, double>,
+                                            kTasks<float, uint16_t>};

@@ -8,4 +8,6 @@
 #define BOA_VECTOR_BYTES 64
 #include "runtime/kernels/attention_impl.h"
 
-BOA_ATTENTION_TABLE(kAttentionAvx512);
+extern const boa::AttentionTable kAttentionAvx512;
+const boa::AttentionTable kAttentionAvx512 = {kTasks<float, float>, kTasks<double, double>,
+                                              kTasks<float, uint16_t>};

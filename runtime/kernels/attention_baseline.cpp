@@ -7,4 +7,6 @@
 
 #include "runtime/kernels/attention_impl.h"
 
-BOA_ATTENTION_TABLE(kAttentionBaseline);
+extern const boa::AttentionTable kAttentionBaseline;
+const boa::AttentionTable kAttentionBaseline = {kTasks<float, float>, kTasks<double, double>,
+                                                kTasks<float, uint16_t>};

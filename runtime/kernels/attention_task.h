@@ -18,41 +18,69 @@ constexpr int64_t kAttentionRowBlock = 64;
 constexpr int64_t kAttentionKeyBlock = 128;
 constexpr int64_t kAttentionChunk = 256;
 
+/// Elements as they are stored, and the type of sums and statistics: bf16 has f32's.
+template <typename E> struct AttentionSum {
+  using Type = E;
+};
+template <> struct AttentionSum<uint16_t> {
+  using Type = float;
+};
+
 /// The operands of boa_attention_* and boa_attention_grad_* (attention.h).
-template <typename T> struct AttentionArgs {
+template <typename E> struct AttentionArgs {
+  using T = typename AttentionSum<E>::Type;
   int64_t batch, time, heads, kv_heads, d;
   bool causal;
   T scale;
-  const T *q;
+  const E *q;
   int64_t ldq;
-  const T *k;
+  const E *k;
   int64_t ldk;
-  const T *v;
+  const E *v;
   int64_t ldv;
   int64_t ldy;
-  T *y, *lse;           // forward
-  const T *yIn, *lseIn; // backward
-  const T *dy;
+  E *y; // forward
+  T *lse;
+  const E *yIn; // backward
+  const T *lseIn;
+  const E *dy;
   int64_t lddy;
-  T *dq;
+  E *dq;
   int64_t lddq;
-  T *dk;
+  E *dk;
   int64_t lddk;
-  T *dv;
+  E *dv;
   int64_t lddv;
   T (*log)(T);
 };
 
-/// Tasks of one instruction set and element type; each is given scratch of
-/// scratchElements(d).
-template <typename T> struct AttentionTasks {
-  using Task = void (*)(const AttentionArgs<T> &, int64_t task, T *scratch);
+/// Tasks of one instruction set and element type; each is given scratch, aligned to 64
+/// bytes: attentionBlocks(d) numbers, and backward attentionSums() more.
+template <typename E> struct AttentionTasks {
+  using Task = void (*)(const AttentionArgs<E> &, int64_t task,
+                        typename AttentionArgs<E>::T *scratch);
   Task forward, backward, keys, queries;
 };
 struct AttentionTable {
   AttentionTasks<float> f32;
   AttentionTasks<double> f64;
+  AttentionTasks<uint16_t> bf16;
 };
+
+/// Blocks of operands, scores, their gradients, accumulators, row statistics of a chunk.
+inline int64_t attentionBlocks(int64_t d) {
+  const int64_t wide = (d + 15) / 16 * 16;
+  return (2 * kAttentionChunk + 6 * kAttentionKeyBlock) * wide +
+         4 * kAttentionRowBlock * kAttentionKeyBlock + 2 * kAttentionChunk + 512;
+}
+
+/// What a task of backward sums until it can be rounded: dq of a head, and where heads
+/// share keys, dk and dv.
+template <typename E> int64_t attentionSums(const AttentionArgs<E> &args) {
+  if (sizeof(E) != 2)
+    return 0;
+  return args.time * ((args.d + 15) / 16 * 16) * (args.heads == args.kv_heads ? 1 : 3);
+}
 
 } // namespace boa
 

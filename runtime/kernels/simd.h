@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Vectors, an exponential and a register-tiled matrix product for operands that fit
-// the cache. Included by files that are compiled for one instruction set each:
-// everything is in an unnamed namespace and calls no inline function of the standard
-// library, so that no unit picks up another's code.
+// Vectors, what is done across their lanes, and an exponential. Included by files that
+// are compiled for one instruction set each: everything is in an unnamed namespace and
+// calls no inline function of the standard library, so that no unit picks up another's
+// code.
 //
 // A vector is of 32 bytes, whatever they are for the processor, or of 64 where the
 // file says BOA_VECTOR_BYTES 64, which needs AVX-512 (F, BW, DQ, VL). The order of sums
@@ -62,6 +62,30 @@ template <typename T> BOA_INLINE void store(T *p, Vec<T> v) {
   *reinterpret_cast<typename Simd<T>::Loose *>(p) = v;
 }
 template <typename T> BOA_INLINE Vec<T> splat(T x) { return x - Vec<T>{}; }
+
+/// Numbers of bf16, the upper halves of floats.
+typedef uint16_t Halves __attribute__((vector_size(BOA_VECTOR_BYTES / 2)));
+typedef uint16_t LooseHalves __attribute__((vector_size(BOA_VECTOR_BYTES / 2), aligned(2)));
+
+BOA_INLINE Vec<float> loadWidened(const uint16_t *p) {
+  Halves halves = *reinterpret_cast<const LooseHalves *>(p);
+  return (Vec<float>)(__builtin_convertvector(halves, Simd<float>::Bits) << 16);
+}
+/// Rounds to the nearest, of two to the even one; NaN stays NaN. Where the processor has an
+/// instruction for it, that takes numbers below f32's least normal one for zero.
+BOA_INLINE void storeRounded(uint16_t *p, Vec<float> v) {
+#if BOA_VECTOR_BYTES == 64 && defined(__AVX512BF16__)
+  Halves halves = (Halves)_mm512_cvtneps_pbh(v);
+#else
+  typedef uint32_t Unsigned BOA_VECTOR();
+  Unsigned bits = (Unsigned)v;
+  Unsigned rounded = bits + 0x7fff + (bits >> 16 & 1);
+  Unsigned none = (Unsigned)(v != v);
+  Halves halves =
+      __builtin_convertvector(((rounded & ~none) | ((bits | 0x400000) & none)) >> 16, Halves);
+#endif
+  *reinterpret_cast<LooseHalves *>(p) = halves;
+}
 
 /// Of the power 2^r, |r| <= 1/2: of least maximal relative error, 2e-9 before rounding.
 BOA_INLINE Simd<float>::Vec exp2Fraction(Simd<float>::Vec r) {
@@ -233,140 +257,6 @@ BOA_INLINE void transposeSquare(Simd<double>::Vec (&r)[4]) {
 }
 
 #endif
-
-/// to[x][j] = from[j][x] for j < count, x < d; up to the next full vector the
-/// columns past count are zeroed. Rows of `to` are `width` apart, a multiple of
-/// the lanes.
-template <typename T>
-void transpose(const T *from, int64_t stride, int64_t count, int64_t d, T *to, int64_t width) {
-  constexpr int L = Simd<T>::kLanes;
-  for (int64_t j = 0; j < width; j += L) {
-    int64_t x = 0;
-    if (j + L <= count)
-      for (; x + L <= d; x += L) {
-        Vec<T> square[L];
-        for (int r = 0; r < L; ++r)
-          square[r] = load(from + (j + r) * stride + x);
-        transposeSquare(square);
-        for (int r = 0; r < L; ++r)
-          store(to + (x + r) * width + j, square[r]);
-      }
-    for (; x < d; ++x)
-      for (int r = 0; r < L; ++r)
-        to[x * width + j + r] = j + r < count ? from[(j + r) * stride + x] : T(0);
-  }
-}
-
-/// A strided operand: element (i, j) is at p[i * row + j * column].
-template <typename T> struct Strided {
-  const T *p;
-  int64_t row, column;
-};
-
-/// C[R, N * lanes] = (add ? C : 0) + A[R, k] B[k, N * lanes], held in registers.
-template <typename T, int R, int N>
-BOA_INLINE void tile(int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c, int64_t ldc,
-                     bool add) {
-  constexpr int L = Simd<T>::kLanes;
-  Vec<T> sum[R][N];
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < N; ++j)
-      sum[i][j] = add ? load(c + i * ldc + j * L) : Vec<T>{};
-  for (int64_t x = 0; x < k; ++x) {
-    Vec<T> row[N];
-    for (int j = 0; j < N; ++j)
-      row[j] = load(b + x * ldb + j * L);
-    for (int i = 0; i < R; ++i) {
-      Vec<T> scalar = splat(a.p[i * a.row + x * a.column]);
-      for (int j = 0; j < N; ++j)
-        sum[i][j] += scalar * row[j];
-    }
-  }
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < N; ++j)
-      store(c + i * ldc + j * L, sum[i][j]);
-}
-
-/// The same of fewer columns than a vector has lanes.
-template <typename T, int R>
-BOA_INLINE void narrowTile(int64_t columns, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
-                           int64_t ldc, bool add) {
-#if BOA_VECTOR_BYTES == 64
-  Vec<T> sum[R];
-  for (int i = 0; i < R; ++i)
-    sum[i] = add ? loadFirst(c + i * ldc, columns) : Vec<T>{};
-  for (int64_t x = 0; x < k; ++x) {
-    Vec<T> row = loadFirst(b + x * ldb, columns);
-    for (int i = 0; i < R; ++i)
-      sum[i] += splat(a.p[i * a.row + x * a.column]) * row;
-  }
-  for (int i = 0; i < R; ++i)
-    storeFirst(c + i * ldc, columns, sum[i]);
-#else
-  for (int64_t j = 0; j < columns; ++j)
-    for (int i = 0; i < R; ++i) {
-      T sum = add ? c[i * ldc + j] : T(0);
-      for (int64_t x = 0; x < k; ++x)
-        sum += a.p[i * a.row + x * a.column] * b[x * ldb + j];
-      c[i * ldc + j] = sum;
-    }
-#endif
-}
-
-constexpr int kTileRows = BOA_VECTOR_BYTES == 64 ? 8 : 6;
-
-/// `count` rows of the product, R at most, over all n columns.
-template <typename T, int R = kTileRows>
-void rows(int64_t count, int64_t n, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
-          int64_t ldc, bool add) {
-  constexpr int L = Simd<T>::kLanes;
-  if constexpr (R > 1)
-    if (count < R)
-      return rows<T, R - 1>(count, n, k, a, b, ldb, c, ldc, add);
-  int64_t j = 0;
-  for (; j + 2 * L <= n; j += 2 * L)
-    tile<T, R, 2>(k, a, b + j, ldb, c + j, ldc, add);
-  for (; j + L <= n; j += L)
-    tile<T, R, 1>(k, a, b + j, ldb, c + j, ldc, add);
-  if (j < n)
-    narrowTile<T, R>(n - j, k, a, b + j, ldb, c + j, ldc, add);
-}
-
-/// What is known of a triangular operand or result of a product of square blocks
-/// on the diagonal (offset 0) or left of it (offset > 0).
-enum class Triangle {
-  None,
-  Result, // row i of C is wanted only up to column i + offset
-  Lower,  // row i of A is zero past column i + offset
-  Upper,  // row i of A is zero before column i - offset
-};
-
-/// C[m, n] = (add ? C : 0) + A[m, k] B[k, n]. A may be strided either way, so a
-/// transposed operand needs no copy.
-template <typename T>
-void multiply(int64_t m, int64_t n, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
-              int64_t ldc, bool add, Triangle triangle = Triangle::None, int64_t offset = 0) {
-  constexpr int64_t kWide = 2 * Simd<T>::kLanes;
-  for (int64_t i = 0; i < m;) {
-    int64_t r = m - i < kTileRows ? m - i : kTileRows;
-    int64_t columns = n, begin = 0, end = k;
-    if (triangle == Triangle::Result) {
-      int64_t wanted = (i + r + offset + kWide - 1) / kWide * kWide;
-      columns = wanted < n ? wanted : n;
-    } else if (triangle == Triangle::Lower) {
-      end = i + r + offset < k ? i + r + offset : k;
-    } else if (triangle == Triangle::Upper) {
-      begin = i > offset ? i - offset : 0;
-      begin = begin < k ? begin : k;
-    }
-    Strided<T> at{a.p + i * a.row + begin * a.column, a.row, a.column};
-    const T *bt = b + begin * ldb;
-    int64_t deep = end - begin;
-    T *ct = c + i * ldc;
-    rows<T>(r, columns, deep, at, bt, ldb, ct, ldc, add);
-    i += r;
-  }
-}
 
 } // namespace
 

@@ -414,22 +414,25 @@ void measureAttention(AttentionShape s) {
               "forward, backward\n",
               s.batch, s.time, s.heads, s.d, s.kvHeads);
   struct Way {
-    const char *isa, *type;
+    const char *isa;
+    bool narrow;
     std::vector<double> forward, backward;
   };
   std::vector<Way> ways;
   const char *before = boa::IsaName(boa::UsedIsa());
   for (const char *isa : {"baseline", "avx2", "avx512", "avx512_bf16"})
     if (boa::UseIsa(isa).ok())
-      ways.push_back({isa, "f32", {}, {}});
+      for (bool narrow : {false, true})
+        ways.push_back({isa, narrow, {}, {}});
   AttentionRun<float> wide(s);
+  AttentionRun<uint16_t> narrow(s);
   for (int turn = 0; turn < kTurns; ++turn)
     for (Way &way : ways) {
       (void)boa::UseIsa(way.isa);
       double start = now();
-      wide.forward(boa_attention_f32);
+      way.narrow ? narrow.forward(boa_attention_bf16) : wide.forward(boa_attention_f32);
       double middle = now();
-      wide.backward(boa_attention_grad_f32);
+      way.narrow ? narrow.backward(boa_attention_grad_bf16) : wide.backward(boa_attention_grad_f32);
       way.forward.push_back(middle - start);
       way.backward.push_back(now() - middle);
     }
@@ -442,7 +445,7 @@ void measureAttention(AttentionShape s) {
       return seconds[kTurns / 2];
     };
     double forward = median(way.forward), backward = median(way.backward);
-    std::printf("  %-12s %-4s %5.0f (%6.0f) %5.0f (%6.0f)\n", way.isa, way.type,
+    std::printf("  %-12s %-4s %5.0f (%6.0f) %5.0f (%6.0f)\n", way.isa, way.narrow ? "bf16" : "f32",
                 2 * product / forward, forward / rows * 1e9, 5 * product / backward,
                 backward / rows * 1e9);
   }

@@ -155,7 +155,8 @@ double relativeError(const Values &a, const Values &b) {
 
 // Arguments hold bf16, and so do results but for sums, which are f32. An op computes in
 // f32 and rounds what it returns, once; for the gradient of attention it rounded its
-// result, too. In a whole block every value is rounded that has one.
+// result, too, and may round what its products multiply. In a whole block every value is
+// rounded that has one.
 TEST_P(OpTest, BfloatMatchesDouble) {
   const Case &c = GetParam();
   std::string narrow = withElement(c.text, "bf16"), wide = withElement(c.text, "f64");

@@ -27,3 +27,23 @@ func.func @block(%x: tensor<2x8x16xf32> {boa.buffer = 0 : i32, boa.offset = 0 : 
   %4 = boa.add %x, %3 : tensor<2x8x16xf32>, tensor<2x8x16xf32>
   return %4 : tensor<2x8x16xf32>
 }
+
+// Attention of bf16 reads q, k and v where they lie, side by side, and writes its gradients
+// so: nothing else is computed, and y and a row's statistics are all of the workspace.
+
+// CHECK-LABEL: llvm.func @attention
+// CHECK-SAME:    boa.workspace = 768 : i64
+// CHECK-NOT:     boa_rt_parallel_for
+// CHECK:         llvm.call @boa_attention_bf16(
+// CHECK:         llvm.call @boa_attention_grad_bf16(
+// CHECK-NOT:     boa_rt_parallel_for
+// CHECK:         llvm.return
+func.func @attention(%qkv: tensor<2x8x48xbf16> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+                     %dy: tensor<2x8x16xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64})
+    -> (tensor<2x8x48xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %q, %k, %v = boa.split %qkv : (tensor<2x8x48xbf16>) -> (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>)
+  %y, %lse = boa.attention %q, %k, %v heads 4, 4 causal : (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>) -> (tensor<2x8x16xbf16>, tensor<2x4x8xf32>)
+  %dq, %dk, %dv = boa.attention_grad %q, %k, %v, %y, %lse, %dy heads 4, 4 causal : (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x4x8xf32>, tensor<2x8x16xbf16>) -> (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>)
+  %dqkv = boa.concat %dq, %dk, %dv : (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>) -> tensor<2x8x48xbf16>
+  return %dqkv : tensor<2x8x48xbf16>
+}

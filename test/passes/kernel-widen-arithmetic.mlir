@@ -40,3 +40,20 @@ func.func @moved(%table: tensor<7x4xbf16>, %tokens: tensor<2x3xi32>, %z: tensor<
   %g = boa.gelu %z : tensor<4xf32>
   return %a, %b, %g : tensor<2x3x2xbf16>, tensor<2x3x2xbf16>, tensor<4xf32>
 }
+
+// -----
+
+// Attention takes bf16 as it is.
+
+// CHECK-LABEL: func.func @attention
+// CHECK-NOT:     boa.cast
+// CHECK:         boa.attention {{.*}} -> (tensor<2x3x8xbf16>, tensor<2x4x3xf32>)
+// CHECK:         boa.attention_grad {{.*}} -> (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>)
+// CHECK-NOT:     boa.cast
+// CHECK:         return
+func.func @attention(%q: tensor<2x3x8xbf16>, %k: tensor<2x3x4xbf16>, %dy: tensor<2x3x8xbf16>)
+    -> (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) {
+  %y, %lse = boa.attention %q, %k, %k heads 4, 2 causal : (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> (tensor<2x3x8xbf16>, tensor<2x4x3xf32>)
+  %dq, %dk, %dv = boa.attention_grad %q, %k, %k, %y, %lse, %dy heads 4, 2 causal : (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x8xbf16>, tensor<2x4x3xf32>, tensor<2x3x8xbf16>) -> (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>)
+  return %dq, %dk, %dv : tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>
+}
