@@ -9,9 +9,9 @@
 //
 //   forward   (batch, head, chunk of 256 rows): for each block of keys, for each
 //             block of rows: scores, running maximum and sum, y += p v
-//   backward  (batch, key/value head): for each block of keys, for each head of
-//             the group, for each block of rows: p from lse, then dv, dp, ds,
-//             dk and dq
+//   backward  (batch, key/value head): for each four blocks of keys, for each head
+//             of the group, for each block of rows, for each of the four: p from
+//             lse, then dv, dp, ds, dk and dq
 //   keys      (batch, key/value head, block of keys): the part of backward that
 //             gives dk and dv
 //   queries   (batch, head, chunk of rows): the part that gives dq
@@ -97,8 +97,14 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     p = take<CellOf<O>>(scratch, 2 * toRest);
   T *sum = take<T>(scratch, kChunk), *max = take<T>(scratch, kChunk);
   O *vRoom = take<O>(scratch, kKeyBlock * padded<O>(d));
-  const Rows<O> q = alongRows(s.q + (b * s.time + first) * s.ldq + h * d, s.ldq, count, d,
-                              take<O>(scratch, kChunk * padded<O>(d)));
+  const E *qs = s.q + (b * s.time + first) * s.ldq + h * d;
+  auto prefetchKeys = [&](int64_t k0) {
+    prefetchRows(k + k0 * s.ldk, s.ldk, lesser(kKeyBlock, s.time - k0), d);
+    prefetchRows(v + k0 * s.ldv, s.ldv, lesser(kKeyBlock, s.time - k0), d);
+  };
+  prefetchRows(qs, s.ldq, count, d);
+  prefetchKeys(0);
+  const Rows<O> q = alongRows(qs, s.ldq, count, d, take<O>(scratch, kChunk * padded<O>(d)));
   T *ySum;
   int64_t ldy = columns;
   if constexpr (kInPlace)
@@ -114,6 +120,7 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     const int64_t width = (keys + 2 * L - 1) / (2 * L) * (2 * L);
     transpose(k + k0 * s.ldk, s.ldk, keys, d, kt, kKeyBlock);
     const Rows<O> vs = acrossRows(v + k0 * s.ldv, s.ldv, keys, d, vRoom);
+    prefetchKeys(lesser(k0 + kKeyBlock, s.time));
     for (int64_t i0 = 0; i0 < count; i0 += kRowBlock) {
       const int64_t rows = lesser(kRowBlock, count - i0);
       const int64_t off = first + i0 - k0; // may be negative: nothing is seen
@@ -133,10 +140,10 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
           T *row = scores + i * kKeyBlock;
           const int64_t n = seen(diagonal, i, off, keys);
           const int64_t vectors = (n + L - 1) / L;
-          for (int64_t j = n; j < vectors * L; ++j)
-            row[j] = -__builtin_inf();
-          Vec<T> m = load(row);
-          for (int64_t j = 1; j < vectors; ++j)
+          T *last = row + (vectors - 1) * L;
+          Vec<T> m = firstOf<T>(load(last), n - (vectors - 1) * L, -__builtin_inf());
+          store(last, m);
+          for (int64_t j = 0; j < vectors - 1; ++j)
             m = maximum<T>(m, load(row + j * L));
           const T before = max[i0 + i], here = maxLanes<T>(m) * scale;
           now[i - i1] = before > here ? before : here;
@@ -158,11 +165,12 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
             total += e;
           }
           // What the last tile of this row reads past the diagonal.
-          for (int64_t j = vectors * L; j < lesser(kKeyBlock, n + kTileRows + kDeep<O>); ++j) {
-            to[j] = 0;
-            if constexpr (kDeep<O> != 1)
-              to[j + toRest] = 0;
-          }
+          for (int64_t j = vectors * L; j < vectors * L + kTileRows + kDeep<O>; j += L)
+            if (j < kKeyBlock) {
+              storeCells(to + j, Vec<T>{});
+              if constexpr (kDeep<O> != 1)
+                storeCells(to + j + toRest, Vec<T>{});
+            }
           const T by = shrink[i - i1];
           sum[i0 + i] = sum[i0 + i] * by + sumLanes<T>(total);
           if (by != T(1) && k0 != 0)
@@ -187,56 +195,6 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     lse[i] = max[i] * T(kLn2) + s.log(sum[i]);
 }
 
-/// Blocks of the backward pass; those of one block of keys are kept over blocks of rows.
-template <typename O> struct GradRoom {
-  using T = SumOf<O>;
-  O *kt, *vt, *k;                           // [d, keys], [d, keys], [keys, d]
-  O *qAlong, *qAcross, *dyAlong, *dyAcross; // [rows, d]
-  T *scores, *dp;                           // [rows, keys]
-  O *p, *ds;                                // the same, as operands across
-  O *dsAlong;                               // the same, as operands along
-
-  GradRoom(int64_t d, T *&scratch) {
-    const int64_t side = kRowBlock * padded<O>(d), square = kRowBlock * kRowBlock;
-    O **sides[] = {&kt, &vt, &k, &qAlong, &qAcross, &dyAlong, &dyAcross};
-    for (O **room : sides)
-      *room = take<O>(scratch, side);
-    scores = take<T>(scratch, square), dp = take<T>(scratch, square);
-    if constexpr (kDeep<O> == 1) {
-      p = scores, ds = dsAlong = dp;
-    } else {
-      O **squares[] = {&p, &ds, &dsAlong};
-      for (O **room : squares)
-        *room = take<O>(scratch, square);
-    }
-  }
-};
-
-/// One square block of the backward pass: rows [i0, ...) of one head against keys
-/// [k0, ...). Pointers are to the first row of the block.
-template <typename O, typename E> struct GradBlock {
-  int64_t rows, keys;
-  bool diagonal;
-  Rows<E> y, dy;
-  Rows<O> qAlong, qAcross, dyAlong, dyAcross;
-  const SumOf<O> *lse;
-
-  GradBlock(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0, int64_t k0,
-            const GradRoom<O> &room)
-      : rows(lesser(kRowBlock, s.time - i0)), keys(lesser(kRowBlock, s.time - k0)),
-        diagonal(s.causal && i0 == k0) {
-    const int64_t at = b * s.time + i0;
-    const E *q = s.q + at * s.ldq + h * s.d;
-    y = {s.yIn + at * s.ldy + h * s.d, s.ldy};
-    dy = {s.dy + at * s.lddy + h * s.d, s.lddy};
-    qAlong = alongRows(q, s.ldq, rows, s.d, room.qAlong);
-    qAcross = acrossRows(q, s.ldq, rows, s.d, room.qAcross);
-    dyAlong = alongRows(dy.p, s.lddy, rows, s.d, room.dyAlong);
-    dyAcross = acrossRows(dy.p, s.lddy, rows, s.d, room.dyAcross);
-    lse = s.lseIn + (b * s.heads + h) * s.time + i0;
-  }
-};
-
 /// The dot product of two rows.
 template <typename T, typename E> BOA_INLINE T dot(const E *a, const E *b, int64_t d) {
   constexpr int L = Simd<T>::kLanes;
@@ -250,79 +208,145 @@ template <typename T, typename E> BOA_INLINE T dot(const E *a, const E *b, int64
   return sum;
 }
 
-/// p = exp(q k^T scale - lse) and ds = p (dy v^T - rowsum(dy y)) scale, [rows,
-/// keys] with kRowBlock elements in a row; zero past the diagonal.
-template <typename O, typename E>
-void scoreGradients(const boa::AttentionArgs<E> &s, const GradBlock<O, E> &g,
-                    const GradRoom<O> &room) {
+/// A block of rows of one head, as operands of the backward pass.
+template <typename O, typename E> struct RowBlock {
   using T = SumOf<O>;
-  constexpr int L = kLanes<O>;
-  const int64_t d = s.d;
-  const T scale = s.scale, scale2 = s.scale * T(kLog2E);
-  const int64_t width = (g.keys + 2 * L - 1) / (2 * L) * (2 * L);
-  const Triangle triangle = g.diagonal ? Triangle::Result : Triangle::None;
-  multiply<O>(g.rows, width, d, {g.qAlong.p, g.qAlong.stride, 1}, room.kt, kRowBlock, room.scores,
-              kRowBlock, false, triangle);
-  multiply<O>(g.rows, width, d, {g.dyAlong.p, g.dyAlong.stride, 1}, room.vt, kRowBlock, room.dp,
-              kRowBlock, false, triangle);
-  for (int64_t i0 = 0; i0 < g.rows; i0 += kDeep<O>) {
-    // Rows that are an operand together; a last one alone has zeros beside it.
-    T delta[kDeep<O>], lse2[kDeep<O>];
-    const int64_t count = lesser(kDeep<O>, g.rows - i0);
-    const int64_t vectors = (seen(g.diagonal, i0 + count - 1, 0, g.keys) + L - 1) / L;
-    for (int64_t r = 0; r < count; ++r) {
-      const int64_t i = i0 + r;
-      delta[r] = dot<T>(g.dy.p + i * g.dy.stride, g.y.p + i * g.y.stride, d);
-      lse2[r] = g.lse[i] * T(kLog2E);
-      for (int64_t j = seen(g.diagonal, i, 0, g.keys); j < vectors * L; ++j) {
-        room.scores[i * kRowBlock + j] = -__builtin_inf();
-        room.dp[i * kRowBlock + j] = 0;
-      }
-    }
-    for (int64_t j = 0; j < width; j += L) {
-      Vec<T> p[kDeep<O>] = {}, ds[kDeep<O>] = {};
-      if (j < vectors * L)
-        for (int64_t r = 0; r < count; ++r) {
-          const int64_t at = (i0 + r) * kRowBlock + j;
-          p[r] = exp2(load(room.scores + at) * scale2 - lse2[r]);
-          ds[r] = p[r] * scale * (load(room.dp + at) - delta[r]);
-        }
-      storeAcross(room.p + i0 / kDeep<O> * kRowBlock + j, p);
-      storeAcross(room.ds + i0 / kDeep<O> * kRowBlock + j, ds);
-      if constexpr (kDeep<O> != 1)
-        for (int64_t r = 0; r < kDeep<O>; ++r)
-          storeCells(reinterpret_cast<CellOf<O> *>(room.dsAlong) + (i0 + r) * kRowBlock + j, ds[r]);
+  int64_t first, count;
+  O *qRoom, *qAcrossRoom, *dyRoom, *dyAcrossRoom;
+  T *delta; // of each row the sum of dy y
+  Rows<O> q, qAcross, dy, dyAcross;
+  const T *lse;
+
+  RowBlock(int64_t d, T *&scratch) {
+    O **rooms[] = {&qRoom, &qAcrossRoom, &dyRoom, &dyAcrossRoom};
+    for (O **room : rooms)
+      *room = take<O>(scratch, kRowBlock * padded<O>(d));
+    delta = take<T>(scratch, kRowBlock);
+  }
+
+  static void prefetch(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
+    const int64_t at = b * s.time + i0, count = lesser(kRowBlock, s.time - i0);
+    prefetchRows(s.q + at * s.ldq + h * s.d, s.ldq, count, s.d);
+    prefetchRows(s.dy + at * s.lddy + h * s.d, s.lddy, count, s.d);
+    prefetchRows(s.yIn + at * s.ldy + h * s.d, s.ldy, count, s.d);
+  }
+
+  void set(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
+    first = i0, count = lesser(kRowBlock, s.time - i0);
+    const int64_t at = b * s.time + i0;
+    const E *qs = s.q + at * s.ldq + h * s.d, *dys = s.dy + at * s.lddy + h * s.d;
+    const E *ys = s.yIn + at * s.ldy + h * s.d;
+    q = alongRows(qs, s.ldq, count, s.d, qRoom);
+    qAcross = acrossRows(qs, s.ldq, count, s.d, qAcrossRoom);
+    dy = alongRows(dys, s.lddy, count, s.d, dyRoom);
+    dyAcross = acrossRows(dys, s.lddy, count, s.d, dyAcrossRoom);
+    for (int64_t i = 0; i < count; ++i)
+      delta[i] = dot<T>(dys + i * s.lddy, ys + i * s.ldy, s.d);
+    lse = s.lseIn + (b * s.heads + h) * s.time + i0;
+    prefetch(s, b, h, lesser(i0 + kRowBlock, s.time));
+  }
+};
+
+/// A block of keys and values, as operands of the backward pass.
+template <typename O, typename E> struct KeyBlock {
+  int64_t first, count;
+  O *kt, *vt, *kRoom; // [d, keys], [d, keys], [keys, d]
+  Rows<O> k;
+
+  void take(int64_t d, SumOf<O> *&scratch) {
+    O **rooms[] = {&kt, &vt, &kRoom};
+    for (O **room : rooms)
+      *room = ::take<O>(scratch, kRowBlock * padded<O>(d));
+  }
+
+  void set(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, int64_t k0) {
+    first = k0, count = lesser(kRowBlock, s.time - k0);
+    const E *ks = s.k + (b * s.time + k0) * s.ldk + kvh * s.d;
+    k = acrossRows(ks, s.ldk, count, s.d, kRoom);
+    transpose(ks, s.ldk, count, s.d, kt, kRowBlock);
+    transpose(s.v + (b * s.time + k0) * s.ldv + kvh * s.d, s.ldv, count, s.d, vt, kRowBlock);
+  }
+};
+
+/// p = exp(q k^T scale - lse) and ds = p (dy v^T - delta) scale of a block of rows and one
+/// of keys, with kRowBlock elements in a row; zero past the diagonal.
+template <typename O> struct ScoreGradients {
+  using T = SumOf<O>;
+  bool diagonal;
+  T *scores, *dp;
+  O *p, *ds;  // as operands across
+  O *dsAlong; // as operands along
+
+  explicit ScoreGradients(T *&scratch) {
+    constexpr int64_t kSquare = kRowBlock * kRowBlock;
+    scores = take<T>(scratch, kSquare), dp = take<T>(scratch, kSquare);
+    if constexpr (kDeep<O> == 1) {
+      p = scores, ds = dsAlong = dp;
+    } else {
+      p = take<O>(scratch, kSquare / kDeep<O>), ds = take<O>(scratch, kSquare / kDeep<O>);
+      dsAlong = take<O>(scratch, kSquare / kDeep<O>);
     }
   }
-}
 
-/// Adds the gradients of one block of keys, as far as the queries of heads [h0, h1) go,
-/// to dk and dv (stride padded(d)); without `add` the first sets. `each` is called after
-/// each block of rows, in order.
-template <typename O, typename E, typename Each>
-void keyBlockGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t k0, int64_t h0,
-                       int64_t h1, bool add, SumOf<O> *dk, SumOf<O> *dv, const GradRoom<O> &room,
-                       Each each) {
-  const int64_t d = s.d, kvh = h0 / (s.heads / s.kv_heads);
-  const int64_t keys = lesser(kRowBlock, s.time - k0), width = padded<O>(d);
-  const E *k = s.k + (b * s.time + k0) * s.ldk + kvh * d;
-  const E *v = s.v + (b * s.time + k0) * s.ldv + kvh * d;
-  const Rows<O> ks = acrossRows(k, s.ldk, keys, d, room.k);
-  transpose(k, s.ldk, keys, d, room.kt, kRowBlock);
-  transpose(v, s.ldv, keys, d, room.vt, kRowBlock);
-  for (int64_t h = h0; h < h1; ++h)
-    for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
-      const GradBlock<O, E> g(s, b, h, i0, k0, room);
-      scoreGradients(s, g, room);
-      const Triangle upper = g.diagonal ? Triangle::Upper : Triangle::None;
-      multiply<O>(keys, columnsOf<O, E>(d), g.rows, {room.p, 1, kRowBlock}, g.dyAcross.p,
-                  g.dyAcross.stride, dv, width, add, upper);
-      multiply<O>(keys, columnsOf<O, E>(d), g.rows, {room.ds, 1, kRowBlock}, g.qAcross.p,
-                  g.qAcross.stride, dk, width, add, upper);
-      add = true;
-      each(g, h, i0, ks);
+  template <typename E>
+  void set(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows, const KeyBlock<O, E> &keys) {
+    constexpr int L = kLanes<O>;
+    const T scale = s.scale, scale2 = s.scale * T(kLog2E);
+    const int64_t width = (keys.count + 2 * L - 1) / (2 * L) * (2 * L);
+    diagonal = s.causal && rows.first == keys.first;
+    const Triangle triangle = diagonal ? Triangle::Result : Triangle::None;
+    multiply<O>(rows.count, width, s.d, {rows.q.p, rows.q.stride, 1}, keys.kt, kRowBlock, scores,
+                kRowBlock, false, triangle);
+    multiply<O>(rows.count, width, s.d, {rows.dy.p, rows.dy.stride, 1}, keys.vt, kRowBlock, dp,
+                kRowBlock, false, triangle);
+    for (int64_t i0 = 0; i0 < rows.count; i0 += kDeep<O>) {
+      // Rows that are an operand together; a last one alone has zeros beside it.
+      const int64_t count = lesser(kDeep<O>, rows.count - i0);
+      const int64_t vectors = (seen(diagonal, i0 + count - 1, 0, keys.count) + L - 1) / L;
+      for (int64_t j = 0; j < width; j += L) {
+        Vec<T> ps[kDeep<O>] = {}, dss[kDeep<O>] = {};
+        for (int64_t r = 0; r < kDeep<O>; ++r) {
+          const int64_t i = i0 + r, at = i * kRowBlock + j;
+          if (r >= count || j >= vectors * L)
+            continue;
+          Vec<T> score = load(scores + at), gradient = load(dp + at);
+          if (j + L >= vectors * L) {
+            const int64_t n = seen(diagonal, i, 0, keys.count) - j;
+            score = firstOf<T>(score, n, -__builtin_inf());
+            gradient = firstOf<T>(gradient, n, 0);
+          }
+          ps[r] = exp2(score * scale2 - rows.lse[i] * T(kLog2E));
+          dss[r] = ps[r] * scale * (gradient - rows.delta[i]);
+        }
+        storeAcross(p + i0 / kDeep<O> * kRowBlock + j, ps);
+        storeAcross(ds + i0 / kDeep<O> * kRowBlock + j, dss);
+        if constexpr (kDeep<O> != 1)
+          for (int64_t r = 0; r < kDeep<O>; ++r)
+            storeCells(reinterpret_cast<CellOf<O> *>(dsAlong) + (i0 + r) * kRowBlock + j, dss[r]);
+      }
     }
-}
+  }
+
+  /// Adds to the gradients of the keys, [keys, d]; without `add` sets them.
+  template <typename E>
+  void addToKeys(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
+                 const KeyBlock<O, E> &keys, T *dk, T *dv, bool add) const {
+    const Triangle upper = diagonal ? Triangle::Upper : Triangle::None;
+    multiply<O>(keys.count, columnsOf<O, E>(s.d), rows.count, {p, 1, kRowBlock}, rows.dyAcross.p,
+                rows.dyAcross.stride, dv, padded<O>(s.d), add, upper);
+    multiply<O>(keys.count, columnsOf<O, E>(s.d), rows.count, {ds, 1, kRowBlock}, rows.qAcross.p,
+                rows.qAcross.stride, dk, padded<O>(s.d), add, upper);
+  }
+
+  /// Adds to the gradients of the rows, [rows, d]; those of the first keys set them.
+  template <typename E>
+  void addToRows(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
+                 const KeyBlock<O, E> &keys, T *dq, int64_t stride) const {
+    multiply<O>(rows.count, columnsOf<O, E>(s.d), keys.count, {dsAlong, kRowBlock / kDeep<O>, 1},
+                keys.k.p, keys.k.stride, dq, stride, keys.first != 0,
+                diagonal ? Triangle::Lower : Triangle::None);
+  }
+};
 
 template <typename O, typename E>
 void storeKeyGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, int64_t k0,
@@ -336,51 +360,66 @@ void storeKeyGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, i
 /// dq of rows of one head, where it is summed: where it belongs, or in scratch until it is
 /// complete.
 template <typename O, typename E> struct QueryGradients {
-  using T = SumOf<O>;
-  T *dq;
+  SumOf<O> *dq;
   int64_t stride;
 
-  QueryGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t first, T *room) {
+  QueryGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t first,
+                 SumOf<O> *room) {
     if constexpr (__is_same(O, E))
       dq = s.dq + (b * s.time + first) * s.lddq + h * s.d, stride = s.lddq;
     else
       dq = room, stride = padded<O>(s.d);
   }
 
-  /// Adds what one block of keys gives to a block of rows, the i0th on: the first sets.
-  void add(const boa::AttentionArgs<E> &s, const GradBlock<O, E> &g, int64_t i0, int64_t k0,
-           Rows<O> ks, const GradRoom<O> &room) {
-    multiply<O>(g.rows, columnsOf<O, E>(s.d), g.keys, {room.dsAlong, kRowBlock / kDeep<O>, 1}, ks.p,
-                ks.stride, dq + i0 * stride, stride, k0 != 0,
-                g.diagonal ? Triangle::Lower : Triangle::None);
-  }
-
   void store(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t first, int64_t count) {
     if constexpr (!__is_same(O, E))
       storeRows(dq, stride, count, s.d, s.dq + (b * s.time + first) * s.lddq + h * s.d, s.lddq,
-                [](int64_t) { return T(1); });
+                [](int64_t) { return SumOf<O>(1); });
   }
 };
+
+/// A block of rows is made for this many blocks of keys at once.
+constexpr int64_t kKeysTogether = boa::kAttentionChunk / kRowBlock;
 
 template <typename O, typename E>
 void backwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   using T = SumOf<O>;
   constexpr bool kInPlace = __is_same(O, E);
   const int64_t kvh = task % s.kv_heads, b = task / s.kv_heads;
-  const int64_t group = s.heads / s.kv_heads, width = padded<O>(s.d);
-  const GradRoom<O> room(s.d, scratch);
+  const int64_t group = s.heads / s.kv_heads, wide = padded<O>(s.d);
+  RowBlock<O, E> rows(s.d, scratch);
+  KeyBlock<O, E> keys[kKeysTogether];
+  for (KeyBlock<O, E> &block : keys)
+    block.take(s.d, scratch);
+  ScoreGradients<O> gradients(scratch);
   // Where dq is in scratch, head by head: dk and dv wait there for the other heads.
-  const int64_t together = kInPlace ? group : 1, kept = together == group ? kRowBlock : s.time;
-  T *dk = take<T>(scratch, kept * width), *dv = take<T>(scratch, kept * width);
+  const int64_t together = kInPlace ? group : 1;
+  const bool whole = together == group;
+  const int64_t kept = whole ? kChunk : (s.time + kChunk - 1) / kChunk * kChunk;
+  T *dks = take<T>(scratch, kept * wide), *dvs = take<T>(scratch, kept * wide);
   for (int64_t h0 = kvh * group; h0 < (kvh + 1) * group; h0 += together) {
-    for (int64_t k0 = 0; k0 < s.time; k0 += kRowBlock) {
-      const int64_t at = together == group ? 0 : k0 * width;
-      keyBlockGradients<O>(s, b, k0, h0, h0 + together, h0 != kvh * group, dk + at, dv + at, room,
-                           [&](const GradBlock<O, E> &g, int64_t h, int64_t i0, Rows<O> ks) {
-                             QueryGradients<O, E>(s, b, h, 0, scratch).add(s, g, i0, k0, ks, room);
-                           });
+    for (int64_t k0 = 0; k0 < s.time; k0 += kChunk) {
+      const int64_t blocks = (lesser(kChunk, s.time - k0) + kRowBlock - 1) / kRowBlock;
+      T *dk = dks + (whole ? 0 : k0 * wide), *dv = dvs + (whole ? 0 : k0 * wide);
+      for (int64_t j = 0; j < blocks; ++j)
+        keys[j].set(s, b, kvh, k0 + j * kRowBlock);
+      for (int64_t h = h0; h < h0 + together; ++h) {
+        const QueryGradients<O, E> queries(s, b, h, 0, scratch);
+        for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
+          rows.set(s, b, h, i0);
+          for (int64_t j = 0; j < blocks && !(s.causal && keys[j].first > i0); ++j) {
+            const int64_t at = j * kRowBlock * wide;
+            const bool first = h == kvh * group && i0 == (s.causal ? keys[j].first : 0);
+            gradients.set(s, rows, keys[j]);
+            gradients.addToKeys(s, rows, keys[j], dk + at, dv + at, !first);
+            gradients.addToRows(s, rows, keys[j], queries.dq + i0 * queries.stride, queries.stride);
+          }
+        }
+      }
       if (h0 + together == (kvh + 1) * group)
-        storeKeyGradients<O>(s, b, kvh, k0, dk + at, dv + at);
+        for (int64_t j = 0; j < blocks; ++j)
+          storeKeyGradients<O>(s, b, kvh, keys[j].first, dk + j * kRowBlock * wide,
+                               dv + j * kRowBlock * wide);
     }
     QueryGradients<O, E>(s, b, h0, 0, scratch).store(s, b, h0, 0, s.time);
   }
@@ -392,39 +431,45 @@ void keysTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   const int64_t blocks = (s.time + kRowBlock - 1) / kRowBlock;
   const int64_t kvh = task / blocks % s.kv_heads, b = task / blocks / s.kv_heads;
   const int64_t group = s.heads / s.kv_heads, k0 = task % blocks * kRowBlock;
-  const GradRoom<O> room(s.d, scratch);
+  RowBlock<O, E> rows(s.d, scratch);
+  KeyBlock<O, E> keys;
+  keys.take(s.d, scratch);
+  keys.set(s, b, kvh, k0);
+  ScoreGradients<O> gradients(scratch);
   T *dk = take<T>(scratch, kRowBlock * padded<O>(s.d));
   T *dv = take<T>(scratch, kRowBlock * padded<O>(s.d));
-  keyBlockGradients<O>(s, b, k0, kvh * group, (kvh + 1) * group, false, dk, dv, room,
-                       [](const GradBlock<O, E> &, int64_t, int64_t, Rows<O>) {});
+  bool first = true;
+  for (int64_t h = kvh * group; h < (kvh + 1) * group; ++h)
+    for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
+      rows.set(s, b, h, i0);
+      gradients.set(s, rows, keys);
+      gradients.addToKeys(s, rows, keys, dk, dv, !first);
+      first = false;
+    }
   storeKeyGradients<O>(s, b, kvh, k0, dk, dv);
 }
 
 template <typename O, typename E>
 void queriesTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
-  const int64_t d = s.d, chunks = (s.time + kChunk - 1) / kChunk;
+  const int64_t chunks = (s.time + kChunk - 1) / kChunk;
   const int64_t h = task / chunks % s.heads, b = task / chunks / s.heads;
   const int64_t kvh = h / (s.heads / s.kv_heads);
-  const int64_t first = task % chunks * kChunk;
-  const int64_t last = lesser(first + kChunk, s.time);
-  const GradRoom<O> room(d, scratch);
-  QueryGradients<O, E> gradients(s, b, h, first, scratch);
-  for (int64_t k0 = 0; k0 < (s.causal ? last : s.time); k0 += kRowBlock) {
-    const int64_t keys = lesser(kRowBlock, s.time - k0);
-    const E *k = s.k + (b * s.time + k0) * s.ldk + kvh * d;
-    const E *v = s.v + (b * s.time + k0) * s.ldv + kvh * d;
-    const Rows<O> ks = acrossRows(k, s.ldk, keys, d, room.k);
-    transpose(k, s.ldk, keys, d, room.kt, kRowBlock);
-    transpose(v, s.ldv, keys, d, room.vt, kRowBlock);
-    for (int64_t i0 = first; i0 < last; i0 += kRowBlock) {
-      if (s.causal && i0 < k0)
-        continue;
-      const GradBlock<O, E> g(s, b, h, i0, k0, room);
-      scoreGradients(s, g, room);
-      gradients.add(s, g, i0 - first, k0, ks, room);
+  const int64_t first = task % chunks * kChunk, last = lesser(first + kChunk, s.time);
+  RowBlock<O, E> rows(s.d, scratch);
+  KeyBlock<O, E> keys;
+  keys.take(s.d, scratch);
+  ScoreGradients<O> gradients(scratch);
+  QueryGradients<O, E> queries(s, b, h, first, scratch);
+  for (int64_t i0 = first; i0 < last; i0 += kRowBlock) {
+    rows.set(s, b, h, i0);
+    for (int64_t k0 = 0; k0 < (s.causal ? i0 + 1 : s.time); k0 += kRowBlock) {
+      keys.set(s, b, kvh, k0);
+      gradients.set(s, rows, keys);
+      gradients.addToRows(s, rows, keys, queries.dq + (i0 - first) * queries.stride,
+                          queries.stride);
     }
   }
-  gradients.store(s, b, h, first, last - first);
+  queries.store(s, b, h, first, last - first);
 }
 
 template <typename O, typename E>

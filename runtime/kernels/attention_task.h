@@ -70,7 +70,7 @@ struct AttentionTable {
 /// Blocks of operands, scores, their gradients, accumulators, row statistics of a chunk.
 inline int64_t attentionBlocks(int64_t d) {
   const int64_t wide = (d + 15) / 16 * 16;
-  return (2 * kAttentionChunk + 6 * kAttentionKeyBlock) * wide +
+  return (6 * kAttentionChunk + 4 * kAttentionKeyBlock) * wide +
          4 * kAttentionRowBlock * kAttentionKeyBlock + 2 * kAttentionChunk + 512;
 }
 
@@ -79,7 +79,8 @@ inline int64_t attentionBlocks(int64_t d) {
 template <typename E> int64_t attentionSums(const AttentionArgs<E> &args) {
   if (sizeof(E) != 2)
     return 0;
-  return args.time * ((args.d + 15) / 16 * 16) * (args.heads == args.kv_heads ? 1 : 3);
+  const int64_t time = (args.time + kAttentionChunk - 1) / kAttentionChunk * kAttentionChunk;
+  return time * ((args.d + 15) / 16 * 16) * (args.heads == args.kv_heads ? 1 : 3);
 }
 
 } // namespace boa

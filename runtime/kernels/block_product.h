@@ -97,6 +97,16 @@ template <typename O> BOA_INLINE int64_t padded(int64_t d) {
   return (d + kLanes<O> - 1) / kLanes<O> * kLanes<O>;
 }
 
+/// Has rows brought near: each is on a page of its own, where the processor does not see
+/// the next one coming.
+template <typename E>
+BOA_INLINE void prefetchRows(const E *from, int64_t stride, int64_t count, int64_t d) {
+  constexpr int64_t kLine = 64 / sizeof(E);
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t x = 0; x < d; x += kLine)
+      __builtin_prefetch(from + i * stride + x, 0, 2);
+}
+
 /// Rows of elements as rows of A, in `room` where they must be made: of padded(d)
 /// operands, the rest zero.
 template <typename O, typename E>

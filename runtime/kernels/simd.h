@@ -138,6 +138,14 @@ BOA_INLINE Simd<double>::Vec exp2(Simd<double>::Vec x) {
   return (S::Vec)((S::Bits)(p * (S::Vec)scale) & keep);
 }
 
+/// v in the first n lanes, `rest` in the others.
+template <typename T> BOA_INLINE Vec<T> firstOf(Vec<T> v, int64_t n, T rest) {
+  typename Simd<T>::Bits lane;
+  for (int i = 0; i < Simd<T>::kLanes; ++i)
+    lane[i] = i;
+  return lane < static_cast<typename Simd<T>::Int>(n) ? v : splat(rest);
+}
+
 template <typename T> BOA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 
 #if BOA_VECTOR_BYTES == 64
