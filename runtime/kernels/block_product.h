@@ -53,8 +53,10 @@ template <typename O, typename E> BOA_INLINE Vec<SumOf<O>> loadAs(const E *p) {
     return load(p);
   else if constexpr (__is_same(O, float))
     return loadWidened(p);
-  else
-    return load(reinterpret_cast<const float *>(p));
+  else {
+    typedef uint16_t Pairs BOA_VECTOR(aligned(2)); // at any element
+    return (Vec<float>)*reinterpret_cast<const Pairs *>(p);
+  }
 }
 /// One operand, of `left` elements at p or fewer.
 template <typename O, typename E> BOA_INLINE O operandAt(const E *p, int64_t left) {

@@ -359,7 +359,7 @@ const AttentionShape kShapes[] = {
     {1, 1, 1, 1, 1, true},     {2, 37, 3, 3, 16, false},  {2, 37, 3, 3, 16, true},
     {1, 300, 4, 2, 64, false}, {1, 300, 4, 2, 64, true},  {2, 129, 2, 1, 20, true},
     {1, 65, 2, 1, 5, false},   {1, 128, 2, 2, 32, true},  {1, 520, 1, 1, 24, true},
-    {1, 131, 3, 1, 80, true},  {1, 67, 2, 1, 128, false}, {1, 2, 2, 1, 3, true},
+    {1, 131, 3, 1, 80, true},  {1, 67, 2, 1, 128, false}, {1, 70, 2, 1, 37, true},
 };
 
 /// q, k, v side by side in rows of one buffer, and so are their gradients. Buffers end
