@@ -24,8 +24,7 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
       SYMBOL(boa_rt_parallel_for),    SYMBOL(boa_gemm_f32),       SYMBOL(boa_gemm_f64),
       SYMBOL(boa_gemm_bf16),          SYMBOL(boa_gemm_bf16_bf16), SYMBOL(boa_gemm_bf16_bf16_bf16),
       SYMBOL(boa_attention_f32),      SYMBOL(boa_attention_f64),  SYMBOL(boa_attention_grad_f32),
-      SYMBOL(boa_attention_grad_f64),
-      SYMBOL(boa_attention_bf16),     SYMBOL(boa_attention_grad_bf16),
+      SYMBOL(boa_attention_grad_f64), SYMBOL(boa_attention_bf16), SYMBOL(boa_attention_grad_bf16),
   };
 #undef SYMBOL
   return symbols;

@@ -374,9 +374,8 @@ template <typename E> struct Attention {
 
   explicit Attention(AttentionShape shape)
       : s(shape), width(s.heads * s.d), stride((s.heads + 2 * s.kvHeads) * s.d),
-        rows(s.batch * s.time), qkv(random<E>(rows * stride, 1)),
-        dy(random<E>(rows * width, 2)), y(rows * width), grad(rows * stride),
-        lse(s.batch * s.heads * s.time) {}
+        rows(s.batch * s.time), qkv(random<E>(rows * stride, 1)), dy(random<E>(rows * width, 2)),
+        y(rows * width), grad(rows * stride), lse(s.batch * s.heads * s.time) {}
 
   E *q() { return qkv.data(); }
   E *k() { return q() + width; }
