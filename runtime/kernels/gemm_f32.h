@@ -20,10 +20,10 @@ namespace {
 /// rows, or as many as that, at a time.
 template <int Lanes, int Rows, int Vectors> struct F32Kernel {
   static constexpr int64_t kLanes = Lanes, kTileM = Rows, kTileN = Lanes * Vectors;
-  static constexpr int64_t kDeep =
-      Lanes == 16 ? 512 : 256;          // a panel of B: 96 KiB in L2, or 16 in L1
-  static constexpr int64_t kRows = 192; // a block of A: 192 or 384 KiB
-  static constexpr int64_t kColumns = Lanes == 16 ? 1152 : 2304; // a block of B: 2.25 MiB
+  // A panel of B: 72 KiB in L2, or 16 in L1.
+  static constexpr int64_t kDeep = Lanes == 16 ? 384 : 256;
+  static constexpr int64_t kRows = 192;                          // a block of A: 192 or 288 KiB
+  static constexpr int64_t kColumns = Lanes == 16 ? 1152 : 2304; // a block of B: 1.7 or 2.25 MiB
   static constexpr int64_t kEight = 8, kAbreast = 8;             // panels that are packed together
   static_assert(Rows >= 6 && Rows <= kEight);
   using Packed = float;
