@@ -20,10 +20,10 @@
 // more tasks. Each sum over blocks runs in the same order in both.
 //
 // Elements are E and operands of products O (block_product.h). Where the two are one,
-// operands are read where they lie and results are summed there; elsewhere blocks are
-// made of the elements, and what several blocks add to is summed in scratch and rounded
-// once: y of a chunk; dq of a head, and where heads share keys, their dk and dv. Where
-// operands are pairs p and ds are rounded when they are computed, but not the sums of p.
+// results are summed where they belong; elsewhere what several blocks add to is summed
+// in scratch and rounded once: y of a chunk; dq of a head, and where heads share keys,
+// their dk and dv. Where operands are pairs p and ds are rounded when they are computed,
+// but not the sums of p.
 //
 // Blocks above the diagonal are skipped; inside a diagonal block the products
 // stop near the diagonal. Scores are kept in units of log 2: the exponential is
@@ -237,9 +237,13 @@ template <typename O, typename E> struct RowBlock {
     const E *qs = s.q + at * s.ldq + h * s.d, *dys = s.dy + at * s.lddy + h * s.d;
     const E *ys = s.yIn + at * s.ldy + h * s.d;
     q = alongRows(qs, s.ldq, count, s.d, qRoom);
-    qAcross = acrossRows(qs, s.ldq, count, s.d, qAcrossRoom);
     dy = alongRows(dys, s.lddy, count, s.d, dyRoom);
-    dyAcross = acrossRows(dys, s.lddy, count, s.d, dyAcrossRoom);
+    if constexpr (kDeep<O> == 1) {
+      qAcross = q, dyAcross = dy;
+    } else {
+      qAcross = acrossRows(qs, s.ldq, count, s.d, qAcrossRoom);
+      dyAcross = acrossRows(dys, s.lddy, count, s.d, dyAcrossRoom);
+    }
     for (int64_t i = 0; i < count; ++i)
       delta[i] = dot<T>(dys + i * s.lddy, ys + i * s.ldy, s.d);
     lse = s.lseIn + (b * s.heads + h) * s.time + i0;

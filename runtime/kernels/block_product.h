@@ -7,8 +7,8 @@
 //
 // A product multiplies operands of a type O and sums to SumOf<O>: floats or doubles, or
 // pairs of bf16, of which the processor adds both products to one f32. An element is as
-// it is stored, E. Where O is E operands are read where they lie; elsewhere blocks of
-// them are made of the elements: bf16 widened to floats, or paired.
+// it is stored, E. Blocks of operands are made of the elements, side by side: as they
+// are, bf16 widened to floats, or paired.
 //
 // A and B are taken along k: A's operand y of a row is elements [y kDeep, ...) of it, B's
 // row y is made of rows [y kDeep, ...). What is past the end is zero.
@@ -109,26 +109,21 @@ BOA_INLINE void prefetchRows(const E *from, int64_t stride, int64_t count, int64
       __builtin_prefetch(from + i * stride + x, 0, 2);
 }
 
-/// Rows of elements as rows of A, in `room` where they must be made: of padded(d)
-/// operands, the rest zero.
+/// Rows of elements as rows of A, side by side in `room`: of padded operands, the rest zero.
 template <typename O, typename E>
 Rows<O> alongRows(const E *from, int64_t stride, int64_t count, int64_t d, O *room) {
-  if constexpr (__is_same(O, E)) {
-    return {from, stride};
-  } else {
-    constexpr int L = kLanes<O>;
-    const int64_t width = padded<O>(operandsOf<O>(d));
-    for (int64_t i = 0; i < count; ++i) {
-      const E *row = from + i * stride;
-      O *to = room + i * width;
-      int64_t x = 0;
-      for (; (x + L) * kDeep<O> <= d; x += L)
-        storeOperands(to + x, loadAs<O>(row + x * kDeep<O>));
-      for (; x < width; ++x)
-        to[x] = x * kDeep<O> < d ? operandAt<O>(row + x * kDeep<O>, d - x * kDeep<O>) : O(0);
-    }
-    return {room, width};
+  constexpr int L = kLanes<O>;
+  const int64_t width = padded<O>(operandsOf<O>(d));
+  for (int64_t i = 0; i < count; ++i) {
+    const E *row = from + i * stride;
+    O *to = room + i * width;
+    int64_t x = 0;
+    for (; (x + L) * kDeep<O> <= d; x += L)
+      storeOperands(to + x, loadAs<O>(row + x * kDeep<O>));
+    for (; x < width; ++x)
+      to[x] = x * kDeep<O> < d ? operandAt<O>(row + x * kDeep<O>, d - x * kDeep<O>) : O(0);
   }
+  return {room, width};
 }
 
 /// Rows of elements as rows of B, of which k runs down: of padded(d) operands.
