@@ -1268,8 +1268,9 @@ TEST(EngineCpu, IsNamedByTheEnvironment) {
   options.scheduler = &scheduler;
   const Isa best = UsedIsa();
   setenv("BOA_CPU", "abacus", 1);
-  EXPECT_EQ(Engine::Create(program, kKernels, nullptr, options).status().message(),
-            "BOA_CPU=abacus: expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
+  EXPECT_EQ(
+      Engine::Create(program, kKernels, nullptr, options).status().message(),
+      "BOA_CPU=abacus: expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
   setenv("BOA_CPU", "baseline", 1);
   EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, options).ok());
   EXPECT_EQ(UsedIsa(), Isa::kBaseline);
