@@ -143,12 +143,13 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
     if (op.getLhs().getType() != op.getRhs().getType())
       return failure();
-    if (succeeded(fold(op, op.getLhs(), getUnrounded(op.getRhs()), rewriter)))
+    if (succeeded(fold(op, op.getLhs(), op.getRhs(), rewriter)))
       return success();
-    return fold(op, op.getRhs(), getUnrounded(op.getLhs()), rewriter);
+    return fold(op, op.getRhs(), op.getLhs(), rewriter);
   }
 
-  static LogicalResult fold(AddOp op, Value addend, Value product, PatternRewriter &rewriter) {
+  static LogicalResult fold(AddOp op, Value addend, Value other, PatternRewriter &rewriter) {
+    Value product = getUnrounded(other);
     if (!isFoldable(product))
       return failure();
     Location loc = op.getLoc();
@@ -162,7 +163,7 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
       rewriter.replaceOpWithNewOp<kernel::GemmOp>(op, TypeRange(type), gemm.getA(), gemm.getB(),
                                                   gemm.getBias(), addend, gemm.getTransposeA(),
                                                   gemm.getTransposeB(), /*accumulate=*/true);
-      rewriter.eraseOp(gemm);
+      eraseUnused(other, product, rewriter);
       return success();
     }
     auto scatter = product.getDefiningOp<kernel::ScatterRowsOp>();
@@ -172,8 +173,18 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
       return failure();
     rewriter.replaceOpWithNewOp<kernel::ScatterRowsOp>(op, TypeRange(type), scatter.getIndices(),
                                                        scatter.getRows(), addend);
-    rewriter.eraseOp(scatter);
+    eraseUnused(other, product, rewriter);
     return success();
+  }
+
+  /// The product, and what rounded it between there and here.
+  static void eraseUnused(Value last, Value product, PatternRewriter &rewriter) {
+    while (last != product) {
+      auto cast = last.getDefiningOp<CastOp>();
+      last = cast.getX();
+      rewriter.eraseOp(cast);
+    }
+    rewriter.eraseOp(product.getDefiningOp());
   }
 };
 

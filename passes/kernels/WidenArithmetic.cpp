@@ -8,8 +8,8 @@
 // Assumes whole compute ops. What only moves values (a split, a table lookup) stays
 // as it is, and so does attention, which the library takes in bf16. Every result is
 // rounded, used where it may be: what a value is does not depend on what is computed
-// together. (A product that only goes into a sum is not rounded before, wherever that
-// sum is made: ConvertBoaToBlas.)
+// together; but for a product that only a sum of the same function uses, which is not
+// rounded before (ConvertBoaToBlas).
 //
 //===----------------------------------------------------------------------===//
 

@@ -34,8 +34,8 @@
 
 namespace {
 
-/// Edges of blocks are multiples of this, a whole number of register
-/// tiles.
+/// Edges of blocks are multiples of this, a whole number of register tiles (of AMX's, of
+/// half ones).
 constexpr int64_t kTile = 48;
 /// Multiplications that a block should at least have: a tenth of a millisecond.
 constexpr int64_t kLeast = 4 << 20;
@@ -153,8 +153,9 @@ const float *piece(const float *from, int64_t, int64_t, float *, int64_t &) { re
 template <typename A> void blasBlock(const GemmBlock<A, uint16_t> &g) {
   constexpr int64_t kDeep = 1024;
   float *wideA = scratch(), *wideB = wideA + kWidened;
-  for (int64_t x0 = 0; x0 < g.k; x0 += kDeep) {
-    const int64_t k = std::min(kDeep, g.k - x0), step = kWidened / k;
+  int64_t x0 = 0;
+  do {
+    const int64_t k = std::min(kDeep, g.k - x0), step = kWidened / std::max<int64_t>(k, 1);
     const int64_t stepA = std::is_same_v<A, float> ? g.m : step;
     for (int64_t j0 = 0; j0 < g.n; j0 += step) {
       const int64_t n = std::min(step, g.n - j0);
@@ -171,7 +172,8 @@ template <typename A> void blasBlock(const GemmBlock<A, uint16_t> &g) {
                           g.c + i0 * g.ldc + j0, g.ldc});
       }
     }
-  }
+    x0 += kDeep;
+  } while (x0 < g.k);
 }
 
 /// With C in bf16: sums of some rows at a time, then rounded.

@@ -11,7 +11,9 @@
 // Manual, TDPBF16PS). Four tiles of C take two of each operand.
 //
 // Which registers do it is the parameter's business: the processor's (gemm_amx.cpp) or
-// arrays, with which tests run all the rest on any machine.
+// arrays, with which tests run all the rest on any machine. The processor's instruction
+// adds the products of even and of odd k apart before it adds them to C, and takes
+// numbers below f32's least normal one for zero.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_KERNELS_GEMM_TILES_H

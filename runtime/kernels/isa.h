@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Each has its own order of sums, so results differ between them within rounding:
-// which one is used is a matter of the processor alone, or said by name.
+// which one is used is a matter of the processor, and of what the system allows of it, or
+// said by name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_KERNELS_ISA_H

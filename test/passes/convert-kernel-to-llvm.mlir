@@ -93,6 +93,28 @@ func.func @half(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
+func.func @bias(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xbf16>
+  %b = kernel.view %p + 64 : memref<4xbf16>
+  // expected-error @below {{'kernel.gemm' op expected operands of one type, or f32 with b, or a and b, or all three in bf16}}
+  // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
+  kernel.gemm %a, %a bias %b into %a : (memref<4x4xbf16>, memref<4x4xbf16>, memref<4xbf16>, memref<4x4xbf16>) -> ()
+  return
+}
+
+// -----
+
+func.func @statistics(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %q = kernel.view %p + 0 : memref<1x4x8xbf16>
+  %lse = kernel.view %p + 64 : memref<1x2x4xbf16>
+  // expected-error @below {{'kernel.attention' op expected operands of one type, and lse in that of sums}}
+  // expected-error @below {{failed to legalize operation 'kernel.attention'}}
+  kernel.attention %q, %q, %q into %q, %lse {heads = 2 : i64, kv_heads = 2 : i64} : (memref<1x4x8xbf16>, memref<1x4x8xbf16>, memref<1x4x8xbf16>, memref<1x4x8xbf16>, memref<1x2x4xbf16>) -> ()
+  return
+}
+
+// -----
+
 func.func @types(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %a = kernel.view %p + 0 : memref<4x4xf64>
   %b = kernel.view %p + 128 : memref<4x4xbf16>

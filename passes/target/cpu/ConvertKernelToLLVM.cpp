@@ -143,7 +143,8 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
     bool narrowB = bType.isBF16(), narrowA = narrowB && aType.isBF16();
     bool narrowC = narrowA && cType.isBF16();
     Type wide = narrowC ? rewriter.getF32Type() : cType;
-    if ((narrowB && !wide.isF32()) || (!narrowB && bType != wide) || (!narrowA && aType != wide))
+    if ((narrowB && !wide.isF32()) || (!narrowB && bType != wide) || (!narrowA && aType != wide) ||
+        (op.getBias() && elementOf(op.getBias()) != wide))
       return op.emitOpError("expected operands of one type, or f32 with b, or a and b, or all "
                             "three in bf16");
     return call.emit(narrowC   ? "boa_gemm_bf16_bf16"
@@ -167,7 +168,11 @@ template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
     call.addInt(op.getKvHeads());
     call.addInt(type.getDimSize(2) / op.getHeads());
     call.addInt(op.getCausal(), 32);
+    Type element = type.getElementType();
+    Type sum = element.isBF16() ? rewriter.getF32Type() : element;
     for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands())) {
+      if (elementOf(operand) != (operand == op.getLse() ? sum : element))
+        return op.emitOpError("expected operands of one type, and lse in that of sums");
       if (operand == op.getLse()) {
         call.add(call.address(operand, descriptor));
         continue;
@@ -178,7 +183,7 @@ template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
       call.addRows(*matrix);
     }
     bool grad = std::is_same_v<Op, kernel::AttentionGradOp>;
-    return call.emit(grad ? "boa_attention_grad" : "boa_attention", type.getElementType());
+    return call.emit(grad ? "boa_attention_grad" : "boa_attention", element);
   }
 };
 

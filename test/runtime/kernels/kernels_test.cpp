@@ -255,19 +255,75 @@ struct ArrayTiles {
   }
 };
 
+auto runTiles() {
+  return
+      [](bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda,
+         const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, auto *c, int64_t ldc) {
+        // What a block finds in its scratch is of another one.
+        std::vector<float> scratch(boa::kGemmScratch, NAN);
+        multiplyBlock<TileKernel<ArrayTiles>>(
+            boa::GemmBlock<uint16_t, uint16_t, std::remove_pointer_t<decltype(c)>>{
+                ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc},
+            scratch.data());
+      };
+}
+
 TEST(GemmTiles, AreWithinRounding) {
-  auto run = [](bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda,
-                const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, auto *c,
-                int64_t ldc) {
-    // What a block finds in its scratch is of another one.
-    std::vector<float> scratch(boa::kGemmScratch, NAN);
-    multiplyBlock<TileKernel<ArrayTiles>>(
-        boa::GemmBlock<uint16_t, uint16_t, std::remove_pointer_t<decltype(c)>>{
-            ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc},
-        scratch.data());
+  expectWithinRounding<uint16_t, uint16_t, float>(runTiles());
+  expectWithinRounding<uint16_t, uint16_t, uint16_t>(runTiles());
+}
+
+/// Small integers, of which every sum is exact: so is the product, past all blocks of it.
+template <typename C, typename Run> void expectExact(Run run, int64_t m, int64_t n, int64_t k) {
+  auto integers = [](int64_t count, int64_t step) {
+    std::vector<uint16_t> values;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(upperHalf(static_cast<float>(i * step % 7 - 3)));
+    return values;
   };
-  expectWithinRounding<uint16_t, uint16_t, float>(run);
-  expectWithinRounding<uint16_t, uint16_t, uint16_t>(run);
+  auto wide = [](const std::vector<uint16_t> &values) {
+    std::vector<double> result;
+    for (uint16_t x : values)
+      result.push_back(value(x));
+    return result;
+  };
+  auto a = integers(m * k, 3), b = integers(k * n, 5), start = integers(m * n, 2);
+  std::vector<float> bias(n, 2);
+  for (int form = 0; form < 4; ++form) {
+    SCOPED_TRACE(form);
+    bool ta = form & 1, tb = form & 2;
+    std::vector<double> want = wide(start), biases(n, 2), wideA = wide(a), wideB = wide(b);
+    boa_gemm_f64(ta, tb, m, n, k, wideA.data(), ta ? m : k, wideB.data(), tb ? k : n, biases.data(),
+                 1, want.data(), n);
+    std::vector<C> c;
+    for (uint16_t x : start)
+      if constexpr (sizeof(C) == 2)
+        c.push_back(x);
+      else
+        c.push_back(static_cast<C>(value(x)));
+    run(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, bias.data(), true, c.data(),
+        n);
+    // Rounded to the nearest of bf16's eight digits, ties to even, as nearbyint does.
+    for (size_t i = 0; i < c.size(); ++i) {
+      int exponent;
+      std::frexp(want[i], &exponent);
+      double digits = sizeof(C) == 2 ? std::ldexp(1, exponent - 8) : 1;
+      ASSERT_EQ(value(c[i]), std::nearbyint(want[i] / digits) * digits) << "at " << i;
+    }
+  }
+}
+
+TEST_P(EachIsa, ProductsOfIntegersAreExact) {
+  auto run = [](auto... arguments) { gemm(arguments...); };
+  expectExact<float>(run, 400, 1200, 1600);
+  expectExact<uint16_t>(run, 400, 1200, 1600);
+  expectExact<uint16_t>(run, 3, 5, 0);
+  expectExact<float>(run, 3, 5, 0);
+}
+
+TEST(GemmTiles, OfIntegersAreExact) {
+  expectExact<float>(runTiles(), 40, 1600, 1100);
+  expectExact<uint16_t>(runTiles(), 390, 800, 1100);
 }
 
 template <typename A, typename B, typename C> void expectSameProductsForAnyThreads() {
