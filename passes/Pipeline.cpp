@@ -7,7 +7,7 @@
 #include "passes/Pipeline.h"
 
 #include "dialect/Config.h"
-#include "passes/target/cpu/KernelPipeline.h"
+#include "passes/target/cpu/CpuPipeline.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -24,6 +24,7 @@ PipelineOptions PipelineOptions::get(ModuleOp module) {
   options.vertical = train.schedule() == Schedule::vertical;
   options.delay = train.delay();
   options.recompute = train.recompute();
+  options.device = MachineConfig(module).device();
   return options;
 }
 
@@ -64,9 +65,12 @@ static void buildStorage(OpPassManager &pm) {
   pm.addPass(createVerifyStorage());
 }
 
-static void buildCode(OpPassManager &pm) {
+static void buildCode(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
-  buildKernelPipeline(pm);
+  if (options.device == DeviceKind::cuda)
+    buildCudaPipeline(pm, options.deviceCode);
+  else
+    buildCpuPipeline(pm);
   // After the kernels, whose workspace is part of the arena.
   pm.addPass(createAssignBuffers());
   pm.addPass(createVerifyStorage());
@@ -88,7 +92,7 @@ void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createAssignBuffers());
     return;
   }
-  buildCode(pm);
+  buildCode(pm, options);
 }
 
 void registerPipeline() {

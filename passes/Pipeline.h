@@ -7,6 +7,9 @@
 #ifndef BOA_PASSES_PIPELINE_H
 #define BOA_PASSES_PIPELINE_H
 
+#include "dialect/Boa.h"
+#include "passes/target/cuda/CudaPipeline.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -22,15 +25,18 @@ struct PipelineOptions {
   double delay = 0;      // share of the optimizer step in the next iteration
   bool recompute = true; // a layer's inner activations, in backward
   bool predict = false;  // build @predict (logits) instead of training
+  DeviceKind device = DeviceKind::cpu;
+  DeviceCode deviceCode = DeviceCode::ptx; // of a device of its own
   Phase stop = Phase::llvm;
 
-  /// What the module's boa.config @train says.
+  /// What the module's boa.config @train and @machine say.
   static PipelineOptions get(mlir::ModuleOp module);
 };
 
 /// From the model phase to `options.stop`; after Phase::llvm the module holds
 /// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or @boa_predict), the
-/// kernels, @boa_kernel_table and @boa_program. A pure function of the options.
+/// kernels, @boa_kernel_table, @boa_program and, for a device of its own,
+/// @boa_device_image. A pure function of the options.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 
 /// `--boa-pipeline` for boa-opt.

@@ -62,7 +62,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 3
+#define BOA_ABI_VERSION 4
 
 typedef struct boa_context boa_context;
 
@@ -144,9 +144,22 @@ static inline int boa_needs_norm(double clip, int skips_nonfinite) {
   return clip > 0 || skips_nonfinite;
 }
 
-/// One kernel: its buffers' base addresses and a workspace as large as the
-/// descriptor says, 64-byte aligned. Called on the compute thread.
-typedef void (*boa_kernel)(void *const *buffers, void *workspace);
+/// Where a kernel of a device of its own enqueues its work.
+typedef struct boa_queue boa_queue;
+
+/// One kernel: its buffers' base addresses, a workspace as large as the descriptor
+/// says, 64-byte aligned, and the queue, null on a CPU. Called on the compute thread.
+typedef void (*boa_kernel)(void *const *buffers, void *workspace, boa_queue *queue);
+
+/// The global `boa_device_image` of a program for a device of its own; a program for a
+/// CPU has none.
+typedef struct {
+  const void *module; // PTX text, its NUL included
+  int64_t bytes;
+  const char *const *functions; // names, in the order by which launches number them
+  int64_t count;
+} boa_device_image;
+
 /// One entry point of the program.
 typedef void (*boa_entry_point)(boa_context *, int64_t step, int64_t pending);
 

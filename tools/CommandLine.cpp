@@ -92,6 +92,10 @@ absl::Status checkTogether(const Invocation &invocation) {
       return refuse("--cpu: --emit=", emit, " is the same for every processor");
     if (!invocation.compile.dump.empty() && emit == "ast")
       return refuse("--dump-after-each: no pass runs before --emit=ast");
+    if (!invocation.compile.target.empty() && emit == "ast")
+      return refuse("--target: --emit=ast is the spec, whose machine names its device");
+    if (invocation.compile.deviceCode == "emulated" && emit == "ptx")
+      return refuse("--device-code=emulated: there is no PTX");
   }
   if (invocation.command == "sample") {
     if (!invocation.weights.empty() && !invocation.train.state.empty())
@@ -164,6 +168,9 @@ FlagTable flagsOf(Invocation &invocation) {
   FlagTable table = {
       {specs, "set", 0, "KEY=VALUE", "override a value of the spec: train.steps=50",
        TextsValue{&compile.overrides}},
+      {specs, "target", 0, "DEVICE", "cpu or cuda, instead of the machine's device",
+       WordValue{&compile.target, {"cpu", "cuda"}}},
+      {specs, "device-code", 0, "KIND", "", WordValue{&compile.deviceCode, {"ptx", "emulated"}}},
       {specs, "dump-after-each", 0, "DIR", "write the program after every pass",
        DirectoryValue{&compile.dump}},
       {{"compile"}, "output", 'o', "FILE", "where the trainer goes", FileValue{&invocation.output}},
@@ -171,8 +178,8 @@ FlagTable flagsOf(Invocation &invocation) {
        "emit",
        0,
        "KIND",
-       "ast, model, step, storage, llvm or asm",
-       WordValue{&invocation.emit, {"ast", "model", "step", "storage", "llvm", "asm"}}},
+       "ast, model, step, storage, llvm, asm or ptx",
+       WordValue{&invocation.emit, {"ast", "model", "step", "storage", "llvm", "asm", "ptx"}}},
       {{"compile"},
        "cpu",
        0,

@@ -9,7 +9,7 @@
 #include "dialect/Config.h"
 #include "frontend/Frontend.h"
 #include "frontend/irgen.h"
-#include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/KernelPipeline.h"
 #include "runtime/printable.h"
 #include "runtime/symbols.h"
 #include "tools/Payload.h"
@@ -20,6 +20,7 @@
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -68,6 +69,7 @@ Compiler::Compiler() {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
   registerKernelDialects(registry);
+  registerCudaDialects(registry);
   arith::registerConvertArithToLLVMInterface(registry);
   cf::registerConvertControlFlowToLLVMInterface(registry);
   registerConvertFuncToLLVMInterface(registry);
@@ -87,6 +89,16 @@ absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request)
 }
 
 absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &request) {
+  auto module = parse(request);
+  if (!module.ok() || request.target.empty())
+    return module;
+  NamedAttrList settings(getConfig(**module, kMachineConfig));
+  settings.set("device", StringAttr::get(context.get(), request.target));
+  setConfig(**module, kMachineConfig, settings.getDictionary(context.get()));
+  return module;
+}
+
+absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &request) {
   context->loadAllAvailableDialects();
   if (isModule(request)) {
     Diagnostics diagnostics(context.get());
@@ -107,10 +119,11 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
   Diagnostics diagnostics(context.get());
-  if (MachineConfig(module).device() == DeviceKind::cuda && !request.simulate)
-    return absl::UnimplementedError(
-        "machine: there is no `device cuda` in this build: write `device cpu`");
   PipelineOptions options = PipelineOptions::get(module);
+  options.deviceCode = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
+  // No kernel runs: those of a CPU stand for any.
+  if (request.simulate)
+    options.device = DeviceKind::cpu;
   options.stop = stop;
   options.predict = request.predict;
   PassManager pm(context.get());
@@ -127,10 +140,30 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> Compiler::printPtx(ModuleOp module) {
+  auto image = module.lookupSymbol<LLVM::GlobalOp>("boa_device_module");
+  auto text = image ? llvm::dyn_cast_if_present<StringAttr>(image.getValueOrNull()) : StringAttr();
+  if (!text)
+    return absl::InvalidArgumentError(
+        "--emit=ptx: the machine's device is a CPU, which has none: add --target cuda");
+  return text.getValue().rtrim('\0').str();
+}
+
+/// What is compiled for it cannot run yet.
+static absl::Status refuseDevice(ModuleOp module, const CompileRequest &request) {
+  if (MachineConfig(module).device() != DeviceKind::cuda || request.simulate)
+    return absl::OkStatus();
+  return absl::UnimplementedError(
+      "machine: this build compiles for `device cuda` (--emit=ptx), but does not run there: write "
+      "`device cpu`");
+}
+
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
   auto module = load(request);
   if (!module.ok())
     return module.status();
+  if (absl::Status status = refuseDevice(**module, request); !status.ok())
+    return status;
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
   std::vector<HostSymbol> symbols;
@@ -148,6 +181,8 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
   auto module = load(request);
   if (!module.ok())
     return module.status();
+  if (absl::Status status = refuseDevice(**module, request); !status.ok())
+    return status;
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
   CodegenOptions codegen;

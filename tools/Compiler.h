@@ -34,6 +34,8 @@ struct CompileRequest {
   bool simulate = false;              // nothing runs on the device: there need be none
   std::string dump;                   // directory for the IR after every pass
   std::string cpu = "host";
+  std::string target;             // "cpu" or "cuda"; empty: the machine's device
+  std::string deviceCode = "ptx"; // or "emulated"
 };
 
 class Compiler {
@@ -50,6 +52,9 @@ public:
   /// Runs the passes up to `stop`.
   absl::Status lower(mlir::ModuleOp module, const CompileRequest &, Phase stop);
 
+  /// The PTX of a module that was lowered to Phase::llvm for CUDA.
+  absl::StatusOr<std::string> printPtx(mlir::ModuleOp module);
+
   /// Compiles into this process.
   absl::StatusOr<std::unique_ptr<JitProgram>> jit(const CompileRequest &);
 
@@ -57,6 +62,8 @@ public:
   absl::Status writeTrainer(const CompileRequest &, const std::string &path);
 
 private:
+  absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> parse(const CompileRequest &);
+
   std::unique_ptr<mlir::MLIRContext> context;
 };
 

@@ -42,7 +42,7 @@ FlagTable flagsOf(Invocation &none, const DriverCommand &command) {
   static bool help;
   FlagTable table;
   for (Flag &flag : flagsOf(none))
-    if (flag.takenBy(command.name))
+    if (flag.takenBy(command.name) && !flag.help.empty())
       table.push_back(std::move(flag));
   table.push_back({{}, "help", 'h', "", "its flags", &help});
   return table;

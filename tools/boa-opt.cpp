@@ -4,9 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "passes/kernels/KernelDialect.h"
 #include "passes/kernels/KernelPasses.h"
-#include "passes/target/cpu/KernelPipeline.h"
+#include "passes/kernels/KernelPipeline.h"
+#include "passes/target/cpu/CpuPipeline.h"
+#include "passes/target/cuda/CudaPipeline.h"
 #include "passes/Passes.h"
 #include "passes/Pipeline.h"
 
@@ -19,10 +20,12 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   registry.insert<boa::BoaDialect>();
   boa::registerKernelDialects(registry);
+  boa::registerCudaDialects(registry);
   mlir::registerAllPasses();
   boa::registerBoaSchedulePasses();
   boa::registerBoaKernelPasses();
-  boa::registerKernelPipeline();
+  boa::registerCpuPipeline();
+  boa::registerCudaPipeline();
   boa::registerPipeline();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "the passes of Boa, one at a time\n", registry));

@@ -166,6 +166,12 @@ absl::Status runEmit(const Invocation &invocation) {
     llvm::outs() << '\n';
     return absl::OkStatus();
   }
+  if (invocation.emit == "ptx") {
+    auto ptx = compiler.printPtx(**module);
+    if (ptx.ok())
+      llvm::outs() << *ptx;
+    return ptx.status();
+  }
   CodegenOptions codegen;
   codegen.cpu = invocation.compile.cpu;
   auto text =

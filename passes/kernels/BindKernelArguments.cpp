@@ -60,7 +60,8 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
     unsigned count = func.getNumArguments();
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
     Value buffers = entry.addArgument(pointer, loc);
-    entry.addArgument(pointer, loc);
+    entry.addArgument(pointer, loc); // workspace
+    entry.addArgument(pointer, loc); // queue
 
     OpBuilder builder = OpBuilder::atBlockBegin(&entry);
     SmallVector<std::pair<int64_t, Value>> pointers;
@@ -117,7 +118,7 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
     entry.eraseArguments(0, count);
     func.removeArgAttrsAttr();
     func.removeResAttrsAttr();
-    func.setFunctionType(FunctionType::get(&getContext(), {pointer, pointer}, {}));
+    func.setFunctionType(FunctionType::get(&getContext(), {pointer, pointer, pointer}, {}));
     return success();
   }
 };

@@ -60,8 +60,8 @@ kernel::GemmOp createGemm(PatternRewriter &rewriter, Location loc, Type type, Va
   if (getElementTypeOrSelf(b).isBF16())
     a = getStored(a);
   return kernel::GemmOp::create(rewriter, loc, TypeRange(type), a, b, bias,
-                                emptyTensor(rewriter, loc, type), transposeA, transposeB,
-                                /*accumulate=*/false);
+                                emptyTensor(rewriter, loc, type), /*scratch=*/Value(), transposeA,
+                                transposeB, /*accumulate=*/false);
 }
 
 struct LinearToGemm : OpRewritePattern<LinearOp> {
@@ -161,8 +161,9 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
         addend = AddOp::create(rewriter, loc, type, addend, gemm.getC());
       }
       rewriter.replaceOpWithNewOp<kernel::GemmOp>(op, TypeRange(type), gemm.getA(), gemm.getB(),
-                                                  gemm.getBias(), addend, gemm.getTransposeA(),
-                                                  gemm.getTransposeB(), /*accumulate=*/true);
+                                                  gemm.getBias(), addend, /*scratch=*/Value(),
+                                                  gemm.getTransposeA(), gemm.getTransposeB(),
+                                                  /*accumulate=*/true);
       eraseUnused(other, product, rewriter);
       return success();
     }
@@ -202,9 +203,9 @@ struct RoundProduct : OpRewritePattern<CastOp> {
         gemm.getAccumulate() ? getStored(gemm.getC()) : emptyTensor(rewriter, op.getLoc(), type);
     if (into.getType() != type)
       return failure();
-    rewriter.replaceOpWithNewOp<kernel::GemmOp>(op, TypeRange(type), gemm.getA(), gemm.getB(),
-                                                gemm.getBias(), into, gemm.getTransposeA(),
-                                                gemm.getTransposeB(), gemm.getAccumulate());
+    rewriter.replaceOpWithNewOp<kernel::GemmOp>(
+        op, TypeRange(type), gemm.getA(), gemm.getB(), gemm.getBias(), into, /*scratch=*/Value(),
+        gemm.getTransposeA(), gemm.getTransposeB(), gemm.getAccumulate());
     rewriter.eraseOp(gemm);
     return success();
   }

@@ -34,6 +34,11 @@ def Kernel_Dialect : Dialect {
           | --kernel-assign-workspace  every alloc a kernel.view of the workspace
           | --kernel-outline-loops     loop bodies to functions on the pool
       LLVM, on a CPU
+
+          | --cuda-emit-groups         each group a gpu.launch
+          | --kernel-assign-workspace  the same, in the device's memory
+          | --cuda-outline-launches    bodies to a gpu.module, each launch a kernel.launch
+      LLVM on the host, which enqueues, and PTX
     ```
 
     The library ops are in destination style: on tensors they are pure and
@@ -60,24 +65,27 @@ class Kernel_LibraryOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-def Kernel_GemmOp : Kernel_LibraryOp<"gemm"> {
+def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
   let summary = "c = a b + bias, or c += a b + bias";
   let description = [{
     The rows of an operand are all its leading dimensions together. With
     `transpose_a` a is [k, m], with `transpose_b` b is [n, k]. The bias, one value
     for each column, is added to every row. With `accumulate` all of it is added
     to what c holds. b, or a and b, or all three may be bf16 where the rest is f32.
+    `scratch` is memory that a target's library may use on the way.
     ```mlir
     %y = kernel.gemm %x, %w bias %b into %init {accumulate}
         : (tensor<8x256x384xf32>, tensor<384x1152xbf16>, tensor<1152xf32>, tensor<8x256x1152xf32>) -> tensor<8x256x1152xf32>
     ```
   }];
   let arguments = (ins AnyShaped:$a, AnyShaped:$b, Optional<AnyShaped>:$bias,
-                       AnyShaped:$c, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       AnyShaped:$c, Optional<AnyMemRef>:$scratch,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        UnitAttr:$accumulate);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $a `,` $b (`bias` $bias^)? `into` $c attr-dict `:` functional-type(operands, results)
+    $a `,` $b (`bias` $bias^)? `into` $c (`scratch` $scratch^)? attr-dict
+    `:` functional-type(operands, results)
   }];
 }
 
@@ -211,6 +219,25 @@ def Kernel_ParallelOp : Kernel_Op<"parallel", [SingleBlock, NoTerminator,
   let extraClassDeclaration = [{
     ::mlir::Value getBegin() { return getBodyRegion().front().getArgument(0); }
     ::mlir::Value getEnd() { return getBodyRegion().front().getArgument(1); }
+  }];
+}
+
+def Kernel_LaunchOp : Kernel_Op<"launch"> {
+  let summary = "enqueues a function of the device's module";
+  let description = [{
+    Its arguments are the addresses of `operands`. Launches and library calls of a kernel
+    run in their order.
+    ```mlir
+    kernel.launch @cuda::@block_forward_launch0 grid [64, 1, 1] block [256, 1, 1] shared 0
+        (%x, %y) : memref<2x32x64xf32>, memref<2x32x64xf32>
+    ```
+  }];
+  let arguments = (ins SymbolRefAttr:$function, DenseI64ArrayAttr:$grid,
+                       DenseI64ArrayAttr:$block, I64Attr:$shared_bytes,
+                       Variadic<AnyStaticShapeMemRef>:$operands);
+  let assemblyFormat = [{
+    $function `grid` $grid `block` $block `shared` $shared_bytes
+    `(` $operands `)` attr-dict (`:` type($operands)^)?
   }];
 }
 

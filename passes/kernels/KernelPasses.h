@@ -33,10 +33,6 @@ namespace boa {
 #define GEN_PASS_REGISTRATION
 #include "passes/kernels/KernelPasses.h.inc"
 
-/// Adds the dialects of kernels and the external models (bufferization,
-/// translation to LLVM IR) that their pipeline uses.
-void registerKernelDialects(mlir::DialectRegistry &registry);
-
 } // namespace boa
 
 #endif // BOA_PASSES_KERNELS_KERNELPASSES_H

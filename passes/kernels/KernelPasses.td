@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which target/cpu/KernelPipeline.cpp runs them, before those of the
-// target. Each works on functions marked `boa.kernel` and leaves others alone.
+// In the order in which KernelPipeline.cpp and the pipelines of targets run them. Each
+// works on functions marked `boa.kernel` and leaves others alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_KERNEL_PASSES_TD
@@ -104,7 +104,8 @@ def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> 
     Arguments and results marked `boa.buffer`, `boa.offset` become views of the
     buffers that the runtime passes; a result that accumulates into an argument
     (`boa.result`) is the same view. Everything that follows then has definite
-    memory to be computed in.
+    memory to be computed in. The queue is where a device of its own takes its
+    work from; code for a CPU does not look at it.
 
     Before:
     ```mlir
@@ -113,7 +114,7 @@ def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> 
     ```
     After:
     ```mlir
-    func.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel} {
+    func.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
       %p = kernel.argument %buffers[0]
       %m = kernel.view %p + 0 : memref<8xf32>
       %x = bufferization.to_tensor %m restrict : memref<8xf32> to tensor<8xf32>
@@ -186,6 +187,34 @@ def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
     from the group before it.
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// What every target does with groups and calls once they are emitted
+//===----------------------------------------------------------------------===//
+
+def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
+  let summary = "static offsets in the workspace for all temporaries";
+  let description = [{
+    Every `memref.alloc` becomes a view of the workspace at a fixed offset,
+    64-byte aligned; temporaries that are not live at once share memory. The
+    bytes needed are written on the function as `boa.workspace`. An alloc of a
+    size that is not static is an error.
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect"];
+}
+
+def ExpandKernelMath : Pass<"kernel-expand-math"> {
+  let summary = "polynomials for f32 exp, log and tanh; integer code for bf16";
+  let description = [{
+    In f32 the approximations (to about 1e-7) vectorise, and need no library on a
+    device; in f64, which only gradient tests use, the functions become calls of the
+    math library. Works on any function, of the host or of a device.
+  }];
+  let options = [Option<"bfloat", "bfloat", "bool", /*default=*/"true",
+                        "whether bf16 is expanded, too">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+      "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // BOA_PASSES_KERNEL_PASSES_TD

@@ -204,7 +204,7 @@ void CpuDevice::RunKernel(Work &work) {
   for (size_t i = 0; i < work.buffers.size(); ++i)
     kernel_buffers[i] = memory->Address(CpuMemory::Side::device, work.buffers[i]);
   const int64_t begin = Now();
-  kernels[work.index](kernel_buffers.data(), workspace);
+  kernels[work.index](kernel_buffers.data(), workspace, nullptr);
   listener->Done(work, begin, Now(), absl::OkStatus());
 }
 

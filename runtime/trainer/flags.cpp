@@ -215,7 +215,7 @@ std::string FlagHelp(std::string_view flag, std::string_view help) {
 std::string FlagsHelp(const FlagTable &table, const std::string &command) {
   std::string help;
   for (const Flag &flag : table)
-    if (flag.takenBy(command))
+    if (flag.takenBy(command) && !flag.help.empty())
       help += FlagHelp(
           absl::StrCat(flag.letter ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "",
                        "--", flag.name, flag.isSwitch() ? "" : " ", flag.value),

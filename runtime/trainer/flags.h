@@ -80,7 +80,7 @@ struct Flag {
   std::string name;                  // without dashes
   char letter;                       // of its short form; 0: none
   std::string value;                 // what --help calls it; empty for a switch
-  std::string help;
+  std::string help;                  // empty: of use to tests alone, and listed nowhere
   Destination to;
 
   bool isSwitch() const { return std::holds_alternative<bool *>(to); }

@@ -26,7 +26,8 @@
 #include "dialect/Boa.h"
 #include "passes/target/cpu/Codegen.h"
 #include "passes/kernels/KernelPasses.h"
-#include "passes/target/cpu/KernelPipeline.h"
+#include "passes/kernels/KernelPipeline.h"
+#include "passes/target/cpu/CpuPipeline.h"
 #include "runtime/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
@@ -470,7 +471,7 @@ void measure(Shape s) {
   double start = now();
   PassManager pm(&context);
   pm.enableVerifier(false);
-  boa::buildKernelPipeline(pm);
+  boa::buildCpuPipeline(pm);
   if (!module || failed(pm.run(*module)))
     std::abort();
   if (const char *what = std::getenv("BOA_BENCH_PRINT"))
@@ -504,7 +505,7 @@ void measure(Shape s) {
       gemmSeconds = attentionSeconds = loopSeconds = products = 0;
       calls.clear(), loops.clear();
       double begin = now();
-      kernels[i](buffers, workspace);
+      kernels[i](buffers, workspace, nullptr);
       best = std::min(best, now() - begin);
       gemm = std::min(gemm, gemmSeconds);
       attention = std::min(attention, attentionSeconds);

@@ -10,7 +10,8 @@
 #include "dialect/Boa.h"
 #include "passes/target/cpu/Codegen.h"
 #include "passes/kernels/KernelPasses.h"
-#include "passes/target/cpu/KernelPipeline.h"
+#include "passes/kernels/KernelPipeline.h"
+#include "passes/target/cpu/CpuPipeline.h"
 #include "runtime/abi.h"
 #include "runtime/symbols.h"
 
@@ -228,7 +229,7 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
     fail("the function does not verify:\n" + text);
 
   PassManager pm(&context);
-  buildKernelPipeline(pm);
+  buildCpuPipeline(pm);
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
   if (const char *what = std::getenv("BOA_TEST_PRINT")) {
@@ -311,7 +312,7 @@ std::vector<Values> Compiled::run(const std::vector<Values> &arguments,
       store(impl->results[i], results[i], buffers.back());
   }
   void *workspace = allocate(impl->workspace);
-  impl->kernel(buffers.data(), workspace);
+  impl->kernel(buffers.data(), workspace, nullptr);
   std::vector<Values> values;
   for (size_t i = 0; i < impl->results.size(); ++i) {
     void *buffer = buffers[arguments.size() + i];

@@ -3,7 +3,7 @@
 // Places become views of the buffers; an accumulator and its result are one view.
 
 // CHECK-LABEL: func.func @k
-// CHECK-SAME:    (%[[BUFFERS:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr) attributes {boa.kernel}
+// CHECK-SAME:    (%[[BUFFERS:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) attributes {boa.kernel}
 // CHECK-DAG:     %[[P0:.*]] = kernel.argument %[[BUFFERS]][0]
 // CHECK-DAG:     %[[X:.*]] = kernel.view %[[P0]] + 0 : memref<8xf32>
 // CHECK-DAG:     %[[XT:.*]] = bufferization.to_tensor %[[X]] restrict : memref<8xf32>

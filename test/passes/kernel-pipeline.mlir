@@ -4,7 +4,7 @@
 // signature; nothing is allocated.
 
 // CHECK-LABEL: llvm.func @block
-// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) attributes {boa.kernel, boa.workspace = {{[1-9][0-9]*}} : i64}
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) attributes {boa.kernel, boa.workspace = {{[1-9][0-9]*}} : i64}
 // CHECK-NOT:     malloc
 // CHECK:         llvm.call @boa_rt_parallel_for
 // CHECK:         llvm.call @boa_gemm_bf16

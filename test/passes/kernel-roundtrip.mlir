@@ -50,5 +50,11 @@ func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   kernel.group rows [] {
     linalg.fill ins(%zero : f32) outs(%v : memref<8x4xf32>)
   }
+  // CHECK: kernel.gemm %{{.*}}, %{{.*}} into %{{.*}} scratch %{{.*}} :
+  %square = kernel.view %p + 0 : memref<8x8xf32>
+  %scratch = kernel.view %p + 4096 : memref<64xi8>
+  kernel.gemm %square, %v into %v scratch %scratch : (memref<8x8xf32>, memref<8x4xf32>, memref<8x4xf32>, memref<64xi8>) -> ()
+  // CHECK: kernel.launch @cuda::@f grid [2, 1, 1] block [32, 1, 1] shared 64(%{{.*}}, %{{.*}}) : memref<8x8xf32>, memref<8x4xf32>
+  kernel.launch @cuda::@f grid [2, 1, 1] block [32, 1, 1] shared 64 (%square, %v) : memref<8x8xf32>, memref<8x4xf32>
   return
 }

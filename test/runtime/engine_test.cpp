@@ -46,19 +46,19 @@ enum StorageId : int32_t { kData, kMemory, kWeights, kMomentum, kVariance, kGrad
 enum KernelId : int32_t { kMix, kSlowMix, kCount };
 
 /// out = 3 out + a + 7 b, so that the order of two calls shows.
-void Mix(void *const *buffers, void *) {
+void Mix(void *const *buffers, void *, boa_queue *) {
   auto *a = static_cast<const uint64_t *>(buffers[0]);
   auto *b = static_cast<const uint64_t *>(buffers[1]);
   auto *out = static_cast<uint64_t *>(buffers[2]);
   for (int64_t i = 0; i < kWords; ++i)
     out[i] = 3 * out[i] + a[i] + 7 * b[i];
 }
-void SlowMix(void *const *buffers, void *workspace) {
+void SlowMix(void *const *buffers, void *workspace, boa_queue *queue) {
   std::this_thread::sleep_for(std::chrono::microseconds(300));
-  Mix(buffers, workspace);
+  Mix(buffers, workspace, queue);
 }
 /// Counts the buffers that are null into the last one.
-void Count(void *const *buffers, void *) {
+void Count(void *const *buffers, void *, boa_queue *) {
   auto *out = static_cast<uint64_t *>(buffers[1]);
   out[0] = buffers[0] == nullptr;
 }

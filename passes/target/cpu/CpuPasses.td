@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which KernelPipeline.cpp runs them. Each works on functions
+// In the order in which CpuPipeline.cpp runs them. Each works on functions
 // marked `boa.kernel` and leaves others alone.
 //
 //===----------------------------------------------------------------------===//
@@ -34,17 +34,6 @@ def EmitGroups : Pass<"cpu-emit-groups", "::mlir::func::FuncOp"> {
       "::mlir::scf::SCFDialect"];
 }
 
-def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
-  let summary = "static offsets in the workspace for all temporaries";
-  let description = [{
-    Every `memref.alloc` becomes a view of the workspace at a fixed offset,
-    64-byte aligned; temporaries that are not live at once share memory. The
-    bytes needed are written on the function as `boa.workspace`. An alloc of a
-    size that is not static is an error.
-  }];
-  let dependentDialects = ["::boa::kernel::KernelDialect"];
-}
-
 def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
   let summary = "bodies of kernel.parallel to functions that the pool calls";
   let description = [{
@@ -55,16 +44,6 @@ def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect",
       "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
-}
-
-def ExpandKernelMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
-  let summary = "polynomials for f32 exp, log and tanh; integer code for bf16";
-  let description = [{
-    In f32 the approximations (to about 1e-7) vectorise; in f64, which only
-    gradient tests use, the functions become calls of the math library.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-      "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
 def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {

@@ -18,11 +18,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/MemoryAccess.h"
+#include "passes/kernels/Captures.h"
 #include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 namespace boa {
 #define GEN_PASS_DEF_OUTLINEKERNELLOOPS
@@ -35,29 +34,6 @@ using namespace boa;
 namespace {
 
 constexpr StringLiteral kParallelFor = "boa_rt_parallel_for";
-
-/// What a body takes from outside: views, which become arguments, and ops that
-/// are repeated inside, in order.
-struct Captures {
-  SmallVector<kernel::ViewOp> views;
-  llvm::SetVector<Operation *> repeated;
-
-  LogicalResult add(Value value, Operation *parallel) {
-    Operation *op = value.getDefiningOp();
-    if (auto view = dyn_cast_or_null<kernel::ViewOp>(op)) {
-      if (!llvm::is_contained(views, view))
-        views.push_back(view);
-      return success();
-    }
-    if (!op || !isMemoryOp(op) || isa<memref::AllocOp>(op))
-      return parallel->emitOpError("expected captured values to be views with static offsets");
-    for (Value operand : op->getOperands())
-      if (failed(add(operand, parallel)))
-        return failure();
-    repeated.insert(op);
-    return success();
-  }
-};
 
 struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops> {
   void runOnOperation() override {
@@ -74,18 +50,14 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
   }
 
   LogicalResult outline(func::FuncOp kernel, kernel::ParallelOp loop, unsigned number) {
-    Captures captures;
-    llvm::SetVector<Value> values;
-    getUsedValuesDefinedAbove(loop.getBodyRegion(), values);
-    for (Value value : values)
-      if (failed(captures.add(value, loop)))
-        return failure();
-
+    FailureOr<Captures> captures = Captures::get(loop.getBodyRegion());
+    if (failed(captures))
+      return failure();
     std::string name = kernel.getSymName().str();
-    func::FuncOp body = makeLoop(kernel, loop, captures, name + "_loop" + std::to_string(number));
+    func::FuncOp body = makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number));
     func::FuncOp part =
-        makePart(kernel, body, captures.views.size(), name + "_part" + std::to_string(number));
-    makeCall(loop, captures, part);
+        makePart(kernel, body, captures->views.size(), name + "_part" + std::to_string(number));
+    makeCall(loop, *captures, part);
     loop.erase();
     return success();
   }

@@ -42,7 +42,7 @@ constexpr int64_t kChunk = 1 << 20;
 
 #ifndef BOA_SANITIZED // they make something else of the signal
 
-void Touch(void *const *buffers, void *workspace) {
+void Touch(void *const *buffers, void *workspace, boa_queue *) {
   *static_cast<volatile char *>(workspace) = 1;
   *static_cast<volatile char *>(buffers[0]) = 1;
 }

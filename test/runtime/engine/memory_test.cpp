@@ -27,7 +27,7 @@ enum StorageId : int32_t { kMixed, kDisk, kOnHost, kOnDevice };
 enum KernelId : int32_t { kDouble, kDoubleTwo };
 
 /// Twice what was there, and 1 where it was 0, in so many chunks.
-template <int kCount> void Double(void *const *buffers, void *) {
+template <int kCount> void Double(void *const *buffers, void *, boa_queue *) {
   auto *words = static_cast<uint64_t *>(buffers[0]);
   for (int64_t i = 0; i < kCount * kWords; ++i)
     words[i] = words[i] ? 2 * words[i] : 1;

@@ -35,7 +35,7 @@ void Combine(uint32_t *a, const uint32_t *b, int64_t count, bool fill) {
   for (int64_t i = 0; i < count; ++i)
     a[i] = fill ? b[i] * 5 + 1 : a[i] * 31 + b[i] * 7 + uint32_t(i);
 }
-template <int kCount, bool kFill> void Kernel2(void *const *buffers, void *) {
+template <int kCount, bool kFill> void Kernel2(void *const *buffers, void *, boa_queue *) {
   auto *a = static_cast<uint32_t *>(buffers[0]);
   auto *b = static_cast<const uint32_t *>(buffers[1]);
   for (int64_t i = 0; i < kCount * kWords; ++i)

@@ -61,7 +61,7 @@ void Run(const T *table, const int32_t *tokens, const int32_t *targets, float *g
   *loss = static_cast<float>(sum / (kMicroBatch * kContext));
 }
 
-template <typename T> void Train(void *const *buffers, void *) {
+template <typename T> void Train(void *const *buffers, void *, boa_queue *) {
   auto *loss = static_cast<float *>(buffers[4]);
   Run(static_cast<const T *>(buffers[0]), static_cast<const int32_t *>(buffers[1]),
       static_cast<const int32_t *>(buffers[2]), static_cast<float *>(buffers[3]), loss);
@@ -71,12 +71,12 @@ template <typename T> void Train(void *const *buffers, void *) {
   }
 }
 
-template <typename T> void Forward(void *const *buffers, void *) {
+template <typename T> void Forward(void *const *buffers, void *, boa_queue *) {
   Run(static_cast<const T *>(buffers[0]), static_cast<const int32_t *>(buffers[1]),
       static_cast<const int32_t *>(buffers[2]), nullptr, static_cast<float *>(buffers[3]));
 }
 
-void Logits(void *const *buffers, void *) {
+void Logits(void *const *buffers, void *, boa_queue *) {
   auto *table = static_cast<const float *>(buffers[0]);
   auto *tokens = static_cast<const int32_t *>(buffers[1]);
   auto *logits = static_cast<float *>(buffers[2]);

@@ -1,24 +1,21 @@
-//===- KernelPipeline.cpp - From compute bodies to the LLVM dialect -------===//
+//===- KernelPipeline.cpp - From compute bodies to memory -----------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/target/cpu/KernelPipeline.h"
-#include "passes/target/cpu/CpuPasses.h"
+#include "passes/kernels/KernelPipeline.h"
+#include "passes/kernels/KernelPasses.h"
 
-#include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Linalg/Transforms/SubsetInsertionOpInterfaceImpl.h"
 #include "mlir/Dialect/Linalg/Transforms/TilingInterfaceImpl.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/Passes.h"
@@ -63,27 +60,4 @@ void boa::buildKernelPipeline(OpPassManager &pm) {
   each(createCSEPass());
   each(createCanonicalizerPass());
   each(createElideKernelCopies());
-  each(createFormKernelGroups());
-  // So far for any target; from here on for this one.
-  each(createEmitGroups());
-  each(createCanonicalizerPass());
-  each(createAssignWorkspace());
-  pm.addPass(createOutlineKernelLoops());
-  each(createExpandKernelMath());
-  // Slices to address arithmetic, all of it constant.
-  each(memref::createExpandStridedMetadataPass());
-  each(createLowerAffinePass());
-  // Index arithmetic that all loops of a body share.
-  each(createCanonicalizerPass());
-  each(createCSEPass());
-  each(createLoopInvariantCodeMotionPass());
-  each(createSCFToControlFlowPass());
-  pm.addPass(createConvertKernelToLLVM());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-}
-
-void boa::registerKernelPipeline() {
-  registerBoaCpuPasses();
-  PassPipelineRegistration<>("boa-kernel-pipeline", "from outlined kernels to the LLVM dialect",
-                             [](OpPassManager &pm) { buildKernelPipeline(pm); });
 }

@@ -10,14 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/target/cpu/CpuPasses.h"
+#include "passes/kernels/KernelPasses.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace boa {
 #define GEN_PASS_DEF_EXPANDKERNELMATH
-#include "passes/target/cpu/CpuPasses.h.inc"
+#include "passes/kernels/KernelPasses.h.inc"
 } // namespace boa
 
 using namespace mlir;
@@ -71,13 +71,16 @@ struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
 };
 
 struct ExpandKernelMath : boa::impl::ExpandKernelMathBase<ExpandKernelMath> {
+  using ExpandKernelMathBase::ExpandKernelMathBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return llvm::is_contained({"math.log", "math.tanh"}, name);
     });
     patterns.add<ExpToPolynomial>(&getContext());
-    arith::populateExpandBFloat16Patterns(patterns);
+    if (bfloat)
+      arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -13,13 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/MemoryAccess.h"
-#include "passes/target/cpu/CpuPasses.h"
+#include "passes/kernels/KernelPasses.h"
 
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
 #define GEN_PASS_DEF_ASSIGNWORKSPACE
-#include "passes/target/cpu/CpuPasses.h.inc"
+#include "passes/kernels/KernelPasses.h.inc"
 } // namespace boa
 
 using namespace mlir;
@@ -61,7 +61,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
 
     measureLives(block, temporaries);
     int64_t total = place(temporaries);
-    Value workspace = func.getArguments().back();
+    Value workspace = func.getArgument(1);
     for (Temporary &temporary : temporaries) {
       OpBuilder builder(temporary.alloc);
       auto view = kernel::ViewOp::create(builder, temporary.alloc.getLoc(),

@@ -1,25 +1,25 @@
-//===- KernelPipeline.h - From compute bodies to the LLVM dialect -*- C++ -*-===//
+//===- CpuPipeline.h - Kernels for a CPU, to the LLVM dialect ---*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_TARGET_CPU_KERNELPIPELINE_H
-#define BOA_PASSES_TARGET_CPU_KERNELPIPELINE_H
+#ifndef BOA_PASSES_TARGET_CPU_CPUPIPELINE_H
+#define BOA_PASSES_TARGET_CPU_CPUPIPELINE_H
 
 #include "mlir/Pass/PassManager.h"
 
 namespace boa {
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM
-/// functions `void (ptr buffers, ptr workspace)` of the same names, with
+/// functions `void (ptr buffers, ptr workspace, ptr queue)` of the same names, with
 /// `boa.workspace` = bytes. The pass manager is for modules; other functions are left
 /// alone, apart from func.func, which becomes llvm.func.
-void buildKernelPipeline(mlir::OpPassManager &pm);
+void buildCpuPipeline(mlir::OpPassManager &pm);
 
 /// `--boa-kernel-pipeline` for boa-opt.
-void registerKernelPipeline();
+void registerCpuPipeline();
 
 } // namespace boa
 
-#endif // BOA_PASSES_TARGET_CPU_KERNELPIPELINE_H
+#endif // BOA_PASSES_TARGET_CPU_CPUPIPELINE_H

@@ -1,0 +1,27 @@
+//===- Captures.h - What an outlined body takes along -----------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNELS_CAPTURES_H
+#define BOA_PASSES_KERNELS_CAPTURES_H
+
+#include "passes/kernels/KernelDialect.h"
+
+namespace boa {
+
+/// What a region that becomes a function takes from outside: views, which become its
+/// arguments, and ops that are repeated inside, in order.
+struct Captures {
+  mlir::SmallVector<kernel::ViewOp> views;
+  llvm::SetVector<mlir::Operation *> repeated;
+
+  /// Refuses what cannot be computed again inside: all but views, ops that describe
+  /// memory with static offsets, and constants.
+  static mlir::FailureOr<Captures> get(mlir::Region &region);
+};
+
+} // namespace boa
+
+#endif // BOA_PASSES_KERNELS_CAPTURES_H

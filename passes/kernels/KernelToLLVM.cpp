@@ -1,0 +1,139 @@
+//===- KernelToLLVM.cpp - Kernels to the LLVM dialect ---------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelToLLVM.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
+
+using namespace mlir;
+using namespace boa;
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+LibraryCall::LibraryCall(ConversionPatternRewriter &rewriter, Operation *op)
+    : rewriter(rewriter), op(op), loc(op->getLoc()),
+      pointer(LLVM::LLVMPointerType::get(op->getContext())) {}
+
+void LibraryCall::addInt(int64_t value, unsigned bits) {
+  add(LLVM::ConstantOp::create(rewriter, loc, rewriter.getIntegerType(bits),
+                               rewriter.getIntegerAttr(rewriter.getIntegerType(bits), value)));
+}
+void LibraryCall::addNull() { add(LLVM::ZeroOp::create(rewriter, loc, pointer)); }
+void LibraryCall::add(Value value) {
+  arguments.push_back(value);
+  types.push_back(value.getType());
+}
+void LibraryCall::addRows(const Matrix &matrix) {
+  add(matrix.address);
+  addInt(matrix.stride);
+}
+
+FailureOr<Matrix> LibraryCall::matrix(Value memref, Value descriptor) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(offset) ||
+      strides.empty() || strides.back() != 1)
+    return op->emitOpError("expected operands with contiguous rows, not ") << type;
+  int64_t rank = type.getRank();
+  Matrix result{address(memref, descriptor), 1, type.getShape().back(),
+                rank > 1 ? strides[rank - 2] : type.getShape().back()};
+  int64_t spacing = result.stride;
+  for (int64_t i = rank - 2; i >= 0; --i) {
+    if (strides[i] != spacing && type.getDimSize(i) != 1)
+      return op->emitOpError("expected operands with evenly spaced rows, not ") << type;
+    spacing *= type.getDimSize(i);
+    result.rows *= type.getDimSize(i);
+  }
+  return result;
+}
+
+Value LibraryCall::address(Value memref, Value descriptor) {
+  auto type = cast<MemRefType>(memref.getType());
+  auto [strides, offset] = type.getStridesAndOffset();
+  Value base = MemRefDescriptor(descriptor).alignedPtr(rewriter, loc);
+  return kernel::offsetPointer(rewriter, loc, base, type.getElementType(), offset);
+}
+
+LogicalResult LibraryCall::emit(StringRef name) {
+  auto function = LLVM::lookupOrCreateFn(rewriter, op->getParentOfType<ModuleOp>(), name, types,
+                                         LLVM::LLVMVoidType::get(op->getContext()));
+  if (failed(function))
+    return failure();
+  LLVM::CallOp::create(rewriter, loc, *function, arguments);
+  rewriter.eraseOp(op);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct ArgumentToLoad : ConvertOpToLLVMPattern<kernel::ArgumentOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(kernel::ArgumentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type pointer = op.getPointer().getType();
+    Value slot = LLVM::GEPOp::create(rewriter, op.getLoc(), pointer, pointer, adaptor.getBuffers(),
+                                     ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(op.getIndex())));
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, pointer, slot);
+    return success();
+  }
+};
+
+struct ViewToDescriptor : ConvertOpToLLVMPattern<kernel::ViewOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(kernel::ViewOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value address = kernel::offsetPointer(rewriter, loc, adaptor.getBase(), rewriter.getI8Type(),
+                                          op.getOffset());
+    MemRefDescriptor descriptor = MemRefDescriptor::fromStaticShape(
+        rewriter, loc, *getTypeConverter(), cast<MemRefType>(op.getMemory().getType()), address);
+    rewriter.replaceOp(op, Value(descriptor));
+    return success();
+  }
+};
+
+} // namespace
+
+LogicalResult boa::convertKernelsToLLVM(
+    ModuleOp module,
+    llvm::function_ref<void(const LLVMTypeConverter &, RewritePatternSet &)> addCalls) {
+  MLIRContext *context = module.getContext();
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  populateMathToLLVMConversionPatterns(converter, patterns);
+  populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateFuncToLLVMConversionPatterns(converter, patterns);
+  patterns.add<ArgumentToLoad, ViewToDescriptor>(converter);
+  addCalls(converter, patterns);
+
+  ConversionTarget target(*context);
+  target.addLegalDialect<LLVM::LLVMDialect>();
+  target.addLegalOp<ModuleOp, UnrealizedConversionCastOp>();
+  // The schedule is enumerated after this pass, once workspaces are known.
+  target.addLegalOp<boa::StepOp>();
+  target.markOpRecursivelyLegal<boa::StepOp>();
+  target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+                           kernel::KernelDialect, math::MathDialect, memref::MemRefDialect>();
+  return applyPartialConversion(module, target, std::move(patterns));
+}

@@ -1,0 +1,126 @@
+//===- ConvertKernelToLLVM.cpp - The host's half of kernels to LLVM -------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes straight-line kernels of launches and products that cuBLASLt takes
+// (--cuda-legalize-products). What is in the device's module is in the LLVM dialect
+// already, or, emulated, converted with the rest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelToLLVM.h"
+#include "passes/target/cuda/CudaPasses.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+
+namespace boa {
+#define GEN_PASS_DEF_CUDACONVERTKERNELTOLLVM
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+/// The kernel's third argument. A kernel is one block.
+Value getQueue(Operation *op) { return op->getBlock()->getArgument(2); }
+
+struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto elementOf = [](Value memref) {
+      return cast<MemRefType>(memref.getType()).getElementType();
+    };
+    Type element = elementOf(op.getA()), result = elementOf(op.getC());
+    bool narrow = element.isBF16();
+    if (elementOf(op.getB()) != element || (!narrow && !element.isF32()) ||
+        (!(narrow && result.isBF16()) && !result.isF32()) ||
+        (op.getBias() && elementOf(op.getBias()) != result))
+      return op.emitOpError("expected a and b in f32 or bf16, the result in f32, or bf16 as they "
+                            "are, and a bias of its type");
+    LibraryCall call(rewriter, op);
+    FailureOr<Matrix> a = call.matrix(op.getA(), adaptor.getA());
+    FailureOr<Matrix> b = call.matrix(op.getB(), adaptor.getB());
+    FailureOr<Matrix> c = call.matrix(op.getC(), adaptor.getC());
+    if (failed(a) || failed(b) || failed(c))
+      return failure();
+    auto addAddress = [&](Value memref, Value descriptor) {
+      if (memref)
+        call.add(call.address(memref, descriptor));
+      else
+        call.addNull();
+    };
+    call.add(getQueue(op));
+    call.addInt(op.getTransposeA(), 32);
+    call.addInt(op.getTransposeB(), 32);
+    call.addInt(c->rows);
+    call.addInt(c->columns);
+    call.addInt(op.getTransposeA() ? a->rows : a->columns);
+    call.addInt(narrow, 32);
+    call.addRows(*a);
+    call.addRows(*b);
+    addAddress(op.getBias(), adaptor.getBias());
+    call.addInt(op.getAccumulate(), 32);
+    call.addInt(result.isBF16(), 32);
+    call.addRows(*c);
+    addAddress(op.getScratch(), adaptor.getScratch());
+    return call.emit("boa_cuda_gemm");
+  }
+};
+
+struct LaunchToCall : ConvertOpToLLVMPattern<kernel::LaunchOp> {
+  LaunchToCall(const LLVMTypeConverter &converter, const llvm::StringMap<int64_t> &numbers)
+      : ConvertOpToLLVMPattern(converter), numbers(numbers) {}
+  LogicalResult matchAndRewrite(kernel::LaunchOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto number = numbers.find(op.getFunction().getLeafReference());
+    if (number == numbers.end())
+      return op.emitOpError("expected a function of the device's module, not ") << op.getFunction();
+    Location loc = op.getLoc();
+    Type pointer = getPtrType();
+    LibraryCall call(rewriter, op);
+    call.add(getQueue(op));
+    call.addInt(number->second);
+    for (int64_t extent : llvm::concat<const int64_t>(op.getGrid(), op.getBlock()))
+      call.addInt(extent);
+    call.addInt(op.getSharedBytes());
+    call.addInt(op.getOperands().size());
+    Value size = LLVM::ConstantOp::create(rewriter, loc, rewriter.getI64Type(),
+                                          rewriter.getI64IntegerAttr(op.getOperands().size()));
+    Value array = LLVM::AllocaOp::create(rewriter, loc, pointer, pointer, size);
+    for (auto [i, memref, descriptor] : llvm::enumerate(op.getOperands(), adaptor.getOperands())) {
+      Value slot = LLVM::GEPOp::create(rewriter, loc, pointer, pointer, array,
+                                       ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(i)));
+      LLVM::StoreOp::create(rewriter, loc, call.address(memref, descriptor), slot);
+    }
+    call.add(array);
+    return call.emit("boa_cuda_launch");
+  }
+
+  const llvm::StringMap<int64_t> &numbers;
+};
+
+struct CudaConvertKernelToLLVM : boa::impl::CudaConvertKernelToLLVMBase<CudaConvertKernelToLLVM> {
+  void runOnOperation() override {
+    llvm::StringMap<int64_t> numbers;
+    if (auto device = getOperation().lookupSymbol<gpu::GPUModuleOp>(kDeviceModule))
+      for (auto func : device.getOps<FunctionOpInterface>())
+        if (!func.isExternal())
+          numbers.try_emplace(func.getName(), numbers.size());
+    auto addCalls = [&](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
+      populateVectorToLLVMConversionPatterns(converter, patterns);
+      patterns.add<GemmToCall>(converter);
+      patterns.add<LaunchToCall>(converter, numbers);
+    };
+    if (failed(convertKernelsToLLVM(getOperation(), addCalls)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,33 @@
+//===- CudaPasses.h - Groups to code for CUDA -------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// CudaPasses.td documents each pass; CudaPipeline.h runs them in order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_TARGET_CUDA_CUDAPASSES_H
+#define BOA_PASSES_TARGET_CUDA_CUDAPASSES_H
+
+#include "passes/kernels/KernelPasses.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+namespace boa {
+
+#define GEN_PASS_DECL
+#include "passes/target/cuda/CudaPasses.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/target/cuda/CudaPasses.h.inc"
+
+/// The device's module of a program.
+inline constexpr llvm::StringLiteral kDeviceModule = "cuda";
+/// On an emulated function: the bytes of shared memory of a block.
+inline constexpr llvm::StringLiteral kSharedBytesAttr = "boa.shared";
+
+} // namespace boa
+
+#endif // BOA_PASSES_TARGET_CUDA_CUDAPASSES_H

@@ -1,0 +1,121 @@
+//===- CudaPasses.td - Groups to code for CUDA --------------*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In the order in which CudaPipeline.cpp runs them. Those on functions work on
+// kernels, marked `boa.kernel`, and leave others alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_CUDA_PASSES_TD
+#define BOA_PASSES_CUDA_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"> {
+  let summary = "products as cuBLASLt takes them";
+  let description = [{
+    cuBLASLt multiplies matrices of one type, adds a bias of the type of its result, and
+    wants scratch memory. So the narrower of two operands is widened into a temporary,
+    a bias in f32 of a product in bf16 is rounded to bf16, and each product has scratch
+    of its own, which lives as long as it runs. Before groups are formed, which take
+    these casts.
+
+    Before:
+    ```mlir
+    kernel.gemm %x, %w into %y : (memref<64x384xf32>, memref<384x384xbf16>, memref<64x384xf32>)
+    ```
+    After:
+    ```mlir
+    %wide = memref.alloc() : memref<384x384xf32>
+    linalg.generic {arith.extf} ins(%w) outs(%wide)
+    %scratch = memref.alloc() : memref<33554432xi8>
+    kernel.gemm %x, %wide into %y scratch %scratch : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+      "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
+  let summary = "bodies of gpu.launch to functions of the device's module";
+  let description = [{
+    Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda`, of which the views that
+    it used are the arguments (`noalias`, of the alignment that their offsets have), and
+    a `kernel.launch`. Grid and block are known; the device's code is compiled for them.
+
+    Before:
+    ```mlir
+    %x = kernel.view %p + 64 : memref<8x32xf32>
+    gpu.launch blocks(%b, %b1, %b2) in (%g = %c8, %g1 = %c1, %g2 = %c1)
+               threads(%t, %t1, %t2) in (%s = %c32, %s1 = %c1, %s2 = %c1) {
+      %0 = memref.load %x[%b, %t] : memref<8x32xf32>
+    ```
+    After:
+    ```mlir
+    gpu.module @cuda {
+      gpu.func @k_launch0(%x: memref<8x32xf32> {llvm.noalias, llvm.align = 64 : i64}) kernel
+    }
+    kernel.launch @cuda::@k_launch0 grid [8, 1, 1] block [32, 1, 1] shared 0 (%x) : memref<8x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect",
+      "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
+}
+
+def CudaConvertDeviceToNVVM : Pass<"cuda-convert-device-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "the device's functions to the LLVM and NVVM dialects";
+  let description = [{
+    Memrefs are passed as the pointers that they begin at: their shapes are static.
+    What is left of math becomes intrinsics of LLVM, for which PTX has instructions.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
+def CudaEmulate : Pass<"cuda-emulate", "::mlir::ModuleOp"> {
+  let summary = "the device's functions as functions for the host, a thread at a time";
+  let description = [{
+    For tests without a GPU: each `gpu.func` becomes a function of one thread, which
+    asks what runs it (test/fake_cuda/emulated.h) for its place, for barriers and
+    shuffles. Every load and store is checked against the shape of its memref.
+
+    Before:
+    ```mlir
+    gpu.func @k_launch0(%x: memref<8x32xf32>) kernel {
+      %t = gpu.thread_id x
+    ```
+    After:
+    ```mlir
+    func.func @k_launch0(%thread: !llvm.ptr, %args: !llvm.ptr) {
+      %t = llvm.load %thread : !llvm.ptr -> i64
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect",
+      "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+      "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect"];
+}
+
+def CudaConvertKernelToLLVM : Pass<"cuda-convert-kernel-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "the host's half of kernels to the LLVM dialect";
+  let description = [{
+    Launches and products become calls of runtime/device/cuda/calls.h, which enqueue.
+    The functions of `gpu.module @cuda` are numbered in their order.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def CudaEmbedImage : Pass<"cuda-embed-image", "::mlir::ModuleOp"> {
+  let summary = "gpu.module @cuda to the global boa_device_image";
+  let description = [{
+    The module, in the LLVM dialect, becomes PTX that a driver compiles for its device
+    (sm_80 or later), or, emulated, a table of functions of the host. It and the
+    functions' names are constants of the program (runtime/abi.h).
+  }];
+  let options = [Option<"emulated", "emulated", "bool", /*default=*/"false",
+                        "functions of the host, as --cuda-emulate leaves them">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // BOA_PASSES_CUDA_PASSES_TD

@@ -1,0 +1,95 @@
+//===- CudaPipeline.cpp - Kernels for CUDA, to PTX and calls --------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cuda/CudaPipeline.h"
+#include "passes/kernels/KernelPipeline.h"
+#include "passes/target/cuda/CudaPasses.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void boa::registerCudaDialects(DialectRegistry &registry) {
+  registry.insert<gpu::GPUDialect, NVVM::NVVMDialect>();
+  registerGPUDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
+/// Slices to address arithmetic, loops to blocks.
+static void flatten(OpPassManager &pm) {
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createSCFToControlFlowPass());
+}
+
+void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code) {
+  const bool emulated = code == DeviceCode::emulated;
+  pm.addNestedPass<func::FuncOp>(createAssignWorkspace());
+  pm.addPass(createCudaOutlineLaunches());
+  if (emulated)
+    pm.addPass(createCudaEmulate());
+
+  OpPassManager &device = pm.nest<gpu::GPUModuleOp>();
+  ExpandKernelMathOptions math;
+  // A device converts bf16 in one instruction.
+  math.bfloat = emulated;
+  device.addPass(createExpandKernelMath(math));
+  flatten(device);
+  if (!emulated) {
+    device.addPass(createCudaConvertDeviceToNVVM());
+    device.addPass(createCanonicalizerPass());
+    device.addPass(createReconcileUnrealizedCastsPass());
+  }
+
+  flatten(pm.nest<func::FuncOp>());
+  pm.addPass(createCudaConvertKernelToLLVM());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  CudaEmbedImageOptions embed;
+  embed.emulated = emulated;
+  pm.addPass(createCudaEmbedImage(embed));
+}
+
+void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code) {
+  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  buildKernelPipeline(pm);
+  // The casts of operands are grouped with what else goes over them.
+  each(createCudaLegalizeProducts());
+  each(createFormKernelGroups());
+  each(createCanonicalizerPass());
+  buildCudaCodePipeline(pm, code);
+}
+
+namespace {
+struct CudaOptions : PassPipelineOptions<CudaOptions> {
+  Option<bool> emulated{*this, "emulated", llvm::cl::desc("functions of the host, not PTX"),
+                        llvm::cl::init(false)};
+  boa::DeviceCode code() const {
+    return emulated ? boa::DeviceCode::emulated : boa::DeviceCode::ptx;
+  }
+};
+} // namespace
+
+void boa::registerCudaPipeline() {
+  registerBoaCudaPasses();
+  PassPipelineRegistration<CudaOptions>(
+      "cuda-kernel-pipeline", "from outlined kernels to the LLVM dialect and PTX",
+      [](OpPassManager &pm, const CudaOptions &options) { buildCudaPipeline(pm, options.code()); });
+  PassPipelineRegistration<CudaOptions>("cuda-code-pipeline",
+                                        "from launches to the LLVM dialect and PTX",
+                                        [](OpPassManager &pm, const CudaOptions &options) {
+                                          buildCudaCodePipeline(pm, options.code());
+                                        });
+}

@@ -1,0 +1,34 @@
+//===- CudaPipeline.h - Kernels for CUDA, to PTX and calls ------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_TARGET_CUDA_CUDAPIPELINE_H
+#define BOA_PASSES_TARGET_CUDA_CUDAPIPELINE_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace boa {
+
+/// What a device's functions become.
+enum class DeviceCode { ptx, emulated };
+
+/// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
+/// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue what the global
+/// `boa_device_image` holds (runtime/abi.h).
+void buildCudaPipeline(mlir::OpPassManager &pm, DeviceCode code);
+
+/// The half of it that begins with launches and products.
+void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code);
+
+/// Adds the dialects and external models that the pipeline uses beyond those of
+/// kernels.
+void registerCudaDialects(mlir::DialectRegistry &registry);
+
+/// `--cuda-kernel-pipeline` and `--cuda-code-pipeline` for boa-opt.
+void registerCudaPipeline();
+
+} // namespace boa
+
+#endif // BOA_PASSES_TARGET_CUDA_CUDAPIPELINE_H

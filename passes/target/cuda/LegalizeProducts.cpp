@@ -1,0 +1,74 @@
+//===- LegalizeProducts.cpp - Products as cuBLASLt takes them -------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes kernels on definite memory, before groups are formed. What is widened is
+// widened for one product: it is a weight, and memory for all of them at once would
+// be as large as the model. Weights in bf16 have their biases in bf16, so that
+// rounding one gives back what was stored.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cuda/CudaPasses.h"
+#include "runtime/device/cuda/calls.h"
+
+namespace boa {
+#define GEN_PASS_DEF_CUDALEGALIZEPRODUCTS
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
+
+/// A temporary of that element type with the same values.
+Value convert(OpBuilder &builder, Location loc, Value memref, Type element) {
+  MemRefType type = typeOf(memref);
+  unsigned rank = type.getRank();
+  Value result = memref::AllocOp::create(builder, loc, MemRefType::get(type.getShape(), element));
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  linalg::GenericOp::create(
+      builder, loc, memref, result, maps, iterators,
+      [&](OpBuilder &inner, Location at, ValueRange elements) {
+        Value value = elements[0];
+        value = element.isBF16() ? arith::TruncFOp::create(inner, at, element, value).getResult()
+                                 : arith::ExtFOp::create(inner, at, element, value).getResult();
+        linalg::YieldOp::create(inner, at, value);
+      });
+  return result;
+}
+
+struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizeProducts> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(kKernelAttr))
+      return;
+    for (auto product : getOperation().getBody().front().getOps<kernel::GemmOp>())
+      legalize(product);
+  }
+
+  static void legalize(kernel::GemmOp product) {
+    OpBuilder builder(product);
+    Location loc = product.getLoc();
+    bool narrowA = typeOf(product.getA()).getElementType().isBF16();
+    bool narrowB = typeOf(product.getB()).getElementType().isBF16();
+    if (narrowA != narrowB) {
+      OpOperand &narrow = narrowA ? product.getAMutable() : product.getBMutable();
+      narrow.set(convert(builder, loc, narrow.get(), builder.getF32Type()));
+    }
+    Type element = typeOf(product.getC()).getElementType();
+    Value bias = product.getBias();
+    if (bias && element.isBF16() && !typeOf(bias).getElementType().isBF16())
+      product.getBiasMutable().assign(convert(builder, loc, bias, element));
+    auto scratch = MemRefType::get({kCudaLibraryWorkspace}, builder.getI8Type());
+    product.getScratchMutable().assign(memref::AllocOp::create(builder, loc, scratch));
+  }
+};
+
+} // namespace

@@ -1,0 +1,168 @@
+//===- OutlineLaunches.cpp - Bodies of launches to the device's module ----===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes straight-line kernels whose temporaries have their place in the workspace.
+// A launch's body is one block; its static allocas move to the beginning of the
+// function, where a compiler keeps them in registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/Captures.h"
+#include "passes/target/cuda/CudaPasses.h"
+
+#include "mlir/IR/IRMapping.h"
+
+#include <numeric>
+
+namespace boa {
+#define GEN_PASS_DEF_CUDAOUTLINELAUNCHES
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+/// What buffers and the workspace are at least aligned to, in bytes.
+constexpr int64_t kBufferAlignment = 256;
+/// Of shared memory: the widest access.
+constexpr int64_t kSharedAlignment = 16;
+
+struct Extents {
+  SmallVector<int64_t, 3> grid, block;
+  int64_t sharedBytes = 0;
+};
+
+FailureOr<Extents> getExtents(gpu::LaunchOp launch) {
+  Extents extents;
+  bool isStatic = true;
+  auto add = [&](gpu::KernelDim3 dims, SmallVectorImpl<int64_t> &to) {
+    for (Value dim : {dims.x, dims.y, dims.z}) {
+      std::optional<int64_t> extent = getConstantIntValue(dim);
+      isStatic &= extent.has_value();
+      to.push_back(extent.value_or(0));
+    }
+  };
+  add(launch.getGridSizeOperandValues(), extents.grid);
+  add(launch.getBlockSizeOperandValues(), extents.block);
+  if (Value bytes = launch.getDynamicSharedMemorySize()) {
+    std::optional<int64_t> known = getConstantIntValue(bytes);
+    isStatic &= known.has_value();
+    extents.sharedBytes = known.value_or(0);
+  }
+  if (!isStatic)
+    return launch.emitOpError("expected a static grid, block and size of shared memory");
+  return extents;
+}
+
+struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunches> {
+  void runOnOperation() override {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    device = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), kDeviceModule);
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (!func->hasAttr(kKernelAttr))
+        continue;
+      SmallVector<gpu::LaunchOp> launches(func.getBody().front().getOps<gpu::LaunchOp>());
+      for (auto [i, launch] : llvm::enumerate(launches))
+        if (failed(outline(launch, (func.getSymName() + "_launch" + Twine(i)).str())))
+          return signalPassFailure();
+    }
+  }
+
+  LogicalResult outline(gpu::LaunchOp launch, StringRef name) {
+    if (launch.getAsyncToken() || launch.hasClusterSize() || !launch.getBody().hasOneBlock())
+      return launch.emitOpError("expected one block, without clusters and tokens");
+    FailureOr<Captures> captures = Captures::get(launch.getBody());
+    FailureOr<Extents> extents = getExtents(launch);
+    if (failed(captures) || failed(extents))
+      return failure();
+    makeFunction(launch, *captures, *extents, name);
+
+    OpBuilder builder(launch);
+    SmallVector<Value> operands;
+    for (kernel::ViewOp view : captures->views)
+      operands.push_back(view.getMemory());
+    auto function = SymbolRefAttr::get(device.getSymNameAttr(),
+                                       FlatSymbolRefAttr::get(builder.getStringAttr(name)));
+    kernel::LaunchOp::create(builder, launch.getLoc(), function, extents->grid, extents->block,
+                             extents->sharedBytes, operands);
+    launch.erase();
+    return success();
+  }
+
+  void makeFunction(gpu::LaunchOp launch, Captures &captures, const Extents &extents,
+                    StringRef name) {
+    Location loc = launch.getLoc();
+    OpBuilder builder = OpBuilder::atBlockEnd(device.getBody());
+    SmallVector<Type> inputs, shared, own;
+    for (kernel::ViewOp view : captures.views)
+      inputs.push_back(view.getMemory().getType());
+    for (BlockArgument memory : launch.getWorkgroupAttributions())
+      shared.push_back(memory.getType());
+    for (BlockArgument memory : launch.getPrivateAttributions())
+      own.push_back(memory.getType());
+    auto func = gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}),
+                                       shared, own);
+    func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    auto narrow = [&](ArrayRef<int64_t> values) {
+      return builder.getDenseI32ArrayAttr(SmallVector<int32_t>(values.begin(), values.end()));
+    };
+    func.setKnownGridSizeAttr(narrow(extents.grid));
+    func.setKnownBlockSizeAttr(narrow(extents.block));
+    for (auto [i, view] : llvm::enumerate(captures.views)) {
+      int64_t alignment = std::gcd(view.getOffset(), kBufferAlignment);
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                      builder.getI64IntegerAttr(alignment));
+    }
+    for (unsigned i = 0; i < shared.size(); ++i)
+      func.setWorkgroupAttributionAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                                       builder.getI64IntegerAttr(kSharedAlignment));
+
+    builder.setInsertionPointToStart(&func.getBody().front());
+    IRMapping mapping;
+    for (auto [i, view] : llvm::enumerate(captures.views))
+      mapping.map(view.getMemory(), func.getArgument(i));
+    for (auto [from, to] :
+         llvm::zip(launch.getWorkgroupAttributions(), func.getWorkgroupAttributions()))
+      mapping.map(from, to);
+    for (auto [from, to] :
+         llvm::zip(launch.getPrivateAttributions(), func.getPrivateAttributions()))
+      mapping.map(from, to);
+    mapPlaces(builder, launch, extents, mapping);
+    for (Operation *op : captures.repeated)
+      builder.clone(*op, mapping);
+    for (Operation &op : launch.getBody().front().without_terminator())
+      builder.clone(op, mapping);
+    gpu::ReturnOp::create(builder, loc);
+    func.walk([&](memref::AllocaOp alloca) {
+      if (alloca->getNumOperands() == 0)
+        alloca->moveBefore(&func.getBody().front(), func.getBody().front().begin());
+    });
+  }
+
+  /// The places of block and thread, and how many there are.
+  static void mapPlaces(OpBuilder &builder, gpu::LaunchOp launch, const Extents &extents,
+                        IRMapping &mapping) {
+    Location loc = launch.getLoc();
+    gpu::KernelDim3 blocks = launch.getBlockIds(), threads = launch.getThreadIds();
+    gpu::KernelDim3 grid = launch.getGridSize(), block = launch.getBlockSize();
+    const gpu::Dimension dimensions[] = {gpu::Dimension::x, gpu::Dimension::y, gpu::Dimension::z};
+    auto each = [](gpu::KernelDim3 dims) { return SmallVector<Value>{dims.x, dims.y, dims.z}; };
+    for (unsigned i = 0; i < 3; ++i) {
+      mapping.map(each(blocks)[i], gpu::BlockIdOp::create(builder, loc, dimensions[i]));
+      mapping.map(each(threads)[i], gpu::ThreadIdOp::create(builder, loc, dimensions[i]));
+      mapping.map(each(grid)[i], arith::ConstantIndexOp::create(builder, loc, extents.grid[i]));
+      mapping.map(each(block)[i], arith::ConstantIndexOp::create(builder, loc, extents.block[i]));
+    }
+  }
+
+  gpu::GPUModuleOp device;
+};
+
+} // namespace

@@ -1,0 +1,80 @@
+// RUN: boa-opt %s --cuda-convert-kernel-to-llvm --reconcile-unrealized-casts --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+
+// A launch passes the queue, the function's number, its extents and its arguments' addresses.
+
+// CHECK-LABEL: llvm.func @launch
+// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
+// CHECK-DAG:     %[[ONE:.*]] = llvm.mlir.constant(1 : i64) : i64
+// CHECK-DAG:     %[[TWO:.*]] = llvm.mlir.constant(2 : i64) : i64
+// CHECK-DAG:     %[[EIGHT:.*]] = llvm.mlir.constant(8 : i64) : i64
+// CHECK-DAG:     %[[WARP:.*]] = llvm.mlir.constant(32 : i64) : i64
+// CHECK-DAG:     %[[BYTES:.*]] = llvm.mlir.constant(1024 : i64) : i64
+// CHECK:         %[[ARGS:.*]] = llvm.alloca %[[TWO]] x !llvm.ptr
+// CHECK:         llvm.store %[[P]], %[[ARGS]]
+// CHECK:         llvm.call @boa_cuda_launch(%[[Q]], %[[ONE]], %[[EIGHT]], %[[ONE]], %[[ONE]], %[[WARP]], %[[TWO]], %[[ONE]], %[[BYTES]], %[[TWO]], %[[ARGS]])
+gpu.module @cuda {
+  gpu.func @a(%x: memref<8xf32>) kernel { gpu.return }
+  gpu.func @b(%x: memref<8xf32>, %y: memref<8xf32>) kernel { gpu.return }
+}
+func.func @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<8xf32>
+  %y = kernel.view %w + 64 : memref<8xf32>
+  kernel.launch @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 1024 (%x, %y) : memref<8xf32>, memref<8xf32>
+  return
+}
+
+// -----
+
+// A product passes its extents, types and strides, a bias and scratch where it has them.
+
+// CHECK-LABEL: llvm.func @gemm
+// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
+// CHECK-DAG:     %[[NO:.*]] = llvm.mlir.constant(0 : i32) : i32
+// CHECK-DAG:     %[[YES:.*]] = llvm.mlir.constant(1 : i32) : i32
+// CHECK-DAG:     %[[ROWS:.*]] = llvm.mlir.constant(6 : i64) : i64
+// CHECK-DAG:     %[[DEEP:.*]] = llvm.mlir.constant(4 : i64) : i64
+// CHECK-DAG:     %[[COLUMNS:.*]] = llvm.mlir.constant(5 : i64) : i64
+// CHECK-DAG:     %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
+// CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %[[NO]], %[[YES]], %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %[[YES]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[NO]], %[[NO]], %{{.*}}, %[[COLUMNS]], %[[W]])
+// CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[YES]], %[[YES]], %{{.*}}, %{{.*}}, %[[NULL]])
+func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<2x3x4xbf16>
+  %b = kernel.view %p + 64 : memref<5x4xbf16>
+  %c = kernel.view %p + 256 : memref<2x3x5xf32>
+  %bias = kernel.view %p + 512 : memref<5xf32>
+  %d = kernel.view %p + 1024 : memref<2x3x5xbf16>
+  %s = kernel.view %w + 0 : memref<128xi8>
+  kernel.gemm %a, %b bias %bias into %c scratch %s {transpose_b} : (memref<2x3x4xbf16>, memref<5x4xbf16>, memref<5xf32>, memref<2x3x5xf32>, memref<128xi8>) -> ()
+  kernel.gemm %a, %b into %d {transpose_b, accumulate} : (memref<2x3x4xbf16>, memref<5x4xbf16>, memref<2x3x5xbf16>) -> ()
+  return
+}
+
+// -----
+
+func.func @unknown(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  // expected-error @below {{'kernel.launch' op expected a function of the device's module, not @cuda::@b}}
+  // expected-error @below {{failed to legalize operation 'kernel.launch'}}
+  kernel.launch @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 0 ()
+  return
+}
+
+// -----
+
+func.func @mixed(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xf32>
+  %b = kernel.view %p + 64 : memref<4x4xbf16>
+  // expected-error @below {{'kernel.gemm' op expected a and b in f32 or bf16, the result in f32, or bf16 as they are, and a bias of its type}}
+  // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
+  kernel.gemm %a, %b into %a : (memref<4x4xf32>, memref<4x4xbf16>, memref<4x4xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @double(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xf64>
+  // expected-error @below {{'kernel.gemm' op expected a and b in f32 or bf16, the result in f32, or bf16 as they are, and a bias of its type}}
+  // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
+  kernel.gemm %a, %a into %a : (memref<4x4xf64>, memref<4x4xf64>, memref<4x4xf64>) -> ()
+  return
+}

@@ -1,0 +1,49 @@
+// RUN: boa-opt %s --cuda-legalize-products | FileCheck %s
+// RUN: boa-opt %s --cuda-legalize-products --kernel-form-groups --kernel-assign-workspace \
+// RUN:   | FileCheck %s --check-prefix=GROUPS
+
+// The narrower operand is widened into a temporary, and every product has scratch. Groups take
+// the cast.
+
+// CHECK-LABEL: func.func @widened
+// CHECK-DAG:     %[[X:.*]] = kernel.view %{{.*}} + 0 : memref<2x32x64xf32>
+// CHECK-DAG:     %[[W:.*]] = kernel.view %{{.*}} + 0 : memref<64x16xbf16>
+// CHECK:         %[[WIDE:.*]] = memref.alloc() : memref<64x16xf32>
+// CHECK:         linalg.generic {{.*}} ["parallel", "parallel"]} ins(%[[W]] : memref<64x16xbf16>) outs(%[[WIDE]] : memref<64x16xf32>)
+// CHECK:           arith.extf
+// CHECK:         %[[SCRATCH:.*]] = memref.alloc() : memref<33554432xi8>
+// CHECK:         kernel.gemm %[[X]], %[[WIDE]] into %{{.*}} scratch %[[SCRATCH]] {accumulate} : (memref<2x32x64xf32>, memref<64x16xf32>, memref<2x32x16xf32>, memref<33554432xi8>) -> ()
+// GROUPS-LABEL: func.func @widened
+// GROUPS-SAME:    boa.workspace
+// GROUPS:         kernel.group rows [64]
+// GROUPS:         kernel.gemm
+func.func @widened(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %0 = kernel.argument %p[0]
+  %1 = kernel.argument %p[1]
+  %2 = kernel.argument %p[2]
+  %x = kernel.view %0 + 0 : memref<2x32x64xf32>
+  %b = kernel.view %1 + 0 : memref<64x16xbf16>
+  %y = kernel.view %2 + 0 : memref<2x32x16xf32>
+  kernel.gemm %x, %b into %y {accumulate} : (memref<2x32x64xf32>, memref<64x16xbf16>, memref<2x32x16xf32>) -> ()
+  return
+}
+
+// A bias is of the result's type.
+
+// CHECK-LABEL: func.func @bias
+// CHECK:         %[[BIAS:.*]] = memref.alloc() : memref<16xbf16>
+// CHECK:         linalg.generic {{.*}} outs(%[[BIAS]] : memref<16xbf16>)
+// CHECK:           arith.truncf
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} bias %[[BIAS]] into %{{.*}} scratch
+// CHECK-NOT:     linalg.generic
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} bias %{{.*}} into %{{.*}} scratch %{{.*}} : (memref<32x64xbf16>, memref<64x16xbf16>, memref<16xf32>, memref<32x16xf32>, memref<33554432xi8>)
+func.func @bias(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<32x64xbf16>
+  %b = kernel.view %p + 4096 : memref<64x16xbf16>
+  %bias = kernel.view %p + 8192 : memref<16xf32>
+  %y = kernel.view %p + 16384 : memref<32x16xbf16>
+  %z = kernel.view %p + 32768 : memref<32x16xf32>
+  kernel.gemm %x, %b bias %bias into %y : (memref<32x64xbf16>, memref<64x16xbf16>, memref<16xf32>, memref<32x16xbf16>) -> ()
+  kernel.gemm %x, %b bias %bias into %z : (memref<32x64xbf16>, memref<64x16xbf16>, memref<16xf32>, memref<32x16xf32>) -> ()
+  return
+}

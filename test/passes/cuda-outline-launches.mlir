@@ -1,0 +1,103 @@
+// RUN: boa-opt %s --cuda-outline-launches --split-input-file --verify-diagnostics | FileCheck %s
+
+// Views become arguments, aligned as their offsets are; what describes parts of them and
+// constants are repeated inside. Shared memory stays the function's, a static alloca moves
+// to its beginning, and the grid is known.
+
+// CHECK-LABEL: func.func @k
+// CHECK:         %[[X:.*]] = kernel.view %{{.*}} + 64 : memref<8x64xf32>
+// CHECK:         %[[Y:.*]] = kernel.view %{{.*}} + 4096 : memref<8xf32>
+// CHECK:         kernel.launch @cuda::@k_launch0 grid [8, 1, 1] block [32, 2, 1] shared 0(%[[X]], %[[Y]]) : memref<8x64xf32>, memref<8xf32>
+// CHECK-NOT:     gpu.launch
+// CHECK:         kernel.launch @cuda::@k_launch1 grid [1, 1, 1] block [1, 1, 1] shared 1024(%[[Y]])
+// CHECK:       gpu.module @cuda {
+// CHECK-NEXT:    gpu.func @k_launch0
+// CHECK-SAME:      (%[[P:.*]]: memref<8x64xf32> {llvm.align = 64 : i64, llvm.noalias}, %[[Q:.*]]: memref<8xf32> {llvm.align = 256 : i64, llvm.noalias})
+// CHECK-SAME:      workgroup(%[[S:.*]] : memref<32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
+// CHECK-SAME:      kernel attributes {known_block_size = array<i32: 32, 2, 1>, known_grid_size = array<i32: 8, 1, 1>}
+// CHECK-NEXT:      memref.alloca() : memref<4xf32>
+// CHECK:           %[[BLOCK:.*]] = gpu.block_id{{ +}}x
+// CHECK:           %[[THREAD:.*]] = gpu.thread_id{{ +}}x
+// CHECK:           %[[PART:.*]] = memref.subview %[[P]][0, 4]
+// CHECK:           memref.load %[[PART]][%[[BLOCK]], %[[THREAD]]]
+// CHECK:           memref.store %{{.*}}, %[[S]]
+// CHECK:           gpu.return
+// CHECK:         gpu.func @k_launch1
+func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 64 : memref<8x64xf32>
+  %part = memref.subview %x[0, 4] [8, 32] [1, 1] : memref<8x64xf32> to memref<8x32xf32, strided<[64, 1], offset: 4>>
+  %y = kernel.view %w + 4096 : memref<8xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %bytes = arith.constant 1024 : i32
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c8, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c2, %sz = %c1)
+             workgroup(%s : memref<32xf32, #gpu.address_space<workgroup>>) {
+    %0 = memref.load %part[%bx, %tx] : memref<8x32xf32, strided<[64, 1], offset: 4>>
+    memref.store %0, %s[%tx] : memref<32xf32, #gpu.address_space<workgroup>>
+    gpu.barrier
+    scf.for %i = %c0 to %sx step %c1 {
+      %own = memref.alloca() : memref<4xf32>
+      memref.store %0, %own[%c2] : memref<4xf32>
+      %1 = memref.load %own[%c2] : memref<4xf32>
+      memref.store %1, %y[%bx] : memref<8xf32>
+    }
+    gpu.terminator
+  }
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1)
+             dynamic_shared_memory_size %bytes {
+    memref.store %zero, %y[%c0] : memref<8xf32>
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+// Memory that has no place yet.
+
+func.func @nowhere(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %x = memref.alloc() : memref<8xf32>
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{'gpu.launch' op expected captured values to be views with static offsets}}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    memref.store %zero, %x[%c1] : memref<8xf32>
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+func.func @dynamic(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %c1 = arith.constant 1 : index
+  %x = kernel.view %p + 0 : memref<8xindex>
+  %n = memref.load %x[%c1] : memref<8xindex>
+  // expected-error @below {{'gpu.launch' op expected a static grid, block and size of shared memory}}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %n, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{'gpu.launch' op expected one block, without clusters and tokens}}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    cf.br ^end
+  ^end:
+    gpu.terminator
+  }
+  return
+}
