@@ -39,6 +39,43 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
+  let summary = "groups to launches of threads";
+  let description = [{
+    Each `kernel.group` becomes a `gpu.launch` of static size (sums over rows of
+    different shapes one each). How its ops are dealt out to threads:
+
+    - All elementwise, alike: a thread for each 16 bytes.
+    - Rows with sums in them: a team of threads for each row, a warp if the row is
+      narrow, several rows a block. A thread holds its elements of a row, and what
+      there is one of for a row, in registers from op to op; sums are combined by
+      shuffles, of more than a warp through workgroup memory. What nothing outside
+      the group reads is never written.
+    - Columns: blocks of some columns by some slices of the rows, whose sums are
+      combined in workgroup memory. Scattered rows: a warp for each, the first of
+      a place takes the others of it in order.
+
+    Sums are always added up in the same order. There is a barrier only where a
+    thread needs what another one wrote.
+
+    Before: a norm over rows. After:
+    ```mlir
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c128, ...) threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c8, ...) {
+      %row = ...                            // 8 rows a block, one a warp
+      %x0 = memref.load %x[%row, %c]        // four side by side, and so on
+      %s0 = arith.addf ...
+      %s1, %valid = gpu.shuffle xor %s0, %c16_i32, %c32_i32 : f32
+      ...
+      memref.store %y0, %y[%row, %c]
+      gpu.terminator
+    }
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect", "::mlir::affine::AffineDialect",
+      "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect",
+      "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
   let summary = "bodies of gpu.launch to functions of the device's module";
   let description = [{

@@ -68,6 +68,7 @@ void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code) {
   // The casts of operands are grouped with what else goes over them.
   each(createCudaLegalizeProducts());
   each(createFormKernelGroups());
+  each(createEmitCudaGroups());
   each(createCanonicalizerPass());
   buildCudaCodePipeline(pm, code);
 }

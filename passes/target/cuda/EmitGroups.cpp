@@ -1,0 +1,226 @@
+//===- EmitGroups.cpp - Groups to launches of threads ---------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass, and what rows and columns share. Assumes groups as the verifier lets
+// them be: static, independent in their parts. Refuses sums that it does not know
+// how to put together from parts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cuda/EmitGroups.h"
+#include "passes/target/cuda/CudaPasses.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/GPU/Utils/GPUUtils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace boa {
+#define GEN_PASS_DEF_EMITCUDAGROUPS
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+constexpr int64_t kVectorBytes = 16;
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The code of a thread
+//===----------------------------------------------------------------------===//
+
+Value ThreadBuilder::index(int64_t value) {
+  return arith::ConstantIndexOp::create(*this, loc, value);
+}
+Value ThreadBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(loc, a, b); }
+Value ThreadBuilder::mul(Value a, int64_t b) {
+  return createOrFold<arith::MulIOp>(loc, a, index(b));
+}
+Value ThreadBuilder::isLess(Value a, int64_t b) {
+  return arith::CmpIOp::create(*this, loc, arith::CmpIPredicate::ult, a, index(b));
+}
+Value ThreadBuilder::isZero(Value a) {
+  return arith::CmpIOp::create(*this, loc, arith::CmpIPredicate::eq, a, index(0));
+}
+Value ThreadBuilder::least(Value a, int64_t b) {
+  return arith::MinUIOp::create(*this, loc, a, index(b));
+}
+Value ThreadBuilder::select(Value condition, Value yes, Value no) {
+  return arith::SelectOp::create(*this, loc, condition, yes, no);
+}
+
+SmallVector<Value> ThreadBuilder::delinearize(Value linear, ArrayRef<int64_t> extents) {
+  SmallVector<Value> result(extents.size());
+  for (unsigned i = extents.size(); i-- > 1;) {
+    Value extent = index(extents[i]);
+    result[i] = createOrFold<arith::RemUIOp>(loc, linear, extent);
+    linear = createOrFold<arith::DivUIOp>(loc, linear, extent);
+  }
+  if (!extents.empty())
+    result[0] = linear;
+  return result;
+}
+
+Value ThreadBuilder::load(Value memref, AffineMap map, ValueRange ivs) {
+  return memref::LoadOp::create(*this, loc, memref, *affine::expandAffineMap(*this, loc, map, ivs));
+}
+
+void ThreadBuilder::store(Value value, Value memref, AffineMap map, ValueRange ivs) {
+  memref::StoreOp::create(*this, loc, value, memref,
+                          *affine::expandAffineMap(*this, loc, map, ivs));
+}
+
+SmallVector<Value> ThreadBuilder::compute(linalg::LinalgOp op, ValueRange ivs,
+                                          ValueRange operands) {
+  Block *body = op.getBlock();
+  IRMapping mapping;
+  mapping.map(body->getArguments(), operands);
+  for (Operation &inner : body->without_terminator())
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(index.getResult(), ivs[index.getDim()]);
+    else
+      clone(inner, mapping);
+  return llvm::map_to_vector(body->getTerminator()->getOperands(),
+                             [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+void ThreadBuilder::when(Value condition, function_ref<void()> then) {
+  if (!condition)
+    return then();
+  auto choice = scf::IfOp::create(*this, loc, condition);
+  InsertionGuard guard(*this);
+  setInsertionPointToStart(choice.thenBlock());
+  then();
+}
+
+gpu::LaunchOp boa::createLaunch(ThreadBuilder &builder, int64_t blocks, int64_t x, int64_t y) {
+  Value one = builder.index(1);
+  auto launch = gpu::LaunchOp::create(builder, builder.loc, builder.index(blocks), one, one,
+                                      builder.index(x), builder.index(y), one);
+  builder.setInsertionPointToEnd(&launch.getBody().front());
+  builder.setInsertionPoint(gpu::TerminatorOp::create(builder, builder.loc));
+  return launch;
+}
+
+Value boa::addWorkgroupMemory(gpu::LaunchOp launch, ArrayRef<int64_t> shape, Type element) {
+  auto space = gpu::AddressSpaceAttr::get(launch.getContext(), gpu::AddressSpace::Workgroup);
+  return launch.addWorkgroupAttribution(
+      MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space), launch.getLoc());
+}
+
+int64_t boa::getVectorSize(linalg::LinalgOp op) {
+  SmallVector<int64_t> multiples = op.getStaticLoopRanges();
+  AffineExpr last = getAffineDimExpr(multiples.size() - 1, op.getContext());
+  multiples = {multiples.back()};
+  int64_t widest = 0;
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type || map.getNumResults() == 0 || map.getResults().back() != last)
+      continue;
+    auto [strides, offset] = type.getStridesAndOffset();
+    if (strides.back() != 1)
+      continue;
+    widest = std::max<int64_t>(widest, type.getElementTypeBitWidth() / 8);
+    llvm::append_range(multiples, ArrayRef(strides).drop_back());
+    multiples.push_back(offset);
+  }
+  int64_t size = widest ? std::max<int64_t>(kVectorBytes / widest, 1) : 1;
+  auto isOff = [&](int64_t m) { return ShapedType::isDynamic(m) || m % size != 0; };
+  while (size > 1 && llvm::any_of(multiples, isOff))
+    size /= 2;
+  return size;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+FailureOr<Combiner> Combiner::get(linalg::LinalgOp op, unsigned result) {
+  SmallVector<Operation *> combiners;
+  ArrayRef<BlockArgument> results = op.getRegionOutputArgs();
+  if (!matchReduction(results, result, combiners) || combiners.size() != 1 ||
+      combiners[0]->getNumOperands() != 2 || !arith::getNeutralElement(combiners[0]))
+    return op->emitOpError("expected a sum, or what else can be put together from parts");
+  Combiner combiner{combiners[0], combiners[0]->getOperand(0) == results[result] ? 0u : 1u};
+  if (combiner.getType().getIntOrFloatBitWidth() != 32)
+    return op->emitOpError("expected a sum of 32 bits but found ") << combiner.getType();
+  return combiner;
+}
+
+Value Combiner::getNeutral(ThreadBuilder &builder) const {
+  return arith::ConstantOp::create(builder, builder.loc, *arith::getNeutralElement(op));
+}
+
+Value Combiner::combine(ThreadBuilder &builder, Value sum, Value value) const {
+  Operation *combined = builder.clone(*op);
+  combined->setOperand(position, sum);
+  combined->setOperand(1 - position, value);
+  return combined->getResult(0);
+}
+
+Value Combiner::combineAll(ThreadBuilder &builder, ArrayRef<Value> values) const {
+  if (values.size() == 1)
+    return values[0];
+  unsigned half = values.size() / 2;
+  return combine(builder, combineAll(builder, values.take_front(half)),
+                 combineAll(builder, values.drop_front(half)));
+}
+
+Value Combiner::combineLanes(ThreadBuilder &builder, Value value, int64_t least,
+                             int64_t end) const {
+  for (int64_t bit = end / 2; bit >= least; bit /= 2) {
+    auto other =
+        gpu::ShuffleOp::create(builder, builder.loc, value, bit, kWarpSize, gpu::ShuffleMode::XOR);
+    value = combine(builder, value, other.getShuffleResult());
+  }
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct EmitCudaGroups : boa::impl::EmitCudaGroupsBase<EmitCudaGroups> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr))
+      return;
+    OpBuilder builder(func);
+    for (auto group : llvm::to_vector(func.getBody().front().getOps<kernel::GroupOp>())) {
+      SmallVector<GroupMember> members;
+      SmallVector<Operation *> memory;
+      for (Operation &op : llvm::make_early_inc_range(group.getBodyRegion().front()))
+        if (auto member = GroupMember::get(&op)) {
+          members.push_back(std::move(*member));
+        } else {
+          op.moveBefore(group); // of a temporary each row has its own place
+          memory.push_back(&op);
+        }
+      builder.setInsertionPoint(group);
+      bool columns = group.getAxis() == kernel::GroupAxis::Columns;
+      if (failed(columns ? emitColumns(builder, members)
+                         : emitRows(builder, group.getSpace(), members, memory)))
+        return signalPassFailure();
+      group.erase();
+      for (Operation *op : llvm::reverse(memory))
+        if (isOpTriviallyDead(op))
+          op->erase();
+    }
+    func.walk([](gpu::LaunchOp launch) {
+      (void)sinkOperationsIntoLaunchOp(
+          launch, [](Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); });
+    });
+  }
+};
+
+} // namespace

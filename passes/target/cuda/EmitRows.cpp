@@ -1,0 +1,575 @@
+//===- EmitRows.cpp - A team of threads for each row ----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of --cuda-emit-groups: groups over rows. The iterations of an op in a row are
+// cut into chunks of some elements side by side, which are dealt out to the threads
+// of a team in turn; so ops of one shape deal alike, and what one hands on to the
+// next stays in a thread's registers. Where it does not, it goes through memory, with
+// a barrier in between. If all ops are elementwise and alike, everything is one row
+// and each thread has one chunk.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cuda/EmitGroups.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <deque>
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+/// Elements of a row that a thread keeps in registers, of each memref. Longer rows
+/// are gone through in loops.
+constexpr int64_t kHeldElements = 32;
+/// Up to this width a warp takes a row: kHeldElements a thread.
+constexpr int64_t kWarpWidth = kWarpSize * kHeldElements;
+/// What a thread of a larger team should have of a row.
+constexpr int64_t kElementsPerThread = 16;
+/// Elements that one pass of a loop over a long row takes, so that many loads are
+/// under way at once.
+constexpr int64_t kLoopElements = 8;
+constexpr int64_t kFlatThreads = 256;
+constexpr int64_t kRowsPerBlock = 8;
+
+/// Iterations side by side in the last dimension, one for each lane, and whether
+/// there are such (null: there are). Where there are not, these are others.
+struct Chunk {
+  SmallVector<SmallVector<Value>> ivs;
+  Value valid;
+};
+
+/// How the iterations of ops of these extents in a row are dealt out.
+struct Shape {
+  SmallVector<int64_t> extents;
+  int64_t vector;
+  int64_t rounds; // chunks that a thread has
+  SmallVector<Chunk> chunks;
+
+  int64_t countChunks() const { return llvm::product_of(extents) / vector; }
+  bool isHeld() const { return rounds * vector <= kHeldElements; }
+};
+
+/// Memory as the iterations of an op go over it; of no shape if there is one
+/// element for a row.
+struct Place {
+  Value memref, root;
+  AffineMap map;
+  Shape *shape;
+
+  bool operator==(const Place &other) const {
+    return memref == other.memref && shape == other.shape &&
+           map.getResults() == other.map.getResults();
+  }
+  bool overlaps(const Place &other) const {
+    return root == other.root && mayOverlap(memref, other.memref);
+  }
+};
+
+/// What a thread has in registers of a place: of each round each lane.
+struct Held {
+  Place place;
+  SmallVector<Value> values;
+  bool dirty; // memory has not
+};
+
+/// What is done in memory since the last barrier.
+struct Touch {
+  Place place;
+  bool write;
+};
+
+/// Chunk `number` of those in the last dimensions, of these extents, in the row
+/// `row` of the others.
+Chunk makeChunk(ThreadBuilder &builder, ArrayRef<Value> row, ArrayRef<int64_t> extents,
+                int64_t vector, Value number, bool guard) {
+  Chunk chunk;
+  int64_t count = llvm::product_of(extents) / vector;
+  if (guard) {
+    chunk.valid = builder.isLess(number, count);
+    number = builder.least(number, count - 1);
+  }
+  SmallVector<int64_t> chunks(extents);
+  chunks.back() /= vector;
+  SmallVector<Value> inner = builder.delinearize(number, chunks);
+  Value first = builder.mul(inner.back(), vector);
+  for (int64_t l = 0; l < vector; ++l) {
+    inner.back() = l ? builder.add(first, l) : first;
+    SmallVector<Value> &ivs = chunk.ivs.emplace_back(row);
+    llvm::append_range(ivs, inner);
+  }
+  return chunk;
+}
+
+class RowEmitter {
+public:
+  RowEmitter(ThreadBuilder &builder, gpu::LaunchOp launch, SmallVector<Value> row, Value lane,
+             int64_t team)
+      : builder(builder), launch(launch), row(std::move(row)), lane(lane), team(team) {}
+
+  LogicalResult emit(linalg::LinalgOp op, Shape *shape);
+  /// Writes what other kernels may read.
+  void finish(const SmallPtrSetImpl<Operation *> &own);
+
+private:
+  Place getPlace(linalg::LinalgOp op, OpOperand &operand, Shape *shape);
+  LogicalResult check(linalg::LinalgOp op, Shape *shape, bool sums);
+  Held *find(const Place &place);
+  void touch(const Place &place, bool write);
+  void settle(const Place &place, bool write);
+  void write(Held &held);
+  void hold(const Place &place, SmallVector<Value> values);
+  void acquire(const Place &place, Shape *shape);
+  const Chunk &getChunk(Shape &shape, int64_t round);
+  SmallVector<Value> compute(linalg::LinalgOp op, Shape *shape, ValueRange ivs, int64_t position,
+                             ValueRange sums);
+  void computeRow(linalg::LinalgOp op);
+  void computeElements(linalg::LinalgOp op, Shape &shape);
+  LogicalResult computeSums(linalg::LinalgOp op, Shape &shape);
+  SmallVector<Value> forChunks(Shape &shape, SmallVector<Value> carried,
+                               function_ref<void(const Chunk &, SmallVector<Value> &)> body);
+  Value combineTeam(const Combiner &combiner, Value value);
+
+  ThreadBuilder &builder;
+  gpu::LaunchOp launch;
+  SmallVector<Value> row;
+  Value lane;
+  int64_t team;
+  SmallVector<Held> held;
+  SmallVector<Touch> touched;
+  // By type; two, which sums take in turn: then one barrier a sum is enough.
+  llvm::MapVector<Type, SmallVector<Value>> partials;
+  int64_t sums = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Registers and memory
+//===----------------------------------------------------------------------===//
+
+Place RowEmitter::getPlace(linalg::LinalgOp op, OpOperand &operand, Shape *shape) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  bool one = true;
+  for (unsigned d = row.size(); d < map.getNumDims(); ++d)
+    one &= !map.isFunctionOfDim(d);
+  return {operand.get(), getMemoryRoot(operand.get()), map, one ? nullptr : shape};
+}
+
+Held *RowEmitter::find(const Place &place) {
+  auto it = llvm::find_if(held, [&](const Held &h) { return h.place == place; });
+  return it == held.end() ? nullptr : it;
+}
+
+/// A barrier if another thread has done with this memory what must be over before.
+void RowEmitter::touch(const Place &place, bool write) {
+  for (const Touch &other : touched) {
+    if (!(write || other.write) || !place.overlaps(other.place))
+      continue;
+    // A thread's own elements; what there is one of the first thread writes.
+    if (place == other.place && (place.shape || (write && other.write)))
+      continue;
+    gpu::BarrierOp::create(builder, builder.loc);
+    touched.clear();
+    break;
+  }
+  touched.push_back({place, write});
+}
+
+/// Registers of what overlaps are written to memory, and forgotten if it is about
+/// to change.
+void RowEmitter::settle(const Place &place, bool write) {
+  for (Held &other : held)
+    if (other.dirty && !(other.place == place) && other.place.overlaps(place))
+      this->write(other);
+  if (write)
+    llvm::erase_if(held, [&](const Held &other) {
+      return !(other.place == place) && other.place.overlaps(place);
+    });
+}
+
+void RowEmitter::write(Held &held) {
+  const Place &place = held.place;
+  touch(place, true);
+  held.dirty = false;
+  if (!place.shape) {
+    Value first = builder.isZero(lane);
+    SmallVector<Value> ivs(row);
+    ivs.resize(place.map.getNumDims());
+    builder.when(first, [&] { builder.store(held.values[0], place.memref, place.map, ivs); });
+    return;
+  }
+  int64_t vector = place.shape->vector;
+  for (int64_t round = 0; round < place.shape->rounds; ++round) {
+    const Chunk &chunk = getChunk(*place.shape, round);
+    builder.when(chunk.valid, [&] {
+      for (int64_t l = 0; l < vector; ++l)
+        builder.store(held.values[round * vector + l], place.memref, place.map, chunk.ivs[l]);
+    });
+  }
+}
+
+void RowEmitter::hold(const Place &place, SmallVector<Value> values) {
+  settle(place, true);
+  if (Held *old = find(place))
+    *old = {place, std::move(values), true};
+  else
+    held.push_back({place, std::move(values), true});
+}
+
+/// Loads what there is one of for a row, and a thread's elements of a row that it
+/// keeps; what remains is loaded where it is used.
+void RowEmitter::acquire(const Place &place, Shape *shape) {
+  if (find(place))
+    return;
+  settle(place, false);
+  touch(place, false);
+  SmallVector<Value> values;
+  if (!place.shape) {
+    SmallVector<Value> ivs(row);
+    ivs.resize(place.map.getNumDims());
+    values.push_back(builder.load(place.memref, place.map, ivs));
+  } else {
+    bool ofRow = row.empty();
+    for (unsigned d = 0; d < row.size(); ++d)
+      ofRow |= place.map.isFunctionOfDim(d);
+    if (!shape->isHeld() || !ofRow)
+      return;
+    for (int64_t round = 0; round < shape->rounds; ++round)
+      for (ValueRange ivs : getChunk(*shape, round).ivs)
+        values.push_back(builder.load(place.memref, place.map, ivs));
+  }
+  held.push_back({place, std::move(values), false});
+}
+
+void RowEmitter::finish(const SmallPtrSetImpl<Operation *> &own) {
+  for (Held &each : held)
+    if (each.dirty && !own.contains(each.place.root.getDefiningOp()))
+      write(each);
+}
+
+//===----------------------------------------------------------------------===//
+// Iterations
+//===----------------------------------------------------------------------===//
+
+/// The chunk of a round that is in no loop.
+const Chunk &RowEmitter::getChunk(Shape &shape, int64_t round) {
+  shape.chunks.resize(shape.rounds);
+  Chunk &chunk = shape.chunks[round];
+  if (chunk.ivs.empty()) {
+    bool guard = (round + 1) * team > shape.countChunks();
+    chunk = makeChunk(builder, row, shape.extents, shape.vector, builder.add(lane, round * team),
+                      guard);
+  }
+  return chunk;
+}
+
+/// An iteration; `position` is the lane's among the values held. Of a sum, what
+/// was added up so far stands for the results.
+SmallVector<Value> RowEmitter::compute(linalg::LinalgOp op, Shape *shape, ValueRange ivs,
+                                       int64_t position, ValueRange sums) {
+  SmallVector<Value> values;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType())) {
+      values.push_back(operand.get());
+    } else if (!op.payloadUsesValueFromOperand(&operand)) {
+      values.push_back(nullptr);
+    } else if (op.isDpsInit(&operand) && !sums.empty()) {
+      values.push_back(sums[operand.getOperandNumber() - op.getNumDpsInputs()]);
+    } else {
+      Place place = getPlace(op, operand, shape);
+      if (Held *here = find(place))
+        values.push_back(here->values[place.shape ? position : 0]);
+      else
+        values.push_back(builder.load(place.memref, place.map, ivs));
+    }
+  }
+  return builder.compute(op, ivs, values);
+}
+
+/// `body` for all chunks that a thread has, each of which it is given with what is
+/// carried from one to the next.
+SmallVector<Value>
+RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
+                      function_ref<void(const Chunk &, SmallVector<Value> &)> body) {
+  int64_t unroll = std::max<int64_t>(kLoopElements / shape.vector, 1);
+  int64_t passes = shape.isHeld() ? 0 : shape.countChunks() / team / unroll;
+  if (passes > 0) {
+    auto loop = scf::ForOp::create(builder, builder.loc, builder.index(0), builder.index(passes),
+                                   builder.index(1), carried);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> inside(loop.getRegionIterArgs());
+    Value from = builder.add(lane, builder.mul(loop.getInductionVar(), unroll * team));
+    for (int64_t u = 0; u < unroll; ++u)
+      body(makeChunk(builder, row, shape.extents, shape.vector,
+                     u ? builder.add(from, u * team) : from, false),
+           inside);
+    if (!carried.empty())
+      scf::YieldOp::create(builder, builder.loc, inside);
+    llvm::copy(loop.getResults(), carried.begin());
+  }
+  for (int64_t round = passes * unroll; round < shape.rounds; ++round)
+    body(getChunk(shape, round), carried);
+  return carried;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// Of an op without loops of its own every thread of a team has the result.
+void RowEmitter::computeRow(linalg::LinalgOp op) {
+  SmallVector<Value> results = compute(op, nullptr, row, 0, {});
+  for (auto [operand, result] : llvm::zip(op.getDpsInitsMutable(), results))
+    hold(getPlace(op, operand, nullptr), {result});
+}
+
+void RowEmitter::computeElements(linalg::LinalgOp op, Shape &shape) {
+  SmallVector<Place> places;
+  for (OpOperand &operand : op.getDpsInitsMutable())
+    places.push_back(getPlace(op, operand, &shape));
+  if (!shape.isHeld())
+    for (const Place &place : places) {
+      settle(place, true);
+      touch(place, true);
+    }
+  SmallVector<SmallVector<Value>> results(places.size());
+  forChunks(shape, {}, [&](const Chunk &chunk, SmallVector<Value> &) {
+    SmallVector<SmallVector<Value>> now(places.size());
+    for (ValueRange ivs : chunk.ivs)
+      for (auto [i, value] :
+           llvm::enumerate(compute(op, &shape, ivs, results[0].size() + now[0].size(), {})))
+        now[i].push_back(value);
+    for (auto [i, place] : llvm::enumerate(places)) {
+      if (shape.isHeld()) {
+        llvm::append_range(results[i], now[i]);
+        continue;
+      }
+      builder.when(chunk.valid, [&, i = i, place = place] {
+        for (auto [value, ivs] : llvm::zip(now[i], chunk.ivs))
+          builder.store(value, place.memref, place.map, ivs);
+      });
+    }
+  });
+  if (shape.isHeld())
+    for (auto [place, values] : llvm::zip(places, results))
+      hold(place, values);
+}
+
+LogicalResult RowEmitter::computeSums(linalg::LinalgOp op, Shape &shape) {
+  int64_t vector = shape.vector;
+  SmallVector<Combiner> combiners;
+  SmallVector<Value> sums; // of each result each lane
+  for (int64_t i = 0, e = op.getNumDpsInits(); i < e; ++i) {
+    FailureOr<Combiner> combiner = Combiner::get(op, i);
+    if (failed(combiner))
+      return failure();
+    sums.append(vector, combiner->getNeutral(builder));
+    combiners.push_back(*combiner);
+  }
+  int64_t position = 0;
+  sums = forChunks(shape, sums, [&](const Chunk &chunk, SmallVector<Value> &sums) {
+    for (auto [l, ivs] : llvm::enumerate(chunk.ivs)) {
+      SmallVector<Value> mine;
+      for (unsigned i = 0; i < combiners.size(); ++i)
+        mine.push_back(sums[i * vector + l]);
+      SmallVector<Value> next = compute(op, &shape, ivs, position++, mine);
+      for (unsigned i = 0; i < combiners.size(); ++i)
+        sums[i * vector + l] =
+            chunk.valid ? builder.select(chunk.valid, next[i], mine[i]) : next[i];
+    }
+  });
+  for (auto [i, combiner] : llvm::enumerate(combiners)) {
+    Place place = getPlace(op, op.getDpsInitsMutable()[i], &shape);
+    Value sum = combiner.combineAll(builder, ArrayRef(sums).slice(i * vector, vector));
+    sum = combineTeam(combiner, sum);
+    hold(place, {combiner.combine(builder, find(place)->values[0], sum)});
+  }
+  return success();
+}
+
+/// Every thread of the team has the result: the same bits, as the order is.
+Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
+  value = combiner.combineLanes(builder, value, 1, kWarpSize);
+  int64_t warps = team / kWarpSize;
+  if (warps == 1)
+    return value;
+  SmallVector<Value> &buffers = partials[combiner.getType()];
+  while (buffers.size() < 2)
+    buffers.push_back(addWorkgroupMemory(launch, {warps}, combiner.getType()));
+  Value buffer = buffers[sums++ % 2];
+  Value size = builder.index(kWarpSize);
+  Value warp = arith::DivUIOp::create(builder, builder.loc, lane, size);
+  Value inWarp = arith::RemUIOp::create(builder, builder.loc, lane, size);
+  builder.when(builder.isZero(inWarp),
+               [&] { memref::StoreOp::create(builder, builder.loc, value, buffer, warp); });
+  gpu::BarrierOp::create(builder, builder.loc);
+  touched.clear();
+  Value from = arith::RemUIOp::create(builder, builder.loc, lane, builder.index(warps));
+  value = memref::LoadOp::create(builder, builder.loc, buffer, from);
+  return combiner.combineLanes(builder, value, 1, warps);
+}
+
+LogicalResult RowEmitter::check(linalg::LinalgOp op, Shape *shape, bool sums) {
+  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    Place place = getPlace(op, init, shape);
+    for (unsigned d = row.size(); d < iterators.size(); ++d)
+      if (sums ? iterators[d] == utils::IteratorType::parallel
+               : !place.map.isFunctionOfDim(d) && shape->extents[d - row.size()] != 1)
+        return op->emitOpError(sums ? "expected one sum for each row"
+                                    : "expected a result of its own for each iteration");
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (&operand == &init || !isa<MemRefType>(operand.get().getType()))
+        continue;
+      Place other = getPlace(op, operand, shape);
+      if (other.overlaps(place) && !(other == place))
+        return op->emitOpError("expected not to read what it writes in another iteration");
+    }
+  }
+  return success();
+}
+
+LogicalResult RowEmitter::emit(linalg::LinalgOp op, Shape *shape) {
+  builder.loc = op.getLoc();
+  bool sums = op.getNumReductionLoops() > 0;
+  if (failed(check(op, shape, sums)))
+    return failure();
+  for (OpOperand &operand : op->getOpOperands())
+    if (isa<MemRefType>(operand.get().getType()) && op.payloadUsesValueFromOperand(&operand))
+      acquire(getPlace(op, operand, shape), shape);
+  if (sums)
+    return computeSums(op, *shape);
+  if (shape)
+    computeElements(op, *shape);
+  else
+    computeRow(op);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+/// Whether all ops go over the same elements, each by itself.
+bool isFlat(ArrayRef<GroupMember> members) {
+  for (const GroupMember &member : members) {
+    unsigned rank = member.extents.size();
+    if (rank == 0 || member.leading < rank || member.extents != members[0].extents)
+      return false;
+    for (const GroupMember &other : members)
+      for (const MemoryAccess &a : member.accesses)
+        for (const MemoryAccess &b : other.accesses)
+          if (mayConflict(a, b) && mayOverlap(a.memref, b.memref) &&
+              !(a.memref == b.memref && a.map && a.map == b.map))
+            return false;
+  }
+  return true;
+}
+
+/// The largest divisor of `count` up to `limit`.
+int64_t getDivisor(int64_t count, int64_t limit) {
+  int64_t divisor = std::min(count, limit);
+  while (count % divisor != 0)
+    --divisor;
+  return divisor;
+}
+
+/// Rounds of a team, shorter vectors if then all threads have as many.
+void deal(Shape &shape, int64_t team) {
+  if (shape.countChunks() % team != 0 && shape.vector > 2 && shape.countChunks() * 2 % team == 0)
+    shape.vector /= 2;
+  shape.rounds = llvm::divideCeil(shape.countChunks(), team);
+}
+
+/// A launch of a thread for each chunk, which is the only one that it has.
+gpu::LaunchOp launchFlat(ThreadBuilder &builder, Shape &shape) {
+  int64_t across = shape.extents.back() / shape.vector;
+  int64_t rows = shape.countChunks() / across;
+  // A block is some chunks of a row by some rows: no division finds a thread's place.
+  int64_t x = across, y = 1;
+  if (across <= kFlatThreads)
+    y = getDivisor(rows, kFlatThreads / across);
+  else if (across % kWarpSize == 0)
+    x = getDivisor(across / kWarpSize, kFlatThreads / kWarpSize) * kWarpSize;
+  // Unless such blocks are small.
+  if (x * y < kFlatThreads / 4 || x > kFlatThreads) {
+    x = std::min(kFlatThreads, shape.countChunks());
+    gpu::LaunchOp launch = createLaunch(builder, llvm::divideCeil(shape.countChunks(), x), x, 1);
+    Value number = builder.add(builder.mul(launch.getBlockIds().x, x), launch.getThreadIds().x);
+    shape.chunks = {
+        makeChunk(builder, {}, shape.extents, shape.vector, number, shape.countChunks() % x != 0)};
+    return launch;
+  }
+  int64_t tiles = across / x;
+  gpu::LaunchOp launch = createLaunch(builder, rows / y * tiles, x, y);
+  SmallVector<Value> block = builder.delinearize(launch.getBlockIds().x, {rows / y, tiles});
+  Value row = builder.add(builder.mul(block[0], y), launch.getThreadIds().y);
+  Value column = builder.add(builder.mul(block[1], x), launch.getThreadIds().x);
+  ArrayRef<int64_t> extents(shape.extents);
+  shape.chunks = {makeChunk(builder, builder.delinearize(row, extents.drop_back()),
+                            extents.take_back(), shape.vector, column, false)};
+  return launch;
+}
+
+} // namespace
+
+LogicalResult boa::emitRows(OpBuilder &outside, ArrayRef<int64_t> space,
+                            ArrayRef<GroupMember> members, ArrayRef<Operation *> memory) {
+  ThreadBuilder builder(outside, members[0].op->getLoc());
+  bool flat = isFlat(members);
+  unsigned rank = flat ? 0 : space.size();
+  // One shape for the ops of the same loops, with vectors that suit them all.
+  std::deque<Shape> shapes;
+  SmallVector<Shape *> shapeOf;
+  int64_t width = 1;
+  for (const GroupMember &member : members) {
+    auto op = dyn_cast<linalg::LinalgOp>(member.op);
+    if (!op)
+      return member.op->emitOpError("is not expected in a group of rows");
+    ArrayRef<int64_t> extents = ArrayRef(member.extents).drop_front(rank);
+    Shape *&shape = shapeOf.emplace_back(nullptr);
+    if (extents.empty())
+      continue;
+    width = std::max(width, llvm::product_of(extents));
+    auto it = llvm::find_if(shapes, [&](const Shape &s) { return extents == ArrayRef(s.extents); });
+    int64_t vector = getVectorSize(op);
+    if (it == shapes.end())
+      it = shapes.insert(shapes.end(), Shape{llvm::to_vector(extents), vector, 1, {}});
+    it->vector = std::min(it->vector, vector);
+    shape = &*it;
+  }
+
+  llvm::SmallPtrSet<Operation *, 4> own;
+  own.insert_range(memory);
+  auto emit = [&](RowEmitter emitter) -> LogicalResult {
+    for (auto [member, shape] : llvm::zip(members, shapeOf))
+      if (failed(emitter.emit(cast<linalg::LinalgOp>(member.op), shape)))
+        return failure();
+    emitter.finish(own);
+    return success();
+  };
+  if (flat) {
+    gpu::LaunchOp launch = launchFlat(builder, shapes.front());
+    return emit(RowEmitter(builder, launch, {}, builder.index(0), 1));
+  }
+  int64_t count = llvm::product_of(space);
+  int64_t team = kWarpSize, rows = 1;
+  if (rank == 0)
+    team = std::clamp<int64_t>(llvm::PowerOf2Ceil(width / 4), kWarpSize, kMaxThreads);
+  else if (width > kWarpWidth)
+    team = std::min<int64_t>(llvm::PowerOf2Ceil(width / kElementsPerThread), kMaxThreads);
+  else
+    rows = getDivisor(count, kRowsPerBlock);
+  for (Shape &shape : shapes)
+    deal(shape, team);
+  gpu::LaunchOp launch = createLaunch(builder, count / rows, team, rows);
+  Value row = builder.add(builder.mul(launch.getBlockIds().x, rows), launch.getThreadIds().y);
+  return emit(
+      RowEmitter(builder, launch, builder.delinearize(row, space), launch.getThreadIds().x, team));
+}
