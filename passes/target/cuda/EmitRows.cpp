@@ -86,14 +86,15 @@ struct Touch {
 };
 
 /// Chunk `number` of those in the last dimensions, of these extents, in the row
-/// `row` of the others.
+/// `row` of the others; if there may be no such chunk, `otherwise` or the last.
 Chunk makeChunk(ThreadBuilder &builder, ArrayRef<Value> row, ArrayRef<int64_t> extents,
-                int64_t vector, Value number, bool guard) {
+                int64_t vector, Value number, bool guard, Value otherwise = nullptr) {
   Chunk chunk;
   int64_t count = llvm::product_of(extents) / vector;
   if (guard) {
     chunk.valid = builder.isLess(number, count);
-    number = builder.least(number, count - 1);
+    number = otherwise ? builder.select(chunk.valid, number, otherwise)
+                       : builder.least(number, count - 1);
   }
   SmallVector<int64_t> chunks(extents);
   chunks.back() /= vector;
@@ -145,7 +146,7 @@ private:
   SmallVector<Touch> touched;
   // By type; two, which sums take in turn: then one barrier a sum is enough.
   llvm::MapVector<Type, SmallVector<Value>> partials;
-  int64_t sums = 0;
+  unsigned sums = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -262,8 +263,9 @@ const Chunk &RowEmitter::getChunk(Shape &shape, int64_t round) {
   Chunk &chunk = shape.chunks[round];
   if (chunk.ivs.empty()) {
     bool guard = (round + 1) * team > shape.countChunks();
+    // Where there is none, its own of before: others are written by others.
     chunk = makeChunk(builder, row, shape.extents, shape.vector, builder.add(lane, round * team),
-                      guard);
+                      guard, round ? lane : Value());
   }
   return chunk;
 }
@@ -400,7 +402,7 @@ Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
   if (warps == 1)
     return value;
   SmallVector<Value> &buffers = partials[combiner.getType()];
-  while (buffers.size() < 2)
+  while (buffers.size() <= sums % 2)
     buffers.push_back(addWorkgroupMemory(launch, {warps}, combiner.getType()));
   Value buffer = buffers[sums++ % 2];
   Value size = builder.index(kWarpSize);
