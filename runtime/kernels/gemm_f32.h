@@ -23,7 +23,7 @@ template <int Lanes, int Rows, int Vectors> struct F32Kernel {
   // A panel of B: 72 KiB in L2, or 16 in L1.
   static constexpr int64_t kDeep = Lanes == 16 ? 384 : 256;
   static constexpr int64_t kRows = 192;                          // a block of A: 192 or 288 KiB
-  static constexpr int64_t kColumns = Lanes == 16 ? 1152 : 2304; // a block of B: 1.7 or 2.25 MiB
+  static constexpr int64_t kColumns = Lanes == 16 ? 1152 : 3072; // a block of B: 1.7 or 3 MiB
   static constexpr int64_t kEight = 8, kAbreast = 8;             // panels that are packed together
   static_assert(Rows >= 6 && Rows <= kEight);
   using Packed = float;

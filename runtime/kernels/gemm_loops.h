@@ -31,7 +31,7 @@
 
 namespace {
 
-BOA_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+BOA_INLINE constexpr int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// Sixteen values at a time, whatever vectors the processor has.
 typedef float Wide __attribute__((vector_size(64)));
@@ -97,6 +97,17 @@ BOA_INLINE void finishTile(int64_t rows, int64_t columns, const float *sums, con
   }
 }
 
+/// Into the cache, while a product is computed that goes there.
+template <typename T>
+BOA_INLINE void prefetchTile(int64_t rows, int64_t columns, const T *tile, int64_t stride) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  for (int64_t i = 0; i < rows; ++i, tile += stride) {
+    for (int64_t j = 0; j < columns; j += kLine)
+      __builtin_prefetch(tile + j);
+    __builtin_prefetch(tile + columns - 1);
+  }
+}
+
 /// A packed block of A times a packed block of B, to C and its like.
 template <typename Kernel, typename From, typename To>
 void macroKernel(int64_t m, int64_t n, int64_t k, const typename Kernel::Packed *a,
@@ -108,6 +119,7 @@ void macroKernel(int64_t m, int64_t n, int64_t k, const typename Kernel::Packed 
   for (int64_t j = 0; j < n; j += kN)
     for (int64_t i = 0; i < m; i += kM) {
       const int64_t rows = lesser(kM, m - i), columns = lesser(kN, n - j);
+      prefetchTile(rows, columns, to + i * stride + j, stride);
       Kernel::multiply(depth, rows, columns, a + i * depth, b + j * depth, sums);
       finishTile<kN>(rows, columns, sums, bias ? bias + j : nullptr,
                      addend ? addend + i * addendStride + j : nullptr, addendStride,
@@ -127,10 +139,10 @@ void multiplyBlock(const boa::GemmBlock<A, B, C> &g, float *scratch) {
   constexpr int64_t kPackedA = kRows * Kernel::depth(kDeep) + kSlack;
   constexpr int64_t kPackedB = kColumns * Kernel::depth(kDeep) + kSlack;
   constexpr int64_t kRest = boa::kGemmScratch - kPackedA - kPackedB;
-  constexpr int64_t kSumColumns = kColumns / 2 / Kernel::kTileN * Kernel::kTileN;
+  constexpr int64_t kSumColumns = lesser(kColumns, kRest / kRows) / Kernel::kTileN * Kernel::kTileN;
   static_assert(sizeof(Packed) == sizeof(float) && kDeep % 2 == 0);
   static_assert(kRows % Kernel::kTileM == 0 && kColumns % Kernel::kTileN == 0);
-  static_assert(kRows * kSumColumns <= kRest);
+  static_assert(kSumColumns > 0);
   auto *packedA = reinterpret_cast<Packed *>(scratch), *packedB = packedA + kPackedA;
   float *sums = scratch + kPackedA + kPackedB;
 
