@@ -13,6 +13,8 @@
 #ifndef BOA_RUNTIME_PROGRAM_H
 #define BOA_RUNTIME_PROGRAM_H
 
+#include "runtime/abi.h"
+
 #include "absl/status/statusor.h"
 
 #include <cstdint>
@@ -197,6 +199,14 @@ struct Program {
 
   /// What a step moves that comes after so many others without anything between.
   Traffic TrafficOfStep(int64_t earlier) const;
+};
+
+/// What is compiled of a program's kernels.
+struct Kernels {
+  Kernels(const boa_kernel *table, const boa_device_image *image = nullptr)
+      : table(table), image(image) {}
+  const boa_kernel *table;       // in the descriptor's order
+  const boa_device_image *image; // for a device of its own; null on a CPU
 };
 
 absl::StatusOr<Program> ParseProgram(std::string_view json);

@@ -21,7 +21,9 @@ int main(int argc, char **argv) {
   auto entry = [&](const char *name) {
     return reinterpret_cast<boa_entry_point>(dlsym(*program, name));
   };
-  return boa::TrainerMain(argc, argv, static_cast<const char *>(dlsym(*program, "boa_program")),
-                          static_cast<const boa_kernel *>(dlsym(*program, "boa_kernel_table")),
-                          {entry("boa_step"), entry("boa_drain"), entry("boa_evaluate")});
+  return boa::TrainerMain(
+      argc, argv, static_cast<const char *>(dlsym(*program, "boa_program")),
+      {static_cast<const boa_kernel *>(dlsym(*program, "boa_kernel_table")),
+       static_cast<const boa_device_image *>(dlsym(*program, "boa_device_image"))},
+      {entry("boa_step"), entry("boa_drain"), entry("boa_evaluate")});
 }

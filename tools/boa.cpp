@@ -54,6 +54,13 @@ public:
     return absl::OkStatus();
   }
 
+  /// Its kernels; for a device of its own with their image.
+  absl::Status find(Kernels &kernels) {
+    absl::Status status = find("boa_kernel_table", kernels.table);
+    return status.ok() && program.machine.device == "cuda" ? find("boa_device_image", kernels.image)
+                                                           : status;
+  }
+
   template <typename T> absl::Status find(llvm::StringRef name, T &to) {
     auto address = jit->lookupAs<T>(name);
     if (!address)
@@ -77,11 +84,11 @@ void defaultState(const Program &program, Invocation &invocation) {
 
 absl::Status runTrain(Invocation &invocation) {
   Compiled compiled;
-  const boa_kernel *kernels = nullptr;
+  Kernels kernels = nullptr;
   EntryPoints entries;
   absl::Status status = compiled.compile(invocation.compile);
   if (status.ok())
-    status = compiled.find("boa_kernel_table", kernels);
+    status = compiled.find(kernels);
   if (status.ok())
     status = compiled.find("boa_step", entries.step);
   if (status.ok())
@@ -107,11 +114,11 @@ absl::Status runSimulate(Invocation &invocation) {
 absl::Status runSample(Invocation &invocation) {
   invocation.compile.predict = true;
   Compiled compiled;
-  const boa_kernel *kernels = nullptr;
+  Kernels kernels = nullptr;
   boa_entry_point predict = nullptr;
   absl::Status status = compiled.compile(invocation.compile);
   if (status.ok())
-    status = compiled.find("boa_kernel_table", kernels);
+    status = compiled.find(kernels);
   if (status.ok())
     status = compiled.find("boa_predict", predict);
   if (!status.ok())

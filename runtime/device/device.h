@@ -7,7 +7,7 @@
 //
 // A device is spaces to allocate in, queues to submit to, and a clock:
 //
-//   cpu        threads and one memory                     device/cpu.h, memory.h
+//   cpu        threads and one memory                     device/cpu.cpp, memory.h
 //   split      the same with two memories, of which each side reaches its own alone: what a
 //              GPU is for everything but speed            device/split.cpp
 //   simulated  no data and virtual time                   device/simulated.cpp

@@ -42,7 +42,7 @@ void UnmapArena(char *arena, int64_t bytes) {
 
 namespace {
 
-class UnifiedMemory : public CpuMemory {
+class UnifiedMemory : public Memory {
 public:
   ~UnifiedMemory() override { UnmapArena(arena, bytes); }
   absl::Status Allocate(const int64_t (&sizes)[2]) override {
@@ -61,6 +61,6 @@ private:
 
 } // namespace
 
-std::unique_ptr<CpuMemory> CreateUnifiedMemory() { return std::make_unique<UnifiedMemory>(); }
+std::unique_ptr<Memory> CreateUnifiedMemory() { return std::make_unique<UnifiedMemory>(); }
 
 } // namespace boa

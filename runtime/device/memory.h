@@ -1,4 +1,4 @@
-//===- memory.h - The memory of a CPU ---------------------------*- C++ -*-===//
+//===- memory.h - Where things are in memory --------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,10 +21,10 @@
 
 namespace boa {
 
-class CpuMemory {
+class Memory {
 public:
   enum class Side { device, host, copies };
-  virtual ~CpuMemory() = default;
+  virtual ~Memory() = default;
   /// Zeroed and touched: first touch is slow, and must not happen in the first step.
   virtual absl::Status Allocate(const int64_t (&bytes)[2]) = 0;
   /// Null for nowhere. Valid to touch for who asked, or, with two memories, a fault.
@@ -34,9 +34,9 @@ public:
 };
 
 /// One memory: all sides reach all of it.
-std::unique_ptr<CpuMemory> CreateUnifiedMemory();
+std::unique_ptr<Memory> CreateUnifiedMemory();
 /// Two: each side reaches its own, copies reach both (device/split.cpp).
-std::unique_ptr<CpuMemory> CreateSplitMemory();
+std::unique_ptr<Memory> CreateSplitMemory();
 
 /// Anonymous pages in large ones, zeroed and touched; null with a status.
 absl::Status MapArena(int64_t bytes, char *&arena);

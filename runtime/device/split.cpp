@@ -21,7 +21,7 @@
 namespace boa {
 namespace {
 
-class SplitMemory : public CpuMemory {
+class SplitMemory : public Memory {
 public:
   ~SplitMemory() override {
     for (int space : {BOA_DEVICE, BOA_HOST}) {
@@ -65,6 +65,6 @@ private:
 
 } // namespace
 
-std::unique_ptr<CpuMemory> CreateSplitMemory() { return std::make_unique<SplitMemory>(); }
+std::unique_ptr<Memory> CreateSplitMemory() { return std::make_unique<SplitMemory>(); }
 
 } // namespace boa

@@ -10,7 +10,7 @@
 // Sums are made on threads of their own, so that no disk waits for them.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cpu.h"
+#include "runtime/device/host.h"
 
 #include "runtime/state/checksum.h"
 
@@ -21,15 +21,15 @@
 
 namespace boa {
 
-char *CpuDevice::TransferAddress(const Work &work, int32_t c) const {
+char *Host::TransferAddress(const Work &work, int32_t c) const {
   char *base = work.outside ? static_cast<char *>(work.outside)
-                            : memory->Address(CpuMemory::Side::host, work.buffers[0]);
+                            : memory->Address(Memory::Side::host, work.buffers[0]);
   return base + c * program.storages[work.storage].chunk_bytes();
 }
 
 /// One request for each run of chunks that lie one behind another in a file. What
 /// is written is summed while it is under way: it does not change until then.
-void CpuDevice::Transfer(Work &work) {
+void Host::Transfer(Work &work) {
   const int64_t bytes = program.storages[work.storage].chunk_bytes();
   work.begin_ns = Now();
   std::vector<std::pair<int32_t, int32_t>> runs; // first, count, relative
@@ -68,7 +68,7 @@ void CpuDevice::Transfer(Work &work) {
 }
 
 /// On the thread that completes I/O, which must not be kept: no byte is touched.
-void CpuDevice::TransferDone(Work &work, int32_t first, int32_t count, absl::Status status) {
+void Host::TransferDone(Work &work, int32_t first, int32_t count, absl::Status status) {
   listener->Moved(work, state->Files()[work.extents[first].file].link,
                   count * program.storages[work.storage].chunk_bytes(), work.begin_ns, Now());
   if (work.kind == Work::Kind::read && status.ok()) {
@@ -81,7 +81,7 @@ void CpuDevice::TransferDone(Work &work, int32_t first, int32_t count, absl::Sta
 }
 
 /// A request or a sum of a transfer is done.
-void CpuDevice::PartDone(Work &work, absl::Status status) {
+void Host::PartDone(Work &work, absl::Status status) {
   bool last = false;
   {
     std::lock_guard lock(mutex);
@@ -106,7 +106,7 @@ void CpuDevice::PartDone(Work &work, absl::Status status) {
 static constexpr int64_t kSumBytes = 1 << 20;
 
 /// With the mutex held: chunks, counted from the work's first, that are to be summed.
-void CpuDevice::AddSums(Work &work, int32_t first, int32_t count) {
+void Host::AddSums(Work &work, int32_t first, int32_t count) {
   const int64_t bytes = program.storages[work.storage].chunk_bytes();
   const int32_t most = std::max<int64_t>(1, kSumBytes / bytes);
   for (int32_t c = 0; c < count; c += most) {
@@ -116,7 +116,7 @@ void CpuDevice::AddSums(Work &work, int32_t first, int32_t count) {
   }
 }
 
-void CpuDevice::SumLoop() {
+void Host::SumLoop() {
   std::unique_lock lock(mutex);
   while (true) {
     sums.added.wait(lock, [&] { return stopping || !sums.items.empty(); });
@@ -129,7 +129,7 @@ void CpuDevice::SumLoop() {
   }
 }
 
-void CpuDevice::MakeSum(const Sum &sum) {
+void Host::MakeSum(const Sum &sum) {
   absl::Status status;
   for (int32_t c = sum.first; c < sum.first + sum.count && status.ok(); ++c)
     status = SumChunk(*sum.work, c);
@@ -138,7 +138,7 @@ void CpuDevice::MakeSum(const Sum &sum) {
 
 /// Notes the checksum of a chunk that is being written: nobody reads its extent
 /// until the work is complete. Or compares what was read with what was noted.
-absl::Status CpuDevice::SumChunk(const Work &work, int32_t c) {
+absl::Status Host::SumChunk(const Work &work, int32_t c) {
   const Extent &extent = work.extents[c];
   const Storage &storage = program.storages[work.storage];
   const uint64_t sum = boa::Checksum(TransferAddress(work, c), storage.chunk_bytes());

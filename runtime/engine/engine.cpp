@@ -261,10 +261,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(const Program &program,
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
-                                                       const boa_kernel *kernels, StateStore *state,
+                                                       const Kernels &kernels, StateStore *state,
                                                        const EngineOptions &options) {
   try {
-    return Make(program, CreateCpuDevice(program, kernels, state, {options.io, options.scheduler}),
+    return Make(program,
+                CreateCpuDevice(program, kernels.table, state, {options.io, options.scheduler}),
                 nullptr, state, options);
   } catch (const std::bad_alloc &) {
     return absl::ResourceExhaustedError(

@@ -73,9 +73,9 @@ class Engine {
 public:
   /// On the device that the program's machine is: one memory or two.
   /// `state` may be null where no storage lives on SSD and nothing is committed;
-  /// it must outlive the engine. `kernels` in the descriptor's order. Allocates
-  /// everything: nothing is allocated for data later.
-  static absl::StatusOr<std::unique_ptr<Engine>> Create(const Program &, const boa_kernel *kernels,
+  /// it must outlive the engine. Allocates everything: nothing is allocated for data
+  /// later.
+  static absl::StatusOr<std::unique_ptr<Engine>> Create(const Program &, const Kernels &,
                                                         StateStore *state, const EngineOptions &);
   ~Engine();
 

@@ -87,7 +87,7 @@ int UsageStatus(const absl::Status &status) {
   return 2;
 }
 
-int TrainerMain(int argc, char **argv, std::string_view json, const boa_kernel *kernels,
+int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &kernels,
                 const EntryPoints &entry_points) {
   absl::StatusOr<Program> program = ParseProgram(json);
   if (!program.ok())

@@ -36,7 +36,7 @@ int ExitStatus(const absl::Status &);
 int UsageStatus(const absl::Status &);
 
 /// main() of a stand-alone trainer.
-int TrainerMain(int argc, char **argv, std::string_view program, const boa_kernel *kernels,
+int TrainerMain(int argc, char **argv, std::string_view program, const Kernels &,
                 const EntryPoints &);
 
 } // namespace boa

@@ -94,7 +94,7 @@ int64_t PickToken(const float *logits, int64_t count, double temperature, int64_
   return candidates[index];
 }
 
-absl::Status Sample(const Program &program, const boa_kernel *kernels, boa_entry_point predict,
+absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_point predict,
                     const std::string &weights, const SampleOptions &options, std::ostream &out) {
   if (absl::Status status = CheckRequest(program, options); !status.ok())
     return status;

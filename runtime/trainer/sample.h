@@ -38,7 +38,7 @@ struct SampleOptions {
 };
 
 /// Writes to `out` as it goes, a byte at a time.
-absl::Status Sample(const Program &, const boa_kernel *kernels, boa_entry_point predict,
+absl::Status Sample(const Program &, const Kernels &, boa_entry_point predict,
                     const std::string &weights, const SampleOptions &, std::ostream &out);
 
 /// The token drawn from `count` logits; `unit` is uniform in [0, 1).

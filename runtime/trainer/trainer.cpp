@@ -121,7 +121,7 @@ struct EnqueuedStep {
 /// One run of this process, from Open to Finish.
 class Run {
 public:
-  Run(const Program &compiled, const boa_kernel *kernels, const EntryPoints &entries,
+  Run(const Program &compiled, const Kernels &kernels, const EntryPoints &entries,
       const TrainerOptions &options)
       : program(Override(compiled, options)), kernels(kernels), entries(entries), options(options) {
   }
@@ -161,7 +161,7 @@ private:
   absl::Status AtStep(const absl::Status &) const;
 
   const Program program;
-  const boa_kernel *const kernels;
+  const Kernels kernels;
   const EntryPoints entries;
   const TrainerOptions options;
 
@@ -638,7 +638,7 @@ absl::Status Run::AtStep(const absl::Status &status) const {
 
 } // namespace
 
-absl::Status Train(const Program &program, const boa_kernel *kernels, const EntryPoints &entries,
+absl::Status Train(const Program &program, const Kernels &kernels, const EntryPoints &entries,
                    const TrainerOptions &options) {
   return Run(program, kernels, entries, options).Train();
 }

@@ -67,11 +67,10 @@ struct TrainerOptions {
   Scheduler *scheduler = nullptr; // runtime/device/scheduler.h; null: threads
 };
 
-/// `kernels` is the program's table. kCancelled: interrupted, committed, and the
+/// kCancelled: interrupted, committed, and the
 /// message tells how to resume. Every message says what was being done, and
 /// where it can, what to do.
-absl::Status Train(const Program &, const boa_kernel *kernels, const EntryPoints &,
-                   const TrainerOptions &);
+absl::Status Train(const Program &, const Kernels &, const EntryPoints &, const TrainerOptions &);
 
 } // namespace boa
 

@@ -1,25 +1,23 @@
-//===- cpu.h - A device of threads ------------------------------*- C++ -*-===//
+//===- host.h - What stays on the host --------------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What the files of the CPU device share; nobody else includes it.
+// The half of a device that is the same whatever computes: the optimizer, what fills the
+// host's memory, SSDs.
 //
-//   compute    one thread, kernels in the order given
 //   optimizer  one thread, updates and norms in the order given; fills as they come
-//   copies     where there are two memories, one thread for what goes between them
 //   I/O        the backend's threads, each transfer by itself
 //   checksums  a thread for each eight processors: what is written is summed, what
 //              is read is compared before anybody uses it
 //
-// With a scheduler there are none: all of that happens in Advance, one thing after
-// another, in the order that it chooses.
+// With a scheduler there are none: who owns it asks what there is to do, and chooses.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_DEVICE_CPU_H
-#define BOA_RUNTIME_DEVICE_CPU_H
+#ifndef BOA_RUNTIME_DEVICE_HOST_H
+#define BOA_RUNTIME_DEVICE_HOST_H
 
 #include "runtime/device/device.h"
 #include "runtime/device/memory.h"
@@ -27,24 +25,36 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace boa {
 
-class CpuDevice : public Device {
+/// Copies, or fills with zeros, on this thread and, what is large, on those of loops.
+void RunFill(const Work &, const Memory &);
+
+/// What a device of threads has of Device, for all work but kernels and what it keeps to
+/// itself. Nothing that was submitted is under way when it goes.
+class Host {
 public:
-  CpuDevice(const Program &, const boa_kernel *kernels, StateStore *state, const CpuOptions &);
-  ~CpuDevice() override;
-  absl::Status Start(const int64_t (&bytes)[2], Location workspace, DeviceListener *) override;
-  void Submit(Work &) override;
-  void Cancel() override;
-  int64_t Now() const override;
-  bool Advance() override;
-  bool HasThreads() const override { return !options.scheduler; }
-  std::vector<int64_t> TakeSkipped() override { return updates.TakeSkipped(); }
-  std::string Describe() const override { return io ? io->Describe() : "memory only"; }
+  Host(const Program &, StateStore *state, const CpuOptions &);
+  ~Host();
+  /// Once. Both outlive it.
+  absl::Status Start(const Memory &, DeviceListener *);
+  void Submit(Work &);
+  void Cancel();
+  /// Nanoseconds, of the clock of all devices that have threads.
+  static int64_t Now();
+
+  /// Without threads: so many things there are to do, and one of them is done. What comes
+  /// in meanwhile may be the one.
+  size_t Choices();
+  void Do(size_t choice);
+
+  std::vector<int64_t> TakeSkipped() { return updates.TakeSkipped(); }
+  std::string Describe() const { return io ? io->Describe() : "memory only"; }
 
 private:
   /// Chunks of a transfer, counted from its first, whose checksums are to be noted or
@@ -63,13 +73,10 @@ private:
     }
   };
 
-  void Loop(Queue<Work *> &, void (CpuDevice::*)(Work &));
   void OptimizerLoop();
   void SumLoop();
-  Queue<Work *> &QueueOf(const Work &);
-  void RunKernel(Work &);
   void RunUpdate(Work &);
-  void RunFill(Work &);
+  void Fill(Work &);
 
   // transfers.cpp
   void Transfer(Work &);
@@ -81,17 +88,14 @@ private:
   char *TransferAddress(const Work &, int32_t c) const;
 
   const Program &program;
-  const boa_kernel *const kernels;
   StateStore *const state;
   const CpuOptions options;
+  const Memory *memory = nullptr;
   DeviceListener *listener = nullptr;
-  std::unique_ptr<CpuMemory> memory;
-  char *workspace = nullptr;
-  std::vector<void *> kernel_buffers; // the compute thread's
-  Updates updates;                    // the optimizer thread's
+  Updates updates; // the optimizer thread's
 
-  std::mutex mutex; // of the queues, and of how many parts of a transfer are left
-  Queue<Work *> compute, optimizer, fills, copies; // fills are the optimizer thread's too
+  std::mutex mutex;               // of the queues, and of how many parts of a transfer are left
+  Queue<Work *> optimizer, fills; // both the optimizer thread's
   Queue<Sum> sums;
   std::map<uint32_t, absl::Status> failed; // transfers of which parts are under way
   bool stopping = false;
@@ -101,4 +105,4 @@ private:
 
 } // namespace boa
 
-#endif // BOA_RUNTIME_DEVICE_CPU_H
+#endif // BOA_RUNTIME_DEVICE_HOST_H

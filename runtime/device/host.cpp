@@ -1,0 +1,203 @@
+//===- host.cpp - What stays on the host ----------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Queues and threads; transfers are in device/transfers.cpp. No work is done under the
+// mutex, and nobody is told anything under it.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/host.h"
+
+#include "runtime/device/lane.h"
+#include "runtime/thread_pool.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <time.h>
+
+#include <cstring>
+#include <system_error>
+
+namespace boa {
+
+int64_t Host::Now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
+absl::Status StartThreads(const std::function<void()> &start) {
+  try {
+    start();
+  } catch (const std::system_error &error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the engine's threads: ", error.code().message(),
+                     ": allow the process more threads (ulimit -u) or more memory"));
+  }
+  return absl::OkStatus();
+}
+
+Host::Host(const Program &program, StateStore *state, const CpuOptions &options)
+    : program(program), state(state), options(options), updates(program) {}
+
+absl::Status Host::Start(const Memory &reached, DeviceListener *told) {
+  memory = &reached;
+  listener = told;
+  if (state) {
+    auto [arena, size] = memory->HostArena();
+    auto backend = state->Disk().CreateIo(state->Files(), state->Links(), arena, size, options.io);
+    if (!backend.ok())
+      return backend.status();
+    io = std::move(*backend);
+  }
+  if (options.scheduler)
+    return absl::OkStatus();
+  return StartThreads([this] {
+    threads.emplace_back([this] { OptimizerLoop(); });
+    // One sums what a fast disk moves.
+    for (int64_t i = 0; state && i < (Threads() + 7) / 8; ++i)
+      threads.emplace_back([this] { SumLoop(); });
+  });
+}
+
+Host::~Host() {
+  io.reset(); // its last word is in a queue of sums, or with the listener
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+    optimizer.added.notify_all();
+    sums.added.notify_all();
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+//===----------------------------------------------------------------------===//
+// Queues
+//===----------------------------------------------------------------------===//
+
+void Host::Submit(Work &work) {
+  if (work.IsTransfer())
+    return Transfer(work);
+  std::lock_guard lock(mutex);
+  (work.IsFill() ? fills : optimizer).items.push_back(&work);
+  optimizer.added.notify_one();
+}
+
+void Host::Cancel() {
+  std::vector<Work *> over;
+  {
+    std::lock_guard lock(mutex);
+    for (Queue<Work *> *queue : {&optimizer, &fills}) {
+      over.insert(over.end(), queue->items.begin(), queue->items.end());
+      queue->items.clear();
+    }
+  }
+  const int64_t now = Now();
+  for (Work *work : over)
+    listener->Done(*work, now, now, absl::CancelledError("not begun"));
+}
+
+void Host::OptimizerLoop() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    optimizer.added.wait(
+        lock, [&] { return stopping || !optimizer.items.empty() || !fills.items.empty(); });
+    if (stopping)
+      return;
+    const bool fill = !fills.items.empty();
+    Work *work = (fill ? fills : optimizer).Take();
+    lock.unlock();
+    fill ? Fill(*work) : RunUpdate(*work);
+    lock.lock();
+  }
+}
+
+size_t Host::Choices() {
+  std::lock_guard lock(mutex);
+  return !optimizer.items.empty() + fills.items.size() + sums.items.size() + (io && io->Pending());
+}
+
+void Host::Do(size_t choice) {
+  std::unique_lock lock(mutex);
+  const size_t updates_ready = !optimizer.items.empty();
+  auto run = [&](Queue<Work *> &queue, size_t which, void (Host::*how)(Work &)) {
+    Work *work = queue.Take(which);
+    lock.unlock();
+    (this->*how)(*work);
+  };
+  if (choice < updates_ready)
+    return run(optimizer, 0, &Host::RunUpdate);
+  if ((choice -= updates_ready) < fills.items.size())
+    return run(fills, choice, &Host::Fill);
+  if ((choice -= fills.items.size()) < sums.items.size()) {
+    const Sum sum = sums.Take(choice);
+    lock.unlock();
+    return MakeSum(sum);
+  }
+  lock.unlock();
+  if (io)
+    io->Advance();
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+void Host::RunUpdate(Work &work) {
+  auto host = [&](size_t i) { return memory->Address(Memory::Side::host, work.buffers[i]); };
+  absl::Status status;
+  const int64_t begin = Now();
+  if (work.kind == Work::Kind::update)
+    status = updates.Update(work, {host(0), host(1), host(2), host(3), host(4)});
+  else if (work.kind == Work::Kind::norm)
+    updates.Norm(work, reinterpret_cast<const float *>(host(0)));
+  else
+    status = updates.FinishNorm(work.step);
+  listener->Done(work, begin, Now(), std::move(status));
+}
+
+void Host::Fill(Work &work) {
+  const int64_t begin = Now();
+  RunFill(work, *memory);
+  listener->Done(work, begin, Now(), absl::OkStatus());
+}
+
+/// Copies, or fills with zeros where `from` is null; what is large on all threads.
+static void FillBytes(char *to, const char *from, int64_t bytes) {
+  constexpr int64_t kPart = 1 << 20;
+  struct Fill {
+    char *to;
+    const char *from;
+  } fill{to, from};
+  auto run = [](void *data, int64_t begin, int64_t end) {
+    const Fill &fill = *static_cast<const Fill *>(data);
+    if (fill.from)
+      std::memcpy(fill.to + begin, fill.from + begin, end - begin);
+    else
+      std::memset(fill.to + begin, 0, end - begin);
+  };
+  // What is small does not wait for a kernel's loop.
+  if (bytes < 4 * kPart)
+    run(&fill, 0, bytes);
+  else
+    ParallelFor(bytes, kPart, run, &fill);
+}
+
+void RunFill(const Work &work, const Memory &memory) {
+  auto at = [&](size_t i) { return memory.Address(Memory::Side::copies, work.buffers[i]); };
+  char *const outside = static_cast<char *>(work.outside);
+  if (work.kind == Work::Kind::zero)
+    FillBytes(at(0), nullptr, work.bytes);
+  else if (work.kind == Work::Kind::copy)
+    FillBytes(at(1), at(0), work.bytes);
+  else if (work.kind == Work::Kind::copy_in)
+    FillBytes(at(0), outside, work.bytes);
+  else
+    FillBytes(outside, at(0), work.bytes);
+}
+
+} // namespace boa
