@@ -7,6 +7,7 @@
 #include "runtime/symbols.h"
 
 #include "runtime/abi.h"
+#include "runtime/device/cuda/calls.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
 
@@ -25,6 +26,7 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
       SYMBOL(boa_gemm_bf16),          SYMBOL(boa_gemm_bf16_bf16), SYMBOL(boa_gemm_bf16_bf16_bf16),
       SYMBOL(boa_attention_f32),      SYMBOL(boa_attention_f64),  SYMBOL(boa_attention_grad_f32),
       SYMBOL(boa_attention_grad_f64), SYMBOL(boa_attention_bf16), SYMBOL(boa_attention_grad_bf16),
+      SYMBOL(boa_cuda_launch),        SYMBOL(boa_cuda_gemm),
   };
 #undef SYMBOL
   return symbols;

@@ -21,7 +21,8 @@ struct RuntimeSymbol {
   void *address;
 };
 
-/// The C ABI (runtime/abi.h) and the kernels' library calls (runtime/kernels).
+/// The C ABI (runtime/abi.h), and what kernels call: runtime/kernels, and for CUDA
+/// runtime/device/cuda/calls.h.
 const std::vector<RuntimeSymbol> &RuntimeSymbols();
 
 } // namespace boa

@@ -10,6 +10,7 @@
 //   cpu        threads and one memory                     device/cpu.cpp, memory.h
 //   split      the same with two memories, of which each side reaches its own alone: what a
 //              GPU is for everything but speed            device/split.cpp
+//   cuda       an NVIDIA GPU; what stays on the host      device/cuda, device/host.h
 //   simulated  no data and virtual time                   device/simulated.cpp
 //
 // What it is given may begin: it waits for nothing but what is ahead of it in the same
@@ -84,6 +85,11 @@ struct CpuOptions {
 /// the process by a fault. `state` is null where nothing lives on SSD.
 std::unique_ptr<Device> CreateCpuDevice(const Program &, const boa_kernel *kernels,
                                         StateStore *state, const CpuOptions &);
+
+/// The first GPU that the process sees, through its driver: the program's machine has two
+/// memories. What is missing (a driver, a GPU, memory, cuBLASLt) Start says.
+std::unique_ptr<Device> CreateCudaDevice(const Program &, const Kernels &, StateStore *state,
+                                         const IoOptions &);
 
 } // namespace boa
 

@@ -264,9 +264,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        const Kernels &kernels, StateStore *state,
                                                        const EngineOptions &options) {
   try {
-    return Make(program,
-                CreateCpuDevice(program, kernels.table, state, {options.io, options.scheduler}),
-                nullptr, state, options);
+    auto device =
+        program.machine.device == "cuda"
+            ? CreateCudaDevice(program, kernels, state, options.io)
+            : CreateCpuDevice(program, kernels.table, state, {options.io, options.scheduler});
+    return Make(program, std::move(device), nullptr, state, options);
   } catch (const std::bad_alloc &) {
     return absl::ResourceExhaustedError(
         "cannot allocate what the engine needs beside its arena: give the process more memory "

@@ -71,7 +71,7 @@ class Placement;
 
 class Engine {
 public:
-  /// On the device that the program's machine is: one memory or two.
+  /// On the device that the program's machine is: a CPU with one memory or two, or a GPU.
   /// `state` may be null where no storage lives on SSD and nothing is committed;
   /// it must outlive the engine. Allocates everything: nothing is allocated for data
   /// later.

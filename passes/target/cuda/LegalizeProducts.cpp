@@ -66,7 +66,7 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
     Value bias = product.getBias();
     if (bias && element.isBF16() && !typeOf(bias).getElementType().isBF16())
       product.getBiasMutable().assign(convert(builder, loc, bias, element));
-    auto scratch = MemRefType::get({kCudaLibraryWorkspace}, builder.getI8Type());
+    auto scratch = MemRefType::get({BOA_CUDA_LIBRARY_WORKSPACE}, builder.getI8Type());
     product.getScratchMutable().assign(memref::AllocOp::create(builder, loc, scratch));
   }
 };

@@ -1,13 +1,17 @@
-//===- calls.h - What compiled kernels enqueue ------------------*- C++ -*-===//
+//===- calls.h - What kernels for CUDA call ----------------------*- C -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Called by kernels of a program for CUDA, on the compute thread. Every call only
-// enqueues; addresses are of the device's memory. Errors latch in the queue, which the
-// device reads when the kernel has returned.
+// A kernel (runtime/abi.h) of a program for CUDA computes addresses in the device's memory
+// and calls these, which enqueue on the queue that it was given, in order, and return. The
+// first error is kept in the queue and makes all calls after it do nothing; the device
+// asks for it when the kernel returns.
+//
+// Before the first step each kernel is called once with a queue that enqueues nothing: what
+// its products need is found out then. All buffers are there at the beginning of memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_CALLS_H
@@ -15,27 +19,30 @@
 
 #include "runtime/abi.h"
 
-namespace boa {
-
-/// Bytes of the device's memory that a product may use on the way.
-inline constexpr int64_t kCudaLibraryWorkspace = 32 << 20;
-
-} // namespace boa
-
+#ifdef __cplusplus
 extern "C" {
+#endif
 
-/// Function `function` of the image; args[i] is its i-th argument.
+/// What a kernel that multiplies has at the end of its workspace, for cuBLASLt.
+#define BOA_CUDA_LIBRARY_WORKSPACE INT64_C(33554432)
+
+/// Enqueues a function of the image. args[i]: the address in device memory that is the i-th
+/// argument. Shared memory: what is asked for beside the function's own.
 void boa_cuda_launch(boa_queue *, int64_t function, int64_t grid_x, int64_t grid_y, int64_t grid_z,
                      int64_t block_x, int64_t block_y, int64_t block_z, int64_t shared_bytes,
                      int64_t count, void *const *args);
 
-/// c = op(a) op(b) + bias, or c += the same; row-major, strides of rows in elements.
-/// Types: 0 is f32, 1 bf16; sums are f32. a and b are of one type; the bias, of c's
-/// type, is one value for each column, or null. scratch: kCudaLibraryWorkspace bytes, or null.
+/// c = op(a) op(b) + bias, or c += the same: row-major, m x k by k x n, strides of rows in
+/// elements. Types: 0 f32, 1 bf16; a and b are of one, sums are of f32. bias: one value of
+/// c's type a column, or null. scratch: BOA_CUDA_LIBRARY_WORKSPACE bytes of device memory,
+/// or null.
 void boa_cuda_gemm(boa_queue *, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
                    int64_t k, int32_t type_ab, const void *a, int64_t lda, const void *b,
                    int64_t ldb, const void *bias, int32_t accumulate, int32_t type_c, void *c,
                    int64_t ldc, void *scratch);
+
+#ifdef __cplusplus
 }
+#endif
 
 #endif // BOA_RUNTIME_DEVICE_CUDA_CALLS_H

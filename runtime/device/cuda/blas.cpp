@@ -1,0 +1,188 @@
+//===- blas.cpp - Matrix products of cuBLASLt -----------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The library's matrices are column-major. What is row-major is there the transpose, so it
+// is asked for c^T = op(b)^T op(a)^T: b comes first, and a bias of one value a column is one
+// a row.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/blas.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+namespace boa::cuda {
+
+absl::StatusOr<std::unique_ptr<Blas>> Blas::Open() {
+  auto library = Library::Open("BOA_CUDA_BLAS", {"libcublasLt.so.13", "libcublasLt.so.12"},
+                               "products on a GPU are cuBLASLt's, which this machine does not "
+                               "have: install CUDA's libcublas (12 or 13)");
+  if (!library.ok())
+    return library.status();
+  std::unique_ptr<Blas> blas(new Blas(*std::move(library)));
+  const char *lacking = nullptr;
+#define BOA_FIND(name, exported, result, arguments)                                                \
+  blas->name.symbol = #exported;                                                                   \
+  blas->name.address =                                                                             \
+      reinterpret_cast<decltype(blas->name.address)>(blas->library.Find(#exported));               \
+  if (!blas->name.address && !lacking)                                                             \
+    lacking = #exported;
+  BOA_CUDA_BLAS_FUNCTIONS(BOA_FIND)
+#undef BOA_FIND
+  if (lacking)
+    return absl::FailedPreconditionError(
+        absl::StrCat(blas->library.path(), " has no ", lacking,
+                     ": install CUDA's libcublas in version 12 or 13"));
+  if (absl::Status status = blas->Call(blas->Create, &blas->handle); !status.ok())
+    return status;
+  return blas;
+}
+
+Blas::~Blas() {
+  for (auto &[key, planned] : products) {
+    if (planned.desc)
+      MatmulDescDestroy.address(planned.desc);
+    for (MatrixLayout layout : {planned.a, planned.b, planned.c})
+      if (layout)
+        MatrixLayoutDestroy.address(layout);
+  }
+  if (handle)
+    Destroy.address(handle);
+}
+
+absl::Status Blas::Error(BlasResult result, const char *symbol) const {
+  const char *name = GetStatusName.address(result), *text = GetStatusString.address(result);
+  return absl::InternalError(absl::StrCat(symbol, ": ", name ? name : "error", " (",
+                                          text ? text : absl::StrCat(result), ")"));
+}
+
+static std::string Format(const Product &p) {
+  auto type = [](int32_t type) { return type == 0 ? "f32" : "bf16"; };
+  return absl::StrCat("product of ", p.m, " x ", p.k, " and ", p.k, " x ", p.n, ", ",
+                      type(p.type_ab), " to ", type(p.type_c), ": ");
+}
+
+static absl::Status At(const Product &product, const absl::Status &status) {
+  return status.ok() ? status
+                     : absl::Status(status.code(), absl::StrCat(Format(product), status.message()));
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+/// By the largest power of two, up to what the library asks after.
+static uint32_t Alignment(const void *address) {
+  const uintptr_t bits = reinterpret_cast<uintptr_t>(address) | 256;
+  return uint32_t(bits & -bits);
+}
+
+Blas::Key Blas::KeyOf(const Product &p) {
+  return {p.transpose_a,
+          p.transpose_b,
+          p.accumulate,
+          p.bias != nullptr,
+          p.m,
+          p.n,
+          p.k,
+          p.type_ab,
+          p.type_c,
+          p.lda,
+          p.ldb,
+          p.ldc,
+          {Alignment(p.a), Alignment(p.b), Alignment(p.c), Alignment(p.bias)},
+          p.scratch_bytes};
+}
+
+absl::StatusOr<Blas::Planned *> Blas::Find(const Product &product) {
+  auto [at, fresh] = products.try_emplace(KeyOf(product));
+  if (!fresh)
+    return &at->second;
+  absl::Status status = Describe(product, at->second);
+  if (status.ok())
+    status = Choose(product, at->second);
+  if (!status.ok())
+    return status;
+  return &at->second;
+}
+
+absl::Status Blas::Describe(const Product &p, Planned &planned) {
+  const int type_ab = p.type_ab == 0 ? kReal32F : kReal16BF;
+  const int type_c = p.type_c == 0 ? kReal32F : kReal16BF;
+  const int32_t first = p.transpose_b ? kOpT : kOpN, second = p.transpose_a ? kOpT : kOpN;
+  const uint32_t epilogue = p.bias ? kEpilogueBias : kEpilogueDefault;
+  absl::Status status = Call(MatmulDescCreate, &planned.desc, kCompute32F, kReal32F);
+  auto set = [&](int attribute, const auto &value) {
+    if (status.ok())
+      status = Call(MatmulDescSetAttribute, planned.desc, attribute, &value, sizeof(value));
+  };
+  set(kDescTransA, first);
+  set(kDescTransB, second);
+  set(kDescEpilogue, epilogue);
+  if (p.bias) {
+    set(kDescBiasType, type_c);
+    set(kDescBiasPointer, p.bias);
+  }
+  auto layout = [&](MatrixLayout &out, int type, int64_t rows, int64_t columns, int64_t stride) {
+    // Of rows as they lie in memory, which are the library's columns.
+    if (status.ok())
+      status = Call(MatrixLayoutCreate, &out, type, columns, rows, stride);
+  };
+  layout(planned.a, type_ab, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda);
+  layout(planned.b, type_ab, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb);
+  layout(planned.c, type_c, p.m, p.n, p.ldc);
+  return status;
+}
+
+absl::Status Blas::Choose(const Product &p, Planned &planned) {
+  MatmulPreference preference = nullptr;
+  absl::Status status = Call(MatmulPreferenceCreate, &preference);
+  auto set = [&](int attribute, const auto &value) {
+    if (status.ok())
+      status = Call(MatmulPreferenceSetAttribute, preference, attribute, &value, sizeof(value));
+  };
+  set(kPrefWorkspaceBytes, uint64_t(p.scratch_bytes));
+  set(kPrefReductions, kReductionInComputeType);
+  set(kPrefAlignmentA, Alignment(p.b));
+  set(kPrefAlignmentB, Alignment(p.a));
+  set(kPrefAlignmentC, Alignment(p.c));
+  set(kPrefAlignmentD, Alignment(p.c));
+  int found = 0;
+  if (status.ok())
+    status = Call(MatmulAlgoGetHeuristic, handle, planned.desc, planned.b, planned.a, planned.c,
+                  planned.c, preference, 1, &planned.chosen, &found);
+  if (preference)
+    MatmulPreferenceDestroy.address(preference);
+  if (status.ok() && found == 0)
+    return absl::UnimplementedError(
+        absl::StrCat(MatmulAlgoGetHeuristic.symbol, " knows no algorithm for it on this GPU"));
+  if (status.ok() && planned.chosen.state != 0)
+    return Error(planned.chosen.state, MatmulAlgoGetHeuristic.symbol);
+  return status;
+}
+
+absl::Status Blas::Plan(const Product &product) { return At(product, Find(product).status()); }
+
+absl::Status Blas::Enqueue(const Product &p, Stream stream) {
+  absl::StatusOr<Planned *> found = Find(p);
+  if (!found.ok())
+    return At(p, found.status());
+  const Planned &planned = **found;
+  // The pointer is the description's; all else in it is the same for all such products.
+  if (p.bias)
+    if (absl::Status status =
+            Call(MatmulDescSetAttribute, planned.desc, kDescBiasPointer, &p.bias, sizeof(p.bias));
+        !status.ok())
+      return At(p, status);
+  const float one = 1, beta = p.accumulate ? 1 : 0;
+  return At(p, Call(Matmul, handle, planned.desc, &one, p.b, planned.b, p.a, planned.a, &beta, p.c,
+                    planned.c, p.c, planned.c, &planned.chosen.algo, p.scratch,
+                    planned.chosen.workspace_bytes, stream));
+}
+
+} // namespace boa::cuda

@@ -1,0 +1,139 @@
+//===- blas.h - Matrix products of cuBLASLt ----------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The table of libcublasLt, opened when a program first multiplies, and products through
+// it: for each that is distinct the library is asked once which algorithm it would take, and
+// the answer is kept. Sums are of f32, in whole: no TF32, and no partial sums in narrower
+// types.
+//
+// BOA_CUDA_BLAS names another library than libcublasLt.so.13 or .12, for tests.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_CUDA_BLAS_H
+#define BOA_RUNTIME_DEVICE_CUDA_BLAS_H
+
+#include "runtime/device/cuda/driver.h"
+
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace boa::cuda {
+
+using BlasResult = int; // cublasStatus_t
+// What only the library looks into: it has no names for these that could be declared.
+using BlasHandle = struct BlasContext *;
+using MatmulDesc = struct MatmulDescData *;
+using MatrixLayout = struct MatrixLayoutData *;
+using MatmulPreference = struct MatmulPreferenceData *;
+
+// cublasComputeType_t, cudaDataType_t
+constexpr int kCompute32F = 68, kReal32F = 0, kReal16BF = 14;
+// cublasLtMatmulDescAttributes_t
+constexpr int kDescTransA = 3, kDescTransB = 4, kDescEpilogue = 7, kDescBiasPointer = 8,
+              kDescBiasType = 26;
+// cublasOperation_t, cublasLtEpilogue_t
+constexpr int32_t kOpN = 0, kOpT = 1;
+constexpr uint32_t kEpilogueDefault = 1, kEpilogueBias = 4;
+// cublasLtMatmulPreferenceAttributes_t, cublasLtReductionScheme_t
+constexpr int kPrefWorkspaceBytes = 1, kPrefReductions = 3, kPrefAlignmentA = 5,
+              kPrefAlignmentB = 6, kPrefAlignmentC = 7, kPrefAlignmentD = 8;
+constexpr uint32_t kReductionInComputeType = 2;
+
+struct MatmulAlgo {
+  uint64_t data[8];
+};
+struct MatmulHeuristic {
+  MatmulAlgo algo;
+  size_t workspace_bytes;
+  BlasResult state;
+  float waves;
+  int reserved[4];
+};
+
+/// F(name, symbol, result, arguments).
+#define BOA_CUDA_BLAS_FUNCTIONS(F)                                                                 \
+  F(Create, cublasLtCreate, BlasResult, (BlasHandle *))                                            \
+  F(Destroy, cublasLtDestroy, BlasResult, (BlasHandle))                                            \
+  F(GetStatusName, cublasLtGetStatusName, const char *, (BlasResult))                              \
+  F(GetStatusString, cublasLtGetStatusString, const char *, (BlasResult))                          \
+  F(MatmulDescCreate, cublasLtMatmulDescCreate, BlasResult,                                        \
+    (MatmulDesc *, int compute_type, int scale_type))                                              \
+  F(MatmulDescDestroy, cublasLtMatmulDescDestroy, BlasResult, (MatmulDesc))                        \
+  F(MatmulDescSetAttribute, cublasLtMatmulDescSetAttribute, BlasResult,                            \
+    (MatmulDesc, int attribute, const void *, size_t bytes))                                       \
+  F(MatrixLayoutCreate, cublasLtMatrixLayoutCreate, BlasResult,                                    \
+    (MatrixLayout *, int type, uint64_t rows, uint64_t columns, int64_t leading))                  \
+  F(MatrixLayoutDestroy, cublasLtMatrixLayoutDestroy, BlasResult, (MatrixLayout))                  \
+  F(MatmulPreferenceCreate, cublasLtMatmulPreferenceCreate, BlasResult, (MatmulPreference *))      \
+  F(MatmulPreferenceDestroy, cublasLtMatmulPreferenceDestroy, BlasResult, (MatmulPreference))      \
+  F(MatmulPreferenceSetAttribute, cublasLtMatmulPreferenceSetAttribute, BlasResult,                \
+    (MatmulPreference, int attribute, const void *, size_t bytes))                                 \
+  F(MatmulAlgoGetHeuristic, cublasLtMatmulAlgoGetHeuristic, BlasResult,                            \
+    (BlasHandle, MatmulDesc, MatrixLayout a, MatrixLayout b, MatrixLayout c, MatrixLayout d,       \
+     MatmulPreference, int most, MatmulHeuristic *, int *found))                                   \
+  F(Matmul, cublasLtMatmul, BlasResult,                                                            \
+    (BlasHandle, MatmulDesc, const void *alpha, const void *a, MatrixLayout, const void *b,        \
+     MatrixLayout, const void *beta, const void *c, MatrixLayout, void *d, MatrixLayout,           \
+     const MatmulAlgo *, void *workspace, size_t workspace_bytes, Stream))
+
+/// c = op(a) op(b) + bias, or with what c was; row-major, strides of rows in elements.
+struct Product {
+  bool transpose_a, transpose_b, accumulate;
+  int64_t m, n, k;
+  int32_t type_ab, type_c; // 0 f32, 1 bf16
+  const void *a, *b, *bias;
+  void *c, *scratch; // of scratch_bytes, or null
+  int64_t lda, ldb, ldc;
+  int64_t scratch_bytes;
+};
+
+class Blas {
+public:
+  /// With the context current, as for all that follows.
+  static absl::StatusOr<std::unique_ptr<Blas>> Open();
+  ~Blas();
+
+  /// Asks for an algorithm, unless one is known.
+  absl::Status Plan(const Product &);
+  absl::Status Enqueue(const Product &, Stream);
+
+private:
+  /// What decides about an algorithm: operations, sizes, types, strides, how addresses are
+  /// aligned, scratch.
+  using Key = std::tuple<bool, bool, bool, bool, int64_t, int64_t, int64_t, int32_t, int32_t,
+                         int64_t, int64_t, int64_t, std::array<uint32_t, 4>, int64_t>;
+  /// A product as the library knows it, and its algorithm.
+  struct Planned {
+    MatmulDesc desc = nullptr;
+    MatrixLayout a = nullptr, b = nullptr, c = nullptr;
+    MatmulHeuristic chosen = {};
+  };
+#define BOA_FUNCTION(name, symbol, result, arguments) EntryOf<result arguments>::type name;
+  BOA_CUDA_BLAS_FUNCTIONS(BOA_FUNCTION)
+#undef BOA_FUNCTION
+
+  explicit Blas(Library library) : library(std::move(library)) {}
+  static Key KeyOf(const Product &);
+  absl::StatusOr<Planned *> Find(const Product &);
+  absl::Status Describe(const Product &, Planned &);
+  absl::Status Choose(const Product &, Planned &);
+  template <typename... P, typename... A>
+  absl::Status Call(const Entry<BlasResult, P...> &entry, A... arguments) const {
+    const BlasResult result = entry.address(arguments...);
+    return result == 0 ? absl::OkStatus() : Error(result, entry.symbol);
+  }
+  absl::Status Error(BlasResult, const char *symbol) const;
+
+  Library library;
+  BlasHandle handle = nullptr;
+  std::map<Key, Planned> products;
+};
+
+} // namespace boa::cuda
+
+#endif // BOA_RUNTIME_DEVICE_CUDA_BLAS_H

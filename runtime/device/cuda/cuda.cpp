@@ -1,0 +1,207 @@
+//===- cuda.cpp - The device that is an NVIDIA GPU ------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Three streams, none of which waits for another:
+//
+//   compute    kernels, one after another
+//   to device  what comes from the host, and all else that fills the device's memory
+//   to host    what goes there
+//
+// What stays on the host is device/host.h.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/queue.h"
+#include "runtime/device/cuda/stream.h"
+#include "runtime/device/host.h"
+#include "runtime/thread_pool.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+namespace boa {
+namespace {
+
+using cuda::Gpu;
+using cuda::GpuMemory;
+using cuda::GpuStream;
+using cuda::Pointer;
+
+class CudaDevice : public Device {
+public:
+  CudaDevice(const Program &program, const Kernels &kernels, StateStore *state, const IoOptions &io)
+      : program(program), kernels(kernels), host(program, state, {io, /*scheduler=*/nullptr}) {}
+  ~CudaDevice() override;
+  absl::Status Start(const int64_t (&bytes)[2], Location workspace, DeviceListener *) override;
+  void Submit(Work &) override;
+  void Cancel() override;
+  int64_t Now() const override { return Host::Now(); }
+  std::vector<int64_t> TakeSkipped() override { return host.TakeSkipped(); }
+  std::string Describe() const override {
+    return absl::StrCat(host.Describe(), "; on ", gpu->Describe());
+  }
+
+private:
+  GpuStream *StreamOf(const Work &);
+  std::string Name(const Work &) const;
+  absl::Status PlanKernels();
+  absl::Status EnqueueKernel(Work &);
+  absl::Status EnqueueFill(Work &, cuda::Stream);
+  Pointer OnDevice(Location where) const {
+    return reinterpret_cast<Pointer>(memory->Address(Memory::Side::device, where));
+  }
+
+  const Program &program;
+  const Kernels kernels;
+  DeviceListener *listener = nullptr;
+  // Each uses those before it.
+  std::unique_ptr<Gpu> gpu;
+  boa_queue queue; // with what follows, the compute stream's first thread's
+  std::vector<void *> kernel_buffers;
+  void *workspace = nullptr;
+  std::unique_ptr<GpuStream> compute, to_device, to_host;
+  std::unique_ptr<GpuMemory> memory;
+  Host host;
+};
+
+CudaDevice::~CudaDevice() {
+  if (gpu)
+    gpu->Enter().IgnoreError(); // this thread, which takes it all down
+}
+
+absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceListener *told) {
+  listener = told;
+  if (!kernels.image || !program.machine.separate)
+    return absl::InternalError("the program is not one for a GPU: it has no image for it, or "
+                               "takes its memory for the host's");
+  SetThreads(program.machine.threads);
+  absl::StatusOr<std::unique_ptr<Gpu>> opened = Gpu::Open();
+  if (!opened.ok())
+    return opened.status();
+  gpu = *std::move(opened);
+  if (absl::Status status = gpu->Load(*kernels.image); !status.ok())
+    return status;
+  for (std::unique_ptr<GpuStream> *stream : {&compute, &to_device, &to_host}) {
+    auto enqueue = [this, stream](Work &work) {
+      return stream == &compute ? EnqueueKernel(work) : EnqueueFill(work, (*stream)->handle());
+    };
+    *stream =
+        std::make_unique<GpuStream>(*gpu, enqueue, [this](const Work &work) { return Name(work); });
+    if (absl::Status status = (*stream)->Create(listener); !status.ok())
+      return status;
+  }
+  memory = std::make_unique<GpuMemory>(*gpu, compute->handle());
+  if (absl::Status status = memory->Allocate(bytes); !status.ok())
+    return status;
+  workspace = memory->Address(Memory::Side::device, at);
+  if (absl::Status status = PlanKernels(); !status.ok())
+    return status;
+  if (absl::Status status = host.Start(*memory, listener); !status.ok())
+    return status;
+  return StartThreads([this] {
+    for (GpuStream *stream : {compute.get(), to_device.get(), to_host.get()})
+      stream->Start();
+  });
+}
+
+/// Finds out what the kernels' calls need: nothing is asked or allocated for it later.
+absl::Status CudaDevice::PlanKernels() {
+  queue.driver = &gpu->driver();
+  queue.stream = compute->handle();
+  for (size_t i = 0; i < gpu->functions().size(); ++i)
+    queue.functions.push_back({kernels.image->functions[i], gpu->functions()[i]});
+  queue.plans = true;
+  for (size_t k = 0; k < program.kernels.size() && queue.status.ok(); ++k) {
+    const size_t buffers = program.kernels[k].buffers.size();
+    kernel_buffers.resize(std::max(kernel_buffers.size(), buffers));
+    std::fill_n(kernel_buffers.begin(), buffers,
+                memory->Address(Memory::Side::device, {BOA_DEVICE, 0}));
+    kernels.table[k](kernel_buffers.data(), workspace, &queue);
+  }
+  queue.plans = false;
+  return queue.status;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+/// Null: the host's.
+GpuStream *CudaDevice::StreamOf(const Work &work) {
+  if (work.kind == Work::Kind::kernel)
+    return compute.get();
+  if (!work.IsFill())
+    return nullptr;
+  if (work.buffers.back().space == BOA_DEVICE) // what it writes, or what it is of
+    return work.kind == Work::Kind::copy_out ? to_host.get() : to_device.get();
+  return work.buffers[0].space == BOA_DEVICE ? to_host.get() : nullptr;
+}
+
+void CudaDevice::Submit(Work &work) {
+  if (GpuStream *stream = StreamOf(work))
+    stream->Submit(work);
+  else
+    host.Submit(work);
+}
+
+void CudaDevice::Cancel() {
+  const int64_t now = Now();
+  for (GpuStream *stream : {compute.get(), to_device.get(), to_host.get()})
+    if (stream) // else it was not started
+      for (Work *work : stream->Clear())
+        listener->Done(*work, now, now, absl::CancelledError("not begun"));
+  host.Cancel();
+}
+
+std::string CudaDevice::Name(const Work &work) const {
+  return work.kind == Work::Kind::kernel
+             ? absl::StrCat("kernel ", program.kernels[work.index].name)
+             : absl::StrCat(program.storages[work.storage].name, " entry ", work.entry);
+}
+
+absl::Status CudaDevice::EnqueueKernel(Work &work) {
+  for (size_t i = 0; i < work.buffers.size(); ++i)
+    kernel_buffers[i] = memory->Address(Memory::Side::device, work.buffers[i]);
+  kernels.table[work.index](kernel_buffers.data(), workspace, &queue);
+  return queue.status;
+}
+
+absl::Status CudaDevice::EnqueueFill(Work &work, cuda::Stream stream) {
+  const cuda::Driver &driver = gpu->driver();
+  const size_t bytes = size_t(work.bytes);
+  auto at = [&](size_t i) { return memory->Address(Memory::Side::copies, work.buffers[i]); };
+  switch (work.kind) {
+  case Work::Kind::zero:
+    return driver.Call("filling with zeros", driver.MemsetD8Async, OnDevice(work.buffers[0]), 0,
+                       bytes, stream);
+  case Work::Kind::copy_in:
+    return driver.Call("copying to the device", driver.MemcpyHtoDAsync, OnDevice(work.buffers[0]),
+                       work.outside, bytes, stream);
+  case Work::Kind::copy_out:
+    return driver.Call("copying from the device", driver.MemcpyDtoHAsync, work.outside,
+                       OnDevice(work.buffers[0]), bytes, stream);
+  default:
+    break;
+  }
+  if (work.buffers[0].space == BOA_HOST)
+    return driver.Call("copying to the device", driver.MemcpyHtoDAsync, OnDevice(work.buffers[1]),
+                       at(0), bytes, stream);
+  if (work.buffers[1].space == BOA_HOST)
+    return driver.Call("copying from the device", driver.MemcpyDtoHAsync, at(1),
+                       OnDevice(work.buffers[0]), bytes, stream);
+  return driver.Call("copying on the device", driver.MemcpyDtoDAsync, OnDevice(work.buffers[1]),
+                     OnDevice(work.buffers[0]), bytes, stream);
+}
+
+} // namespace
+
+std::unique_ptr<Device> CreateCudaDevice(const Program &program, const Kernels &kernels,
+                                         StateStore *state, const IoOptions &io) {
+  return std::make_unique<CudaDevice>(program, kernels, state, io);
+}
+
+} // namespace boa

@@ -1,0 +1,153 @@
+//===- driver.h - libcuda, as far as it is used ------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One table of the driver's functions, looked up when a device is made: nothing is linked,
+// and a machine without a driver gets a status. Types and numbers are declared here, so
+// that no toolkit is needed to build; where there is one, test/runtime/cuda/abi_test.cpp
+// compares them with its headers.
+//
+// BOA_CUDA_DRIVER names another library than libcuda.so.1, for tests.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_CUDA_DRIVER_H
+#define BOA_RUNTIME_DEVICE_CUDA_DRIVER_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+// The toolkit's own names for what only the libraries look into.
+struct CUctx_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct CUstream_st;
+struct CUevent_st;
+
+namespace boa::cuda {
+
+using Result = int;                 // CUresult
+using Ordinal = int;                // CUdevice
+using Pointer = unsigned long long; // CUdeviceptr
+using Context = CUctx_st *;
+using Module = CUmod_st *;
+using Function = CUfunc_st *;
+using Stream = CUstream_st *;
+using Event = CUevent_st *;
+
+// CUresult
+constexpr Result kSuccess = 0, kOutOfMemory = 2, kStubLibrary = 34, kNoDevice = 100,
+                 kInvalidImage = 200, kNoBinaryForGpu = 209, kEccUncorrectable = 214,
+                 kInvalidPtx = 218, kUnsupportedPtxVersion = 222, kIllegalAddress = 700,
+                 kLaunchFailed = 719, kSystemDriverMismatch = 803;
+// CUdevice_attribute
+constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76;
+// CUstream_flags, CUevent_flags
+constexpr unsigned kNonBlocking = 1, kBlockingSync = 1;
+// CUjit_option
+constexpr int kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
+// CUfunction_attribute
+constexpr int kMaxDynamicSharedBytes = 8;
+
+/// F(name, symbol, arguments): what is called, what is looked up.
+#define BOA_CUDA_DRIVER_FUNCTIONS(F)                                                               \
+  F(Init, cuInit, (unsigned flags))                                                                \
+  F(DriverGetVersion, cuDriverGetVersion, (int *version))                                          \
+  F(GetErrorName, cuGetErrorName, (Result, const char **))                                         \
+  F(GetErrorString, cuGetErrorString, (Result, const char **))                                     \
+  F(DeviceGetCount, cuDeviceGetCount, (int *count))                                                \
+  F(DeviceGet, cuDeviceGet, (Ordinal *, int index))                                                \
+  F(DeviceGetName, cuDeviceGetName, (char *name, int bytes, Ordinal))                              \
+  F(DeviceGetAttribute, cuDeviceGetAttribute, (int *value, int attribute, Ordinal))                \
+  F(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (Context *, Ordinal))                        \
+  F(DevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (Ordinal))                              \
+  F(CtxSetCurrent, cuCtxSetCurrent, (Context))                                                     \
+  F(MemGetInfo, cuMemGetInfo_v2, (size_t *free, size_t *total))                                    \
+  F(MemAlloc, cuMemAlloc_v2, (Pointer *, size_t bytes))                                            \
+  F(MemFree, cuMemFree_v2, (Pointer))                                                              \
+  F(MemHostRegister, cuMemHostRegister_v2, (void *, size_t bytes, unsigned flags))                 \
+  F(MemHostUnregister, cuMemHostUnregister, (void *))                                              \
+  F(MemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, (Pointer to, const void *, size_t, Stream))             \
+  F(MemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void *to, Pointer, size_t, Stream))                    \
+  F(MemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (Pointer to, Pointer, size_t, Stream))                  \
+  F(MemsetD8Async, cuMemsetD8Async, (Pointer, unsigned char, size_t, Stream))                      \
+  F(StreamCreate, cuStreamCreate, (Stream *, unsigned flags))                                      \
+  F(StreamDestroy, cuStreamDestroy_v2, (Stream))                                                   \
+  F(StreamSynchronize, cuStreamSynchronize, (Stream))                                              \
+  F(EventCreate, cuEventCreate, (Event *, unsigned flags))                                         \
+  F(EventDestroy, cuEventDestroy_v2, (Event))                                                      \
+  F(EventRecord, cuEventRecord, (Event, Stream))                                                   \
+  F(EventSynchronize, cuEventSynchronize, (Event))                                                 \
+  F(EventElapsedTime, cuEventElapsedTime, (float *milliseconds, Event, Event))                     \
+  F(ModuleLoadDataEx, cuModuleLoadDataEx,                                                          \
+    (Module *, const void *image, unsigned count, int *options, void **values))                    \
+  F(ModuleUnload, cuModuleUnload, (Module))                                                        \
+  F(ModuleGetFunction, cuModuleGetFunction, (Function *, Module, const char *name))                \
+  F(FuncSetAttribute, cuFuncSetAttribute, (Function, int attribute, int value))                    \
+  F(LaunchKernel, cuLaunchKernel,                                                                  \
+    (Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, void **arguments,          \
+     void **extra))
+
+/// A library that was opened; closed when it goes.
+class Library {
+public:
+  /// The one that the variable of the environment names, or the first of these that there is.
+  static absl::StatusOr<Library>
+  Open(const char *variable, std::initializer_list<const char *> names, const char *missing);
+  /// Null: it has none.
+  void *Find(const char *symbol) const;
+  const std::string &path() const { return name; }
+
+private:
+  struct Close {
+    void operator()(void *) const;
+  };
+  std::unique_ptr<void, Close> handle;
+  std::string name;
+};
+
+/// A function of a library, with the name by which it is known.
+template <typename R, typename... P> struct Entry {
+  R (*address)(P...) = nullptr;
+  const char *symbol = nullptr;
+};
+template <typename T> struct EntryOf;
+template <typename R, typename... P> struct EntryOf<R(P...)> {
+  using type = Entry<R, P...>;
+};
+
+class Driver {
+public:
+  /// Initialised: where there is no driver, or one too old, the status says what to install.
+  static absl::StatusOr<std::unique_ptr<Driver>> Open();
+
+#define BOA_FUNCTION(name, symbol, arguments) EntryOf<Result arguments>::type name;
+  BOA_CUDA_DRIVER_FUNCTIONS(BOA_FUNCTION)
+#undef BOA_FUNCTION
+
+  /// Calls a function of the table; its error, with what was being done: "copying to the
+  /// device".
+  template <typename... P, typename... A>
+  absl::Status Call(const char *doing, const Entry<Result, P...> &entry, A... arguments) const {
+    const Result result = entry.address(arguments...);
+    return result == kSuccess ? absl::OkStatus() : Error(result, entry.symbol, doing);
+  }
+  /// What a result means and what to do about it.
+  absl::Status Error(Result, const char *symbol, const std::string &doing) const;
+
+private:
+  explicit Driver(Library library) : library(std::move(library)) {}
+  Library library;
+};
+
+} // namespace boa::cuda
+
+#endif // BOA_RUNTIME_DEVICE_CUDA_DRIVER_H

@@ -1,0 +1,143 @@
+//===- gpu.cpp - A GPU with the program's code and memory on it -----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/gpu.h"
+
+#include "runtime/units.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cstring>
+
+namespace boa::cuda {
+
+//===----------------------------------------------------------------------===//
+// The GPU
+//===----------------------------------------------------------------------===//
+
+absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Open() {
+  auto opened = Driver::Open();
+  if (!opened.ok())
+    return opened.status();
+  std::unique_ptr<Gpu> gpu(new Gpu(*std::move(opened)));
+  const Driver &driver = gpu->driver();
+  const char *const looking = "looking for a GPU";
+  int count = 0;
+  char name[256] = "";
+  absl::Status status = driver.Call(looking, driver.DeviceGetCount, &count);
+  if (status.ok() && count == 0)
+    return driver.Error(kNoDevice, driver.DeviceGetCount.symbol, looking);
+  if (status.ok())
+    status = driver.Call(looking, driver.DeviceGet, &gpu->ordinal, 0);
+  if (status.ok())
+    status = driver.Call(looking, driver.DeviceGetName, name, int(sizeof(name)), gpu->ordinal);
+  for (auto [attribute, value] :
+       {std::pair<int, int *>{kCapabilityMajor, &gpu->major}, {kCapabilityMinor, &gpu->minor}})
+    if (status.ok())
+      status = driver.Call(looking, driver.DeviceGetAttribute, value, attribute, gpu->ordinal);
+  gpu->name = name;
+  if (status.ok())
+    status =
+        driver.Call("starting the GPU", driver.DevicePrimaryCtxRetain, &gpu->context, gpu->ordinal);
+  if (status.ok())
+    status = gpu->Enter();
+  if (!status.ok())
+    return status;
+  return gpu;
+}
+
+Gpu::~Gpu() {
+  if (module)
+    table->ModuleUnload.address(module);
+  if (context)
+    table->DevicePrimaryCtxRelease.address(ordinal);
+}
+
+absl::Status Gpu::Enter() const {
+  return table->Call("naming the GPU to a thread", table->CtxSetCurrent, context);
+}
+
+std::string Gpu::Describe() const { return absl::StrCat(name, " (sm_", major, minor, ")"); }
+
+absl::Status Gpu::Load(const boa_device_image &image) {
+  std::string log(8192, '\0');
+  int options[] = {kErrorLogBuffer, kErrorLogBufferBytes};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  const Result result = table->ModuleLoadDataEx.address(&module, image.module, 2, options, values);
+  if (result != kSuccess) {
+    module = nullptr;
+    absl::Status status = table->Error(result, table->ModuleLoadDataEx.symbol,
+                                       absl::StrCat("translating the program for ", Describe()));
+    log.resize(strnlen(log.data(), log.size()));
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), log.empty() ? "" : "\n", log));
+  }
+  loaded.resize(image.count);
+  for (int64_t i = 0; i < image.count; ++i)
+    if (absl::Status status = table->Call(image.functions[i], table->ModuleGetFunction, &loaded[i],
+                                          module, image.functions[i]);
+        !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+absl::Status GpuMemory::Allocate(const int64_t (&bytes)[2]) {
+  if (absl::Status status = AllocateDevice(bytes[BOA_DEVICE]); !status.ok())
+    return status;
+  arena_bytes = bytes[BOA_HOST];
+  if (absl::Status status = MapArena(arena_bytes, arena); !status.ok() || arena_bytes == 0)
+    return status;
+  const Driver &driver = gpu.driver();
+  absl::Status status = driver.Call("registering the host's memory with the GPU",
+                                    driver.MemHostRegister, arena, size_t(arena_bytes), 0);
+  registered = status.ok();
+  return status;
+}
+
+absl::Status GpuMemory::AllocateDevice(int64_t bytes) {
+  if (bytes == 0)
+    return absl::OkStatus();
+  const Driver &driver = gpu.driver();
+  const char *const allocating = "allocating the device's memory";
+  size_t free = 0, total = 0;
+  absl::Status status = driver.Call(allocating, driver.MemGetInfo, &free, &total);
+  if (!status.ok())
+    return status;
+  if (size_t(bytes) > free)
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the program takes ", FormatBytes(bytes), " of device memory, but of the ",
+        FormatBytes(int64_t(total)), " of ", gpu.Describe(), " ", FormatBytes(int64_t(free)),
+        " are free: end what else uses the GPU (nvidia-smi lists it), or compile the program with "
+        "less in `device cuda { memory = ... }`"));
+  status = driver.Call(allocating, driver.MemAlloc, &device, size_t(bytes));
+  if (!status.ok())
+    return status;
+  status = driver.Call("clearing the device's memory", driver.MemsetD8Async, device, 0,
+                       size_t(bytes), stream);
+  return status.ok() ? driver.Call("clearing the device's memory", driver.StreamSynchronize, stream)
+                     : status;
+}
+
+GpuMemory::~GpuMemory() {
+  const Driver &driver = gpu.driver();
+  if (registered)
+    driver.MemHostUnregister.address(arena);
+  UnmapArena(arena, arena_bytes);
+  if (device)
+    driver.MemFree.address(device);
+}
+
+char *GpuMemory::Address(Side side, Location where) const {
+  if (where.space == BOA_DEVICE)
+    return side == Side::host ? nullptr : reinterpret_cast<char *>(device) + where.offset;
+  return where.space < 0 || side == Side::device ? nullptr : arena + where.offset;
+}
+
+} // namespace boa::cuda

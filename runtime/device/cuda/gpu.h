@@ -1,0 +1,71 @@
+//===- gpu.h - A GPU with the program's code and memory on it ----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_CUDA_GPU_H
+#define BOA_RUNTIME_DEVICE_CUDA_GPU_H
+
+#include "runtime/abi.h"
+#include "runtime/device/cuda/driver.h"
+#include "runtime/device/memory.h"
+
+#include <vector>
+
+namespace boa::cuda {
+
+/// The first GPU that the process sees, by its primary context.
+class Gpu {
+public:
+  static absl::StatusOr<std::unique_ptr<Gpu>> Open();
+  ~Gpu();
+
+  /// Each thread that calls the driver is told once which GPU is meant.
+  absl::Status Enter() const;
+  /// Translates the image for this GPU. What the driver has against it is in the status.
+  absl::Status Load(const boa_device_image &);
+  /// Of the image, in its order.
+  const std::vector<Function> &functions() const { return loaded; }
+  std::string Describe() const; // "NVIDIA H200 (sm_90)"
+
+  const Driver &driver() const { return *table; }
+
+private:
+  explicit Gpu(std::unique_ptr<Driver> driver) : table(std::move(driver)) {}
+
+  std::unique_ptr<Driver> table;
+  Ordinal ordinal = 0;
+  Context context = nullptr;
+  Module module = nullptr;
+  std::vector<Function> loaded;
+  std::string name;
+  int major = 0, minor = 0;
+};
+
+/// Its memory, and the host's, which is registered with the driver so that the GPU copies
+/// from and to it by itself.
+class GpuMemory : public Memory {
+public:
+  /// Both outlive it. The stream is used while it allocates.
+  GpuMemory(const Gpu &gpu, Stream stream) : gpu(gpu), stream(stream) {}
+  ~GpuMemory() override;
+  absl::Status Allocate(const int64_t (&bytes)[2]) override;
+  /// Null for a side that cannot reach it.
+  char *Address(Side, Location) const override;
+  std::pair<char *, int64_t> HostArena() const override { return {arena, arena_bytes}; }
+
+private:
+  absl::Status AllocateDevice(int64_t bytes);
+
+  const Gpu &gpu;
+  const Stream stream;
+  Pointer device = 0;
+  char *arena = nullptr;
+  int64_t arena_bytes = 0;
+  bool registered = false;
+};
+
+} // namespace boa::cuda
+
+#endif // BOA_RUNTIME_DEVICE_CUDA_GPU_H

@@ -1,0 +1,31 @@
+//===- queue.h - The compute queue of a GPU ----------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_CUDA_QUEUE_H
+#define BOA_RUNTIME_DEVICE_CUDA_QUEUE_H
+
+#include "runtime/abi.h"
+#include "runtime/device/cuda/blas.h"
+#include "runtime/device/cuda/driver.h"
+
+#include <vector>
+
+/// What the calls of calls.h work on: one thread at a time, with the context current.
+struct boa_queue {
+  struct Function {
+    const char *name = nullptr;
+    boa::cuda::Function handle = nullptr;
+    int64_t shared_bytes = 0; // beside its own, that a launch may ask for
+  };
+  const boa::cuda::Driver *driver = nullptr;
+  boa::cuda::Stream stream = nullptr;
+  std::vector<Function> functions;       // of the image
+  std::unique_ptr<boa::cuda::Blas> blas; // once a kernel multiplies
+  bool plans = false;                    // nothing is enqueued
+  absl::Status status;                   // of all calls so far
+};
+
+#endif // BOA_RUNTIME_DEVICE_CUDA_QUEUE_H

@@ -1,0 +1,72 @@
+//===- stream.h - One of the GPU's queues ------------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_CUDA_STREAM_H
+#define BOA_RUNTIME_DEVICE_CUDA_STREAM_H
+
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/device/device.h"
+#include "runtime/device/lane.h"
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+namespace boa::cuda {
+
+/// A stream of the driver and two threads: one enqueues the work in the order given, the
+/// other waits for it to be over and says so. At most kDepth pieces of work are between the
+/// two, each with a pair of events, which are made once.
+class GpuStream {
+public:
+  /// How far what is enqueued runs ahead of what is over: some milliseconds of small
+  /// kernels.
+  static constexpr size_t kDepth = 64;
+
+  /// `enqueue` puts what a work does on the stream, on the first thread; `name` is for
+  /// errors. All outlive it.
+  GpuStream(const Gpu &gpu, std::function<absl::Status(Work &)> enqueue,
+            std::function<std::string(const Work &)> name)
+      : gpu(gpu), enqueue(std::move(enqueue)), name(std::move(name)) {}
+  /// Nothing is under way.
+  ~GpuStream();
+  absl::Status Create(DeviceListener *);
+  void Start();
+
+  void Submit(Work &work) { enqueuing.Add(&work); }
+  /// What was not enqueued yet.
+  std::deque<Work *> Clear() { return enqueuing.Clear(); }
+  Stream handle() const { return stream; }
+
+private:
+  struct Enqueued {
+    Work *work;
+    Event begin, end;
+    absl::Status status;
+  };
+  void Enqueue(Work &);
+  void Finish(const Enqueued &);
+  absl::Status Await(const Enqueued &, float &milliseconds);
+
+  const Gpu &gpu;
+  const std::function<absl::Status(Work &)> enqueue;
+  const std::function<std::string(const Work &)> name;
+  DeviceListener *listener = nullptr;
+  Stream stream = nullptr;
+  Event events[kDepth][2] = {};
+
+  std::mutex mutex;
+  std::condition_variable finished_one;
+  size_t enqueued = 0, finished = 0; // pieces of work so far; the second under the mutex
+  int64_t last_end_ns = 0;           // the second thread's
+  Lane<Work *> enqueuing{[this](Work *work) { Enqueue(*work); }};
+  Lane<Enqueued> finishing{[this](const Enqueued &work) { Finish(work); }};
+};
+
+} // namespace boa::cuda
+
+#endif // BOA_RUNTIME_DEVICE_CUDA_STREAM_H
