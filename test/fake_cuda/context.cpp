@@ -1,0 +1,226 @@
+//===- context.cpp - Contexts, streams, events, modules ---------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/fake_cuda/context.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+
+namespace boa::fake {
+namespace {
+
+std::mutex report_mutex;
+std::string &Reports() {
+  static auto *reports = new std::string;
+  return *reports;
+}
+
+} // namespace
+
+CUresult Report(CUresult error, const std::string &words) {
+  std::lock_guard<std::mutex> lock(report_mutex);
+  fprintf(stderr, "fake CUDA: %s\n", words.c_str());
+  Reports() += words + "\n";
+  return error;
+}
+
+Driver &Driver::Get() {
+  static auto *driver = new Driver;
+  return *driver;
+}
+
+Context *&CurrentContext() {
+  static thread_local Context *context = nullptr;
+  return context;
+}
+
+bool &InHostFunction() {
+  static thread_local bool inside = false;
+  return inside;
+}
+
+CUresult BeginCall(const char *what) {
+  Driver &driver = Driver::Get();
+  if (InHostFunction())
+    return Report(CUDA_ERROR_NOT_PERMITTED,
+                  std::string(what) + ": a host function may not call CUDA");
+  if (!driver.initialized)
+    return Report(CUDA_ERROR_NOT_INITIALIZED, std::string(what) + ": before cuInit");
+  auto it = driver.settings.fail.find(what);
+  if (it == driver.settings.fail.end())
+    return CUDA_SUCCESS;
+  std::lock_guard<std::mutex> lock(driver.calls_mutex);
+  return ++driver.calls[what] == it->second.call ? it->second.error : CUDA_SUCCESS;
+}
+
+int LateInjection(const char *what) {
+  Driver &driver = Driver::Get();
+  auto it = driver.settings.late.find(what);
+  if (it == driver.settings.late.end())
+    return 0;
+  std::lock_guard<std::mutex> lock(driver.calls_mutex);
+  return ++driver.late_calls[what] == it->second.call ? it->second.error : 0;
+}
+
+CUresult BeginCallIn(const char *what, Context *&context) {
+  CUresult error = BeginCall(what);
+  return error ? error : FindContext(what, context);
+}
+
+CUresult FindContext(const char *what, Context *&context) {
+  context = CurrentContext();
+  if (!context || !context->memory)
+    return Report(CUDA_ERROR_INVALID_CONTEXT,
+                  std::string(what) + ": no context is current on this thread");
+  return context->error;
+}
+
+CUresult FindStream(const char *what, CUstream handle, Context *context,
+                    std::shared_ptr<Stream> &stream) {
+  if (reinterpret_cast<uint64_t>(handle) <= 2)
+    return Report(CUDA_ERROR_INVALID_HANDLE,
+                  std::string(what) + ": on a default stream, which waits for all others");
+  CUresult error = CUDA_SUCCESS;
+  stream = FindIn(what, Driver::Get().streams, handle, context, error);
+  return error;
+}
+
+CUresult Enqueue(const char *what, CUstream handle, std::vector<DeviceRange> ranges,
+                 Operation operation) {
+  std::shared_ptr<Stream> stream;
+  Context *context = nullptr;
+  CUresult error = FindContext(what, context);
+  if (error || (error = FindStream(what, handle, context, stream)))
+    return error;
+  DeviceMemory *memory = context->memory.get();
+  std::vector<uint64_t> numbers;
+  std::vector<char *> data;
+  for (const DeviceRange &range : ranges) {
+    numbers.push_back(memory->ranges.Find(range.address, range.bytes).number);
+    if (!numbers.back())
+      return Report(CUDA_ERROR_INVALID_VALUE, std::string(what) + ": " + range.name + ": " +
+                                                  memory->Outside(range.address, range.bytes));
+    data.push_back(memory->Data(range.address));
+  }
+  auto freed = [what, memory, ranges = std::move(ranges),
+                numbers = std::move(numbers)](const char *when) -> std::string {
+    for (size_t i = 0; i < numbers.size(); ++i)
+      if (!memory->ranges.Has(numbers[i]))
+        return std::string(what) + ": " + ranges[i].name + ": freed " + when;
+    return {};
+  };
+  Stream::Work work;
+  work.what = what;
+  work.inject = LateInjection(what);
+  work.run = [freed, data = std::move(data), operation = std::move(operation)] {
+    std::string error = freed("while it waited in its stream");
+    if (error.empty())
+      error = operation(data);
+    if (error.empty())
+      error = freed("while it ran");
+    return error;
+  };
+  stream->Push(std::move(work));
+  return CUDA_SUCCESS;
+}
+
+void Context::Fail(int code, const std::string &words) {
+  int none = 0;
+  error.compare_exchange_strong(none, code);
+  if (!words.empty())
+    Report(code, words);
+}
+
+void Completion::Finish() {
+  std::lock_guard<std::mutex> lock(mutex);
+  over = true;
+  ns = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  changed.notify_all();
+}
+
+void Completion::Wait() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return over; });
+}
+
+bool Completion::Over(int64_t *when) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (when)
+    *when = ns;
+  return over;
+}
+
+Stream::Stream(Context *context, uint64_t seed, int64_t delay_us)
+    : context(context), seed(seed), delay_us(delay_us), thread([this] { Loop(); }) {}
+
+Stream::~Stream() {
+  Close();
+  thread.join();
+}
+
+void Stream::Push(Work work) {
+  std::lock_guard<std::mutex> lock(mutex);
+  queue.push_back(std::move(work));
+  ++pushed;
+  changed.notify_all();
+}
+
+void Stream::Wait() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&, last = pushed] { return over >= last; });
+}
+
+bool Stream::Idle() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return over == pushed;
+}
+
+void Stream::Close() {
+  std::lock_guard<std::mutex> lock(mutex);
+  closed = true;
+  changed.notify_all();
+}
+
+void Stream::Loop() {
+  Random random(seed);
+  for (;;) {
+    Work work;
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return closed || !queue.empty(); });
+      if (queue.empty())
+        return;
+      work = std::move(queue.front());
+      queue.pop_front();
+    }
+    if (delay_us) {
+      // Now and then much longer: what follows on other streams overtakes it.
+      int64_t most = random.Below(16) ? 2 * delay_us : 16 * delay_us;
+      std::this_thread::sleep_for(std::chrono::microseconds(random.Below(most)));
+    }
+    if (work.always || !context->error) {
+      if (work.inject)
+        context->Fail(work.inject, {});
+      else if (std::string words = work.run(); !words.empty())
+        context->Fail(CUDA_ERROR_ILLEGAL_ADDRESS, words);
+    }
+    work.run = nullptr; // what it holds, before anybody hears that it is over
+    std::lock_guard<std::mutex> lock(mutex);
+    ++over;
+    changed.notify_all();
+  }
+}
+
+} // namespace boa::fake
+
+extern "C" const char *boa_fake_cuda_reports(void) {
+  static auto *taken = new std::string;
+  std::lock_guard<std::mutex> lock(boa::fake::report_mutex);
+  *taken = std::exchange(boa::fake::Reports(), {});
+  return taken->c_str();
+}

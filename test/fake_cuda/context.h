@@ -1,0 +1,224 @@
+//===- context.h - Contexts, streams, events, modules -----------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stream is a thread that does what it is given in the order given, each after a delay
+// that the seed draws. Locks are each stream's and event's own: nothing but what CUDA
+// promises orders one thread after another, so ThreadSanitizer sees a wait that is missing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_FAKE_CUDA_CONTEXT_H
+#define BOA_TEST_FAKE_CUDA_CONTEXT_H
+
+#include "test/fake_cuda/emulator.h"
+#include "test/fake_cuda/fake.h"
+#include "test/fake_cuda/memory.h"
+#include "test/fake_cuda/settings.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace boa::fake {
+
+class Stream;
+
+struct Context {
+  int device = 0;
+  int retained = 0; // under the driver's mutex
+  std::unique_ptr<DeviceMemory> memory;
+  std::atomic<int> error{0};                    // sticky
+  std::mutex mutex;                             // of:
+  std::vector<std::shared_ptr<Stream>> retired; // destroyed; some may still have work
+
+  /// Of what ran; said on stderr.
+  void Fail(int code, const std::string &words);
+};
+
+/// One cuEventRecord: over when its stream gets there.
+class Completion {
+public:
+  void Finish();
+  void Wait();
+  bool Over(int64_t *ns = nullptr);
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+  int64_t ns = 0;
+};
+
+struct Event {
+  Context *context;
+  bool timed;
+  std::mutex mutex;
+  std::shared_ptr<Completion> last; // null: never recorded
+  std::shared_ptr<Completion> Last() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return last;
+  }
+};
+
+class Stream {
+public:
+  struct Work {
+    std::function<std::string()> run; // returns what went wrong, or nothing
+    bool always = false;              // after an error, too
+    int inject = 0;                   // an error in its place
+    const char *what;
+  };
+  Stream(Context *, uint64_t seed, int64_t delay_us);
+  /// What it was given is over.
+  ~Stream();
+  void Push(Work);
+  /// Until what was pushed so far is over.
+  void Wait();
+  bool Idle();
+  /// Ends once what was pushed is over.
+  void Close();
+  uint64_t NextSeed() { return ++launches * 0x9e3779b97f4a7c15u ^ seed; }
+
+  Context *const context;
+
+private:
+  void Loop();
+
+  const uint64_t seed;
+  const int64_t delay_us;
+  std::atomic<uint64_t> launches{0};
+  std::mutex mutex; // of:
+  std::condition_variable changed;
+  std::deque<Work> queue;
+  uint64_t pushed = 0, over = 0;
+  bool closed = false;
+  std::thread thread;
+};
+
+struct Function {
+  Context *context;
+  CUmodule module;
+  const boa_emulated_function *emulated;
+  std::atomic<int64_t> dynamic_limit{48 << 10};
+};
+
+struct Module {
+  Context *context;
+  const boa_emulated_module *emulated;
+};
+
+/// Handles that are no addresses, and are never used again.
+template <typename T, typename Handle> class Handles {
+public:
+  Handles(const char *name, uint64_t tag) : name(name), tag(tag << 56) {}
+  Handle Add(std::shared_ptr<T> object) {
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    objects[next] = std::move(object);
+    return reinterpret_cast<Handle>(tag | next++);
+  }
+  std::shared_ptr<T> Find(Handle handle) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    auto it = objects.find(reinterpret_cast<uint64_t>(handle) ^ tag);
+    return it == objects.end() ? nullptr : it->second;
+  }
+  std::shared_ptr<T> Remove(Handle handle) {
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    auto it = objects.find(reinterpret_cast<uint64_t>(handle) ^ tag);
+    if (it == objects.end())
+      return nullptr;
+    std::shared_ptr<T> object = std::move(it->second);
+    objects.erase(it);
+    return object;
+  }
+  /// Why there is none.
+  std::string Missing(Handle handle) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    uint64_t number = reinterpret_cast<uint64_t>(handle) ^ tag;
+    return number >= 1 && number < next ? std::string(name) + " that was destroyed"
+                                        : std::string("what is no ") + name;
+  }
+  std::vector<std::shared_ptr<T>> Of(const Context *context) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    std::vector<std::shared_ptr<T>> of;
+    for (const auto &[number, object] : objects)
+      if (object->context == context)
+        of.push_back(object);
+    return of;
+  }
+  /// Destroys those of the context.
+  void Drop(const Context *context) {
+    std::vector<std::shared_ptr<T>> dropped = Of(context); // outlive the lock
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    for (auto it = objects.begin(); it != objects.end();)
+      it = it->second->context == context ? objects.erase(it) : std::next(it);
+  }
+
+private:
+  const char *const name;
+  const uint64_t tag;
+  mutable std::shared_mutex mutex;
+  std::map<uint64_t, std::shared_ptr<T>> objects;
+  uint64_t next = 1;
+};
+
+/// All that there is, but for what a thread has made current.
+struct Driver {
+  std::mutex mutex; // of `retained` of contexts, and of cuInit
+  std::atomic<bool> initialized{false};
+  Settings settings; // as they were when the first context was retained
+  Context contexts[kMostDevices];
+  Handles<Stream, CUstream> streams{"a stream", 0xf1};
+  Handles<Event, CUevent> events{"an event", 0xf2};
+  Handles<Module, CUmodule> modules{"a module", 0xf3};
+  Handles<Function, CUfunction> functions{"a function", 0xf4};
+  Ranges pinned;
+  std::atomic<uint64_t> streams_made{0};
+  std::mutex calls_mutex;
+  std::map<std::string, int64_t> calls, late_calls; // of functions that are to fail
+
+  static Driver &Get();
+};
+
+/// The context that is current: 0, its sticky error, or, where there is none, another.
+CUresult FindContext(const char *what, Context *&);
+/// BeginCall, then FindContext.
+CUresult BeginCallIn(const char *what, Context *&);
+/// What is current on this thread; null: nothing.
+Context *&CurrentContext();
+/// While set, this thread may not call CUDA: it runs a host function.
+bool &InHostFunction();
+/// What `handle` names, of the current context; or null and `error`, which was reported.
+template <typename T, typename Handle>
+std::shared_ptr<T> FindIn(const char *what, const Handles<T, Handle> &handles, Handle handle,
+                          Context *context, CUresult &error) {
+  std::shared_ptr<T> object = handles.Find(handle);
+  if (!object)
+    error =
+        Report(CUDA_ERROR_INVALID_HANDLE, std::string(what) + ": of " + handles.Missing(handle));
+  else if (object->context != context) {
+    error =
+        Report(CUDA_ERROR_INVALID_HANDLE, std::string(what) + ": of a context that is not current");
+    object = nullptr;
+  }
+  return object;
+}
+/// The stream, or an error that was reported.
+CUresult FindStream(const char *what, CUstream, Context *, std::shared_ptr<Stream> &);
+/// An error in place of what this call of `what` will do, or 0.
+int LateInjection(const char *what);
+
+} // namespace boa::fake
+
+#endif // BOA_TEST_FAKE_CUDA_CONTEXT_H

@@ -1,0 +1,49 @@
+//===- fake.h - What the parts of the fake share ----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// libboa_fake_cuda.so defines it; the fake of cuBLASLt and tests use it, too.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_FAKE_CUDA_FAKE_H
+#define BOA_TEST_FAKE_CUDA_FAKE_H
+
+#include "test/fake_cuda/cuda_abi.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#define BOA_FAKE_API __attribute__((visibility("default")))
+
+/// What was said on stderr since the last call, a line each; empty: nothing. Where a process
+/// that said something nobody asked for ends with exit status 0, it becomes 86.
+extern "C" BOA_FAKE_API const char *boa_fake_cuda_reports(void);
+
+namespace boa::fake {
+
+/// Says on stderr what was done wrong: "fake CUDA: " and the words. Returns `error`.
+BOA_FAKE_API CUresult Report(CUresult error, const std::string &words);
+
+/// Of device memory, that an operation touches.
+struct DeviceRange {
+  CUdeviceptr address;
+  size_t bytes;
+  std::string name; // for errors: "argument 2"
+};
+/// Where the ranges lie, for the fake alone. Returns what went wrong, or nothing.
+using Operation = std::function<std::string(const std::vector<char *> &)>;
+
+/// Checks the ranges, now and when it runs, and has it run in its turn. `what`: the function
+/// that is called.
+BOA_FAKE_API CUresult Enqueue(const char *what, CUstream, std::vector<DeviceRange>, Operation);
+
+/// Of the call `what` that begins: an error that it is to end with, or success.
+BOA_FAKE_API CUresult BeginCall(const char *what);
+
+} // namespace boa::fake
+
+#endif // BOA_TEST_FAKE_CUDA_FAKE_H

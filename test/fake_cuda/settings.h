@@ -1,0 +1,39 @@
+//===- settings.h - What BOA_FAKE_CUDA says ---------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_FAKE_CUDA_SETTINGS_H
+#define BOA_TEST_FAKE_CUDA_SETTINGS_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace boa::fake {
+
+/// Which call of a function, counted from 1, and with what it ends.
+struct Injection {
+  int64_t call;
+  int error;
+};
+
+/// The table of README.md.
+struct Settings {
+  uint64_t seed = 1;
+  int64_t delay_us = 0;
+  int64_t memory = int64_t(1) << 30;
+  int devices = 1;
+  int threads = 2;
+  int driver = 13000;
+  int capability = 90;
+  std::map<std::string, Injection> fail, late;
+};
+
+/// Words separated by spaces; null is none. Returns what is wrong, or nothing.
+std::string ParseSettings(const char *text, Settings &);
+
+} // namespace boa::fake
+
+#endif // BOA_TEST_FAKE_CUDA_SETTINGS_H
