@@ -127,6 +127,7 @@ absl::Status GpuMemory::AllocateDevice(int64_t bytes) {
 
 GpuMemory::~GpuMemory() {
   const Driver &driver = gpu.driver();
+  driver.StreamSynchronize.address(stream); // it may be at clearing it
   if (registered)
     driver.MemHostUnregister.address(arena);
   UnmapArena(arena, arena_bytes);

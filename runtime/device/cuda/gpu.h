@@ -47,7 +47,7 @@ private:
 /// from and to it by itself.
 class GpuMemory : public Memory {
 public:
-  /// Both outlive it. The stream is used while it allocates.
+  /// Both outlive it. The stream is what clears it.
   GpuMemory(const Gpu &gpu, Stream stream) : gpu(gpu), stream(stream) {}
   ~GpuMemory() override;
   absl::Status Allocate(const int64_t (&bytes)[2]) override;

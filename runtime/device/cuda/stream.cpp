@@ -75,8 +75,10 @@ absl::Status GpuStream::Await(const Enqueued &work, float &milliseconds) {
     status = driver.Call("asking how long it took", driver.EventElapsedTime, &milliseconds,
                          work.begin, work.end);
   // What was enqueued before the error may run: it is not over before that is.
-  if (!status.ok())
+  if (!status.ok()) {
+    gpu.Enter().IgnoreError();
     driver.StreamSynchronize.address(stream);
+  }
   return status;
 }
 

@@ -1,0 +1,128 @@
+//===- abi_test.cpp - Our declarations against the toolkit's --------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled where there is a toolkit; that it compiles is the test. Functions agree where
+// the toolkit's type, with its enumerations as the integers that they are passed as, is
+// ours.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/blas.h"
+#include "runtime/device/cuda/driver.h"
+
+#include <cublasLt.h>
+#include <cuda.h>
+
+#include <type_traits>
+
+namespace boa::cuda {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// The toolkit's type as ours: enumerations are int; what has no name in ours has one here.
+template <typename T, typename = void> struct Ours {
+  using type = T;
+};
+template <typename T> struct Ours<T, std::enable_if_t<std::is_enum_v<T>>> {
+  static_assert(sizeof(T) == sizeof(int));
+  using type = int;
+};
+template <typename T> struct Ours<const T, std::enable_if_t<!std::is_same_v<T, void>>> {
+  using type = const typename Ours<T>::type;
+};
+template <typename T> struct Ours<T *, std::enable_if_t<std::is_object_v<T> || std::is_void_v<T>>> {
+  using type = typename Ours<T>::type *;
+};
+template <typename R, typename... P> struct Ours<R(P...)> {
+  using type = typename Ours<R>::type(typename Ours<P>::type...);
+};
+template <> struct Ours<cublasLtContext> {
+  using type = BlasContext;
+};
+template <> struct Ours<cublasLtMatmulDescOpaque_t> {
+  using type = MatmulDescData;
+};
+template <> struct Ours<cublasLtMatrixLayoutOpaque_t> {
+  using type = MatrixLayoutData;
+};
+template <> struct Ours<cublasLtMatmulPreferenceOpaque_t> {
+  using type = MatmulPreferenceData;
+};
+template <> struct Ours<cublasLtMatmulAlgo_t> {
+  using type = MatmulAlgo;
+};
+template <> struct Ours<cublasLtMatmulHeuristicResult_t> {
+  using type = MatmulHeuristic;
+};
+
+static_assert(std::is_same_v<CUdevice, Ordinal> && std::is_same_v<CUdeviceptr, Pointer>);
+static_assert(std::is_same_v<CUcontext, Context> && std::is_same_v<CUmodule, Module>);
+static_assert(std::is_same_v<CUfunction, Function> && std::is_same_v<CUstream, Stream>);
+static_assert(std::is_same_v<CUevent, Event> && std::is_same_v<cudaStream_t, Stream>);
+
+static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(MatmulAlgo));
+static_assert(sizeof(cublasLtMatmulHeuristicResult_t) == sizeof(MatmulHeuristic));
+static_assert(offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) ==
+              offsetof(MatmulHeuristic, workspace_bytes));
+static_assert(offsetof(cublasLtMatmulHeuristicResult_t, state) == offsetof(MatmulHeuristic, state));
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+// The version that the header declares under that name is of the same type.
+#define BOA_AGREES(name, symbol, arguments)                                                        \
+  static_assert(std::is_same_v<Ours<decltype(::symbol)>::type, Result arguments>, #symbol);
+BOA_CUDA_DRIVER_FUNCTIONS(BOA_AGREES)
+
+#define BOA_AGREES_TOO(name, symbol, result, arguments)                                            \
+  static_assert(std::is_same_v<Ours<decltype(::symbol)>::type, result arguments>, #symbol);
+BOA_CUDA_BLAS_FUNCTIONS(BOA_AGREES_TOO)
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+static_assert(CUDA_SUCCESS == kSuccess && CUDA_ERROR_OUT_OF_MEMORY == kOutOfMemory);
+static_assert(CUDA_ERROR_STUB_LIBRARY == kStubLibrary && CUDA_ERROR_NO_DEVICE == kNoDevice);
+static_assert(CUDA_ERROR_INVALID_IMAGE == kInvalidImage);
+static_assert(CUDA_ERROR_NO_BINARY_FOR_GPU == kNoBinaryForGpu);
+static_assert(CUDA_ERROR_ECC_UNCORRECTABLE == kEccUncorrectable);
+static_assert(CUDA_ERROR_INVALID_PTX == kInvalidPtx);
+static_assert(CUDA_ERROR_UNSUPPORTED_PTX_VERSION == kUnsupportedPtxVersion);
+static_assert(CUDA_ERROR_ILLEGAL_ADDRESS == kIllegalAddress);
+static_assert(CUDA_ERROR_LAUNCH_FAILED == kLaunchFailed);
+static_assert(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH == kSystemDriverMismatch);
+static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == kCapabilityMajor);
+static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == kCapabilityMinor);
+static_assert(CU_STREAM_NON_BLOCKING == kNonBlocking && CU_EVENT_BLOCKING_SYNC == kBlockingSync);
+static_assert(CU_JIT_ERROR_LOG_BUFFER == kErrorLogBuffer);
+static_assert(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES == kErrorLogBufferBytes);
+static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == kMaxDynamicSharedBytes);
+
+static_assert(CUBLAS_COMPUTE_32F == kCompute32F && CUDA_R_32F == kReal32F);
+static_assert(CUDA_R_16BF == kReal16BF);
+static_assert(CUBLASLT_MATMUL_DESC_TRANSA == kDescTransA);
+static_assert(CUBLASLT_MATMUL_DESC_TRANSB == kDescTransB);
+static_assert(CUBLASLT_MATMUL_DESC_EPILOGUE == kDescEpilogue);
+static_assert(CUBLASLT_MATMUL_DESC_BIAS_POINTER == kDescBiasPointer);
+static_assert(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE == kDescBiasType);
+static_assert(CUBLAS_OP_N == kOpN && CUBLAS_OP_T == kOpT);
+static_assert(CUBLASLT_EPILOGUE_DEFAULT == kEpilogueDefault);
+static_assert(CUBLASLT_EPILOGUE_BIAS == kEpilogueBias);
+static_assert(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES == kPrefWorkspaceBytes);
+static_assert(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK == kPrefReductions);
+static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES == kPrefAlignmentA);
+static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES == kPrefAlignmentB);
+static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES == kPrefAlignmentC);
+static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES == kPrefAlignmentD);
+static_assert(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE == kReductionInComputeType);
+
+} // namespace
+} // namespace boa::cuda
