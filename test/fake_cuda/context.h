@@ -20,6 +20,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -111,7 +112,7 @@ struct Function {
   Context *context;
   CUmodule module;
   const boa_emulated_function *emulated;
-  std::atomic<int64_t> dynamic_limit{48 << 10};
+  std::atomic<int64_t> dynamic_limit; // of shared memory that a launch adds
 };
 
 struct Module {
@@ -147,7 +148,7 @@ public:
     std::shared_lock<std::shared_mutex> lock(mutex);
     uint64_t number = reinterpret_cast<uint64_t>(handle) ^ tag;
     return number >= 1 && number < next ? std::string(name) + " that was destroyed"
-                                        : std::string("what is no ") + name;
+                                        : std::string("what is no") + strchr(name, ' ');
   }
   std::vector<std::shared_ptr<T>> Of(const Context *context) const {
     std::shared_lock<std::shared_mutex> lock(mutex);
@@ -166,7 +167,7 @@ public:
   }
 
 private:
-  const char *const name;
+  const char *const name; // with its article
   const uint64_t tag;
   mutable std::shared_mutex mutex;
   std::map<uint64_t, std::shared_ptr<T>> objects;

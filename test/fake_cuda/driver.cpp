@@ -778,6 +778,7 @@ BOA_FAKE_API CUresult cuModuleGetFunction(CUfunction *handle, CUmodule module_ha
     function->context = context;
     function->module = module_handle;
     function->emulated = &emulated;
+    function->dynamic_limit = kStaticShared - emulated.shared_bytes;
     *handle = driver().functions.Add(std::move(function));
     return CUDA_SUCCESS;
   }
@@ -833,8 +834,7 @@ BOA_FAKE_API CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigne
       int64_t(block_x) * block_y * block_z > 1024)
     return Report(CUDA_ERROR_INVALID_VALUE,
                   kernel + "a grid or a block of a size that no device has");
-  int64_t most = std::max<int64_t>(function->dynamic_limit, kStaticShared - emulated.shared_bytes);
-  if (shared_bytes > most || emulated.shared_bytes > kStaticShared)
+  if (shared_bytes > function->dynamic_limit || emulated.shared_bytes > kStaticShared)
     return Report(CUDA_ERROR_INVALID_VALUE,
                   kernel + "more shared memory than the function may have");
   if (extra || (emulated.arguments && !arguments))
