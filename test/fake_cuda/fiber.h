@@ -45,10 +45,10 @@ private:
   void *data = nullptr;
   bool ended = true;
   // For the sanitizers.
-  void *fake_stack = nullptr;
-  const void *back_bottom = nullptr;
-  size_t back_bytes = 0;
-  void *thread_state = nullptr, *back_state = nullptr;
+  [[maybe_unused]] void *fake_stack = nullptr;
+  [[maybe_unused]] const void *back_bottom = nullptr;
+  [[maybe_unused]] size_t back_bytes = 0;
+  [[maybe_unused]] void *thread_state = nullptr, *back_state = nullptr;
 };
 
 } // namespace boa::fake
