@@ -156,53 +156,64 @@ bool Completion::Over(int64_t *when) {
 }
 
 Stream::Stream(Context *context, uint64_t seed, int64_t delay_us)
-    : context(context), seed(seed), delay_us(delay_us), thread([this] { Loop(); }) {}
+    : context(context), seed(seed), delay_us(delay_us), newest(new Node) {
+  sem_init(&ready, 0, 0);
+  thread = std::thread([this, first = newest] { Loop(first); });
+}
 
 Stream::~Stream() {
   Close();
   thread.join();
+  delete newest;
+  sem_destroy(&ready);
 }
 
 void Stream::Push(Work work) {
-  std::lock_guard<std::mutex> lock(mutex);
-  queue.push_back(std::move(work));
-  ++pushed;
-  changed.notify_all();
+  auto *node = new Node;
+  node->work = std::move(work);
+  {
+    std::lock_guard<std::mutex> lock(push_mutex);
+    newest->next = node;
+    newest = node;
+    ++pushed;
+  }
+  sem_post(&ready);
 }
 
 void Stream::Wait() {
-  std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&, last = pushed] { return over >= last; });
+  uint64_t last;
+  {
+    std::lock_guard<std::mutex> lock(push_mutex);
+    last = pushed;
+  }
+  std::unique_lock<std::mutex> lock(over_mutex);
+  changed.wait(lock, [&] { return over >= last; });
 }
 
 bool Stream::Idle() {
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<std::mutex> push_lock(push_mutex);
+  std::lock_guard<std::mutex> lock(over_mutex);
   return over == pushed;
 }
 
-void Stream::Close() {
-  std::lock_guard<std::mutex> lock(mutex);
-  closed = true;
-  changed.notify_all();
-}
+// By one post for which there is nothing to take.
+void Stream::Close() { sem_post(&ready); }
 
-void Stream::Loop() {
+void Stream::Loop(Node *taken) {
   Random random(seed);
   for (;;) {
-    Work work;
-    {
-      std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [&] { return closed || !queue.empty(); });
-      if (queue.empty())
-        return;
-      work = std::move(queue.front());
-      queue.pop_front();
-    }
+    while (sem_wait(&ready) != 0) // interrupted
+      ;
+    Node *node = taken->next;
+    if (!node)
+      return;
+    delete std::exchange(taken, node);
     if (delay_us) {
       // Now and then much longer: what follows on other streams overtakes it.
       int64_t most = random.Below(16) ? 2 * delay_us : 16 * delay_us;
       std::this_thread::sleep_for(std::chrono::microseconds(random.Below(most)));
     }
+    Work work = std::move(node->work);
     if (work.always || !context->error) {
       if (work.inject)
         context->Fail(work.inject, {});
@@ -210,7 +221,7 @@ void Stream::Loop() {
         context->Fail(CUDA_ERROR_ILLEGAL_ADDRESS, words);
     }
     work.run = nullptr; // what it holds, before anybody hears that it is over
-    std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<std::mutex> lock(over_mutex);
     ++over;
     changed.notify_all();
   }

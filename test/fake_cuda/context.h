@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A stream is a thread that does what it is given in the order given, each after a delay
-// that the seed draws. Locks are each stream's and event's own: nothing but what CUDA
-// promises orders one thread after another, so ThreadSanitizer sees a wait that is missing.
+// that the seed draws. Nothing but what CUDA promises orders one thread after another, so
+// ThreadSanitizer sees a wait that is missing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_FAKE_CUDA_CONTEXT_H
@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <semaphore.h>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -35,18 +36,6 @@
 namespace boa::fake {
 
 class Stream;
-
-struct Context {
-  int device = 0;
-  int retained = 0; // under the driver's mutex
-  std::unique_ptr<DeviceMemory> memory;
-  std::atomic<int> error{0};                    // sticky
-  std::mutex mutex;                             // of:
-  std::vector<std::shared_ptr<Stream>> retired; // destroyed; some may still have work
-
-  /// Of what ran; said on stderr.
-  void Fail(int code, const std::string &words);
-};
 
 /// One cuEventRecord: over when its stream gets there.
 class Completion {
@@ -62,24 +51,34 @@ private:
   int64_t ns = 0;
 };
 
+struct Context {
+  int device = 0;
+  int retained = 0; // under the driver's mutex
+  std::unique_ptr<DeviceMemory> memory;
+  std::atomic<int> error{0};                    // sticky
+  std::mutex mutex;                             // of:
+  std::vector<std::shared_ptr<Stream>> retired; // destroyed; some may still have work
+  /// Of all events, as long as the context lives: counts of references would order who
+  /// drops one after who did before.
+  std::deque<Completion> completions;
+
+  /// Of what ran; said on stderr.
+  void Fail(int code, const std::string &words);
+};
+
 struct Event {
   Context *context;
   bool timed;
-  std::mutex mutex;
-  std::shared_ptr<Completion> last; // null: never recorded
-  std::shared_ptr<Completion> Last() {
-    std::lock_guard<std::mutex> lock(mutex);
-    return last;
-  }
+  std::atomic<Completion *> last{nullptr}; // null: never recorded
 };
 
 class Stream {
 public:
   struct Work {
+    const char *what;
     std::function<std::string()> run; // returns what went wrong, or nothing
     bool always = false;              // after an error, too
     int inject = 0;                   // an error in its place
-    const char *what;
   };
   Stream(Context *, uint64_t seed, int64_t delay_us);
   /// What it was given is over.
@@ -95,16 +94,23 @@ public:
   Context *const context;
 
 private:
-  void Loop();
+  struct Node {
+    Work work;
+    std::atomic<Node *> next{nullptr};
+  };
+  void Loop(Node *taken);
 
   const uint64_t seed;
   const int64_t delay_us;
   std::atomic<uint64_t> launches{0};
-  std::mutex mutex; // of:
+  // The thread takes without a lock, so who pushes knows nothing of what is over by then.
+  sem_t ready;           // how many there are to take
+  std::mutex push_mutex; // of:
+  Node *newest;          // what was taken last, where there is nothing
+  uint64_t pushed = 0;
+  std::mutex over_mutex; // of:
   std::condition_variable changed;
-  std::deque<Work> queue;
-  uint64_t pushed = 0, over = 0;
-  bool closed = false;
+  uint64_t over = 0;
   std::thread thread;
 };
 
@@ -133,6 +139,11 @@ public:
     std::shared_lock<std::shared_mutex> lock(mutex);
     auto it = objects.find(reinterpret_cast<uint64_t>(handle) ^ tag);
     return it == objects.end() ? nullptr : it->second;
+  }
+  /// For streams' threads: counts no reference, as Context::completions.
+  bool Has(Handle handle) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    return objects.count(reinterpret_cast<uint64_t>(handle) ^ tag);
   }
   std::shared_ptr<T> Remove(Handle handle) {
     std::unique_lock<std::shared_mutex> lock(mutex);

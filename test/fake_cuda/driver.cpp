@@ -312,6 +312,7 @@ BOA_FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     retired.swap(context.retired);
   }
   retired.clear();
+  context.completions.clear();
   if (last)
     d.pinned.Clear();
   context.memory.reset();
@@ -579,7 +580,7 @@ BOA_FAKE_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, u
   if (flags)
     return Report(CUDA_ERROR_INVALID_VALUE, "cuStreamWaitEvent: flags must be 0");
   // What was recorded last before this call; nothing, where nothing was.
-  std::shared_ptr<Completion> last = event->Last();
+  Completion *last = event->last;
   if (!last)
     return CUDA_SUCCESS;
   Stream::Work work;
@@ -647,11 +648,12 @@ BOA_FAKE_API CUresult cuEventRecord(CUevent handle, CUstream stream_handle) {
   auto event = FindIn(__func__, driver().events, handle, context, error);
   if (!event)
     return error;
-  auto completion = std::make_shared<Completion>();
+  Completion *completion;
   {
-    std::lock_guard<std::mutex> lock(event->mutex);
-    event->last = completion;
+    std::lock_guard<std::mutex> lock(context->mutex);
+    completion = &context->completions.emplace_back();
   }
+  event->last = completion;
   Stream::Work work;
   work.what = __func__;
   work.always = true; // who waits for it must end
@@ -671,7 +673,7 @@ BOA_FAKE_API CUresult cuEventSynchronize(CUevent handle) {
   auto event = FindIn(__func__, driver().events, handle, context, error);
   if (!event)
     return error;
-  if (std::shared_ptr<Completion> last = event->Last())
+  if (Completion *last = event->last)
     last->Wait();
   return context->error;
 }
@@ -684,7 +686,7 @@ BOA_FAKE_API CUresult cuEventQuery(CUevent handle) {
   auto event = FindIn(__func__, driver().events, handle, context, error);
   if (!event)
     return error;
-  std::shared_ptr<Completion> last = event->Last();
+  Completion *last = event->last;
   if (last && !last->Over())
     return CUDA_ERROR_NOT_READY;
   return context->error;
@@ -701,7 +703,7 @@ static CUresult ElapsedTime(const char *what, float *ms, CUevent begin, CUevent 
     auto event = FindIn(what, driver().events, handles[i], context, error);
     if (!event)
       return error;
-    std::shared_ptr<Completion> last = event->Last();
+    Completion *last = event->last;
     if (!last || !event->timed)
       return Report(CUDA_ERROR_INVALID_HANDLE,
                     what + std::string(last ? ": of an event without timing"
@@ -789,7 +791,7 @@ BOA_FAKE_API CUresult cuModuleGetFunction(CUfunction *handle, CUmodule module_ha
 static std::shared_ptr<Function> FindFunction(const char *what, CUfunction handle, Context *context,
                                               CUresult &error) {
   auto function = FindIn(what, driver().functions, handle, context, error);
-  if (function && !driver().modules.Find(function->module)) {
+  if (function && !driver().modules.Has(function->module)) {
     error =
         Report(CUDA_ERROR_INVALID_HANDLE, what + std::string(": of a module that was unloaded"));
     return nullptr;
@@ -855,7 +857,7 @@ BOA_FAKE_API CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigne
   launch.threads = driver().settings.threads;
   return Enqueue(__func__, stream_handle, std::move(ranges),
                  [=, module = function->module](const std::vector<char *> &data) -> std::string {
-                   if (!driver().modules.Find(module))
+                   if (!driver().modules.Has(module))
                      return kernel + "its module was unloaded while it waited in its stream";
                    std::vector<const void *> addresses;
                    for (char *const &address : data)
