@@ -324,8 +324,10 @@ std::string RunLaunch(const Launch &launch) {
         error = std::move(words);
     }
   };
+  // A thread is made in the time of some hundred fibers.
+  int64_t fibers = count * launch.block[0] * launch.block[1] * launch.block[2];
   std::vector<std::thread> helpers;
-  for (int64_t i = 1; i < std::min<int64_t>(launch.threads, count); ++i)
+  for (int64_t i = 1; i < std::min({int64_t(launch.threads), count, fibers / 1024}); ++i)
     helpers.emplace_back(work);
   work();
   for (std::thread &helper : helpers)
