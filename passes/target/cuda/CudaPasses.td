@@ -76,6 +76,18 @@ def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
       "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def EmitCudaAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
+  let summary = "attention to blocked kernels";
+  let description = [{
+    `kernel.attention` becomes one `gpu.launch`, `kernel.attention_grad` three and a
+    temporary of [batch, heads, time]: the sums of y * dy by row; dq; dk and dv. Tiles of
+    rows in shared memory, scores in registers, nothing of time x time; sums in f32 and in
+    one order. Heads of more than 160 columns are refused.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+      "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
   let summary = "bodies of gpu.launch to functions of the device's module";
   let description = [{

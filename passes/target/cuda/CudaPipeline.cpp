@@ -69,6 +69,7 @@ void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code) {
   each(createCudaLegalizeProducts());
   each(createFormKernelGroups());
   each(createEmitCudaGroups());
+  each(createEmitCudaAttention());
   each(createCanonicalizerPass());
   buildCudaCodePipeline(pm, code);
 }
