@@ -436,3 +436,39 @@ func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   }
   return
 }
+
+// -----
+
+// Scattered rows: a warp for each index, which goes on if no index before is the same.
+// It lists the indices that are, and adds their rows to the table's in this order,
+// reading four at once.
+
+// CHECK-LABEL: func.func @scatter
+// CHECK:         gpu.launch
+// CHECK-SAME:        in (%{{[^ ]*}} = %c32, {{.*}} threads(%[[LANE:.*]], %{{.*}}, %{{.*}}) in (%{{[^ ]*}} = %c32,
+// CHECK-SAME:        workgroup(%[[LIST:.*]] : memref<128xi32, #gpu.address_space<workgroup>>)
+// CHECK:           scf.for %{{.*}} = %[[LANE]] to %{{.*}} step %c32
+// CHECK-COUNT-5:   gpu.shuffle xor
+// CHECK:           %[[FIRST:.*]] = arith.cmpi eq
+// CHECK-NEXT:      scf.if %[[FIRST]]
+// CHECK:             memref.load %[[TABLE:.*]][%{{.*}}] : memref<77x256xf32>
+// CHECK:             scf.for
+// CHECK-COUNT-5:       gpu.shuffle up
+// CHECK:               memref.store %{{.*}}, %[[LIST]]
+// CHECK:               gpu.shuffle idx
+// CHECK:             gpu.barrier
+// CHECK:             scf.for %{{.*}} step %c4
+// CHECK:               memref.load %[[LIST]]
+// CHECK-COUNT-32:      memref.load %{{.*}} : memref<8x4x256xf32>
+// CHECK-COUNT-32:      arith.select
+// CHECK:             gpu.barrier
+// CHECK-COUNT-8:     memref.store %{{.*}}, %[[TABLE]]
+func.func @scatter(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %i = kernel.view %p + 0 : memref<8x4xi32>
+  %x = kernel.view %p + 4096 : memref<8x4x256xf32>
+  %t = kernel.view %w + 0 : memref<77x256xf32>
+  kernel.group columns [256] {
+    kernel.scatter_rows %i, %x into %t : (memref<8x4xi32>, memref<8x4x256xf32>, memref<77x256xf32>) -> ()
+  }
+  return
+}

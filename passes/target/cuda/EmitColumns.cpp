@@ -170,16 +170,12 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
   int64_t unroll = std::max<int64_t>(kElementsAtOnce / vector, 1);
   int64_t passes = rows / (block.slices * unroll);
   if (passes > 0) {
-    auto loop = scf::ForOp::create(builder, builder.loc, builder.index(0), builder.index(passes),
-                                   builder.index(1), values);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> inside(loop.getRegionIterArgs());
-    Value from = builder.add(thread.y, builder.mul(loop.getInductionVar(), unroll * block.slices));
-    for (int64_t u = 0; u < unroll; ++u)
-      addRow(u ? builder.add(from, u * block.slices) : from, false, inside);
-    scf::YieldOp::create(builder, builder.loc, inside);
-    values = SmallVector<Value>(loop.getResults());
+    auto pass = [&](Value number, SmallVector<Value> &inside) {
+      Value from = builder.add(thread.y, builder.mul(number, unroll * block.slices));
+      for (int64_t u = 0; u < unroll; ++u)
+        addRow(u ? builder.add(from, u * block.slices) : from, false, inside);
+    };
+    values = builder.loop(builder.index(0), builder.index(passes), 1, values, pass);
   }
   for (int64_t from = passes * unroll * block.slices; from < rows; from += block.slices)
     addRow(builder.add(thread.y, from), from + block.slices > rows, values);
@@ -191,7 +187,7 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
     for (auto [i, value] : llvm::enumerate(values))
       value = sums[i / vector].combiner.combineLanes(builder, value, block.columns, kWarpSize);
     Value isFirst = builder.isZero(thread.y);
-    leader = valid ? arith::AndIOp::create(builder, builder.loc, valid, isFirst) : isFirst;
+    leader = valid ? builder.make<arith::AndIOp>(valid, isFirst) : isFirst;
   }
   SmallVector<Value> partials; // of each sum
   if (warps > 1) {
@@ -202,8 +198,8 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
     Value warp = thread.y, begins;
     if (int64_t each = kWarpSize / block.columns; each > 1) {
       Value size = builder.index(each);
-      warp = arith::DivUIOp::create(builder, builder.loc, thread.y, size);
-      begins = builder.isZero(arith::RemUIOp::create(builder, builder.loc, thread.y, size));
+      warp = builder.make<arith::DivUIOp>(thread.y, size);
+      begins = builder.isZero(builder.make<arith::RemUIOp>(thread.y, size));
     }
     builder.when(begins, [&] {
       for (auto [i, value] : llvm::enumerate(values))
@@ -230,42 +226,18 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
   return success();
 }
 
-/// A thread for each column goes through all rows in order.
-LogicalResult emitInOrder(OpBuilder &outside, const GroupMember &member) {
-  ThreadBuilder builder(outside, member.op->getLoc());
-  int64_t columns = member.extents.back(), x = std::min(columns, kColumnThreads);
-  gpu::LaunchOp launch = createLaunch(builder, llvm::divideCeil(columns, x), x, 1);
-  Value column = builder.add(builder.mul(launch.getBlockIds().x, x), launch.getThreadIds().x);
-  Value valid = columns % x ? builder.isLess(column, columns) : Value();
-  LogicalResult status = success();
-  builder.when(valid, [&] {
-    SmallVector<Value> from, to, steps;
-    for (int64_t extent : ArrayRef(member.extents).drop_back()) {
-      from.push_back(builder.index(0));
-      to.push_back(builder.index(extent));
-      steps.push_back(builder.index(1));
-    }
-    scf::buildLoopNest(
-        builder, builder.loc, from, to, steps, [&](OpBuilder &inner, Location loc, ValueRange row) {
-          SmallVector<Value> ivs(row);
-          ivs.push_back(column);
-          status = cast<TilingInterface>(member.op).generateScalarImplementation(inner, loc, ivs);
-        });
-  });
-  return status;
-}
-
 } // namespace
 
 LogicalResult boa::emitColumns(OpBuilder &builder, ArrayRef<GroupMember> members) {
   SmallVector<SmallVector<linalg::LinalgOp>> alike;
   for (const GroupMember &member : members) {
-    auto op = dyn_cast<linalg::LinalgOp>(member.op);
-    if (!op) {
-      if (failed(emitInOrder(builder, member)))
-        return failure();
+    if (auto scatter = dyn_cast<kernel::ScatterRowsOp>(member.op)) {
+      emitScatter(builder, scatter);
       continue;
     }
+    auto op = dyn_cast<linalg::LinalgOp>(member.op);
+    if (!op)
+      return member.op->emitOpError("is not expected in a group of columns");
     auto isLike = [&](ArrayRef<linalg::LinalgOp> ops) {
       linalg::LinalgOp other = ops[0];
       return other.getStaticLoopRanges() == op.getStaticLoopRanges() &&

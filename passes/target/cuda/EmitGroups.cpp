@@ -36,32 +36,33 @@ constexpr int64_t kVectorBytes = 16;
 // The code of a thread
 //===----------------------------------------------------------------------===//
 
-Value ThreadBuilder::index(int64_t value) {
-  return arith::ConstantIndexOp::create(*this, loc, value);
+Value ThreadBuilder::index(int64_t value) { return make<arith::ConstantIndexOp>(value); }
+Value ThreadBuilder::integer(int32_t value) {
+  return make<arith::ConstantOp>(getI32IntegerAttr(value));
 }
-Value ThreadBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(loc, a, b); }
-Value ThreadBuilder::mul(Value a, int64_t b) {
-  return createOrFold<arith::MulIOp>(loc, a, index(b));
+Value ThreadBuilder::add(Value a, Value b) { return make<arith::AddIOp>(a, b); }
+Value ThreadBuilder::mul(Value a, int64_t b) { return make<arith::MulIOp>(a, index(b)); }
+Value ThreadBuilder::compare(arith::CmpIPredicate predicate, Value a, Value b) {
+  return make<arith::CmpIOp>(predicate, a, b);
 }
 Value ThreadBuilder::isLess(Value a, int64_t b) {
-  return arith::CmpIOp::create(*this, loc, arith::CmpIPredicate::ult, a, index(b));
+  return compare(arith::CmpIPredicate::ult, a, index(b));
 }
-Value ThreadBuilder::isZero(Value a) {
-  return arith::CmpIOp::create(*this, loc, arith::CmpIPredicate::eq, a, index(0));
-}
-Value ThreadBuilder::least(Value a, int64_t b) {
-  return arith::MinUIOp::create(*this, loc, a, index(b));
-}
+Value ThreadBuilder::isZero(Value a) { return compare(arith::CmpIPredicate::eq, a, index(0)); }
+Value ThreadBuilder::least(Value a, int64_t b) { return make<arith::MinUIOp>(a, index(b)); }
 Value ThreadBuilder::select(Value condition, Value yes, Value no) {
-  return arith::SelectOp::create(*this, loc, condition, yes, no);
+  return make<arith::SelectOp>(condition, yes, no);
+}
+Value ThreadBuilder::shuffle(gpu::ShuffleMode mode, Value value, int64_t offset) {
+  return gpu::ShuffleOp::create(*this, loc, value, offset, kWarpSize, mode).getShuffleResult();
 }
 
 SmallVector<Value> ThreadBuilder::delinearize(Value linear, ArrayRef<int64_t> extents) {
   SmallVector<Value> result(extents.size());
   for (unsigned i = extents.size(); i-- > 1;) {
     Value extent = index(extents[i]);
-    result[i] = createOrFold<arith::RemUIOp>(loc, linear, extent);
-    linear = createOrFold<arith::DivUIOp>(loc, linear, extent);
+    result[i] = make<arith::RemUIOp>(linear, extent);
+    linear = make<arith::DivUIOp>(linear, extent);
   }
   if (!extents.empty())
     result[0] = linear;
@@ -100,6 +101,19 @@ void ThreadBuilder::when(Value condition, function_ref<void()> then) {
   then();
 }
 
+SmallVector<Value> ThreadBuilder::loop(Value from, Value to, int64_t step,
+                                       SmallVector<Value> carried,
+                                       function_ref<void(Value, SmallVector<Value> &)> body) {
+  auto loop = scf::ForOp::create(*this, loc, from, to, index(step), carried);
+  InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> inside(loop.getRegionIterArgs());
+  body(loop.getInductionVar(), inside);
+  if (!inside.empty())
+    scf::YieldOp::create(*this, loc, inside);
+  return SmallVector<Value>(loop.getResults());
+}
+
 gpu::LaunchOp boa::createLaunch(ThreadBuilder &builder, int64_t blocks, int64_t x, int64_t y) {
   Value one = builder.index(1);
   auto launch = gpu::LaunchOp::create(builder, builder.loc, builder.index(blocks), one, one,
@@ -115,28 +129,36 @@ Value boa::addWorkgroupMemory(gpu::LaunchOp launch, ArrayRef<int64_t> shape, Typ
       MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space), launch.getLoc());
 }
 
-int64_t boa::getVectorSize(linalg::LinalgOp op) {
-  SmallVector<int64_t> multiples = op.getStaticLoopRanges();
-  AffineExpr last = getAffineDimExpr(multiples.size() - 1, op.getContext());
-  multiples = {multiples.back()};
-  int64_t widest = 0;
-  for (OpOperand &operand : op->getOpOperands()) {
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    auto type = dyn_cast<MemRefType>(operand.get().getType());
-    if (!type || map.getNumResults() == 0 || map.getResults().back() != last)
-      continue;
+int64_t boa::getVectorSize(ArrayRef<MemRefType> types, int64_t extent) {
+  SmallVector<int64_t> multiples{extent};
+  int64_t widest = kVectorBytes;
+  for (MemRefType type : types) {
     auto [strides, offset] = type.getStridesAndOffset();
     if (strides.back() != 1)
       continue;
-    widest = std::max<int64_t>(widest, type.getElementTypeBitWidth() / 8);
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    widest = multiples.size() == 1 ? bytes : std::max(widest, bytes);
     llvm::append_range(multiples, ArrayRef(strides).drop_back());
     multiples.push_back(offset);
   }
-  int64_t size = widest ? std::max<int64_t>(kVectorBytes / widest, 1) : 1;
+  int64_t size = kVectorBytes / widest;
   auto isOff = [&](int64_t m) { return ShapedType::isDynamic(m) || m % size != 0; };
   while (size > 1 && llvm::any_of(multiples, isOff))
     size /= 2;
   return size;
+}
+
+int64_t boa::getVectorSize(linalg::LinalgOp op) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  AffineExpr last = getAffineDimExpr(extents.size() - 1, op.getContext());
+  SmallVector<MemRefType> types;
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (type && map.getNumResults() > 0 && map.getResults().back() == last)
+      types.push_back(type);
+  }
+  return getVectorSize(types, extents.back());
 }
 
 //===----------------------------------------------------------------------===//

@@ -28,10 +28,16 @@ constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
 class ThreadBuilder : public mlir::OpBuilder {
 public:
   ThreadBuilder(mlir::OpBuilder builder, mlir::Location loc) : OpBuilder(builder), loc(loc) {}
+  /// The one result of an op, folded if it can be.
+  template <typename OpTy, typename... Args> mlir::Value make(Args &&...args) {
+    return createOrFold<OpTy>(loc, std::forward<Args>(args)...);
+  }
   mlir::Value index(int64_t value);
+  mlir::Value integer(int32_t value);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value add(mlir::Value a, int64_t b) { return add(a, index(b)); }
   mlir::Value mul(mlir::Value a, int64_t b);
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value a, mlir::Value b);
   mlir::Value isLess(mlir::Value a, int64_t b);
   mlir::Value isZero(mlir::Value a);
   mlir::Value least(mlir::Value a, int64_t b);
@@ -46,6 +52,12 @@ public:
                                          mlir::ValueRange operands);
   /// `then` if `condition`, which may be null: always.
   void when(mlir::Value condition, llvm::function_ref<void()> then);
+  /// `body` of each `step`th index in [from, to); it changes what is carried to the
+  /// next, which is returned.
+  llvm::SmallVector<mlir::Value>
+  loop(mlir::Value from, mlir::Value to, int64_t step, llvm::SmallVector<mlir::Value> carried,
+       llvm::function_ref<void(mlir::Value, llvm::SmallVector<mlir::Value> &)> body);
+  mlir::Value shuffle(mlir::gpu::ShuffleMode mode, mlir::Value value, int64_t offset);
 
   mlir::Location loc;
 };
@@ -61,6 +73,8 @@ mlir::Value addWorkgroupMemory(mlir::gpu::LaunchOp launch, llvm::ArrayRef<int64_
 /// bytes of the widest element, where all that is read and written along this
 /// dimension lies at a multiple of it.
 int64_t getVectorSize(mlir::linalg::LinalgOp op);
+/// The same of memory of which all is gone over, of `extent` in this dimension.
+int64_t getVectorSize(llvm::ArrayRef<mlir::MemRefType> types, int64_t extent);
 
 /// How an op adds to one of its results: `result = op(result, new)`.
 struct Combiner {
@@ -88,6 +102,9 @@ mlir::LogicalResult emitRows(mlir::OpBuilder &builder, llvm::ArrayRef<int64_t> s
 
 /// A launch for each shape of sums over rows.
 mlir::LogicalResult emitColumns(mlir::OpBuilder &builder, llvm::ArrayRef<GroupMember> members);
+
+/// A launch for rows that are added to those of a table.
+void emitScatter(mlir::OpBuilder &builder, kernel::ScatterRowsOp op);
 
 } // namespace boa
 

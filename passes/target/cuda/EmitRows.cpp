@@ -301,19 +301,14 @@ RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
   int64_t unroll = std::max<int64_t>(kLoopElements / shape.vector, 1);
   int64_t passes = shape.isHeld() ? 0 : shape.countChunks() / team / unroll;
   if (passes > 0) {
-    auto loop = scf::ForOp::create(builder, builder.loc, builder.index(0), builder.index(passes),
-                                   builder.index(1), carried);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> inside(loop.getRegionIterArgs());
-    Value from = builder.add(lane, builder.mul(loop.getInductionVar(), unroll * team));
-    for (int64_t u = 0; u < unroll; ++u)
-      body(makeChunk(builder, row, shape.extents, shape.vector,
-                     u ? builder.add(from, u * team) : from, false),
-           inside);
-    if (!carried.empty())
-      scf::YieldOp::create(builder, builder.loc, inside);
-    llvm::copy(loop.getResults(), carried.begin());
+    auto pass = [&](Value number, SmallVector<Value> &inside) {
+      Value from = builder.add(lane, builder.mul(number, unroll * team));
+      for (int64_t u = 0; u < unroll; ++u)
+        body(makeChunk(builder, row, shape.extents, shape.vector,
+                       u ? builder.add(from, u * team) : from, false),
+             inside);
+    };
+    carried = builder.loop(builder.index(0), builder.index(passes), 1, carried, pass);
   }
   for (int64_t round = passes * unroll; round < shape.rounds; ++round)
     body(getChunk(shape, round), carried);
@@ -405,14 +400,13 @@ Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
   while (buffers.size() <= sums % 2)
     buffers.push_back(addWorkgroupMemory(launch, {warps}, combiner.getType()));
   Value buffer = buffers[sums++ % 2];
-  Value size = builder.index(kWarpSize);
-  Value warp = arith::DivUIOp::create(builder, builder.loc, lane, size);
-  Value inWarp = arith::RemUIOp::create(builder, builder.loc, lane, size);
+  Value warp = builder.make<arith::DivUIOp>(lane, builder.index(kWarpSize));
+  Value inWarp = builder.make<arith::RemUIOp>(lane, builder.index(kWarpSize));
   builder.when(builder.isZero(inWarp),
                [&] { memref::StoreOp::create(builder, builder.loc, value, buffer, warp); });
   gpu::BarrierOp::create(builder, builder.loc);
   touched.clear();
-  Value from = arith::RemUIOp::create(builder, builder.loc, lane, builder.index(warps));
+  Value from = builder.make<arith::RemUIOp>(lane, builder.index(warps));
   value = memref::LoadOp::create(builder, builder.loc, buffer, from);
   return combiner.combineLanes(builder, value, 1, warps);
 }

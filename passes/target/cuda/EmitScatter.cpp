@@ -1,0 +1,193 @@
+//===- EmitScatter.cpp - Rows that are added to those of a table ----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of --cuda-emit-groups: kernel.scatter_rows, in the order that it asks for,
+// without a thread that goes through all rows. A warp for each index and some columns
+// looks whether an index before is the same. If not, it is the one that adds to this
+// row of the table: it lists where its index occurs in workgroup memory and then adds
+// those rows in order, several of them read at once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cuda/EmitGroups.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+/// Vectors of columns that a thread adds up, and rows of which it reads at once.
+constexpr int64_t kVectors = 2;
+constexpr int64_t kRows = 4;
+/// Indices of which a list is made at a time.
+constexpr int64_t kListed = 1024;
+
+using Predicate = arith::CmpIPredicate;
+
+struct ScatterEmitter {
+  kernel::ScatterRowsOp op;
+  ThreadBuilder &builder;
+  MemRefType indices;
+  int64_t side; // indices that a thread looks at together
+  Value lane;
+  Value mine;  // which index is this warp's
+  Value index; // and what it is
+
+  int64_t count() const { return indices.getNumElements(); }
+
+  Value load(Value memref, ValueRange at) {
+    return memref::LoadOp::create(builder, builder.loc, memref, at);
+  }
+
+  /// 1 for each index of a chunk that is as ours and in this relation to it.
+  SmallVector<Value> match(Value chunk, Predicate position) {
+    SmallVector<Value> hits;
+    for (int64_t i = 0; i < side; ++i) {
+      Value at = builder.mul(chunk, side);
+      at = i ? builder.add(at, i) : at;
+      Value other = load(op.getIndices(), builder.delinearize(at, indices.getShape()));
+      Value hit = builder.make<arith::AndIOp>(builder.compare(Predicate::eq, other, index),
+                                              builder.compare(position, at, mine));
+      hits.push_back(builder.make<arith::ExtUIOp>(builder.getI32Type(), hit));
+    }
+    return hits;
+  }
+
+  /// Whether no index before is as ours.
+  Value isFirst() {
+    Value chunks = builder.make<arith::DivUIOp>(builder.add(mine, side - 1), builder.index(side));
+    auto look = [&](Value chunk, SmallVector<Value> &found) {
+      for (Value hit : match(chunk, Predicate::ult))
+        found[0] = builder.make<arith::OrIOp>(found[0], hit);
+    };
+    Value found = builder.loop(lane, chunks, kWarpSize, {builder.integer(0)}, look)[0];
+    for (int64_t bit = kWarpSize / 2; bit > 0; bit /= 2)
+      found = builder.make<arith::OrIOp>(found, builder.shuffle(gpu::ShuffleMode::XOR, found, bit));
+    return builder.compare(Predicate::eq, found, builder.integer(0));
+  }
+
+  /// Lists those of the chunks from `from` on, `tiles` for each thread, that are as
+  /// ours; returns how many there are.
+  Value list(Value memory, Value from, int64_t tiles) {
+    auto look = [&](Value tile, SmallVector<Value> &listed) {
+      Value chunk = builder.add(builder.add(from, builder.mul(tile, kWarpSize)), lane);
+      Value there = builder.isLess(chunk, count() / side);
+      chunk = builder.least(chunk, count() / side - 1);
+      SmallVector<Value> hits = match(chunk, Predicate::uge);
+      Value own = builder.integer(0);
+      for (Value &hit : hits) {
+        hit = builder.select(there, hit, builder.integer(0));
+        own = builder.add(own, hit);
+      }
+      // How many the lanes up to this one have.
+      Value sum = own;
+      for (int64_t step = 1; step < kWarpSize; step *= 2) {
+        Value more = builder.add(sum, builder.shuffle(gpu::ShuffleMode::UP, sum, step));
+        sum = builder.select(builder.isLess(lane, step), sum, more);
+      }
+      Value place = builder.add(listed[0], builder.make<arith::SubIOp>(sum, own));
+      for (auto [i, hit] : llvm::enumerate(hits)) {
+        builder.when(builder.compare(Predicate::ne, hit, builder.integer(0)), [&, i = i] {
+          Value at = builder.add(builder.mul(chunk, side), i);
+          memref::StoreOp::create(
+              builder, builder.loc, builder.make<arith::IndexCastOp>(builder.getI32Type(), at),
+              memory, builder.make<arith::IndexCastOp>(builder.getIndexType(), place));
+        });
+        place = builder.add(place, hit);
+      }
+      Value all = builder.shuffle(gpu::ShuffleMode::IDX, sum, kWarpSize - 1);
+      listed[0] = builder.add(listed[0], all);
+    };
+    Value listed =
+        builder.loop(builder.index(0), builder.index(tiles), 1, {builder.integer(0)}, look)[0];
+    return builder.make<arith::IndexCastOp>(builder.getIndexType(), listed);
+  }
+
+  /// Adds the listed rows' columns to the sums, in order.
+  SmallVector<Value> addRows(Value memory, Value listed, ArrayRef<Value> columns,
+                             ArrayRef<Value> sums) {
+    auto add = [&](Value from, SmallVector<Value> &sums) {
+      SmallVector<Value> there, added;
+      for (int64_t r = 0; r < kRows; ++r) {
+        Value at = r ? builder.add(from, r) : from;
+        there.push_back(builder.compare(Predicate::ult, at, listed));
+        at = builder.select(there.back(), at, from);
+        Value row = builder.make<arith::IndexCastOp>(builder.getIndexType(), load(memory, at));
+        SmallVector<Value> ivs = builder.delinearize(row, indices.getShape());
+        ivs.push_back(nullptr);
+        for (Value column : columns) {
+          ivs.back() = column;
+          added.push_back(load(op.getRows(), ivs));
+        }
+      }
+      for (int64_t r = 0; r < kRows; ++r)
+        for (auto [c, sum] : llvm::enumerate(sums)) {
+          Value more = builder.make<arith::AddFOp>(sum, added[r * columns.size() + c]);
+          sum = builder.select(there[r], more, sum);
+        }
+    };
+    return builder.loop(builder.index(0), listed, kRows, SmallVector<Value>(sums), add);
+  }
+};
+
+} // namespace
+
+void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
+  ThreadBuilder builder(outside, op.getLoc());
+  auto indices = cast<MemRefType>(op.getIndices().getType());
+  auto rows = cast<MemRefType>(op.getRows().getType());
+  int64_t count = indices.getNumElements(), width = rows.getShape().back();
+  int64_t side = getVectorSize({indices}, indices.getShape().back());
+  int64_t vector = getVectorSize({rows, cast<MemRefType>(op.getTable().getType())}, width);
+  int64_t chunks = width / vector;
+  int64_t vectors = std::min<int64_t>(kVectors, llvm::divideCeil(chunks, kWarpSize));
+  int64_t across = llvm::divideCeil(chunks, kWarpSize * vectors);
+  gpu::LaunchOp launch = createLaunch(builder, count * across, kWarpSize, 1);
+  SmallVector<Value> block = builder.delinearize(launch.getBlockIds().x, {count, across});
+  Value lane = launch.getThreadIds().x;
+  ScatterEmitter emitter{op, builder, indices, side, lane, block[0], nullptr};
+  emitter.index = emitter.load(op.getIndices(), builder.delinearize(block[0], indices.getShape()));
+
+  // The warp is the block: what is in here all of it does.
+  builder.when(emitter.isFirst(), [&] {
+    SmallVector<Value> columns, sums, valid;
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value chunk = builder.add(builder.mul(block[1], kWarpSize * vectors),
+                                v ? builder.add(lane, v * kWarpSize) : lane);
+      valid.push_back(chunks % (kWarpSize * vectors) ? builder.isLess(chunk, chunks) : Value());
+      if (valid.back())
+        chunk = builder.least(chunk, chunks - 1);
+      Value first = builder.mul(chunk, vector);
+      for (int64_t l = 0; l < vector; ++l)
+        columns.push_back(l ? builder.add(first, l) : first);
+    }
+    Value row = builder.make<arith::IndexCastOp>(builder.getIndexType(), emitter.index);
+    for (Value column : columns)
+      sums.push_back(emitter.load(op.getTable(), {row, column}));
+
+    int64_t tile = kWarpSize * side;
+    int64_t tiles = llvm::divideCeil(std::min(count, kListed), tile), listed = tiles * tile;
+    Value memory = addWorkgroupMemory(launch, {listed}, builder.getI32Type());
+    // Lists before ours would be empty.
+    Value begin = builder.make<arith::DivUIOp>(block[0], builder.index(listed));
+    auto addListed = [&](Value number, SmallVector<Value> &sums) {
+      Value length = emitter.list(memory, builder.mul(number, listed / side), tiles);
+      gpu::BarrierOp::create(builder, builder.loc);
+      sums = emitter.addRows(memory, length, columns, sums);
+      gpu::BarrierOp::create(builder, builder.loc);
+    };
+    sums = builder.loop(begin, builder.index(llvm::divideCeil(count, listed)), 1, sums, addListed);
+    for (int64_t v = 0; v < vectors; ++v)
+      builder.when(valid[v], [&] {
+        for (int64_t l = v * vector; l < (v + 1) * vector; ++l)
+          memref::StoreOp::create(builder, builder.loc, sums[l], op.getTable(),
+                                  ValueRange{row, columns[l]});
+      });
+  });
+}
