@@ -403,7 +403,8 @@ func.func @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 #none = affine_map<(b, t) -> ()>
 
 // Everything is one block, of as many threads as there are four elements for; an
-// op's own indices are what they were.
+// op's own indices are what they were. Groups behind one another are one launch, in
+// which the sum is where it was: its first value is not read, its last written.
 
 // CHECK-LABEL: func.func @everything
 // CHECK:         gpu.launch
@@ -416,13 +417,17 @@ func.func @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-COUNT-8:   gpu.shuffle
 // CHECK:           scf.if
 // CHECK-NEXT:        memref.store %{{.*}}, %{{.*}}[] : memref<f32>
+// CHECK-NOT:     gpu.launch
+// CHECK:         return
 func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %x = kernel.view %p + 0 : memref<8x128xi32>
-  %y = kernel.view %p + 4096 : memref<8x128x257xf32>
   %s = kernel.view %w + 0 : memref<f32>
   %zero = arith.constant 0.0 : f32
   kernel.group rows [] {
     linalg.fill ins(%zero : f32) outs(%s : memref<f32>)
+  }
+  %y = kernel.view %p + 4096 : memref<8x128x257xf32>
+  kernel.group rows [] {
     linalg.generic {indexing_maps = [#all, #none], iterator_types = ["reduction", "reduction"]}
         ins(%x : memref<8x128xi32>) outs(%s : memref<f32>) {
     ^bb0(%a: i32, %sum: f32):

@@ -49,7 +49,9 @@ Block chooseBlock(int64_t chunks, int64_t vector, int64_t rows, int64_t sums) {
   while (llvm::divideCeil(chunks, block.columns) < kEnoughBlocks &&
          block.columns * vector > kLeastColumns)
     block.columns /= 2;
-  while (block.columns * block.slices < kSliceThreads && rows >= 2 * block.slices * kRowsPerSlice)
+  bool enough = chunks >= kEnoughBlocks * kColumnThreads;
+  while (!enough && block.columns * block.slices < kSliceThreads &&
+         rows >= 2 * block.slices * kRowsPerSlice)
     block.slices *= 2;
   if (block.slices == 1)
     return {std::min(kColumnThreads, chunks), 1};

@@ -212,11 +212,43 @@ Value Combiner::combineLanes(ThreadBuilder &builder, Value value, int64_t least,
 
 namespace {
 
+/// Groups of one part, each behind the other, become one: a launch costs more than
+/// what they compute.
+void joinWholes(Block &block) {
+  auto getMembers = [](kernel::GroupOp group, SmallVector<GroupMember> &members) {
+    for (Operation &op : group.getBodyRegion().front())
+      if (auto member = GroupMember::get(&op))
+        members.push_back(std::move(*member));
+  };
+  kernel::GroupOp last;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (isMemoryOp(&op))
+      continue;
+    auto group = dyn_cast<kernel::GroupOp>(op);
+    if (group && !(group.getAxis() == kernel::GroupAxis::Rows && group.getSpace().empty()))
+      group = nullptr;
+    if (group && last) {
+      SmallVector<GroupMember> members;
+      getMembers(last, members);
+      getMembers(group, members);
+      if (!findFault({kernel::GroupAxis::Rows, {}}, members)) {
+        hoistMemory(group, last);
+        Block &into = last.getBodyRegion().front();
+        into.getOperations().splice(into.end(), group.getBodyRegion().front().getOperations());
+        group.erase();
+        continue;
+      }
+    }
+    last = group;
+  }
+}
+
 struct EmitCudaGroups : boa::impl::EmitCudaGroupsBase<EmitCudaGroups> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr))
       return;
+    joinWholes(func.getBody().front());
     OpBuilder builder(func);
     for (auto group : llvm::to_vector(func.getBody().front().getOps<kernel::GroupOp>())) {
       SmallVector<GroupMember> members;
