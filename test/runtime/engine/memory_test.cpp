@@ -6,16 +6,20 @@
 //===----------------------------------------------------------------------===//
 //
 // The model of memory of runtime/abi.h, rule by rule, where device and host are one
-// memory and where they are two. Entries have six chunks; in `mixed` the first two live
-// on SSD, the next two on the host, the last two on the device.
+// memory and where they are two: of a CPU, and, where this is compiled for the fake of
+// CUDA's driver, of a GPU. Entries have six chunks; in `mixed` the first two live on SSD,
+// the next two on the host, the last two on the device.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/calls.h"
 #include "runtime/engine/engine.h"
+#include "test/fake_cuda/emulated.h"
 #include "test/runtime/trainer/scratch.h"
 #include "test/runtime/chunks.h"
 
 #include "gtest/gtest.h"
 
+#include <cstdlib>
 #include <functional>
 
 namespace boa {
@@ -26,22 +30,38 @@ constexpr int32_t kChunks = 6;
 enum StorageId : int32_t { kMixed, kDisk, kOnHost, kOnDevice };
 enum KernelId : int32_t { kDouble, kDoubleTwo };
 
-/// Twice what was there, and 1 where it was 0, in so many chunks.
-template <int kCount> void Double(void *const *buffers, void *, boa_queue *) {
+/// Twice what was there, and 1 where it was 0.
+void DoubleWord(uint64_t &word) { word = word ? 2 * word : 1; }
+void EmulatedWord(boa_emulated_thread *thread, void *const *args) {
+  DoubleWord((*static_cast<uint64_t *const *>(args[0]))[thread->block[0] * 64 + thread->thread[0]]);
+}
+
+/// In so many chunks.
+template <int kCount> void Double(void *const *buffers, void *, boa_queue *queue) {
+  if (queue)
+    return boa_cuda_launch(queue, 0, kCount * kWords / 64, 1, 1, 64, 1, 1, 0, 1, buffers);
   auto *words = static_cast<uint64_t *>(buffers[0]);
   for (int64_t i = 0; i < kCount * kWords; ++i)
-    words[i] = words[i] ? 2 * words[i] : 1;
+    DoubleWord(words[i]);
 }
-const boa_kernel kKernels[] = {Double<kChunks>, Double<2>};
+const boa_kernel kTable[] = {Double<kChunks>, Double<2>};
+const boa_emulated_function kFunctions[] = {{"double", EmulatedWord, 0, 1}};
+const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 1, kFunctions};
+const char *const kNames[] = {"double"};
+const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 1};
+const Kernels kKernels(kTable, &kImage);
+
+enum class Memories { unified, separate, cuda };
 
 std::function<void(boa_context *)> body;
 void Drive(boa_context *context, int64_t, int64_t) { body(context); }
 
-Program MakeProgram(bool separate) {
+Program MakeProgram(Memories memories) {
   Program program;
   program.abi = BOA_ABI_VERSION;
   program.name = "memory";
-  program.machine.separate = separate;
+  program.machine.separate = memories != Memories::unified;
+  program.machine.device = memories == Memories::cuda ? "cuda" : "cpu";
   auto add = [&](const char *name, std::vector<Home> homes, bool persistent) {
     Storage &storage = program.storages.emplace_back();
     storage.name = storage.role = name;
@@ -60,9 +80,15 @@ Program MakeProgram(bool separate) {
   return program;
 }
 
-class MemoryTest : public testing::TestWithParam<bool> {
+class MemoryTest : public testing::TestWithParam<Memories> {
 protected:
-  bool separate() const { return GetParam(); }
+#ifdef BOA_FAKE_DRIVER
+  void SetUp() override {
+    setenv("BOA_CUDA_DRIVER", BOA_FAKE_DRIVER, 1);
+    setenv("BOA_FAKE_CUDA", "delay_us=100", 1);
+  }
+#endif
+  bool separate() const { return GetParam() != Memories::unified; }
 
   void Make(Program with, bool reopen = false) {
     engine.reset();
@@ -78,7 +104,7 @@ protected:
     engine = *std::move(made);
   }
   void Make() {
-    Make(MakeProgram(separate()));
+    Make(MakeProgram(GetParam()));
     for (int32_t storage : {kMixed, kDisk, kOnHost, kOnDevice})
       for (int64_t entry = 0; entry < kEntries; ++entry)
         Fill(storage, entry, 100 * (entry + 1));
@@ -124,8 +150,16 @@ protected:
   std::unique_ptr<Engine> engine;
 };
 
-INSTANTIATE_TEST_SUITE_P(Memories, MemoryTest, testing::Bool(),
-                         [](const auto &info) { return info.param ? "separate" : "unified"; });
+std::string NameOf(const testing::TestParamInfo<Memories> &info) {
+  const char *const names[] = {"unified", "separate", "cuda"};
+  return names[int(info.param)];
+}
+#ifdef BOA_FAKE_DRIVER
+INSTANTIATE_TEST_SUITE_P(Memories, MemoryTest, testing::Values(Memories::cuda), NameOf);
+#else
+INSTANTIATE_TEST_SUITE_P(Memories, MemoryTest,
+                         testing::Values(Memories::unified, Memories::separate), NameOf);
+#endif
 
 /// The device's copy of an entry: chunks on SSD by way of host slots where no SSD
 /// reaches the device, the rest straight from where they live.
@@ -284,7 +318,7 @@ TEST_P(MemoryTest, SlotsAreOfTheirSize) {
 }
 
 TEST_P(MemoryTest, WithoutASlotOfThatSizeNothingOpens) {
-  Program with = MakeProgram(separate());
+  Program with = MakeProgram(GetParam());
   with.storages[kDisk].pools = {{BOA_HOST, 2, 1}};
   Make(with);
   auto create = [](int32_t space, int32_t count) {
@@ -335,7 +369,7 @@ TEST_P(MemoryTest, ChunksPassThroughTheHost) {
   };
   for (int32_t slots : {1, 3}) {
     std::filesystem::remove_all(scratch.path("state"));
-    Program with = MakeProgram(separate());
+    Program with = MakeProgram(GetParam());
     for (Storage &storage : with.storages)
       storage.pools = {{BOA_DEVICE, kChunks, 2}, {BOA_HOST, 1, slots}};
     Make(with);
@@ -354,7 +388,7 @@ TEST_P(MemoryTest, ChunksPassThroughTheHost) {
     EXPECT_EQ(Read(kMixed, 1), Times(2, 200));
   }
   std::filesystem::remove_all(scratch.path("state"));
-  Program without = MakeProgram(separate());
+  Program without = MakeProgram(GetParam());
   for (Storage &storage : without.storages)
     storage.pools = {{BOA_DEVICE, kChunks, 2}};
   Make(without);
@@ -368,7 +402,7 @@ TEST_P(MemoryTest, ChunksPassThroughTheHost) {
 
 // Of two memories, kernels reach one, the optimizer the other.
 TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
-  Program with = MakeProgram(separate());
+  Program with = MakeProgram(GetParam());
   Group group;
   group.name = "block";
   group.count = kEntries;
@@ -440,7 +474,7 @@ TEST_P(MemoryTest, CommitAndRestore) {
   ASSERT_TRUE(engine->Commit({1, 0, {}}).ok());
   for (int32_t storage : {kMixed, kOnHost, kOnDevice})
     Fill(storage, 1, 7);
-  Make(MakeProgram(separate()), /*reopen=*/true);
+  Make(MakeProgram(GetParam()), /*reopen=*/true);
   absl::Status status = engine->Restore();
   ASSERT_TRUE(status.ok()) << status;
   for (int32_t storage : {kMixed, kOnHost, kOnDevice})
