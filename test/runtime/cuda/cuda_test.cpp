@@ -71,9 +71,12 @@ struct {
 bool use_scratch = false;
 constexpr int64_t kM = 24, kN = 40, kK = 16;
 
-/// c = a b, in the entry's four quarters with the bias.
+/// c = a b, each and the bias in a quarter of the entry, beyond where it begins.
+constexpr int64_t kQuarter = kElements, kBeyond = 48; // bytes
 void Multiply(void *const *buffers, void *workspace, boa_queue *queue) {
-  auto at = [&](int64_t quarter) { return static_cast<char *>(buffers[0]) + quarter * kElements; };
+  auto at = [&](int64_t quarter) {
+    return static_cast<char *>(buffers[0]) + quarter * kQuarter + kBeyond;
+  };
   boa_cuda_gemm(queue, wanted.transpose_a, wanted.transpose_b, kM, kN, kK, wanted.type_ab, at(0),
                 wanted.transpose_a ? kM : kK, at(1), wanted.transpose_b ? kK : kN,
                 wanted.bias ? at(3) : nullptr, wanted.accumulate, wanted.type_c, at(2), kN,
@@ -371,7 +374,7 @@ TEST_F(CudaTest, ProductsAreRowMajor) {
                              bias = whole(kN);
     std::vector<float> entry(kElements);
     auto quarter = [&](int64_t i) {
-      return reinterpret_cast<char *>(entry.data()) + i * kElements;
+      return reinterpret_cast<char *>(entry.data()) + i * kQuarter + kBeyond;
     };
     Put(quarter(0), wanted.type_ab, a);
     Put(quarter(1), wanted.type_ab, b);
@@ -494,6 +497,31 @@ TEST_F(CudaTest, EachCallMayFail) {
     }
     EXPECT_GT(failed, 0) << function;
   }
+}
+
+// So do those of cuBLASLt: before the first step where that is found out then.
+TEST_F(CudaTest, ProductsMayFail) {
+  wanted = {};
+  use_scratch = false;
+  Program with = MakeProgram("cuda");
+  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  Fake("fail=cublasLtCreate:1");
+  EXPECT_THAT(std::string(Make(with).message()), StartsWith("cublasLtCreate: CUBLAS_STATUS_"));
+  Fake("fail=cublasLtMatmulAlgoGetHeuristic:1");
+  EXPECT_THAT(std::string(Make(with).message()),
+              StartsWith("product of 24 x 16 and 16 x 40, f32 to f32: "
+                         "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_"));
+  Fake("fail=cublasLtMatmul:2");
+  ASSERT_TRUE(Make(with).ok());
+  body = [](boa_context *context, int64_t) {
+    boa_buffer buffer = boa_rt_prefetch(context, kHome, 0, 0, 2, BOA_DEVICE, 0);
+    for (int i = 0; i < 3; ++i)
+      boa_rt_launch(context, kMultiply, 1, &buffer);
+    boa_rt_release(context, buffer, 0);
+  };
+  EXPECT_THAT(std::string(engine->Run(Drive, 1, 0).message()),
+              StartsWith("kernel multiply: product of 24 x 16 and 16 x 40, f32 to f32: "
+                         "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED"));
 }
 
 // What is given back at the end may fail, too: it is the end, and no more.
