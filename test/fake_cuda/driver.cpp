@@ -22,6 +22,7 @@ using namespace boa::fake;
 namespace {
 
 constexpr int64_t kStaticShared = 48 << 10, kMostShared = 227 << 10;
+constexpr int64_t kMostArguments = 512; // 4 KiB of addresses
 constexpr size_t kPage = 4096;
 
 Driver &driver() { return Driver::Get(); }
@@ -743,6 +744,15 @@ BOA_FAKE_API CUresult cuModuleLoadDataEx(CUmodule *handle, const void *image, un
       if (options[i] == CU_JIT_ERROR_LOG_BUFFER && size)
         snprintf(static_cast<char *>(values[i]), size, "%s", words);
     return CUDA_ERROR_INVALID_PTX;
+  }
+  for (int64_t i = 0; i < emulated->count; ++i) {
+    const boa_emulated_function &function = emulated->functions[i];
+    if (!function.name || !function.body || function.shared_bytes < 0 ||
+        function.shared_bytes > kMostShared || function.arguments < 0 ||
+        function.arguments > kMostArguments)
+      return Report(CUDA_ERROR_INVALID_IMAGE,
+                    "cuModuleLoadDataEx: function " + std::to_string(i) +
+                        " of the module is not laid out as emulated.h says");
   }
   auto module = std::make_shared<Module>();
   module->context = context;

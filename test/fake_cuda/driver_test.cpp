@@ -402,6 +402,13 @@ TEST_F(FakeKernelTest, RefusesOtherModules) {
   EXPECT_STREQ(log, "the fake driver runs emulated kernels alone");
   CUfunction function = nullptr;
   EXPECT_EQ(cuModuleGetFunction(&function, module, "subtract"), CUDA_ERROR_NOT_FOUND);
+  // Who forgets the number of arguments has the next function's name in its place.
+  const void *rows[] = {"add", "its body", nullptr, "next"};
+  boa_emulated_module narrow = {BOA_EMULATED_MAGIC, 1,
+                                reinterpret_cast<const boa_emulated_function *>(rows)};
+  EXPECT_EQ(cuModuleLoadDataEx(&other, &narrow, 0, nullptr, nullptr), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(Reports(), "cuModuleLoadDataEx: function 0 of the module is not laid out as emulated.h "
+                       "says\n");
   End();
 }
 
