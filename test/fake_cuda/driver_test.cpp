@@ -229,6 +229,22 @@ TEST_F(FakeCudaTest, PinnedMemoryIsReadInItsTurn) {
 #endif
 
 // A wait is for what was recorded last before it was called; where nothing was, for nothing.
+/// Holds a stream until it is told to go on.
+class Gate {
+public:
+  explicit Gate(CUstream stream) {
+    auto wait = [](void *flag) {
+      while (!*static_cast<std::atomic<bool> *>(flag))
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    EXPECT_EQ(cuLaunchHostFunc(stream, wait, &open), CUDA_SUCCESS);
+  }
+  void Open() { open = true; }
+
+private:
+  std::atomic<bool> open{false};
+};
+
 TEST_F(FakeCudaTest, EventsAreWaitedForAsTheyWere) {
   Session session("");
   CUstream held = NewStream(), free = NewStream();
@@ -237,12 +253,7 @@ TEST_F(FakeCudaTest, EventsAreWaitedForAsTheyWere) {
   EXPECT_EQ(cuStreamWaitEvent(free, event, 0), CUDA_SUCCESS);
   EXPECT_EQ(cuEventRecord(event, free), CUDA_SUCCESS);
   EXPECT_EQ(cuEventSynchronize(event), CUDA_SUCCESS);
-  std::atomic<bool> go{false};
-  auto wait = [](void *flag) {
-    while (!*static_cast<std::atomic<bool> *>(flag))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  };
-  EXPECT_EQ(cuLaunchHostFunc(held, wait, &go), CUDA_SUCCESS);
+  Gate gate(held);
   EXPECT_EQ(cuStreamWaitEvent(free, event, 0), CUDA_SUCCESS); // as it was: over
   EXPECT_EQ(cuEventRecord(event, held), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamSynchronize(free), CUDA_SUCCESS);
@@ -252,7 +263,7 @@ TEST_F(FakeCudaTest, EventsAreWaitedForAsTheyWere) {
   EXPECT_EQ(cuStreamQuery(free), CUDA_ERROR_NOT_READY);
   // What waits does so for an event that is gone, too.
   EXPECT_EQ(cuEventDestroy_v2(event), CUDA_SUCCESS);
-  go = true;
+  gate.Open();
   EXPECT_EQ(cuStreamSynchronize(free), CUDA_SUCCESS);
   for (CUstream stream : {held, free})
     EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
@@ -365,6 +376,20 @@ TEST_F(FakeKernelTest, FaultsAreSticky) {
   End();
 }
 
+// Who waits for an event behind the fault is told, and does not wait for ever.
+TEST_F(FakeKernelTest, EventsBehindAFaultComeNevertheless) {
+  Begin("");
+  CUevent event = NewEvent();
+  Gate gate(stream);
+  EXPECT_EQ(Launch(4, 100), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
+  gate.Open();
+  EXPECT_EQ(cuEventSynchronize(event), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(Reports(), HasSubstr("index past 300"));
+  EXPECT_EQ(cuEventDestroy_v2(event), CUDA_ERROR_ILLEGAL_ADDRESS);
+  End(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 TEST_F(FakeKernelTest, RefusesWhatNoDeviceRuns) {
   Begin("");
   EXPECT_EQ(Launch(1, 1025), CUDA_ERROR_INVALID_VALUE);
@@ -415,22 +440,6 @@ TEST_F(FakeKernelTest, RefusesOtherModules) {
 //===----------------------------------------------------------------------===//
 // Misuse
 //===----------------------------------------------------------------------===//
-
-/// Holds a stream until it is told to go on.
-class Gate {
-public:
-  explicit Gate(CUstream stream) {
-    auto wait = [](void *flag) {
-      while (!*static_cast<std::atomic<bool> *>(flag))
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    };
-    EXPECT_EQ(cuLaunchHostFunc(stream, wait, &open), CUDA_SUCCESS);
-  }
-  void Open() { open = true; }
-
-private:
-  std::atomic<bool> open{false};
-};
 
 TEST_F(FakeKernelTest, MemoryThatIsFreedWhileItIsWaitedForIsSeen) {
   Begin("");
