@@ -98,6 +98,7 @@ private:
   std::vector<Fiber *> idle;
   std::vector<int> ready;
   int at_barrier = 0, ended = 0;
+  std::vector<int> at_shuffle; // by warp
   std::string error;
 };
 
@@ -199,20 +200,17 @@ void BlockRunner::Step(int i) {
   case State::barrier:
     ++at_barrier;
     break;
-  case State::shuffle: {
-    int first = WarpBegin(i);
-    for (int other = first; other < first + kWarp; ++other)
-      if (other >= int(lanes.size()) || lanes[other].state != State::shuffle)
-        return;
-    Exchange(first);
+  case State::shuffle:
+    if (++at_shuffle[i / kWarp] == kWarp)
+      Exchange(WarpBegin(i));
     break;
-  }
   default:
     break;
   }
 }
 
 void BlockRunner::Exchange(int first) {
+  at_shuffle[first / kWarp] = 0;
   uint32_t values[kWarp];
   for (int i = 0; i < kWarp; ++i) {
     Lane &lane = lanes[first + i];
@@ -268,6 +266,7 @@ std::string BlockRunner::Run(int64_t block, uint64_t seed) {
     ready[i] = i;
   }
   at_barrier = ended = 0;
+  at_shuffle.assign((lanes.size() + kWarp - 1) / kWarp, 0);
   for (;;) {
     while (!ready.empty() && error.empty()) {
       std::swap(ready[random.Below(ready.size())], ready.back());
