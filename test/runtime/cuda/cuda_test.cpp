@@ -54,10 +54,12 @@ void EmulatedElement(boa_emulated_thread *thread, void *const *args) {
   Element(at(0), at(1), at(2), at(3), thread->block[0] * thread->block_dim[0] + thread->thread[0]);
 }
 
+int64_t shared_bytes = 0; // that the launch asks for
+
 /// On either device.
 void Train(void *const *buffers, void *, boa_queue *queue) {
   if (queue)
-    return boa_cuda_launch(queue, 0, kElements / 64, 1, 1, 64, 1, 1, 0, 4, buffers);
+    return boa_cuda_launch(queue, 0, kElements / 64, 1, 1, 64, 1, 1, shared_bytes, 4, buffers);
   auto at = [&](int i) { return static_cast<float *>(buffers[i]); };
   for (int64_t i = 0; i < kElements; ++i)
     Element(at(0), at(1), at(2), at(3), i);
@@ -319,6 +321,18 @@ TEST_F(CudaTest, ACommitHasWhatTheDeviceHas) {
 TEST_F(CudaTest, SaysWhichGpuItIs) {
   ASSERT_TRUE(Make().ok());
   EXPECT_THAT(engine->DescribeIo(), testing::EndsWith("; on Fake GPU 0 (sm_90)"));
+}
+
+// More shared memory than each function may have is granted before the first step, or not.
+TEST_F(CudaTest, SharedMemoryIsAskedFor) {
+  shared_bytes = 64 << 10;
+  ASSERT_TRUE(Make().ok());
+  absl::Status status = Train();
+  EXPECT_TRUE(status.ok()) << status;
+  shared_bytes = 300 << 10;
+  EXPECT_THAT(std::string(Make().message()),
+              StartsWith("asking for shared memory: cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE"));
+  shared_bytes = 0;
 }
 
 //===----------------------------------------------------------------------===//
