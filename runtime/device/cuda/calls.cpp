@@ -34,9 +34,10 @@ void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t
     return;
   }
   boa_queue::Function &to = queue->functions[function];
-  queue->status = Reserve(*queue, to, shared_bytes);
-  if (!queue->status.ok() || queue->plans)
+  if (queue->plans) {
+    queue->status = Reserve(*queue, to, shared_bytes);
     return;
+  }
   // The driver takes the addresses of arguments, and copies what is there. It never writes.
   constexpr int64_t kFew = 64;
   void *few[kFew];
