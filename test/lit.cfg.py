@@ -4,6 +4,7 @@
 #   lit --param boa_bin=build/release/bin test       any tools
 
 import os
+import shutil
 
 import lit.formats
 
@@ -22,5 +23,10 @@ if not os.path.exists(os.path.join(boa_bin, "boa-opt")):
     lit_config.fatal("no boa-opt in '%s': build it, or give --param boa_bin=DIR" % boa_bin)
 
 config.environment["PATH"] = os.pathsep.join([boa_bin, llvm_bin, os.environ["PATH"]])
+# NVIDIA's assembler, where there is one: it needs no device.
+ptxas = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
+if os.path.exists(ptxas):
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
 # %examples: the specs that the documentation shows.
 config.substitutions.append(("%examples", os.path.join(root, "examples")))

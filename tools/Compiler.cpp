@@ -93,7 +93,9 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
   if (!module.ok() || request.target.empty())
     return module;
   NamedAttrList settings(getConfig(**module, kMachineConfig));
+  const MemoryKind memory = request.target == "cpu" ? MemoryKind::unified : MemoryKind::separate;
   settings.set("device", StringAttr::get(context.get(), request.target));
+  settings.set("memory", StringAttr::get(context.get(), stringifyMemoryKind(memory)));
   setConfig(**module, kMachineConfig, settings.getDictionary(context.get()));
   return module;
 }
@@ -149,21 +151,10 @@ absl::StatusOr<std::string> Compiler::printPtx(ModuleOp module) {
   return text.getValue().rtrim('\0').str();
 }
 
-/// What is compiled for it cannot run yet.
-static absl::Status refuseDevice(ModuleOp module, const CompileRequest &request) {
-  if (MachineConfig(module).device() != DeviceKind::cuda || request.simulate)
-    return absl::OkStatus();
-  return absl::UnimplementedError(
-      "machine: this build compiles for `device cuda` (--emit=ptx), but does not run there: write "
-      "`device cpu`");
-}
-
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
   auto module = load(request);
   if (!module.ok())
     return module.status();
-  if (absl::Status status = refuseDevice(**module, request); !status.ok())
-    return status;
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
   std::vector<HostSymbol> symbols;
@@ -181,8 +172,6 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
   auto module = load(request);
   if (!module.ok())
     return module.status();
-  if (absl::Status status = refuseDevice(**module, request); !status.ok())
-    return status;
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
   CodegenOptions codegen;

@@ -30,7 +30,7 @@
 // Emulated, it is a table of functions of the host.
 
 // EMULATED:      llvm.func @k_launch0(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
-// EMULATED:      llvm.mlir.global internal constant @boa_device_functions() {{.*}} : !llvm.array<1 x struct<(ptr, ptr, i64)>>
+// EMULATED:      llvm.mlir.global internal constant @boa_device_functions() {{.*}} : !llvm.array<1 x struct<(ptr, ptr, i64, i64)>>
 // EMULATED-DAG:    llvm.mlir.addressof @k_launch0_name
 // EMULATED-DAG:    llvm.mlir.addressof @k_launch0 :
 // EMULATED-DAG:    llvm.mlir.constant(128 : i64)

@@ -59,6 +59,43 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel
 
 // -----
 
+// A constant is the device's, where a launch reads it.
+
+// CHECK-LABEL: func.func @table
+// CHECK-NOT:     memref.get_global
+// CHECK-NOT:   memref.global
+// CHECK:       gpu.module @cuda {
+// CHECK-NEXT:    memref.global "private" constant @cosines
+// CHECK:         gpu.func @table_launch0
+// CHECK:           memref.get_global @cosines
+memref.global "private" constant @cosines : memref<4xf32> = dense<[1.0, 0.5, 0.25, 0.0]>
+func.func @table(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %table = memref.get_global @cosines : memref<4xf32>
+  %y = kernel.view %p + 0 : memref<4xf32>
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c4, %sy = %c1, %sz = %c1) {
+    %0 = memref.load %table[%tx] : memref<4xf32>
+    memref.store %0, %y[%tx] : memref<4xf32>
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+memref.global "private" constant @weights : memref<4x4xf32> = dense<1.0>
+func.func @host(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  // expected-error @below {{'memref.get_global' op expected constants to be read by launches alone}}
+  %table = memref.get_global @weights : memref<4x4xf32>
+  %y = kernel.view %p + 0 : memref<4x4xf32>
+  kernel.gemm %table, %table into %y : (memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) -> ()
+  return
+}
+
+// -----
+
 // Memory that has no place yet.
 
 func.func @nowhere(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {

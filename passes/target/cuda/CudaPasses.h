@@ -25,8 +25,10 @@ namespace boa {
 
 /// The device's module of a program.
 inline constexpr llvm::StringLiteral kDeviceModule = "cuda";
-/// On an emulated function: the bytes of shared memory of a block.
+/// On an emulated function: the bytes of shared memory of a block, and how many arguments it
+/// takes.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "boa.shared";
+inline constexpr llvm::StringLiteral kArgumentsAttr = "boa.arguments";
 
 } // namespace boa
 

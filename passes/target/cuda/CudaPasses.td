@@ -94,6 +94,7 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
     Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda`, of which the views that
     it used are the arguments (`noalias`, of the alignment that their offsets have), and
     a `kernel.launch`. Grid and block are known; the device's code is compiled for them.
+    Constants that it reads move to the device's module.
 
     Before:
     ```mlir

@@ -129,16 +129,16 @@ struct CudaEmbedImage : boa::impl::CudaEmbedImageBase<CudaEmbedImage> {
   static int64_t embedTable(Constants &constants, MutableArrayRef<LLVM::LLVMFuncOp> functions,
                             ArrayRef<std::string> names) {
     int64_t count = functions.size();
-    Type row = constants.structure({constants.pointer, constants.pointer, constants.i64});
+    Type pointer = constants.pointer, i64 = constants.i64;
+    Type row = constants.structure({pointer, pointer, i64, i64});
     auto rows = LLVM::LLVMArrayType::get(row, count);
     constants.add("boa_device_functions", rows, LLVM::Linkage::Internal, [&] {
       SmallVector<Value> values;
-      for (auto [func, name] : llvm::zip(functions, names)) {
-        auto shared = func->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
-        values.push_back(
-            constants.aggregate(row, {constants.address(name), constants.address(func.getSymName()),
-                                      constants.number(shared ? shared.getInt() : 0)}));
-      }
+      for (auto [func, name] : llvm::zip(functions, names))
+        values.push_back(constants.aggregate(
+            row, {constants.address(name), constants.address(func.getSymName()),
+                  constants.number(func->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt()),
+                  constants.number(func->getAttrOfType<IntegerAttr>(kArgumentsAttr).getInt())}));
       return constants.aggregate(rows, values);
     });
     auto magic = LLVM::LLVMArrayType::get(constants.builder.getI8Type(), kMagic.size());

@@ -101,6 +101,7 @@ private:
     }
     entry.eraseArguments(0, memory.size());
     func->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
+    func->setAttr(kArgumentsAttr, builder.getI64IntegerAttr(inputs));
   }
 
   LogicalResult rewrite(Operation *op) {

@@ -71,7 +71,19 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
       for (auto [i, launch] : llvm::enumerate(launches))
         if (failed(outline(launch, (func.getSymName() + "_launch" + Twine(i)).str())))
           return signalPassFailure();
+      if (failed(clean(func)))
+        return signalPassFailure();
     }
+  }
+
+  /// Drops what only launches used. The address of a constant is none on the host.
+  static LogicalResult clean(func::FuncOp func) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    for (auto constant : func.getBody().front().getOps<memref::GetGlobalOp>())
+      return constant.emitOpError("expected constants to be read by launches alone");
+    return success();
   }
 
   LogicalResult outline(gpu::LaunchOp launch, StringRef name) {
@@ -135,8 +147,11 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
          llvm::zip(launch.getPrivateAttributions(), func.getPrivateAttributions()))
       mapping.map(from, to);
     mapPlaces(builder, launch, extents, mapping);
-    for (Operation *op : captures.repeated)
+    for (Operation *op : captures.repeated) {
+      if (auto constant = dyn_cast<memref::GetGlobalOp>(op))
+        takeConstant(constant.getName());
       builder.clone(*op, mapping);
+    }
     for (Operation &op : launch.getBody().front().without_terminator())
       builder.clone(op, mapping);
     gpu::ReturnOp::create(builder, loc);
@@ -144,6 +159,12 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
       if (alloca->getNumOperands() == 0)
         alloca->moveBefore(&func.getBody().front(), func.getBody().front().begin());
     });
+  }
+
+  /// Constants that launches read are the device's.
+  void takeConstant(StringRef name) {
+    if (auto global = getOperation().lookupSymbol<memref::GlobalOp>(name))
+      global->moveBefore(device.getBody(), device.getBody()->begin());
   }
 
   /// The places of block and thread, and how many there are.

@@ -1,0 +1,16 @@
+# assemble.sh PTXAS SPEC [FLAGS]: the spec's device code is taken for each generation of
+# devices, and no kernel spills registers.
+set -eu
+ptxas=$1
+shift
+code=$(mktemp)
+trap 'rm -f "$code" "$code.cubin"' EXIT
+boa compile "$@" --target cuda --emit=ptx > "$code"
+for chip in sm_80 sm_90 sm_120; do
+  report=$("$ptxas" -v -arch=$chip -o "$code.cubin" "$code" 2>&1)
+  if echo "$report" | grep spill | grep -v ' 0 bytes spill stores, 0 bytes spill loads'; then
+    echo "$report"
+    exit 1
+  fi
+  echo "$chip: $(echo "$report" | grep -c 'Used [0-9]* registers') kernels"
+done
