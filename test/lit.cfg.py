@@ -28,5 +28,10 @@ ptxas = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
 if os.path.exists(ptxas):
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+# The fake of CUDA's driver and library, where they were built.
+fake_cuda = os.path.join(os.path.dirname(boa_bin), "lib")
+if os.path.exists(os.path.join(fake_cuda, "libboa_fake_cuda.so")):
+    config.available_features.add("fake-cuda")
+    config.substitutions.append(("%fake_cuda", fake_cuda))
 # %examples: the specs that the documentation shows.
 config.substitutions.append(("%examples", os.path.join(root, "examples")))
