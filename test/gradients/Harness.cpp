@@ -12,8 +12,10 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/target/cpu/CpuPipeline.h"
+#include "passes/target/cuda/CudaPipeline.h"
 #include "runtime/abi.h"
 #include "runtime/symbols.h"
+#include "test/fake_cuda/emulator.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -35,13 +37,6 @@ namespace {
 [[noreturn]] void fail(const llvm::Twine &message) {
   llvm::errs() << "test harness: " << message << "\n";
   std::abort();
-}
-
-std::vector<HostSymbol> runtimeSymbols() {
-  std::vector<HostSymbol> symbols;
-  for (const RuntimeSymbol &symbol : RuntimeSymbols())
-    symbols.push_back({symbol.name, symbol.address});
-  return symbols;
 }
 
 /// Replaces @f by its vector-Jacobian product.
@@ -148,6 +143,68 @@ Values load(const Operand &operand, const void *from) {
   return values;
 }
 
+//===----------------------------------------------------------------------===//
+// A GPU that does what it is told at once
+//===----------------------------------------------------------------------===//
+
+/// The device's functions: what a kernel is given as its queue.
+const boa_emulated_module &moduleOf(boa_queue *queue) {
+  return *reinterpret_cast<const boa_emulated_module *>(queue);
+}
+
+void launch(boa_queue *queue, int64_t function, int64_t gridX, int64_t gridY, int64_t gridZ,
+            int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes, int64_t count,
+            void *const *args) {
+  std::vector<void *> addresses(count);
+  for (int64_t i = 0; i < count; ++i)
+    addresses[i] = const_cast<void **>(&args[i]);
+  fake::Launch launch{&moduleOf(queue).functions[function],
+                      {gridX, gridY, gridZ},
+                      {blockX, blockY, blockZ},
+                      sharedBytes,
+                      addresses.data()};
+  if (std::string fault = fake::RunLaunch(launch); !fault.empty())
+    fail(fault);
+}
+
+float loadElement(int32_t type, const void *from, int64_t i) {
+  if (type == 0)
+    return static_cast<const float *>(from)[i];
+  uint32_t bits = uint32_t(static_cast<const uint16_t *>(from)[i]) << 16;
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+void multiply(boa_queue *, int32_t transposeA, int32_t transposeB, int64_t m, int64_t n, int64_t k,
+              int32_t typeAB, const void *a, int64_t lda, const void *b, int64_t ldb,
+              const void *bias, int32_t accumulate, int32_t typeC, void *c, int64_t ldc, void *) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = bias ? loadElement(typeC, bias, j) : 0;
+      if (accumulate)
+        sum += loadElement(typeC, c, i * ldc + j);
+      for (int64_t x = 0; x < k; ++x)
+        sum += double(loadElement(typeAB, a, transposeA ? x * lda + i : i * lda + x)) *
+               loadElement(typeAB, b, transposeB ? j * ldb + x : x * ldb + j);
+      const Operand one{{1}, typeC ? "bf16" : "f32"};
+      store(one, {sum}, static_cast<char *>(c) + (i * ldc + j) * (typeC ? 2 : 4));
+    }
+}
+
+std::vector<HostSymbol> runtimeSymbols() {
+  std::vector<HostSymbol> symbols;
+  for (const RuntimeSymbol &symbol : RuntimeSymbols()) {
+    void *address = symbol.address;
+    if (StringRef(symbol.name) == "boa_cuda_launch")
+      address = reinterpret_cast<void *>(&launch);
+    else if (StringRef(symbol.name) == "boa_cuda_gemm")
+      address = reinterpret_cast<void *>(&multiply);
+    symbols.push_back({symbol.name, address});
+  }
+  return symbols;
+}
+
 } // namespace
 
 int64_t Operand::size() const {
@@ -162,6 +219,7 @@ struct Compiled::Impl {
   int64_t workspace = 0;
   std::unique_ptr<JitProgram> program;
   boa_kernel kernel = nullptr;
+  boa_queue *queue = nullptr; // the device's functions; null on a CPU
 };
 
 Compiled::Compiled() : impl(std::make_unique<Impl>()) {}
@@ -186,6 +244,7 @@ struct Lowered {
   OwningOpRef<ModuleOp> module;
   std::vector<Operand> arguments, results;
   int64_t workspace = 0;
+  bool cuda = false; // rather than for the CPU
 
   Lowered(const std::string &text, bool gradient, bool accumulate);
 };
@@ -195,6 +254,7 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
   DialectRegistry registry;
   registry.insert<BoaDialect>();
   registerKernelDialects(registry);
+  registerCudaDialects(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   module = parseSourceString<ModuleOp>(text, &context);
@@ -228,8 +288,15 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
   if (failed(verify(*module)))
     fail("the function does not verify:\n" + text);
 
+  const char *target = std::getenv("BOA_TEST_TARGET");
+  auto isDouble = [](const Operand &operand) { return operand.element == "f64"; };
+  cuda = target && StringRef(target) == "cuda" && llvm::none_of(arguments, isDouble) &&
+         llvm::none_of(results, isDouble);
   PassManager pm(&context);
-  buildCpuPipeline(pm);
+  if (cuda)
+    buildCudaPipeline(pm, DeviceCode::emulated);
+  else
+    buildCpuPipeline(pm);
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
   if (const char *what = std::getenv("BOA_TEST_PRINT")) {
@@ -261,6 +328,12 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   if (!kernel)
     fail(llvm::toString(kernel.takeError()));
   impl.kernel = *kernel;
+  if (lowered.cuda) {
+    auto image = impl.program->lookupAs<const boa_device_image *>("boa_device_image");
+    if (!image)
+      fail(llvm::toString(image.takeError()));
+    impl.queue = static_cast<boa_queue *>(const_cast<void *>((*image)->module));
+  }
   return compiled;
 }
 
@@ -312,7 +385,7 @@ std::vector<Values> Compiled::run(const std::vector<Values> &arguments,
       store(impl->results[i], results[i], buffers.back());
   }
   void *workspace = allocate(impl->workspace);
-  impl->kernel(buffers.data(), workspace, nullptr);
+  impl->kernel(buffers.data(), workspace, impl->queue);
   std::vector<Values> values;
   for (size_t i = 0; i < impl->results.size(); ++i) {
     void *buffer = buffers[arguments.size() + i];
