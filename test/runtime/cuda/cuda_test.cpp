@@ -21,12 +21,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <random>
+#include <thread>
 
 namespace boa {
 namespace {
@@ -546,6 +548,30 @@ TEST_F(CudaTest, GivingBackMayFail) {
     ASSERT_TRUE(Make().ok());
     engine.reset();
     EXPECT_THAT(boa_fake_cuda_reports(), HasSubstr("left when the context was released"));
+  }
+}
+
+// An engine that is dropped in the middle of a step gives nothing back that the GPU uses.
+TEST_F(CudaTest, WhatIsUnderWayEndsFirst) {
+  for (int wait_us : {0, 300, 2000}) {
+    Fake("delay_us=500");
+    ASSERT_TRUE(Make().ok());
+    ASSERT_TRUE(Write(kData, 0, Random(1)).ok());
+    body = [](boa_context *c, int64_t) {
+      for (int i = 0; i < 10; ++i) {
+        boa_buffer of[] = {boa_rt_prefetch(c, kWeights, 0, 0, 2, BOA_DEVICE, 0),
+                           boa_rt_prefetch(c, kData, 0, 0, 2, BOA_DEVICE, 0),
+                           boa_rt_create(c, kGradient, 0, 0, 2, BOA_DEVICE),
+                           boa_rt_prefetch(c, kHome, 0, 0, 2, BOA_DEVICE, 0)};
+        boa_rt_launch(c, kTrain, 4, of);
+        boa_rt_offload(c, of[2], kGradient, 0, 0, 2);
+        for (boa_buffer buffer : of)
+          boa_rt_release(c, buffer, 0);
+      }
+    };
+    engine->Enqueue(Drive, 1, 0);
+    std::this_thread::sleep_for(std::chrono::microseconds(wait_us));
+    engine.reset();
   }
 }
 
