@@ -35,3 +35,5 @@ if os.path.exists(os.path.join(fake_cuda, "libboa_fake_cuda.so")):
     config.substitutions.append(("%fake_cuda", fake_cuda))
 # %examples: the specs that the documentation shows.
 config.substitutions.append(("%examples", os.path.join(root, "examples")))
+# %tools: the scripts that a person runs.
+config.substitutions.append(("%tools", os.path.join(root, "tools")))
