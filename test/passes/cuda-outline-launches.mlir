@@ -2,7 +2,8 @@
 
 // Views become arguments, aligned as their offsets are; what describes parts of them and
 // constants are repeated inside. Shared memory stays the function's, a static alloca moves
-// to its beginning, and the grid is known.
+// to its beginning, and the grid is known. What is written where there is a barrier is not
+// `noalias`: LLVM would take what was read before the barrier for what is there behind it.
 
 // CHECK-LABEL: func.func @k
 // CHECK:         %[[X:.*]] = kernel.view %{{.*}} + 64 : memref<8x64xf32>
@@ -12,7 +13,7 @@
 // CHECK:         kernel.launch @cuda::@k_launch1 grid [1, 1, 1] block [1, 1, 1] shared 1024(%[[Y]])
 // CHECK:       gpu.module @cuda {
 // CHECK-NEXT:    gpu.func @k_launch0
-// CHECK-SAME:      (%[[P:.*]]: memref<8x64xf32> {llvm.align = 64 : i64, llvm.noalias}, %[[Q:.*]]: memref<8xf32> {llvm.align = 256 : i64, llvm.noalias})
+// CHECK-SAME:      (%[[P:.*]]: memref<8x64xf32> {llvm.align = 64 : i64, llvm.noalias}, %[[Q:.*]]: memref<8xf32> {llvm.align = 256 : i64})
 // CHECK-SAME:      workgroup(%[[S:.*]] : memref<32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK-SAME:      kernel attributes {known_block_size = array<i32: 32, 2, 1>, known_grid_size = array<i32: 8, 1, 1>}
 // CHECK-NEXT:      memref.alloca() : memref<4xf32>
@@ -22,7 +23,7 @@
 // CHECK:           memref.load %[[PART]][%[[BLOCK]], %[[THREAD]]]
 // CHECK:           memref.store %{{.*}}, %[[S]]
 // CHECK:           gpu.return
-// CHECK:         gpu.func @k_launch1
+// CHECK:         gpu.func @k_launch1({{.*}}: memref<8xf32> {llvm.align = 256 : i64, llvm.noalias})
 func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   %x = kernel.view %p + 64 : memref<8x64xf32>
   %part = memref.subview %x[0, 4] [8, 32] [1, 1] : memref<8x64xf32> to memref<8x32xf32, strided<[64, 1], offset: 4>>
@@ -134,6 +135,19 @@ func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
              threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
     cf.br ^end
   ^end:
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+func.func @many(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %c1 = arith.constant 1 : index
+  %many = arith.constant 70000 : index
+  // expected-error @+1 {{expected at most 65535 blocks along z: make micro_batch smaller}}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %many)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
     gpu.terminator
   }
   return

@@ -28,6 +28,8 @@ namespace {
 /// Elements of a row that a thread keeps in registers, of each memref. Longer rows
 /// are gone through in loops.
 constexpr int64_t kHeldElements = 32;
+/// Of all threads of a team: a block of 1024 has 64 registers a thread, which hold half as many.
+constexpr int64_t kTeamElements = 16384;
 /// Up to this width a warp takes a row: kHeldElements a thread.
 constexpr int64_t kWarpWidth = kWarpSize * kHeldElements;
 /// What a thread of a larger team should have of a row.
@@ -51,9 +53,9 @@ struct Shape {
   int64_t vector;
   int64_t rounds; // chunks that a thread has
   SmallVector<Chunk> chunks;
+  bool held = true; // in registers
 
   int64_t countChunks() const { return llvm::product_of(extents) / vector; }
-  bool isHeld() const { return rounds * vector <= kHeldElements; }
 };
 
 /// Memory as the iterations of an op go over it; of no shape if there is one
@@ -238,7 +240,7 @@ void RowEmitter::acquire(const Place &place, Shape *shape) {
     bool ofRow = row.empty();
     for (unsigned d = 0; d < row.size(); ++d)
       ofRow |= place.map.isFunctionOfDim(d);
-    if (!shape->isHeld() || !ofRow)
+    if (!shape->held || !ofRow)
       return;
     for (int64_t round = 0; round < shape->rounds; ++round)
       for (ValueRange ivs : getChunk(*shape, round).ivs)
@@ -299,7 +301,7 @@ SmallVector<Value>
 RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
                       function_ref<void(const Chunk &, SmallVector<Value> &)> body) {
   int64_t unroll = std::max<int64_t>(kLoopElements / shape.vector, 1);
-  int64_t passes = shape.isHeld() ? 0 : shape.countChunks() / team / unroll;
+  int64_t passes = shape.held ? 0 : shape.countChunks() / team / unroll;
   if (passes > 0) {
     auto pass = [&](Value number, SmallVector<Value> &inside) {
       Value from = builder.add(lane, builder.mul(number, unroll * team));
@@ -330,7 +332,7 @@ void RowEmitter::computeElements(linalg::LinalgOp op, Shape &shape) {
   SmallVector<Place> places;
   for (OpOperand &operand : op.getDpsInitsMutable())
     places.push_back(getPlace(op, operand, &shape));
-  if (!shape.isHeld())
+  if (!shape.held)
     for (const Place &place : places) {
       settle(place, true);
       touch(place, true);
@@ -343,7 +345,7 @@ void RowEmitter::computeElements(linalg::LinalgOp op, Shape &shape) {
            llvm::enumerate(compute(op, &shape, ivs, results[0].size() + now[0].size(), {})))
         now[i].push_back(value);
     for (auto [i, place] : llvm::enumerate(places)) {
-      if (shape.isHeld()) {
+      if (shape.held) {
         llvm::append_range(results[i], now[i]);
         continue;
       }
@@ -353,7 +355,7 @@ void RowEmitter::computeElements(linalg::LinalgOp op, Shape &shape) {
       });
     }
   });
-  if (shape.isHeld())
+  if (shape.held)
     for (auto [place, values] : llvm::zip(places, results))
       hold(place, values);
 }
@@ -481,6 +483,7 @@ void deal(Shape &shape, int64_t team) {
   if (shape.countChunks() % team != 0 && shape.vector > 2 && shape.countChunks() * 2 % team == 0)
     shape.vector /= 2;
   shape.rounds = llvm::divideCeil(shape.countChunks(), team);
+  shape.held = shape.rounds * shape.vector <= std::min(kHeldElements, kTeamElements / team);
 }
 
 /// A launch of a thread for each chunk, which is the only one that it has.

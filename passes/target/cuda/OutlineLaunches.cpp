@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/Captures.h"
+#include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -32,6 +33,10 @@ namespace {
 constexpr int64_t kBufferAlignment = 256;
 /// Of shared memory: the widest access.
 constexpr int64_t kSharedAlignment = 16;
+
+/// What a launch may be, by CUDA's C++ Programming Guide, "Compute Capabilities".
+constexpr int64_t kMaxGrid[3] = {(INT64_C(1) << 31) - 1, 65535, 65535};
+constexpr int64_t kMaxBlock[3] = {1024, 1024, 64}, kMaxThreads = 1024;
 
 struct Extents {
   SmallVector<int64_t, 3> grid, block;
@@ -57,7 +62,25 @@ FailureOr<Extents> getExtents(gpu::LaunchOp launch) {
   }
   if (!isStatic)
     return launch.emitOpError("expected a static grid, block and size of shared memory");
+  for (unsigned i = 0; i < 3; ++i)
+    if (extents.grid[i] > kMaxGrid[i] || extents.block[i] > kMaxBlock[i])
+      return launch.emitOpError("expected at most ")
+             << (extents.grid[i] > kMaxGrid[i] ? kMaxGrid[i] : kMaxBlock[i])
+             << (extents.grid[i] > kMaxGrid[i] ? " blocks" : " threads") << " along "
+             << "xyz"[i] << ": make micro_batch smaller";
+  if (llvm::product_of(extents.block) > kMaxThreads)
+    return launch.emitOpError("expected a block of at most ") << kMaxThreads << " threads";
   return extents;
+}
+
+/// What the threads of a launch may tell each other by, across a barrier: LLVM takes a
+/// barrier to leave `noalias` memory as it was.
+llvm::SmallPtrSet<Value, 4> getShared(gpu::LaunchOp launch) {
+  llvm::SmallPtrSet<Value, 4> written;
+  if (!launch.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    return written;
+  launch.walk([&](memref::StoreOp store) { written.insert(getMemoryRoot(store.getMemRef())); });
+  return written;
 }
 
 struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunches> {
@@ -126,9 +149,11 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     };
     func.setKnownGridSizeAttr(narrow(extents.grid));
     func.setKnownBlockSizeAttr(narrow(extents.block));
+    llvm::SmallPtrSet<Value, 4> told = getShared(launch);
     for (auto [i, view] : llvm::enumerate(captures.views)) {
       int64_t alignment = std::gcd(view.getOffset(), kBufferAlignment);
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      if (!told.contains(view.getMemory()))
+        func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
       func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                       builder.getI64IntegerAttr(alignment));
     }

@@ -28,7 +28,8 @@ absl::StatusOr<Library> Library::Open(const char *variable,
   const char *const other = std::getenv(variable);
   auto open = [&](const char *name) {
     library.name = name;
-    library.handle.reset(dlopen(name, RTLD_NOW | RTLD_LOCAL));
+    // It keeps threads and what is to be done at exit: closed, it stays.
+    library.handle.reset(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
     return library.handle != nullptr;
   };
   if (other) {

@@ -14,6 +14,9 @@
 
 namespace boa::cuda {
 
+/// What PTX is made for (passes/target/cuda/Ptx.cpp): sm_80.
+static constexpr int kLeastMajor = 8;
+
 //===----------------------------------------------------------------------===//
 // The GPU
 //===----------------------------------------------------------------------===//
@@ -39,6 +42,10 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Open() {
     if (status.ok())
       status = driver.Call(looking, driver.DeviceGetAttribute, value, attribute, gpu->ordinal);
   gpu->name = name;
+  if (status.ok() && gpu->major < kLeastMajor)
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is of compute capability ", gpu->major, ".", gpu->minor,
+                     ": `device cuda` needs ", kLeastMajor, ".0 (A100) or newer"));
   if (status.ok())
     status =
         driver.Call("starting the GPU", driver.DevicePrimaryCtxRetain, &gpu->context, gpu->ordinal);
