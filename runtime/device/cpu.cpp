@@ -35,6 +35,12 @@ public:
       : program(program), kernels(kernels), scheduler(options.scheduler),
         memory(program.machine.separate ? CreateSplitMemory() : CreateUnifiedMemory()),
         host(program, state, options) {}
+  ~CpuDevice() override {
+    // All threads, before anything goes that they give work to.
+    host.Stop();
+    compute.Stop();
+    copies.Stop();
+  }
   absl::Status Start(const int64_t (&bytes)[2], Location workspace, DeviceListener *) override;
   void Submit(Work &work) override {
     Lane<Work *> *lane = LaneOf(work);

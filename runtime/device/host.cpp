@@ -63,7 +63,7 @@ absl::Status Host::Start(const Memory &reached, DeviceListener *told) {
   });
 }
 
-Host::~Host() {
+void Host::Stop() {
   io.reset(); // its last word is in a queue of sums, or with the listener
   {
     std::lock_guard lock(mutex);
@@ -73,6 +73,7 @@ Host::~Host() {
   }
   for (std::thread &thread : threads)
     thread.join();
+  threads.clear();
 }
 
 //===----------------------------------------------------------------------===//

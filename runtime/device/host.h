@@ -40,9 +40,12 @@ void RunFill(const Work &, const Memory &);
 class Host {
 public:
   Host(const Program &, StateStore *state, const CpuOptions &);
-  ~Host();
-  /// Once. Both outlive it.
+  ~Host() { Stop(); }
+  /// Once. Both outlive its threads.
   absl::Status Start(const Memory &, DeviceListener *);
+  /// Its threads end. Before anything goes that the listener may give work to, or take work
+  /// back from: a thread that says Done may be at it still.
+  void Stop();
   void Submit(Work &);
   void Cancel();
   /// Nanoseconds, of the clock of all devices that have threads.

@@ -69,6 +69,11 @@ private:
 };
 
 CudaDevice::~CudaDevice() {
+  // All threads, before anything goes that they give work to.
+  host.Stop();
+  for (GpuStream *stream : {compute.get(), to_device.get(), to_host.get()})
+    if (stream)
+      stream->Stop();
   if (gpu)
     gpu->Enter().IgnoreError(); // this thread, which takes it all down
 }

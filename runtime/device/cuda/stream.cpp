@@ -35,9 +35,13 @@ void GpuStream::Start() {
   finishing.Start();
 }
 
-GpuStream::~GpuStream() {
+void GpuStream::Stop() {
   enqueuing.Stop();
   finishing.Stop();
+}
+
+GpuStream::~GpuStream() {
+  Stop();
   const Driver &driver = gpu.driver();
   for (auto &pair : events)
     for (Event event : pair)

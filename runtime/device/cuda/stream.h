@@ -36,6 +36,8 @@ public:
   ~GpuStream();
   absl::Status Create(DeviceListener *);
   void Start();
+  /// Its threads end.
+  void Stop();
 
   void Submit(Work &work) { enqueuing.Add(&work); }
   /// What was not enqueued yet.
