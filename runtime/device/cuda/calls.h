@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/// What a kernel that multiplies has at the end of its workspace, for cuBLASLt.
+/// What a kernel that multiplies has in its workspace for cuBLASLt, while the product runs.
 #define BOA_CUDA_LIBRARY_WORKSPACE INT64_C(33554432)
 
 /// Enqueues a function of the image. args[i]: the address in device memory that is the i-th
