@@ -90,6 +90,29 @@ CUresult FindStream(const char *what, CUstream handle, Context *context,
   return error;
 }
 
+std::shared_ptr<Function> FindFunction(const char *what, CUfunction handle, Context *context,
+                                       CUresult &error) {
+  auto function = FindIn(what, Driver::Get().functions, handle, context, error);
+  if (function && !Driver::Get().modules.Has(function->module)) {
+    error =
+        Report(CUDA_ERROR_INVALID_HANDLE, what + std::string(": of a module that was unloaded"));
+    return nullptr;
+  }
+  return function;
+}
+
+CUresult CheckHost(const char *what, const void *host) {
+  for (Context &context : Driver::Get().contexts)
+    if (context.memory && context.memory->Holds(reinterpret_cast<uint64_t>(host)))
+      return Report(CUDA_ERROR_INVALID_VALUE,
+                    what + std::string(": an address of device memory for the host's"));
+  return CUDA_SUCCESS;
+}
+
+bool GivesBack(CUresult error, const Context *context) {
+  return context && context->error && error == context->error;
+}
+
 CUresult Enqueue(const char *what, CUstream handle, std::vector<DeviceRange> ranges,
                  Operation operation) {
   std::shared_ptr<Stream> stream;

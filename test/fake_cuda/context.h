@@ -35,6 +35,9 @@
 
 namespace boa::fake {
 
+/// Of shared memory: what a function declares itself, and with what a launch adds.
+constexpr int64_t kStaticShared = 48 << 10, kMostShared = 227 << 10;
+
 class Stream;
 
 /// One cuEventRecord: over when its stream gets there.
@@ -226,8 +229,14 @@ std::shared_ptr<T> FindIn(const char *what, const Handles<T, Handle> &handles, H
   }
   return object;
 }
+/// The function, of a module that is loaded; or null and `error`, which was reported.
+std::shared_ptr<Function> FindFunction(const char *what, CUfunction, Context *, CUresult &error);
 /// The stream, or an error that was reported.
 CUresult FindStream(const char *what, CUstream, Context *, std::shared_ptr<Stream> &);
+/// Reports what is an address of a device's memory.
+CUresult CheckHost(const char *what, const void *host);
+/// BeginCallIn's error is the sticky one: what gives something back does so nevertheless.
+bool GivesBack(CUresult error, const Context *);
 /// An error in place of what this call of `what` will do, or 0.
 int LateInjection(const char *what);
 
