@@ -55,6 +55,8 @@ enum : int {
   CU_STREAM_NON_BLOCKING = 1,
   CU_JIT_ERROR_LOG_BUFFER = 5,
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
 };
 
@@ -110,6 +112,7 @@ CUresult cuModuleLoadDataEx(CUmodule *, const void *image, unsigned count, int *
                             void **values);
 CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *name);
+CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction);
 CUresult cuFuncSetAttribute(CUfunction, int attribute, int value);
 CUresult cuLaunchKernel(CUfunction, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,

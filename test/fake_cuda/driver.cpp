@@ -416,6 +416,24 @@ BOA_FAKE_API CUresult cuModuleGetFunction(CUfunction *handle, CUmodule module_ha
   return CUDA_ERROR_NOT_FOUND;
 }
 
+BOA_FAKE_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle) {
+  Context *context;
+  CUresult error;
+  if ((error = BeginCallIn(__func__, context)))
+    return error;
+  auto function = FindFunction(__func__, handle, context, error);
+  if (!function)
+    return error;
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+    *value = driver().settings.block_threads;
+  else if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)
+    *value = int(function->emulated->shared_bytes);
+  else
+    return Report(CUDA_ERROR_INVALID_VALUE,
+                  "cuFuncGetAttribute: the fake has no attribute " + std::to_string(attribute));
+  return CUDA_SUCCESS;
+}
+
 BOA_FAKE_API CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value) {
   Context *context;
   CUresult error;

@@ -28,6 +28,7 @@ struct Settings {
   int threads = 2;
   int driver = 13000;
   int capability = 90;
+  int block_threads = 1024;
   std::map<std::string, Injection> fail, late;
 };
 

@@ -342,7 +342,7 @@ BOA_FAKE_API CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigne
   std::string kernel = std::string("cuLaunchKernel of '") + emulated.name + "': ";
   if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || grid_x > 0x7fffffff ||
       grid_y > 65535 || grid_z > 65535 || block_z > 64 ||
-      int64_t(block_x) * block_y * block_z > 1024)
+      int64_t(block_x) * block_y * block_z > driver().settings.block_threads)
     return Report(CUDA_ERROR_INVALID_VALUE,
                   kernel + "a grid or a block of a size that no device has");
   if (shared_bytes > function->dynamic_limit || emulated.shared_bytes > kStaticShared)

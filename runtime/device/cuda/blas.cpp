@@ -99,16 +99,14 @@ Blas::Key Blas::KeyOf(const Product &p) {
           p.scratch_bytes};
 }
 
-absl::StatusOr<Blas::Planned *> Blas::Find(const Product &product) {
+absl::Status Blas::Plan(const Product &product) {
   auto [at, fresh] = products.try_emplace(KeyOf(product));
   if (!fresh)
-    return &at->second;
+    return absl::OkStatus();
   absl::Status status = Describe(product, at->second);
   if (status.ok())
     status = Choose(product, at->second);
-  if (!status.ok())
-    return status;
-  return &at->second;
+  return At(product, status);
 }
 
 absl::Status Blas::Describe(const Product &p, Planned &planned) {
@@ -166,23 +164,29 @@ absl::Status Blas::Choose(const Product &p, Planned &planned) {
   return status;
 }
 
-absl::Status Blas::Plan(const Product &product) { return At(product, Find(product).status()); }
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
 
-absl::Status Blas::Enqueue(const Product &p, Stream stream) {
-  absl::StatusOr<Planned *> found = Find(p);
-  if (!found.ok())
-    return At(p, found.status());
-  const Planned &planned = **found;
+absl::Status Blas::Enqueue(const Product &product, Stream stream) {
+  auto found = products.find(KeyOf(product));
+  if (found == products.end())
+    return At(product, absl::InternalError("it was not planned before the first step, which is an "
+                                           "error of the compiler; go on from the last commit"));
+  return At(product, Run(product, found->second, stream));
+}
+
+absl::Status Blas::Run(const Product &p, const Planned &planned, Stream stream) {
   // The pointer is the description's; all else in it is the same for all such products.
   if (p.bias)
     if (absl::Status status =
             Call(MatmulDescSetAttribute, planned.desc, kDescBiasPointer, &p.bias, sizeof(p.bias));
         !status.ok())
-      return At(p, status);
+      return status;
   const float one = 1, beta = p.accumulate ? 1 : 0;
-  return At(p, Call(Matmul, handle, planned.desc, &one, p.b, planned.b, p.a, planned.a, &beta, p.c,
-                    planned.c, p.c, planned.c, &planned.chosen.algo, p.scratch,
-                    planned.chosen.workspace_bytes, stream));
+  return Call(Matmul, handle, planned.desc, &one, p.b, planned.b, p.a, planned.a, &beta, p.c,
+              planned.c, p.c, planned.c, &planned.chosen.algo, p.scratch,
+              planned.chosen.workspace_bytes, stream);
 }
 
 } // namespace boa::cuda

@@ -100,6 +100,7 @@ public:
 
   /// Asks for an algorithm, unless one is known.
   absl::Status Plan(const Product &);
+  /// Of a product for which one was asked.
   absl::Status Enqueue(const Product &, Stream);
 
 private:
@@ -119,9 +120,9 @@ private:
 
   explicit Blas(Library library) : library(std::move(library)) {}
   static Key KeyOf(const Product &);
-  absl::StatusOr<Planned *> Find(const Product &);
   absl::Status Describe(const Product &, Planned &);
   absl::Status Choose(const Product &, Planned &);
+  absl::Status Run(const Product &, const Planned &, Stream);
   template <typename... P, typename... A>
   absl::Status Call(const Entry<BlasResult, P...> &entry, A... arguments) const {
     const BlasResult result = entry.address(arguments...);

@@ -14,13 +14,35 @@
 
 using namespace boa::cuda;
 
-/// Once for each function and size.
-static absl::Status Reserve(boa_queue &queue, boa_queue::Function &function, int64_t bytes) {
-  if (bytes <= function.shared_bytes)
-    return absl::OkStatus();
-  function.shared_bytes = bytes;
+/// What this GPU cannot launch is refused before the first step; of what it can, shared memory
+/// is asked for, once for each function and size.
+static absl::Status PlanLaunch(boa_queue &queue, int64_t index, const int64_t (&grid)[3],
+                               const int64_t (&block)[3], int64_t shared_bytes) {
+  const LoadedFunction &function = queue.gpu->functions()[index];
+  const Limits &limits = queue.gpu->limits();
+  absl::Status status;
+  auto expect = [&](const char *what, int64_t value, int64_t least, int64_t most) {
+    if (status.ok() && (value < least || value > most))
+      status = absl::FailedPreconditionError(
+          absl::StrCat("function ", function.name, " is launched with ", value, " ", what,
+                       ", but may be with ", least, " to ", most, " on ", queue.gpu->Describe(),
+                       ": train on another GPU, or write `device cpu`"));
+  };
+  for (int i = 0; i < 3; ++i) {
+    constexpr const char *kBlocks[] = {"blocks along x", "blocks along y", "blocks along z"};
+    constexpr const char *kThreads[] = {"threads along x", "threads along y", "threads along z"};
+    expect(kBlocks[i], grid[i], 1, limits.grid[i]);
+    expect(kThreads[i], block[i], 1, limits.block[i]);
+  }
+  expect("threads in a block", block[0] * block[1] * block[2], 1, function.most_threads);
+  expect("bytes of shared memory beside its own", shared_bytes, 0,
+         limits.shared_bytes - function.shared_bytes);
+  queue.shared_bytes.resize(queue.gpu->functions().size());
+  if (!status.ok() || shared_bytes <= queue.shared_bytes[index])
+    return status;
+  queue.shared_bytes[index] = shared_bytes;
   return queue.driver->Call("asking for shared memory", queue.driver->FuncSetAttribute,
-                            function.handle, kMaxDynamicSharedBytes, int(bytes));
+                            function.handle, kMaxDynamicSharedBytes, int(shared_bytes));
 }
 
 void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t grid_y,
@@ -28,28 +50,26 @@ void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t
                      int64_t shared_bytes, int64_t count, void *const *args) {
   if (!queue->status.ok())
     return;
-  if (function < 0 || function >= int64_t(queue->functions.size())) {
+  if (function < 0 || function >= int64_t(queue->gpu->functions().size())) {
     queue->status = absl::InternalError(
         absl::StrCat("launches function ", function, ", which the image does not have"));
     return;
   }
-  boa_queue::Function &to = queue->functions[function];
   if (queue->plans) {
-    queue->status = Reserve(*queue, to, shared_bytes);
+    queue->status = PlanLaunch(*queue, function, {grid_x, grid_y, grid_z},
+                               {block_x, block_y, block_z}, shared_bytes);
     return;
   }
   // The driver takes the addresses of arguments, and copies what is there. It never writes.
-  constexpr int64_t kFew = 64;
-  void *few[kFew];
-  std::vector<void *> many(count > kFew ? count : 0);
-  void **const addresses = count > kFew ? many.data() : few;
+  queue->arguments.resize(count);
   for (int64_t i = 0; i < count; ++i)
-    addresses[i] = const_cast<void **>(&args[i]);
+    queue->arguments[i] = const_cast<void **>(&args[i]);
+  const LoadedFunction &to = queue->gpu->functions()[function];
   const Driver &driver = *queue->driver;
   queue->status =
       driver.Call(to.name, driver.LaunchKernel, to.handle, unsigned(grid_x), unsigned(grid_y),
                   unsigned(grid_z), unsigned(block_x), unsigned(block_y), unsigned(block_z),
-                  unsigned(shared_bytes), queue->stream, addresses, nullptr);
+                  unsigned(shared_bytes), queue->stream, queue->arguments.data(), nullptr);
 }
 
 void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
@@ -65,24 +85,23 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
       return;
     queue->blas = *std::move(opened);
   }
-  Product product;
-  product.transpose_a = transpose_a != 0;
-  product.transpose_b = transpose_b != 0;
-  product.accumulate = accumulate != 0;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  product.type_ab = type_ab;
-  product.type_c = type_c;
-  product.a = a;
-  product.b = b;
-  product.bias = bias;
-  product.c = c;
-  product.scratch = scratch;
-  product.lda = lda;
-  product.ldb = ldb;
-  product.ldc = ldc;
-  product.scratch_bytes = scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0;
+  const Product product = {transpose_a != 0,
+                           transpose_b != 0,
+                           accumulate != 0,
+                           m,
+                           n,
+                           k,
+                           type_ab,
+                           type_c,
+                           a,
+                           b,
+                           bias,
+                           c,
+                           scratch,
+                           lda,
+                           ldb,
+                           ldc,
+                           scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0};
   queue->status =
       queue->plans ? queue->blas->Plan(product) : queue->blas->Enqueue(product, queue->stream);
 }

@@ -115,10 +115,9 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
 
 /// Finds out what the kernels' calls need: nothing is asked or allocated for it later.
 absl::Status CudaDevice::PlanKernels() {
+  queue.gpu = gpu.get();
   queue.driver = &gpu->driver();
   queue.stream = compute->handle();
-  for (size_t i = 0; i < gpu->functions().size(); ++i)
-    queue.functions.push_back({kernels.image->functions[i], gpu->functions()[i]});
   queue.plans = true;
   for (size_t k = 0; k < program.kernels.size() && queue.status.ok(); ++k) {
     const size_t buffers = program.kernels[k].buffers.size();

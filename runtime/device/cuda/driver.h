@@ -47,14 +47,15 @@ constexpr Result kSuccess = 0, kOutOfMemory = 2, kStubLibrary = 34, kNoDevice = 
                  kInvalidImage = 200, kNoBinaryForGpu = 209, kEccUncorrectable = 214,
                  kInvalidPtx = 218, kUnsupportedPtxVersion = 222, kIllegalAddress = 700,
                  kLaunchFailed = 719, kSystemDriverMismatch = 803;
-// CUdevice_attribute
-constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76;
+// CUdevice_attribute; of blocks and grids x, then y and z
+constexpr int kMaxBlock = 2, kMaxGrid = 5, kCapabilityMajor = 75, kCapabilityMinor = 76,
+              kMaxSharedBytesOptin = 97;
 // CUstream_flags, CUevent_flags
 constexpr unsigned kNonBlocking = 1, kBlockingSync = 1;
 // CUjit_option
 constexpr int kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
 // CUfunction_attribute
-constexpr int kMaxDynamicSharedBytes = 8;
+constexpr int kMaxThreads = 0, kOwnSharedBytes = 1, kMaxDynamicSharedBytes = 8;
 
 /// F(name, symbol, arguments): what is called, what is looked up.
 #define BOA_CUDA_DRIVER_FUNCTIONS(F)                                                               \
@@ -90,6 +91,7 @@ constexpr int kMaxDynamicSharedBytes = 8;
     (Module *, const void *image, unsigned count, int *options, void **values))                    \
   F(ModuleUnload, cuModuleUnload, (Module))                                                        \
   F(ModuleGetFunction, cuModuleGetFunction, (Function *, Module, const char *name))                \
+  F(FuncGetAttribute, cuFuncGetAttribute, (int *value, int attribute, Function))                   \
   F(FuncSetAttribute, cuFuncSetAttribute, (Function, int attribute, int value))                    \
   F(LaunchKernel, cuLaunchKernel,                                                                  \
     (Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                \

@@ -37,10 +37,17 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Open() {
     status = driver.Call(looking, driver.DeviceGet, &gpu->ordinal, 0);
   if (status.ok())
     status = driver.Call(looking, driver.DeviceGetName, name, int(sizeof(name)), gpu->ordinal);
-  for (auto [attribute, value] :
-       {std::pair<int, int *>{kCapabilityMajor, &gpu->major}, {kCapabilityMinor, &gpu->minor}})
+  auto ask = [&](int attribute, int &value) {
     if (status.ok())
-      status = driver.Call(looking, driver.DeviceGetAttribute, value, attribute, gpu->ordinal);
+      status = driver.Call(looking, driver.DeviceGetAttribute, &value, attribute, gpu->ordinal);
+  };
+  ask(kCapabilityMajor, gpu->major);
+  ask(kCapabilityMinor, gpu->minor);
+  ask(kMaxSharedBytesOptin, gpu->most.shared_bytes);
+  for (int i = 0; i < 3; ++i) {
+    ask(kMaxBlock + i, gpu->most.block[i]);
+    ask(kMaxGrid + i, gpu->most.grid[i]);
+  }
   gpu->name = name;
   if (status.ok() && gpu->major < kLeastMajor)
     return absl::FailedPreconditionError(
@@ -83,12 +90,18 @@ absl::Status Gpu::Load(const boa_device_image &image) {
                         absl::StrCat(status.message(), log.empty() ? "" : "\n", log));
   }
   loaded.resize(image.count);
-  for (int64_t i = 0; i < image.count; ++i)
-    if (absl::Status status = table->Call(image.functions[i], table->ModuleGetFunction, &loaded[i],
-                                          module, image.functions[i]);
-        !status.ok())
-      return status;
-  return absl::OkStatus();
+  absl::Status status;
+  for (int64_t i = 0; i < image.count && status.ok(); ++i) {
+    LoadedFunction &function = loaded[i];
+    const char *const name = function.name = image.functions[i];
+    status = table->Call(name, table->ModuleGetFunction, &function.handle, module, name);
+    // It may not be on the GPU before it is asked after: launched first, it would be then.
+    for (auto [attribute, value] : {std::pair<int, int *>{kMaxThreads, &function.most_threads},
+                                    {kOwnSharedBytes, &function.shared_bytes}})
+      if (status.ok())
+        status = table->Call(name, table->FuncGetAttribute, value, attribute, function.handle);
+  }
+  return status;
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,6 +15,20 @@
 
 namespace boa::cuda {
 
+/// A function of the image, on this GPU.
+struct LoadedFunction {
+  const char *name = nullptr;
+  Function handle = nullptr;
+  int most_threads = 0; // of a block
+  int shared_bytes = 0; // that it declares itself
+};
+
+/// What a launch may have on this GPU.
+struct Limits {
+  int grid[3] = {}, block[3] = {};
+  int shared_bytes = 0; // of a block
+};
+
 /// The first GPU that the process sees, by its primary context.
 class Gpu {
 public:
@@ -26,7 +40,8 @@ public:
   /// Translates the image for this GPU. What the driver has against it is in the status.
   absl::Status Load(const boa_device_image &);
   /// Of the image, in its order.
-  const std::vector<Function> &functions() const { return loaded; }
+  const std::vector<LoadedFunction> &functions() const { return loaded; }
+  const Limits &limits() const { return most; }
   std::string Describe() const; // "NVIDIA H200 (sm_90)"
 
   const Driver &driver() const { return *table; }
@@ -38,7 +53,8 @@ private:
   Ordinal ordinal = 0;
   Context context = nullptr;
   Module module = nullptr;
-  std::vector<Function> loaded;
+  std::vector<LoadedFunction> loaded;
+  Limits most;
   std::string name;
   int major = 0, minor = 0;
 };

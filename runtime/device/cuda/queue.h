@@ -9,20 +9,17 @@
 
 #include "runtime/abi.h"
 #include "runtime/device/cuda/blas.h"
-#include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/gpu.h"
 
 #include <vector>
 
 /// What the calls of calls.h work on: one thread at a time, with the context current.
 struct boa_queue {
-  struct Function {
-    const char *name = nullptr;
-    boa::cuda::Function handle = nullptr;
-    int64_t shared_bytes = 0; // beside its own, that a launch may ask for
-  };
-  const boa::cuda::Driver *driver = nullptr;
+  const boa::cuda::Gpu *gpu = nullptr;
+  const boa::cuda::Driver *driver = nullptr; // the GPU's
   boa::cuda::Stream stream = nullptr;
-  std::vector<Function> functions;       // of the image
+  std::vector<int64_t> shared_bytes;     // by function, beside its own, that a launch may ask for
+  std::vector<void *> arguments;         // of a launch, while it is made
   std::unique_ptr<boa::cuda::Blas> blas; // once a kernel multiplies
   bool plans = false;                    // nothing is enqueued
   absl::Status status;                   // of all calls so far

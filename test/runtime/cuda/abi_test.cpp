@@ -101,9 +101,16 @@ static_assert(CUDA_ERROR_LAUNCH_FAILED == kLaunchFailed);
 static_assert(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH == kSystemDriverMismatch);
 static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == kCapabilityMajor);
 static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == kCapabilityMinor);
+static_assert(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X == kMaxBlock);
+static_assert(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z == kMaxBlock + 2);
+static_assert(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X == kMaxGrid);
+static_assert(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z == kMaxGrid + 2);
+static_assert(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN == kMaxSharedBytesOptin);
 static_assert(CU_STREAM_NON_BLOCKING == kNonBlocking && CU_EVENT_BLOCKING_SYNC == kBlockingSync);
 static_assert(CU_JIT_ERROR_LOG_BUFFER == kErrorLogBuffer);
 static_assert(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES == kErrorLogBufferBytes);
+static_assert(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK == kMaxThreads);
+static_assert(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES == kOwnSharedBytes);
 static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == kMaxDynamicSharedBytes);
 
 static_assert(CUBLAS_COMPUTE_32F == kCompute32F && CUDA_R_32F == kReal32F);

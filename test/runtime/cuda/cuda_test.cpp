@@ -56,12 +56,13 @@ void EmulatedElement(boa_emulated_thread *thread, void *const *args) {
   Element(at(0), at(1), at(2), at(3), thread->block[0] * thread->block_dim[0] + thread->thread[0]);
 }
 
-int64_t shared_bytes = 0; // that the launch asks for
+int64_t shared_bytes = 0, blocks_y = 1; // that the launch asks for
 
 /// On either device.
 void Train(void *const *buffers, void *, boa_queue *queue) {
   if (queue)
-    return boa_cuda_launch(queue, 0, kElements / 64, 1, 1, 64, 1, 1, shared_bytes, 4, buffers);
+    return boa_cuda_launch(queue, 0, kElements / 64, blocks_y, 1, 64, 1, 1, shared_bytes, 4,
+                           buffers);
   auto at = [&](int i) { return static_cast<float *>(buffers[i]); };
   for (int64_t i = 0; i < kElements; ++i)
     Element(at(0), at(1), at(2), at(3), i);
@@ -331,10 +332,30 @@ TEST_F(CudaTest, SharedMemoryIsAskedFor) {
   ASSERT_TRUE(Make().ok());
   absl::Status status = Train();
   EXPECT_TRUE(status.ok()) << status;
-  shared_bytes = 300 << 10;
-  EXPECT_THAT(std::string(Make().message()),
-              StartsWith("asking for shared memory: cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE"));
   shared_bytes = 0;
+}
+
+// What this GPU cannot launch is refused before the first step.
+TEST_F(CudaTest, LaunchesAreCheckedBeforeTheyAreMade) {
+  shared_bytes = 300 << 10;
+  EXPECT_EQ(std::string(Make().message()),
+            "function element is launched with 307200 bytes of shared memory beside its own, but "
+            "may be with 0 to 232448 on Fake GPU 0 (sm_90): train on another GPU, or write `device "
+            "cpu`");
+  shared_bytes = 0;
+  Fake("block_threads=32");
+  EXPECT_THAT(std::string(Make().message()),
+              StartsWith("function element is launched with 64 threads in a block, but may be with "
+                         "1 to 32 on Fake GPU 0 (sm_90)"));
+  Fake("");
+  blocks_y = 65536;
+  EXPECT_THAT(std::string(Make().message()),
+              StartsWith("function element is launched with 65536 blocks along y, but may be with "
+                         "1 to 65535"));
+  blocks_y = 0;
+  EXPECT_THAT(std::string(Make().message()),
+              StartsWith("function element is launched with 0 blocks along y"));
+  blocks_y = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -486,17 +507,29 @@ TEST_F(CudaTest, OldDriversAreTold) {
 // Each call of each function fails in turn: the run ends with a status that names it, and
 // nothing is used after it was given back.
 TEST_F(CudaTest, EachCallMayFail) {
-  for (const char *function : {"cuDeviceGetCount",     "cuDeviceGet",
-                               "cuDeviceGetName",      "cuDeviceGetAttribute",
-                               "cuCtxSetCurrent",      "cuDevicePrimaryCtxRetain",
-                               "cuMemGetInfo_v2",      "cuMemAlloc_v2",
-                               "cuMemHostRegister_v2", "cuMemcpyHtoDAsync_v2",
-                               "cuMemcpyDtoHAsync_v2", "cuMemsetD8Async",
-                               "cuStreamCreate",       "cuStreamSynchronize",
-                               "cuEventCreate",        "cuEventRecord",
-                               "cuEventSynchronize",   "cuEventElapsedTime",
-                               "cuModuleLoadDataEx",   "cuModuleGetFunction",
-                               "cuLaunchKernel",       "cuInit"}) {
+  for (const char *function : {"cuDeviceGetCount",
+                               "cuDeviceGet",
+                               "cuDeviceGetName",
+                               "cuDeviceGetAttribute",
+                               "cuCtxSetCurrent",
+                               "cuDevicePrimaryCtxRetain",
+                               "cuMemGetInfo_v2",
+                               "cuMemAlloc_v2",
+                               "cuMemHostRegister_v2",
+                               "cuMemcpyHtoDAsync_v2",
+                               "cuMemcpyDtoHAsync_v2",
+                               "cuMemsetD8Async",
+                               "cuStreamCreate",
+                               "cuStreamSynchronize",
+                               "cuEventCreate",
+                               "cuEventRecord",
+                               "cuEventSynchronize",
+                               "cuEventElapsedTime",
+                               "cuModuleLoadDataEx",
+                               "cuModuleGetFunction",
+                               "cuLaunchKernel",
+                               "cuFuncGetAttribute",
+                               "cuInit"}) {
     int failed = 0;
     for (int call : {1, 2, 5, 30}) {
       Fake(absl::StrCat("delay_us=20 fail=", function, ":", call));
@@ -538,6 +571,27 @@ TEST_F(CudaTest, ProductsMayFail) {
   EXPECT_THAT(std::string(engine->Run(Drive, 1, 0).message()),
               StartsWith("kernel multiply: product of 24 x 16 and 16 x 40, f32 to f32: "
                          "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED"));
+}
+
+// A product of which nothing was known before the first step ends the run: its algorithm would be
+// looked for while the GPU waits.
+TEST_F(CudaTest, ProductsArePlanned) {
+  wanted = {};
+  use_scratch = false;
+  Program with = MakeProgram("cuda");
+  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  ASSERT_TRUE(Make(with).ok());
+  wanted.accumulate = true;
+  body = [](boa_context *context, int64_t) {
+    boa_buffer buffer = boa_rt_prefetch(context, kHome, 0, 0, 2, BOA_DEVICE, 0);
+    boa_rt_launch(context, kMultiply, 1, &buffer);
+    boa_rt_release(context, buffer, 0);
+  };
+  EXPECT_EQ(
+      std::string(engine->Run(Drive, 1, 0).message()),
+      "kernel multiply: product of 24 x 16 and 16 x 40, f32 to f32: it was not planned before "
+      "the first step, which is an error of the compiler; go on from the last commit");
+  wanted = {};
 }
 
 // What is given back at the end may fail, too: it is the end, and no more.
