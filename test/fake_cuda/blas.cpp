@@ -14,13 +14,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 struct cublasLtContext {
   uint64_t alive;
+  std::mutex mutex;             // of:
+  std::set<uint64_t> on_device; // products that ran
 };
 
 using namespace boa::fake;
@@ -267,7 +271,9 @@ BOA_FAKE_API cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
     Report(CUDA_ERROR_INVALID_CONTEXT, "cublasLtCreate: no context is current on this thread");
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  *handle = new cublasLtContext{kAlive};
+  if (TakeOverhead())
+    return CUBLAS_STATUS_ALLOC_FAILED;
+  *handle = new cublasLtContext{kAlive, {}, {}};
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -287,6 +293,8 @@ BOA_FAKE_API const char *cublasLtGetStatusName(cublasStatus_t status) {
     return "CUBLAS_STATUS_SUCCESS";
   case CUBLAS_STATUS_NOT_INITIALIZED:
     return "CUBLAS_STATUS_NOT_INITIALIZED";
+  case CUBLAS_STATUS_ALLOC_FAILED:
+    return "CUBLAS_STATUS_ALLOC_FAILED";
   case CUBLAS_STATUS_INVALID_VALUE:
     return "CUBLAS_STATUS_INVALID_VALUE";
   case CUBLAS_STATUS_EXECUTION_FAILED:
@@ -480,6 +488,11 @@ BOA_FAKE_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatm
     if (scratch.address % 16)
       return refuse("the workspace is not aligned to 16 bytes");
     ranges.push_back(scratch);
+  }
+  {
+    std::lock_guard<std::mutex> lock(handle->mutex);
+    if (handle->on_device.insert(p.Hash()).second && TakeOverhead())
+      return CUBLAS_STATUS_ALLOC_FAILED;
   }
   CUresult error =
       Enqueue(__func__, stream, std::move(ranges), [=](const std::vector<char *> &data) {

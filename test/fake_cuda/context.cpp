@@ -80,6 +80,11 @@ CUresult FindContext(const char *what, Context *&context) {
   return context->error;
 }
 
+CUresult TakeOverhead() {
+  DeviceMemory &memory = *CurrentContext()->memory;
+  return memory.Take(Driver::Get().settings.overhead) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult FindStream(const char *what, CUstream handle, Context *context,
                     std::shared_ptr<Stream> &stream) {
   if (reinterpret_cast<uint64_t>(handle) <= 2)
@@ -98,7 +103,9 @@ std::shared_ptr<Function> FindFunction(const char *what, CUfunction handle, Cont
         Report(CUDA_ERROR_INVALID_HANDLE, what + std::string(": of a module that was unloaded"));
     return nullptr;
   }
-  return function;
+  if (function && !function->on_device.exchange(true, std::memory_order_relaxed))
+    error = TakeOverhead();
+  return error ? nullptr : function;
 }
 
 CUresult CheckHost(const char *what, const void *host) {

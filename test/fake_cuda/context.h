@@ -122,6 +122,7 @@ struct Function {
   CUmodule module;
   const boa_emulated_function *emulated;
   std::atomic<int64_t> dynamic_limit; // of shared memory that a launch adds
+  std::atomic<bool> on_device{false}; // asked after or launched before
 };
 
 struct Module {
@@ -229,7 +230,8 @@ std::shared_ptr<T> FindIn(const char *what, const Handles<T, Handle> &handles, H
   }
   return object;
 }
-/// The function, of a module that is loaded; or null and `error`, which was reported.
+/// The function, of a module that is loaded and with what it takes of the device's memory; or null
+/// and `error`, which was reported.
 std::shared_ptr<Function> FindFunction(const char *what, CUfunction, Context *, CUresult &error);
 /// The stream, or an error that was reported.
 CUresult FindStream(const char *what, CUstream, Context *, std::shared_ptr<Stream> &);

@@ -186,6 +186,11 @@ BOA_FAKE_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice devi
     primary.device = device;
     primary.error = 0;
     primary.memory = std::make_unique<DeviceMemory>(d.settings.memory);
+    if (!primary.memory->Take(d.settings.overhead)) {
+      primary.memory.reset();
+      primary.retained = 0;
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
   }
   *context = reinterpret_cast<CUcontext>(&primary);
   return CUDA_SUCCESS;
@@ -265,7 +270,7 @@ BOA_FAKE_API CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
   if (CUresult error = BeginCallIn(__func__, context))
     return error;
   *total = context->memory->capacity;
-  *free = *total - context->memory->ranges.Bytes();
+  *free = context->memory->Left();
   return CUDA_SUCCESS;
 }
 

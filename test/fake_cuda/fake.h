@@ -41,6 +41,9 @@ using Operation = std::function<std::string(const std::vector<char *> &)>;
 /// that is called.
 BOA_FAKE_API CUresult Enqueue(const char *what, CUstream, std::vector<DeviceRange>, Operation);
 
+/// What the current context, one of its functions or a library takes of device memory (overhead).
+BOA_FAKE_API CUresult TakeOverhead();
+
 /// Of the call `what` that begins: an error that it is to end with, or success.
 BOA_FAKE_API CUresult BeginCall(const char *what);
 

@@ -127,7 +127,7 @@ DeviceMemory::~DeviceMemory() {
 // What was freed is handed out again as late as may be.
 uint64_t DeviceMemory::Allocate(uint64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (bytes > capacity - ranges.Bytes())
+  if (bytes > Left())
     return 0;
   uint64_t address = ranges.Fit(bytes, cursor, base + mapped);
   if (!address)
@@ -137,6 +137,14 @@ uint64_t DeviceMemory::Allocate(uint64_t bytes) {
   cursor = address + bytes;
   memset(Data(address), 0xff, bytes);
   return address;
+}
+
+bool DeviceMemory::Take(uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (bytes > Left())
+    return false;
+  taken += bytes;
+  return true;
 }
 
 bool DeviceMemory::Free(uint64_t address) {

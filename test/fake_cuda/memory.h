@@ -7,6 +7,7 @@
 #ifndef BOA_TEST_FAKE_CUDA_MEMORY_H
 #define BOA_TEST_FAKE_CUDA_MEMORY_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -55,6 +56,9 @@ public:
   /// 0: there is not enough.
   uint64_t Allocate(uint64_t bytes);
   bool Free(uint64_t address);
+  /// For what is in no allocation, as long as the context lives. false: there is not enough.
+  bool Take(uint64_t bytes);
+  uint64_t Left() const { return capacity - taken - ranges.Bytes(); }
   char *Data(uint64_t address) const { return data + (address - base); }
   bool Holds(uint64_t address) const { return address >= base && address < base + mapped; }
   /// Why these bytes are not within one allocation.
@@ -66,7 +70,8 @@ public:
 private:
   const uint64_t mapped, base;
   char *const data;
-  std::mutex mutex; // of Allocate
+  std::mutex mutex; // of Allocate and Take
+  std::atomic<uint64_t> taken{0};
   uint64_t cursor;
 };
 

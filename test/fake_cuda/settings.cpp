@@ -59,6 +59,8 @@ std::string ParseSettings(const char *text, Settings &settings) {
       settings.delay_us = number;
     else if (key == "memory")
       settings.memory = number;
+    else if (key == "overhead")
+      settings.overhead = number;
     else if (key == "devices" && number <= kMostDevices)
       settings.devices = int(number);
     else if (key == "threads" && number >= 1)

@@ -103,6 +103,7 @@ absl::Status Blas::Plan(const Product &product) {
   auto [at, fresh] = products.try_emplace(KeyOf(product));
   if (!fresh)
     return absl::OkStatus();
+  at->second.first = product;
   absl::Status status = Describe(product, at->second);
   if (status.ok())
     status = Choose(product, at->second);
@@ -167,6 +168,52 @@ absl::Status Blas::Choose(const Product &p, Planned &planned) {
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
+
+/// Where a trial has what it reads, all of it in one place, what it writes, and scratch.
+namespace {
+struct Trial {
+  int64_t result, scratch, bytes;
+};
+} // namespace
+
+static Trial LayOutTrial(const Product &p) {
+  auto bytes = [](int64_t rows, int64_t columns, int64_t stride, int32_t type) {
+    constexpr int64_t kAlignment = 256;
+    const int64_t all = ((rows - 1) * stride + columns) * (type == 0 ? 4 : 2);
+    return (all + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  const int64_t a =
+      p.transpose_a ? bytes(p.k, p.m, p.lda, p.type_ab) : bytes(p.m, p.k, p.lda, p.type_ab);
+  const int64_t b =
+      p.transpose_b ? bytes(p.n, p.k, p.ldb, p.type_ab) : bytes(p.k, p.n, p.ldb, p.type_ab);
+  Trial trial;
+  trial.result = std::max({a, b, bytes(1, p.n, p.n, p.type_c)});
+  trial.scratch = trial.result + bytes(p.m, p.n, p.ldc, p.type_c);
+  trial.bytes = trial.scratch + p.scratch_bytes;
+  return trial;
+}
+
+int64_t Blas::TrialBytes() const {
+  int64_t most = 0;
+  for (const auto &[key, planned] : products)
+    most = std::max(most, LayOutTrial(planned.first).bytes);
+  return most;
+}
+
+absl::Status Blas::Try(void *memory, Stream stream) {
+  char *const begin = static_cast<char *>(memory);
+  for (const auto &[key, planned] : products) {
+    Product product = planned.first;
+    const Trial trial = LayOutTrial(product);
+    product.a = product.b = begin;
+    product.bias = product.bias ? begin : nullptr;
+    product.c = begin + trial.result;
+    product.scratch = product.scratch ? begin + trial.scratch : nullptr;
+    if (absl::Status status = Run(product, planned, stream); !status.ok())
+      return At(product, status);
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Blas::Enqueue(const Product &product, Stream stream) {
   auto found = products.find(KeyOf(product));

@@ -100,6 +100,11 @@ public:
 
   /// Asks for an algorithm, unless one is known.
   absl::Status Plan(const Product &);
+  /// Device memory for a trial of whichever product takes most.
+  int64_t TrialBytes() const;
+  /// Enqueues each product that was planned once, on what is in that memory: the library puts a
+  /// kernel on the GPU when it is first run, and may take device memory for it then.
+  absl::Status Try(void *memory, Stream);
   /// Of a product for which one was asked.
   absl::Status Enqueue(const Product &, Stream);
 
@@ -110,6 +115,7 @@ private:
                          int64_t, int64_t, int64_t, std::array<uint32_t, 4>, int64_t>;
   /// A product as the library knows it, and its algorithm.
   struct Planned {
+    Product first; // that was planned
     MatmulDesc desc = nullptr;
     MatrixLayout a = nullptr, b = nullptr, c = nullptr;
     MatmulHeuristic chosen = {};

@@ -11,7 +11,8 @@
 // asks for it when the kernel returns.
 //
 // Before the first step each kernel is called once with a queue that enqueues nothing: what
-// its products need is found out then. All buffers are there at the beginning of memory.
+// its products need is found out then. There is no memory yet: all buffers are at one address,
+// aligned to 256 bytes, and nothing is there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_CALLS_H

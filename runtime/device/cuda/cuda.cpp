@@ -49,6 +49,7 @@ private:
   GpuStream *StreamOf(const Work &);
   std::string Name(const Work &) const;
   absl::Status PlanKernels();
+  absl::Status TryLibraries();
   absl::Status EnqueueKernel(Work &);
   absl::Status EnqueueFill(Work &, cuda::Stream);
   Pointer OnDevice(Location where) const {
@@ -99,12 +100,18 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
     if (absl::Status status = (*stream)->Create(listener); !status.ok())
       return status;
   }
+  if (absl::Status status = PlanKernels(); !status.ok())
+    return status;
+  // Before what libraries take, which may be much: a trial needs no more than the program.
+  if (absl::Status status = gpu->CheckFree(bytes[BOA_DEVICE]); !status.ok())
+    return status;
+  if (absl::Status status = TryLibraries(); !status.ok())
+    return status;
+  // The program's memory comes last: what is free now stays free.
   memory = std::make_unique<GpuMemory>(*gpu, compute->handle());
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
   workspace = memory->Address(Memory::Side::device, at);
-  if (absl::Status status = PlanKernels(); !status.ok())
-    return status;
   if (absl::Status status = host.Start(*memory, listener); !status.ok())
     return status;
   return StartThreads([this] {
@@ -113,21 +120,43 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   });
 }
 
-/// Finds out what the kernels' calls need: nothing is asked or allocated for it later.
+/// Finds out what the kernels' calls need: nothing is asked or allocated for it later. There is no
+/// memory yet: all buffers, and the workspace, are at an address that is aligned as theirs will be.
 absl::Status CudaDevice::PlanKernels() {
   queue.gpu = gpu.get();
   queue.driver = &gpu->driver();
   queue.stream = compute->handle();
+  void *const nowhere = reinterpret_cast<void *>(uintptr_t{1} << 20);
   queue.plans = true;
   for (size_t k = 0; k < program.kernels.size() && queue.status.ok(); ++k) {
     const size_t buffers = program.kernels[k].buffers.size();
     kernel_buffers.resize(std::max(kernel_buffers.size(), buffers));
-    std::fill_n(kernel_buffers.begin(), buffers,
-                memory->Address(Memory::Side::device, {BOA_DEVICE, 0}));
-    kernels.table[k](kernel_buffers.data(), workspace, &queue);
+    std::fill_n(kernel_buffers.begin(), buffers, nowhere);
+    kernels.table[k](kernel_buffers.data(), nowhere, &queue);
   }
   queue.plans = false;
   return queue.status;
+}
+
+/// Runs what was planned of libraries once, on memory for a while: what they load then is loaded
+/// before the program's memory is taken.
+absl::Status CudaDevice::TryLibraries() {
+  const int64_t bytes = queue.blas ? queue.blas->TrialBytes() : 0;
+  if (bytes == 0)
+    return absl::OkStatus();
+  const cuda::Driver &driver = gpu->driver();
+  Pointer trial = 0;
+  absl::Status status =
+      driver.Call("allocating memory for a trial", driver.MemAlloc, &trial, size_t(bytes));
+  if (!status.ok())
+    return status;
+  status = queue.blas->Try(reinterpret_cast<void *>(trial), queue.stream);
+  // Nothing uses the memory when it goes.
+  absl::Status over = driver.Call("waiting for a trial", driver.StreamSynchronize, queue.stream);
+  if (status.ok())
+    status = std::move(over);
+  absl::Status freed = driver.Call("freeing memory of a trial", driver.MemFree, trial);
+  return status.ok() ? freed : status;
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace boa::cuda {
@@ -58,6 +59,9 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Open() {
         driver.Call("starting the GPU", driver.DevicePrimaryCtxRetain, &gpu->context, gpu->ordinal);
   if (status.ok())
     status = gpu->Enter();
+  size_t total = 0;
+  if (status.ok())
+    status = driver.Call("asking for free memory", driver.MemGetInfo, &gpu->free_at_first, &total);
   if (!status.ok())
     return status;
   return gpu;
@@ -104,6 +108,22 @@ absl::Status Gpu::Load(const boa_device_image &image) {
   return status;
 }
 
+absl::Status Gpu::CheckFree(int64_t bytes) const {
+  size_t free = 0, total = 0;
+  absl::Status status = table->Call("asking for free memory", table->MemGetInfo, &free, &total);
+  if (!status.ok() || size_t(bytes) <= free)
+    return status;
+  // Others may have given some back meanwhile.
+  const size_t code = free_at_first - std::min(free, free_at_first);
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the program takes ", FormatBytes(double(bytes)), " of device memory, but of the ",
+      FormatBytes(double(total)), " of ", Describe(), " ", FormatBytes(double(free)),
+      " are free: CUDA itself and other processes have ", FormatBytes(double(total - free - code)),
+      ", the program's code and its libraries ", FormatBytes(double(code)),
+      "; end what else uses the GPU (nvidia-smi lists it), or compile the program with less in "
+      "`device cuda { memory = ... }`"));
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -125,18 +145,9 @@ absl::Status GpuMemory::AllocateDevice(int64_t bytes) {
   if (bytes == 0)
     return absl::OkStatus();
   const Driver &driver = gpu.driver();
-  const char *const allocating = "allocating the device's memory";
-  size_t free = 0, total = 0;
-  absl::Status status = driver.Call(allocating, driver.MemGetInfo, &free, &total);
-  if (!status.ok())
-    return status;
-  if (size_t(bytes) > free)
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the program takes ", FormatBytes(bytes), " of device memory, but of the ",
-        FormatBytes(int64_t(total)), " of ", gpu.Describe(), " ", FormatBytes(int64_t(free)),
-        " are free: end what else uses the GPU (nvidia-smi lists it), or compile the program with "
-        "less in `device cuda { memory = ... }`"));
-  status = driver.Call(allocating, driver.MemAlloc, &device, size_t(bytes));
+  absl::Status status = gpu.CheckFree(bytes);
+  if (status.ok())
+    status = driver.Call("allocating the device's memory", driver.MemAlloc, &device, size_t(bytes));
   if (!status.ok())
     return status;
   status = driver.Call("clearing the device's memory", driver.MemsetD8Async, device, 0,

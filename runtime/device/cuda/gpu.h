@@ -43,6 +43,8 @@ public:
   const std::vector<LoadedFunction> &functions() const { return loaded; }
   const Limits &limits() const { return most; }
   std::string Describe() const; // "NVIDIA H200 (sm_90)"
+  /// Whether so many bytes of device memory are free; if not, the status says who has the rest.
+  absl::Status CheckFree(int64_t bytes) const;
 
   const Driver &driver() const { return *table; }
 
@@ -55,6 +57,7 @@ private:
   Module module = nullptr;
   std::vector<LoadedFunction> loaded;
   Limits most;
+  size_t free_at_first = 0; // of device memory, once there was a context
   std::string name;
   int major = 0, minor = 0;
 };

@@ -458,10 +458,12 @@ TEST_F(CudaTest, WhatIsMissingIsNamed) {
             "detected): nvidia-smi shows which GPUs there are, and CUDA_VISIBLE_DEVICES must not "
             "hide them all; or write `device cpu`");
   Fake("memory=64KiB");
-  EXPECT_EQ(std::string(Make().message()),
-            "the program takes 244 KiB of device memory, but of the 64.0 KiB of Fake GPU 0 (sm_90) "
-            "64.0 KiB are free: end what else uses the GPU (nvidia-smi lists it), or compile the "
-            "program with less in `device cuda { memory = ... }`");
+  EXPECT_EQ(
+      std::string(Make().message()),
+      "the program takes 244 KiB of device memory, but of the 64.0 KiB of Fake GPU 0 (sm_90) "
+      "64.0 KiB are free: CUDA itself and other processes have 0 B, the program's code and its "
+      "libraries 0 B; end what else uses the GPU (nvidia-smi lists it), or compile the "
+      "program with less in `device cuda { memory = ... }`");
   Fake("");
   const char text[] = ".version 8.0";
   const boa_device_image ptx = {text, sizeof(text), kNames, 1};
@@ -487,6 +489,43 @@ TEST_F(CudaTest, ProductsNeedTheirLibrary) {
   with.kernels.push_back({"multiply", {{true, true}}, BOA_CUDA_LIBRARY_WORKSPACE, 0, 0});
   EXPECT_THAT(std::string(Make(with).message()),
               StartsWith("BOA_CUDA_BLAS=/nowhere/libcublasLt.so: "));
+}
+
+// What CUDA, code and libraries take of the device's memory is taken before the program's: there is
+// enough at the start, which says who has what, or to the end.
+TEST_F(CudaTest, LibrariesTakeTheirMemoryFirst) {
+  wanted = {};
+  for (bool scratch : {false, true}) {
+    use_scratch = scratch;
+    Program with = MakeProgram("cuda");
+    with.kernels.push_back(
+        {"multiply", {{true, true}}, scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0, 0, 0});
+    ASSERT_TRUE(Make(with).ok());
+    const int64_t arena = engine->ArenaBytes(BOA_DEVICE);
+    body = [](boa_context *context, int64_t) {
+      boa_buffer buffer = boa_rt_prefetch(context, kHome, 0, 0, 2, BOA_DEVICE, 0);
+      boa_rt_launch(context, kMultiply, 1, &buffer);
+      boa_rt_release(context, buffer, 0);
+    };
+    // A context, a function, cuBLASLt, a product.
+    const int64_t taken = 4 * (64 << 10);
+    Fake(absl::StrCat("overhead=64KiB memory=", arena + taken));
+    absl::Status status = Make(with);
+    ASSERT_TRUE(status.ok()) << status;
+    status = engine->Run(Drive, 1, 0);
+    EXPECT_TRUE(status.ok()) << status;
+    status = Train();
+    EXPECT_TRUE(status.ok()) << status;
+    Fake(absl::StrCat("overhead=64KiB memory=", arena + taken - 1));
+    EXPECT_THAT(std::string(Make(with).message()),
+                HasSubstr("are free: CUDA itself and other processes have 64.0 KiB, the program's "
+                          "code and its libraries 192 KiB; end what else"));
+    // Less still is seen before the libraries are tried, or by them.
+    for (int64_t memory : {arena + taken / 2, arena, arena / 2, taken, taken / 2, taken / 8}) {
+      Fake(absl::StrCat("overhead=64KiB memory=", memory));
+      EXPECT_EQ(Make(with).code(), absl::StatusCode::kResourceExhausted) << memory;
+    }
+  }
 }
 
 // A driver that lacks a function is too old, and the function is named.
@@ -560,6 +599,10 @@ TEST_F(CudaTest, ProductsMayFail) {
   EXPECT_THAT(std::string(Make(with).message()),
               StartsWith("product of 24 x 16 and 16 x 40, f32 to f32: "
                          "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_"));
+  Fake("fail=cublasLtMatmul:1");
+  EXPECT_THAT(
+      std::string(Make(with).message()),
+      StartsWith("product of 24 x 16 and 16 x 40, f32 to f32: cublasLtMatmul: CUBLAS_STATUS_"));
   Fake("fail=cublasLtMatmul:2");
   ASSERT_TRUE(Make(with).ok());
   body = [](boa_context *context, int64_t) {
