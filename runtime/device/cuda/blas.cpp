@@ -18,20 +18,36 @@
 
 namespace boa::cuda {
 
-absl::StatusOr<std::unique_ptr<Blas>> Blas::Open() {
-  auto library = Library::Open("BOA_CUDA_BLAS", {"libcublasLt.so.13", "libcublasLt.so.12"},
-                               "products on a GPU are cuBLASLt's, which this machine does not "
-                               "have: install CUDA's libcublas (12 or 13)");
-  if (!library.ok())
-    return library.status();
-  std::unique_ptr<Blas> blas(new Blas(*std::move(library)));
+std::vector<std::string> BlasNames(int driver_version) {
+  std::vector<std::string> names = {"libcublasLt.so.13", "libcublasLt.so.12"};
+  if (driver_version < 13000)
+    std::swap(names[0], names[1]);
+  return names;
+}
+
+absl::StatusOr<std::unique_ptr<Blas>> Blas::Open(int driver_version) {
+  std::unique_ptr<Blas> blas;
+  absl::Status status = Library::Open("BOA_CUDA_BLAS", BlasNames(driver_version),
+                                      "products on a GPU are cuBLASLt's, which this machine does "
+                                      "not have: install CUDA's libcublas "
+                                      "(12, or 13 for a driver of CUDA 13)",
+                                      [&](Library library) {
+                                        absl::StatusOr<std::unique_ptr<Blas>> begun =
+                                            Use(std::move(library));
+                                        if (begun.ok())
+                                          blas = *std::move(begun);
+                                        return begun.status();
+                                      });
+  if (!status.ok())
+    return status;
+  return blas;
+}
+
+absl::StatusOr<std::unique_ptr<Blas>> Blas::Use(Library library) {
+  std::unique_ptr<Blas> blas(new Blas(std::move(library)));
   const char *lacking = nullptr;
 #define BOA_FIND(name, exported, result, arguments)                                                \
-  blas->name.symbol = #exported;                                                                   \
-  blas->name.address =                                                                             \
-      reinterpret_cast<decltype(blas->name.address)>(blas->library.Find(#exported));               \
-  if (!blas->name.address && !lacking)                                                             \
-    lacking = #exported;
+  blas->library.Bind(blas->name, #exported, lacking);
   BOA_CUDA_BLAS_FUNCTIONS(BOA_FIND)
 #undef BOA_FIND
   if (lacking)
@@ -39,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Blas>> Blas::Open() {
         absl::StrCat(blas->library.path(), " has no ", lacking,
                      ": install CUDA's libcublas in version 12 or 13"));
   if (absl::Status status = blas->Call(blas->Create, &blas->handle); !status.ok())
-    return status;
+    return absl::Status(status.code(), absl::StrCat(blas->library.path(), ": ", status.message()));
   return blas;
 }
 
@@ -55,10 +71,32 @@ Blas::~Blas() {
     Destroy.address(handle);
 }
 
+/// What to do about an error, and of which kind it is.
+static std::pair<absl::StatusCode, const char *> Advice(BlasResult result) {
+  using Code = absl::StatusCode;
+  switch (result) {
+  case kBlasNotInitialized:
+    return {Code::kFailedPrecondition, "libcublas and the driver do not go together: install the "
+                                       "one of the CUDA version that nvidia-smi shows"};
+  case kBlasAllocFailed:
+    return {Code::kResourceExhausted, "there is too little device memory beside the program's: end "
+                                      "what else uses the GPU, or compile the program with less in "
+                                      "`device cuda { memory = ... }`"};
+  case kBlasInvalidValue:
+    return {Code::kInternal, "which is an error of the compiler"};
+  case kBlasArchMismatch:
+  case kBlasNotSupported:
+    return {Code::kUnimplemented, "install a newer libcublas, which may know this GPU"};
+  default:
+    return {Code::kInternal, "the system's log (dmesg) may say more; go on from the last commit"};
+  }
+}
+
 absl::Status Blas::Error(BlasResult result, const char *symbol) const {
   const char *name = GetStatusName.address(result), *text = GetStatusString.address(result);
-  return absl::InternalError(absl::StrCat(symbol, ": ", name ? name : "error", " (",
-                                          text ? text : absl::StrCat(result), ")"));
+  auto [code, advice] = Advice(result);
+  return absl::Status(code, absl::StrCat(symbol, ": ", name ? name : "error", " (",
+                                         text ? text : absl::StrCat(result), "): ", advice));
 }
 
 static std::string Format(const Product &p) {
@@ -159,7 +197,8 @@ absl::Status Blas::Choose(const Product &p, Planned &planned) {
     MatmulPreferenceDestroy.address(preference);
   if (status.ok() && found == 0)
     return absl::UnimplementedError(
-        absl::StrCat(MatmulAlgoGetHeuristic.symbol, " knows no algorithm for it on this GPU"));
+        absl::StrCat(MatmulAlgoGetHeuristic.symbol,
+                     " knows no algorithm for it on this GPU: install a newer libcublas"));
   if (status.ok() && planned.chosen.state != 0)
     return Error(planned.chosen.state, MatmulAlgoGetHeuristic.symbol);
   return status;

@@ -10,7 +10,7 @@
 // the answer is kept. Sums are of f32, in whole: no TF32, and no partial sums in narrower
 // types.
 //
-// BOA_CUDA_BLAS names another library than libcublasLt.so.13 or .12, for tests.
+// BOA_CUDA_BLAS names others than libcublasLt.so.13 and .12, separated by colons, for tests.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_BLAS_H
@@ -31,6 +31,9 @@ using MatmulDesc = struct MatmulDescData *;
 using MatrixLayout = struct MatrixLayoutData *;
 using MatmulPreference = struct MatmulPreferenceData *;
 
+// cublasStatus_t
+constexpr BlasResult kBlasNotInitialized = 1, kBlasAllocFailed = 3, kBlasInvalidValue = 7,
+                     kBlasArchMismatch = 8, kBlasNotSupported = 15;
 // cublasComputeType_t, cudaDataType_t
 constexpr int kCompute32F = 68, kReal32F = 0, kReal16BF = 14;
 // cublasLtMatmulDescAttributes_t
@@ -92,10 +95,14 @@ struct Product {
   int64_t scratch_bytes;
 };
 
+/// What the library may be called, in the order of trying: CUDA's version that the driver is for
+/// first, since a library of a later one begins on no older driver.
+std::vector<std::string> BlasNames(int driver_version);
+
 class Blas {
 public:
   /// With the context current, as for all that follows.
-  static absl::StatusOr<std::unique_ptr<Blas>> Open();
+  static absl::StatusOr<std::unique_ptr<Blas>> Open(int driver_version);
   ~Blas();
 
   /// Asks for an algorithm, unless one is known.
@@ -124,6 +131,7 @@ private:
   BOA_CUDA_BLAS_FUNCTIONS(BOA_FUNCTION)
 #undef BOA_FUNCTION
 
+  static absl::StatusOr<std::unique_ptr<Blas>> Use(Library);
   explicit Blas(Library library) : library(std::move(library)) {}
   static Key KeyOf(const Product &);
   absl::Status Describe(const Product &, Planned &);

@@ -79,7 +79,7 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
   if (!queue->status.ok())
     return;
   if (!queue->blas) {
-    absl::StatusOr<std::unique_ptr<Blas>> opened = Blas::Open();
+    absl::StatusOr<std::unique_ptr<Blas>> opened = Blas::Open(queue->driver->version());
     queue->status = opened.status();
     if (!opened.ok())
       return;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 
 #include <dlfcn.h>
 
@@ -21,29 +22,44 @@ namespace boa::cuda {
 
 void Library::Close::operator()(void *handle) const { dlclose(handle); }
 
-absl::StatusOr<Library> Library::Open(const char *variable,
-                                      std::initializer_list<const char *> names,
-                                      const char *missing) {
-  Library library;
-  const char *const other = std::getenv(variable);
-  auto open = [&](const char *name) {
+absl::Status Library::Open(const char *variable, const std::vector<std::string> &names,
+                           const char *missing, const std::function<absl::Status(Library)> &use) {
+  const char *const named = std::getenv(variable);
+  const std::vector<std::string> others =
+      named ? std::vector<std::string>(absl::StrSplit(named, ':')) : std::vector<std::string>();
+  absl::Status refused; // of what there is, the first
+  std::string reasons;
+  for (const std::string &name : named ? others : names) {
+    Library library;
     library.name = name;
     // It keeps threads and what is to be done at exit: closed, it stays.
-    library.handle.reset(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
-    return library.handle != nullptr;
-  };
-  if (other) {
-    if (!open(other))
-      return absl::NotFoundError(absl::StrCat(variable, "=", other, ": ", dlerror()));
-    return library;
+    library.handle.reset(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
+    if (!library.handle) {
+      absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", dlerror());
+      continue;
+    }
+    absl::Status status = use(std::move(library));
+    if (status.ok())
+      return status;
+    if (refused.ok())
+      refused = std::move(status);
   }
-  std::string reasons;
-  for (const char *name : names) {
-    if (open(name))
-      return library;
-    absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", dlerror());
-  }
-  return absl::NotFoundError(absl::StrCat(missing, " (", reasons, ")"));
+  if (!refused.ok())
+    return refused;
+  return absl::NotFoundError(named ? absl::StrCat(variable, "=", named, ": ", reasons)
+                                   : absl::StrCat(missing, " (", reasons, ")"));
+}
+
+absl::StatusOr<Library> Library::Open(const char *variable, const std::vector<std::string> &names,
+                                      const char *missing) {
+  Library opened;
+  absl::Status status = Open(variable, names, missing, [&](Library library) {
+    opened = std::move(library);
+    return absl::OkStatus();
+  });
+  if (!status.ok())
+    return status;
+  return opened;
 }
 
 void *Library::Find(const char *symbol) const { return dlsym(handle.get(), symbol); }
@@ -67,12 +83,7 @@ absl::StatusOr<std::unique_ptr<Driver>> Driver::Open() {
     return library.status();
   std::unique_ptr<Driver> driver(new Driver(*std::move(library)));
   const char *lacking = nullptr;
-#define BOA_FIND(name, exported, arguments)                                                        \
-  driver->name.symbol = #exported;                                                                 \
-  driver->name.address =                                                                           \
-      reinterpret_cast<decltype(driver->name.address)>(driver->library.Find(#exported));           \
-  if (!driver->name.address && !lacking)                                                           \
-    lacking = #exported;
+#define BOA_FIND(name, exported, arguments) driver->library.Bind(driver->name, #exported, lacking);
   BOA_CUDA_DRIVER_FUNCTIONS(BOA_FIND)
 #undef BOA_FIND
   auto too_old = [&](const std::string &why) {
@@ -82,13 +93,12 @@ absl::StatusOr<std::unique_ptr<Driver>> Driver::Open() {
   };
   if (lacking)
     return too_old(absl::StrCat("has no ", lacking, " (", driver->library.path(), ")"));
-  int version = 0;
-  if (absl::Status status =
-          driver->Call("asking the driver's version", driver->DriverGetVersion, &version);
+  if (absl::Status status = driver->Call("asking the driver's version", driver->DriverGetVersion,
+                                         &driver->cuda_version);
       !status.ok())
     return status;
-  if (version < kLeastVersion)
-    return too_old(absl::StrCat("is for CUDA ", FormatVersion(version)));
+  if (driver->version() < kLeastVersion)
+    return too_old(absl::StrCat("is for CUDA ", FormatVersion(driver->version())));
   if (absl::Status status = driver->Call("starting the driver", driver->Init, 0); !status.ok())
     return status;
   return driver;
@@ -104,19 +114,46 @@ static std::pair<absl::StatusCode, const char *> Advice(Result result) {
   case kStubLibrary:
     return {Code::kFailedPrecondition,
             "the library that was found is the toolkit's stub: put the driver's own before it"};
+  case kDeviceUnavailable:
+    return {Code::kUnavailable, "another process has the GPU to itself (nvidia-smi lists it): end "
+                                "that, or allow several (nvidia-smi -c DEFAULT)"};
   case kNoDevice:
     return {Code::kNotFound, "nvidia-smi shows which GPUs there are, and CUDA_VISIBLE_DEVICES must "
                              "not hide them all; or write `device cpu`"};
+  case kSystemNotReady:
+    return {Code::kUnavailable,
+            "the machine's GPUs are not connected yet: start its fabric manager "
+            "(systemctl start nvidia-fabricmanager), then try again"};
   case kSystemDriverMismatch:
     return {Code::kFailedPrecondition,
             "the driver's library and its kernel module are of two versions: restart the machine"};
+  case kCompatNotSupported:
+    return {Code::kFailedPrecondition,
+            "the libcuda that was found is for newer CUDA than this GPU's driver may be used with: "
+            "take the compatibility package (cuda-compat) out of LD_LIBRARY_PATH, or install a "
+            "newer driver"};
+  case kJitCompilerNotFound:
+    return {Code::kFailedPrecondition,
+            "the driver's compiler (libnvidia-ptxjitcompiler.so.1) is missing: install the whole "
+            "driver; in a container, NVIDIA_DRIVER_CAPABILITIES must have `compute`"};
+  case kJitCompilationDisabled:
+    return {Code::kFailedPrecondition,
+            "the driver may not compile: unset CUDA_DISABLE_PTX_JIT and CUDA_DISABLE_JIT"};
   case kInvalidImage:
   case kNoBinaryForGpu:
   case kInvalidPtx:
   case kUnsupportedPtxVersion:
     return {Code::kFailedPrecondition,
             "compile the program anew for this GPU, or install a newer driver"};
+  case kLaunchTimeout:
+    return {Code::kUnavailable, "the GPU also draws a screen, and ends what runs for seconds: use "
+                                "one without a screen; go on from the last commit"};
   case kIllegalAddress:
+  case kHardwareStackError:
+  case kIllegalInstruction:
+  case kMisalignedAddress:
+  case kInvalidAddressSpace:
+  case kInvalidPc:
   case kLaunchFailed:
     return {Code::kInternal, "a kernel went wrong, which is an error of the compiler: "
                              "compute-sanitizer says where; go on from the last commit"};
@@ -124,6 +161,9 @@ static std::pair<absl::StatusCode, const char *> Advice(Result result) {
     return {Code::kDataLoss,
             "the GPU's memory is damaged (nvidia-smi -q says where): do not use it "
             "before it is repaired, and go on from the last commit"};
+  case kNvlinkUncorrectable:
+    return {Code::kDataLoss, "a link between GPUs is damaged (nvidia-smi nvlink -e counts its "
+                             "errors): restart the machine, and go on from the last commit"};
   default:
     return {Code::kInternal, "the system's log (dmesg) may say more; go on from the last commit"};
   }

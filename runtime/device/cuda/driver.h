@@ -10,7 +10,7 @@
 // that no toolkit is needed to build; where there is one, test/runtime/cuda/abi_test.cpp
 // compares them with its headers.
 //
-// BOA_CUDA_DRIVER names another library than libcuda.so.1, for tests.
+// BOA_CUDA_DRIVER names others than libcuda.so.1, separated by colons, for tests.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_DRIVER_H
@@ -21,8 +21,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 // The toolkit's own names for what only the libraries look into.
 struct CUctx_st;
@@ -43,10 +45,14 @@ using Stream = CUstream_st *;
 using Event = CUevent_st *;
 
 // CUresult
-constexpr Result kSuccess = 0, kOutOfMemory = 2, kStubLibrary = 34, kNoDevice = 100,
-                 kInvalidImage = 200, kNoBinaryForGpu = 209, kEccUncorrectable = 214,
-                 kInvalidPtx = 218, kUnsupportedPtxVersion = 222, kIllegalAddress = 700,
-                 kLaunchFailed = 719, kSystemDriverMismatch = 803;
+constexpr Result kSuccess = 0, kOutOfMemory = 2, kStubLibrary = 34, kDeviceUnavailable = 46,
+                 kNoDevice = 100, kInvalidImage = 200, kNoBinaryForGpu = 209,
+                 kEccUncorrectable = 214, kInvalidPtx = 218, kNvlinkUncorrectable = 220,
+                 kJitCompilerNotFound = 221, kUnsupportedPtxVersion = 222,
+                 kJitCompilationDisabled = 223, kIllegalAddress = 700, kLaunchTimeout = 702,
+                 kHardwareStackError = 714, kIllegalInstruction = 715, kMisalignedAddress = 716,
+                 kInvalidAddressSpace = 717, kInvalidPc = 718, kLaunchFailed = 719,
+                 kSystemNotReady = 802, kSystemDriverMismatch = 803, kCompatNotSupported = 804;
 // CUdevice_attribute; of blocks and grids x, then y and z
 constexpr int kMaxBlock = 2, kMaxGrid = 5, kCapabilityMajor = 75, kCapabilityMinor = 76,
               kMaxSharedBytesOptin = 97;
@@ -101,12 +107,25 @@ constexpr int kMaxThreads = 0, kOwnSharedBytes = 1, kMaxDynamicSharedBytes = 8;
 /// A library that was opened; closed when it goes.
 class Library {
 public:
-  /// The one that the variable of the environment names, or the first of these that there is.
-  static absl::StatusOr<Library>
-  Open(const char *variable, std::initializer_list<const char *> names, const char *missing);
+  /// The first that there is of those that the variable of the environment names, separated by
+  /// colons, or else of these. `missing`: what to do where there is none.
+  static absl::StatusOr<Library> Open(const char *variable, const std::vector<std::string> &names,
+                                      const char *missing);
+  /// The same, of those that `use` takes: an error of it leads to the next name, and is the
+  /// status where no later one is taken.
+  static absl::Status Open(const char *variable, const std::vector<std::string> &names,
+                           const char *missing, const std::function<absl::Status(Library)> &use);
   /// Null: it has none.
   void *Find(const char *symbol) const;
   const std::string &path() const { return name; }
+  /// Sets an entry of a table; or, if the library has no such function, `lacking` to its name.
+  template <typename Entry>
+  void Bind(Entry &entry, const char *symbol, const char *&lacking) const {
+    entry.symbol = symbol;
+    entry.address = reinterpret_cast<decltype(entry.address)>(Find(symbol));
+    if (!entry.address && !lacking)
+      lacking = symbol;
+  }
 
 private:
   struct Close {
@@ -135,6 +154,8 @@ public:
   BOA_CUDA_DRIVER_FUNCTIONS(BOA_FUNCTION)
 #undef BOA_FUNCTION
 
+  /// Of CUDA, that it is for: 12040 is 12.4.
+  int version() const { return cuda_version; }
   /// Calls a function of the table; its error, with what was being done: "copying to the
   /// device".
   template <typename... P, typename... A>
@@ -148,6 +169,7 @@ public:
 private:
   explicit Driver(Library library) : library(std::move(library)) {}
   Library library;
+  int cuda_version = 0;
 };
 
 } // namespace boa::cuda

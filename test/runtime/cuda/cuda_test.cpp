@@ -10,6 +10,7 @@
 // the driver fails once at each of its calls: what comes back is a status.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/blas.h"
 #include "runtime/device/cuda/calls.h"
 #include "runtime/engine/engine.h"
 #include "test/fake_cuda/emulated.h"
@@ -528,6 +529,70 @@ TEST_F(CudaTest, LibrariesTakeTheirMemoryFirst) {
   }
 }
 
+// The library of the driver's CUDA is tried first, since a later one does not begin on it; what
+// does not begin makes place for the next.
+TEST_F(CudaTest, TheLibraryForProductsFitsTheDriver) {
+  using testing::ElementsAre;
+  EXPECT_THAT(cuda::BlasNames(13010), ElementsAre("libcublasLt.so.13", "libcublasLt.so.12"));
+  EXPECT_THAT(cuda::BlasNames(12090), ElementsAre("libcublasLt.so.12", "libcublasLt.so.13"));
+  Program with = MakeProgram("cuda");
+  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  Fake("fail=cublasLtCreate:1");
+  EXPECT_EQ(std::string(Make(with).message()),
+            absl::StrCat(BOA_FAKE_BLAS,
+                         ": cublasLtCreate: CUBLAS_STATUS_NOT_INITIALIZED (an error of the fake "
+                         "cuBLASLt): libcublas and the driver do not go together: install the one "
+                         "of the CUDA version that nvidia-smi shows"));
+  setenv("BOA_CUDA_BLAS", BOA_FAKE_BLAS ":" BOA_FAKE_BLAS, 1);
+  absl::Status status = Make(with);
+  EXPECT_TRUE(status.ok()) << status;
+  // What lacks a function, or is not there, is passed over too.
+  setenv("BOA_CUDA_BLAS", BOA_FAKE_DRIVER ":/nowhere/libcublasLt.so:" BOA_FAKE_BLAS, 1);
+  Fake("");
+  status = Make(with);
+  EXPECT_TRUE(status.ok()) << status;
+  setenv("BOA_CUDA_BLAS", "/nowhere/libcublasLt.so:" BOA_FAKE_DRIVER, 1);
+  EXPECT_EQ(std::string(Make(with).message()),
+            absl::StrCat(BOA_FAKE_DRIVER, " has no cublasLtCreate: install CUDA's libcublas in "
+                                          "version 12 or 13"));
+}
+
+// What may be done about an error is said with it.
+TEST_F(CudaTest, ErrorsSayWhatToDo) {
+  using Code = absl::StatusCode;
+  struct {
+    int error;
+    Code code;
+    const char *advice;
+  } const cases[] = {
+      {2, Code::kResourceExhausted, "end what else uses the GPU"},
+      {34, Code::kFailedPrecondition, "the toolkit's stub"},
+      {46, Code::kUnavailable, "nvidia-smi -c DEFAULT"},
+      {214, Code::kDataLoss, "the GPU's memory is damaged"},
+      {218, Code::kFailedPrecondition, "compile the program anew"},
+      {220, Code::kDataLoss, "nvidia-smi nvlink -e"},
+      {221, Code::kFailedPrecondition, "NVIDIA_DRIVER_CAPABILITIES"},
+      {223, Code::kFailedPrecondition, "CUDA_DISABLE_PTX_JIT"},
+      {700, Code::kInternal, "compute-sanitizer"},
+      {702, Code::kUnavailable, "without a screen"},
+      {714, Code::kInternal, "compute-sanitizer"},
+      {715, Code::kInternal, "compute-sanitizer"},
+      {716, Code::kInternal, "compute-sanitizer"},
+      {717, Code::kInternal, "compute-sanitizer"},
+      {718, Code::kInternal, "compute-sanitizer"},
+      {802, Code::kUnavailable, "nvidia-fabricmanager"},
+      {803, Code::kFailedPrecondition, "restart the machine"},
+      {804, Code::kFailedPrecondition, "cuda-compat"},
+      {999, Code::kInternal, "dmesg"},
+  };
+  for (const auto &[error, code, advice] : cases) {
+    Fake(absl::StrCat("fail=cuModuleLoadDataEx:1 error=", error));
+    const absl::Status status = Make();
+    EXPECT_EQ(status.code(), code) << error;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(advice)) << error;
+  }
+}
+
 // A driver that lacks a function is too old, and the function is named.
 TEST_F(CudaTest, OldDriversAreTold) {
   std::ifstream library(BOA_FAKE_DRIVER, std::ios::binary);
@@ -594,7 +659,8 @@ TEST_F(CudaTest, ProductsMayFail) {
   Program with = MakeProgram("cuda");
   with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
   Fake("fail=cublasLtCreate:1");
-  EXPECT_THAT(std::string(Make(with).message()), StartsWith("cublasLtCreate: CUBLAS_STATUS_"));
+  EXPECT_THAT(std::string(Make(with).message()),
+              StartsWith(BOA_FAKE_BLAS ": cublasLtCreate: CUBLAS_STATUS_"));
   Fake("fail=cublasLtMatmulAlgoGetHeuristic:1");
   EXPECT_THAT(std::string(Make(with).message()),
               StartsWith("product of 24 x 16 and 16 x 40, f32 to f32: "
