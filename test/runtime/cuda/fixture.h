@@ -1,0 +1,271 @@
+//===- fixture.h - A small program on the CUDA device, for tests *- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TEST_RUNTIME_CUDA_FIXTURE_H
+#define BOA_TEST_RUNTIME_CUDA_FIXTURE_H
+
+#include "runtime/device/cuda/calls.h"
+#include "runtime/engine/engine.h"
+#include "test/fake_cuda/emulated.h"
+#include "test/fake_cuda/fake.h"
+#include "test/runtime/chunks.h"
+#include "test/runtime/trainer/scratch.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <cstdlib>
+#include <functional>
+#include <random>
+
+namespace boa::cuda_test {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr int64_t kChunk = 8192, kElements = 2 * kChunk / 4; // of an entry of two chunks
+enum StorageId : int32_t { kData, kHome, kWeights, kMomentum, kVariance, kGradient };
+enum KernelId : int32_t { kTrain, kMultiply };
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// The gradient of weights by data, and new data; `home` counts in units of both.
+inline void Element(const float *weights, float *data, float *gradient, float *home, int64_t i) {
+  gradient[i] = weights[i] * 0.5f + data[i];
+  home[i] = home[i] * 0.5f + gradient[i];
+  data[i] = data[i] * 0.25f + weights[i];
+}
+
+inline void EmulatedElement(boa_emulated_thread *thread, void *const *args) {
+  auto at = [&](int i) { return *static_cast<float *const *>(args[i]); };
+  Element(at(0), at(1), at(2), at(3), thread->block[0] * thread->block_dim[0] + thread->thread[0]);
+}
+
+inline int64_t shared_bytes = 0, blocks_y = 1; // that the launch asks for
+
+/// On either device.
+inline void Train(void *const *buffers, void *, boa_queue *queue) {
+  if (queue)
+    return boa_cuda_launch(queue, 0, kElements / 64, blocks_y, 1, 64, 1, 1, shared_bytes, 4,
+                           buffers);
+  auto at = [&](int i) { return static_cast<float *>(buffers[i]); };
+  for (int64_t i = 0; i < kElements; ++i)
+    Element(at(0), at(1), at(2), at(3), i);
+}
+
+// What the next products are.
+struct Wanted {
+  bool transpose_a, transpose_b, bias, accumulate;
+  int32_t type_ab, type_c;
+};
+inline Wanted wanted;
+inline bool use_scratch = false;
+constexpr int64_t kM = 24, kN = 40, kK = 16;
+
+/// c = a b, each and the bias in a quarter of the entry, beyond where it begins.
+constexpr int64_t kQuarter = kElements, kBeyond = 48; // bytes
+inline void Multiply(void *const *buffers, void *workspace, boa_queue *queue) {
+  auto at = [&](int64_t quarter) {
+    return static_cast<char *>(buffers[0]) + quarter * kQuarter + kBeyond;
+  };
+  boa_cuda_gemm(queue, wanted.transpose_a, wanted.transpose_b, kM, kN, kK, wanted.type_ab, at(0),
+                wanted.transpose_a ? kM : kK, at(1), wanted.transpose_b ? kK : kN,
+                wanted.bias ? at(3) : nullptr, wanted.accumulate, wanted.type_c, at(2), kN,
+                use_scratch ? workspace : nullptr);
+}
+
+inline const boa_kernel kTable[] = {Train, Multiply};
+inline const boa_emulated_function kFunctions[] = {{"element", EmulatedElement, 0, 4}};
+inline const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 1, kFunctions};
+inline const char *const kNames[] = {"element"};
+inline const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 1};
+inline const Kernels kKernels(kTable, &kImage);
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+inline Program MakeProgram(const char *device) {
+  Program program;
+  program.abi = BOA_ABI_VERSION;
+  program.name = "test";
+  program.machine.separate = true;
+  program.machine.device = device;
+  program.machine.threads = 2;
+  auto add = [&](const char *name, Home::Tier tier) {
+    Storage &storage = program.storages.emplace_back();
+    storage.name = storage.role = name;
+    storage.homes = {{tier, 2}};
+    storage.entries = {3};
+    storage.bytes = 2 * kChunk;
+    storage.chunks = 2;
+    storage.persistent = true;
+    storage.pools = {{BOA_DEVICE, 2, 2}, {BOA_HOST, 1, 2}};
+  };
+  add("data", Home::ssd);
+  add("home", Home::device);
+  add("weights", Home::host);
+  add("momentum", Home::ssd);
+  add("variance", Home::host);
+  add("gradient", Home::host);
+  KernelBuffer read{true, false}, write{false, true}, both{true, true};
+  program.kernels = {{"train", {read, both, write, both}, 0, 0, 0}};
+  Group &group = program.groups.emplace_back();
+  group.name = "block";
+  group.count = 3;
+  group.layer = true;
+  group.elements = kElements;
+  group.chunks = 2;
+  group.chunk_elements = kElements / 2;
+  group.weight_type = "f32";
+  group.parameters = {{"matrix", {64, 64}, 0, "zeros", 0, true}};
+  group.weights = kWeights;
+  group.momentum = kMomentum;
+  group.variance = kVariance;
+  group.gradient = kGradient;
+  program.optimizer.kind = "adamw";
+  program.optimizer.weight_decay = 0.1;
+  program.optimizer.clip = 1;
+  program.optimizer.rate = "constant";
+  program.optimizer.peak = program.optimizer.floor = 0.01;
+  program.training.steps = 100;
+  return program;
+}
+
+inline std::function<void(boa_context *, int64_t)> body;
+inline void Drive(boa_context *context, int64_t step, int64_t) { body(context, step); }
+
+/// A step of three layers: data from SSD and back, weights from the host, gradients to it;
+/// then updates, chunk by chunk.
+inline void Step(boa_context *c, int64_t step) {
+  for (int64_t entry = 0; entry < 3; ++entry) {
+    boa_buffer of[] = {boa_rt_prefetch(c, kWeights, entry, 0, 2, BOA_DEVICE, 0),
+                       boa_rt_prefetch(c, kData, entry, 0, 2, BOA_DEVICE, 0),
+                       boa_rt_create(c, kGradient, entry, 0, 2, BOA_DEVICE),
+                       boa_rt_prefetch(c, kHome, entry, 0, 2, BOA_DEVICE, /*zero=*/entry == 2)};
+    boa_rt_launch(c, kTrain, 4, of);
+    boa_rt_launch(c, kTrain, 4, of);
+    boa_rt_offload(c, of[1], kData, entry, 0, 2);
+    boa_rt_offload(c, of[2], kGradient, entry, 0, 2);
+    for (boa_buffer buffer : of)
+      boa_rt_release(c, buffer, 0);
+    boa_buffer gradient = boa_rt_prefetch(c, kGradient, entry, 0, 2, BOA_HOST, 0);
+    boa_rt_norm(c, 0, gradient);
+    boa_rt_release(c, gradient, 0);
+  }
+  boa_rt_norm_done(c, step);
+  for (int64_t entry = 0; entry < 3; ++entry)
+    for (int32_t chunk = 0; chunk < 2; ++chunk) {
+      auto fetch = [&](int32_t storage) {
+        return boa_rt_prefetch(c, storage, entry, chunk, 1, BOA_HOST, 0);
+      };
+      boa_buffer of[] = {fetch(kWeights), fetch(kMomentum), fetch(kVariance), fetch(kGradient)};
+      boa_rt_update(c, 0, chunk, step, of[0], 0, of[1], of[2], of[3]);
+      boa_rt_offload(c, of[1], kMomentum, entry, chunk, 1);
+      for (boa_buffer buffer : of)
+        boa_rt_release(c, buffer, 0);
+    }
+}
+
+class CudaTest : public testing::Test {
+protected:
+  void SetUp() override {
+    setenv("BOA_CUDA_DRIVER", BOA_FAKE_DRIVER, 1);
+    setenv("BOA_CUDA_BLAS", BOA_FAKE_BLAS, 1);
+    Fake("");
+    boa_fake_cuda_reports();
+  }
+  void TearDown() override {
+    engine.reset();
+    EXPECT_STREQ(boa_fake_cuda_reports(), "");
+  }
+  static void Fake(const std::string &settings) { setenv("BOA_FAKE_CUDA", settings.c_str(), 1); }
+
+  absl::Status Make(Program with, const Kernels &kernels = kKernels) {
+    engine.reset();
+    state.reset();
+    program = std::move(with);
+    std::filesystem::remove_all(scratch.path("state"));
+    program.machine.ssd = {{scratch.path("state")}};
+    auto opened = StateStore::Create(SystemFiles(), program, {scratch.path("state")});
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    state = *std::move(opened);
+    auto made = Engine::Create(program, kernels, state.get(), {});
+    if (!made.ok())
+      return made.status();
+    engine = *std::move(made);
+    return absl::OkStatus();
+  }
+  absl::Status Make(const char *device = "cuda") { return Make(MakeProgram(device)); }
+
+  absl::Status Write(int32_t storage, int64_t entry, const std::vector<float> &values) {
+    for (int32_t chunk = 0; chunk < 2; ++chunk)
+      if (absl::Status status = WriteChunk(*engine, storage, entry, chunk,
+                                           values.data() + chunk * kElements / 2, kChunk);
+          !status.ok())
+        return status;
+    return absl::OkStatus();
+  }
+  std::vector<float> Read(int32_t storage, int64_t entry) {
+    std::vector<float> values(kElements);
+    for (int32_t chunk = 0; chunk < 2; ++chunk) {
+      absl::Status status =
+          ReadChunk(*engine, storage, entry, chunk, values.data() + chunk * kElements / 2, kChunk);
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    return values;
+  }
+  static std::vector<float> Random(uint32_t seed) {
+    std::minstd_rand random(seed + 1);
+    std::vector<float> values(kElements);
+    for (float &value : values)
+      value = float(int64_t(random() % 2001) - 1000) / 1000;
+    return values;
+  }
+
+  /// Fills all storages and takes three steps, with a port in and one out.
+  absl::Status Train() {
+    for (int32_t storage = 0; storage <= kGradient; ++storage)
+      for (int64_t entry = 0; entry < 3; ++entry) {
+        std::vector<float> values = Random(storage * 3 + entry);
+        for (float &value : values)
+          value = storage == kVariance ? 0.01f : value;
+        if (absl::Status status = Write(storage, entry, values); !status.ok())
+          return status;
+      }
+    body = Step;
+    for (int64_t step = 1; step <= 3; ++step) {
+      in = Random(1000 + step);
+      out.assign(kElements, 0);
+      if (absl::Status status = engine->Run(Drive, step, 0, {{kHome, 0, in.data(), 3000}},
+                                            {{kHome, 2, out.data(), 4 * kElements}});
+          !status.ok())
+        return status;
+    }
+    return engine->Drain();
+  }
+  /// The bits of all that there is.
+  std::vector<std::vector<float>> All() {
+    std::vector<std::vector<float>> all = {out};
+    for (int32_t storage = 0; storage <= kGradient; ++storage)
+      for (int64_t entry = 0; entry < 3; ++entry)
+        all.push_back(Read(storage, entry));
+    return all;
+  }
+
+  Scratch scratch;
+  Program program;
+  std::unique_ptr<StateStore> state;
+  std::unique_ptr<Engine> engine;
+  std::vector<float> in, out; // the engine's while a step runs
+};
+
+} // namespace boa::cuda_test
+
+#endif // BOA_TEST_RUNTIME_CUDA_FIXTURE_H
