@@ -265,3 +265,10 @@ extern "C" const char *boa_fake_cuda_reports(void) {
   *taken = std::exchange(boa::fake::Reports(), {});
   return taken->c_str();
 }
+
+extern "C" int64_t boa_fake_cuda_calls(const char *function) {
+  boa::fake::Driver &driver = boa::fake::Driver::Get();
+  std::lock_guard<std::mutex> lock(driver.calls_mutex);
+  auto it = driver.calls.find(function);
+  return it == driver.calls.end() ? 0 : it->second;
+}

@@ -51,15 +51,7 @@ TEST_F(CudaTest, ACommitHasWhatTheDeviceHas) {
   ASSERT_TRUE(Train().ok());
   const auto expected = All();
   ASSERT_TRUE(engine->Commit({3, 0, {}}).ok());
-  engine.reset();
-  state.reset();
-  auto opened = StateStore::Open(SystemFiles(), program, {scratch.path("state")});
-  ASSERT_TRUE(opened.ok());
-  state = *std::move(opened);
-  auto made = Engine::Create(program, kKernels, state.get(), {});
-  ASSERT_TRUE(made.ok());
-  engine = *std::move(made);
-  ASSERT_TRUE(engine->Restore().ok());
+  ASSERT_TRUE(Reopen().ok());
   EXPECT_EQ(All(), expected);
 }
 

@@ -11,54 +11,101 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/cuda/fixture.h"
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
 
 namespace boa::cuda_test {
 namespace {
 
-// Each call of each function fails in turn: the run ends with a status that names it, and
-// nothing is used after it was given back.
+/// Of so many calls those that fail in their turn: the first ones, some, the last.
+std::vector<int64_t> Sample(int64_t calls) {
+  constexpr int64_t kFirst = 5, kOthers = 5;
+  std::vector<int64_t> sampled;
+  for (int64_t call = 1; call <= std::min(calls, kFirst); ++call)
+    sampled.push_back(call);
+  for (int64_t i = 1; i <= kOthers && calls > kFirst; ++i)
+    if (int64_t call = kFirst + (calls - kFirst) * i / kOthers; call > sampled.back())
+      sampled.push_back(call);
+  return sampled;
+}
+
+// Each call of each function fails in turn: the run ends with a status that names it, nothing is
+// used after it was given back, and the state holds its last commit, whole.
 TEST_F(CudaTest, EachCallMayFail) {
-  for (const char *function : {"cuDeviceGetCount",
-                               "cuDeviceGet",
-                               "cuDeviceGetName",
-                               "cuDeviceGetAttribute",
-                               "cuCtxSetCurrent",
-                               "cuDevicePrimaryCtxRetain",
-                               "cuMemGetInfo_v2",
-                               "cuMemAlloc_v2",
-                               "cuMemHostRegister_v2",
-                               "cuMemcpyHtoDAsync_v2",
-                               "cuMemcpyDtoHAsync_v2",
-                               "cuMemsetD8Async",
-                               "cuStreamCreate",
-                               "cuStreamSynchronize",
-                               "cuEventCreate",
-                               "cuEventRecord",
-                               "cuEventSynchronize",
-                               "cuEventElapsedTime",
-                               "cuModuleLoadDataEx",
-                               "cuModuleGetFunction",
-                               "cuLaunchKernel",
-                               "cuFuncGetAttribute",
-                               "cuInit"}) {
-    int failed = 0;
-    for (int call : {1, 2, 5, 30}) {
+  const char *const functions[] = {"cuInit",
+                                   "cuDeviceGetCount",
+                                   "cuDeviceGet",
+                                   "cuDeviceGetName",
+                                   "cuDeviceGetAttribute",
+                                   "cuCtxSetCurrent",
+                                   "cuDevicePrimaryCtxRetain",
+                                   "cuMemGetInfo_v2",
+                                   "cuMemAlloc_v2",
+                                   "cuMemHostRegister_v2",
+                                   "cuMemcpyHtoDAsync_v2",
+                                   "cuMemcpyDtoHAsync_v2",
+                                   "cuMemsetD8Async",
+                                   "cuStreamCreate",
+                                   "cuStreamSynchronize",
+                                   "cuEventCreate",
+                                   "cuEventRecord",
+                                   "cuEventSynchronize",
+                                   "cuEventElapsedTime",
+                                   "cuModuleLoadDataEx",
+                                   "cuModuleGetFunction",
+                                   "cuFuncGetAttribute",
+                                   "cuFuncSetAttribute",
+                                   "cuLaunchKernel"};
+  int64_t committed = 0;
+  auto commit = [&](int64_t step) {
+    absl::Status status = engine->Commit({step + 1, 0, {}});
+    if (status.ok())
+      committed = step + 1;
+    return status;
+  };
+  shared_bytes = 64 << 10;
+  // What each commit holds, and how often each function is called.
+  std::map<int64_t, std::vector<std::vector<float>>> expected;
+  std::map<std::string, int64_t> calls;
+  std::string all;
+  for (const char *function : functions)
+    absl::StrAppend(&all, "fail=", function, ":1000000000 ");
+  ASSERT_TRUE(Make("split").ok());
+  ASSERT_TRUE(Train([&](int64_t step) {
+                expected[step + 1] = Storages();
+                return absl::OkStatus();
+              }).ok());
+  Fake(all);
+  ASSERT_TRUE(Make().ok());
+  ASSERT_TRUE(Train(commit).ok());
+  for (const char *function : functions)
+    EXPECT_GT(calls[function] = boa_fake_cuda_calls(function), 0) << function;
+  for (const char *function : functions)
+    for (int64_t call : Sample(calls[function])) {
+      SCOPED_TRACE(absl::StrCat("call ", call, " of ", calls[function], " of ", function));
       Fake(absl::StrCat("delay_us=20 fail=", function, ":", call));
+      committed = 0;
       absl::Status status = Make();
       if (status.ok())
-        status = Train();
-      if (!status.ok()) {
-        ++failed;
-        EXPECT_THAT(std::string(status.message()),
-                    HasSubstr(absl::StrCat(function, ": CUDA_ERROR_UNKNOWN")))
-            << call;
+        status = Train(commit);
+      if (status.ok()) { // only where it did not come to the call, whose number may be the timing's
+        EXPECT_LT(boa_fake_cuda_calls(function), call);
+        continue;
       }
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(absl::StrCat(function, ": CUDA_ERROR_UNKNOWN")));
+      Fake("");
       engine.reset();
+      if (committed == 0)
+        continue;
+      status = Reopen("split");
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_GE(state->Committed().step, committed);
+      EXPECT_EQ(Storages(), expected[state->Committed().step]);
     }
-    EXPECT_GT(failed, 0) << function;
-  }
+  shared_bytes = 0;
 }
 
 // So do those of cuBLASLt: before the first step where that is found out then.

@@ -203,6 +203,22 @@ protected:
     return absl::OkStatus();
   }
   absl::Status Make(const char *device = "cuda") { return Make(MakeProgram(device)); }
+  /// An engine anew, on the device, at the last commit.
+  absl::Status Reopen(const char *device = "cuda") {
+    engine.reset();
+    state.reset();
+    program = MakeProgram(device);
+    program.machine.ssd = {{scratch.path("state")}};
+    auto opened = StateStore::Open(SystemFiles(), program, {scratch.path("state")});
+    if (!opened.ok())
+      return opened.status();
+    state = *std::move(opened);
+    auto made = Engine::Create(program, kKernels, state.get(), {});
+    if (!made.ok())
+      return made.status();
+    engine = *std::move(made);
+    return engine->Restore();
+  }
 
   absl::Status Write(int32_t storage, int64_t entry, const std::vector<float> &values) {
     for (int32_t chunk = 0; chunk < 2; ++chunk)
@@ -229,8 +245,9 @@ protected:
     return values;
   }
 
-  /// Fills all storages and takes three steps, with a port in and one out.
-  absl::Status Train() {
+  /// Fills all storages and takes three steps, with a port in and one out; after the first and
+  /// after each of the others comes `then`.
+  absl::Status Train(const std::function<absl::Status(int64_t step)> &then = {}) {
     for (int32_t storage = 0; storage <= kGradient; ++storage)
       for (int64_t entry = 0; entry < 3; ++entry) {
         std::vector<float> values = Random(storage * 3 + entry);
@@ -240,19 +257,30 @@ protected:
           return status;
       }
     body = Step;
-    for (int64_t step = 1; step <= 3; ++step) {
-      in = Random(1000 + step);
-      out.assign(kElements, 0);
-      if (absl::Status status = engine->Run(Drive, step, 0, {{kHome, 0, in.data(), 3000}},
-                                            {{kHome, 2, out.data(), 4 * kElements}});
-          !status.ok())
-        return status;
+    for (int64_t step = 0; step <= 3; ++step) {
+      if (step > 0)
+        if (absl::Status status = TakeStep(step); !status.ok())
+          return status;
+      if (then)
+        if (absl::Status status = then(step); !status.ok())
+          return status;
     }
     return engine->Drain();
   }
+  absl::Status TakeStep(int64_t step) {
+    in = Random(1000 + step);
+    out.assign(kElements, 0);
+    return engine->Run(Drive, step, 0, {{kHome, 0, in.data(), 3000}},
+                       {{kHome, 2, out.data(), 4 * kElements}});
+  }
   /// The bits of all that there is.
   std::vector<std::vector<float>> All() {
-    std::vector<std::vector<float>> all = {out};
+    std::vector<std::vector<float>> all = Storages();
+    all.push_back(out);
+    return all;
+  }
+  std::vector<std::vector<float>> Storages() {
+    std::vector<std::vector<float>> all;
     for (int32_t storage = 0; storage <= kGradient; ++storage)
       for (int64_t entry = 0; entry < 3; ++entry)
         all.push_back(Read(storage, entry));
