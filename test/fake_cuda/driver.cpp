@@ -338,6 +338,10 @@ BOA_FAKE_API CUresult cuMemHostRegister_v2(void *host, size_t bytes, unsigned) {
     return Report(CUDA_ERROR_INVALID_VALUE, "cuMemHostRegister_v2: of 0 bytes");
   if (CUresult error = CheckHost(__func__, host))
     return error;
+  if (int64_t(bytes) > driver().settings.register_once)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (driver().pinned.Bytes() + bytes > uint64_t(driver().settings.registered))
+    return CUDA_ERROR_OUT_OF_MEMORY;
   if (!driver().pinned.Add(reinterpret_cast<uint64_t>(host), bytes, false))
     return Report(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
                   "cuMemHostRegister_v2: some of it is pinned already");

@@ -59,6 +59,10 @@ std::string ParseSettings(const char *text, Settings &settings) {
       settings.delay_us = number;
     else if (key == "memory")
       settings.memory = number;
+    else if (key == "registered")
+      settings.registered = number;
+    else if (key == "register_once")
+      settings.register_once = number;
     else if (key == "overhead")
       settings.overhead = number;
     else if (key == "devices" && number <= kMostDevices)

@@ -206,7 +206,6 @@ absl::Status CudaDevice::EnqueueKernel(Work &work) {
 absl::Status CudaDevice::EnqueueFill(Work &work, cuda::Stream stream) {
   const cuda::Driver &driver = gpu->driver();
   const size_t bytes = size_t(work.bytes);
-  auto at = [&](size_t i) { return memory->Address(Memory::Side::copies, work.buffers[i]); };
   switch (work.kind) {
   case Work::Kind::zero:
     return driver.Call("filling with zeros", driver.MemsetD8Async, OnDevice(work.buffers[0]), 0,
@@ -218,16 +217,8 @@ absl::Status CudaDevice::EnqueueFill(Work &work, cuda::Stream stream) {
     return driver.Call("copying from the device", driver.MemcpyDtoHAsync, work.outside,
                        OnDevice(work.buffers[0]), bytes, stream);
   default:
-    break;
+    return memory->Copy(work.buffers[0], work.buffers[1], work.bytes, stream);
   }
-  if (work.buffers[0].space == BOA_HOST)
-    return driver.Call("copying to the device", driver.MemcpyHtoDAsync, OnDevice(work.buffers[1]),
-                       at(0), bytes, stream);
-  if (work.buffers[1].space == BOA_HOST)
-    return driver.Call("copying from the device", driver.MemcpyDtoHAsync, at(1),
-                       OnDevice(work.buffers[0]), bytes, stream);
-  return driver.Call("copying on the device", driver.MemcpyDtoDAsync, OnDevice(work.buffers[1]),
-                     OnDevice(work.buffers[0]), bytes, stream);
 }
 
 } // namespace

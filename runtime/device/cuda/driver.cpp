@@ -169,15 +169,17 @@ static std::pair<absl::StatusCode, const char *> Advice(Result result) {
   }
 }
 
-absl::Status Driver::Error(Result result, const char *symbol, const std::string &doing) const {
+absl::Status Driver::Error(Result result, const char *symbol, const std::string &doing,
+                           const std::string &advice) const {
   const char *name = nullptr, *text = nullptr;
   // Of a number that the driver does not know it says neither.
   GetErrorName.address(result, &name);
   GetErrorString.address(result, &text);
-  auto [code, advice] = Advice(result);
-  return absl::Status(code, absl::StrCat(doing, ": ", symbol, ": ", name ? name : "error ",
-                                         name ? "" : absl::StrCat(result), " (",
-                                         text ? text : "unknown", "): ", advice));
+  const auto [code, usual] = Advice(result);
+  return absl::Status(code,
+                      absl::StrCat(doing, ": ", symbol, ": ", name ? name : "error ",
+                                   name ? "" : absl::StrCat(result), " (", text ? text : "unknown",
+                                   "): ", advice.empty() ? usual : advice));
 }
 
 } // namespace boa::cuda

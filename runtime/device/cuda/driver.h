@@ -163,8 +163,9 @@ public:
     const Result result = entry.address(arguments...);
     return result == kSuccess ? absl::OkStatus() : Error(result, entry.symbol, doing);
   }
-  /// What a result means and what to do about it.
-  absl::Status Error(Result, const char *symbol, const std::string &doing) const;
+  /// What a result means and what to do about it, unless that is said.
+  absl::Status Error(Result, const char *symbol, const std::string &doing,
+                     const std::string &advice = {}) const;
 
 private:
   explicit Driver(Library library) : library(std::move(library)) {}

@@ -132,13 +132,31 @@ absl::Status GpuMemory::Allocate(const int64_t (&bytes)[2]) {
   if (absl::Status status = AllocateDevice(bytes[BOA_DEVICE]); !status.ok())
     return status;
   arena_bytes = bytes[BOA_HOST];
-  if (absl::Status status = MapArena(arena_bytes, arena); !status.ok() || arena_bytes == 0)
+  if (absl::Status status = MapArena(arena_bytes, arena); !status.ok())
     return status;
+  return Register();
+}
+
+absl::Status GpuMemory::Register() {
   const Driver &driver = gpu.driver();
-  absl::Status status = driver.Call("registering the host's memory with the GPU",
-                                    driver.MemHostRegister, arena, size_t(arena_bytes), 0);
-  registered = status.ok();
-  return status;
+  const char *const registering = "registering the host's memory with the GPU";
+  while (registered < arena_bytes) {
+    const int64_t bytes = std::min(part, arena_bytes - registered);
+    const Result result = driver.MemHostRegister.address(arena + registered, size_t(bytes), 0);
+    // What is out is the host's memory, or what the process may have of it.
+    if (result == kOutOfMemory)
+      return driver.Error(
+          result, driver.MemHostRegister.symbol, registering,
+          absl::StrCat("the system locks no more than ", FormatBytes(double(registered)), " of ",
+                       FormatBytes(double(arena_bytes)),
+                       " in memory: allow the process, or its container, more (ulimit -l, "
+                       "--ulimit memlock=-1), or compile the program with less in `host { memory = "
+                       "... }`"));
+    if (result != kSuccess)
+      return driver.Error(result, driver.MemHostRegister.symbol, registering);
+    registered += bytes;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status GpuMemory::AllocateDevice(int64_t bytes) {
@@ -159,8 +177,8 @@ absl::Status GpuMemory::AllocateDevice(int64_t bytes) {
 GpuMemory::~GpuMemory() {
   const Driver &driver = gpu.driver();
   driver.StreamSynchronize.address(stream); // it may be at clearing it
-  if (registered)
-    driver.MemHostUnregister.address(arena);
+  for (int64_t at = 0; at < registered; at += part)
+    driver.MemHostUnregister.address(arena + at);
   UnmapArena(arena, arena_bytes);
   if (device)
     driver.MemFree.address(device);
@@ -170,6 +188,28 @@ char *GpuMemory::Address(Side side, Location where) const {
   if (where.space == BOA_DEVICE)
     return side == Side::host ? nullptr : reinterpret_cast<char *>(device) + where.offset;
   return where.space < 0 || side == Side::device ? nullptr : arena + where.offset;
+}
+
+absl::Status GpuMemory::Copy(Location from, Location to, int64_t bytes, Stream on) const {
+  const Driver &driver = gpu.driver();
+  auto at = [&](Location where) { return reinterpret_cast<Pointer>(Address(Side::copies, where)); };
+  if (from.space == BOA_DEVICE && to.space == BOA_DEVICE)
+    return driver.Call("copying on the device", driver.MemcpyDtoDAsync, at(to), at(from),
+                       size_t(bytes), on);
+  Location &host = from.space == BOA_HOST ? from : to;
+  absl::Status status;
+  while (bytes > 0 && status.ok()) {
+    const int64_t now = std::min(bytes, part - host.offset % part);
+    char *const address = Address(Side::copies, host);
+    status = &host == &from ? driver.Call("copying to the device", driver.MemcpyHtoDAsync, at(to),
+                                          address, size_t(now), on)
+                            : driver.Call("copying from the device", driver.MemcpyDtoHAsync,
+                                          address, at(from), size_t(now), on);
+    from.offset += now;
+    to.offset += now;
+    bytes -= now;
+  }
+  return status;
 }
 
 } // namespace boa::cuda

@@ -66,23 +66,31 @@ private:
 /// from and to it by itself.
 class GpuMemory : public Memory {
 public:
+  /// The most that is registered in one call: drivers refuse half a TiB. The GPU copies by itself
+  /// what lies in one such part.
+  static constexpr int64_t kPart = int64_t{64} << 30;
+
   /// Both outlive it. The stream is what clears it.
-  GpuMemory(const Gpu &gpu, Stream stream) : gpu(gpu), stream(stream) {}
+  GpuMemory(const Gpu &gpu, Stream stream, int64_t part = kPart)
+      : gpu(gpu), stream(stream), part(part) {}
   ~GpuMemory() override;
   absl::Status Allocate(const int64_t (&bytes)[2]) override;
   /// Null for a side that cannot reach it.
   char *Address(Side, Location) const override;
   std::pair<char *, int64_t> HostArena() const override { return {arena, arena_bytes}; }
+  /// Enqueues a copy within the device's memory, or between it and the host's.
+  absl::Status Copy(Location from, Location to, int64_t bytes, Stream) const;
 
 private:
   absl::Status AllocateDevice(int64_t bytes);
+  absl::Status Register();
 
   const Gpu &gpu;
   const Stream stream;
+  const int64_t part;
   Pointer device = 0;
   char *arena = nullptr;
-  int64_t arena_bytes = 0;
-  bool registered = false;
+  int64_t arena_bytes = 0, registered = 0; // bytes
 };
 
 } // namespace boa::cuda

@@ -12,7 +12,9 @@
 #include "test/runtime/cuda/fixture.h"
 
 #include "runtime/device/cuda/blas.h"
+#include "runtime/device/cuda/gpu.h"
 
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -92,6 +94,57 @@ TEST_F(CudaTest, WhatIsMissingIsNamed) {
   EXPECT_THAT(std::string(Make(MakeProgram("cuda"), kTable).message()),
               StartsWith("the program is not one for a GPU"));
   EXPECT_TRUE(Make().ok());
+}
+
+// The host's memory is registered in parts, and what is copied lies in one at a time.
+TEST_F(CudaTest, HostMemoryIsRegisteredInParts) {
+  constexpr int64_t kPart = 3 << 12, kBytes = 10 << 12;
+  Fake("register_once=12KiB");
+  EXPECT_THAT(std::string(Make().message()),
+              StartsWith("registering the host's memory with the GPU: cuMemHostRegister_v2: "
+                         "CUDA_ERROR_INVALID_VALUE"));
+  auto gpu = cuda::Gpu::Open();
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  const cuda::Driver &driver = (*gpu)->driver();
+  cuda::Stream stream = nullptr;
+  ASSERT_TRUE(driver.Call("", driver.StreamCreate, &stream, cuda::kNonBlocking).ok());
+  {
+    cuda::GpuMemory memory(**gpu, stream, kPart);
+    absl::Status status = memory.Allocate({kBytes, 2 * kBytes});
+    ASSERT_TRUE(status.ok()) << status;
+    char *const host = memory.HostArena().first;
+    for (int64_t i = 0; i < kBytes; ++i)
+      host[i] = char(i % 251);
+    for (auto [from, bytes] : {std::pair<int64_t, int64_t>{0, kBytes},
+                               {kPart - 1, 2},
+                               {kPart, kPart},
+                               {kPart / 2, 3 * kPart},
+                               {1, 1}}) {
+      std::memset(host + kBytes, 0, kBytes);
+      const Location in{BOA_HOST, from}, device{BOA_DEVICE, kBytes - bytes},
+          back{BOA_HOST, kBytes + from};
+      status = memory.Copy(in, device, bytes, stream);
+      EXPECT_TRUE(status.ok()) << status;
+      status = memory.Copy(device, back, bytes, stream);
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_TRUE(driver.Call("", driver.StreamSynchronize, stream).ok());
+      EXPECT_EQ(std::memcmp(host + from, host + kBytes + from, size_t(bytes)), 0) << from;
+    }
+  }
+  EXPECT_TRUE(driver.Call("", driver.StreamDestroy, stream).ok());
+}
+
+// What may not be locked is the host's memory, not the GPU's.
+TEST_F(CudaTest, HostMemoryMayNotBeLocked) {
+  Fake("registered=4KiB");
+  EXPECT_THAT(
+      std::string(Make().message()),
+      testing::MatchesRegex(
+          "registering the host's memory with the GPU: cuMemHostRegister_v2: "
+          "CUDA_ERROR_OUT_OF_MEMORY \\(out of memory\\): the system locks no more than 0 B of "
+          "[0-9]+ KiB in memory: allow the process, or its container, more \\(ulimit -l, "
+          "--ulimit memlock=-1\\), or compile the program with less in `host \\{ memory = "
+          "... \\}`"));
 }
 
 // The library for products is missed by programs that multiply, before their first step.
