@@ -57,6 +57,8 @@ std::string ParseSettings(const char *text, Settings &settings) {
       settings.seed = number;
     else if (key == "delay_us")
       settings.delay_us = number;
+    else if (key == "wake_us")
+      settings.wake_us = number;
     else if (key == "memory")
       settings.memory = number;
     else if (key == "registered")

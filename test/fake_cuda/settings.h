@@ -22,7 +22,7 @@ struct Injection {
 /// The table of README.md.
 struct Settings {
   uint64_t seed = 1;
-  int64_t delay_us = 0;
+  int64_t delay_us = 0, wake_us = 0;
   int64_t memory = int64_t(1) << 30, overhead = 0;
   int devices = 1;
   int threads = 2;

@@ -11,7 +11,9 @@
 //===----------------------------------------------------------------------===//
 #include "test/fake_cuda/context.h"
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 using namespace boa::fake;
 
@@ -198,6 +200,9 @@ BOA_FAKE_API CUresult cuEventSynchronize(CUevent handle) {
     return error;
   if (Completion *last = event->last)
     last->Wait();
+  static std::atomic<unsigned> waits{0};
+  if (driver().settings.wake_us && waits.fetch_add(1, std::memory_order_relaxed) % 2)
+    std::this_thread::sleep_for(std::chrono::microseconds(driver().settings.wake_us));
   return context->error;
 }
 

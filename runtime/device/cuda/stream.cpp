@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How long work took is the time between its two events, by the GPU's clock; when it ended
-// is when that was seen, by the host's.
+// Between events the GPU's clock tells the time, whenever a wait for one wakes. What it says in
+// the host's time is found out as we go: nothing is over after it was seen to be over, and what
+// was seen soonest, of so many, was over just then.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/stream.h"
@@ -16,6 +17,8 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace boa::cuda {
 
@@ -27,6 +30,13 @@ absl::Status GpuStream::Create(DeviceListener *told) {
     for (Event &event : pair)
       if (status.ok())
         status = driver.Call("making an event", driver.EventCreate, &event, kBlockingSync);
+  // As if work had been before all other.
+  last_end = events[kDepth][1];
+  last_end_ns = Host::Now();
+  if (status.ok())
+    status = driver.Call("noting the beginning", driver.EventRecord, last_end, stream);
+  if (status.ok())
+    status = driver.Call("waiting for the GPU", driver.EventSynchronize, last_end);
   return status;
 }
 
@@ -56,7 +66,7 @@ void GpuStream::Enqueue(Work &work) {
     std::unique_lock lock(mutex);
     finished_one.wait(lock, [&] { return enqueued - finished < kDepth; });
   }
-  const auto [begin, end] = events[enqueued++ % kDepth];
+  const auto [begin, end] = events[enqueued++ % std::size(events)];
   const Driver &driver = gpu.driver();
   absl::Status status = gpu.Enter();
   if (status.ok())
@@ -68,16 +78,18 @@ void GpuStream::Enqueue(Work &work) {
   finishing.Add({&work, begin, end, std::move(status)});
 }
 
-absl::Status GpuStream::Await(const Enqueued &work, float &milliseconds) {
+/// Milliseconds from what was over last to its beginning, and to its end.
+absl::Status GpuStream::Await(const Enqueued &work, float (&milliseconds)[2]) {
   const Driver &driver = gpu.driver();
   absl::Status status = gpu.Enter();
   if (status.ok())
     status = work.status;
   if (status.ok())
     status = driver.Call("waiting for the GPU", driver.EventSynchronize, work.end);
-  if (status.ok())
-    status = driver.Call("asking how long it took", driver.EventElapsedTime, &milliseconds,
-                         work.begin, work.end);
+  for (int i = 0; i < 2; ++i)
+    if (status.ok())
+      status = driver.Call("asking how long it took", driver.EventElapsedTime, &milliseconds[i],
+                           last_end, i == 0 ? work.begin : work.end);
   // What was enqueued before the error may run: it is not over before that is.
   if (!status.ok()) {
     gpu.Enter().IgnoreError();
@@ -86,13 +98,31 @@ absl::Status GpuStream::Await(const Enqueued &work, float &milliseconds) {
   return status;
 }
 
+/// When it began and ended, by the host's clock. Between the two nothing is corrected.
+std::pair<int64_t, int64_t> GpuStream::Place(const float (&milliseconds)[2], int64_t seen_ns) {
+  auto after = [&](float ms) { return last_end_ns + int64_t(double(ms) * 1e6); };
+  const int64_t begin = after(milliseconds[0]), end = after(milliseconds[1]);
+  const int64_t lag = seen_ns - end;
+  least_lag_ns = lags == 0 ? lag : std::min(least_lag_ns, lag);
+  // Also, the two clocks drift apart by some parts in a million.
+  constexpr int64_t kLags = 64;
+  int64_t shift = 0;
+  if (lag < 0 || ++lags == kLags) {
+    shift = least_lag_ns;
+    lags = 0;
+  }
+  last_end_ns = end + shift;
+  return {begin + shift, last_end_ns};
+}
+
 void GpuStream::Finish(const Enqueued &work) {
-  float milliseconds = 0;
+  float milliseconds[2] = {};
   absl::Status status = Await(work, milliseconds);
-  const int64_t end = Host::Now();
-  const int64_t begin =
-      std::min(end, std::max(last_end_ns, end - int64_t(double(milliseconds) * 1e6)));
-  last_end_ns = end;
+  int64_t begin = Host::Now(), end = begin;
+  if (status.ok()) {
+    std::tie(begin, end) = Place(milliseconds, begin);
+    last_end = work.end;
+  }
   {
     std::lock_guard lock(mutex);
     ++finished;

@@ -20,7 +20,8 @@ namespace boa::cuda {
 
 /// A stream of the driver and two threads: one enqueues the work in the order given, the
 /// other waits for it to be over and says so. At most kDepth pieces of work are between the
-/// two, each with a pair of events, which are made once.
+/// two, each with a pair of events, which are made once. When work began and ended is by the GPU's
+/// clock, laid on the host's.
 class GpuStream {
 public:
   /// How far what is enqueued runs ahead of what is over: some milliseconds of small
@@ -52,19 +53,23 @@ private:
   };
   void Enqueue(Work &);
   void Finish(const Enqueued &);
-  absl::Status Await(const Enqueued &, float &milliseconds);
+  absl::Status Await(const Enqueued &, float (&milliseconds)[2]);
+  std::pair<int64_t, int64_t> Place(const float (&milliseconds)[2], int64_t seen_ns);
 
   const Gpu &gpu;
   const std::function<absl::Status(Work &)> enqueue;
   const std::function<std::string(const Work &)> name;
   DeviceListener *listener = nullptr;
   Stream stream = nullptr;
-  Event events[kDepth][2] = {};
+  Event events[kDepth + 1][2] = {}; // one pair more: the last that is over is what is counted from
 
   std::mutex mutex;
   std::condition_variable finished_one;
   size_t enqueued = 0, finished = 0; // pieces of work so far; the second under the mutex
-  int64_t last_end_ns = 0;           // the second thread's
+  // The second thread's: the end of what was over last, by the host's clock as far as it is known.
+  Event last_end = nullptr;
+  int64_t last_end_ns = 0;
+  int64_t least_lag_ns = 0, lags = 0; // between an end and when it was seen
   Lane<Work *> enqueuing{[this](Work *work) { Enqueue(*work); }};
   Lane<Enqueued> finishing{[this](const Enqueued &work) { Finish(work); }};
 };

@@ -56,6 +56,51 @@ TEST_F(CudaTest, ACommitHasWhatTheDeviceHas) {
 }
 
 //===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+/// Kernels on the home of an entry, one after another.
+void Launches(boa_context *c, int count) {
+  boa_buffer of[] = {boa_rt_prefetch(c, kWeights, 0, 0, 2, BOA_DEVICE, 0),
+                     boa_rt_prefetch(c, kHome, 0, 0, 2, BOA_DEVICE, 0),
+                     boa_rt_create(c, kGradient, 0, 0, 2, BOA_DEVICE),
+                     boa_rt_prefetch(c, kHome, 1, 0, 2, BOA_DEVICE, 0)};
+  for (int i = 0; i < count; ++i)
+    boa_rt_launch(c, kTrain, 4, of);
+  for (boa_buffer buffer : of)
+    boa_rt_release(c, buffer, 0);
+}
+
+// How long kernels took is told by the GPU, however late the host wakes: none of them is shorter
+// than it was, nor all of them longer than the time that they had.
+TEST_F(CudaTest, LateWaitsShortenNothing) {
+  constexpr int kCount = 100;
+  Fake("wake_us=3000");
+  EngineOptions options;
+  options.trace = true;
+  ASSERT_TRUE(Make(MakeProgram("cuda"), kKernels, options).ok());
+  slowness = std::chrono::microseconds(500);
+  body = [](boa_context *context, int64_t) { Launches(context, kCount); };
+  const int64_t begin = engine->Now();
+  absl::Status status = engine->Run(Drive, 1, 0);
+  const int64_t end = engine->Now();
+  slowness = std::chrono::microseconds(0);
+  ASSERT_TRUE(status.ok()) << status;
+  int kernels = 0;
+  int64_t sum = 0;
+  for (const TraceEvent &event : engine->TakeTrace())
+    if (event.row == TraceEvent::Row::compute) {
+      ++kernels;
+      sum += event.end_ns - event.begin_ns;
+      EXPECT_GE(event.end_ns - event.begin_ns, 499000);
+      EXPECT_LE(event.end_ns, end);
+    }
+  EXPECT_EQ(kernels, kCount);
+  EXPECT_LE(sum, end - begin);
+  EXPECT_NEAR(engine->TakeCounters().compute_seconds, double(sum) * 1e-9, 1e-6);
+}
+
+//===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 

@@ -18,9 +18,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <thread>
 
 namespace boa::cuda_test {
 
@@ -42,9 +44,14 @@ inline void Element(const float *weights, float *data, float *gradient, float *h
   data[i] = data[i] * 0.25f + weights[i];
 }
 
+inline std::chrono::microseconds slowness{0}; // of the first thread
+
 inline void EmulatedElement(boa_emulated_thread *thread, void *const *args) {
   auto at = [&](int i) { return *static_cast<float *const *>(args[i]); };
-  Element(at(0), at(1), at(2), at(3), thread->block[0] * thread->block_dim[0] + thread->thread[0]);
+  const int64_t i = thread->block[0] * thread->block_dim[0] + thread->thread[0];
+  if (i == 0 && slowness.count() > 0)
+    std::this_thread::sleep_for(slowness);
+  Element(at(0), at(1), at(2), at(3), i);
 }
 
 inline int64_t shared_bytes = 0, blocks_y = 1; // that the launch asks for
@@ -187,7 +194,8 @@ protected:
   }
   static void Fake(const std::string &settings) { setenv("BOA_FAKE_CUDA", settings.c_str(), 1); }
 
-  absl::Status Make(Program with, const Kernels &kernels = kKernels) {
+  absl::Status Make(Program with, const Kernels &kernels = kKernels,
+                    const EngineOptions &options = {}) {
     engine.reset();
     state.reset();
     program = std::move(with);
@@ -196,7 +204,7 @@ protected:
     auto opened = StateStore::Create(SystemFiles(), program, {scratch.path("state")});
     EXPECT_TRUE(opened.ok()) << opened.status();
     state = *std::move(opened);
-    auto made = Engine::Create(program, kernels, state.get(), {});
+    auto made = Engine::Create(program, kernels, state.get(), options);
     if (!made.ok())
       return made.status();
     engine = *std::move(made);

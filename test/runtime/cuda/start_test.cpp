@@ -118,7 +118,7 @@ TEST_F(CudaTest, HostMemoryIsRegisteredInParts) {
     for (auto [from, bytes] : {std::pair<int64_t, int64_t>{0, kBytes},
                                {kPart - 1, 2},
                                {kPart, kPart},
-                               {kPart / 2, 3 * kPart},
+                               {kPart / 2, 2 * kPart},
                                {1, 1}}) {
       std::memset(host + kBytes, 0, kBytes);
       const Location in{BOA_HOST, from}, device{BOA_DEVICE, kBytes - bytes},
