@@ -165,13 +165,15 @@ void Engine::Impl::Record(const Work &work, int64_t begin_ns, int64_t end_ns) {
     event.name = program.groups[work.index].name;
   } else if (work.kind == Kind::norm || work.kind == Kind::norm_done) {
     event.name = "norm";
-  } else if (work.kind == Kind::zero) {
-    event.name = "zero";
-  } else if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space) {
-    const bool to_device = work.buffers[1].space == BOA_DEVICE;
-    event.row = to_device ? TraceEvent::Row::to_device : TraceEvent::Row::to_host;
-    event.name = program.storages[work.storage].name;
-    event.bytes = work.bytes;
+  } else {
+    if (program.machine.separate && (work.ToDevice() || work.ToHost()))
+      event.row = work.ToDevice() ? TraceEvent::Row::to_device : TraceEvent::Row::to_host;
+    if (work.kind == Kind::zero) {
+      event.name = "zero";
+    } else if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space) {
+      event.name = program.storages[work.storage].name;
+      event.bytes = work.bytes;
+    }
   }
   Record(std::move(event));
 }

@@ -267,6 +267,8 @@ void Graph::Count(const Work &work, const Command &command, int64_t begin_ns, in
     counted.compute_seconds += seconds;
     const int64_t from = std::max(compute_free_ns, runs[work.run].begin_ns);
     const double waited = double(std::min(begin_ns, command.ready_ns) - from) * 1e-9;
+    const int64_t late_ns = begin_ns - std::max(from, command.ready_ns);
+    counted.waited_launch += double(std::max<int64_t>(late_ns, 0)) * 1e-9;
     compute_free_ns = end_ns;
     if (waited <= 0)
       return;
@@ -278,14 +280,13 @@ void Graph::Count(const Work &work, const Command &command, int64_t begin_ns, in
       counted.waited_copy += waited;
     else if (command.cause == Cause::optimizer)
       counted.waited_optimizer += waited;
-  } else if (!work.IsTransfer()) {
+  } else if (Separate() && (work.ToDevice() || work.ToHost())) {
     if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space) {
-      auto &bytes =
-          work.buffers[1].space == BOA_DEVICE ? counted.moved.to_device : counted.moved.to_host;
+      auto &bytes = work.ToDevice() ? counted.moved.to_device : counted.moved.to_host;
       bytes[program.storages[work.storage].role] += work.bytes;
-    } else {
-      counted.optimizer_seconds += seconds;
     }
+  } else if (!work.IsTransfer()) {
+    counted.optimizer_seconds += seconds;
   }
 }
 
@@ -355,6 +356,7 @@ void Counters::Add(const Counters &other) {
   waited_write += other.waited_write;
   waited_copy += other.waited_copy;
   waited_optimizer += other.waited_optimizer;
+  waited_launch += other.waited_launch;
 }
 
 void Graph::Fail(absl::Status status) {

@@ -66,20 +66,28 @@ struct Work {
 
   bool IsTransfer() const { return kind == Kind::read || kind == Kind::write; }
   bool IsFill() const { return kind >= Kind::zero && kind <= Kind::copy_out; }
+  /// Of two memories, which the device's queues fill or copy from. What fills the device's from
+  /// itself, or with zeros, goes there.
+  bool ToDevice() const {
+    return IsFill() && kind != Kind::copy_out && buffers.back().space == BOA_DEVICE;
+  }
+  bool ToHost() const { return IsFill() && !ToDevice() && buffers[0].space == BOA_DEVICE; }
 };
 
 /// The error of a chunk that was never written and is read.
 absl::Status NeverWritten(const Storage &, int64_t entry, int32_t chunk);
 
 struct Counters {
-  Traffic moved;              // by the run: from and to SSD, and between separate memories
-  double compute_seconds = 0; // kernels running
-  double optimizer_seconds = 0;
+  Traffic moved;                // by the run: from and to SSD, and between separate memories
+  double compute_seconds = 0;   // kernels running
+  double optimizer_seconds = 0; // updates, norms and what fills the host's memory
   // Compute had a next kernel but waited, by what it waited for last:
   double waited_read = 0;  // a transfer from SSD
   double waited_write = 0; // a slot, given back after a write
   double waited_copy = 0;  // a copy between separate memories
   double waited_optimizer = 0;
+  /// Compute stood still though all was there: the host had not given out its next kernel.
+  double waited_launch = 0;
 
   void Add(const Counters &);
 };

@@ -60,6 +60,7 @@ void StepRecord::Take(const Program &program, const Counters &counters, const En
   read["host"] = moved.to_device;
   written["host"] = moved.to_host;
   waited["copies"] = counters.waited_copy;
+  waited["launches"] = counters.waited_launch;
 }
 
 std::string FormatMetrics(const StepRecord &record) {

@@ -200,9 +200,11 @@ BOA_FAKE_API CUresult cuEventSynchronize(CUevent handle) {
     return error;
   if (Completion *last = event->last)
     last->Wait();
-  static std::atomic<unsigned> waits{0};
-  if (driver().settings.wake_us && waits.fetch_add(1, std::memory_order_relaxed) % 2)
-    std::this_thread::sleep_for(std::chrono::microseconds(driver().settings.wake_us));
+  if (const int64_t most = 2 * driver().settings.wake_us) {
+    static std::atomic<uint64_t> waits{0};
+    Random random(driver().settings.seed * 1000003 + waits.fetch_add(1, std::memory_order_relaxed));
+    std::this_thread::sleep_for(std::chrono::microseconds(random.Below(most)));
+  }
   return context->error;
 }
 

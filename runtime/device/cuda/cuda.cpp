@@ -167,11 +167,7 @@ absl::Status CudaDevice::TryLibraries() {
 GpuStream *CudaDevice::StreamOf(const Work &work) {
   if (work.kind == Work::Kind::kernel)
     return compute.get();
-  if (!work.IsFill())
-    return nullptr;
-  if (work.buffers.back().space == BOA_DEVICE) // what it writes, or what it is of
-    return work.kind == Work::Kind::copy_out ? to_host.get() : to_device.get();
-  return work.buffers[0].space == BOA_DEVICE ? to_host.get() : nullptr;
+  return work.ToDevice() ? to_device.get() : work.ToHost() ? to_host.get() : nullptr;
 }
 
 void CudaDevice::Submit(Work &work) {

@@ -100,6 +100,23 @@ TEST_F(CudaTest, LateWaitsShortenNothing) {
   EXPECT_NEAR(engine->TakeCounters().compute_seconds, double(sum) * 1e-9, 1e-6);
 }
 
+// Where a kernel waits for a copy that is over, since the host has not seen it yet, the time is
+// counted as the host's.
+TEST_F(CudaTest, WhatTheHostIsLateIsCounted) {
+  constexpr int kCount = 40;
+  body = [](boa_context *context, int64_t) {
+    for (int i = 0; i < kCount; ++i)
+      Launches(context, 1);
+  };
+  Fake("wake_us=2000");
+  ASSERT_TRUE(Make().ok());
+  absl::Status status = engine->Run(Drive, 1, 0);
+  ASSERT_TRUE(status.ok()) << status;
+  const Counters counters = engine->TakeCounters();
+  // Of 40 waits of up to 4 ms.
+  EXPECT_GT(counters.waited_launch, 0.01);
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

@@ -237,6 +237,7 @@ TEST(Simulated, TransfersRunBesideKernels) {
   const Counters counters = simulated.engine->TakeCounters();
   EXPECT_NEAR(counters.waited_read * 1e9, double(10 * chunk + latency - 9 * 5000000), 20);
   EXPECT_EQ(counters.moved.read.at("weights"), 10 * kChunk);
+  EXPECT_EQ(counters.waited_launch, 0);
   // Written beside the reads of those behind it.
   EXPECT_NEAR(simulated.Run(Stream(10, true)), 11 * chunk + 2 * latency + 5000000, 20);
 }
@@ -292,6 +293,26 @@ TEST(Simulated, CopiesHaveLinksOfTheirOwn) {
     bytes[use.name] = use.bytes;
   EXPECT_EQ(bytes["to device"], 10 * kChunk);
   EXPECT_EQ(bytes["to host"], 10 * kChunk);
+}
+
+// What the device's queues fill is no work of the host's optimizer.
+TEST(Simulated, FillsOfTheDeviceAreNotTheOptimizers) {
+  auto run = [](boa_context *context) {
+    boa_buffer zeros = boa_rt_prefetch(context, kGradient, 0, 0, 1, BOA_DEVICE, /*zero=*/1);
+    boa_buffer other = boa_rt_create(context, kGradient, 1, 0, 1, BOA_DEVICE);
+    boa_rt_copy(context, zeros, other, 0, 1);
+    boa_rt_release(context, zeros, 0);
+    boa_rt_release(context, other, 0);
+  };
+  for (bool separate : {false, true}) {
+    const Program program = MakeProgram({{"a", 1, 1}}, separate);
+    Simulated simulated(program);
+    simulated.Run(run);
+    const double seconds = simulated.engine->TakeCounters().optimizer_seconds;
+    EXPECT_EQ(seconds > 0, !separate) << seconds;
+    for (const TraceEvent &event : simulated.engine->TakeTrace())
+      EXPECT_EQ(event.row == TraceEvent::Row::optimizer, !separate) << event.name;
+  }
 }
 
 // The same program takes the same time, to the nanosecond, in all its parts.
