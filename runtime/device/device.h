@@ -14,8 +14,9 @@
 //   simulated  no data and virtual time                   device/simulated.cpp
 //
 // What it is given may begin: it waits for nothing but what is ahead of it in the same
-// queue. Kernels are one queue, updates and norms are one; each runs in the order of
-// Submit. Fills and transfers are in no order, but for priority.
+// queue, or, of kernels where the device orders them, for fills that it names. Kernels are one
+// queue, updates and norms are one; each runs in the order of Submit. Fills and transfers
+// are in no order, but for priority.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_DEVICE_H
@@ -67,6 +68,9 @@ public:
   /// thread; false: there is nothing, or there are threads.
   virtual bool Advance() { return false; }
   virtual bool HasThreads() const { return true; }
+  /// With two memories: whether a kernel that it is given waits for the fills and copies that
+  /// Work::after names, so that it is given once those are, and not when they are over.
+  virtual bool OrdersKernels() const { return false; }
 
   /// Steps since the last call that were left out, in order: their gradients were
   /// not finite and Training::nonfinite is "skip".

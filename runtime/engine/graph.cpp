@@ -18,7 +18,9 @@
 
 namespace boa {
 
-Graph::Graph(const Program &program, Placement *places) : program(program), places_on_ssd(places) {
+Graph::Graph(const Program &program, Placement *places, bool device_orders)
+    : program(program), places_on_ssd(places),
+      device_orders(device_orders && program.machine.separate) {
   LayOut();
 }
 
@@ -46,6 +48,7 @@ uint32_t Graph::New(Kind kind) {
   command.touched = 0;
   command.cause = Cause::none;
   command.first_use = 0;
+  command.given = false;
   ++incomplete;
   return id;
 }
@@ -63,9 +66,26 @@ static bool SameQueue(Work::Kind a, Work::Kind b) {
   return (a == Kind::kernel && b == Kind::kernel) || (optimizer(a) && optimizer(b));
 }
 
+/// Whether the device fills its memory or copies from it, which its buffers tell.
+bool Graph::FillsOnDevice(const Command &command) const {
+  return command.work.IsFill() &&
+         std::any_of(command.uses.begin(), command.uses.end(),
+                     [&](const Use &use) { return buffers[use.buffer].space == BOA_DEVICE; });
+}
+
 void Graph::DependOn(uint32_t id, Reference on) {
   if (IsOver(on) || on.id == id || SameQueue(commands[id].work.kind, commands[on.id].work.kind))
     return;
+  // Kernels alone: a copy that waited on the device would hold up all those behind it.
+  if (device_orders && commands[id].work.kind == Kind::kernel && FillsOnDevice(commands[on.id])) {
+    Command &before = commands[on.id], &command = commands[id];
+    if (!command.after.empty() && command.after.back().id == on.id)
+      return;
+    command.after.push_back(on);
+    before.followers.push_back({id, command.generation});
+    command.unmet += !before.given;
+    return;
+  }
   // All chunks of what one command brings are its.
   std::vector<uint32_t> &dependents = commands[on.id].dependents;
   if (!dependents.empty() && dependents.back() == id)
@@ -138,8 +158,8 @@ int64_t *Graph::Left(const Work &work) {
 /// The command with its lists; and for a chunk its extent, and in a buffer its hazard with
 /// a reader, or a dependent in another command.
 int64_t Graph::BytesOf(const Command &command) {
-  constexpr int64_t kCommand = 400, kChunk = 64;
-  return kCommand + kChunk * command.touched;
+  constexpr int64_t kCommand = 400, kChunk = 64, kFollowed = 4 * sizeof(Reference);
+  return kCommand + kChunk * command.touched + kFollowed * int64_t(command.after.size());
 }
 
 /// All dependences are known: the command may run when they are met.
@@ -204,6 +224,16 @@ void Graph::Finish(uint32_t id, Cause cause) {
   for (uint32_t dependent : dependents)
     Satisfy(dependent, cause);
   command.dependents.swap(dependents);
+  // Only now is there what these waited for, given out or not.
+  for (Reference follower : command.followers)
+    if (!IsOver(follower)) {
+      commands[follower.id].ready_ns = now_ns;
+      if (cause != Cause::none)
+        commands[follower.id].cause = cause;
+    }
+  Empty(command.followers);
+  Empty(command.after);
+  Empty(command.work.after);
   Empty(command.dependents);
   Empty(command.uses);
   Empty(command.work.buffers);
@@ -233,19 +263,29 @@ Work *Graph::GiveOut(uint32_t id) {
     work.buffers.push_back(use.buffer ? At(buffers[use.buffer], use.first) : Location());
   if (work.IsTransfer())
     work.priority = Priority(command);
+  work.sequence = command.sequence;
+  for (Reference before : command.after)
+    if (!IsOver(before))
+      work.after.push_back(commands[before.id].sequence);
+  command.given = true;
   ++under_way;
+  for (Reference follower : command.followers)
+    Satisfy(follower.id, Cause::none);
   return &work;
 }
 
 void Graph::TakeReady(std::vector<Work *> &out, bool driver_waits) {
   if (!error.ok())
     return;
-  for (std::deque<uint32_t> *queue : {&compute, &optimizer})
-    for (; Front(*queue); queue->pop_front())
-      out.push_back(GiveOut(queue->front()));
-  for (uint32_t id : fills)
-    out.push_back(GiveOut(id));
-  fills.clear();
+  // What is given out may let others be.
+  do {
+    for (std::deque<uint32_t> *queue : {&compute, &optimizer})
+      for (; Front(*queue); queue->pop_front())
+        out.push_back(GiveOut(queue->front()));
+    for (size_t i = 0; i < fills.size(); ++i)
+      out.push_back(GiveOut(fills[i]));
+    fills.clear();
+  } while (Front(compute));
   size_t held = 0;
   for (uint32_t id : transfers) {
     const Command &command = commands[id];

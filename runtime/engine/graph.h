@@ -51,8 +51,9 @@ public:
 
 class Graph {
 public:
-  /// Both outlive it. `places` may be null where nothing lives on SSD.
-  Graph(const Program &, Placement *places);
+  /// Both outlive it. `places` may be null where nothing lives on SSD. `device_orders`: as
+  /// Device::OrdersKernels says.
+  Graph(const Program &, Placement *places, bool device_orders = false);
 
   //===--------------------------------------------------------------------===//
   // Memory
@@ -146,7 +147,11 @@ private:
     int64_t sequence = 0;  // its place in program order
     int64_t first_use = 0; // of what a read brings: the user's sequence, if known
     int64_t ready_ns = 0;
+    bool given = false; // to the device
     std::vector<uint32_t> dependents;
+    // Where the device orders the two: kernels that wait for this to be given out, and what this
+    // kernel waits for.
+    std::vector<Reference> followers, after;
     std::vector<Use> uses;
   };
   /// The commands on one chunk that later ones must wait for.
@@ -232,6 +237,7 @@ private:
   void Writes(uint32_t id, uint32_t buffer, int32_t first, int32_t count);
   void NoteUse(Reference writer, uint32_t id);
   bool IsOver(Reference) const;
+  bool FillsOnDevice(const Command &) const;
   void Issue(uint32_t id);
   static int64_t BytesOf(const Command &);
   void Satisfy(uint32_t id, Cause);
@@ -262,6 +268,7 @@ private:
 
   const Program &program;
   Placement *const places_on_ssd;
+  const bool device_orders;
   absl::Status error;
 
   Space spaces[2];

@@ -28,7 +28,8 @@ struct Engine::Impl : boa_context, DeviceListener {
        Placement *places, StateStore *state, const EngineOptions &options)
       : program(program), state(state), options(options),
         run_ahead(options.run_ahead ? options.run_ahead : RunAheadBytes(program)),
-        places(std::move(owned)), graph(program, this->places ? this->places.get() : places),
+        places(std::move(owned)),
+        graph(program, this->places ? this->places.get() : places, device->OrdersKernels()),
         device(std::move(device)) {}
   ~Impl() override;
 

@@ -28,7 +28,7 @@ struct Location {
   int64_t offset = 0;
 };
 
-/// One command, all of whose dependences are met (or ahead of it in its queue).
+/// One command, all of whose dependences are met (or ahead of it in its queue, or in `after`).
 struct Work {
   enum class Kind : uint8_t {
     kernel, // the compute queue, in the order given
@@ -60,6 +60,11 @@ struct Work {
                                // transfers that have no buffer
   std::vector<Extent> extents; // of transfers, by chunk
   int64_t priority = 0;        // of transfers: the least goes first
+  /// Its place in program order, which no other command has. And, of a kernel for a device that
+  /// orders them: the fills that it must begin after, which were given out before it and may be
+  /// over by now.
+  int64_t sequence = 0;
+  std::vector<int64_t> after;
   // The device's own, while it has it.
   int32_t parts = 0;
   int64_t begin_ns = 0;

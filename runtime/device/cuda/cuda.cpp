@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Three streams, none of which waits for another:
+// Three streams, of which the first waits for the others as Work::after says:
 //
 //   compute    kernels, one after another
 //   to device  what comes from the host, and all else that fills the device's memory
@@ -40,6 +40,7 @@ public:
   void Submit(Work &) override;
   void Cancel() override;
   int64_t Now() const override { return Host::Now(); }
+  bool OrdersKernels() const override { return true; }
   std::vector<int64_t> TakeSkipped() override { return host.TakeSkipped(); }
   std::string Describe() const override {
     return absl::StrCat(host.Describe(), "; on ", gpu->Describe());
@@ -64,6 +65,7 @@ private:
   boa_queue queue; // with what follows, the compute stream's first thread's
   std::vector<void *> kernel_buffers;
   void *workspace = nullptr;
+  cuda::Order order;
   std::unique_ptr<GpuStream> compute, to_device, to_host;
   std::unique_ptr<GpuMemory> memory;
   Host host;
@@ -95,8 +97,8 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
     auto enqueue = [this, stream](Work &work) {
       return stream == &compute ? EnqueueKernel(work) : EnqueueFill(work, (*stream)->handle());
     };
-    *stream =
-        std::make_unique<GpuStream>(*gpu, enqueue, [this](const Work &work) { return Name(work); });
+    *stream = std::make_unique<GpuStream>(*gpu, order, enqueue,
+                                          [this](const Work &work) { return Name(work); });
     if (absl::Status status = (*stream)->Create(listener); !status.ok())
       return status;
   }
@@ -179,10 +181,14 @@ void CudaDevice::Submit(Work &work) {
 
 void CudaDevice::Cancel() {
   const int64_t now = Now();
+  order.Cancel();
   for (GpuStream *stream : {compute.get(), to_device.get(), to_host.get()})
     if (stream) // else it was not started
-      for (Work *work : stream->Clear())
+      for (Work *work : stream->Clear()) {
+        const int64_t sequence = work->sequence;
         listener->Done(*work, now, now, absl::CancelledError("not begun"));
+        order.Remove(sequence);
+      }
   host.Cancel();
 }
 

@@ -88,6 +88,7 @@ constexpr int kMaxThreads = 0, kOwnSharedBytes = 1, kMaxDynamicSharedBytes = 8;
   F(StreamCreate, cuStreamCreate, (Stream *, unsigned flags))                                      \
   F(StreamDestroy, cuStreamDestroy_v2, (Stream))                                                   \
   F(StreamSynchronize, cuStreamSynchronize, (Stream))                                              \
+  F(StreamWaitEvent, cuStreamWaitEvent, (Stream, Event, unsigned flags))                           \
   F(EventCreate, cuEventCreate, (Event *, unsigned flags))                                         \
   F(EventDestroy, cuEventDestroy_v2, (Event))                                                      \
   F(EventRecord, cuEventRecord, (Event, Stream))                                                   \

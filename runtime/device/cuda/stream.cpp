@@ -70,11 +70,14 @@ void GpuStream::Enqueue(Work &work) {
   const Driver &driver = gpu.driver();
   absl::Status status = gpu.Enter();
   if (status.ok())
+    status = order.Await(driver, work, stream);
+  if (status.ok())
     status = driver.Call("noting the beginning", driver.EventRecord, begin, stream);
   if (status.ok())
     status = enqueue(work);
   if (status.ok())
     status = driver.Call("noting the end", driver.EventRecord, end, stream);
+  order.Enqueued(work, status.ok() ? end : nullptr);
   finishing.Add({&work, begin, end, std::move(status)});
 }
 
@@ -123,14 +126,17 @@ void GpuStream::Finish(const Enqueued &work) {
     std::tie(begin, end) = Place(milliseconds, begin);
     last_end = work.end;
   }
-  {
-    std::lock_guard lock(mutex);
-    ++finished;
-    finished_one.notify_one();
-  }
   if (!status.ok())
     status = absl::Status(status.code(), absl::StrCat(name(*work.work), ": ", status.message()));
+  // What it comes after is said to be over first.
+  order.AwaitRemoved(*work.work);
+  const int64_t sequence = work.work->sequence;
   listener->Done(*work.work, begin, end, std::move(status));
+  order.Remove(sequence);
+  // Its events may be used again.
+  std::lock_guard lock(mutex);
+  ++finished;
+  finished_one.notify_one();
 }
 
 } // namespace boa::cuda

@@ -8,6 +8,7 @@
 #define BOA_RUNTIME_DEVICE_CUDA_STREAM_H
 
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/order.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
 
@@ -30,9 +31,9 @@ public:
 
   /// `enqueue` puts what a work does on the stream, on the first thread; `name` is for
   /// errors. All outlive it.
-  GpuStream(const Gpu &gpu, std::function<absl::Status(Work &)> enqueue,
+  GpuStream(const Gpu &gpu, Order &order, std::function<absl::Status(Work &)> enqueue,
             std::function<std::string(const Work &)> name)
-      : gpu(gpu), enqueue(std::move(enqueue)), name(std::move(name)) {}
+      : gpu(gpu), order(order), enqueue(std::move(enqueue)), name(std::move(name)) {}
   /// Nothing is under way.
   ~GpuStream();
   absl::Status Create(DeviceListener *);
@@ -40,7 +41,10 @@ public:
   /// Its threads end.
   void Stop();
 
-  void Submit(Work &work) { enqueuing.Add(&work); }
+  void Submit(Work &work) {
+    order.Add(work, stream);
+    enqueuing.Add(&work);
+  }
   /// What was not enqueued yet.
   std::deque<Work *> Clear() { return enqueuing.Clear(); }
   Stream handle() const { return stream; }
@@ -57,6 +61,7 @@ private:
   std::pair<int64_t, int64_t> Place(const float (&milliseconds)[2], int64_t seen_ns);
 
   const Gpu &gpu;
+  Order &order;
   const std::function<absl::Status(Work &)> enqueue;
   const std::function<std::string(const Work &)> name;
   DeviceListener *listener = nullptr;

@@ -49,6 +49,7 @@ TEST_F(CudaTest, EachCallMayFail) {
                                    "cuMemsetD8Async",
                                    "cuStreamCreate",
                                    "cuStreamSynchronize",
+                                   "cuStreamWaitEvent",
                                    "cuEventCreate",
                                    "cuEventRecord",
                                    "cuEventSynchronize",

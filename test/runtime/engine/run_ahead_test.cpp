@@ -79,12 +79,13 @@ int64_t Allocated() {
 TEST(RunAhead, CountsNoLessThanItAllocates) {
   if (Allocated() == 0)
     GTEST_SKIP() << "a sanitizer allocates";
-  for (bool separate : {false, true})
+  for (auto [separate, orders] : {std::pair(false, false), {true, false}, {true, true}})
     for (int32_t chunks : {1, 4, 1000}) {
-      SCOPED_TRACE(testing::Message() << chunks << " chunks" << (separate ? ", two memories" : ""));
+      SCOPED_TRACE(testing::Message() << chunks << " chunks" << (separate ? ", two memories" : "")
+                                      << (orders ? ", which the device orders" : ""));
       const Program program = MakeProgram(chunks, 1, separate);
       auto places = CreateSimulatedPlacement(program);
-      Graph graph(program, places.get());
+      Graph graph(program, places.get(), orders);
       graph.BeginRun(0);
       // The first fill tables that stay.
       Layer(graph, 0, chunks);
