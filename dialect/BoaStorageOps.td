@@ -66,7 +66,7 @@ def Boa_CopyOp : Boa_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "what one buffer holds, to the same chunks of another";
   let description = [{
     For an entry that is live in two spaces at once: the gradient that a kernel made
-    on the device, for the optimizer on the host. All chunks of `to`, which `from` holds, too.
+    on the device, for an optimizer on the host. All chunks of `to`, which `from` holds, too.
     ```mlir
     boa.copy %g to %h : !boa.buffer<tensor<4096xf32>, device>, !boa.buffer<tensor<4096xf32>, host>
     ```
@@ -120,7 +120,8 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
   let description = [{
     Each buffer is of the group's own storage for that part, whole or the chunk:
     weights f32, or bf16 with the masters' lower halves (`low`, i16); gradient,
-    momentum and variance f32.
+    momentum and variance f32. On separate memories all are in one, in which the
+    optimizer runs: `update` of `boa.config @train`.
   }];
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$chunk, Index:$step,
                        Boa_BufferType:$weights, Boa_BufferType:$gradient,
@@ -136,6 +137,7 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
 def Boa_NormOp : Boa_Op<"norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds the squares of a gradient buffer to the global norm";
+  let description = [{ Where the updates run, out of its memory. }];
   let arguments = (ins FlatSymbolRefAttr:$group, Boa_BufferType:$gradient);
   let assemblyFormat = "$group `gradient` $gradient attr-dict `:` type($gradient)";
 }

@@ -122,6 +122,7 @@ private:
         named("weights", train.bf16Weights ? WeightType::bf16 : WeightType::f32),
         named("compute", train.bf16Compute ? ComputeType::bf16 : ComputeType::f32),
         builder.getNamedAttr("optimizer", optimizerAttr()),
+        named("update", train.updateOnDevice ? Space::device : Space::host),
         named("evaluate_every", train.evaluateEvery),
         named("evaluate_batches", train.evaluateBatches),
         named("commit_every", train.commitEvery),

@@ -107,6 +107,8 @@ std::vector<Setting> makeTable() {
       in({"adamw"}, or_("1e-8", real(optimizer, "eps", 1e-30, 1, "added to the denominator"))),
       in({"adamw"}, or_("0", real(optimizer, "weight_decay", 0, 1, "of matrices, decoupled"))),
       in({"sgd"}, or_("0", real(optimizer, "momentum", 0, 1, "share of the last update"))),
+      or_("host", word("train", "update", {"host", "device"},
+                       "where the optimizer runs: on a cpu no difference")),
       in(rates, above(real(lr, "peak", 0, kMaxRate, "the greatest rate"))),
       in(rates,
          or_("0", count(lr, "warmup", "steps", 0, kMaxSteps, "steps of rising to the peak"))),

@@ -156,6 +156,8 @@ struct TrainSpec {
   bool bf16Weights = false;
   bool bf16Compute = false;
   OptimizerSpec optimizer;
+  /// It runs on the device, in its memory.
+  bool updateOnDevice = false;
   /// 0: never.
   int64_t evaluateEvery = 0, evaluateBatches = 1;
   /// Steps, seconds; 0: not by these. At the end a commit is always made.

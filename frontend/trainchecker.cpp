@@ -41,6 +41,7 @@ public:
     reader.word("weights", train.bf16Weights);
     reader.word("compute", train.bf16Compute);
     checkOptimizer();
+    reader.word("update", train.updateOnDevice);
     checkObjective();
     checkIntervals();
     checkCommit();

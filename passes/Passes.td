@@ -131,7 +131,7 @@ def InsertOffload : BoaPass<"boa-insert-offload"> {
                                               boa.release %y
     ```
     An optimizer update becomes a loop over chunks. Kernels take buffers on the device,
-    updates on the host. Homes come from `place` in `boa.config @train`, shares of chunks rounded to
+    updates and norms where `update` in `boa.config @train` has them run. Homes come from `place` in `boa.config @train`, shares of chunks rounded to
     whole ones.
   }];
 }

@@ -14,7 +14,7 @@
 //   void boa_kernel_table[]             the kernels, in the order of the descriptor
 //
 // and calls the functions below from one thread, the *driver*. Every call only
-// enqueues a command; compute, each direction of I/O and of copies, and the host
+// enqueues a command; compute, each direction of I/O and of copies, and the
 // optimizer advance on their own. A command that needs a slot when none is free waits
 // for one *in the engine*, not in the driver: slots of a pool are granted in program
 // order as releases complete. So the driver runs ahead of the device, and what bounds
@@ -28,8 +28,8 @@
 // optimizer and of commit. A chunk has a *home*, where it lives between uses:
 // device memory, host memory or SSD; homes are given by ranges of chunks, the
 // same for all entries. A *buffer* is some chunks of one entry in a *space*, a
-// memory that kernels (device) or the optimizer (host) can reach: a slot, or the
-// home itself.
+// memory that kernels (device) or SSDs (host) can reach, and one of which the
+// optimizer works in: a slot, or the home itself.
 //
 // The machine's memory is *unified* (a CPU: one memory, in which a space says
 // only whose share a buffer is counted in) or *separate*.
@@ -44,8 +44,9 @@
 //   - A pool is the slots of one size of one storage in one space. A buffer that
 //     needs a slot takes one of the smallest pool of its space that can hold it;
 //     where memory is unified and its space has none such, of the other's.
-//   - On separate memories kernels take device buffers, updates and norms host
-//     buffers: anything else is an error of the program. An SSD reaches host memory
+//   - On separate memories kernels take device buffers, updates and norms buffers of the
+//     space in which the descriptor has the optimizer run: anything else is an error of
+//     the program. An SSD reaches host memory
 //     alone: what passes between it and the device takes a slot of the host's for
 //     each chunk on its way, in program order.
 //
@@ -62,7 +63,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 4
+#define BOA_ABI_VERSION 5
 
 typedef struct boa_context boa_context;
 

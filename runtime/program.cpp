@@ -187,6 +187,14 @@ private:
   absl::Status status;
 };
 
+/// A member that is "device" or "host".
+void ReadSpace(Fields &f, const char *name, int32_t &space) {
+  std::string word;
+  f.Read(name, word);
+  f.OneOf(name, word, {"device", "host"});
+  space = word == "host" ? BOA_HOST : BOA_DEVICE;
+}
+
 void Parse(Fields &f, Home &h) {
   std::string tier;
   f.Read("tier", tier);
@@ -197,10 +205,7 @@ void Parse(Fields &f, Home &h) {
 }
 
 void Parse(Fields &f, SlotPool &p) {
-  std::string space;
-  f.Read("space", space);
-  f.OneOf("space", space, {"device", "host"});
-  p.space = space == "host" ? BOA_HOST : BOA_DEVICE;
+  ReadSpace(f, "space", p.space);
   f.Read("chunks", p.chunks);
   f.AtLeast("chunks", p.chunks, 1);
   f.Read("slots", p.slots);
@@ -319,6 +324,7 @@ void Parse(Fields &f, Optimizer &o) {
   f.Read("floor", o.floor);
   f.Read("warmup", o.warmup);
   f.AtLeast("warmup", o.warmup, 0);
+  ReadSpace(f, "space", o.space);
 }
 
 void Parse(Fields &f, Training &t) {

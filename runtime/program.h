@@ -134,6 +134,8 @@ struct Optimizer {
   std::string rate; // "constant", "linear" or "cosine"
   double peak = 0, floor = 0;
   int64_t warmup = 0; // steps
+  /// Where updates and norms run, and their buffers are; of unified memory it says nothing.
+  int32_t space = BOA_HOST; // "device" or "host" in the JSON
 };
 
 struct Training {
@@ -197,6 +199,8 @@ struct Program {
   Training training;
   Machine machine;
 
+  /// Whether updates and norms run on a device that has a memory of its own, and in it.
+  bool UpdatesOnDevice() const { return machine.separate && optimizer.space == BOA_DEVICE; }
   /// What a step moves that comes after so many others without anything between.
   Traffic TrafficOfStep(int64_t earlier) const;
 };

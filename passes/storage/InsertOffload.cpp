@@ -71,7 +71,8 @@ ArrayAttr homesOf(MLIRContext *context, ArrayRef<TierShare> place, int64_t chunk
 
 class Inserter {
 public:
-  Inserter(ModuleOp module, StepOp step) : module(module), step(step), builder(step) {}
+  Inserter(ModuleOp module, StepOp step)
+      : module(module), step(step), updateSpace(TrainConfig(module).update()), builder(step) {}
 
   LogicalResult run() {
     SmallVector<CallOp> calls;
@@ -105,7 +106,6 @@ private:
     return BufferType::get(step.getContext(),
                            module.lookupSymbol<StorageOp>(storage).getEntryType(), space);
   }
-  /// Kernels run on the device, the optimizer on the host.
   Value prefetch(Space space, StringRef storage, ValueRange indices, Value chunk = {},
                  Value zero = {}) {
     return PrefetchOp::create(builder, loc, bufferType(storage, space), storage, indices, chunk,
@@ -340,14 +340,14 @@ private:
     builder.setInsertionPointToStart(chunks.getBlock());
     Value chunk = chunks.getInductionVar(), layer = update.getLayer();
     std::string group = update.getGroup().str();
-    Value gradient = prefetch(Space::host, getStorageName(Role::gradients, group), layer, chunk);
+    Value gradient = prefetch(updateSpace, getStorageName(Role::gradients, group), layer, chunk);
     SmallVector<std::pair<StringRef, Value>> state;
     auto bring = [&](Role role) -> Value {
       StorageOp storage = findStorage(module, role, group);
       if (!storage)
         return {};
       StringRef name = storage.getSymName();
-      state.push_back({name, prefetch(Space::host, name, layer, chunk)});
+      state.push_back({name, prefetch(updateSpace, name, layer, chunk)});
       return state.back().second;
     };
     SmallVector<Value> parts;
@@ -367,7 +367,7 @@ private:
     builder.setInsertionPoint(norm);
     loc = norm.getLoc();
     Value gradient =
-        prefetch(Space::host, getStorageName(Role::gradients, norm.getGroup()), norm.getLayer());
+        prefetch(updateSpace, getStorageName(Role::gradients, norm.getGroup()), norm.getLayer());
     NormOp::create(builder, loc, norm.getGroup(), gradient);
     release(gradient);
     norm.erase();
@@ -375,6 +375,7 @@ private:
 
   ModuleOp module;
   StepOp step;
+  const Space updateSpace; // kernels run on the device, the optimizer where the training says
   OpBuilder builder;
   Location loc = builder.getUnknownLoc();
 };

@@ -10,6 +10,7 @@
 // two memories, each op takes buffers of its own.
 //
 //===----------------------------------------------------------------------===//
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Computation.h"
 
@@ -137,7 +138,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   using VerifyStorageBase::VerifyStorageBase;
 
   /// Kernels take whole entries, each op buffers of its own memory.
-  LogicalResult verifyOperands(StepOp step, bool separate) {
+  LogicalResult verifyOperands(StepOp step, bool separate, Space updateSpace) {
     WalkResult walked = step.walk([&](Operation *op) {
       if (!isa<LaunchOp, UpdateOp, NormOp>(op))
         return WalkResult::advance();
@@ -151,7 +152,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
           }
       if (!separate)
         return WalkResult::advance();
-      Space own = isa<LaunchOp>(op) ? Space::device : Space::host;
+      Space own = isa<LaunchOp>(op) ? Space::device : updateSpace;
       for (Value operand : op->getOperands())
         if (auto type = dyn_cast<BufferType>(operand.getType()); type && type.getSpace() != own) {
           op->emitOpError("takes a buffer in ")
@@ -166,8 +167,10 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    const bool separate = Memory(module).isSeparate();
+    const Space updateSpace = TrainConfig(module).update();
     for (StepOp step : module.getOps<StepOp>())
-      if (failed(verifyOperands(step, Memory(module).isSeparate())))
+      if (failed(verifyOperands(step, separate, updateSpace)))
         return signalPassFailure();
     LogicalResult result = success();
     bool steady = runEntries(module, StorageVerifier(module),

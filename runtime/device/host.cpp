@@ -149,13 +149,14 @@ void Host::Do(size_t choice) {
 //===----------------------------------------------------------------------===//
 
 void Host::RunUpdate(Work &work) {
-  auto host = [&](size_t i) { return memory->Address(Memory::Side::host, work.buffers[i]); };
+  const Memory::Side side = program.UpdatesOnDevice() ? Memory::Side::device : Memory::Side::host;
+  auto at = [&](size_t i) { return memory->Address(side, work.buffers[i]); };
   absl::Status status;
   const int64_t begin = Now();
   if (work.kind == Work::Kind::update)
-    status = updates.Update(work, {host(0), host(1), host(2), host(3), host(4)});
+    status = updates.Update(work, {at(0), at(1), at(2), at(3), at(4)});
   else if (work.kind == Work::Kind::norm)
-    updates.Norm(work, reinterpret_cast<const float *>(host(0)));
+    updates.Norm(work, reinterpret_cast<const float *>(at(0)));
   else
     status = updates.FinishNorm(work.step);
   listener->Done(work, begin, Now(), std::move(status));

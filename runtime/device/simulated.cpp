@@ -127,7 +127,8 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
     return links.size() - 1;
   };
   add("compute", 0);
-  add("optimizer", double(rates.optimizer));
+  const bool on_device = program.UpdatesOnDevice();
+  add("optimizer", double(on_device ? rates.device_bandwidth : rates.optimizer));
   add("to device", double(rates.to_device));
   add("to host", double(rates.to_host));
   Shared memory;
@@ -135,12 +136,13 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
     if (rates.host_bandwidth > 0)
       memory.users.push_back({link, times * links[link].rate / double(rates.host_bandwidth)});
   };
-  uses_memory(kOptimizer, 1);
+  if (!on_device)
+    uses_memory(kOptimizer, 1);
   if (machine.separate) {
     uses_memory(kToDevice, 1);
     uses_memory(kToHost, 1);
   }
-  if (machine.device != "cuda")
+  if (on_device || machine.device != "cuda")
     shared.push_back({{{kCompute, 1.0}, {kOptimizer, 1.0}}});
   for (size_t path = 0; path < machine.ssd.size(); ++path) {
     const SsdPath &ssd = machine.ssd[path];
@@ -162,7 +164,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
 // How long it takes
 //===----------------------------------------------------------------------===//
 
-/// By an update or a norm, in the host's memory.
+/// By an update or a norm, in the memory in which it works.
 int64_t Simulated::TouchedBytes(const Work &work) const {
   if (work.kind == Work::Kind::norm)
     return work.bytes;

@@ -11,7 +11,8 @@
 //
 //   compute      kernels one after another, each as long as its operations (products of
 //                bf16 at their own rate) or its bytes take, whichever is more
-//   optimizer    updates and norms one after another, by the bytes that they touch
+//   optimizer    updates and norms one after another, by the bytes that they touch in the
+//                host's memory, or, where they run on the device, in its
 //   to_device,   where there are two memories; zeros of device memory are written by
 //   to_host      the first
 //   reads and writes of each SSD path, by priority; a transfer is there its latency after
@@ -19,8 +20,8 @@
 //
 // What the machine shares slows all who share it by the same factor: the reads and writes
 // of a path (`both`), the host's memory (updates; what is copied, once; what SSDs move,
-// twice, for it is summed), and, where the device is a CPU, the processors, by kernels
-// and updates.
+// twice, for it is summed), and, where the device is a CPU or updates run on it, its
+// processors, by kernels and updates.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_SIMULATED_H

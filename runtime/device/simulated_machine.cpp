@@ -29,7 +29,8 @@ absl::Status CheckSimulatedRates(const Program &program) {
   };
   need(rates.compute, "device { compute = 300 TFLOP/s }, what kernels compute");
   need(rates.device_bandwidth, "device { bandwidth = 2 TB/s }, what they read and write in memory");
-  need(rates.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");
+  if (!program.UpdatesOnDevice())
+    need(rates.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");
   if (machine.separate) {
     need(rates.to_device, "device { to_device = 25 GB/s }, what is copied to its memory");
     need(rates.to_host, "device { to_host = 25 GB/s }, what is copied from its memory");

@@ -188,9 +188,10 @@ TEST_F(IrgenTest, Compute) {
 
 TEST_F(IrgenTest, Configuration) {
   auto module = generate(compileText(
-      kSpec, {"train.objective=masked(token = 63)", "train.evaluate=every(5, batches = 2)",
-              "train.place.saved=ssd", "train.commit=every(90 s, keep = 3)", "train.nonfinite=skip",
-              "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
+      kSpec,
+      {"train.objective=masked(token = 63)", "train.evaluate=every(5, batches = 2)",
+       "train.place.saved=ssd", "train.commit=every(90 s, keep = 3)", "train.nonfinite=skip",
+       "train.update=device", "train.optimizer=sgd(lr = linear(1, 2, 0.5), momentum = 0.9)"}));
   ASSERT_TRUE(module);
   auto train = boa::getConfig(*module, boa::kTrainConfig);
   auto optimizer = train.getAs<mlir::DictionaryAttr>("optimizer");
@@ -201,6 +202,7 @@ TEST_F(IrgenTest, Configuration) {
   EXPECT_EQ(train.getAs<mlir::FloatAttr>("commit_seconds").getValueAsDouble(), 90);
   EXPECT_EQ(train.getAs<mlir::IntegerAttr>("commit_keep").getInt(), 3);
   EXPECT_EQ(train.getAs<mlir::StringAttr>("nonfinite").getValue(), "skip");
+  EXPECT_EQ(train.getAs<mlir::StringAttr>("update").getValue(), "device");
   auto place = train.getAs<mlir::DictionaryAttr>("place");
   EXPECT_EQ(place.getAs<mlir::StringAttr>("saved").getValue(), "ssd");
   EXPECT_EQ(place.getAs<mlir::StringAttr>("weights").getValue(), "device");

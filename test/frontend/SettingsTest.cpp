@@ -361,6 +361,18 @@ TEST(TrainTest, Nonfinite) {
   EXPECT_EQ(skips.spec->train.clip, 0);
 }
 
+TEST(TrainTest, Update) {
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  update = ssd"),
+            R"(tiny.boa:22:12: error: expected update to be host or device but found ssd
+  update = ssd
+           ^~~
+)");
+  EXPECT_FALSE(compileText(kSpec).spec->train.updateOnDevice);
+  FrontendResult device = compileText(kSpec, {"train.update=device"});
+  ASSERT_TRUE(device.spec);
+  EXPECT_TRUE(device.spec->train.updateOnDevice);
+}
+
 TEST(TrainTest, SkippingAndDelay) {
   EXPECT_EQ(
       refusal("steps = 10", "steps = 10\n  nonfinite = skip\n  schedule = vertical(delay = 0.5)"),

@@ -14,7 +14,7 @@ module {
     optimizer = {kind = "sgd", beta1 = 0.0, beta2 = 0.9999, eps = 1.0e-30, weight_decay = 1.0,
                  momentum = 1.0, rate = "cosine", peak = 1.0e+06, floor = 0.0, warmup = 0 : i64},
     evaluate_every = 0 : i64, evaluate_batches = 0 : i64, commit_every = 0 : i64,
-    commit_seconds = 0.0, commit_keep = 1000 : i64, nonfinite = "skip", schedule = "horizontal",
+    commit_seconds = 0.0, commit_keep = 1000 : i64, nonfinite = "skip", update = "device", schedule = "horizontal",
     delay = 1 : i64, prefetch = 1024 : i64, recompute = false,
     place = {weights = "ssd", gradients = ["host", 0.4, "ssd"], optimizer = ["ssd"],
              checkpoints = "host", boundary_gradients = "device",
@@ -67,6 +67,11 @@ boa.config @train {schedule = "vertcal"}
 
 // expected-error @below {{'boa.config' op expected nonfinite to be "stop" or "skip" but found "skp"}}
 boa.config @train {nonfinite = "skp"}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected update to be "device" or "host" but found "ssd"}}
+boa.config @train {update = "ssd"}
 
 // -----
 

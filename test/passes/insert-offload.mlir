@@ -144,6 +144,37 @@ module {
 
 // -----
 
+// Or it runs on the device, out of its memory: gradients, their norm and all state.
+
+// CHECK-LABEL: boa.step @evaluate
+// CHECK:         boa.prefetch @gradients.a[%{{.*}}] : <tensor<16384xf32>, device>
+// CHECK-NEXT:    boa.norm @a
+// CHECK:         boa.prefetch @gradients.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, device>
+// CHECK:         boa.prefetch @weights.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, device>
+// CHECK:         boa.prefetch @momentum.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, device>
+// CHECK-NOT:     host>
+
+module {
+  boa.config @train {clip = 1.0, update = "device", place = {gradients = "ssd", optimizer = "host"}}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16384xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
+  boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
+  boa.step @evaluate(%step, %pending) {
+    boa.loop layer %l = 0 to 1 forward {
+      boa.gradient_norm @a[%l]
+    }
+    boa.finish_norm %step
+    boa.loop layer %l = 0 to 1 forward {
+      boa.optimizer_update @a[%l] chunks 0 to 4 step %step
+    }
+  }
+}
+
+// -----
+
 // The whole of a gradient is measured.
 
 // CHECK-LABEL: boa.step @evaluate

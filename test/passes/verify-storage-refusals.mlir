@@ -490,6 +490,46 @@ module {
 
 // -----
 
+// Nor can an optimizer on the host read the device's, or one on the device the host's.
+
+module {
+  boa.config @machine {memory = "separate"}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<4096xf32> = "ones"
+  }
+  boa.storage @gradients.a[1] : tensor<4096xf32> on host role gradients
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %g = boa.create @gradients.a[%c0] : <tensor<4096xf32>, device>
+    // expected-error @below {{'boa.norm' op takes a buffer in device memory: expected one in host memory, where it runs}}
+    boa.norm @a gradient %g : <tensor<4096xf32>, device>
+    boa.release %g : <tensor<4096xf32>, device>
+  }
+}
+
+// -----
+
+module {
+  boa.config @train {update = "device"}
+  boa.config @machine {memory = "separate"}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<4096xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<4096xf32> on host role weights
+  boa.storage @gradients.a[1] : tensor<4096xf32> on device role gradients
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %w = boa.prefetch @weights.a[%c0] : <tensor<4096xf32>, host>
+    %g = boa.create @gradients.a[%c0] : <tensor<4096xf32>, device>
+    // expected-error @below {{'boa.update' op takes a buffer in host memory: expected one in device memory, where it runs}}
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<4096xf32>, host>) gradient(%g : <tensor<4096xf32>, device>)
+    boa.release %w : <tensor<4096xf32>, host>
+    boa.release %g : <tensor<4096xf32>, device>
+  }
+}
+
+// -----
+
 // Slots are of a size in a space: those of the other are no help.
 
 module {

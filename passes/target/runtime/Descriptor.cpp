@@ -66,10 +66,13 @@ private:
   }
 
   std::string scheduleInWords() {
-    return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}{4}",
+    bool updatesOnDevice =
+        machine.isSeparate() && train.update() == Space::device; // else nobody can tell
+    return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}{4}{5}",
                          stringifySchedule(train.schedule()), train.microBatches(),
                          train.micro_batch(), train.delay(),
-                         train.compute() == ComputeType::bf16 ? ", computed in bf16" : "");
+                         train.compute() == ComputeType::bf16 ? ", computed in bf16" : "",
+                         updatesOnDevice ? ", updated on the device" : "");
   }
 
   json::Value describe(StorageOp storage) {
@@ -167,7 +170,8 @@ private:
                         {"rate", stringifyRateKind(optimizer.rate())},
                         {"peak", optimizer.peak()},
                         {"floor", optimizer.floor()},
-                        {"warmup", optimizer.warmup()}};
+                        {"warmup", optimizer.warmup()},
+                        {"space", stringifySpace(train.update())}};
   }
 
   json::Value describeTraining() {

@@ -86,6 +86,9 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   if (!kernels.image || !program.machine.separate)
     return absl::InternalError("the program is not one for a GPU: it has no image for it, or "
                                "takes its memory for the host's");
+  if (program.UpdatesOnDevice())
+    return absl::UnimplementedError(
+        "the optimizer does not run on the device `cuda` yet: write `update = host`");
   SetThreads(program.machine.threads);
   absl::StatusOr<std::unique_ptr<Gpu>> opened = Gpu::Open();
   if (!opened.ok())

@@ -75,10 +75,11 @@ private:
     int64_t batches = random.between(1, 4);
     clipped = random.chance(0.25);
     limited = random.chance(0.15);
-    std::string text = formatv(
-        "boa.config @train {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
-        "\"{1}\", optimizer = {{kind = \"{2}\"}, prefetch = {3} : i64",
-        batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}), random.between(0, 2));
+    std::string text =
+        formatv("boa.config @train {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
+                "\"{1}\", optimizer = {{kind = \"{2}\"}, update = \"{3}\", prefetch = {4} : i64",
+                batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}),
+                random.pick({"host", "device"}), random.between(0, 2));
     if (clipped)
       text += random.chance(0.5) ? ", clip = 1.0" : ", nonfinite = \"skip\"";
     std::string everything = random.chance(0.5) ? "\"ssd\"" : "";

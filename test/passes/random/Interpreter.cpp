@@ -26,6 +26,7 @@ static uint64_t nameHash(StringRef name) { return llvm::xxh3_64bits(name); }
 
 Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(mix(seed, 77)) {
   separate = MachineConfig(module).isSeparate();
+  updateSpace = TrainConfig(module).update();
   for (auto op : module.getOps<StorageOp>()) {
     auto store = std::make_unique<Store>();
     store->op = op;
@@ -285,7 +286,7 @@ void Machine::execute(Operation *op) {
       .Case([&](UpdateOp update) { chunkUpdate(update); })
       .Case([&](NormOp norm) {
         if (BufferRef buffer = lookup(op, norm.getGradient())) {
-          expectSpace(op, *buffer, Space::host);
+          expectSpace(op, *buffer, updateSpace);
           normSum += hashOf(op, 5, contentsOf(*buffer));
         }
       });

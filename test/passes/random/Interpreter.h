@@ -132,6 +132,7 @@ private:
 
   mlir::ModuleOp module;
   bool separate = false;
+  Space updateSpace = Space::host;
   uint64_t garbageState;
   llvm::MapVector<llvm::StringRef, std::unique_ptr<Store>> stores;
   llvm::DenseMap<mlir::Value, int64_t> numbers;

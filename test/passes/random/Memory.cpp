@@ -273,7 +273,7 @@ void Machine::chunkUpdate(UpdateOp op) {
     BufferRef buffer = lookup(op, value);
     if (!buffer)
       return;
-    expectSpace(op, *buffer, Space::host);
+    expectSpace(op, *buffer, updateSpace);
     if (step == 0)
       continue;
     if (chunk < buffer->first || chunk >= buffer->first + buffer->count)

@@ -72,13 +72,14 @@ private:
 };
 
 /// Runs one piece of work by itself and exits with 0.
-[[noreturn]] void RunAlone(Work work, bool separate) {
+[[noreturn]] void RunAlone(Work work, bool separate, int32_t optimizer = BOA_HOST) {
   Program program;
   program.machine.separate = separate;
   program.machine.threads = 1;
   program.kernels = {{"touch", {{true, true}}, 4096, 0, 0}};
   program.optimizer.kind = "sgd";
   program.optimizer.rate = "constant";
+  program.optimizer.space = optimizer;
   Group group;
   group.elements = group.chunk_elements = kChunk / 4;
   group.weight_type = "f32";
@@ -120,6 +121,14 @@ TEST_F(SplitDeathTest, EachSideReachesItsOwnAlone) {
   EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, none, none, host}), true), fault, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {host}), true), well, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {device}), true), fault, "");
+  // An optimizer on the device reaches what kernels reach.
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, none, none, {BOA_DEVICE, kChunk}}),
+                       true, BOA_DEVICE),
+              well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, none, none, host}), true, BOA_DEVICE),
+              fault, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {device}), true, BOA_DEVICE), well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {host}), true, BOA_DEVICE), fault, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::copy, {host, device}), true), well, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::copy, {device, host}), true), well, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::zero, {device}), true), well, "");

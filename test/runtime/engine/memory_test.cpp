@@ -400,7 +400,7 @@ TEST_P(MemoryTest, ChunksPassThroughTheHost) {
                 : "");
 }
 
-// Of two memories, kernels reach one, the optimizer the other.
+// Of two memories, kernels reach one, the optimizer that in which it runs.
 TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
   Program with = MakeProgram(GetParam());
   Group group;
@@ -414,7 +414,12 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
   with.groups = {group};
   with.optimizer.kind = "sgd";
   with.optimizer.rate = "constant";
-  const std::pair<const char *, std::function<void(boa_context *)>> cases[] = {
+  struct Case {
+    const char *message;
+    std::function<void(boa_context *)> run;
+    int32_t space = BOA_HOST; // of the optimizer
+  };
+  const Case cases[] = {
       {"the program runs a kernel on a buffer in host memory",
        [](boa_context *context) {
          boa_buffer whole = boa_rt_prefetch(context, kOnHost, 0, 0, kChunks, BOA_HOST, 0);
@@ -430,8 +435,21 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
        [](boa_context *context) {
          boa_rt_norm(context, 0, boa_rt_prefetch(context, kOnDevice, 0, 0, 1, BOA_DEVICE, 0));
        }},
+      {"the program updates a buffer in host memory",
+       [](boa_context *context) {
+         boa_buffer weights = boa_rt_prefetch(context, kOnHost, 0, 0, kChunks, BOA_HOST, 0);
+         boa_buffer gradient = boa_rt_prefetch(context, kOnDevice, 0, 0, kChunks, BOA_DEVICE, 0);
+         boa_rt_update(context, 0, 0, 1, weights, 0, 0, 0, gradient);
+       },
+       BOA_DEVICE},
+      {"the program takes the norm of a buffer in host memory",
+       [](boa_context *context) {
+         boa_rt_norm(context, 0, boa_rt_prefetch(context, kOnHost, 0, 0, 1, BOA_HOST, 0));
+       },
+       BOA_DEVICE},
   };
-  for (const auto &[message, run] : cases) {
+  for (const auto &[message, run, space] : cases) {
+    with.optimizer.space = space;
     std::filesystem::remove_all(scratch.path("state"));
     Make(with);
     for (int32_t storage : {kMixed, kOnHost, kOnDevice})

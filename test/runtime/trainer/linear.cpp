@@ -316,7 +316,7 @@ std::string Descriptor(const Options &o) {
   program["optimizer"] = {{"kind", "adamw"}, {"beta1", 0.9},         {"beta2", 0.95},
                           {"eps", 1e-8},     {"weight_decay", 0.01}, {"momentum", 0.0},
                           {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
-                          {"floor", 0.05},   {"warmup", 3}};
+                          {"floor", 0.05},   {"warmup", 3},          {"space", "host"}};
   program["training"] = MakeTraining(o);
   const json rates = {{"compute", 0},       {"compute_bf16", 0}, {"device_bandwidth", 0},
                       {"to_device", 0},     {"to_host", 0},      {"optimizer", 0},

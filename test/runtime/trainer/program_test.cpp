@@ -96,6 +96,24 @@ TEST(ParseProgram, ChecksHomesAndPools) {
                                "but an entry has 2");
 }
 
+TEST(ParseProgram, ReadsWhereTheOptimizerRuns) {
+  json descriptor = Descriptor();
+  absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->optimizer.space, BOA_HOST);
+  descriptor["optimizer"]["space"] = "device";
+  program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->optimizer.space, BOA_DEVICE);
+  // Of one memory it says nothing.
+  EXPECT_FALSE(program->UpdatesOnDevice());
+  program->machine.separate = true;
+  EXPECT_TRUE(program->UpdatesOnDevice());
+  descriptor["optimizer"]["space"] = "ssd";
+  EXPECT_EQ(Error(descriptor), "program descriptor: optimizer: field `space`: expected one of "
+                               "device, host but found `ssd`");
+}
+
 // A descriptor of another version has other fields: only the version counts.
 TEST(ParseProgram, ReadsWhenToCommitWhatToSkipAndWhatToComputeIn) {
   json descriptor = Descriptor();
