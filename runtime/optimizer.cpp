@@ -33,9 +33,6 @@ namespace {
 // 64 KiB of f32: a part is worth a thread's wake-up.
 constexpr int64_t kUpdateGrain = 16384;
 constexpr int64_t kUpdateAlone = 1 << 18; // about 0.2 ms
-// Elements summed in one go, and lanes that they are summed in.
-constexpr int64_t kSumBlock = 16384;
-constexpr int kSumLanes = 16;
 
 BOA_INLINE float SquareRoot(float value) {
 #if defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)
@@ -223,15 +220,6 @@ UpdateRange Slice(const UpdateRange &range, int64_t begin, int64_t end) {
   return slice;
 }
 
-double PairwiseSum(const double *values, int64_t count) {
-  if (count <= 0)
-    return 0;
-  if (count == 1)
-    return values[0];
-  int64_t half = count / 2;
-  return PairwiseSum(values, half) + PairwiseSum(values + half, count - half);
-}
-
 struct ParallelUpdate {
   const UpdateConstants *constants;
   const UpdateRange *range;
@@ -280,6 +268,15 @@ bool StateIsFinite(const UpdateRange &range, int64_t i) {
                      : static_cast<float *>(range.weights)[i];
   return std::isfinite(weight) && (!range.momentum || std::isfinite(range.momentum[i])) &&
          (!range.variance || std::isfinite(range.variance[i]));
+}
+
+double PairwiseSum(const double *values, int64_t count) {
+  if (count <= 0)
+    return 0;
+  if (count == 1)
+    return values[0];
+  int64_t half = count / 2;
+  return PairwiseSum(values, half) + PairwiseSum(values + half, count - half);
 }
 
 double SumOfSquares(const float *values, int64_t count) {

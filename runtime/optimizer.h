@@ -1,4 +1,4 @@
-//===- optimizer.h - AdamW and SGD on the host -*- C++ -*-===//
+//===- optimizer.h - AdamW and SGD -*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,8 @@
 //
 // One pass over a range of elements: widens the weights, updates master weights
 // and moments, narrows the weights again. Elementwise, so neither the number of
-// threads nor the division into chunks changes a bit.
+// threads nor the division into chunks changes a bit. A GPU does the same operations in
+// the same order (passes/target/cuda/EmitUpdates.cpp): what changes here changes there.
 //
 // Weights stored as bf16 are the rounded upper half of their f32 master:
 // bits(master) = (high << 16) + low, high = (bits + 0x8000) >> 16, low a signed
@@ -52,8 +53,14 @@ bool UpdateElementsParallel(const UpdateConstants &, const UpdateRange &);
 bool GradientIsFinite(const UpdateRange &, int64_t i);
 bool StateIsFinite(const UpdateRange &, int64_t i);
 
-/// Sum of squares in double, in an order that does not depend on threads.
+/// Sum of squares in double, in an order that depends neither on threads nor on what
+/// computes it: of each kSumBlock elements kSumLanes interleaved sums, of which the second
+/// half is added to the first until one is left; those of blocks by PairwiseSum.
 double SumOfSquares(const float *values, int64_t count);
+constexpr int64_t kSumBlock = 16384;
+constexpr int kSumLanes = 16;
+/// The first half and the rest, each in the same way.
+double PairwiseSum(const double *values, int64_t count);
 
 inline uint16_t MasterHigh(uint32_t bits) { return uint16_t((bits + 0x8000u) >> 16); }
 inline int16_t MasterLow(uint32_t bits) {

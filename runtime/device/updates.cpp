@@ -1,12 +1,10 @@
-//===- updates.cpp - Updates and norms on the host ------------------------===//
+//===- updates.cpp - Updates and norms ------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/updates.h"
-
-#include "runtime/optimizer.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -50,18 +48,45 @@ static absl::Status GradientError(const std::string &tensor, int64_t step) {
       "from the last commit"));
 }
 
-/// Says which tensor it was, of a range that begins at element `first` of its
-/// entry. What lies between parameters is of no matter.
-absl::Status Updates::NotFinite(const Work &work, const UpdateRange &range, int64_t first) const {
+/// So many elements of a chunk, behind the first `skip`.
+UpdateRange Updates::RangeOf(const Group &group, char *const (&addresses)[5], int64_t skip,
+                             int64_t count) const {
+  auto [weights, low, momentum, variance, gradient] = addresses;
+  const int64_t weight_size = group.weight_type == "bf16" ? 2 : 4;
+  UpdateRange range;
+  range.weights = weights + skip * weight_size;
+  range.low = low ? reinterpret_cast<int16_t *>(low) + skip : nullptr;
+  range.momentum = momentum ? reinterpret_cast<float *>(momentum) + skip : nullptr;
+  range.variance = variance ? reinterpret_cast<float *>(variance) + skip : nullptr;
+  range.gradient = reinterpret_cast<float *>(gradient) + skip;
+  range.count = count;
+  return range;
+}
+
+std::vector<Updates::Piece> Updates::PiecesOf(const Work &work) const {
   const Group &group = program.groups[work.index];
+  const int64_t begin = work.first * group.chunk_elements;
+  const int64_t end = begin + work.count * group.chunk_elements;
+  std::vector<Piece> pieces;
+  for (const Parameter &parameter : group.parameters) {
+    const int64_t from = std::max(begin, parameter.offset);
+    const int64_t to = std::min(end, parameter.offset + parameter.elements());
+    if (from < to)
+      pieces.push_back({from - begin, to - begin, parameter});
+  }
+  return pieces;
+}
+
+/// What lies between parameters is of no matter.
+absl::Status Updates::CheckFinite(const Work &work, char *const (&addresses)[5]) const {
+  const Group &group = program.groups[work.index];
+  const UpdateRange range = RangeOf(group, addresses, 0, group.chunk_elements);
   for (bool gradient : {true, false})
-    for (const Parameter &parameter : group.parameters) {
-      int64_t from = std::max(first, parameter.offset);
-      int64_t to = std::min(first + range.count, parameter.offset + parameter.elements());
-      for (int64_t i = from - first; i < to - first; ++i) {
+    for (const Piece &piece : PiecesOf(work))
+      for (int64_t i = piece.begin; i < piece.end; ++i) {
         if (gradient ? GradientIsFinite(range, i) : StateIsFinite(range, i))
           continue;
-        std::string tensor = TensorName(group, work.entry, parameter);
+        std::string tensor = TensorName(group, work.entry, piece.parameter);
         if (gradient)
           return GradientError(tensor, work.step);
         return absl::OutOfRangeError(absl::StrCat(
@@ -70,53 +95,48 @@ absl::Status Updates::NotFinite(const Work &work, const UpdateRange &range, int6
             ": lower the learning rate, or clip the gradients' norm, and go on from the last "
             "commit"));
       }
-    }
   return absl::OkStatus();
 }
 
-absl::Status Updates::Update(const Work &work, char *const (&addresses)[5]) {
+absl::StatusOr<std::optional<UpdateConstants>> Updates::Constants(int64_t step) const {
   double clip = 1;
-  if (auto it = clip_factors.find(work.step); it != clip_factors.end())
+  if (auto it = clip_factors.find(step); it != clip_factors.end())
     clip = it->second;
   else if (boa_needs_norm(program.optimizer.clip, program.training.nonfinite == "skip"))
     return absl::InternalError(
         "the program updates before the gradient norm of that step is known");
   if (clip == kLeftOut)
-    return absl::OkStatus();
-  const Group &group = program.groups[work.index];
+    return std::nullopt;
   const Optimizer &config = program.optimizer;
   UpdateConstants constants;
   constants.adamw = config.kind == "adamw";
-  constants.rate = float(LearningRate(config, work.step, program.training.steps));
+  constants.rate = float(LearningRate(config, step, program.training.steps));
   constants.beta1 = float(config.beta1);
   constants.beta2 = float(config.beta2);
   constants.eps = float(config.eps);
   constants.momentum = float(config.momentum);
-  constants.correction1 = float(1 / (1 - std::pow(config.beta1, double(work.step))));
-  constants.correction2 = float(1 / (1 - std::pow(config.beta2, double(work.step))));
+  constants.correction1 = float(1 / (1 - std::pow(config.beta1, double(step))));
+  constants.correction2 = float(1 / (1 - std::pow(config.beta2, double(step))));
   constants.gradient_scale = float(clip);
-  int64_t weight_size = group.weight_type == "bf16" ? 2 : 4;
-  auto [weights, low, momentum, variance, gradient] = addresses;
-  int64_t begin = work.first * group.chunk_elements, end = begin + group.chunk_elements;
+  return constants;
+}
+
+absl::Status Updates::Update(const Work &work, char *const (&addresses)[5]) {
+  const auto constants = Constants(work.step);
+  if (!constants.ok() || !*constants)
+    return constants.status();
+  const Group &group = program.groups[work.index];
+  const int64_t begin = work.first * group.chunk_elements, end = begin + group.chunk_elements;
+  bool finite = true;
   for (const DecayRange &part : decay[work.index]) {
-    int64_t from = std::max(begin, part.begin), to = std::min(end, part.end);
+    const int64_t from = std::max(begin, part.begin), to = std::min(end, part.end);
     if (from >= to)
       continue;
-    int64_t skip = from - begin;
-    UpdateRange range;
-    range.weights = weights + skip * weight_size;
-    range.low = low ? reinterpret_cast<int16_t *>(low) + skip : nullptr;
-    range.momentum = momentum ? reinterpret_cast<float *>(momentum) + skip : nullptr;
-    range.variance = variance ? reinterpret_cast<float *>(variance) + skip : nullptr;
-    range.gradient = reinterpret_cast<float *>(gradient) + skip;
-    range.count = to - from;
-    range.decay = part.decay ? float(config.weight_decay) : 0;
-    if (UpdateElementsParallel(constants, range))
-      continue;
-    if (absl::Status status = NotFinite(work, range, from); !status.ok())
-      return status;
+    UpdateRange range = RangeOf(group, addresses, from - begin, to - from);
+    range.decay = part.decay ? float(program.optimizer.weight_decay) : 0;
+    finite &= UpdateElementsParallel(**constants, range);
   }
-  return absl::OkStatus();
+  return finite ? absl::OkStatus() : CheckFinite(work, addresses);
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,19 +145,20 @@ absl::Status Updates::Update(const Work &work, char *const (&addresses)[5]) {
 
 /// Over the parameters alone: what lies between them is not part of the norm.
 void Updates::Norm(const Work &work, const float *values) {
+  std::vector<double> squares;
+  for (const Piece &piece : PiecesOf(work))
+    squares.push_back(SumOfSquares(values + piece.begin, piece.end - piece.begin));
+  AddNorm(work, squares);
+}
+
+void Updates::AddNorm(const Work &work, const std::vector<double> &squares) {
   const Group &group = program.groups[work.index];
-  int64_t begin = work.first * group.chunk_elements;
-  int64_t end = begin + work.count * group.chunk_elements;
+  const std::vector<Piece> pieces = PiecesOf(work);
   GradientNorm norm;
-  for (const Parameter &parameter : group.parameters) {
-    int64_t from = std::max(begin, parameter.offset);
-    int64_t to = std::min(end, parameter.offset + parameter.elements());
-    if (from >= to)
-      continue;
-    double sum = SumOfSquares(values + (from - begin), to - from);
-    if (!std::isfinite(sum) && norm.not_finite.empty())
-      norm.not_finite = TensorName(group, work.entry, parameter);
-    norm.squares += sum;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (!std::isfinite(squares[i]) && norm.not_finite.empty())
+      norm.not_finite = TensorName(group, work.entry, pieces[i].parameter);
+    norm.squares += squares[i];
   }
   norms[{work.index, work.entry, work.first}] = std::move(norm);
 }

@@ -1,11 +1,12 @@
-//===- updates.h - Updates and norms on the host ----------------*- C++ -*-===//
+//===- updates.h - Updates and norms ----------------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The optimizer's queue. Each update looks whether what it made is finite, and each
+// The optimizer's queue, on the host; what it decides is the same where a GPU does the
+// work. Each update looks whether what it made is finite, and each
 // norm whether the gradients are: a model that has lost its numbers is never committed.
 // Where `nonfinite` is "skip", a step whose norm is not finite is left out: none of its
 // updates, delayed ones included, changes a bit.
@@ -15,19 +16,20 @@
 #define BOA_RUNTIME_DEVICE_UPDATES_H
 
 #include "runtime/engine/work.h"
+#include "runtime/optimizer.h"
 #include "runtime/program.h"
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 namespace boa {
-
-struct UpdateRange;
 
 class Updates {
 public:
@@ -38,6 +40,21 @@ public:
   absl::Status Update(const Work &, char *const (&addresses)[5]);
   void Norm(const Work &, const float *gradient);
   absl::Status FinishNorm(int64_t step);
+
+  // The same in parts, where the elements are not the host's to work on.
+
+  /// Of an update of this step; nothing: the step is left out.
+  absl::StatusOr<std::optional<UpdateConstants>> Constants(int64_t step) const;
+  /// A parameter's elements in the chunks of a work, counted from where those begin.
+  struct Piece {
+    int64_t begin, end;
+    const Parameter &parameter;
+  };
+  std::vector<Piece> PiecesOf(const Work &) const;
+  /// Sums of squares of those pieces.
+  void AddNorm(const Work &, const std::vector<double> &squares);
+  /// Says which tensor it was, if one is not finite, after an update. From any thread.
+  absl::Status CheckFinite(const Work &, char *const (&addresses)[5]) const;
 
   /// From any thread: device.h.
   std::vector<int64_t> TakeSkipped();
@@ -53,7 +70,8 @@ private:
     double squares = 0;
     std::string not_finite; // the first such tensor
   };
-  absl::Status NotFinite(const Work &, const UpdateRange &range, int64_t first) const;
+  UpdateRange RangeOf(const Group &, char *const (&addresses)[5], int64_t skip,
+                      int64_t count) const;
 
   const Program &program;
   std::vector<std::vector<DecayRange>> decay; // by group

@@ -115,6 +115,28 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
       "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
 }
 
+def CudaEmitUpdates : Pass<"cuda-emit-updates", "::mlir::ModuleOp"> {
+  let summary = "the optimizer as functions of the device's module";
+  let description = [{
+    Where `update` in `boa.config @train` is device: for each trained group a function that
+    updates a chunk and one that adds up the squares of its gradient, which the runtime
+    launches by their names (runtime/device/cuda/update_layout.h). A thread updates four
+    elements side by side, 16 bytes of each tensor in f32. All is computed as the host does
+    it, operation by operation: the results are the same bits.
+
+    After, for `boa.group @params.block` with weights in bf16:
+    ```mlir
+    gpu.func @update_block(%constants: memref<12xf32>, %flag: memref<1xi32>,
+                           %high: memref<8192xi16>, %low: memref<8192xi16>, %m: memref<8192xf32>,
+                           %v: memref<8192xf32>, %g: memref<8192xf32>) kernel
+    gpu.func @norm_block(%g: memref<65536xf32>, %sums: memref<9xf64>)
+        workgroup(%lanes: memref<128xf64, #gpu.address_space<workgroup>>) kernel
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+      "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def CudaConvertDeviceToNVVM : Pass<"cuda-convert-device-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "the device's functions to the LLVM and NVVM dialects";
   let description = [{

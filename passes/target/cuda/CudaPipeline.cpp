@@ -41,6 +41,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code) {
   const bool emulated = code == DeviceCode::emulated;
   pm.addNestedPass<func::FuncOp>(createAssignWorkspace());
   pm.addPass(createCudaOutlineLaunches());
+  pm.addPass(createCudaEmitUpdates());
   if (emulated)
     pm.addPass(createCudaEmulate());
 

@@ -11,11 +11,16 @@
 //   to device  what comes from the host, and all else that fills the device's memory
 //   to host    what goes there
 //
+// and, where the optimizer runs on the device (device/cuda/updates.h), a fourth:
+//
+//   optimizer  updates and norms, one after another
+//
 // What stays on the host is device/host.h.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/cuda/stream.h"
+#include "runtime/device/cuda/updates.h"
 #include "runtime/device/host.h"
 #include "runtime/thread_pool.h"
 
@@ -41,13 +46,17 @@ public:
   void Cancel() override;
   int64_t Now() const override { return Host::Now(); }
   bool OrdersKernels() const override { return true; }
-  std::vector<int64_t> TakeSkipped() override { return host.TakeSkipped(); }
+  std::vector<int64_t> TakeSkipped() override {
+    return updates ? updates->TakeSkipped() : host.TakeSkipped();
+  }
   std::string Describe() const override {
     return absl::StrCat(host.Describe(), "; on ", gpu->Describe());
   }
 
 private:
+  std::vector<GpuStream *> Streams() const;
   GpuStream *StreamOf(const Work &);
+  absl::Status CreateUpdates();
   std::string Name(const Work &) const;
   absl::Status PlanKernels();
   absl::Status TryLibraries();
@@ -66,7 +75,8 @@ private:
   std::vector<void *> kernel_buffers;
   void *workspace = nullptr;
   cuda::Order order;
-  std::unique_ptr<GpuStream> compute, to_device, to_host;
+  std::unique_ptr<cuda::GpuUpdates> updates; // where the optimizer runs here
+  std::unique_ptr<GpuStream> compute, to_device, to_host, optimizer;
   std::unique_ptr<GpuMemory> memory;
   Host host;
 };
@@ -74,11 +84,19 @@ private:
 CudaDevice::~CudaDevice() {
   // All threads, before anything goes that they give work to.
   host.Stop();
-  for (GpuStream *stream : {compute.get(), to_device.get(), to_host.get()})
-    if (stream)
-      stream->Stop();
+  for (GpuStream *stream : Streams())
+    stream->Stop();
   if (gpu)
     gpu->Enter().IgnoreError(); // this thread, which takes it all down
+}
+
+/// Those that there are.
+std::vector<GpuStream *> CudaDevice::Streams() const {
+  std::vector<GpuStream *> streams;
+  for (const auto *stream : {&compute, &to_device, &to_host, &optimizer})
+    if (*stream)
+      streams.push_back(stream->get());
+  return streams;
 }
 
 absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceListener *told) {
@@ -86,9 +104,6 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   if (!kernels.image || !program.machine.separate)
     return absl::InternalError("the program is not one for a GPU: it has no image for it, or "
                                "takes its memory for the host's");
-  if (program.UpdatesOnDevice())
-    return absl::UnimplementedError(
-        "the optimizer does not run on the device `cuda` yet: write `update = host`");
   SetThreads(program.machine.threads);
   absl::StatusOr<std::unique_ptr<Gpu>> opened = Gpu::Open();
   if (!opened.ok())
@@ -117,12 +132,25 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
   workspace = memory->Address(Memory::Side::device, at);
+  if (program.UpdatesOnDevice())
+    if (absl::Status status = CreateUpdates(); !status.ok())
+      return status;
   if (absl::Status status = host.Start(*memory, listener); !status.ok())
     return status;
   return StartThreads([this] {
-    for (GpuStream *stream : {compute.get(), to_device.get(), to_host.get()})
+    for (GpuStream *stream : Streams())
       stream->Start();
   });
+}
+
+absl::Status CudaDevice::CreateUpdates() {
+  updates = std::make_unique<cuda::GpuUpdates>(program, *gpu, *memory);
+  optimizer = std::make_unique<GpuStream>(
+      *gpu, order, [this](Work &work) { return updates->Enqueue(work); },
+      [this](const Work &work) { return Name(work); },
+      [this](const Work &work) { return updates->Finish(work); });
+  absl::Status status = optimizer->Create(listener);
+  return status.ok() ? updates->Create(optimizer->handle(), GpuStream::kDepth) : status;
 }
 
 /// Finds out what the kernels' calls need: nothing is asked or allocated for it later. There is no
@@ -172,7 +200,9 @@ absl::Status CudaDevice::TryLibraries() {
 GpuStream *CudaDevice::StreamOf(const Work &work) {
   if (work.kind == Work::Kind::kernel)
     return compute.get();
-  return work.ToDevice() ? to_device.get() : work.ToHost() ? to_host.get() : nullptr;
+  if (work.IsFill())
+    return work.ToDevice() ? to_device.get() : work.ToHost() ? to_host.get() : nullptr;
+  return work.IsTransfer() ? nullptr : optimizer.get();
 }
 
 void CudaDevice::Submit(Work &work) {
@@ -185,20 +215,24 @@ void CudaDevice::Submit(Work &work) {
 void CudaDevice::Cancel() {
   const int64_t now = Now();
   order.Cancel();
-  for (GpuStream *stream : {compute.get(), to_device.get(), to_host.get()})
-    if (stream) // else it was not started
-      for (Work *work : stream->Clear()) {
-        const int64_t sequence = work->sequence;
-        listener->Done(*work, now, now, absl::CancelledError("not begun"));
-        order.Remove(sequence);
-      }
+  for (GpuStream *stream : Streams())
+    for (Work *work : stream->Clear()) {
+      const int64_t sequence = work->sequence;
+      listener->Done(*work, now, now, absl::CancelledError("not begun"));
+      order.Remove(sequence);
+    }
   host.Cancel();
 }
 
 std::string CudaDevice::Name(const Work &work) const {
-  return work.kind == Work::Kind::kernel
-             ? absl::StrCat("kernel ", program.kernels[work.index].name)
-             : absl::StrCat(program.storages[work.storage].name, " entry ", work.entry);
+  if (work.kind == Work::Kind::kernel)
+    return absl::StrCat("kernel ", program.kernels[work.index].name);
+  if (work.kind == Work::Kind::norm_done)
+    return ""; // the host's
+  if (!work.IsFill())
+    return absl::StrCat(work.kind == Work::Kind::norm ? "norm of " : "update of ",
+                        program.groups[work.index].name, " entry ", work.entry);
+  return absl::StrCat(program.storages[work.storage].name, " entry ", work.entry);
 }
 
 absl::Status CudaDevice::EnqueueKernel(Work &work) {

@@ -125,9 +125,11 @@ void GpuStream::Finish(const Enqueued &work) {
   if (status.ok()) {
     std::tie(begin, end) = Place(milliseconds, begin);
     last_end = work.end;
+    if (finish)
+      status = finish(*work.work);
+  } else if (const std::string what = name(*work.work); !what.empty()) {
+    status = absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
   }
-  if (!status.ok())
-    status = absl::Status(status.code(), absl::StrCat(name(*work.work), ": ", status.message()));
   // What it comes after is said to be over first.
   order.AwaitRemoved(*work.work);
   const int64_t sequence = work.work->sequence;

@@ -29,11 +29,14 @@ public:
   /// kernels.
   static constexpr size_t kDepth = 64;
 
-  /// `enqueue` puts what a work does on the stream, on the first thread; `name` is for
-  /// errors. All outlive it.
+  /// `enqueue` puts what a work does on the stream, on the first thread; `finish`, where there
+  /// is one, looks at what became of it when it is over, on the second; `name` is for errors
+  /// of the driver, "": none is needed. All outlive it.
   GpuStream(const Gpu &gpu, Order &order, std::function<absl::Status(Work &)> enqueue,
-            std::function<std::string(const Work &)> name)
-      : gpu(gpu), order(order), enqueue(std::move(enqueue)), name(std::move(name)) {}
+            std::function<std::string(const Work &)> name,
+            std::function<absl::Status(const Work &)> finish = {})
+      : gpu(gpu), order(order), enqueue(std::move(enqueue)), name(std::move(name)),
+        finish(std::move(finish)) {}
   /// Nothing is under way.
   ~GpuStream();
   absl::Status Create(DeviceListener *);
@@ -64,6 +67,7 @@ private:
   Order &order;
   const std::function<absl::Status(Work &)> enqueue;
   const std::function<std::string(const Work &)> name;
+  const std::function<absl::Status(const Work &)> finish;
   DeviceListener *listener = nullptr;
   Stream stream = nullptr;
   Event events[kDepth + 1][2] = {}; // one pair more: the last that is over is what is counted from

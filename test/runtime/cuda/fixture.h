@@ -145,6 +145,8 @@ inline Program MakeProgram(const char *device) {
   return program;
 }
 
+inline int32_t update_space = BOA_HOST; // where the optimizer runs
+
 inline std::function<void(boa_context *, int64_t)> body;
 inline void Drive(boa_context *context, int64_t step, int64_t) { body(context, step); }
 
@@ -162,7 +164,7 @@ inline void Step(boa_context *c, int64_t step) {
     boa_rt_offload(c, of[2], kGradient, entry, 0, 2);
     for (boa_buffer buffer : of)
       boa_rt_release(c, buffer, 0);
-    boa_buffer gradient = boa_rt_prefetch(c, kGradient, entry, 0, 2, BOA_HOST, 0);
+    boa_buffer gradient = boa_rt_prefetch(c, kGradient, entry, 0, 2, update_space, 0);
     boa_rt_norm(c, 0, gradient);
     boa_rt_release(c, gradient, 0);
   }
@@ -170,11 +172,13 @@ inline void Step(boa_context *c, int64_t step) {
   for (int64_t entry = 0; entry < 3; ++entry)
     for (int32_t chunk = 0; chunk < 2; ++chunk) {
       auto fetch = [&](int32_t storage) {
-        return boa_rt_prefetch(c, storage, entry, chunk, 1, BOA_HOST, 0);
+        return boa_rt_prefetch(c, storage, entry, chunk, 1, update_space, 0);
       };
       boa_buffer of[] = {fetch(kWeights), fetch(kMomentum), fetch(kVariance), fetch(kGradient)};
       boa_rt_update(c, 0, chunk, step, of[0], 0, of[1], of[2], of[3]);
-      boa_rt_offload(c, of[1], kMomentum, entry, chunk, 1);
+      for (auto [buffer, storage] :
+           {std::pair(of[0], kWeights), {of[1], kMomentum}, {of[2], kVariance}})
+        boa_rt_offload(c, buffer, storage, entry, chunk, 1);
       for (boa_buffer buffer : of)
         boa_rt_release(c, buffer, 0);
     }

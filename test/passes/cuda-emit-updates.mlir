@@ -1,0 +1,96 @@
+// RUN: boa-opt %s --split-input-file --cuda-outline-launches --cuda-emit-updates | FileCheck %s
+// RUN: boa-opt %s --split-input-file --cuda-code-pipeline | FileCheck %s --check-prefix=PTX
+
+// With the optimizer on the device each trained group has a function for its updates and one for
+// its norm. A thread updates four elements: all that it reads, then all that it writes. Of weights
+// in bf16 the master is put together from its halves and taken apart again.
+
+// CHECK-LABEL: gpu.module @cuda
+// CHECK:       gpu.func @update_block(
+// CHECK-SAME:    %[[C:[^:]*]]: memref<12xf32> {llvm.align = 64 : i64, llvm.noalias},
+// CHECK-SAME:    %[[FLAG:[^:]*]]: memref<1xi32> {{{[^}]*}}},
+// CHECK-SAME:    %[[HIGH:[^:]*]]: memref<4096xi16> {{{[^}]*}}},
+// CHECK-SAME:    %[[LOW:[^:]*]]: memref<4096xi16> {{{[^}]*}}},
+// CHECK-SAME:    %[[M:[^:]*]]: memref<4096xf32> {{{[^}]*}}},
+// CHECK-SAME:    %[[V:[^:]*]]: memref<4096xf32> {{{[^}]*}}},
+// CHECK-SAME:    %[[G:[^:]*]]: memref<4096xf32> {{{[^}]*}}}) kernel
+// CHECK-SAME:    known_block_size = array<i32: 256, 1, 1>
+// CHECK-SAME:    known_grid_size = array<i32: 4, 1, 1>
+// CHECK-COUNT-4: memref.load %[[G]]
+// CHECK-NOT:     memref.load
+// CHECK:         arith.extui
+// CHECK:         arith.divf
+// CHECK:         arith.trunci
+// CHECK-COUNT-4: memref.store %{{.*}}, %[[V]]
+// CHECK:         scf.if
+// CHECK:           memref.store %{{.*}}, %[[FLAG]]
+// CHECK:       gpu.func @norm_block(%{{.*}}: memref<8192xf32> {{{[^}]*}}}, %{{.*}}: memref<2xf64> {{{[^}]*}}})
+// CHECK-SAME:    workgroup(%{{.*}} : memref<128xf64, #gpu.address_space<workgroup>>
+
+// Nothing is fused, and what is rounded is rounded as on the host; accesses are of 128 bits.
+
+// PTX:           .visible .entry update_block(
+// PTX-NOT:       fma
+// PTX-SAME:      ld.global{{(.nc)?}}.v4
+// PTX-NOT:       fma
+// PTX-SAME:      mul.rn.f32
+// PTX-NOT:       fma
+// PTX-SAME:      add.rn.f32
+// PTX-NOT:       fma
+// PTX-SAME:      sqrt.rn.f32
+// PTX-NOT:       fma
+// PTX-SAME:      div.rn.f32
+// PTX-NOT:       fma
+// PTX-SAME:      st.global.v4
+// PTX-NOT:       fma
+// PTX-SAME:      .visible .entry norm_block(
+// PTX-NOT:       fma
+// PTX-SAME:      mul.rn.f64
+// PTX-NOT:       fma
+// PTX-SAME:      add.rn.f64
+// PTX-NOT:       fma
+// PTX-SAME:      \00")
+
+module {
+  boa.config @train {update = "device", weights = "bf16", optimizer = {weight_decay = 0.1}}
+  boa.group @params.block repeat 2 {
+    boa.param @bias : tensor<64xf32> = "zeros"
+    boa.param @matrix : tensor<64x64xf32> = "ones"
+  }
+  boa.storage @weights.block[2] : tensor<8192xbf16> on device role weights chunks 2 persistent
+  boa.storage @low.block[2] : tensor<8192xi16> on device role master chunks 2 persistent
+  boa.storage @momentum.block[2] : tensor<8192xf32> on device role momentum chunks 2 persistent
+  boa.storage @variance.block[2] : tensor<8192xf32> on device role variance chunks 2 persistent
+  boa.storage @gradients.block[2] : tensor<8192xf32> on device role gradients chunks 2
+}
+
+// -----
+
+// SGD without a momentum has weights and a gradient alone.
+
+// CHECK-LABEL: gpu.module @cuda
+// CHECK:       gpu.func @update_a(%{{[^:]*}}: memref<12xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<1xi32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}) kernel
+
+module {
+  boa.config @train {update = "device", optimizer = {kind = "sgd"}}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<64xf32> = "zeros"
+  }
+  boa.storage @weights.a[1] : tensor<2048xf32> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
+}
+
+// -----
+
+// On the host it needs none.
+
+// CHECK-LABEL: gpu.module @cuda
+// CHECK-NEXT:  }
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<64xf32> = "zeros"
+  }
+  boa.storage @weights.a[1] : tensor<2048xf32> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
+}

@@ -1,0 +1,183 @@
+//===- updates_test.cpp - The optimizer on the CUDA device ----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The fake runs the host's own loops as the image's functions: what is tested here is who
+// is launched with what and when, and what becomes of it. That the compiled functions make
+// the host's bits is test/driver/cuda-update.test.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/update_layout.h"
+#include "test/runtime/cuda/fixture.h"
+
+#include <limits>
+
+namespace boa::cuda_test {
+namespace {
+
+int64_t NumberOf(const boa_emulated_thread *thread) {
+  return thread->block[0] * thread->block_dim[0] + thread->thread[0];
+}
+template <typename T> T *At(void *const *args, int i) { return *static_cast<T *const *>(args[i]); }
+
+void EmulatedUpdate(boa_emulated_thread *thread, void *const *args) {
+  using namespace boa::cuda;
+  const float *c = At<const float>(args, 0);
+  UpdateConstants constants;
+  constants.rate = c[kRate];
+  constants.beta1 = c[kBeta1];
+  constants.beta2 = c[kBeta2];
+  constants.eps = c[kEps];
+  constants.correction1 = c[kCorrection1];
+  constants.correction2 = c[kCorrection2];
+  constants.gradient_scale = c[kGradientScale];
+  const int64_t first = NumberOf(thread) * kUpdateElements;
+  UpdateRange range;
+  range.weights = At<float>(args, 2) + first;
+  range.momentum = At<float>(args, 3) + first;
+  range.variance = At<float>(args, 4) + first;
+  range.gradient = At<const float>(args, 5) + first;
+  range.count = kUpdateElements;
+  range.decay = c[kDecay];
+  if (!UpdateElements(constants, range))
+    *At<int32_t>(args, 1) = 1;
+}
+
+/// Of one parameter in one block.
+void EmulatedNorm(boa_emulated_thread *thread, void *const *args) {
+  static_assert(kElements <= kSumBlock);
+  if (NumberOf(thread) == 0)
+    *At<double>(args, 1) = SumOfSquares(At<const float>(args, 0), kElements);
+}
+
+const boa_emulated_function kWithUpdates[] = {{"element", EmulatedElement, 0, 4},
+                                              {"update_block", EmulatedUpdate, 0, 6},
+                                              {"norm_block", EmulatedNorm, 0, 2}};
+const boa_emulated_module kUpdatesModule = {BOA_EMULATED_MAGIC, 3, kWithUpdates};
+const char *const kUpdatesNames[] = {"element", "update_block", "norm_block"};
+const boa_device_image kUpdatesImage = {&kUpdatesModule, sizeof(kUpdatesModule), kUpdatesNames, 3};
+
+class UpdatesTest : public CudaTest {
+protected:
+  void TearDown() override {
+    update_space = BOA_HOST;
+    CudaTest::TearDown();
+  }
+  absl::Status MakeWith(const char *device, int32_t space,
+                        const std::function<void(Program &)> &change = {}) {
+    Program with = MakeProgram(device);
+    with.optimizer.space = update_space = space;
+    if (change)
+      change(with);
+    return Make(with, Kernels(kTable, &kUpdatesImage));
+  }
+  /// With data, and so a gradient, of the second layer that is not finite.
+  absl::Status TrainInfinite() {
+    return Train([&](int64_t step) {
+      std::vector<float> values = Random(0);
+      values[77] = std::numeric_limits<float>::infinity();
+      return step == 0 ? Write(kData, 1, values) : absl::OkStatus();
+    });
+  }
+};
+
+// Gradients that live on the host are copied back for it, and state from SSD; those that
+// live on the device stay there.
+TEST_F(UpdatesTest, TheOptimizerOnTheDeviceMakesTheHostsBits) {
+  for (Home::Tier gradients : {Home::host, Home::device}) {
+    auto place = [&](Program &program) { program.storages[kGradient].homes = {{gradients, 2}}; };
+    ASSERT_TRUE(MakeWith("split", BOA_HOST, place).ok());
+    ASSERT_TRUE(Train().ok());
+    const auto expected = All();
+    ASSERT_TRUE(MakeWith("split", BOA_DEVICE, place).ok());
+    ASSERT_TRUE(Train().ok());
+    EXPECT_EQ(All(), expected);
+    for (int seed = 1; seed <= 4; ++seed) {
+      Fake(absl::StrCat("seed=", seed, " delay_us=", seed % 2 ? 300 : 0));
+      absl::Status status = MakeWith("cuda", BOA_DEVICE, place);
+      ASSERT_TRUE(status.ok()) << status;
+      status = Train();
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(All(), expected) << seed;
+      const Counters counters = engine->TakeCounters();
+      EXPECT_GT(counters.optimizer_seconds, 0);
+      if (gradients == Home::device)
+        EXPECT_EQ(counters.moved.to_host.count("gradient"), 0u);
+    }
+  }
+}
+
+// What is not finite is told as on the host: of the norm, and, where none is taken, by the
+// update that met it.
+TEST_F(UpdatesTest, WhatIsNotFiniteIsNamed) {
+  for (double clip : {1.0, 0.0})
+    for (const char *device : {"split", "cuda"}) {
+      ASSERT_TRUE(MakeWith(device, BOA_DEVICE, [&](Program &program) {
+                    program.optimizer.clip = clip;
+                  }).ok());
+      const absl::Status status = TrainInfinite();
+      EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  StartsWith("the gradient of block.1.matrix is not finite in step 1: lower the"))
+          << device << clip;
+      engine.reset();
+    }
+}
+
+TEST_F(UpdatesTest, StepsAreLeftOut) {
+  for (const char *device : {"split", "cuda"}) {
+    ASSERT_TRUE(MakeWith(device, BOA_DEVICE, [](Program &program) {
+                  program.training.nonfinite = "skip";
+                }).ok());
+    ASSERT_TRUE(TrainInfinite().ok());
+    EXPECT_THAT(engine->TakeSkipped(), testing::ElementsAre(1, 2, 3));
+    for (int64_t entry = 0; entry < 3; ++entry)
+      EXPECT_EQ(Read(kWeights, entry), Random(kWeights * 3 + entry));
+  }
+}
+
+TEST_F(UpdatesTest, AnImageWithoutItsFunctionsIsRefused) {
+  Program with = MakeProgram("cuda");
+  with.optimizer.space = BOA_DEVICE;
+  EXPECT_EQ(std::string(Make(with).message()),
+            "the program's optimizer runs on the device, but its image has no functions for group "
+            "`block`: compile the program anew");
+}
+
+TEST_F(UpdatesTest, EachCallMayFail) {
+  for (const char *function :
+       {"cuMemAlloc_v2", "cuMemHostRegister_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+        "cuStreamSynchronize", "cuLaunchKernel", "cuEventRecord", "cuStreamCreate"}) {
+    int failed = 0;
+    for (int call = 1; call <= 40; ++call) {
+      Fake(absl::StrCat("delay_us=20 fail=", function, ":", call));
+      absl::Status status = MakeWith("cuda", BOA_DEVICE);
+      if (status.ok())
+        status = Train();
+      if (!status.ok()) {
+        ++failed;
+        EXPECT_THAT(std::string(status.message()),
+                    HasSubstr(absl::StrCat(function, ": CUDA_ERROR")))
+            << call;
+      }
+      engine.reset();
+    }
+    EXPECT_GT(failed, 0) << function;
+  }
+}
+
+// An update that fails while it runs.
+TEST_F(UpdatesTest, WhatRunsMayFail) {
+  for (int call : {2, 7, 8, 12}) {
+    Fake(absl::StrCat("delay_us=50 late=cuLaunchKernel:", call));
+    ASSERT_TRUE(MakeWith("cuda", BOA_DEVICE).ok());
+    EXPECT_THAT(std::string(Train().message()), HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));
+    engine.reset();
+  }
+}
+
+} // namespace
+} // namespace boa::cuda_test
