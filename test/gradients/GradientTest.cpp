@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -195,22 +196,28 @@ TEST_P(OpTest, AccumulatesInPlace) {
   const Case &c = GetParam();
   if (!c.differentiable)
     GTEST_SKIP();
-  std::string text = withElement(c.text, "f64");
-  auto forward = Compiled::get(text);
-  auto plain = Compiled::get(text, /*gradient=*/true);
-  auto accumulating = Compiled::get(text, /*gradient=*/true, /*accumulate=*/true);
-  std::vector<Values> all = makeArguments(c, forward->arguments());
-  for (Values &seed : makeSeeds(forward->results()))
-    all.push_back(seed);
-  std::vector<Values> before;
-  for (const Operand &result : plain->results())
-    before.push_back(randomValues(result.size(), 5 + before.size()));
-  std::vector<Values> want = plain->run(all);
-  std::vector<Values> got = accumulating->run(all, before);
-  for (size_t i = 0; i < got.size(); ++i) {
-    for (size_t j = 0; j < got[i].size(); ++j)
-      want[i][j] += before[i][j];
-    EXPECT_LT(largestError(got[i], want[i]), 1e-12) << "gradient " << i;
+  for (const char *element : {"f32", "f64"}) {
+    std::string text = withElement(c.text, element);
+    auto forward = Compiled::get(text);
+    auto plain = Compiled::get(text, /*gradient=*/true);
+    auto accumulating = Compiled::get(text, /*gradient=*/true, /*accumulate=*/true);
+    std::vector<Values> all = makeArguments(c, forward->arguments());
+    for (Values &seed : makeSeeds(forward->results()))
+      all.push_back(seed);
+    std::vector<Values> before;
+    for (const Operand &result : plain->results())
+      before.push_back(randomValues(result.size(), 5 + before.size()));
+    roundToSingle(all);
+    roundToSingle(before);
+    std::vector<Values> want = plain->run(all);
+    std::vector<Values> got = accumulating->run(all, before);
+    // Sums begin with what was there, so those in f32 are rounded otherwise.
+    double tolerance = element == std::string("f64") ? 1e-12 : c.large ? 5e-5 : 5e-6;
+    for (size_t i = 0; i < got.size(); ++i) {
+      for (size_t j = 0; j < got[i].size(); ++j)
+        want[i][j] += before[i][j];
+      EXPECT_LT(largestError(got[i], want[i]), tolerance) << element << ", gradient " << i;
+    }
   }
 }
 
@@ -306,6 +313,17 @@ TEST(Codegen, WritesObjectFiles) {
 TEST(Codegen, RefusesUnknownSymbols) {
   std::string text = withElement(findCase("linear_7").text, "f32");
   EXPECT_NE(compileWithoutRuntime(text).find("boa_gemm_f32"), std::string::npos);
+}
+
+// No other device's kernels are tested in place of those that were asked for.
+TEST(HarnessDeathTest, RefusesUnknownTargets) {
+  std::string text = withElement(findCase("linear_7").text, "f32");
+  EXPECT_DEATH(
+      {
+        setenv("BOA_TEST_TARGET", "gpu", /*replace=*/1);
+        compileWithoutRuntime(text);
+      },
+      "BOA_TEST_TARGET: expected cpu or cuda but found `gpu`");
 }
 
 //===----------------------------------------------------------------------===//

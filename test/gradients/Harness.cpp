@@ -15,7 +15,7 @@
 #include "passes/target/cuda/CudaPipeline.h"
 #include "runtime/abi.h"
 #include "runtime/symbols.h"
-#include "test/fake_cuda/emulator.h"
+#include "test/gradients/EmulatedGpu.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -32,12 +32,14 @@ using namespace mlir;
 
 namespace boa::testing {
 
-namespace {
-
-[[noreturn]] void fail(const llvm::Twine &message) {
+void failTest(const std::string &message) {
   llvm::errs() << "test harness: " << message << "\n";
   std::abort();
 }
+
+namespace {
+
+[[noreturn]] void fail(const Twine &message) { failTest(message.str()); }
 
 /// Replaces @f by its vector-Jacobian product.
 void differentiate(func::FuncOp func) {
@@ -114,12 +116,8 @@ void store(const Operand &operand, const Values &values, void *to) {
       static_cast<float *>(to)[i] = static_cast<float>(values[i]);
     } else if (operand.element == "i32") {
       static_cast<int32_t *>(to)[i] = static_cast<int32_t>(values[i]);
-    } else { // bf16, rounded to nearest even
-      float single = static_cast<float>(values[i]);
-      uint32_t bits;
-      std::memcpy(&bits, &single, 4);
-      bits += 0x7fff + ((bits >> 16) & 1);
-      static_cast<uint16_t *>(to)[i] = static_cast<uint16_t>(bits >> 16);
+    } else { // bf16
+      static_cast<uint16_t *>(to)[i] = toBfloat(static_cast<float>(values[i]));
     }
   }
 }
@@ -134,75 +132,33 @@ Values load(const Operand &operand, const void *from) {
     } else if (operand.element == "i32") {
       values[i] = static_cast<const int32_t *>(from)[i];
     } else {
-      uint32_t bits = uint32_t(static_cast<const uint16_t *>(from)[i]) << 16;
-      float single;
-      std::memcpy(&single, &bits, 4);
-      values[i] = single;
+      values[i] = fromBfloat(static_cast<const uint16_t *>(from)[i]);
     }
   }
   return values;
 }
 
-//===----------------------------------------------------------------------===//
-// A GPU that does what it is told at once
-//===----------------------------------------------------------------------===//
-
-/// The device's functions: what a kernel is given as its queue.
-const boa_emulated_module &moduleOf(boa_queue *queue) {
-  return *reinterpret_cast<const boa_emulated_module *>(queue);
-}
-
-void launch(boa_queue *queue, int64_t function, int64_t gridX, int64_t gridY, int64_t gridZ,
-            int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes, int64_t count,
-            void *const *args) {
-  std::vector<void *> addresses(count);
-  for (int64_t i = 0; i < count; ++i)
-    addresses[i] = const_cast<void **>(&args[i]);
-  fake::Launch launch{&moduleOf(queue).functions[function],
-                      {gridX, gridY, gridZ},
-                      {blockX, blockY, blockZ},
-                      sharedBytes,
-                      addresses.data()};
-  if (std::string fault = fake::RunLaunch(launch); !fault.empty())
-    fail(fault);
-}
-
-float loadElement(int32_t type, const void *from, int64_t i) {
-  if (type == 0)
-    return static_cast<const float *>(from)[i];
-  uint32_t bits = uint32_t(static_cast<const uint16_t *>(from)[i]) << 16;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-void multiply(boa_queue *, int32_t transposeA, int32_t transposeB, int64_t m, int64_t n, int64_t k,
-              int32_t typeAB, const void *a, int64_t lda, const void *b, int64_t ldb,
-              const void *bias, int32_t accumulate, int32_t typeC, void *c, int64_t ldc, void *) {
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      double sum = bias ? loadElement(typeC, bias, j) : 0;
-      if (accumulate)
-        sum += loadElement(typeC, c, i * ldc + j);
-      for (int64_t x = 0; x < k; ++x)
-        sum += double(loadElement(typeAB, a, transposeA ? x * lda + i : i * lda + x)) *
-               loadElement(typeAB, b, transposeB ? j * ldb + x : x * ldb + j);
-      const Operand one{{1}, typeC ? "bf16" : "f32"};
-      store(one, {sum}, static_cast<char *>(c) + (i * ldc + j) * (typeC ? 2 : 4));
-    }
-}
-
+/// Those of the runtime; of a GPU the emulator's.
 std::vector<HostSymbol> runtimeSymbols() {
   std::vector<HostSymbol> symbols;
-  for (const RuntimeSymbol &symbol : RuntimeSymbols()) {
-    void *address = symbol.address;
-    if (StringRef(symbol.name) == "boa_cuda_launch")
-      address = reinterpret_cast<void *>(&launch);
-    else if (StringRef(symbol.name) == "boa_cuda_gemm")
-      address = reinterpret_cast<void *>(&multiply);
-    symbols.push_back({symbol.name, address});
-  }
+  for (const RuntimeSymbol &symbol : RuntimeSymbols())
+    symbols.push_back({symbol.name, symbol.address});
+  for (HostSymbol &symbol : symbols)
+    if (void *address = findEmulated(symbol.name))
+      symbol.address = address;
   return symbols;
+}
+
+/// Whether BOA_TEST_TARGET asks for a GPU's kernels.
+bool isForCuda() {
+  const char *target = std::getenv("BOA_TEST_TARGET");
+  if (!target || StringRef(target) == "cpu")
+    return false;
+  if (StringRef(target) != "cuda")
+    fail("BOA_TEST_TARGET: expected cpu or cuda but found `" + Twine(target) + "`");
+  if (!findEmulated("boa_cuda_launch"))
+    fail("BOA_TEST_TARGET=cuda: there is no emulator for this processor");
+  return true;
 }
 
 } // namespace
@@ -288,10 +244,8 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
   if (failed(verify(*module)))
     fail("the function does not verify:\n" + text);
 
-  const char *target = std::getenv("BOA_TEST_TARGET");
   auto isDouble = [](const Operand &operand) { return operand.element == "f64"; };
-  cuda = target && StringRef(target) == "cuda" && llvm::none_of(arguments, isDouble) &&
-         llvm::none_of(results, isDouble);
+  cuda = isForCuda() && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
   PassManager pm(&context);
   if (cuda)
     buildCudaPipeline(pm, DeviceCode::emulated);

@@ -8,7 +8,7 @@
 // A function of compute ops is given as text, compiled through the kernel
 // pipeline and run in process. Values are doubles on this side, whatever the
 // element type of the function. With BOA_TEST_TARGET=cuda those that have no f64 are
-// compiled for a GPU, and their launches run by the emulator (test/fake_cuda).
+// compiled for a GPU, and their launches run by the emulator (EmulatedGpu.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_GRADIENTS_HARNESS_H

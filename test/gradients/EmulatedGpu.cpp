@@ -1,0 +1,89 @@
+//===- EmulatedGpu.cpp - A GPU that does what it is told at once ----------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/gradients/EmulatedGpu.h"
+
+#include "runtime/device/cuda/calls.h"
+#include "test/fake_cuda/emulator.h"
+
+#include <vector>
+
+namespace boa::testing {
+namespace {
+
+void launch(boa_queue *queue, int64_t function, int64_t gridX, int64_t gridY, int64_t gridZ,
+            int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes, int64_t count,
+            void *const *args) {
+  const auto &module = *reinterpret_cast<const boa_emulated_module *>(queue);
+  std::vector<void *> addresses(count);
+  for (int64_t i = 0; i < count; ++i)
+    addresses[i] = const_cast<void **>(&args[i]);
+  fake::Launch launch{&module.functions[function],
+                      {gridX, gridY, gridZ},
+                      {blockX, blockY, blockZ},
+                      sharedBytes,
+                      addresses.data()};
+  if (std::string fault = fake::RunLaunch(launch); !fault.empty())
+    failTest(fault);
+}
+
+/// Elements of a matrix, by rows: f32, or bf16.
+struct Elements {
+  bool narrow;
+  char *memory;
+
+  Elements(int32_t type, const void *memory)
+      : narrow(type != 0), memory(static_cast<char *>(const_cast<void *>(memory))) {}
+  float get(int64_t i) const {
+    return narrow ? fromBfloat(reinterpret_cast<const uint16_t *>(memory)[i])
+                  : reinterpret_cast<const float *>(memory)[i];
+  }
+  void set(int64_t i, double value) const {
+    if (narrow)
+      reinterpret_cast<uint16_t *>(memory)[i] = toBfloat(static_cast<float>(value));
+    else
+      reinterpret_cast<float *>(memory)[i] = static_cast<float>(value);
+  }
+};
+
+/// A library may write all of its scratch whenever it runs, and leaves there what it likes:
+/// an operand or a result that lies in it is NaN.
+void poison(void *scratch) {
+  if (scratch)
+    std::memset(scratch, 0xff, BOA_CUDA_LIBRARY_WORKSPACE);
+}
+
+void multiply(boa_queue *, int32_t transposeA, int32_t transposeB, int64_t m, int64_t n, int64_t k,
+              int32_t typeAB, const void *a, int64_t lda, const void *b, int64_t ldb,
+              const void *bias, int32_t accumulate, int32_t typeC, void *c, int64_t ldc,
+              void *scratch) {
+  poison(scratch);
+  const Elements as(typeAB, a), bs(typeAB, b), biases(typeC, bias), cs(typeC, c);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = bias ? biases.get(j) : 0;
+      if (accumulate)
+        sum += cs.get(i * ldc + j);
+      for (int64_t x = 0; x < k; ++x)
+        sum += double(as.get(transposeA ? x * lda + i : i * lda + x)) *
+               bs.get(transposeB ? j * ldb + x : x * ldb + j);
+      cs.set(i * ldc + j, sum);
+    }
+  poison(scratch);
+}
+
+} // namespace
+
+void *findEmulated(const std::string &name) {
+  if (name == "boa_cuda_launch")
+    return reinterpret_cast<void *>(&launch);
+  if (name == "boa_cuda_gemm")
+    return reinterpret_cast<void *>(&multiply);
+  return nullptr;
+}
+
+} // namespace boa::testing
