@@ -5,9 +5,9 @@
 // CHECK-LABEL: func.func @forward
 // CHECK: gpu.launch blocks({{.*}}) in ({{.*}} = %c2, {{.*}} = %c4, {{.*}} = %c2) threads({{.*}}) in ({{.*}} = %c128, {{.*}} = %c1, {{.*}} = %c1)
 // CHECK-SAME: workgroup({{.*}} : memref<32x33xf32, #gpu.address_space<workgroup>>, {{.*}} : memref<32x33xf32, #gpu.address_space<workgroup>>, {{.*}} : memref<32x33xf32, #gpu.address_space<workgroup>>)
+// CHECK: memref.load {{.*}} : memref<2x50x128xbf16>
 // Heads 0 and 1 read the first head of k, and so on.
 // CHECK: arith.divui %{{.*}}, %c2
-// CHECK: memref.load {{.*}} : memref<2x50x128xbf16>
 // CHECK: arith.minui
 // CHECK: scf.for
 // CHECK: gpu.barrier

@@ -108,8 +108,8 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
   extents.back() /= vector;
   int64_t chunks = llvm::product_of(extents), rows = llvm::product_of(loops.rows);
   Block block = chooseBlock(chunks, vector, rows, sums.size());
-  auto launch =
-      createLaunch(builder, llvm::divideCeil(chunks, block.columns), block.columns, block.slices);
+  auto launch = createLaunch(builder, {llvm::divideCeil(chunks, block.columns), 1, 1},
+                             block.columns, block.slices);
   gpu::KernelDim3 thread = launch.getThreadIds();
 
   // The columns of this thread; the last block's last ones may be none's.
@@ -189,7 +189,7 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
     for (auto [i, value] : llvm::enumerate(values))
       value = sums[i / vector].combiner.combineLanes(builder, value, block.columns, kWarpSize);
     Value isFirst = builder.isZero(thread.y);
-    leader = valid ? builder.make<arith::AndIOp>(valid, isFirst) : isFirst;
+    leader = valid ? builder.both(valid, isFirst) : isFirst;
   }
   SmallVector<Value> partials; // of each sum
   if (warps > 1) {
@@ -199,16 +199,14 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
     // The slices that begin a warp.
     Value warp = thread.y, begins;
     if (int64_t each = kWarpSize / block.columns; each > 1) {
-      Value size = builder.index(each);
-      warp = builder.make<arith::DivUIOp>(thread.y, size);
-      begins = builder.isZero(builder.make<arith::RemUIOp>(thread.y, size));
+      warp = builder.div(thread.y, each);
+      begins = builder.isZero(builder.rem(thread.y, each));
     }
     builder.when(begins, [&] {
       for (auto [i, value] : llvm::enumerate(values))
-        memref::StoreOp::create(builder, builder.loc, value, partials[i / vector],
-                                ValueRange{warp, builder.index(i % vector), thread.x});
+        builder.store(value, partials[i / vector], {warp, builder.index(i % vector), thread.x});
     });
-    gpu::BarrierOp::create(builder, builder.loc);
+    builder.barrier();
   }
   builder.when(leader, [&] {
     for (auto [i, sum] : llvm::enumerate(sums))
@@ -217,8 +215,7 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
         for (int64_t w = 1; w < warps; ++w)
           total = sum.combiner.combine(
               builder, total,
-              memref::LoadOp::create(builder, builder.loc, partials[i],
-                                     ValueRange{builder.index(w), builder.index(l), thread.x}));
+              builder.load(partials[i], {builder.index(w), builder.index(l), thread.x}));
         AffineMap map = sum.op.getMatchingIndexingMap(sum.result);
         SmallVector<Value> ivs = getIvs(SmallVector<Value>(loops.reduced.size()), l);
         Value old = builder.load(sum.result->get(), map, ivs);

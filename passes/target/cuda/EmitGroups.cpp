@@ -33,101 +33,8 @@ constexpr int64_t kVectorBytes = 16;
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// The code of a thread
+// Vectors
 //===----------------------------------------------------------------------===//
-
-Value ThreadBuilder::index(int64_t value) { return make<arith::ConstantIndexOp>(value); }
-Value ThreadBuilder::integer(int32_t value) {
-  return make<arith::ConstantOp>(getI32IntegerAttr(value));
-}
-Value ThreadBuilder::add(Value a, Value b) { return make<arith::AddIOp>(a, b); }
-Value ThreadBuilder::mul(Value a, int64_t b) { return make<arith::MulIOp>(a, index(b)); }
-Value ThreadBuilder::compare(arith::CmpIPredicate predicate, Value a, Value b) {
-  return make<arith::CmpIOp>(predicate, a, b);
-}
-Value ThreadBuilder::isLess(Value a, int64_t b) {
-  return compare(arith::CmpIPredicate::ult, a, index(b));
-}
-Value ThreadBuilder::isZero(Value a) { return compare(arith::CmpIPredicate::eq, a, index(0)); }
-Value ThreadBuilder::least(Value a, int64_t b) { return make<arith::MinUIOp>(a, index(b)); }
-Value ThreadBuilder::select(Value condition, Value yes, Value no) {
-  return make<arith::SelectOp>(condition, yes, no);
-}
-Value ThreadBuilder::shuffle(gpu::ShuffleMode mode, Value value, int64_t offset) {
-  return gpu::ShuffleOp::create(*this, loc, value, offset, kWarpSize, mode).getShuffleResult();
-}
-
-SmallVector<Value> ThreadBuilder::delinearize(Value linear, ArrayRef<int64_t> extents) {
-  SmallVector<Value> result(extents.size());
-  for (unsigned i = extents.size(); i-- > 1;) {
-    Value extent = index(extents[i]);
-    result[i] = make<arith::RemUIOp>(linear, extent);
-    linear = make<arith::DivUIOp>(linear, extent);
-  }
-  if (!extents.empty())
-    result[0] = linear;
-  return result;
-}
-
-Value ThreadBuilder::load(Value memref, AffineMap map, ValueRange ivs) {
-  return memref::LoadOp::create(*this, loc, memref, *affine::expandAffineMap(*this, loc, map, ivs));
-}
-
-void ThreadBuilder::store(Value value, Value memref, AffineMap map, ValueRange ivs) {
-  memref::StoreOp::create(*this, loc, value, memref,
-                          *affine::expandAffineMap(*this, loc, map, ivs));
-}
-
-SmallVector<Value> ThreadBuilder::compute(linalg::LinalgOp op, ValueRange ivs,
-                                          ValueRange operands) {
-  Block *body = op.getBlock();
-  IRMapping mapping;
-  mapping.map(body->getArguments(), operands);
-  for (Operation &inner : body->without_terminator())
-    if (auto index = dyn_cast<linalg::IndexOp>(inner))
-      mapping.map(index.getResult(), ivs[index.getDim()]);
-    else
-      clone(inner, mapping);
-  return llvm::map_to_vector(body->getTerminator()->getOperands(),
-                             [&](Value value) { return mapping.lookupOrDefault(value); });
-}
-
-void ThreadBuilder::when(Value condition, function_ref<void()> then) {
-  if (!condition)
-    return then();
-  auto choice = scf::IfOp::create(*this, loc, condition);
-  InsertionGuard guard(*this);
-  setInsertionPointToStart(choice.thenBlock());
-  then();
-}
-
-SmallVector<Value> ThreadBuilder::loop(Value from, Value to, int64_t step,
-                                       SmallVector<Value> carried,
-                                       function_ref<void(Value, SmallVector<Value> &)> body) {
-  auto loop = scf::ForOp::create(*this, loc, from, to, index(step), carried);
-  InsertionGuard guard(*this);
-  setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> inside(loop.getRegionIterArgs());
-  body(loop.getInductionVar(), inside);
-  if (!inside.empty())
-    scf::YieldOp::create(*this, loc, inside);
-  return SmallVector<Value>(loop.getResults());
-}
-
-gpu::LaunchOp boa::createLaunch(ThreadBuilder &builder, int64_t blocks, int64_t x, int64_t y) {
-  Value one = builder.index(1);
-  auto launch = gpu::LaunchOp::create(builder, builder.loc, builder.index(blocks), one, one,
-                                      builder.index(x), builder.index(y), one);
-  builder.setInsertionPointToEnd(&launch.getBody().front());
-  builder.setInsertionPoint(gpu::TerminatorOp::create(builder, builder.loc));
-  return launch;
-}
-
-Value boa::addWorkgroupMemory(gpu::LaunchOp launch, ArrayRef<int64_t> shape, Type element) {
-  auto space = gpu::AddressSpaceAttr::get(launch.getContext(), gpu::AddressSpace::Workgroup);
-  return launch.addWorkgroupAttribution(
-      MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space), launch.getLoc());
-}
 
 int64_t boa::getVectorSize(ArrayRef<MemRefType> types, int64_t extent) {
   SmallVector<int64_t> multiples{extent};
@@ -198,12 +105,8 @@ Value Combiner::combineAll(ThreadBuilder &builder, ArrayRef<Value> values) const
 
 Value Combiner::combineLanes(ThreadBuilder &builder, Value value, int64_t least,
                              int64_t end) const {
-  for (int64_t bit = end / 2; bit >= least; bit /= 2) {
-    auto other =
-        gpu::ShuffleOp::create(builder, builder.loc, value, bit, kWarpSize, gpu::ShuffleMode::XOR);
-    value = combine(builder, value, other.getShuffleResult());
-  }
-  return value;
+  return builder.combineLanes(value, least, end,
+                              [&](Value a, Value b) { return combine(builder, a, b); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -176,7 +176,7 @@ void RowEmitter::touch(const Place &place, bool write) {
     // A thread's own elements; what there is one of the first thread writes.
     if (place == other.place && (place.shape || (write && other.write)))
       continue;
-    gpu::BarrierOp::create(builder, builder.loc);
+    builder.barrier();
     touched.clear();
     break;
   }
@@ -402,14 +402,13 @@ Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
   while (buffers.size() <= sums % 2)
     buffers.push_back(addWorkgroupMemory(launch, {warps}, combiner.getType()));
   Value buffer = buffers[sums++ % 2];
-  Value warp = builder.make<arith::DivUIOp>(lane, builder.index(kWarpSize));
-  Value inWarp = builder.make<arith::RemUIOp>(lane, builder.index(kWarpSize));
-  builder.when(builder.isZero(inWarp),
-               [&] { memref::StoreOp::create(builder, builder.loc, value, buffer, warp); });
-  gpu::BarrierOp::create(builder, builder.loc);
+  Value warp = builder.div(lane, kWarpSize);
+  Value inWarp = builder.rem(lane, kWarpSize);
+  builder.when(builder.isZero(inWarp), [&] { builder.store(value, buffer, warp); });
+  builder.barrier();
   touched.clear();
-  Value from = builder.make<arith::RemUIOp>(lane, builder.index(warps));
-  value = memref::LoadOp::create(builder, builder.loc, buffer, from);
+  Value from = builder.rem(lane, warps);
+  value = builder.load(buffer, from);
   return combiner.combineLanes(builder, value, 1, warps);
 }
 
@@ -499,14 +498,15 @@ gpu::LaunchOp launchFlat(ThreadBuilder &builder, Shape &shape) {
   // Unless such blocks are small.
   if (x * y < kFlatThreads / 4 || x > kFlatThreads) {
     x = std::min(kFlatThreads, shape.countChunks());
-    gpu::LaunchOp launch = createLaunch(builder, llvm::divideCeil(shape.countChunks(), x), x, 1);
+    gpu::LaunchOp launch =
+        createLaunch(builder, {llvm::divideCeil(shape.countChunks(), x), 1, 1}, x, 1);
     Value number = builder.add(builder.mul(launch.getBlockIds().x, x), launch.getThreadIds().x);
     shape.chunks = {
         makeChunk(builder, {}, shape.extents, shape.vector, number, shape.countChunks() % x != 0)};
     return launch;
   }
   int64_t tiles = across / x;
-  gpu::LaunchOp launch = createLaunch(builder, rows / y * tiles, x, y);
+  gpu::LaunchOp launch = createLaunch(builder, {rows / y * tiles, 1, 1}, x, y);
   SmallVector<Value> block = builder.delinearize(launch.getBlockIds().x, {rows / y, tiles});
   Value row = builder.add(builder.mul(block[0], y), launch.getThreadIds().y);
   Value column = builder.add(builder.mul(block[1], x), launch.getThreadIds().x);
@@ -567,7 +567,7 @@ LogicalResult boa::emitRows(OpBuilder &outside, ArrayRef<int64_t> space,
     rows = getDivisor(count, kRowsPerBlock);
   for (Shape &shape : shapes)
     deal(shape, team);
-  gpu::LaunchOp launch = createLaunch(builder, count / rows, team, rows);
+  gpu::LaunchOp launch = createLaunch(builder, {count / rows, 1, 1}, team, rows);
   Value row = builder.add(builder.mul(launch.getBlockIds().x, rows), launch.getThreadIds().y);
   return emit(
       RowEmitter(builder, launch, builder.delinearize(row, space), launch.getThreadIds().x, team));

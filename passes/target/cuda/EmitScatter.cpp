@@ -41,19 +41,15 @@ struct ScatterEmitter {
 
   int64_t count() const { return indices.getNumElements(); }
 
-  Value load(Value memref, ValueRange at) {
-    return memref::LoadOp::create(builder, builder.loc, memref, at);
-  }
-
   /// 1 for each index of a chunk that is as ours and in this relation to it.
   SmallVector<Value> match(Value chunk, Predicate position) {
     SmallVector<Value> hits;
     for (int64_t i = 0; i < side; ++i) {
       Value at = builder.mul(chunk, side);
       at = i ? builder.add(at, i) : at;
-      Value other = load(op.getIndices(), builder.delinearize(at, indices.getShape()));
-      Value hit = builder.make<arith::AndIOp>(builder.compare(Predicate::eq, other, index),
-                                              builder.compare(position, at, mine));
+      Value other = builder.load(op.getIndices(), builder.delinearize(at, indices.getShape()));
+      Value hit = builder.both(builder.compare(Predicate::eq, other, index),
+                               builder.compare(position, at, mine));
       hits.push_back(builder.make<arith::ExtUIOp>(builder.getI32Type(), hit));
     }
     return hits;
@@ -61,14 +57,14 @@ struct ScatterEmitter {
 
   /// Whether no index before is as ours.
   Value isFirst() {
-    Value chunks = builder.make<arith::DivUIOp>(builder.add(mine, side - 1), builder.index(side));
+    Value chunks = builder.div(builder.add(mine, side - 1), side);
     auto look = [&](Value chunk, SmallVector<Value> &found) {
       for (Value hit : match(chunk, Predicate::ult))
         found[0] = builder.make<arith::OrIOp>(found[0], hit);
     };
     Value found = builder.loop(lane, chunks, kWarpSize, {builder.integer(0)}, look)[0];
-    for (int64_t bit = kWarpSize / 2; bit > 0; bit /= 2)
-      found = builder.make<arith::OrIOp>(found, builder.shuffle(gpu::ShuffleMode::XOR, found, bit));
+    found = builder.combineLanes(
+        found, 1, kWarpSize, [&](Value a, Value b) { return builder.make<arith::OrIOp>(a, b); });
     return builder.compare(Predicate::eq, found, builder.integer(0));
   }
 
@@ -95,9 +91,8 @@ struct ScatterEmitter {
       for (auto [i, hit] : llvm::enumerate(hits)) {
         builder.when(builder.compare(Predicate::ne, hit, builder.integer(0)), [&, i = i] {
           Value at = builder.add(builder.mul(chunk, side), i);
-          memref::StoreOp::create(
-              builder, builder.loc, builder.make<arith::IndexCastOp>(builder.getI32Type(), at),
-              memory, builder.make<arith::IndexCastOp>(builder.getIndexType(), place));
+          builder.store(builder.make<arith::IndexCastOp>(builder.getI32Type(), at), memory,
+                        builder.make<arith::IndexCastOp>(builder.getIndexType(), place));
         });
         place = builder.add(place, hit);
       }
@@ -118,17 +113,18 @@ struct ScatterEmitter {
         Value at = r ? builder.add(from, r) : from;
         there.push_back(builder.compare(Predicate::ult, at, listed));
         at = builder.select(there.back(), at, from);
-        Value row = builder.make<arith::IndexCastOp>(builder.getIndexType(), load(memory, at));
+        Value row =
+            builder.make<arith::IndexCastOp>(builder.getIndexType(), builder.load(memory, at));
         SmallVector<Value> ivs = builder.delinearize(row, indices.getShape());
         ivs.push_back(nullptr);
         for (Value column : columns) {
           ivs.back() = column;
-          added.push_back(load(op.getRows(), ivs));
+          added.push_back(builder.load(op.getRows(), ivs));
         }
       }
       for (int64_t r = 0; r < kRows; ++r)
         for (auto [c, sum] : llvm::enumerate(sums)) {
-          Value more = builder.make<arith::AddFOp>(sum, added[r * columns.size() + c]);
+          Value more = builder.addf(sum, added[r * columns.size() + c]);
           sum = builder.select(there[r], more, sum);
         }
     };
@@ -148,11 +144,11 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
   int64_t chunks = width / vector;
   int64_t vectors = std::min<int64_t>(kVectors, llvm::divideCeil(chunks, kWarpSize));
   int64_t across = llvm::divideCeil(chunks, kWarpSize * vectors);
-  gpu::LaunchOp launch = createLaunch(builder, count * across, kWarpSize, 1);
+  gpu::LaunchOp launch = createLaunch(builder, {count * across, 1, 1}, kWarpSize, 1);
   SmallVector<Value> block = builder.delinearize(launch.getBlockIds().x, {count, across});
   Value lane = launch.getThreadIds().x;
   ScatterEmitter emitter{op, builder, indices, side, lane, block[0], nullptr};
-  emitter.index = emitter.load(op.getIndices(), builder.delinearize(block[0], indices.getShape()));
+  emitter.index = builder.load(op.getIndices(), builder.delinearize(block[0], indices.getShape()));
 
   // The warp is the block: what is in here all of it does.
   builder.when(emitter.isFirst(), [&] {
@@ -169,25 +165,24 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
     }
     Value row = builder.make<arith::IndexCastOp>(builder.getIndexType(), emitter.index);
     for (Value column : columns)
-      sums.push_back(emitter.load(op.getTable(), {row, column}));
+      sums.push_back(builder.load(op.getTable(), {row, column}));
 
     int64_t tile = kWarpSize * side;
     int64_t tiles = llvm::divideCeil(std::min(count, kListed), tile), listed = tiles * tile;
     Value memory = addWorkgroupMemory(launch, {listed}, builder.getI32Type());
     // Lists before ours would be empty.
-    Value begin = builder.make<arith::DivUIOp>(block[0], builder.index(listed));
+    Value begin = builder.div(block[0], listed);
     auto addListed = [&](Value number, SmallVector<Value> &sums) {
       Value length = emitter.list(memory, builder.mul(number, listed / side), tiles);
-      gpu::BarrierOp::create(builder, builder.loc);
+      builder.barrier();
       sums = emitter.addRows(memory, length, columns, sums);
-      gpu::BarrierOp::create(builder, builder.loc);
+      builder.barrier();
     };
     sums = builder.loop(begin, builder.index(llvm::divideCeil(count, listed)), 1, sums, addListed);
     for (int64_t v = 0; v < vectors; ++v)
       builder.when(valid[v], [&] {
         for (int64_t l = v * vector; l < (v + 1) * vector; ++l)
-          memref::StoreOp::create(builder, builder.loc, sums[l], op.getTable(),
-                                  ValueRange{row, columns[l]});
+          builder.store(sums[l], op.getTable(), {row, columns[l]});
       });
   });
 }
