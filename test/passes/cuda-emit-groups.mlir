@@ -236,6 +236,82 @@ func.func @long(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
+#all = affine_map<(r, i, j) -> (r, i, j)>
+#turned = affine_map<(r, i, j) -> (r, j, i)>
+
+// Rows too long for registers are read when an op goes through them: behind the barriers
+// that its other operands ask for, which is what the next one to write them waits for.
+
+// CHECK-LABEL: func.func @read_late
+// CHECK:         memref.store %{{.*}}, %[[B:.*]][%{{.*}} : memref<2x128x160xf32>
+// CHECK:         gpu.barrier
+// CHECK:         memref.load %[[A:.*]][%{{.*}} : memref<2x160x128xf32>
+// CHECK:         memref.load %[[B]][
+// CHECK:         gpu.barrier
+// CHECK:         memref.store %{{.*}}, %[[A]][
+func.func @read_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<2x128x160xf32>
+  %a = kernel.view %p + 262144 : memref<2x160x128xf32>
+  %b = kernel.view %p + 524288 : memref<2x128x160xf32>
+  %c = kernel.view %p + 786432 : memref<2x160x128xf32>
+  kernel.group rows [2] {
+    linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%x : memref<2x128x160xf32>) outs(%b : memref<2x128x160xf32>) {
+    ^bb0(%0: f32, %out: f32):
+      linalg.yield %0 : f32
+    }
+    linalg.generic {indexing_maps = [#all, #turned, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%a, %b : memref<2x160x128xf32>, memref<2x128x160xf32>) outs(%c : memref<2x160x128xf32>) {
+    ^bb0(%0: f32, %1: f32, %out: f32):
+      %2 = arith.addf %0, %1 : f32
+      linalg.yield %2 : f32
+    }
+    linalg.generic {indexing_maps = [#all, #turned], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%x : memref<2x128x160xf32>) outs(%a : memref<2x160x128xf32>) {
+    ^bb0(%0: f32, %out: f32):
+      linalg.yield %0 : f32
+    }
+  }
+  return
+}
+
+// And so are they written: the first of two results does not go before the barrier that
+// the second one needs.
+
+// CHECK-LABEL: func.func @write_late
+// CHECK:         memref.load %[[B:.*]][%{{.*}} : memref<2x128x160xf32>
+// CHECK:         gpu.barrier
+// CHECK-DAG:     memref.store %{{.*}}, %[[A:.*]][%{{.*}} : memref<2x160x128xf32>
+// CHECK-DAG:     memref.store %{{.*}}, %[[B]][
+// CHECK:         gpu.barrier
+// CHECK:         memref.load %[[A]][
+func.func @write_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<2x160x128xf32>
+  %a = kernel.view %p + 262144 : memref<2x160x128xf32>
+  %b = kernel.view %p + 524288 : memref<2x128x160xf32>
+  %c = kernel.view %p + 786432 : memref<2x128x160xf32>
+  kernel.group rows [2] {
+    linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%b : memref<2x128x160xf32>) outs(%c : memref<2x128x160xf32>) {
+    ^bb0(%0: f32, %out: f32):
+      linalg.yield %0 : f32
+    }
+    linalg.generic {indexing_maps = [#all, #all, #turned], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%x : memref<2x160x128xf32>) outs(%a, %b : memref<2x160x128xf32>, memref<2x128x160xf32>) {
+    ^bb0(%0: f32, %out: f32, %turned: f32):
+      linalg.yield %0, %0 : f32, f32
+    }
+    linalg.generic {indexing_maps = [#turned, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%a : memref<2x160x128xf32>) outs(%c : memref<2x128x160xf32>) {
+    ^bb0(%0: f32, %out: f32):
+      linalg.yield %0 : f32
+    }
+  }
+  return
+}
+
+// -----
+
 #all = affine_map<(b, t, c) -> (b, t, c)>
 
 // Elementwise ops alike: a thread for each 16 bytes, here of the wider type; blocks

@@ -124,6 +124,7 @@ private:
   Place getPlace(linalg::LinalgOp op, OpOperand &operand, Shape *shape);
   LogicalResult check(linalg::LinalgOp op, Shape *shape, bool sums);
   Held *find(const Place &place);
+  void order(const Place &place, bool write);
   void touch(const Place &place, bool write);
   void settle(const Place &place, bool write);
   void write(Held &held);
@@ -146,6 +147,8 @@ private:
   int64_t team;
   SmallVector<Held> held;
   SmallVector<Touch> touched;
+  // What the op will touch when it goes through its chunks: not before all of its barriers.
+  SmallVector<Touch> coming;
   // By type; two, which sums take in turn: then one barrier a sum is enough.
   llvm::MapVector<Type, SmallVector<Value>> partials;
   unsigned sums = 0;
@@ -169,7 +172,7 @@ Held *RowEmitter::find(const Place &place) {
 }
 
 /// A barrier if another thread has done with this memory what must be over before.
-void RowEmitter::touch(const Place &place, bool write) {
+void RowEmitter::order(const Place &place, bool write) {
   for (const Touch &other : touched) {
     if (!(write || other.write) || !place.overlaps(other.place))
       continue;
@@ -178,8 +181,13 @@ void RowEmitter::touch(const Place &place, bool write) {
       continue;
     builder.barrier();
     touched.clear();
-    break;
+    return;
   }
+}
+
+/// What follows at once.
+void RowEmitter::touch(const Place &place, bool write) {
+  order(place, write);
   touched.push_back({place, write});
 }
 
@@ -230,9 +238,9 @@ void RowEmitter::acquire(const Place &place, Shape *shape) {
   if (find(place))
     return;
   settle(place, false);
-  touch(place, false);
   SmallVector<Value> values;
   if (!place.shape) {
+    touch(place, false);
     SmallVector<Value> ivs(row);
     ivs.resize(place.map.getNumDims());
     values.push_back(builder.load(place.memref, place.map, ivs));
@@ -240,8 +248,12 @@ void RowEmitter::acquire(const Place &place, Shape *shape) {
     bool ofRow = row.empty();
     for (unsigned d = 0; d < row.size(); ++d)
       ofRow |= place.map.isFunctionOfDim(d);
-    if (!shape->held || !ofRow)
+    if (!shape->held || !ofRow) {
+      order(place, false);
+      coming.push_back({place, false});
       return;
+    }
+    touch(place, false);
     for (int64_t round = 0; round < shape->rounds; ++round)
       for (ValueRange ivs : getChunk(*shape, round).ivs)
         values.push_back(builder.load(place.memref, place.map, ivs));
@@ -300,6 +312,8 @@ SmallVector<Value> RowEmitter::compute(linalg::LinalgOp op, Shape *shape, ValueR
 SmallVector<Value>
 RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
                       function_ref<void(const Chunk &, SmallVector<Value> &)> body) {
+  touched.append(coming);
+  coming.clear();
   int64_t unroll = std::max<int64_t>(kLoopElements / shape.vector, 1);
   int64_t passes = shape.held ? 0 : shape.countChunks() / team / unroll;
   if (passes > 0) {
@@ -335,7 +349,8 @@ void RowEmitter::computeElements(linalg::LinalgOp op, Shape &shape) {
   if (!shape.held)
     for (const Place &place : places) {
       settle(place, true);
-      touch(place, true);
+      order(place, true);
+      coming.push_back({place, true});
     }
   SmallVector<SmallVector<Value>> results(places.size());
   forChunks(shape, {}, [&](const Chunk &chunk, SmallVector<Value> &) {
