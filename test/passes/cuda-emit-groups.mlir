@@ -381,6 +381,24 @@ func.func @sizes(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   return
 }
 
+// A condition takes a byte: sixteen of them side by side.
+
+// CHECK-LABEL: func.func @conditions
+// CHECK-SAME:    attributes {boa.kernel}
+// CHECK:         gpu.launch
+// CHECK-SAME:        in (%{{[^ ]*}} = %c4, %{{[^ ]*}} = %c2,
+// CHECK-COUNT-16:  memref.load
+// CHECK-COUNT-16:  memref.store
+// CHECK-NEXT:      gpu.terminator
+func.func @conditions(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<2x64xi1>
+  %y = kernel.view %w + 0 : memref<2x64xi1>
+  kernel.group rows [2] {
+    linalg.copy ins(%x : memref<2x64xi1>) outs(%y : memref<2x64xi1>)
+  }
+  return
+}
+
 // -----
 
 #all = affine_map<(b, t, c) -> (b, t, c)>
