@@ -84,6 +84,9 @@ inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAtt
                                      kBytesAttr = "boa.bytes";
 /// On a kernel: bytes of workspace that it needs; on a module: that any of them needs.
 inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
+/// On a module: bytes of the tables that its kernels bring along (of angles, say), which are in the
+/// device's memory beside the arena.
+inline constexpr llvm::StringLiteral kConstantsAttr = "boa.constants";
 /// On a kernel's arguments and results: where it lies, index of the buffer and byte offset in it.
 inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer", kOffsetAttr = "boa.offset";
 /// On a kernel's argument: the result that is accumulated in its memory.
@@ -93,7 +96,7 @@ inline constexpr llvm::StringLiteral kResultAttr = "boa.result";
 inline constexpr llvm::StringLiteral kTrafficAttr = "boa.traffic",
                                      kFirstTrafficAttr = "boa.first_traffic",
                                      kSecondTrafficAttr = "boa.second_traffic";
-/// On a module: bytes of the arena, and of it the device's.
+/// On a module: bytes of memory that are planned for, constants among them, and of it the device's.
 inline constexpr llvm::StringLiteral kArenaAttr = "boa.arena",
                                      kArenaDeviceAttr = "boa.arena_device";
 /// On a module: what the entry points compute, in one number: set when the step phase

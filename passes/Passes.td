@@ -189,7 +189,8 @@ def AssignBuffers : BoaPass<"boa-assign-buffers"> {
 
     Where device and host are one memory, limits that are given add up, and a limit given
     for one of them alone is the limit of all. Where they are two, each has its own, and
-    what passes between SSD and device has a slot in the host's.
+    what passes between SSD and device has a slot in the host's. The workspace of kernels
+    and their tables (`boa.constants`) are the device's.
   }];
 }
 

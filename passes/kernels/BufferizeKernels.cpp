@@ -78,6 +78,16 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
   });
 }
 
+/// Says how much the constants take that became globals: they are planned for.
+void countConstants(ModuleOp module) {
+  int64_t bytes = 0;
+  for (auto global : module.getOps<memref::GlobalOp>())
+    bytes += global.getType().getNumElements() *
+             llvm::divideCeil(global.getType().getElementTypeBitWidth(), 8);
+  if (bytes > 0)
+    module->setAttr(boa::kConstantsAttr, Builder(module.getContext()).getI64IntegerAttr(bytes));
+}
+
 struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
   void runOnOperation() override {
     bufferization::OneShotBufferizationOptions options;
@@ -98,6 +108,7 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
           failed(bufferization::runOneShotBufferize(func, options, state)))
         return signalPassFailure();
     }
+    countConstants(getOperation());
   }
 };
 

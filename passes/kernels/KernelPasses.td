@@ -133,6 +133,7 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
     Upstream's empty-tensor elimination (so that results are computed where they
     belong) and one-shot bufferization, on kernels only. Elementwise ops write over
     an operand that is dead after them. Copies that could be saved may be left.
+    Tables become globals; the module says how many bytes they take (`boa.constants`).
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];

@@ -10,7 +10,7 @@
 // storage are taken in a space. Slots beyond the most that are live at once let the runtime
 // look ahead; they are given up one by one where memory is short. Refuses a program that
 // does not fit, with the arithmetic. Reads boa.workspace of the kernels where they
-// have it.
+// have it, and the module's boa.constants.
 //
 // The limits: where device and host are one memory, what was said of the two adds up; of
 // which nothing was said (0, or absent) adds nothing: one limit alone is the limit of
@@ -271,12 +271,15 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       if (auto bytes = func->getAttrOfType<IntegerAttr>(kWorkspaceAttr))
         workspace = std::max(workspace, bytes.getInt());
     workspace = boa_slot_stride(workspace);
+    int64_t constants = 0;
+    if (auto bytes = module->getAttrOfType<IntegerAttr>(kConstantsAttr))
+      constants = bytes.getInt();
     MachineConfig machine(module);
     setLimits(machine);
 
     int64_t distance = TrainConfig(module).prefetch();
-    int64_t device = workspace; // what is of the device, whichever memory that is
-    arenaOf(Space::device).used += workspace;
+    int64_t device = workspace + constants; // what is of the device, whichever memory that is
+    arenaOf(Space::device).used += device;
     SmallVector<Need *> all;
     for (auto storage : module.getOps<StorageOp>()) {
       device += residentBytes(storage, Space::device);
@@ -291,7 +294,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
     for (Space space : {Space::device, Space::host})
       if (Arena &arena = arenaOf(space); arena.left() < 0)
-        return refuse(arena, workspace, space);
+        return refuse(arena, workspace, constants, space);
     // One more slot to each in turn, while memory lasts.
     for (bool given = true; given;) {
       given = false;
@@ -333,7 +336,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
   }
 
-  void refuse(const Arena &arena, int64_t workspace, Space space) {
+  void refuse(const Arena &arena, int64_t workspace, int64_t constants, Space space) {
     std::string lines;
     auto line = [&](const Twine &name, const Twine &what) {
       lines += llvm::formatv("\n    {0,-28} {1}", name.str(), what.str());
@@ -360,6 +363,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
                                          inBytes(bytes));
     if (isIn(Space::device))
       line("kernel workspace", inBytes(workspace));
+    if (isIn(Space::device) && constants > 0)
+      line("constants of kernels", inBytes(constants));
     line("total", inBytes(arena.used));
     line("given", arena.given);
     getOperation().emitError() << "the training step does not fit the memory given: it needs "

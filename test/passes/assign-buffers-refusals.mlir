@@ -64,3 +64,21 @@ module {
     boa.release %a : <tensor<1048576xf32>, device>
   }
 }
+
+// -----
+
+// Tables of kernels are in the device's memory, too.
+
+// CHECK:      error: the training step does not fit the memory given: it needs 4.00 MiB of device memory but the machine has 4.00 MiB
+// CHECK-NEXT:{{^}}    w                            3 entries x 1.00 MiB = 3.01 MiB
+// CHECK-NEXT:{{^}}    kernel workspace             4.00 KiB
+// CHECK-NEXT:{{^}}    constants of kernels         1016 KiB
+// CHECK-NEXT:{{^}}    total                        4.00 MiB
+// CHECK-NEXT:{{^}}    given                        4.00 MiB of device
+
+module attributes {boa.constants = 1040384 : i64} {
+  boa.config @machine {memory = "separate", device_memory = 4194304 : i64}
+  boa.storage @w[3] : tensor<262144xf32> on device role weights persistent
+  boa.step @step(%step, %pending) {
+  }
+}

@@ -61,3 +61,18 @@ func.func @over_operand(%x: tensor<8x8xf32> {boa.buffer = 0 : i32, boa.offset = 
   %2 = boa.linear %1, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %2 : tensor<8x8xf32>
 }
+
+// -----
+
+// Tables become globals, of which the module says how much they take: here of cosines and sines, two
+// angles at eight times each. The same again takes nothing more.
+
+// CHECK:         module attributes {boa.constants = 128 : i64}
+// CHECK-COUNT-2: memref.global "private" constant @{{.*}} : memref<8x2xf32>
+// CHECK-NOT:     memref.global
+func.func @tables(%x: tensor<1x8x8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
+    -> (tensor<1x8x8xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %0 = boa.rotary %x heads 2 : tensor<1x8x8xf32>
+  %1 = boa.rotary %0 heads 2 : tensor<1x8x8xf32>
+  return %1 : tensor<1x8x8xf32>
+}
