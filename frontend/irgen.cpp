@@ -155,7 +155,7 @@ private:
     SmallVector<NamedAttribute> fields{
         named("name", machine.name),
         named("device", machine.device),
-        named("memory", machine.device == "cpu" ? MemoryKind::unified : MemoryKind::separate),
+        named("memory", getMemoryKind(*symbolizeDeviceKind(machine.device))),
         named("device_memory", machine.deviceMemory),
         named("host_memory", machine.hostMemory),
         named("threads", machine.threads),

@@ -93,7 +93,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
   if (!module.ok() || request.target.empty())
     return module;
   NamedAttrList settings(getConfig(**module, kMachineConfig));
-  const MemoryKind memory = request.target == "cpu" ? MemoryKind::unified : MemoryKind::separate;
+  const MemoryKind memory = getMemoryKind(*symbolizeDeviceKind(request.target));
   settings.set("device", StringAttr::get(context.get(), request.target));
   settings.set("memory", StringAttr::get(context.get(), stringifyMemoryKind(memory)));
   setConfig(**module, kMachineConfig, settings.getDictionary(context.get()));
@@ -123,9 +123,9 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   Diagnostics diagnostics(context.get());
   PipelineOptions options = PipelineOptions::get(module);
   options.deviceCode = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
-  // No kernel runs: those of a CPU stand for any.
+  // No kernel runs, but the memory that they need is that of the machine's device.
   if (request.simulate)
-    options.device = DeviceKind::cpu;
+    options.deviceCode = DeviceCode::none;
   options.stop = stop;
   options.predict = request.predict;
   PassManager pm(context.get());

@@ -1,5 +1,6 @@
 // RUN: boa-opt %s --cuda-code-pipeline | FileCheck %s
-// RUN: boa-opt %s --cuda-code-pipeline=emulated=true | FileCheck %s --check-prefix=EMULATED
+// RUN: boa-opt %s --cuda-code-pipeline=code=emulated | FileCheck %s --check-prefix=EMULATED
+// RUN: boa-opt %s --cuda-code-pipeline=code=none | FileCheck %s --check-prefix=NONE
 
 // The device's code is PTX in the program: what a kernel only reads is loaded as such, memory is
 // in its spaces, bf16 is rounded in one instruction, no function of a library is called.
@@ -37,6 +38,13 @@
 // EMULATED:      llvm.mlir.global internal constant @boa_device_module()
 // EMULATED:        llvm.mlir.constant("boa-emulated-1\00\00")
 // EMULATED-NOT:  gpu.module
+
+// For a simulation what runs on the host is all there is.
+
+// NONE-LABEL:    llvm.func @k
+// NONE:            llvm.call @boa_cuda_launch
+// NONE-NOT:      boa_device_image
+// NONE-NOT:      gpu.module
 
 func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   %a = kernel.argument %p[0]

@@ -107,12 +107,17 @@ struct LaunchToCall : ConvertOpToLLVMPattern<kernel::LaunchOp> {
 };
 
 struct CudaConvertKernelToLLVM : boa::impl::CudaConvertKernelToLLVMBase<CudaConvertKernelToLLVM> {
+  using CudaConvertKernelToLLVMBase::CudaConvertKernelToLLVMBase;
+
   void runOnOperation() override {
     llvm::StringMap<int64_t> numbers;
-    if (auto device = getOperation().lookupSymbol<gpu::GPUModuleOp>(kDeviceModule))
+    if (auto device = getOperation().lookupSymbol<gpu::GPUModuleOp>(kDeviceModule)) {
       for (auto func : device.getOps<FunctionOpInterface>())
         if (!func.isExternal())
           numbers.try_emplace(func.getName(), numbers.size());
+      if (dropDevice)
+        device.erase();
+    }
     auto addCalls = [&](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
       populateVectorToLLVMConversionPatterns(converter, patterns);
       patterns.add<GemmToCall>(converter);

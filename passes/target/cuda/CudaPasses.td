@@ -175,6 +175,8 @@ def CudaConvertKernelToLLVM : Pass<"cuda-convert-kernel-to-llvm", "::mlir::Modul
     Launches and products become calls of runtime/device/cuda/calls.h, which enqueue.
     The functions of `gpu.module @cuda` are numbered in their order.
   }];
+  let options = [Option<"dropDevice", "drop-device", "bool", /*default=*/"false",
+                        "without the device's module: nothing will run the kernels">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 

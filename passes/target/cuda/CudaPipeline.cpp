@@ -45,20 +45,24 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code) {
   if (emulated)
     pm.addPass(createCudaEmulate());
 
-  OpPassManager &device = pm.nest<gpu::GPUModuleOp>();
-  ExpandKernelMathOptions math;
-  // A device converts bf16 in one instruction.
-  math.bfloat = emulated;
-  device.addPass(createExpandKernelMath(math));
-  flatten(device);
-  if (!emulated) {
-    device.addPass(createCudaConvertDeviceToNVVM());
-    device.addPass(createCanonicalizerPass());
-    device.addPass(createReconcileUnrealizedCastsPass());
+  if (code != DeviceCode::none) {
+    OpPassManager &device = pm.nest<gpu::GPUModuleOp>();
+    ExpandKernelMathOptions math;
+    // A device converts bf16 in one instruction.
+    math.bfloat = emulated;
+    device.addPass(createExpandKernelMath(math));
+    flatten(device);
+    if (!emulated) {
+      device.addPass(createCudaConvertDeviceToNVVM());
+      device.addPass(createCanonicalizerPass());
+      device.addPass(createReconcileUnrealizedCastsPass());
+    }
   }
 
   flatten(pm.nest<func::FuncOp>());
-  pm.addPass(createCudaConvertKernelToLLVM());
+  CudaConvertKernelToLLVMOptions host;
+  host.dropDevice = code == DeviceCode::none;
+  pm.addPass(createCudaConvertKernelToLLVM(host));
   pm.addPass(createReconcileUnrealizedCastsPass());
   CudaEmbedImageOptions embed;
   embed.emulated = emulated;
@@ -79,11 +83,12 @@ void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code) {
 
 namespace {
 struct CudaOptions : PassPipelineOptions<CudaOptions> {
-  Option<bool> emulated{*this, "emulated", llvm::cl::desc("functions of the host, not PTX"),
-                        llvm::cl::init(false)};
-  boa::DeviceCode code() const {
-    return emulated ? boa::DeviceCode::emulated : boa::DeviceCode::ptx;
-  }
+  Option<boa::DeviceCode> code{
+      *this, "code", llvm::cl::desc("what the device's functions become"),
+      llvm::cl::init(boa::DeviceCode::ptx),
+      llvm::cl::values(clEnumValN(boa::DeviceCode::ptx, "ptx", "PTX"),
+                       clEnumValN(boa::DeviceCode::emulated, "emulated", "functions of the host"),
+                       clEnumValN(boa::DeviceCode::none, "none", "nothing"))};
 };
 } // namespace
 
@@ -91,10 +96,10 @@ void boa::registerCudaPipeline() {
   registerBoaCudaPasses();
   PassPipelineRegistration<CudaOptions>(
       "cuda-kernel-pipeline", "from outlined kernels to the LLVM dialect and PTX",
-      [](OpPassManager &pm, const CudaOptions &options) { buildCudaPipeline(pm, options.code()); });
+      [](OpPassManager &pm, const CudaOptions &options) { buildCudaPipeline(pm, options.code); });
   PassPipelineRegistration<CudaOptions>("cuda-code-pipeline",
                                         "from launches to the LLVM dialect and PTX",
                                         [](OpPassManager &pm, const CudaOptions &options) {
-                                          buildCudaCodePipeline(pm, options.code());
+                                          buildCudaCodePipeline(pm, options.code);
                                         });
 }

@@ -11,12 +11,13 @@
 
 namespace boa {
 
-/// What a device's functions become.
-enum class DeviceCode { ptx, emulated };
+/// What a device's functions become; none: they are left out, and nothing can run the kernels, of
+/// which all is known that there is to know.
+enum class DeviceCode { ptx, emulated, none };
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
 /// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue what the global
-/// `boa_device_image` holds (runtime/abi.h).
+/// `boa_device_image` holds (runtime/abi.h), which there is unless `code` is none.
 void buildCudaPipeline(mlir::OpPassManager &pm, DeviceCode code);
 
 /// The half of it that begins with launches and products.
