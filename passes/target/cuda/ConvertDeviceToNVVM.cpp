@@ -7,7 +7,8 @@
 //
 // Assumes control flow in blocks and math that is expanded. Upstream's patterns in one
 // conversion of our own: upstream's pass refuses the intrinsics of LLVM that PTX has as
-// instructions (fma, roundeven, sqrt) and calls CUDA's library for them instead.
+// instructions (fma, roundeven, sqrt) and calls CUDA's library for them instead. A
+// program has no such library: math without an instruction is refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +34,23 @@ using namespace mlir;
 
 namespace {
 
+/// PTX has an instruction for each.
+bool isInstruction(Operation *op) {
+  return isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::FmaOp,
+             math::RoundEvenOp, math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
+}
+
 struct CudaConvertDeviceToNVVM : boa::impl::CudaConvertDeviceToNVVMBase<CudaConvertDeviceToNVVM> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    WalkResult walked = getOperation().walk([](Operation *op) {
+      if (!isa_and_present<math::MathDialect>(op->getDialect()) || isInstruction(op))
+        return WalkResult::advance();
+      op->emitOpError("is none of PTX's instructions, and --kernel-expand-math does not expand it");
+      return WalkResult::interrupt();
+    });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
     LowerToLLVMOptions options(context, DataLayout(getOperation()));
     options.useBarePtrCallConv = true;
     LLVMTypeConverter converter(context, options);

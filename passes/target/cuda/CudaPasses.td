@@ -141,7 +141,8 @@ def CudaConvertDeviceToNVVM : Pass<"cuda-convert-device-to-nvvm", "::mlir::gpu::
   let summary = "the device's functions to the LLVM and NVVM dialects";
   let description = [{
     Memrefs are passed as the pointers that they begin at: their shapes are static.
-    What is left of math becomes intrinsics of LLVM, for which PTX has instructions.
+    What is left of math becomes intrinsics of LLVM, for which PTX has instructions;
+    where it has none the op is refused.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
@@ -185,7 +186,8 @@ def CudaEmbedImage : Pass<"cuda-embed-image", "::mlir::ModuleOp"> {
   let description = [{
     The module, in the LLVM dialect, becomes PTX that a driver compiles for its device
     (sm_80 or later), or, emulated, a table of functions of the host. It and the
-    functions' names are constants of the program (runtime/abi.h).
+    functions' names are constants of the program (runtime/abi.h). PTX that calls what
+    it does not define is refused: a driver would, at the user's.
   }];
   let options = [Option<"emulated", "emulated", "bool", /*default=*/"false",
                         "functions of the host, as --cuda-emulate leaves them">];

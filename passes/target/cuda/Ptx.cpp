@@ -62,6 +62,11 @@ llvm::Expected<std::string> boa::emitPtx(gpu::GPUModuleOp module) {
   auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0, machine->get());
   if (llvm::Error error = optimize(translated.get()))
     return std::move(error);
+  // Nothing is linked to it: what was optimised away alone may lack a body.
+  for (const llvm::Function &function : *translated)
+    if (function.isDeclaration() && !function.isIntrinsic() && !function.use_empty())
+      return makeError("the device's code calls `" + function.getName() +
+                       "`, which nothing defines");
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
