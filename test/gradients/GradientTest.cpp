@@ -287,6 +287,63 @@ TEST(Cast, GradientIsCastBack) {
 }
 
 //===----------------------------------------------------------------------===//
+// Attention of what is no number
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kTime = 40, kWidth = 16, kHead = kWidth / 2;
+
+/// Whether all, or any, of a row's first head are NaN.
+bool isLost(const Values &values, int64_t row) {
+  auto from = values.begin() + row * kWidth;
+  return std::all_of(from, from + kHead, [](double x) { return std::isnan(x); });
+}
+bool isTouched(const Values &values, int64_t row) {
+  auto from = values.begin() + row * kWidth;
+  return std::any_of(from, from + kHead, [](double x) { return std::isnan(x); });
+}
+
+// A query that has a NaN, or of which all scores are minus infinity, has no result and no
+// gradient, and those of the keys that it sees are lost with it: nothing stands in for them.
+// Other queries have theirs.
+TEST(Attention, ShowsWhatIsNoNumber) {
+  const int64_t bad = 35; // in a second tile of keys
+  for (const char *element : {"f32", "bf16"})
+    for (bool infinite : {false, true}) {
+      SCOPED_TRACE(element + std::string(infinite ? ", scores of minus infinity" : ", a NaN"));
+      std::string type = "tensor<1x40x16xELT>";
+      std::string text = withElement(
+          "func.func @f(%q: TYPE, %k: TYPE, %v: TYPE) -> TYPE {\n"
+          "  %y, %lse = boa.attention %q, %k, %v heads 2, 2 causal : (TYPE, TYPE, TYPE) -> "
+          "(TYPE, tensor<1x2x40xWIDE>)\n  return %y : TYPE\n}\n",
+          element);
+      for (size_t at; (at = text.find("TYPE")) != std::string::npos;)
+        text.replace(at, 4, withElement(type, element));
+      std::vector<Values> all;
+      for (uint64_t seed : {1, 2, 3, 4}) // q, k, v, and the gradient of y
+        all.push_back(randomValues(kTime * kWidth, seed));
+      Values &q = all[0], &k = all[1];
+      for (int64_t x = 0; infinite && x < kHead; ++x)
+        q[bad * kWidth + x] = 0;
+      for (int64_t row = 0; infinite && row < kTime; ++row)
+        q[row * kWidth] = 0, k[row * kWidth] = -1e30;
+      q[bad * kWidth] = infinite ? 1e30 : NAN;
+
+      Values y = Compiled::get(text)->run({all[0], all[1], all[2]}).front();
+      std::vector<Values> gradients = Compiled::get(text, /*gradient=*/true)->run(all);
+      for (int64_t row = 0; row < kTime; ++row) {
+        EXPECT_EQ(isLost(y, row), row == bad) << row;
+        EXPECT_EQ(isTouched(y, row), row == bad) << row;
+        EXPECT_EQ(isLost(gradients[0], row), row == bad) << row;
+        EXPECT_EQ(isTouched(gradients[0], row), row == bad) << row;
+        if (row <= bad) {
+          EXPECT_TRUE(isTouched(gradients[1], row)) << row;
+          EXPECT_TRUE(isLost(gradients[2], row)) << row;
+        }
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
 // Code for files, and what it may call
 //===----------------------------------------------------------------------===//
 

@@ -30,6 +30,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <limits>
 
 namespace boa {
 #define GEN_PASS_DEF_EMITCUDAATTENTION
@@ -46,8 +47,9 @@ using Values = ThreadBuilder::Values;
 constexpr int64_t kWarps = 4, kThreads = kWarpSize * kWarps;
 /// Rows of the stream's tiles: one a lane.
 constexpr int64_t kStreamRows = kWarpSize;
-/// Less than any score, and a number: differences of it are numbers too.
-constexpr double kNever = -1e30;
+/// The score of what is not seen. A row of which all scores are that has no maximum to be
+/// subtracted: what comes of it is NaN, as on a CPU.
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// What a kind of op is given; the same of forward and gradient.
 struct Shape {
