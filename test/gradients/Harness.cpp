@@ -313,9 +313,9 @@ std::string compileWithoutRuntime(const std::string &text) {
 std::vector<Values> Compiled::run(const std::vector<Values> &arguments,
                                   const std::vector<Values> &results) const {
   auto allocate = [](int64_t bytes) {
-    // A guard at the end: writing past a buffer shows.
-    size_t size = static_cast<size_t>((bytes + 63) / 64 * 64 + 64);
-    void *memory = std::aligned_alloc(64, size);
+    // As devices promise; a guard at the end: writing past a buffer shows.
+    size_t size = static_cast<size_t>((bytes + 64 + 255) / 256 * 256);
+    void *memory = std::aligned_alloc(256, size);
     std::memset(memory, 0xff, size); // NaN: reading what nothing wrote shows
     return memory;
   };

@@ -37,9 +37,6 @@
 // CHECK:         llvm.getelementptr %[[THREAD]][112]
 // CHECK:         llvm.call %{{.*}}(%[[THREAD]], %[[BITS]], %{{.*}}, %{{.*}}, %[[DOWN]])
 // CHECK:         memref.store %{{.*}}, %[[T]]
-// A vector's last element counts.
-// CHECK:         arith.constant 29 : index
-// CHECK:         vector.load %[[X]]
 // CHECK:         return
 gpu.module @cuda {
   gpu.func @k(%x: memref<8x32xf32>)
@@ -53,7 +50,41 @@ gpu.module @cuda {
     %warp = arith.constant 32 : i32
     %1, %valid = gpu.shuffle down %0, %four, %warp : f32
     memref.store %1, %t[%l] : memref<4xf32, #gpu.address_space<workgroup>>
-    %2 = vector.load %x[%b, %l] : memref<8x32xf32>, vector<4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// The first thread of the first block looks whether arguments are where the device's code takes
+// them to be: aligned, and apart, of two of which one is written and one is noalias.
+
+// What is only read may be read as two arguments, and of %y and %w nothing is said.
+
+// CHECK:       "places: argument 0 is not at a multiple of 64\00"
+// CHECK-NEXT:  "places: arguments 0 and 1 have memory in common\00"
+// CHECK-NEXT:  "places: argument 2 is not at a multiple of 256\00"
+// CHECK-NEXT:  "places: arguments 1 and 2 have memory in common\00"
+// CHECK-NEXT:  "places: an index is outside
+// CHECK-LABEL: func.func @places
+// CHECK:         %[[NUMBER:.*]] = arith.ori
+// CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[NUMBER]], %c0_i64
+// CHECK:         scf.if %[[FIRST]] {
+// CHECK:           %[[P:.*]] = llvm.ptrtoint
+// CHECK:           %[[C63:.*]] = arith.constant 63 : i64
+// CHECK:           %[[PAST:.*]] = arith.andi %[[P]], %[[C63]]
+// CHECK:           %[[OFF:.*]] = arith.cmpi ne, %[[PAST]]
+// CHECK:           scf.if %[[OFF]]
+gpu.module @cuda {
+  gpu.func @places(%x: memref<32xf32> {llvm.align = 64 : i64, llvm.noalias}, %y: memref<32xf32>,
+                   %z: memref<32xf32> {llvm.align = 256 : i64, llvm.noalias}, %w: memref<32xf32>) kernel {
+    %l = gpu.thread_id x
+    %0 = memref.load %x[%l] : memref<32xf32>
+    %1 = memref.load %z[%l] : memref<32xf32>
+    %2 = memref.load %w[%l] : memref<32xf32>
+    %3 = arith.addf %0, %1 : f32
+    %4 = arith.addf %3, %2 : f32
+    memref.store %4, %y[%l] : memref<32xf32>
     gpu.return
   }
 }
@@ -81,6 +112,26 @@ gpu.module @cuda {
     // expected-error @below {{'gpu.shuffle' op is emulated of 32 bits, and does not say what is valid}}
     %1, %valid = gpu.shuffle xor %0, %four, %four : bf16
     memref.store %1, %x[%l] : memref<8xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @cuda {
+  gpu.func @vectors(%x: memref<8xf32>) kernel {
+    %l = gpu.thread_id x
+    // expected-error @below {{'vector.load' op is not emulated}}
+    %0 = vector.load %x[%l] : memref<8xf32>, vector<4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @cuda {
+  // expected-error @below {{'gpu.func' op is not emulated with memory of each thread's own}}
+  gpu.func @own(%x: memref<8xf32>) private(%y: memref<4xf32, #gpu.address_space<private>>) kernel {
     gpu.return
   }
 }

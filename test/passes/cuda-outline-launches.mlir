@@ -1,8 +1,8 @@
 // RUN: boa-opt %s --cuda-outline-launches --split-input-file --verify-diagnostics | FileCheck %s
 
 // Views become arguments, aligned as their offsets are; what describes parts of them and
-// constants are repeated inside. Shared memory stays the function's, a static alloca moves
-// to its beginning, and the grid is known. What is written where there is a barrier is not
+// constants are repeated inside. Shared memory stays the function's, and the grid is known.
+// What is written where there is a barrier is not
 // `noalias`: LLVM would take what was read before the barrier for what is there behind it.
 
 // CHECK-LABEL: func.func @k
@@ -16,7 +16,6 @@
 // CHECK-SAME:      (%[[P:.*]]: memref<8x64xf32> {llvm.align = 64 : i64, llvm.noalias}, %[[Q:.*]]: memref<8xf32> {llvm.align = 256 : i64})
 // CHECK-SAME:      workgroup(%[[S:.*]] : memref<32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK-SAME:      kernel attributes {known_block_size = array<i32: 32, 2, 1>, known_grid_size = array<i32: 8, 1, 1>}
-// CHECK-NEXT:      memref.alloca() : memref<4xf32>
 // CHECK:           %[[BLOCK:.*]] = gpu.block_id{{ +}}x
 // CHECK:           %[[THREAD:.*]] = gpu.thread_id{{ +}}x
 // CHECK:           %[[PART:.*]] = memref.subview %[[P]][0, 4]
@@ -41,12 +40,7 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel
     %0 = memref.load %part[%bx, %tx] : memref<8x32xf32, strided<[64, 1], offset: 4>>
     memref.store %0, %s[%tx] : memref<32xf32, #gpu.address_space<workgroup>>
     gpu.barrier
-    scf.for %i = %c0 to %sx step %c1 {
-      %own = memref.alloca() : memref<4xf32>
-      memref.store %0, %own[%c2] : memref<4xf32>
-      %1 = memref.load %own[%c2] : memref<4xf32>
-      memref.store %1, %y[%bx] : memref<8xf32>
-    }
+    memref.store %0, %y[%bx] : memref<8xf32>
     gpu.terminator
   }
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
@@ -130,7 +124,7 @@ func.func @dynamic(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
 
 func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   %c1 = arith.constant 1 : index
-  // expected-error @below {{'gpu.launch' op expected one block, without clusters and tokens}}
+  // expected-error @below {{'gpu.launch' op expected one block, without clusters, tokens and private memory}}
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
              threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
     cf.br ^end
@@ -148,6 +142,19 @@ func.func @many(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   // expected-error @+1 {{expected at most 65535 blocks along z: make micro_batch smaller}}
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %many)
              threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+func.func @own(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{'gpu.launch' op expected one block, without clusters, tokens and private memory}}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1)
+             private(%m : memref<4xf32, #gpu.address_space<private>>) {
     gpu.terminator
   }
   return

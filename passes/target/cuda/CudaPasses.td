@@ -152,7 +152,8 @@ def CudaEmulate : Pass<"cuda-emulate", "::mlir::ModuleOp"> {
   let description = [{
     For tests without a GPU: each `gpu.func` becomes a function of one thread, which
     asks what runs it (test/fake_cuda/emulated.h) for its place, for barriers and
-    shuffles. Every load and store is checked against the shape of its memref.
+    shuffles. Every load and store is checked against the shape of its memref, and arguments
+    against what they are marked as: aligned, and `noalias`.
 
     Before:
     ```mlir

@@ -7,11 +7,13 @@
 //
 // Assumes what --cuda-outline-launches leaves. What a function asks of its thread lies
 // at fixed places of the structure that it is given (boa_emulated_thread in
-// test/fake_cuda/emulated.h). All memory is of one space. Refuses ops of the gpu
-// dialect of which it does not know what they do.
+// test/fake_cuda/emulated.h). All memory is of one space. What the device's code is
+// optimised by is checked: where arguments are, and that no index leaves its memref.
+// Refuses ops on threads and memory of which it does not know what they do.
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -30,8 +32,6 @@ namespace {
 enum Field : int32_t {
   kThread = 0,
   kBlock = 24,
-  kBlockDim = 48,
-  kGridDim = 72,
   kShared = 96,
   kBarrier = 104,
   kShuffle = 112,
@@ -39,10 +39,35 @@ enum Field : int32_t {
 };
 /// Of each array in shared memory.
 constexpr int64_t kSharedAlignment = 64;
-constexpr int32_t kWarp = 32;
 
 MemRefType withoutSpace(Type type) {
   return MemRefType::Builder(cast<MemRefType>(type)).setMemorySpace(Attribute());
+}
+
+/// What LLVM is told of an argument of the device's function.
+struct Promise {
+  int64_t bytes, alignment = 1;
+  bool apart = false; // noalias
+  bool written = false;
+};
+
+SmallVector<Promise> getPromises(gpu::GPUFuncOp func) {
+  SmallVector<Promise> promises;
+  for (auto [i, input] : llvm::enumerate(func.getFunctionType().getInputs())) {
+    auto type = cast<MemRefType>(input);
+    int64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    Promise &promise = promises.emplace_back(Promise{bytes});
+    if (auto alignment =
+            func.getArgAttrOfType<IntegerAttr>(i, LLVM::LLVMDialect::getAlignAttrName()))
+      promise.alignment = alignment.getInt();
+    promise.apart = bool(func.getArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName()));
+  }
+  func.walk([&](memref::StoreOp store) {
+    auto argument = dyn_cast<BlockArgument>(getMemoryRoot(store.getMemRef()));
+    if (argument && argument.getArgNumber() < promises.size())
+      promises[argument.getArgNumber()].written = true;
+  });
+  return promises;
 }
 
 /// Makes a function of the host of one of the device.
@@ -54,11 +79,10 @@ public:
         i32(builder.getI32Type()),
         func(func::FuncOp::create(builder, loc, name,
                                   builder.getFunctionType({pointer, pointer}, {}))) {
-    unsigned inputs = from.getFunctionType().getNumInputs();
-    unsigned shared = from.getNumWorkgroupAttributions();
+    SmallVector<Promise> promises = getPromises(from);
     func.getBody().takeBody(from.getBody());
     from.erase();
-    bindArguments(inputs, shared);
+    bindArguments(promises);
     func.walk([](Operation *op) {
       for (Value result : op->getResults())
         if (isa<MemRefType>(result.getType()))
@@ -73,35 +97,71 @@ public:
 
 private:
   /// Arguments become what the array of arguments points at; shared memory is one region.
-  void bindArguments(unsigned inputs, unsigned shared) {
+  void bindArguments(ArrayRef<Promise> promises) {
     Block &entry = func.getBody().front();
     SmallVector<Value> memory(entry.getArguments());
     thread = entry.addArgument(pointer, loc);
     Value args = entry.addArgument(pointer, loc);
     builder.setInsertionPointToStart(&entry);
-    Value base = shared ? field(kShared, pointer) : Value();
+    Value base = memory.size() > promises.size() ? field(kShared, pointer) : Value();
+    SmallVector<Value> homes;
     int64_t bytes = 0;
     for (auto [i, from] : llvm::enumerate(memory)) {
       MemRefType type = withoutSpace(from.getType());
       Value to;
-      if (i < inputs) {
+      if (i < promises.size()) {
         Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, args,
                                          ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(i)));
         Value address = LLVM::LoadOp::create(builder, loc, pointer, slot);
-        to = kernel::ViewOp::create(builder, loc, type,
-                                    LLVM::LoadOp::create(builder, loc, pointer, address), 0);
-      } else if (i < inputs + shared) {
+        homes.push_back(LLVM::LoadOp::create(builder, loc, pointer, address));
+        to = kernel::ViewOp::create(builder, loc, type, homes.back(), 0);
+      } else {
         to = kernel::ViewOp::create(builder, loc, type, base, bytes);
         int64_t size = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
         bytes += llvm::alignTo(size, kSharedAlignment);
-      } else {
-        to = memref::AllocaOp::create(builder, loc, type);
       }
       from.replaceAllUsesWith(to);
     }
     entry.eraseArguments(0, memory.size());
     func->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
-    func->setAttr(kArgumentsAttr, builder.getI64IntegerAttr(inputs));
+    func->setAttr(kArgumentsAttr, builder.getI64IntegerAttr(promises.size()));
+    checkArguments(homes, promises);
+  }
+
+  /// The first thread ends the launch where an argument is not where the device's code takes
+  /// it to be: aligned, and apart from what else is written.
+  void checkArguments(ArrayRef<Value> homes, ArrayRef<Promise> promises) {
+    auto isAnywhere = [](const Promise &p) { return p.alignment == 1 && !p.apart; };
+    if (llvm::all_of(promises, isAnywhere))
+      return;
+    Value is = integer(0);
+    for (Field of : {kThread, kBlock})
+      for (int32_t d = 0; d < 3; ++d)
+        is = arith::OrIOp::create(builder, loc, is, field(of + 8 * d, i64));
+    is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, is, integer(0));
+    auto first = scf::IfOp::create(builder, loc, is, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(first.thenBlock());
+    SmallVector<Value> begins, ends;
+    for (auto [i, promise] : llvm::enumerate(promises)) {
+      begins.push_back(LLVM::PtrToIntOp::create(builder, loc, i64, homes[i]));
+      ends.push_back(arith::AddIOp::create(builder, loc, begins[i], integer(promise.bytes)));
+      if (promise.alignment > 1) {
+        Value past = arith::AndIOp::create(builder, loc, begins[i], integer(promise.alignment - 1));
+        faultIf(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, past, integer(0)),
+                "argument " + Twine(i) + " is not at a multiple of " + Twine(promise.alignment));
+      }
+      for (unsigned j = 0; j < i; ++j) {
+        const Promise &other = promises[j];
+        if (!(promise.apart || other.apart) || !(promise.written || other.written))
+          continue;
+        using Predicate = arith::CmpIPredicate;
+        Value begun = arith::CmpIOp::create(builder, loc, Predicate::ult, begins[i], ends[j]);
+        Value before = arith::CmpIOp::create(builder, loc, Predicate::ult, begins[j], ends[i]);
+        faultIf(arith::AndIOp::create(builder, loc, begun, before),
+                "arguments " + Twine(j) + " and " + Twine(i) + " have memory in common");
+      }
+    }
   }
 
   LogicalResult rewrite(Operation *op) {
@@ -110,9 +170,6 @@ private:
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([&](gpu::ThreadIdOp id) { return replace(id, place(kThread, id.getDimension())); })
         .Case([&](gpu::BlockIdOp id) { return replace(id, place(kBlock, id.getDimension())); })
-        .Case([&](gpu::BlockDimOp id) { return replace(id, place(kBlockDim, id.getDimension())); })
-        .Case([&](gpu::GridDimOp id) { return replace(id, place(kGridDim, id.getDimension())); })
-        .Case([&](gpu::LaneIdOp lane) { return replace(lane, laneId()); })
         .Case([&](gpu::BarrierOp barrier) {
           call(kBarrier, Type(), {});
           barrier.erase();
@@ -126,14 +183,10 @@ private:
         })
         .Case([&](memref::LoadOp load) { return check(load.getMemRef(), load.getIndices()); })
         .Case([&](memref::StoreOp store) { return check(store.getMemRef(), store.getIndices()); })
-        .Case([&](vector::LoadOp load) {
-          return check(load.getBase(), load.getIndices(), load.getVectorType().getNumElements());
-        })
-        .Case([&](vector::StoreOp store) {
-          return check(store.getBase(), store.getIndices(), store.getVectorType().getNumElements());
-        })
         .Default([&](Operation *other) -> LogicalResult {
-          if (isa<gpu::GPUDialect>(other->getDialect()))
+          Dialect *dialect = other->getDialect();
+          if (isa<gpu::GPUDialect>(dialect) ||
+              (isa<memref::MemRefDialect, vector::VectorDialect>(dialect) && !isMemoryOp(other)))
             return other->emitOpError("is not emulated");
           return success();
         });
@@ -145,6 +198,9 @@ private:
     return success();
   }
 
+  Value integer(int64_t value) {
+    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+  }
   Value number(int32_t value) {
     return LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(value));
   }
@@ -156,17 +212,6 @@ private:
   Value place(Field of, gpu::Dimension dimension) {
     Value value = field(of + 8 * static_cast<int32_t>(dimension), i64);
     return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
-  }
-  Value laneId() {
-    auto multiplyAdd = [&](Value a, Value b, Value c) -> Value {
-      return arith::AddIOp::create(builder, loc, arith::MulIOp::create(builder, loc, a, b), c);
-    };
-    using gpu::Dimension;
-    Value linear = multiplyAdd(place(kThread, Dimension::z), place(kBlockDim, Dimension::y),
-                               place(kThread, Dimension::y));
-    linear = multiplyAdd(linear, place(kBlockDim, Dimension::x), place(kThread, Dimension::x));
-    return arith::RemUIOp::create(builder, loc, linear,
-                                  arith::ConstantIndexOp::create(builder, loc, kWarp));
   }
 
   /// The call of what a field points at, with the thread first.
@@ -212,30 +257,35 @@ private:
     return success();
   }
 
-  /// Ends the launch where an index, or the last of some side by side, is none of the memref's.
-  LogicalResult check(Value memref, ValueRange indices, int64_t width = 1) {
+  /// Ends the launch where an index is none of the memref's.
+  LogicalResult check(Value memref, ValueRange indices) {
     auto type = cast<MemRefType>(memref.getType());
     Value outside;
     for (auto [i, index] : llvm::enumerate(indices)) {
-      int64_t extent = type.getDimSize(i) - (i + 1 == indices.size() ? width - 1 : 0);
-      Value bound = arith::ConstantIndexOp::create(builder, loc, std::max<int64_t>(extent, 0));
+      Value bound = arith::ConstantIndexOp::create(builder, loc, type.getDimSize(i));
       Value beyond = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, index, bound);
       outside = outside ? arith::OrIOp::create(builder, loc, outside, beyond).getResult() : beyond;
     }
-    if (!outside)
-      return success();
-    auto branch = scf::IfOp::create(builder, loc, outside, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    Value words = LLVM::AddressOfOp::create(builder, loc, pointer, wordsFor(type));
-    call(kFault, Type(), words);
+    if (outside) {
+      std::string text = "an index is outside ";
+      llvm::raw_string_ostream(text) << type;
+      faultIf(outside, text);
+    }
     return success();
   }
 
-  /// The constant that says what was left.
-  std::string wordsFor(MemRefType type) {
-    std::string text = name + ": an index is outside ";
-    llvm::raw_string_ostream(text) << type << '\0';
+  /// Ends the launch with these words.
+  void faultIf(Value condition, const Twine &what) {
+    auto branch = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    std::string text = (name + ": " + what + Twine('\0')).str();
+    Value address = LLVM::AddressOfOp::create(builder, loc, pointer, constantOf(text));
+    call(kFault, Type(), address);
+  }
+
+  /// The constant that holds a text.
+  std::string constantOf(const std::string &text) {
     auto [entry, isNew] = words.try_emplace(text, name + "_fault" + std::to_string(words.size()));
     if (isNew) {
       OpBuilder before(func);
@@ -261,9 +311,14 @@ struct CudaEmulate : boa::impl::CudaEmulateBase<CudaEmulate> {
     if (!device)
       return;
     SmallVector<gpu::GPUFuncOp> functions(device.getOps<gpu::GPUFuncOp>());
-    for (gpu::GPUFuncOp func : functions)
+    for (gpu::GPUFuncOp func : functions) {
+      if (func.getNumPrivateAttributions() > 0) {
+        func.emitOpError("is not emulated with memory of each thread's own");
+        return signalPassFailure();
+      }
       if (failed(Emulation(func).run()))
         return signalPassFailure();
+    }
   }
 };
 

@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Assumes straight-line kernels whose temporaries have their place in the workspace.
-// A launch's body is one block; its static allocas move to the beginning of the
-// function, where a compiler keeps them in registers.
+// A launch's body is one block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,8 +109,9 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
   }
 
   LogicalResult outline(gpu::LaunchOp launch, StringRef name) {
-    if (launch.getAsyncToken() || launch.hasClusterSize() || !launch.getBody().hasOneBlock())
-      return launch.emitOpError("expected one block, without clusters and tokens");
+    if (launch.getAsyncToken() || launch.hasClusterSize() || !launch.getBody().hasOneBlock() ||
+        launch.getNumPrivateAttributions() > 0)
+      return launch.emitOpError("expected one block, without clusters, tokens and private memory");
     FailureOr<Captures> captures = Captures::get(launch.getBody());
     FailureOr<Extents> extents = getExtents(launch);
     if (failed(captures) || failed(extents))
@@ -134,15 +134,13 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
                     StringRef name) {
     Location loc = launch.getLoc();
     OpBuilder builder = OpBuilder::atBlockEnd(device.getBody());
-    SmallVector<Type> inputs, shared, own;
+    SmallVector<Type> inputs, shared;
     for (kernel::ViewOp view : captures.views)
       inputs.push_back(view.getMemory().getType());
     for (BlockArgument memory : launch.getWorkgroupAttributions())
       shared.push_back(memory.getType());
-    for (BlockArgument memory : launch.getPrivateAttributions())
-      own.push_back(memory.getType());
-    auto func = gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}),
-                                       shared, own);
+    auto func =
+        gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}), shared);
     func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     auto narrow = [&](ArrayRef<int64_t> values) {
       return builder.getDenseI32ArrayAttr(SmallVector<int32_t>(values.begin(), values.end()));
@@ -168,9 +166,6 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     for (auto [from, to] :
          llvm::zip(launch.getWorkgroupAttributions(), func.getWorkgroupAttributions()))
       mapping.map(from, to);
-    for (auto [from, to] :
-         llvm::zip(launch.getPrivateAttributions(), func.getPrivateAttributions()))
-      mapping.map(from, to);
     mapPlaces(builder, launch, extents, mapping);
     for (Operation *op : captures.repeated) {
       if (auto constant = dyn_cast<memref::GetGlobalOp>(op))
@@ -180,10 +175,6 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     for (Operation &op : launch.getBody().front().without_terminator())
       builder.clone(op, mapping);
     gpu::ReturnOp::create(builder, loc);
-    func.walk([&](memref::AllocaOp alloca) {
-      if (alloca->getNumOperands() == 0)
-        alloca->moveBefore(&func.getBody().front(), func.getBody().front().begin());
-    });
   }
 
   /// Constants that launches read are the device's.
