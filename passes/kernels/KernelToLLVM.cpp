@@ -41,6 +41,19 @@ void LibraryCall::addRows(const Matrix &matrix) {
   add(matrix.address);
   addInt(matrix.stride);
 }
+void LibraryCall::addAddress(Value memref, Value descriptor) {
+  if (memref)
+    add(address(memref, descriptor));
+  else
+    addNull();
+}
+void LibraryCall::addSizes(kernel::GemmOp op, const Product &product) {
+  addInt(op.getTransposeA(), 32);
+  addInt(op.getTransposeB(), 32);
+  addInt(product.c.rows);
+  addInt(product.c.columns);
+  addInt(op.getTransposeA() ? product.a.rows : product.a.columns);
+}
 
 FailureOr<Matrix> LibraryCall::matrix(Value memref, Value descriptor) {
   auto type = cast<MemRefType>(memref.getType());
@@ -60,6 +73,14 @@ FailureOr<Matrix> LibraryCall::matrix(Value memref, Value descriptor) {
     result.rows *= type.getDimSize(i);
   }
   return result;
+}
+
+FailureOr<Product> LibraryCall::product(kernel::GemmOp op, kernel::GemmOp::Adaptor adaptor) {
+  FailureOr<Matrix> a = matrix(op.getA(), adaptor.getA()), b = matrix(op.getB(), adaptor.getB()),
+                    c = matrix(op.getC(), adaptor.getC());
+  if (failed(a) || failed(b) || failed(c))
+    return failure();
+  return Product{*a, *b, *c};
 }
 
 Value LibraryCall::address(Value memref, Value descriptor) {

@@ -26,6 +26,15 @@ struct Matrix {
   int64_t rows, columns, stride;
 };
 
+inline mlir::Type elementOf(mlir::Value memref) {
+  return mlir::cast<mlir::MemRefType>(memref.getType()).getElementType();
+}
+
+/// The operands of a product.
+struct Product {
+  Matrix a, b, c;
+};
+
 /// Builds the arguments of a call of the runtime, and at last the call.
 class LibraryCall {
 public:
@@ -35,9 +44,14 @@ public:
   void addNull();
   void add(mlir::Value value);
   void addRows(const Matrix &matrix);
+  /// An address, or null where there is no such operand.
+  void addAddress(mlir::Value memref, mlir::Value descriptor);
+  /// What is transposed, then m, n and k.
+  void addSizes(kernel::GemmOp op, const Product &product);
 
   /// Refuses an operand whose rows are not contiguous and evenly spaced.
   mlir::FailureOr<Matrix> matrix(mlir::Value memref, mlir::Value descriptor);
+  mlir::FailureOr<Product> product(kernel::GemmOp op, kernel::GemmOp::Adaptor adaptor);
   /// Of the first element.
   mlir::Value address(mlir::Value memref, mlir::Value descriptor);
 

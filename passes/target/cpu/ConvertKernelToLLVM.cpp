@@ -23,8 +23,6 @@ using namespace boa;
 
 namespace {
 
-Type elementOf(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
-
 /// The call of `name` for this element type.
 LogicalResult emitTyped(LibraryCall &call, Operation *op, const Twine &name, Type element) {
   if (!element.isF32() && !element.isF64() && !element.isBF16())
@@ -37,24 +35,15 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   LogicalResult matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
-    FailureOr<Matrix> a = call.matrix(op.getA(), adaptor.getA());
-    FailureOr<Matrix> b = call.matrix(op.getB(), adaptor.getB());
-    FailureOr<Matrix> c = call.matrix(op.getC(), adaptor.getC());
-    if (failed(a) || failed(b) || failed(c))
+    FailureOr<Product> product = call.product(op, adaptor);
+    if (failed(product))
       return failure();
-    call.addInt(op.getTransposeA(), 32);
-    call.addInt(op.getTransposeB(), 32);
-    call.addInt(c->rows);
-    call.addInt(c->columns);
-    call.addInt(op.getTransposeA() ? a->rows : a->columns);
-    call.addRows(*a);
-    call.addRows(*b);
-    if (op.getBias())
-      call.add(call.address(op.getBias(), adaptor.getBias()));
-    else
-      call.addNull();
+    call.addSizes(op, *product);
+    call.addRows(product->a);
+    call.addRows(product->b);
+    call.addAddress(op.getBias(), adaptor.getBias());
     call.addInt(op.getAccumulate(), 32);
-    call.addRows(*c);
+    call.addRows(product->c);
     Type aType = elementOf(op.getA()), bType = elementOf(op.getB()), cType = elementOf(op.getC());
     bool narrowB = bType.isBF16(), narrowA = narrowB && aType.isBF16();
     bool narrowC = narrowA && cType.isBF16();

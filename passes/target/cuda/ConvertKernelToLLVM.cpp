@@ -34,9 +34,6 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    auto elementOf = [](Value memref) {
-      return cast<MemRefType>(memref.getType()).getElementType();
-    };
     Type element = elementOf(op.getA()), result = elementOf(op.getC());
     bool narrow = element.isBF16();
     if (elementOf(op.getB()) != element || (!narrow && !element.isF32()) ||
@@ -45,31 +42,19 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
       return op.emitOpError("expected a and b in f32 or bf16, the result in f32, or bf16 as they "
                             "are, and a bias of its type");
     LibraryCall call(rewriter, op);
-    FailureOr<Matrix> a = call.matrix(op.getA(), adaptor.getA());
-    FailureOr<Matrix> b = call.matrix(op.getB(), adaptor.getB());
-    FailureOr<Matrix> c = call.matrix(op.getC(), adaptor.getC());
-    if (failed(a) || failed(b) || failed(c))
+    FailureOr<Product> product = call.product(op, adaptor);
+    if (failed(product))
       return failure();
-    auto addAddress = [&](Value memref, Value descriptor) {
-      if (memref)
-        call.add(call.address(memref, descriptor));
-      else
-        call.addNull();
-    };
     call.add(getQueue(op));
-    call.addInt(op.getTransposeA(), 32);
-    call.addInt(op.getTransposeB(), 32);
-    call.addInt(c->rows);
-    call.addInt(c->columns);
-    call.addInt(op.getTransposeA() ? a->rows : a->columns);
+    call.addSizes(op, *product);
     call.addInt(narrow, 32);
-    call.addRows(*a);
-    call.addRows(*b);
-    addAddress(op.getBias(), adaptor.getBias());
+    call.addRows(product->a);
+    call.addRows(product->b);
+    call.addAddress(op.getBias(), adaptor.getBias());
     call.addInt(op.getAccumulate(), 32);
     call.addInt(result.isBF16(), 32);
-    call.addRows(*c);
-    addAddress(op.getScratch(), adaptor.getScratch());
+    call.addRows(product->c);
+    call.addAddress(op.getScratch(), adaptor.getScratch());
     return call.emit("boa_cuda_gemm");
   }
 };
