@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/target/cuda/EmitGroups.h"
+#include "passes/target/cuda/RowMemory.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -40,97 +41,18 @@ constexpr int64_t kLoopElements = 8;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kRowsPerBlock = 8;
 
-/// Iterations side by side in the last dimension, one for each lane, and whether
-/// there are such (null: there are). Where there are not, these are others.
-struct Chunk {
-  SmallVector<SmallVector<Value>> ivs;
-  Value valid;
-};
-
-/// How the iterations of ops of these extents in a row are dealt out.
-struct Shape {
-  SmallVector<int64_t> extents;
-  int64_t vector;
-  int64_t rounds; // chunks that a thread has
-  SmallVector<Chunk> chunks;
-  bool held = true; // in registers
-
-  int64_t countChunks() const { return llvm::product_of(extents) / vector; }
-};
-
-/// Memory as the iterations of an op go over it; of no shape if there is one
-/// element for a row.
-struct Place {
-  Value memref, root;
-  AffineMap map;
-  Shape *shape;
-
-  bool operator==(const Place &other) const {
-    return memref == other.memref && shape == other.shape &&
-           map.getResults() == other.map.getResults();
-  }
-  bool overlaps(const Place &other) const {
-    return root == other.root && mayOverlap(memref, other.memref);
-  }
-};
-
-/// What a thread has in registers of a place: of each round each lane.
-struct Held {
-  Place place;
-  SmallVector<Value> values;
-  bool dirty; // memory has not
-};
-
-/// What is done in memory since the last barrier.
-struct Touch {
-  Place place;
-  bool write;
-};
-
-/// Chunk `number` of those in the last dimensions, of these extents, in the row
-/// `row` of the others; if there may be no such chunk, `otherwise` or the last.
-Chunk makeChunk(ThreadBuilder &builder, ArrayRef<Value> row, ArrayRef<int64_t> extents,
-                int64_t vector, Value number, bool guard, Value otherwise = nullptr) {
-  Chunk chunk;
-  int64_t count = llvm::product_of(extents) / vector;
-  if (guard) {
-    chunk.valid = builder.isLess(number, count);
-    number = otherwise ? builder.select(chunk.valid, number, otherwise)
-                       : builder.least(number, count - 1);
-  }
-  SmallVector<int64_t> chunks(extents);
-  chunks.back() /= vector;
-  SmallVector<Value> inner = builder.delinearize(number, chunks);
-  Value first = builder.mul(inner.back(), vector);
-  for (int64_t l = 0; l < vector; ++l) {
-    inner.back() = l ? builder.add(first, l) : first;
-    SmallVector<Value> &ivs = chunk.ivs.emplace_back(row);
-    llvm::append_range(ivs, inner);
-  }
-  return chunk;
-}
-
 class RowEmitter {
 public:
   RowEmitter(ThreadBuilder &builder, gpu::LaunchOp launch, SmallVector<Value> row, Value lane,
              int64_t team)
-      : builder(builder), launch(launch), row(std::move(row)), lane(lane), team(team) {}
+      : builder(builder), launch(launch), memory(builder, std::move(row), lane, team) {}
 
   LogicalResult emit(linalg::LinalgOp op, Shape *shape);
   /// Writes what other kernels may read.
-  void finish(const SmallPtrSetImpl<Operation *> &own);
+  void finish(const SmallPtrSetImpl<Operation *> &own) { memory.finish(own); }
 
 private:
-  Place getPlace(linalg::LinalgOp op, OpOperand &operand, Shape *shape);
   LogicalResult check(linalg::LinalgOp op, Shape *shape, bool sums);
-  Held *find(const Place &place);
-  void order(const Place &place, bool write);
-  void touch(const Place &place, bool write);
-  void settle(const Place &place, bool write);
-  void write(Held &held);
-  void hold(const Place &place, SmallVector<Value> values);
-  void acquire(const Place &place, Shape *shape);
-  const Chunk &getChunk(Shape &shape, int64_t round);
   SmallVector<Value> compute(linalg::LinalgOp op, Shape *shape, ValueRange ivs, int64_t position,
                              ValueRange sums);
   void computeRow(linalg::LinalgOp op);
@@ -142,147 +64,15 @@ private:
 
   ThreadBuilder &builder;
   gpu::LaunchOp launch;
-  SmallVector<Value> row;
-  Value lane;
-  int64_t team;
-  SmallVector<Held> held;
-  SmallVector<Touch> touched;
-  // What the op will touch when it goes through its chunks: not before all of its barriers.
-  SmallVector<Touch> coming;
+  RowMemory memory;
   // By type; two, which sums take in turn: then one barrier a sum is enough.
   llvm::MapVector<Type, SmallVector<Value>> partials;
   unsigned sums = 0;
 };
 
 //===----------------------------------------------------------------------===//
-// Registers and memory
-//===----------------------------------------------------------------------===//
-
-Place RowEmitter::getPlace(linalg::LinalgOp op, OpOperand &operand, Shape *shape) {
-  AffineMap map = op.getMatchingIndexingMap(&operand);
-  bool one = true;
-  for (unsigned d = row.size(); d < map.getNumDims(); ++d)
-    one &= !map.isFunctionOfDim(d);
-  return {operand.get(), getMemoryRoot(operand.get()), map, one ? nullptr : shape};
-}
-
-Held *RowEmitter::find(const Place &place) {
-  auto it = llvm::find_if(held, [&](const Held &h) { return h.place == place; });
-  return it == held.end() ? nullptr : it;
-}
-
-/// A barrier if another thread has done with this memory what must be over before.
-void RowEmitter::order(const Place &place, bool write) {
-  for (const Touch &other : touched) {
-    if (!(write || other.write) || !place.overlaps(other.place))
-      continue;
-    // A thread's own elements; what there is one of the first thread writes.
-    if (place == other.place && (place.shape || (write && other.write)))
-      continue;
-    builder.barrier();
-    touched.clear();
-    return;
-  }
-}
-
-/// What follows at once.
-void RowEmitter::touch(const Place &place, bool write) {
-  order(place, write);
-  touched.push_back({place, write});
-}
-
-/// Registers of what overlaps are written to memory, and forgotten if it is about
-/// to change.
-void RowEmitter::settle(const Place &place, bool write) {
-  for (Held &other : held)
-    if (other.dirty && !(other.place == place) && other.place.overlaps(place))
-      this->write(other);
-  if (write)
-    llvm::erase_if(held, [&](const Held &other) {
-      return !(other.place == place) && other.place.overlaps(place);
-    });
-}
-
-void RowEmitter::write(Held &held) {
-  const Place &place = held.place;
-  touch(place, true);
-  held.dirty = false;
-  if (!place.shape) {
-    Value first = builder.isZero(lane);
-    SmallVector<Value> ivs(row);
-    ivs.resize(place.map.getNumDims());
-    builder.when(first, [&] { builder.store(held.values[0], place.memref, place.map, ivs); });
-    return;
-  }
-  int64_t vector = place.shape->vector;
-  for (int64_t round = 0; round < place.shape->rounds; ++round) {
-    const Chunk &chunk = getChunk(*place.shape, round);
-    builder.when(chunk.valid, [&] {
-      for (int64_t l = 0; l < vector; ++l)
-        builder.store(held.values[round * vector + l], place.memref, place.map, chunk.ivs[l]);
-    });
-  }
-}
-
-void RowEmitter::hold(const Place &place, SmallVector<Value> values) {
-  settle(place, true);
-  if (Held *old = find(place))
-    *old = {place, std::move(values), true};
-  else
-    held.push_back({place, std::move(values), true});
-}
-
-/// Loads what there is one of for a row, and a thread's elements of a row that it
-/// keeps; what remains is loaded where it is used.
-void RowEmitter::acquire(const Place &place, Shape *shape) {
-  if (find(place))
-    return;
-  settle(place, false);
-  SmallVector<Value> values;
-  if (!place.shape) {
-    touch(place, false);
-    SmallVector<Value> ivs(row);
-    ivs.resize(place.map.getNumDims());
-    values.push_back(builder.load(place.memref, place.map, ivs));
-  } else {
-    bool ofRow = row.empty();
-    for (unsigned d = 0; d < row.size(); ++d)
-      ofRow |= place.map.isFunctionOfDim(d);
-    if (!shape->held || !ofRow) {
-      order(place, false);
-      coming.push_back({place, false});
-      return;
-    }
-    touch(place, false);
-    for (int64_t round = 0; round < shape->rounds; ++round)
-      for (ValueRange ivs : getChunk(*shape, round).ivs)
-        values.push_back(builder.load(place.memref, place.map, ivs));
-  }
-  held.push_back({place, std::move(values), false});
-}
-
-void RowEmitter::finish(const SmallPtrSetImpl<Operation *> &own) {
-  for (Held &each : held)
-    if (each.dirty && !own.contains(each.place.root.getDefiningOp()))
-      write(each);
-}
-
-//===----------------------------------------------------------------------===//
 // Iterations
 //===----------------------------------------------------------------------===//
-
-/// The chunk of a round that is in no loop.
-const Chunk &RowEmitter::getChunk(Shape &shape, int64_t round) {
-  shape.chunks.resize(shape.rounds);
-  Chunk &chunk = shape.chunks[round];
-  if (chunk.ivs.empty()) {
-    bool guard = (round + 1) * team > shape.countChunks();
-    // Where there is none, its own of before: others are written by others.
-    chunk = makeChunk(builder, row, shape.extents, shape.vector, builder.add(lane, round * team),
-                      guard, round ? lane : Value());
-  }
-  return chunk;
-}
 
 /// An iteration; `position` is the lane's among the values held. Of a sum, what
 /// was added up so far stands for the results.
@@ -297,8 +87,8 @@ SmallVector<Value> RowEmitter::compute(linalg::LinalgOp op, Shape *shape, ValueR
     } else if (op.isDpsInit(&operand) && !sums.empty()) {
       values.push_back(sums[operand.getOperandNumber() - op.getNumDpsInputs()]);
     } else {
-      Place place = getPlace(op, operand, shape);
-      if (Held *here = find(place))
+      Place place = memory.getPlace(op, operand, shape);
+      if (Held *here = memory.find(place))
         values.push_back(here->values[place.shape ? position : 0]);
       else
         values.push_back(builder.load(place.memref, place.map, ivs));
@@ -312,22 +102,22 @@ SmallVector<Value> RowEmitter::compute(linalg::LinalgOp op, Shape *shape, ValueR
 SmallVector<Value>
 RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
                       function_ref<void(const Chunk &, SmallVector<Value> &)> body) {
-  touched.append(coming);
-  coming.clear();
+  memory.beginChunks();
   int64_t unroll = std::max<int64_t>(kLoopElements / shape.vector, 1);
+  const int64_t team = memory.team;
   int64_t passes = shape.held ? 0 : shape.countChunks() / team / unroll;
   if (passes > 0) {
     auto pass = [&](Value number, SmallVector<Value> &inside) {
-      Value from = builder.add(lane, builder.mul(number, unroll * team));
+      Value from = builder.add(memory.lane, builder.mul(number, unroll * team));
       for (int64_t u = 0; u < unroll; ++u)
-        body(makeChunk(builder, row, shape.extents, shape.vector,
+        body(makeChunk(builder, memory.row, shape.extents, shape.vector,
                        u ? builder.add(from, u * team) : from, false),
              inside);
     };
     carried = builder.loop(builder.index(0), builder.index(passes), 1, carried, pass);
   }
   for (int64_t round = passes * unroll; round < shape.rounds; ++round)
-    body(getChunk(shape, round), carried);
+    body(memory.getChunk(shape, round), carried);
   return carried;
 }
 
@@ -337,21 +127,17 @@ RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
 
 /// Of an op without loops of its own every thread of a team has the result.
 void RowEmitter::computeRow(linalg::LinalgOp op) {
-  SmallVector<Value> results = compute(op, nullptr, row, 0, {});
+  SmallVector<Value> results = compute(op, nullptr, memory.row, 0, {});
   for (auto [operand, result] : llvm::zip(op.getDpsInitsMutable(), results))
-    hold(getPlace(op, operand, nullptr), {result});
+    memory.hold(memory.getPlace(op, operand, nullptr), {result});
 }
 
 void RowEmitter::computeElements(linalg::LinalgOp op, Shape &shape) {
   SmallVector<Place> places;
   for (OpOperand &operand : op.getDpsInitsMutable())
-    places.push_back(getPlace(op, operand, &shape));
+    places.push_back(memory.getPlace(op, operand, &shape));
   if (!shape.held)
-    for (const Place &place : places) {
-      settle(place, true);
-      order(place, true);
-      coming.push_back({place, true});
-    }
+    memory.expectWrites(places);
   SmallVector<SmallVector<Value>> results(places.size());
   forChunks(shape, {}, [&](const Chunk &chunk, SmallVector<Value> &) {
     SmallVector<SmallVector<Value>> now(places.size());
@@ -372,7 +158,7 @@ void RowEmitter::computeElements(linalg::LinalgOp op, Shape &shape) {
   });
   if (shape.held)
     for (auto [place, values] : llvm::zip(places, results))
-      hold(place, values);
+      memory.hold(place, values);
 }
 
 LogicalResult RowEmitter::computeSums(linalg::LinalgOp op, Shape &shape) {
@@ -399,10 +185,10 @@ LogicalResult RowEmitter::computeSums(linalg::LinalgOp op, Shape &shape) {
     }
   });
   for (auto [i, combiner] : llvm::enumerate(combiners)) {
-    Place place = getPlace(op, op.getDpsInitsMutable()[i], &shape);
+    Place place = memory.getPlace(op, op.getDpsInitsMutable()[i], &shape);
     Value sum = combiner.combineAll(builder, ArrayRef(sums).slice(i * vector, vector));
     sum = combineTeam(combiner, sum);
-    hold(place, {combiner.combine(builder, find(place)->values[0], sum)});
+    memory.hold(place, {combiner.combine(builder, memory.find(place)->values[0], sum)});
   }
   return success();
 }
@@ -410,19 +196,18 @@ LogicalResult RowEmitter::computeSums(linalg::LinalgOp op, Shape &shape) {
 /// Every thread of the team has the result: the same bits, as the order is.
 Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
   value = combiner.combineLanes(builder, value, 1, kWarpSize);
-  int64_t warps = team / kWarpSize;
+  int64_t warps = memory.team / kWarpSize;
   if (warps == 1)
     return value;
   SmallVector<Value> &buffers = partials[combiner.getType()];
   while (buffers.size() <= sums % 2)
     buffers.push_back(addWorkgroupMemory(launch, {warps}, combiner.getType()));
   Value buffer = buffers[sums++ % 2];
-  Value warp = builder.div(lane, kWarpSize);
-  Value inWarp = builder.rem(lane, kWarpSize);
+  Value warp = builder.div(memory.lane, kWarpSize);
+  Value inWarp = builder.rem(memory.lane, kWarpSize);
   builder.when(builder.isZero(inWarp), [&] { builder.store(value, buffer, warp); });
-  builder.barrier();
-  touched.clear();
-  Value from = builder.rem(lane, warps);
+  memory.barrier();
+  Value from = builder.rem(memory.lane, warps);
   value = builder.load(buffer, from);
   return combiner.combineLanes(builder, value, 1, warps);
 }
@@ -430,16 +215,16 @@ Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
 LogicalResult RowEmitter::check(linalg::LinalgOp op, Shape *shape, bool sums) {
   SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
   for (OpOperand &init : op.getDpsInitsMutable()) {
-    Place place = getPlace(op, init, shape);
-    for (unsigned d = row.size(); d < iterators.size(); ++d)
+    Place place = memory.getPlace(op, init, shape);
+    for (unsigned d = memory.row.size(); d < iterators.size(); ++d)
       if (sums ? iterators[d] == utils::IteratorType::parallel
-               : !place.map.isFunctionOfDim(d) && shape->extents[d - row.size()] != 1)
+               : !place.map.isFunctionOfDim(d) && shape->extents[d - memory.row.size()] != 1)
         return op->emitOpError(sums ? "expected one sum for each row"
                                     : "expected a result of its own for each iteration");
     for (OpOperand &operand : op->getOpOperands()) {
       if (&operand == &init || !isa<MemRefType>(operand.get().getType()))
         continue;
-      Place other = getPlace(op, operand, shape);
+      Place other = memory.getPlace(op, operand, shape);
       if (other.overlaps(place) && !(other == place))
         return op->emitOpError("expected not to read what it writes in another iteration");
     }
@@ -454,7 +239,7 @@ LogicalResult RowEmitter::emit(linalg::LinalgOp op, Shape *shape) {
     return failure();
   for (OpOperand &operand : op->getOpOperands())
     if (isa<MemRefType>(operand.get().getType()) && op.payloadUsesValueFromOperand(&operand))
-      acquire(getPlace(op, operand, shape), shape);
+      memory.acquire(memory.getPlace(op, operand, shape), shape);
   if (sums)
     return computeSums(op, *shape);
   if (shape)

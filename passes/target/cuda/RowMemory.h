@@ -1,0 +1,114 @@
+//===- RowMemory.h - What a thread has of a row -----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of EmitRows: how the iterations of an op in a row are dealt out to a team of
+// threads, what each has in registers from one op to the next, and where they wait for
+// one another.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_TARGET_CUDA_ROWMEMORY_H
+#define BOA_PASSES_TARGET_CUDA_ROWMEMORY_H
+
+#include "passes/target/cuda/ThreadBuilder.h"
+
+namespace boa {
+
+/// Iterations side by side in the last dimension, one for each lane, and whether
+/// there are such (null: there are). Where there are not, these are others.
+struct Chunk {
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> ivs;
+  mlir::Value valid;
+};
+
+/// How the iterations of ops of these extents in a row are dealt out.
+struct Shape {
+  llvm::SmallVector<int64_t> extents;
+  int64_t vector;
+  int64_t rounds; // chunks that a thread has
+  llvm::SmallVector<Chunk> chunks;
+  bool held = true; // in registers
+
+  int64_t countChunks() const { return llvm::product_of(extents) / vector; }
+};
+
+/// Chunk `number` of those in the last dimensions, of these extents, in the row
+/// `row` of the others; if there may be no such chunk, `otherwise` or the last.
+Chunk makeChunk(ThreadBuilder &builder, llvm::ArrayRef<mlir::Value> row,
+                llvm::ArrayRef<int64_t> extents, int64_t vector, mlir::Value number, bool guard,
+                mlir::Value otherwise = nullptr);
+
+/// Memory as the iterations of an op go over it; of no shape if there is one
+/// element for a row.
+struct Place {
+  mlir::Value memref, root;
+  mlir::AffineMap map;
+  Shape *shape;
+
+  bool operator==(const Place &other) const;
+  bool overlaps(const Place &other) const;
+};
+
+/// What a thread has in registers of a place: of each round each lane.
+struct Held {
+  Place place;
+  llvm::SmallVector<mlir::Value> values;
+  bool dirty; // memory has not
+};
+
+/// The registers of a thread of a team that has a row, and what the team did in memory.
+class RowMemory {
+public:
+  RowMemory(ThreadBuilder &builder, llvm::SmallVector<mlir::Value> row, mlir::Value lane,
+            int64_t team)
+      : row(std::move(row)), lane(lane), team(team), builder(builder) {}
+
+  Place getPlace(mlir::linalg::LinalgOp op, mlir::OpOperand &operand, Shape *shape) const;
+  /// The chunk of a round that is in no loop.
+  const Chunk &getChunk(Shape &shape, int64_t round);
+  /// Null where it is not held.
+  Held *find(const Place &place);
+
+  /// Loads what there is one of for a row, and a thread's elements of a row that it
+  /// keeps; what remains is loaded where it is used.
+  void acquire(const Place &place, Shape *shape);
+  /// Values of all rounds, which memory has not.
+  void hold(const Place &place, llvm::SmallVector<mlir::Value> values);
+  /// Of rows that are not held: they will be written when the op goes through them.
+  void expectWrites(llvm::ArrayRef<Place> places);
+  /// The op goes through its chunks; there is no barrier until it has.
+  void beginChunks();
+  /// All threads of the block.
+  void barrier();
+  /// Writes what other kernels may read: all but what these allocate.
+  void finish(const llvm::SmallPtrSetImpl<mlir::Operation *> &own);
+
+  const llvm::SmallVector<mlir::Value> row;
+  const mlir::Value lane;
+  const int64_t team;
+
+private:
+  /// What is done in memory since the last barrier.
+  struct Touch {
+    Place place;
+    bool write;
+  };
+
+  void order(const Place &place, bool write);
+  void touch(const Place &place, bool write);
+  void settle(const Place &place, bool write);
+  void write(Held &held);
+
+  ThreadBuilder &builder;
+  llvm::SmallVector<Held> held;
+  llvm::SmallVector<Touch> touched;
+  // What the op will touch when it goes through its chunks: not before all of its barriers.
+  llvm::SmallVector<Touch> coming;
+};
+
+} // namespace boa
+
+#endif // BOA_PASSES_TARGET_CUDA_ROWMEMORY_H
