@@ -92,8 +92,8 @@ public:
                   ArrayRef<Value> owned)
       : ThreadBuilder(outside, loc), shape(shape), ownRows(shape.ownRows(owned.size())),
         warpRows(ownRows / kWarps) {
-    auto launch = createLaunch(*this, {llvm::divideCeil(shape.time, ownRows), heads, shape.batch},
-                               kThreads, 1);
+    const int64_t blocks = llvm::divideCeil(shape.time, ownRows);
+    auto launch = createLaunch(*this, {blocks, heads, shape.batch}, kThreads, 1);
     thread = launch.getThreadIds().x;
     lane = rem(thread, kWarpSize);
     warp = div(thread, kWarpSize);

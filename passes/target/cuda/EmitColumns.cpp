@@ -108,8 +108,8 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
   extents.back() /= vector;
   int64_t chunks = llvm::product_of(extents), rows = llvm::product_of(loops.rows);
   Block block = chooseBlock(chunks, vector, rows, sums.size());
-  auto launch = createLaunch(builder, {llvm::divideCeil(chunks, block.columns), 1, 1},
-                             block.columns, block.slices);
+  const int64_t blocks = llvm::divideCeil(chunks, block.columns);
+  auto launch = createLaunch(builder, {blocks, 1, 1}, block.columns, block.slices);
   gpu::KernelDim3 thread = launch.getThreadIds();
 
   // The columns of this thread; the last block's last ones may be none's.

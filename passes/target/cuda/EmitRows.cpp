@@ -298,8 +298,8 @@ gpu::LaunchOp launchFlat(ThreadBuilder &builder, Shape &shape) {
   // Unless such blocks are small.
   if (x * y < kFlatThreads / 4 || x > kFlatThreads) {
     x = std::min(kFlatThreads, shape.countChunks());
-    gpu::LaunchOp launch =
-        createLaunch(builder, {llvm::divideCeil(shape.countChunks(), x), 1, 1}, x, 1);
+    const int64_t blocks = llvm::divideCeil(shape.countChunks(), x);
+    gpu::LaunchOp launch = createLaunch(builder, {blocks, 1, 1}, x, 1);
     Value number = builder.add(builder.mul(launch.getBlockIds().x, x), launch.getThreadIds().x);
     shape.chunks = {
         makeChunk(builder, {}, shape.extents, shape.vector, number, shape.countChunks() % x != 0)};
