@@ -78,7 +78,7 @@ void Launches(boa_context *c, int count) {
 // than it was, nor all of them longer than the time that they had.
 TEST_F(CudaTest, LateWaitsShortenNothing) {
   constexpr int kCount = 100;
-  Fake("wake_us=3000");
+  Fake("wake_us=400");
   EngineOptions options;
   options.trace = true;
   ASSERT_TRUE(Make(MakeProgram("cuda"), kKernels, options).ok());
