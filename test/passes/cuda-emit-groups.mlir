@@ -386,7 +386,7 @@ func.func @sizes(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-LABEL: func.func @conditions
 // CHECK-SAME:    attributes {boa.kernel}
 // CHECK:         gpu.launch
-// CHECK-SAME:        in (%{{[^ ]*}} = %c4, %{{[^ ]*}} = %c2,
+// CHECK-SAME:        threads({{.*}}) in (%{{[^ ]*}} = %c8, %{{[^ ]*}} = %c1, %{{[^ ]*}} = %c1)
 // CHECK-COUNT-16:  memref.load
 // CHECK-COUNT-16:  memref.store
 // CHECK-NEXT:      gpu.terminator
