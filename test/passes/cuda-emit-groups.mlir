@@ -198,15 +198,15 @@ func.func @wide(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-LABEL: func.func @long
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c1024,
-// CHECK:           scf.for %{{.*}} = %c0 to %c6 step %c1 iter_args
-// CHECK-COUNT-8:     memref.load %[[X:.*]][%{{.*}}, %{{.*}}] : memref<3x50257xf32>
+// CHECK:           scf.for %{{.*}} = %c0 to %c12 step %c1 iter_args
+// CHECK-COUNT-4:     memref.load %[[X:.*]][%{{.*}}, %{{.*}}] : memref<3x50257xf32>
 // CHECK:             scf.yield
 // CHECK:           %[[IS:.*]] = arith.cmpi ult, %[[C:.*]], %c50257
 // CHECK:           %[[AT:.*]] = arith.select %[[IS]], %[[C]]
 // CHECK:           %[[LAST:.*]] = memref.load %[[X]][%{{.*}}, %[[AT]]]
 // CHECK:           arith.select %[[IS]]
 // CHECK:           gpu.barrier
-// CHECK:           scf.for %{{.*}} = %c0 to %c6 step %c1 {
+// CHECK:           scf.for %{{.*}} = %c0 to %c12 step %c1 {
 // CHECK:             memref.store %{{.*}}, %[[X]]
 // CHECK:           scf.if %[[IS]]
 // CHECK-NEXT:        memref.store %{{.*}}, %[[X]]

@@ -38,6 +38,9 @@ constexpr int64_t kElementsPerThread = 16;
 /// Elements that one pass of a loop over a long row takes, so that many loads are
 /// under way at once.
 constexpr int64_t kLoopElements = 8;
+/// Chunks of such a pass, of all threads of a team: each has an index, in two registers of the 64
+/// that a thread of 1024 has.
+constexpr int64_t kTeamChunks = 4096;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kRowsPerBlock = 8;
 
@@ -103,8 +106,8 @@ SmallVector<Value>
 RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
                       function_ref<void(const Chunk &, SmallVector<Value> &)> body) {
   memory.beginChunks();
-  int64_t unroll = std::max<int64_t>(kLoopElements / shape.vector, 1);
   const int64_t team = memory.team;
+  int64_t unroll = std::clamp<int64_t>(kLoopElements / shape.vector, 1, kTeamChunks / team);
   int64_t passes = shape.held ? 0 : shape.countChunks() / team / unroll;
   if (passes > 0) {
     auto pass = [&](Value number, SmallVector<Value> &inside) {
