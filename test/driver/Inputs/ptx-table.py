@@ -1,16 +1,23 @@
-"""ptx-table.py: what each kernel of the PTX on stdin does, a line a kernel:
+"""ptx-table.py [narrow]: what each kernel of the PTX on stdin does, a line a kernel:
 
-    NAME  reads N  writes N  [warp] [block] [stack] [call]
+    NAME reads N writes N [warp] [block] [stack] [call]
 
 N is how many bytes a thread's widest access of global memory has (0: there is none); warp: its
 lanes shuffle; block: its threads wait for one another; stack: it has memory of its own in
-.local, which is slow; call: it calls a function.
+.local, which is slow; call: it calls a function. `narrow`: of those alone that read or write
+fewer than 8 bytes at once, or have a stack or call. At the end how many kernels there are.
 """
 
 import re
 import sys
 
 WIDTH = re.compile(r"(?:\.v(\d+))?\.[bfsu](\d+)\s")
+WORDS = {
+    "warp": r"\bshfl\.",
+    "block": r"\bbar(rier)?\.",
+    "stack": r"__local_depot|\.local\b",
+    "call": r"\bcall\b",
+}
 
 
 def widest(kind, body):
@@ -21,14 +28,12 @@ def widest(kind, body):
     return max(bytes_of)
 
 
+narrow = sys.argv[1:] == ["narrow"]
 kernels = re.split(r"\.visible \.entry ", sys.stdin.read())[1:]
 for kernel in kernels:
     name = re.match(r"[\w$]+", kernel).group()
-    words = {
-        "warp": r"\bshfl\.",
-        "block": r"\bbar(rier)?\.",
-        "stack": r"__local_depot|\.local\b",
-        "call": r"\bcall\b",
-    }
-    found = [word for word, pattern in words.items() if re.search(pattern, kernel)]
-    print(f"{name:<28} reads {widest('ld', kernel):<2}  writes {widest('st', kernel):<2}", *found)
+    reads, writes = widest("ld", kernel), widest("st", kernel)
+    found = [word for word, pattern in WORDS.items() if re.search(pattern, kernel)]
+    if not narrow or min(reads, writes) < 8 or {"stack", "call"} & set(found):
+        print(" ".join([name, "reads", str(reads), "writes", str(writes), *found]))
+print(len(kernels), "kernels")
