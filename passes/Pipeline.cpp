@@ -68,9 +68,9 @@ static void buildStorage(OpPassManager &pm) {
 static void buildCode(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
   if (options.device == DeviceKind::cuda)
-    buildCudaPipeline(pm, options.deviceCode);
+    buildCudaPipeline(pm, options.deviceCode, options.blockRows);
   else
-    buildCpuPipeline(pm);
+    buildCpuPipeline(pm, options.blockRows);
   // After the kernels, whose workspace is part of the arena.
   pm.addPass(createAssignBuffers());
   pm.addPass(createVerifyStorage());

@@ -27,6 +27,7 @@ struct PipelineOptions {
   bool predict = false;  // build @predict (logits) instead of training
   DeviceKind device = DeviceKind::cpu;
   DeviceCode deviceCode = DeviceCode::ptx; // of a device of its own
+  int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
   Phase stop = Phase::llvm;
 
   /// What the module's boa.config @train and @machine say.

@@ -171,6 +171,7 @@ FlagTable flagsOf(Invocation &invocation) {
       {specs, "target", 0, "DEVICE", "cpu or cuda, instead of the machine's device",
        WordValue{&compile.target, {"cpu", "cuda"}}},
       {specs, "device-code", 0, "KIND", "", WordValue{&compile.deviceCode, {"ptx", "emulated"}}},
+      {specs, "block-rows", 0, "N", "", WholeValue{&compile.blockRows}},
       {specs, "dump-after-each", 0, "DIR", "write the program after every pass",
        DirectoryValue{&compile.dump}},
       {{"compile"}, "output", 'o', "FILE", "where the trainer goes", FileValue{&invocation.output}},

@@ -123,6 +123,7 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   Diagnostics diagnostics(context.get());
   PipelineOptions options = PipelineOptions::get(module);
   options.deviceCode = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
+  options.blockRows = request.blockRows;
   // No kernel runs, but the memory that they need is that of the machine's device.
   if (request.simulate)
     options.deviceCode = DeviceCode::none;

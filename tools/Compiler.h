@@ -36,6 +36,7 @@ struct CompileRequest {
   std::string cpu = "host";
   std::string target;             // "cpu" or "cuda"; empty: the machine's device
   std::string deviceCode = "ptx"; // or "emulated"
+  int64_t blockRows = 0;          // PipelineOptions
 };
 
 class Compiler {

@@ -31,6 +31,8 @@ namespace {
 void unshareInits(RewriterBase &rewriter, func::FuncOp func) {
   auto unshare = [&](Operation *op) {
     Value value = op->getResult(0);
+    if (value.use_empty())
+      return;
     for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(value.getUses()))) {
       rewriter.setInsertionPoint(use.getOwner());
       Operation *copy = rewriter.clone(*op);

@@ -9,6 +9,8 @@
 
 #include "passes/kernels/KernelDialect.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 namespace boa {
 
 /// What a region that becomes a function takes from outside: views, which become its
@@ -18,9 +20,15 @@ struct Captures {
   llvm::SetVector<mlir::Operation *> repeated;
 
   /// Refuses what cannot be computed again inside: all but views, ops that describe
-  /// memory with static offsets, and constants.
+  /// memory with static offsets, and constants. Some rows of a view, where the region knows no
+  /// others, become a view themselves: so what is done with them is the same code whichever
+  /// they are.
   static mlir::FailureOr<Captures> get(mlir::Region &region);
 };
+
+/// Of `earlier` functions, one that is the same as `func` but for its name; else null.
+mlir::FunctionOpInterface findSame(mlir::FunctionOpInterface func,
+                                   llvm::ArrayRef<mlir::FunctionOpInterface> earlier);
 
 } // namespace boa
 

@@ -26,7 +26,7 @@ def Kernel_Dialect : Dialect {
     ```
       boa ops --convert-boa-to-blas--> kernel.gemm / attention / scatter_rows
               --convert-boa-to-linalg--> linalg.generic
-          | fusion, --kernel-bind-arguments, bufferization
+          | fusion, --kernel-block-rows, --kernel-bind-arguments, bufferization
       memrefs of kernel.argument, memref.alloc
           | --kernel-form-groups       kernel.group around linalg on the same rows
       what every target starts from: groups and library calls

@@ -98,6 +98,53 @@ def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncO
   }];
 }
 
+def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
+  let summary = "a wide product and what reduces its rows, by blocks of rows";
+  let description = [{
+    The logits of a large vocabulary, and their gradient, would be the largest tensors of
+    a training by far, and nothing is wanted of them but a number for each row and two
+    products. So where a product is wider than what it is made of, all that looks at its
+    rows is computed for a block of rows, then for the next: tensors as wide as the
+    product exist for a block alone. Sums over rows (gradients of weights and biases) go
+    on from block to block; nothing else is computed otherwise than it was. It is
+    recognised by what the ops do, not by what they are for: products, and linalg that
+    goes over the same rows.
+
+    A block has at most so many rows that a tensor as wide as the product takes `bytes`,
+    but `least` rows at least, which products need to be worth their name, and no more
+    than 64 blocks are made. What fits one block is left as it is.
+
+    Before:
+    ```mlir
+    %logits = kernel.gemm %x, %w into %e0 : ... -> tensor<8x256x32000xf32>
+    %max = linalg.generic {["parallel", "parallel", "reduction"]} ins(%logits) ...
+    ...
+    %d = linalg.generic {["parallel", "parallel", "parallel"]} ins(%logits, %lse, %targets) ...
+    %dx = kernel.gemm %d, %w into %e1 {transpose_b} : ... -> tensor<8x256x384xf32>
+    %dw = kernel.gemm %x, %d into %acc {accumulate, transpose_a} : ...
+    ```
+    After, for rows 0 to 255 and so on:
+    ```mlir
+    %x0 = tensor.extract_slice %x[0, 0, 0] [1, 256, 384] [1, 1, 1] ...
+    %logits0 = kernel.gemm %x0, %w into %e0 : ... -> tensor<1x256x32000xf32>
+    ...
+    %part0 = kernel.gemm %d0, %w into %e1 {transpose_b} : ... -> tensor<1x256x384xf32>
+    %dx0 = tensor.insert_slice %part0 into %e2[0, 0, 0] [1, 256, 384] [1, 1, 1] ...
+    %dw0 = kernel.gemm %x0, %d0 into %acc {accumulate, transpose_a} : ...
+    ```
+    Remarks of category `boa-kernel` say what was divided, and what kept a large product
+    from it.
+  }];
+  let options = [
+    Option<"bytes", "bytes", "int64_t", /*default=*/"33554432",
+           "what a tensor as wide as the product may take">,
+    Option<"least", "least", "int64_t", /*default=*/"128", "rows that a block has at least">,
+    Option<"rows", "rows", "int64_t", /*default=*/"0",
+           "rows that a block has at most, whatever it takes; 0: as the others say">];
+  let dependentDialects = ["::boa::kernel::KernelDialect", "::mlir::linalg::LinalgDialect",
+      "::mlir::tensor::TensorDialect"];
+}
+
 def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> {
   let summary = "gives a kernel the signature of the runtime";
   let description = [{

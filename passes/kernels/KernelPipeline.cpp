@@ -38,7 +38,7 @@ void boa::registerKernelDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-void boa::buildKernelPipeline(OpPassManager &pm) {
+void boa::buildKernelPipeline(OpPassManager &pm, const RowBlocks &blocks) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
   // Whatever is stored in bf16 is computed in f32.
   each(createWidenArithmetic());
@@ -53,6 +53,12 @@ void boa::buildKernelPipeline(OpPassManager &pm) {
   // Fusion leaves duplicates and unused producers behind.
   each(createCanonicalizerPass());
   each(createCSEPass());
+  // Fused, it is known what is made of a product's rows before it is as wide no more.
+  BlockRowsOptions blockRows;
+  blockRows.bytes = blocks.bytes;
+  blockRows.least = blocks.least;
+  blockRows.rows = blocks.rows;
+  each(createBlockRows(blockRows));
   // From here on results have definite memory to be computed in.
   each(createBindKernelArguments());
   pm.addPass(createBufferizeKernels());

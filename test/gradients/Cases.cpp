@@ -444,6 +444,22 @@ func.func @f(%tokens: $I$, %targets: $I$, %table: $V$, %positions: $P$, %n: $W$,
                      {"L", tensor({batch, time, vocab})}});
 }
 
+/// A head by itself, with a bias, of logits that are scaled.
+std::string biasedHead(int64_t batch, int64_t time, int64_t width, int64_t vocab) {
+  return substitute(R"(
+func.func @f(%x: $X$, %targets: $I$, %w: $W$, %b: $B$) -> (tensor<WIDE>) {
+  %y = boa.linear %x, %w bias %b : ($X$, $W$, $B$) -> $L$
+  %logits = boa.scale %y by 0.5 : $L$
+  %loss = boa.cross_entropy %logits, %targets : ($L$, $I$) -> tensor<WIDE>
+  return %loss : tensor<WIDE>
+})",
+                    {{"I", tensor({batch, time}, "i32")},
+                     {"W", tensor({width, vocab})},
+                     {"B", tensor({vocab})},
+                     {"X", tensor({batch, time, width})},
+                     {"L", tensor({batch, time, vocab})}});
+}
+
 void addLarge(std::vector<Case> &all) {
   auto add = [&](Case c) {
     c.large = true;
@@ -477,6 +493,7 @@ void addLarge(std::vector<Case> &all) {
   add({"gpt_block", gptBlock(2, 70, 48, 3), nullptr});
   add({"llama_block", llamaBlock(2, 70, 48, 4, 2), nullptr});
   add({"tied_ends", tiedEnds(3, 40, 24, 67), nullptr, 67});
+  add({"biased_head", biasedHead(3, 40, 24, 67), nullptr, 67, /*ignored=*/true});
 }
 
 /// Weights in bf16, widened before use.

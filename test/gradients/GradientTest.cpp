@@ -7,8 +7,9 @@
 //
 // For each case: forward in f32 and f64 against plain loops; the vector-Jacobian
 // product in f64 against central differences of the compiled function; the same
-// in f32, and in bf16, against the one in f64; accumulation in place. Some cases also
-// against values that PyTorch computed (golden/, made by make_golden.py).
+// in f32, and in bf16, against the one in f64; accumulation in place; heads in blocks of
+// rows. Some cases also against values that PyTorch computed (golden/, made by
+// make_golden.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -190,6 +191,41 @@ TEST_P(OpTest, BfloatMatchesDouble) {
   bool attention = c.text.find("boa.attention") != std::string::npos;
   compare(Compiled::get(narrow, /*gradient=*/true)->run(all),
           Compiled::get(wide, /*gradient=*/true)->run(all), attention ? 4 : 1);
+}
+
+// By blocks of 15 rows, of which the last of a sequence has 10, or of 2 whole sequences, then
+// 1: only sums over rows may be rounded otherwise. What is as wide as the vocabulary takes
+// less memory.
+TEST_P(OpTest, BlocksMatchWhole) {
+  const Case &c = GetParam();
+  auto has = [&](const char *op) { return c.text.find(op) != std::string::npos; };
+  if (!has("boa.linear") || !has("boa.cross_entropy"))
+    GTEST_SKIP();
+  for (const auto &[element, tolerance] :
+       {std::pair("f64", 1e-13), std::pair("f32", 1e-5), std::pair("bf16", kRounding)}) {
+    std::string text = withElement(c.text, element);
+    std::vector<Values> forward = makeArguments(c, Compiled::get(text)->arguments());
+    std::vector<Values> backward = forward;
+    for (Values &seed : makeSeeds(Compiled::get(text)->results()))
+      backward.push_back(seed);
+    for (const auto &[gradient, accumulate] :
+         {std::pair(false, false), {true, false}, {true, true}})
+      for (int64_t rows : {15, 100}) {
+        SCOPED_TRACE(::testing::Message() << element << ", gradient " << gradient << ", accumulate "
+                                          << accumulate << ", blocks of " << rows);
+        auto whole = Compiled::get(text, gradient, accumulate);
+        auto blocks = Compiled::get(text, gradient, accumulate, rows);
+        std::vector<Values> before;
+        for (size_t i = 0; accumulate && i < whole->results().size(); ++i)
+          before.push_back(randomValues(whole->results()[i].size(), 5 + i));
+        const std::vector<Values> &all = gradient ? backward : forward;
+        std::vector<Values> want = whole->run(all, before), got = blocks->run(all, before);
+        ASSERT_EQ(got.size(), want.size());
+        for (size_t i = 0; i < want.size(); ++i)
+          EXPECT_LT(relativeError(got[i], want[i]), tolerance) << "result " << i;
+        EXPECT_LT(blocks->workspace(), whole->workspace());
+      }
+  }
 }
 
 TEST_P(OpTest, AccumulatesInPlace) {

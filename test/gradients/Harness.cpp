@@ -184,11 +184,12 @@ const std::vector<Operand> &Compiled::arguments() const { return impl->arguments
 const std::vector<Operand> &Compiled::results() const { return impl->results; }
 int64_t Compiled::workspace() const { return impl->workspace; }
 
-const Compiled *Compiled::get(const std::string &text, bool gradient, bool accumulate) {
-  static std::map<std::tuple<std::string, bool, bool>, std::unique_ptr<Compiled>> known;
-  auto &compiled = known[{text, gradient, accumulate}];
+const Compiled *Compiled::get(const std::string &text, bool gradient, bool accumulate,
+                              int64_t blockRows) {
+  static std::map<std::tuple<std::string, bool, bool, int64_t>, std::unique_ptr<Compiled>> known;
+  auto &compiled = known[{text, gradient, accumulate, blockRows}];
   if (!compiled)
-    compiled = create(text, gradient, accumulate);
+    compiled = create(text, gradient, accumulate, blockRows);
   return compiled.get();
 }
 
@@ -202,10 +203,10 @@ struct Lowered {
   int64_t workspace = 0;
   bool cuda = false; // rather than for the CPU
 
-  Lowered(const std::string &text, bool gradient, bool accumulate);
+  Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows = 0);
 };
 
-Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
+Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows)
     : context(MLIRContext::Threading::DISABLED) {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
@@ -248,9 +249,9 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
   cuda = isForCuda() && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
   PassManager pm(&context);
   if (cuda)
-    buildCudaPipeline(pm, DeviceCode::emulated);
+    buildCudaPipeline(pm, DeviceCode::emulated, blockRows);
   else
-    buildCpuPipeline(pm);
+    buildCpuPipeline(pm, blockRows);
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
   if (const char *what = std::getenv("BOA_TEST_PRINT")) {
@@ -266,9 +267,9 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate)
 
 } // namespace
 
-std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradient,
-                                           bool accumulate) {
-  Lowered lowered(text, gradient, accumulate);
+std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradient, bool accumulate,
+                                           int64_t blockRows) {
+  Lowered lowered(text, gradient, accumulate, blockRows);
   std::unique_ptr<Compiled> compiled(new Compiled());
   Impl &impl = *compiled->impl;
   impl.arguments = lowered.arguments;

@@ -36,10 +36,11 @@ public:
   /// product instead: arguments are those of @f, then the gradients of its
   /// results; results are the gradients of the floating-point arguments.
   /// `accumulate`: each result of the product is added to a tensor given in its
-  /// place, in place. Aborts with a message on any error.
+  /// place, in place. `blockRows`: at most so many rows at once of wide products; 0: as the
+  /// target likes. Aborts with a message on any error.
   /// Compiled once for each set of arguments.
   static const Compiled *get(const std::string &text, bool gradient = false,
-                             bool accumulate = false);
+                             bool accumulate = false, int64_t blockRows = 0);
   ~Compiled();
 
   const std::vector<Operand> &arguments() const;
@@ -52,7 +53,8 @@ public:
 
 private:
   Compiled();
-  static std::unique_ptr<Compiled> create(const std::string &text, bool gradient, bool accumulate);
+  static std::unique_ptr<Compiled> create(const std::string &text, bool gradient, bool accumulate,
+                                          int64_t blockRows);
   struct Impl;
   std::unique_ptr<Impl> impl;
 };

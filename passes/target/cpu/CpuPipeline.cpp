@@ -16,9 +16,9 @@
 
 using namespace mlir;
 
-void boa::buildCpuPipeline(OpPassManager &pm) {
+void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
-  buildKernelPipeline(pm);
+  buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, blockRows});
   each(createFormKernelGroups());
   each(createEmitGroups());
   each(createCanonicalizerPass());

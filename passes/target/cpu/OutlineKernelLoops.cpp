@@ -13,6 +13,8 @@
 //   @k_part0    (data, begin, end): loads the addresses, calls the loop
 //   @k_loop0    (%p0 noalias, %p1 noalias, begin, end): the body
 //
+// Loops of a kernel that do the same with other memory share them.
+//
 // Assumes that all else that the body uses from outside can be computed again
 // there: constants, globals, and views with static offsets.
 //
@@ -43,6 +45,8 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
         kernels.push_back(func);
     for (func::FuncOp func : kernels) {
       SmallVector<kernel::ParallelOp> loops(func.getBody().front().getOps<kernel::ParallelOp>());
+      loopFuncs.clear();
+      partFuncs.clear();
       for (auto [i, loop] : llvm::enumerate(loops))
         if (failed(outline(func, loop, i)))
           return signalPassFailure();
@@ -54,12 +58,23 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     if (failed(captures))
       return failure();
     std::string name = kernel.getSymName().str();
-    func::FuncOp body = makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number));
-    func::FuncOp part =
-        makePart(kernel, body, captures->views.size(), name + "_part" + std::to_string(number));
+    func::FuncOp body = reuse(
+        loopFuncs, makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number)));
+    func::FuncOp part = reuse(partFuncs, makePart(kernel, body, captures->views.size(),
+                                                  name + "_part" + std::to_string(number)));
     makeCall(loop, *captures, part);
     loop.erase();
     return success();
+  }
+
+  /// One of the kernel's earlier functions in the place of `func`, if they are the same.
+  static func::FuncOp reuse(SmallVectorImpl<FunctionOpInterface> &earlier, func::FuncOp func) {
+    if (FunctionOpInterface same = findSame(func, earlier)) {
+      func.erase();
+      return cast<func::FuncOp>(same.getOperation());
+    }
+    earlier.push_back(func);
+    return func;
   }
 
   /// The loop itself.
@@ -159,6 +174,8 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     func.setPrivate();
     return func;
   }
+
+  SmallVector<FunctionOpInterface> loopFuncs, partFuncs; // of one kernel
 };
 
 } // namespace

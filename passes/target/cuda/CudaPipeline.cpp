@@ -69,9 +69,10 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code) {
   pm.addPass(createCudaEmbedImage(embed));
 }
 
-void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code) {
+void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code, int64_t blockRows) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
-  buildKernelPipeline(pm);
+  // More rows than on a CPU: a gradient of a weight goes through memory once a block.
+  buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, blockRows});
   // The casts of operands are grouped with what else goes over them.
   each(createCudaLegalizeProducts());
   each(createFormKernelGroups());

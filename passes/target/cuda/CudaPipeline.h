@@ -18,7 +18,8 @@ enum class DeviceCode { ptx, emulated, none };
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
 /// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue what the global
 /// `boa_device_image` holds (runtime/abi.h), which there is unless `code` is none.
-void buildCudaPipeline(mlir::OpPassManager &pm, DeviceCode code);
+/// `blockRows` as for a CPU.
+void buildCudaPipeline(mlir::OpPassManager &pm, DeviceCode code, int64_t blockRows = 0);
 
 /// The half of it that begins with launches and products.
 void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code);

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Assumes straight-line kernels whose temporaries have their place in the workspace.
-// A launch's body is one block.
+// A launch's body is one block. Launches of a kernel that do the same with other memory
+// are of one function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,6 +91,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
       if (!func->hasAttr(kKernelAttr))
         continue;
       SmallVector<gpu::LaunchOp> launches(func.getBody().front().getOps<gpu::LaunchOp>());
+      earlier.clear();
       for (auto [i, launch] : llvm::enumerate(launches))
         if (failed(outline(launch, (func.getSymName() + "_launch" + Twine(i)).str())))
           return signalPassFailure();
@@ -116,22 +118,27 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     FailureOr<Extents> extents = getExtents(launch);
     if (failed(captures) || failed(extents))
       return failure();
-    makeFunction(launch, *captures, *extents, name);
+    gpu::GPUFuncOp func = makeFunction(launch, *captures, *extents, name);
+    if (FunctionOpInterface same = findSame(func, earlier)) {
+      func.erase();
+      func = cast<gpu::GPUFuncOp>(same.getOperation());
+    } else {
+      earlier.push_back(func);
+    }
 
     OpBuilder builder(launch);
     SmallVector<Value> operands;
     for (kernel::ViewOp view : captures->views)
       operands.push_back(view.getMemory());
-    auto function = SymbolRefAttr::get(device.getSymNameAttr(),
-                                       FlatSymbolRefAttr::get(builder.getStringAttr(name)));
+    auto function = SymbolRefAttr::get(device.getSymNameAttr(), FlatSymbolRefAttr::get(func));
     kernel::LaunchOp::create(builder, launch.getLoc(), function, extents->grid, extents->block,
                              extents->sharedBytes, operands);
     launch.erase();
     return success();
   }
 
-  void makeFunction(gpu::LaunchOp launch, Captures &captures, const Extents &extents,
-                    StringRef name) {
+  gpu::GPUFuncOp makeFunction(gpu::LaunchOp launch, Captures &captures, const Extents &extents,
+                              StringRef name) {
     Location loc = launch.getLoc();
     OpBuilder builder = OpBuilder::atBlockEnd(device.getBody());
     SmallVector<Type> inputs, shared;
@@ -175,6 +182,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     for (Operation &op : launch.getBody().front().without_terminator())
       builder.clone(op, mapping);
     gpu::ReturnOp::create(builder, loc);
+    return func;
   }
 
   /// Constants that launches read are the device's.
@@ -200,6 +208,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
   }
 
   gpu::GPUModuleOp device;
+  SmallVector<FunctionOpInterface> earlier; // of one kernel
 };
 
 } // namespace
