@@ -280,30 +280,16 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
   }
 };
 
-/// From bf16 to f32, which is one instruction.
-bool isWidening(CastOp op) {
-  return tensorOf(op.getX()).getElementType().isBF16() &&
-         tensorOf(op.getY()).getElementType().isF32();
-}
-
 struct EmbeddingToLinalg : OpRewritePattern<EmbeddingOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EmbeddingOp op, PatternRewriter &rewriter) const override {
     RankedTensorType type = tensorOf(op.getY());
-    // Of a table that is widened, only the rows wanted are.
-    Value table = op.getTable();
-    if (auto cast = table.getDefiningOp<CastOp>())
-      if (isWidening(cast))
-        table = cast.getX();
-    return replaceElementwise(
-        rewriter, op, {{op.getTokens(), Indexing::Leading}}, [&](ArrayRef<Scalar> a) {
-          Value row = a[0].toIndex(a[0]);
-          Value column = a[0].make<linalg::IndexOp>(type.getRank() - 1);
-          Scalar element = a[0].make<tensor::ExtractOp>(table, ValueRange{row, column});
-          if (element.getType() != type.getElementType())
-            element = element.make<arith::ExtFOp>(type.getElementType(), Value(element));
-          return element;
-        });
+    return replaceElementwise(rewriter, op, {{op.getTokens(), Indexing::Leading}},
+                              [&](ArrayRef<Scalar> a) {
+                                Value row = a[0].toIndex(a[0]);
+                                Value column = a[0].make<linalg::IndexOp>(type.getRank() - 1);
+                                return extractElement(a[0], op.getTable(), {row, column});
+                              });
   }
 };
 
@@ -329,3 +315,13 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
 };
 
 } // namespace
+
+Scalar boa::extractElement(Scalar at, Value tensor, ValueRange indices) {
+  Type wanted = tensorOf(tensor).getElementType();
+  // From bf16 to f32, which is one instruction.
+  if (auto cast = tensor.getDefiningOp<CastOp>())
+    if (wanted.isF32() && tensorOf(cast.getX()).getElementType().isBF16())
+      tensor = cast.getX();
+  Scalar element = at.make<tensor::ExtractOp>(tensor, indices);
+  return element.getType() == wanted ? element : at.make<arith::ExtFOp>(wanted, Value(element));
+}

@@ -7,6 +7,8 @@
 #ifndef BOA_PASSES_KERNELS_CONVERTBOATOLINALG_H
 #define BOA_PASSES_KERNELS_CONVERTBOATOLINALG_H
 
+#include "passes/kernels/LinalgBuilder.h"
+
 #include "mlir/IR/PatternMatch.h"
 
 namespace boa {
@@ -14,6 +16,10 @@ namespace boa {
 /// Sums over rows; these look for a boa.add of the sum and start from the other
 /// addend, so they must run before boa.add is lowered.
 void populateRowSumPatterns(mlir::RewritePatternSet &patterns);
+
+/// An element of a tensor, in the body that `at` stands in. Of a tensor that is widened,
+/// only the elements wanted are.
+Scalar extractElement(Scalar at, mlir::Value tensor, mlir::ValueRange indices);
 
 /// Norms and cross-entropy (the parts that are not sums over rows).
 void populateRowOpPatterns(mlir::RewritePatternSet &patterns);

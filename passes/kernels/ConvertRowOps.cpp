@@ -260,7 +260,7 @@ struct CrossEntropyToLinalg : OpRewritePattern<CrossEntropyOp> {
       for (int64_t i = 0; i < rows.getRank(); ++i)
         at.push_back(target.make<linalg::IndexOp>(i));
       at.push_back(target.toIndex(target.make<arith::MaxSIOp>(target, target.zero())));
-      Scalar logit = target.make<tensor::ExtractOp>(logits, at);
+      Scalar logit = extractElement(target, logits, at);
       return lse.make<arith::SelectOp>(counted, lse - logit, lse.constant(0));
     });
     Value total = linalg.sumLeading(rows, linalg.filled(loss, 0), {each}, identity);

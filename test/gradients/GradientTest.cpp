@@ -211,6 +211,9 @@ TEST_P(OpTest, BlocksMatchWhole) {
     for (const auto &[gradient, accumulate] :
          {std::pair(false, false), {true, false}, {true, true}})
       for (int64_t rows : {15, 100}) {
+        // Narrower types differ in rounding alone.
+        if (element != std::string("f64") && (!gradient || accumulate || rows == 100))
+          continue;
         SCOPED_TRACE(::testing::Message() << element << ", gradient " << gradient << ", accumulate "
                                           << accumulate << ", blocks of " << rows);
         auto whole = Compiled::get(text, gradient, accumulate);

@@ -76,6 +76,20 @@ func.func @embedding(%table: tensor<7x4xf32>, %tokens: tensor<2x3xi32>) -> tenso
 
 // -----
 
+// Of logits that are widened the loss widens the one it looks up: all of them stay narrow.
+
+// CHECK-LABEL: func.func @narrow_logits
+// CHECK-SAME:    (%[[L:.*]]: tensor<2x3x5xbf16>,
+// CHECK:         %[[ONE:.*]] = tensor.extract %[[L]]
+// CHECK-NEXT:    arith.extf %[[ONE]] : bf16 to f32
+func.func @narrow_logits(%logits: tensor<2x3x5xbf16>, %targets: tensor<2x3xi32>) -> tensor<f32> {
+  %wide = boa.cast %logits : tensor<2x3x5xbf16> to tensor<2x3x5xf32>
+  %loss = boa.cross_entropy %wide, %targets : (tensor<2x3x5xf32>, tensor<2x3xi32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // Loss and gradient share the row's log-sum-exp once CSE has run.
 
 // CHECK-LABEL: func.func @cross_entropy
