@@ -54,6 +54,39 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel
 
 // -----
 
+// Launches that do the same with other rows are of one function.
+
+// CHECK-LABEL: func.func @same
+// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X0:.*]], %{{.*}}) : memref<1x64xf32>, memref<64xf32>
+// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X1:.*]], %{{.*}}) : memref<1x64xf32>, memref<64xf32>
+// CHECK:         gpu.func @same_launch0
+// CHECK-NOT:     gpu.func
+func.func @same(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<2x64xf32>
+  %x0 = memref.subview %x[0, 0] [1, 64] [1, 1] : memref<2x64xf32> to memref<1x64xf32, strided<[64, 1]>>
+  %x1 = memref.subview %x[1, 0] [1, 64] [1, 1] : memref<2x64xf32> to memref<1x64xf32, strided<[64, 1], offset: 64>>
+  %y0 = kernel.view %w + 0 : memref<64xf32>
+  %y1 = kernel.view %w + 256 : memref<64xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {
+    %0 = memref.load %x0[%c0, %tx] : memref<1x64xf32, strided<[64, 1]>>
+    memref.store %0, %y0[%tx] : memref<64xf32>
+    gpu.terminator
+  }
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {
+    %0 = memref.load %x1[%c0, %tx] : memref<1x64xf32, strided<[64, 1], offset: 64>>
+    memref.store %0, %y1[%tx] : memref<64xf32>
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
 // A constant is the device's, where a launch reads it.
 
 // CHECK-LABEL: func.func @table
