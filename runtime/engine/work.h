@@ -85,6 +85,7 @@ absl::Status NeverWritten(const Storage &, int64_t entry, int32_t chunk);
 struct Counters {
   Traffic moved;                // by the run: from and to SSD, and between separate memories
   double compute_seconds = 0;   // kernels running
+  double flops = 0;             // of those kernels, as the program says
   double optimizer_seconds = 0; // updates, norms and what fills the host's memory
   // Compute had a next kernel but waited, by what it waited for last:
   double waited_read = 0;  // a transfer from SSD

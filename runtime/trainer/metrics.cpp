@@ -43,6 +43,7 @@ std::string LinesUntil(const std::string &path, int64_t after) {
 
 void StepRecord::Take(const Program &program, const Counters &counters, const Engine &engine) {
   const Traffic &moved = counters.moved;
+  flops = counters.flops;
   if (!moved.read.empty())
     read["ssd"] = moved.read;
   if (!moved.written.empty())
@@ -71,6 +72,7 @@ std::string FormatMetrics(const StepRecord &record) {
   line["tokens"] = record.tokens;
   line["seconds"] = record.seconds;
   line["tokens_per_s"] = record.seconds > 0 ? record.tokens / record.seconds : 0.0;
+  line["flops"] = record.flops;
   line["read"] = record.read;
   line["written"] = record.written;
   line["waited"] = record.waited;

@@ -301,6 +301,8 @@ INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, testing::Values("preferred", "thr
 // A chain through one entry: every prefetch sees the offload before it.
 TEST_P(EngineTest, PrefetchAfterOffloadSeesIt) {
   Make();
+  program.kernels[kMix].flops = 5;
+  program.kernels[kSlowMix].flops = 3;
   FillWords(kData);
   engine->TakeCounters();
   ASSERT_TRUE(Run([](boa_context *context) {
@@ -312,6 +314,7 @@ TEST_P(EngineTest, PrefetchAfterOffloadSeesIt) {
   EXPECT_EQ(counters.moved.read["data"], 20 * 3 * kChunk * kChunks);
   EXPECT_EQ(counters.moved.written["data"], 20 * kChunk * kChunks);
   EXPECT_GT(counters.compute_seconds, 0);
+  EXPECT_EQ(counters.flops, 13 * 5 + 7 * 3);
   uint64_t expected = 1;
   for (int i = 0; i < 20; ++i)
     expected = 3 * expected + 101 + 7 * 201;
