@@ -7,7 +7,7 @@
 #ifndef BOA_TEST_GRADIENTS_CASES_H
 #define BOA_TEST_GRADIENTS_CASES_H
 
-#include "test/gradients/Harness.h"
+#include "test/gradients/Values.h"
 
 #include <functional>
 #include <ostream>
@@ -24,13 +24,26 @@ struct Case {
   int64_t indices = 0;  // i32 arguments are below this
   bool ignored = false; // and some of them negative
   bool differentiable = true;
-  bool large = false; // differences along one direction only
+  bool large = false;        // differences along one direction only
+  bool huge = false;         // and what is costly is left out
+  bool slowEmulated = false; // takes minutes where a GPU's kernels are emulated
 };
 
 /// For test messages.
 inline std::ostream &operator<<(std::ostream &stream, const Case &c) { return stream << c.name; }
 
 const std::vector<Case> &cases();
+
+/// How far results, or the gradient, of a case are from those in f64 of the same arguments,
+/// and may be.
+struct Difference {
+  double found, allowed;
+};
+Difference compareWithDouble(const Case &c, const std::string &element, bool gradient,
+                             const Values &got, const Values &want);
+
+/// Seeds of a gradient, one for each result.
+std::vector<Values> makeSeeds(const std::vector<Operand> &results);
 
 /// Arguments of a case: normal values, and indices in range.
 std::vector<Values> makeArguments(const Case &c, const std::vector<Operand> &operands);

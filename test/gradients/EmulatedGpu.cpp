@@ -9,7 +9,9 @@
 
 #include "runtime/device/cuda/calls.h"
 #include "test/fake_cuda/emulator.h"
+#include "test/gradients/Values.h"
 
+#include <cstring>
 #include <vector>
 
 namespace boa::testing {

@@ -21,11 +21,10 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <random>
+#include <optional>
 #include <tuple>
 
 using namespace mlir;
@@ -101,43 +100,6 @@ Operand describe(Type type) {
   return operand;
 }
 
-int64_t bytesOf(const Operand &operand) {
-  int64_t each = operand.element == "f64" ? 8 : operand.element == "bf16" ? 2 : 4;
-  return operand.size() * each;
-}
-
-void store(const Operand &operand, const Values &values, void *to) {
-  if (static_cast<int64_t>(values.size()) != operand.size())
-    fail("wrong number of values");
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (operand.element == "f64") {
-      static_cast<double *>(to)[i] = values[i];
-    } else if (operand.element == "f32") {
-      static_cast<float *>(to)[i] = static_cast<float>(values[i]);
-    } else if (operand.element == "i32") {
-      static_cast<int32_t *>(to)[i] = static_cast<int32_t>(values[i]);
-    } else { // bf16
-      static_cast<uint16_t *>(to)[i] = toBfloat(static_cast<float>(values[i]));
-    }
-  }
-}
-
-Values load(const Operand &operand, const void *from) {
-  Values values(operand.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (operand.element == "f64") {
-      values[i] = static_cast<const double *>(from)[i];
-    } else if (operand.element == "f32") {
-      values[i] = static_cast<const float *>(from)[i];
-    } else if (operand.element == "i32") {
-      values[i] = static_cast<const int32_t *>(from)[i];
-    } else {
-      values[i] = fromBfloat(static_cast<const uint16_t *>(from)[i]);
-    }
-  }
-  return values;
-}
-
 /// Those of the runtime; of a GPU the emulator's.
 std::vector<HostSymbol> runtimeSymbols() {
   std::vector<HostSymbol> symbols;
@@ -162,13 +124,6 @@ bool isForCuda() {
 }
 
 } // namespace
-
-int64_t Operand::size() const {
-  int64_t count = 1;
-  for (int64_t extent : shape)
-    count *= extent;
-  return count;
-}
 
 struct Compiled::Impl {
   std::vector<Operand> arguments, results;
@@ -195,18 +150,23 @@ const Compiled *Compiled::get(const std::string &text, bool gradient, bool accum
 
 namespace {
 
+constexpr const char *kImage = "boa_device_image";
+
 /// @f of a text, lowered to the LLVM dialect.
 struct Lowered {
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   std::vector<Operand> arguments, results;
   int64_t workspace = 0;
-  bool cuda = false; // rather than for the CPU
+  Target target;
 
-  Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows = 0);
+  /// Without a target: what BOA_TEST_TARGET says, where there is no f64.
+  Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows = 0,
+          std::optional<Target> wanted = std::nullopt);
 };
 
-Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows)
+Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows,
+                 std::optional<Target> wanted)
     : context(MLIRContext::Threading::DISABLED) {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
@@ -246,12 +206,15 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
     fail("the function does not verify:\n" + text);
 
   auto isDouble = [](const Operand &operand) { return operand.element == "f64"; };
-  cuda = isForCuda() && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
+  const bool cuda =
+      isForCuda() && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
+  target = wanted.value_or(cuda ? Target::emulated : Target::cpu);
   PassManager pm(&context);
-  if (cuda)
-    buildCudaPipeline(pm, DeviceCode::emulated, blockRows);
-  else
+  if (target == Target::cpu)
     buildCpuPipeline(pm, blockRows);
+  else
+    buildCudaPipeline(pm, target == Target::ptx ? DeviceCode::ptx : DeviceCode::emulated,
+                      blockRows);
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
   if (const char *what = std::getenv("BOA_TEST_PRINT")) {
@@ -283,8 +246,8 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   if (!kernel)
     fail(llvm::toString(kernel.takeError()));
   impl.kernel = *kernel;
-  if (lowered.cuda) {
-    auto image = impl.program->lookupAs<const boa_device_image *>("boa_device_image");
+  if (lowered.target != Target::cpu) {
+    auto image = impl.program->lookupAs<const boa_device_image *>(kImage);
     if (!image)
       fail(llvm::toString(image.takeError()));
     impl.queue = static_cast<boa_queue *>(const_cast<void *>((*image)->module));
@@ -292,14 +255,32 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   return compiled;
 }
 
-std::string compileToObject(const std::string &text, const std::string &cpu) {
-  Lowered lowered(text, false, false);
+KernelObject compileToObject(const std::string &text, bool gradient, Target target,
+                             const std::string &name, const std::string &cpu) {
+  Lowered lowered(text, gradient, /*accumulate=*/false, /*blockRows=*/0, target);
+  // Those of several kernels are linked together: what is not its own is within.
+  for (Operation &op : *lowered.module->getBody()) {
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+    if (function && !function.isExternal() && function.getName() != "f")
+      function.setLinkage(LLVM::Linkage::Internal);
+    auto global = dyn_cast<LLVM::GlobalOp>(op);
+    if (global && global.getName() != kImage)
+      global.setLinkage(LLVM::Linkage::Internal);
+  }
+  SymbolTable symbols(*lowered.module);
+  auto rename = [&](StringRef from, const std::string &to) {
+    if (Operation *op = symbols.lookup(from); op && failed(symbols.rename(op, to)))
+      fail("cannot rename @" + from);
+  };
+  rename("f", name);
+  rename(kImage, name + "_image");
   CodegenOptions options;
   options.cpu = cpu;
   auto object = emitObject(*lowered.module, options);
   if (!object)
     fail(llvm::toString(object.takeError()));
-  return std::string(object->begin(), object->end());
+  return {std::string(object->begin(), object->end()), lowered.arguments, lowered.results,
+          lowered.workspace};
 }
 
 std::string compileWithoutRuntime(const std::string &text) {
@@ -354,41 +335,6 @@ std::vector<Values> Compiled::run(const std::vector<Values> &arguments,
     std::free(buffer);
   std::free(workspace);
   return values;
-}
-
-Values roundTo(const Operand &operand, const Values &values) {
-  std::vector<char> memory(bytesOf(operand));
-  store(operand, values, memory.data());
-  return load(operand, memory.data());
-}
-
-Values randomValues(int64_t count, uint64_t seed) {
-  std::mt19937_64 engine(seed);
-  std::normal_distribution<double> normal;
-  Values values(count);
-  for (double &value : values)
-    value = normal(engine);
-  return values;
-}
-
-double largestError(const Values &a, const Values &b) {
-  if (a.size() != b.size())
-    return INFINITY;
-  double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    double error = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
-    if (!(error <= largest)) // NaN is the largest error of all
-      largest = error;
-  }
-  return largest;
-}
-
-std::string withElement(std::string text, const std::string &element) {
-  for (size_t at; (at = text.find("ELT")) != std::string::npos;)
-    text.replace(at, 3, element);
-  for (size_t at; (at = text.find("WIDE")) != std::string::npos;)
-    text.replace(at, 4, element == "bf16" ? "f32" : element);
-  return text;
 }
 
 } // namespace boa::testing

@@ -14,20 +14,11 @@
 #ifndef BOA_TEST_GRADIENTS_HARNESS_H
 #define BOA_TEST_GRADIENTS_HARNESS_H
 
-#include <cstdint>
+#include "test/gradients/Values.h"
+
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace boa::testing {
-
-using Values = std::vector<double>;
-
-struct Operand {
-  std::vector<int64_t> shape;
-  std::string element; // "f32", "f64", "bf16", "i32"
-  int64_t size() const;
-};
 
 /// One compiled function: each argument and result in a buffer of its own.
 class Compiled {
@@ -59,24 +50,23 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// The object file of @f for a processor (passes/target/cpu/Codegen.h).
-std::string compileToObject(const std::string &text, const std::string &cpu);
+/// Whose kernels: the CPU's, or a GPU's, as PTX or for the emulator.
+enum class Target { cpu, ptx, emulated };
+
+struct KernelObject {
+  std::string object; // the file
+  std::vector<Operand> arguments, results;
+  int64_t workspace;
+};
+
+/// The object file of @f or its vector-Jacobian product, as above, for a processor
+/// (passes/target/cpu/Codegen.h). It has the kernel, as `name`, and for a GPU its
+/// boa_device_image, as `name`_image.
+KernelObject compileToObject(const std::string &text, bool gradient, Target target,
+                             const std::string &name, const std::string &cpu);
 
 /// What compiling @f says if the runtime's symbols are kept from it.
 std::string compileWithoutRuntime(const std::string &text);
-
-/// Reproducible values from a normal distribution.
-Values randomValues(int64_t count, uint64_t seed);
-
-/// The values as a tensor of this element type holds them.
-Values roundTo(const Operand &operand, const Values &values);
-
-/// Largest |a - b| / max(1, |b|).
-double largestError(const Values &a, const Values &b);
-
-/// `text` with every `ELT` replaced by the element type, and every `WIDE` by it or, for
-/// bf16, by f32.
-std::string withElement(std::string text, const std::string &element);
 
 } // namespace boa::testing
 
