@@ -12,6 +12,7 @@
 #include "passes/kernels/KernelPipeline.h"
 #include "runtime/printable.h"
 #include "runtime/symbols.h"
+#include "tools/Link.h"
 #include "tools/Payload.h"
 
 #include "absl/strings/str_cat.h"
@@ -27,11 +28,9 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <cstdio>
-#include <fstream>
 
 using namespace mlir;
 
@@ -182,32 +181,16 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
     return fromLLVM(object.takeError(), "compiling the trainer");
 
   // Object file, to shared object, to the end of a copy of the trainer's shell.
-  std::string objectPath = path + ".tmp.o", libraryPath = path + ".tmp.so";
-  llvm::scope_exit clean([&] {
-    (void)llvm::sys::fs::remove(objectPath);
-    (void)llvm::sys::fs::remove(libraryPath);
-  });
-  std::ofstream out(objectPath, std::ios::binary);
-  out.write(object->data(), object->size());
-  out.close();
-  if (!out)
-    return absl::UnavailableError(
-        absl::StrCat("cannot write ", objectPath, ": choose another --output or free some space"));
-  auto linker = llvm::sys::findProgramByName("ld.lld-22", {"", "/usr/lib/llvm-22/bin"});
-  if (!linker)
-    linker = llvm::sys::findProgramByName("ld");
-  if (!linker)
-    return absl::NotFoundError("no linker found: install lld-22");
-  std::string message;
-  if (llvm::sys::ExecuteAndWait(
-          *linker, {*linker, "-shared", "-o", libraryPath, objectPath, "-z", "noexecstack"},
-          std::nullopt, {}, 0, 0, &message) != 0)
-    return absl::InternalError(absl::StrCat("linking the trainer failed: ", message));
+  const std::string library = path + ".tmp.so";
+  llvm::scope_exit clean([&] { (void)llvm::sys::fs::remove(library); });
+  if (absl::Status status = LinkShared({std::string(object->data(), object->size())}, library);
+      !status.ok())
+    return status;
   static int anchor;
   std::string self = llvm::sys::fs::getMainExecutable(nullptr, &anchor);
   llvm::SmallString<256> shell(llvm::sys::path::parent_path(self));
   llvm::sys::path::append(shell, "boa-trainer");
-  return AppendPayload(shell.str().str(), libraryPath, path);
+  return AppendPayload(shell.str().str(), library, path);
 }
 
 } // namespace boa

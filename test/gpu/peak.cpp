@@ -1,0 +1,157 @@
+//===- peak.cpp -----------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/gpu/peak.h"
+
+#include "runtime/device/cuda/calls.h"
+#include "test/gpu/session.h"
+
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+namespace boa::gputest {
+namespace {
+
+/// Sizes are doubled up to this one, or until a product takes longer than this.
+constexpr int64_t kFirst = 256, kLast = 16384;
+constexpr float kLongMs = 25;
+constexpr int kRepeats = 10;
+
+/// Matrices of numbers that no processor multiplies with less power than others.
+std::vector<char> MakeMatrix(int32_t type, int64_t n) {
+  std::vector<char> bytes(size_t(n * n) * (type == 0 ? 4 : 2));
+  uint32_t random = 1;
+  for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+    random = random * 1664525 + 1013904223;
+    // The upper half of an f32, or a bf16: of either sign, between 1/2 and 1.
+    const uint16_t value = uint16_t(0x3f00 | (random >> 16 & 0x80ff));
+    bytes[i] = char(value & 0xff);
+    bytes[i + 1] = char(value >> 8);
+  }
+  return bytes;
+}
+
+struct Timer {
+  const Session &session;
+  cuda::Event events[2] = {};
+
+  explicit Timer(const Session &session) : session(session) {}
+  ~Timer() {
+    for (cuda::Event event : events)
+      if (event)
+        session.driver().EventDestroy.address(event);
+  }
+  absl::Status Create() {
+    absl::Status status;
+    for (cuda::Event &event : events)
+      if (status.ok())
+        status = session.driver().Call("making an event", session.driver().EventCreate, &event, 0);
+    return status;
+  }
+  absl::Status Record(int which) {
+    return session.driver().Call("timing", session.driver().EventRecord, events[which],
+                                 session.stream());
+  }
+  absl::Status Read(float &milliseconds) {
+    if (absl::Status status = session.Wait(); !status.ok())
+      return status;
+    return session.driver().Call("timing", session.driver().EventElapsedTime, &milliseconds,
+                                 events[0], events[1]);
+  }
+};
+
+/// Milliseconds of one product of n by n, the mean of some.
+absl::Status Time(const Session &session, cuda::Blas &blas, int32_t type, int64_t n, float &each) {
+  const std::vector<char> matrix = MakeMatrix(type, n);
+  const size_t bytes = matrix.size();
+  DeviceMemory memory(session);
+  Timer timer(session);
+  absl::Status status = timer.Create();
+  if (status.ok())
+    status = memory.Allocate(3 * bytes + BOA_CUDA_LIBRARY_WORKSPACE);
+  for (size_t at : {size_t(0), bytes})
+    if (status.ok())
+      status = memory.Put(at, matrix.data(), bytes);
+  cuda::Product product = {};
+  product.m = product.n = product.k = product.lda = product.ldb = product.ldc = n;
+  product.type_ab = product.type_c = type;
+  product.a = memory.at(0);
+  product.b = memory.at(bytes);
+  product.c = memory.at(2 * bytes);
+  product.scratch = memory.at(3 * bytes);
+  product.scratch_bytes = BOA_CUDA_LIBRARY_WORKSPACE;
+  if (status.ok())
+    status = blas.Plan(product);
+  // The first one loads and warms up.
+  for (int repeats : {1, kRepeats}) {
+    if (status.ok())
+      status = timer.Record(0);
+    for (int i = 0; i < repeats && status.ok(); ++i)
+      status = blas.Enqueue(product, session.stream());
+    if (status.ok())
+      status = timer.Record(1);
+    if (status.ok())
+      status = timer.Read(each);
+    each /= float(repeats);
+    if (each > kLongMs)
+      break;
+  }
+  return status;
+}
+
+absl::Status Measure() {
+  auto session = Session::Open();
+  if (!session.ok())
+    return session.status();
+  std::printf("GPU: %s\n", (*session)->gpu().Describe().c_str());
+  size_t before = 0, after = 0, total = 0;
+  absl::Status status = (*session)->AskMemory(before, total);
+  if (!status.ok())
+    return status;
+  auto blas = cuda::Blas::Open((*session)->driver().version());
+  if (!blas.ok())
+    return blas.status();
+  for (int32_t type : {0, 1}) {
+    double best = 0;
+    int64_t of = 0;
+    float each = 0;
+    for (int64_t n = kFirst; n <= kLast && each < kLongMs; n *= 2) {
+      if (size_t(n * n) * 16 > before / 2)
+        break;
+      if (status = Time(**session, **blas, type, n, each); !status.ok())
+        return status;
+      const double rate = each > 0 ? 2.0 * double(n) * double(n) * double(n) / each * 1e3 : 0;
+      if (rate > best) {
+        best = rate;
+        of = n;
+      }
+    }
+    std::printf("peak %s: %.6g FLOP/s (product of %d x %d)\n", type == 0 ? "f32" : "bf16", best,
+                int(of), int(of));
+  }
+  if (status = (*session)->AskMemory(after, total); !status.ok())
+    return status;
+  std::printf("device memory: %.0f MiB, of which with a context %.0f MiB are in use, with cuBLASLt "
+              "%.0f MiB more\n",
+              double(total) / 1048576, double(total - before) / 1048576,
+              double(std::max(before, after) - after) / 1048576);
+  return absl::OkStatus();
+}
+
+} // namespace
+
+int MeasurePeak() {
+  const absl::Status status = Measure();
+  if (status.ok())
+    return 0;
+  std::printf("peak failed: error: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+} // namespace boa::gputest
