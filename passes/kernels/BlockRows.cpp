@@ -312,8 +312,10 @@ bool Chain::looksAtOwnRow(Operation *op) const {
       if (makes(extract.getTensor())) {
         holds = !members.at(extract.getTensor().getDefiningOp()).sums;
         for (unsigned d = 0; holds && d < rows.size(); ++d) {
-          auto index = extract.getIndices()[d].getDefiningOp<linalg::IndexOp>();
-          holds = index && index.getDim() == d;
+          Value at = extract.getIndices()[d];
+          auto index = at.getDefiningOp<linalg::IndexOp>();
+          // The one place that there is may be said by itself.
+          holds = index ? index.getDim() == d : rows[d] == 1 && isZeroInteger(at);
         }
       }
     } else if (inner != op) {

@@ -118,6 +118,23 @@ func.func @sequences(%x: tensor<5x6x4xf32>, %w: tensor<4x32xf32>, %t: tensor<5x6
 
 // -----
 
+// Of one sequence canonicalization has made the place in the batch a constant.
+
+// CHECK-LABEL: func.func @one_sequence
+// CHECK:         kernel.gemm {{.*}} -> tensor<1x16x32xf32>
+// CHECK:         tensor.extract %{{.*}}[%c0,
+// CHECK:         kernel.gemm {{.*}} -> tensor<1x8x32xf32>
+// CHECK:         tensor.extract %{{.*}}[%c0,
+// CHECK-NOT:     kernel.gemm
+func.func @one_sequence(%x: tensor<1x24x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x24xi32>)
+    -> tensor<f32> attributes {boa.kernel} {
+  %y = boa.linear %x, %w : (tensor<1x24x4xf32>, tensor<4x32xf32>) -> tensor<1x24x32xf32>
+  %loss = boa.cross_entropy %y, %t : (tensor<1x24x32xf32>, tensor<1x24xi32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // A hidden layer is not reduced by rows, and left alone.
 
 // CHECK-LABEL: func.func @hidden
