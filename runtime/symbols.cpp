@@ -56,6 +56,8 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
       SYMBOL(boa_attention_grad_bf16),
       SYMBOL(boa_cuda_launch),
       SYMBOL(boa_cuda_gemm),
+      SYMBOL(boa_cuda_attention),
+      SYMBOL(boa_cuda_attention_grad),
   };
 #undef SYMBOL
   return symbols;

@@ -105,3 +105,68 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
   queue->status =
       queue->plans ? queue->blas->Plan(product) : queue->blas->Enqueue(product, queue->stream);
 }
+
+/// 1, too, where the queue has an error: nothing is launched any more.
+static int32_t Offer(boa_queue *queue, const Attention &attention) {
+  if (!queue->dnn)
+    queue->dnn = std::make_unique<Dnn>();
+  if (queue->status.ok() && queue->plans)
+    queue->status = queue->dnn->Plan(attention, queue->gpu->capability(), queue->stream);
+  if (!queue->status.ok())
+    return 1;
+  const absl::StatusOr<bool> takes = queue->dnn->Takes(attention);
+  queue->status = takes.status();
+  if (takes.ok() && *takes && !queue->plans)
+    queue->status = queue->dnn->Enqueue(attention);
+  return !takes.ok() || *takes;
+}
+
+int32_t boa_cuda_attention(boa_queue *queue, int32_t causal, int64_t batch, int64_t time,
+                           int64_t heads, int64_t kv_heads, int64_t columns, const void *q,
+                           int64_t ldq, const void *k, int64_t ldk, const void *v, int64_t ldv,
+                           void *y, int64_t ldy, float *lse, void *scratch, int64_t scratch_bytes) {
+  Attention attention = {};
+  attention.shape = {/*gradient=*/false,
+                     causal != 0,
+                     batch,
+                     time,
+                     heads,
+                     kv_heads,
+                     columns,
+                     ldq,
+                     ldk,
+                     ldv,
+                     ldy};
+  attention.q = const_cast<void *>(q);
+  attention.k = const_cast<void *>(k);
+  attention.v = const_cast<void *>(v);
+  attention.y = y;
+  attention.lse = lse;
+  attention.scratch = scratch;
+  attention.scratch_bytes = scratch_bytes;
+  return Offer(queue, attention);
+}
+
+int32_t boa_cuda_attention_grad(boa_queue *queue, int32_t causal, int64_t batch, int64_t time,
+                                int64_t heads, int64_t kv_heads, int64_t columns, const void *q,
+                                int64_t ldq, const void *k, int64_t ldk, const void *v, int64_t ldv,
+                                const void *y, int64_t ldy, const float *lse, const void *dy,
+                                int64_t lddy, void *dq, int64_t lddq, void *dk, int64_t lddk,
+                                void *dv, int64_t lddv, float *delta, void *scratch,
+                                int64_t scratch_bytes) {
+  const Attention attention = {{/*gradient=*/true, causal != 0, batch, time, heads, kv_heads,
+                                columns, ldq, ldk, ldv, ldy, lddy, lddq, lddk, lddv},
+                               const_cast<void *>(q),
+                               const_cast<void *>(k),
+                               const_cast<void *>(v),
+                               const_cast<void *>(y),
+                               const_cast<float *>(lse),
+                               const_cast<void *>(dy),
+                               dq,
+                               dk,
+                               dv,
+                               delta,
+                               scratch,
+                               scratch_bytes};
+  return Offer(queue, attention);
+}

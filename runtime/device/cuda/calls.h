@@ -11,8 +11,8 @@
 // asks for it when the kernel returns.
 //
 // Before the first step each kernel is called once with a queue that enqueues nothing: what
-// its products need is found out then. There is no memory yet: all buffers are at one address,
-// aligned to 256 bytes, and nothing is there.
+// its products and attention need is found out then. There is no memory yet: all buffers are
+// at one address, aligned to 256 bytes, and nothing is there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_CALLS_H
@@ -26,6 +26,31 @@ extern "C" {
 
 /// What a kernel that multiplies has in its workspace for cuBLASLt, while the product runs.
 #define BOA_CUDA_LIBRARY_WORKSPACE INT64_C(33554432)
+
+/// What a kernel has in its workspace for cuDNN while it computes attention, and at most while it
+/// computes gradients of it.
+#define BOA_CUDA_ATTENTION_SCRATCH INT64_C(262144)
+#define BOA_CUDA_ATTENTION_GRAD_MOST INT64_C(268435456)
+
+/// The bytes for a gradient: of all that is computed, or of as many sequences, or heads of one,
+/// as fit. 0: not even one head of keys does.
+static inline int64_t boa_cuda_attention_grad_scratch(int64_t batch, int64_t time, int64_t heads,
+                                                      int64_t kv_heads, int64_t columns) {
+  // cuDNN keeps gradients of scores, in bf16 and in whole tiles, and where a head of keys is
+  // several heads' those of its keys and values, too.
+  const int64_t tile = 128, aside = 4096;
+  const int64_t tiles = (time + tile - 1) / tile * tile;
+  const int64_t head = tiles * tiles * 2 + (kv_heads < heads ? 2 * time * columns * 2 : 0);
+  const int64_t most = (BOA_CUDA_ATTENTION_GRAD_MOST - aside) / head;
+  int64_t part;
+  for (part = batch; part >= 1; --part)
+    if (batch % part == 0 && part * heads <= most)
+      return part * heads * head + aside;
+  for (part = kv_heads; part >= 1; --part)
+    if (kv_heads % part == 0 && part * (heads / kv_heads) <= most)
+      return part * (heads / kv_heads) * head + aside;
+  return 0;
+}
 
 /// Enqueues a function of the image. args[i]: the address in device memory that is the i-th
 /// argument. Shared memory: what is asked for beside the function's own.
@@ -41,6 +66,25 @@ void boa_cuda_gemm(boa_queue *, int32_t transpose_a, int32_t transpose_b, int64_
                    int64_t k, int32_t type_ab, const void *a, int64_t lda, const void *b,
                    int64_t ldb, const void *bias, int32_t accumulate, int32_t type_c, void *c,
                    int64_t ldc, void *scratch);
+
+/// Of attention in bf16: 1 if a library does it, which is found out before the first step and
+/// stays so. Else 0: what the program has for it is to be launched instead. Rows are of all heads
+/// beside each other, batch x time of them, with strides in elements; lse and delta are f32, by
+/// sequence, by head, by time. Scratch: so many bytes of device memory. What is written: y and
+/// lse.
+int32_t boa_cuda_attention(boa_queue *, int32_t causal, int64_t batch, int64_t time, int64_t heads,
+                           int64_t kv_heads, int64_t columns, const void *q, int64_t ldq,
+                           const void *k, int64_t ldk, const void *v, int64_t ldv, void *y,
+                           int64_t ldy, float *lse, void *scratch, int64_t scratch_bytes);
+
+/// The same of its gradients. What is written: dq, dk, dv, and, on the way, delta.
+int32_t boa_cuda_attention_grad(boa_queue *, int32_t causal, int64_t batch, int64_t time,
+                                int64_t heads, int64_t kv_heads, int64_t columns, const void *q,
+                                int64_t ldq, const void *k, int64_t ldk, const void *v, int64_t ldv,
+                                const void *y, int64_t ldy, const float *lse, const void *dy,
+                                int64_t lddy, void *dq, int64_t lddq, void *dk, int64_t lddk,
+                                void *dv, int64_t lddv, float *delta, void *scratch,
+                                int64_t scratch_bytes);
 
 #ifdef __cplusplus
 }

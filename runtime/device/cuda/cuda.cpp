@@ -50,7 +50,8 @@ public:
     return updates ? updates->TakeSkipped() : host.TakeSkipped();
   }
   std::string Describe() const override {
-    return absl::StrCat(host.Describe(), "; on ", gpu->Describe());
+    return absl::StrCat(host.Describe(), "; on ", gpu->Describe(), queue.dnn ? ", " : "",
+                        queue.dnn ? queue.dnn->Describe() : "");
   }
 
 private:
@@ -88,6 +89,7 @@ CudaDevice::~CudaDevice() {
     stream->Stop();
   if (gpu)
     gpu->Enter().IgnoreError(); // this thread, which takes it all down
+  queue.dnn = nullptr;          // before its stream
 }
 
 /// Those that there are.
@@ -174,7 +176,8 @@ absl::Status CudaDevice::PlanKernels() {
 /// Runs what was planned of libraries once, on memory for a while: what they load then is loaded
 /// before the program's memory is taken.
 absl::Status CudaDevice::TryLibraries() {
-  const int64_t bytes = queue.blas ? queue.blas->TrialBytes() : 0;
+  const int64_t bytes =
+      std::max(queue.blas ? queue.blas->TrialBytes() : 0, queue.dnn ? queue.dnn->TrialBytes() : 0);
   if (bytes == 0)
     return absl::OkStatus();
   const cuda::Driver &driver = gpu->driver();
@@ -183,7 +186,11 @@ absl::Status CudaDevice::TryLibraries() {
       driver.Call("allocating memory for a trial", driver.MemAlloc, &trial, size_t(bytes));
   if (!status.ok())
     return status;
-  status = queue.blas->Try(reinterpret_cast<void *>(trial), queue.stream);
+  void *const at = reinterpret_cast<void *>(trial);
+  if (queue.blas)
+    status = queue.blas->Try(at, queue.stream);
+  if (queue.dnn && status.ok())
+    status = queue.dnn->Try(at);
   // Nothing uses the memory when it goes.
   absl::Status over = driver.Call("waiting for a trial", driver.StreamSynchronize, queue.stream);
   if (status.ok())

@@ -43,6 +43,7 @@ public:
   const std::vector<LoadedFunction> &functions() const { return loaded; }
   const Limits &limits() const { return most; }
   std::string Describe() const; // "NVIDIA H200 (sm_90)"
+  int capability() const { return major * 10 + minor; }
   /// Whether so many bytes of device memory are free; if not, the status says who has the rest.
   absl::Status CheckFree(int64_t bytes) const;
 

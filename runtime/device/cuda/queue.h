@@ -9,6 +9,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/device/cuda/blas.h"
+#include "runtime/device/cuda/dnn.h"
 #include "runtime/device/cuda/gpu.h"
 
 #include <vector>
@@ -21,6 +22,7 @@ struct boa_queue {
   std::vector<int64_t> shared_bytes;     // by function, beside its own, that a launch may ask for
   std::vector<void *> arguments;         // of a launch, while it is made
   std::unique_ptr<boa::cuda::Blas> blas; // once a kernel multiplies
+  std::unique_ptr<boa::cuda::Dnn> dnn;   // once a kernel asks for attention
   bool plans = false;                    // nothing is enqueued
   absl::Status status;                   // of all calls so far
 };

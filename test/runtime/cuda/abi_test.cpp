@@ -11,10 +11,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/blas.h"
+#include "runtime/device/cuda/dnn_abi.h"
 #include "runtime/device/cuda/driver.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
+#if __has_include(<cudnn_graph.h>)
+#include <cudnn_graph.h>
+#define BOA_HAS_DNN
+#endif
 
 #include <type_traits>
 
@@ -147,6 +152,102 @@ static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES == kPrefAlignmentB);
 static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES == kPrefAlignmentC);
 static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES == kPrefAlignmentD);
 static_assert(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE == kReductionInComputeType);
+
+//===----------------------------------------------------------------------===//
+// cuDNN, which is a package of its own
+//===----------------------------------------------------------------------===//
+
+#ifdef BOA_HAS_DNN
+static_assert(std::is_same_v<cudnnHandle_t, DnnHandle>);
+static_assert(std::is_same_v<cudnnBackendDescriptor_t, DnnDescriptor>);
+BOA_CUDA_DNN_FUNCTIONS(BOA_AGREES_TOO)
+
+static_assert(CUDNN_BACKEND_POINTWISE_DESCRIPTOR == dnn_descriptor::kPointwise);
+static_assert(CUDNN_BACKEND_ENGINE_DESCRIPTOR == dnn_descriptor::kEngine);
+static_assert(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR == dnn_descriptor::kEngineConfig);
+static_assert(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR == dnn_descriptor::kHeuristic);
+static_assert(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR == dnn_descriptor::kPlan);
+static_assert(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR == dnn_descriptor::kPointwiseOp);
+static_assert(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR == dnn_descriptor::kGraph);
+static_assert(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR == dnn_descriptor::kVariantPack);
+static_assert(CUDNN_BACKEND_TENSOR_DESCRIPTOR == dnn_descriptor::kTensor);
+static_assert(CUDNN_BACKEND_MATMUL_DESCRIPTOR == dnn_descriptor::kMatmul);
+static_assert(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR == dnn_descriptor::kMatmulOp);
+static_assert(CUDNN_BACKEND_REDUCTION_DESCRIPTOR == dnn_descriptor::kReduction);
+static_assert(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR == dnn_descriptor::kReductionOp);
+static_assert(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR == dnn_descriptor::kReshapeOp);
+
+static_assert(CUDNN_ATTR_POINTWISE_MODE == dnn_attribute::kPointwiseMode);
+static_assert(CUDNN_ATTR_POINTWISE_MATH_PREC == dnn_attribute::kPointwiseType);
+static_assert(CUDNN_ATTR_POINTWISE_AXIS == dnn_attribute::kPointwiseAxis);
+static_assert(CUDNN_ATTR_ENGINEHEUR_MODE == dnn_attribute::kHeuristicMode);
+static_assert(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH == dnn_attribute::kHeuristicGraph);
+static_assert(CUDNN_ATTR_ENGINEHEUR_RESULTS == dnn_attribute::kHeuristicResults);
+static_assert(CUDNN_ATTR_ENGINECFG_ENGINE == dnn_attribute::kConfigEngine);
+static_assert(CUDNN_ATTR_EXECUTION_PLAN_HANDLE == dnn_attribute::kPlanHandle);
+static_assert(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG == dnn_attribute::kPlanConfig);
+static_assert(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE == dnn_attribute::kPlanWorkspace);
+static_assert(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR == dnn_attribute::kPointwiseOpDesc);
+static_assert(CUDNN_ATTR_OPERATION_POINTWISE_XDESC == dnn_attribute::kPointwiseOpX);
+static_assert(CUDNN_ATTR_OPERATION_POINTWISE_BDESC == dnn_attribute::kPointwiseOpB);
+static_assert(CUDNN_ATTR_OPERATION_POINTWISE_YDESC == dnn_attribute::kPointwiseOpY);
+static_assert(CUDNN_ATTR_OPERATION_POINTWISE_TDESC == dnn_attribute::kPointwiseOpT);
+static_assert(CUDNN_ATTR_OPERATIONGRAPH_HANDLE == dnn_attribute::kGraphHandle);
+static_assert(CUDNN_ATTR_OPERATIONGRAPH_OPS == dnn_attribute::kGraphOps);
+static_assert(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT == dnn_attribute::kTensorAlignment);
+static_assert(CUDNN_ATTR_TENSOR_DATA_TYPE == dnn_attribute::kTensorType);
+static_assert(CUDNN_ATTR_TENSOR_DIMENSIONS == dnn_attribute::kTensorDims);
+static_assert(CUDNN_ATTR_TENSOR_STRIDES == dnn_attribute::kTensorStrides);
+static_assert(CUDNN_ATTR_TENSOR_UNIQUE_ID == dnn_attribute::kTensorId);
+static_assert(CUDNN_ATTR_TENSOR_IS_VIRTUAL == dnn_attribute::kTensorIsVirtual);
+static_assert(CUDNN_ATTR_TENSOR_IS_BY_VALUE == dnn_attribute::kTensorIsByValue);
+static_assert(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS == dnn_attribute::kPackIds);
+static_assert(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS == dnn_attribute::kPackPointers);
+static_assert(CUDNN_ATTR_VARIANT_PACK_WORKSPACE == dnn_attribute::kPackWorkspace);
+static_assert(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE == dnn_attribute::kEngineNotes);
+static_assert(CUDNN_ATTR_MATMUL_COMP_TYPE == dnn_attribute::kMatmulType);
+static_assert(CUDNN_ATTR_OPERATION_MATMUL_ADESC == dnn_attribute::kMatmulOpA);
+static_assert(CUDNN_ATTR_OPERATION_MATMUL_BDESC == dnn_attribute::kMatmulOpB);
+static_assert(CUDNN_ATTR_OPERATION_MATMUL_CDESC == dnn_attribute::kMatmulOpC);
+static_assert(CUDNN_ATTR_OPERATION_MATMUL_DESC == dnn_attribute::kMatmulOpDesc);
+static_assert(CUDNN_ATTR_REDUCTION_OPERATOR == dnn_attribute::kReductionOperator);
+static_assert(CUDNN_ATTR_REDUCTION_COMP_TYPE == dnn_attribute::kReductionType);
+static_assert(CUDNN_ATTR_OPERATION_REDUCTION_XDESC == dnn_attribute::kReductionOpX);
+static_assert(CUDNN_ATTR_OPERATION_REDUCTION_YDESC == dnn_attribute::kReductionOpY);
+static_assert(CUDNN_ATTR_OPERATION_REDUCTION_DESC == dnn_attribute::kReductionOpDesc);
+static_assert(CUDNN_ATTR_OPERATION_RESHAPE_XDESC == dnn_attribute::kReshapeOpX);
+static_assert(CUDNN_ATTR_OPERATION_RESHAPE_YDESC == dnn_attribute::kReshapeOpY);
+
+static_assert(CUDNN_TYPE_HANDLE == dnn_type::kHandle &&
+              CUDNN_TYPE_DATA_TYPE == dnn_type::kDataType);
+static_assert(CUDNN_TYPE_BOOLEAN == dnn_type::kBoolean && CUDNN_TYPE_INT64 == dnn_type::kInt64);
+static_assert(CUDNN_TYPE_VOID_PTR == dnn_type::kPointer);
+static_assert(CUDNN_TYPE_HEUR_MODE == dnn_type::kHeurMode);
+static_assert(CUDNN_TYPE_NUMERICAL_NOTE == dnn_type::kNumericalNote);
+static_assert(CUDNN_TYPE_POINTWISE_MODE == dnn_type::kPointwiseMode);
+static_assert(CUDNN_TYPE_BACKEND_DESCRIPTOR == dnn_type::kDescriptor);
+static_assert(CUDNN_TYPE_REDUCTION_OPERATOR_TYPE == dnn_type::kReduction);
+static_assert(CUDNN_TYPE_CHAR == dnn_type::kChar);
+
+static_assert(CUDNN_DATA_FLOAT == kDnnFloat && CUDNN_DATA_INT32 == kDnnInt32);
+static_assert(CUDNN_DATA_BFLOAT16 == kDnnBfloat16 && CUDNN_DATA_BOOLEAN == kDnnBoolean);
+static_assert(CUDNN_POINTWISE_ADD == kDnnAdd && CUDNN_POINTWISE_MUL == kDnnMul);
+static_assert(CUDNN_POINTWISE_DIV == kDnnDiv && CUDNN_POINTWISE_SUB == kDnnSub);
+static_assert(CUDNN_POINTWISE_EXP == kDnnExp && CUDNN_POINTWISE_LOG == kDnnLog);
+static_assert(CUDNN_POINTWISE_CMP_GE == kDnnAtLeast && CUDNN_POINTWISE_GEN_INDEX == kDnnIndex);
+static_assert(CUDNN_POINTWISE_BINARY_SELECT == kDnnSelect);
+static_assert(CUDNN_REDUCE_TENSOR_ADD == kDnnReduceAdd && CUDNN_REDUCE_TENSOR_MAX == kDnnReduceMax);
+static_assert(CUDNN_HEUR_MODE_A == kDnnHeurBest && CUDNN_HEUR_MODE_FALLBACK == kDnnHeurFallback);
+static_assert(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC == kDnnNondeterministic);
+static_assert(CUDNN_NUMERICAL_NOTE_TYPE_COUNT <= kDnnNotes);
+static_assert(sizeof(bool) == 1 && sizeof(cudnnBackendNumericalNote_t) == sizeof(int));
+#if CUDNN_VERSION >= 90800 // describes devices
+static_assert(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR == dnn_descriptor::kDevice);
+static_assert(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP == dnn_attribute::kHeuristicDevice);
+static_assert(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP == dnn_attribute::kPlanDevice);
+static_assert(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION == dnn_attribute::kDeviceJson);
+#endif
+#endif
 
 } // namespace
 } // namespace boa::cuda

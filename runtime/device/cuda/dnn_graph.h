@@ -1,0 +1,91 @@
+//===- dnn_graph.h - Attention as a graph of cuDNN ----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention and its gradients are described to cuDNN op by op, in the form in which it
+// finds its fused kernels, and planned: the first of the configurations that it proposes
+// which it also supports.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_CUDA_DNN_GRAPH_H
+#define BOA_RUNTIME_DEVICE_CUDA_DNN_GRAPH_H
+
+#include "runtime/device/cuda/dnn_abi.h"
+
+#include <vector>
+
+namespace boa::cuda {
+
+/// Descriptors of one plan, which go with it. The first error is kept, and makes all calls after
+/// it do nothing.
+class DnnDescriptors {
+public:
+  explicit DnnDescriptors(const DnnApi &api) : api(api) {}
+  DnnDescriptors(const DnnDescriptors &) = delete;
+  ~DnnDescriptors();
+
+  DnnDescriptor Create(int type);
+  template <typename T> void Set(DnnDescriptor to, int attribute, int type, const T &value) {
+    SetAll(to, attribute, type, 1, &value);
+  }
+  void SetAll(DnnDescriptor to, int attribute, int type, int64_t count, const void *values);
+  void Finalize(DnnDescriptor);
+  /// How many there are, of which it writes at most so many.
+  int64_t Get(DnnDescriptor from, int attribute, int type, int64_t most, void *values);
+
+  const DnnApi &api;
+  absl::Status status;
+
+private:
+  std::vector<DnnDescriptor> made;
+};
+
+/// What decides about a plan. Rows are of all heads, so many elements apart; statistics of rows
+/// lie by sequence, by head, by time.
+struct AttentionShape {
+  bool gradient, causal;
+  int64_t batch, time, heads, kv_heads, columns;
+  int64_t q, k, v, y, dy, dq, dk, dv; // strides of rows; the last four of a gradient alone
+};
+
+/// Which tensor a pointer is of: the ids that plans know them by.
+enum AttentionTensor : int64_t {
+  kTensorQ = 1,
+  kTensorK,
+  kTensorV,
+  kTensorY,
+  kTensorLse,
+  kTensorDy,
+  kTensorDq,
+  kTensorDk,
+  kTensorDv,
+  kTensorDelta, // sums of y * dy by row
+  kTensorScale, // these three are values on the host
+  kTensorNever,
+  kTensorOne,
+};
+
+/// For which device.
+struct DnnTarget {
+  DnnHandle handle = nullptr;         // with its device; or, to plan without one:
+  DnnDescriptor properties = nullptr; // a finalized descriptor of a device
+};
+
+/// Of one shape.
+struct AttentionPlan {
+  explicit AttentionPlan(const DnnApi &api) : descriptors(api) {}
+  DnnDescriptors descriptors;
+  DnnDescriptor plan = nullptr;
+  int64_t workspace_bytes = 0;
+};
+
+/// Unimplemented: the library has no kernel for it.
+absl::StatusOr<std::unique_ptr<AttentionPlan>> PlanAttention(const DnnApi &, const DnnTarget &,
+                                                             const AttentionShape &);
+
+} // namespace boa::cuda
+
+#endif // BOA_RUNTIME_DEVICE_CUDA_DNN_GRAPH_H
