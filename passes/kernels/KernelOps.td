@@ -117,6 +117,46 @@ def Kernel_AttentionGradOp : Kernel_LibraryOp<"attention_grad"> {
   }];
 }
 
+def Kernel_OfferAttentionOp
+    : Kernel_Op<"offer_attention", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "attention on memrefs by a library, if it takes it";
+  let description = [{
+    Whether it does is found out where the program runs, and is the same in each call. If
+    not, nothing was written.
+    ```mlir
+    %taken = kernel.offer_attention %q, %k, %v into %y, %lse scratch %s {causal, heads = 4 : i64, kv_heads = 2 : i64} : ...
+    %left = arith.xori %taken, %true : i1
+    scf.if %left { kernel.attention ... }
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$q, AnyMemRef:$k, AnyMemRef:$v,
+                       AnyMemRef:$y, AnyMemRef:$lse, AnyMemRef:$scratch,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs I1:$taken);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `into` $y `,` $lse `scratch` $scratch attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+def Kernel_OfferAttentionGradOp
+    : Kernel_Op<"offer_attention_grad", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "kernel.attention_grad by a library, if it takes it";
+  let description = [{
+    `delta` is memory for the sums of y * dy by row.
+  }];
+  let arguments = (ins AnyMemRef:$q, AnyMemRef:$k, AnyMemRef:$v,
+                       AnyMemRef:$y, AnyMemRef:$lse, AnyMemRef:$dy,
+                       AnyMemRef:$dq, AnyMemRef:$dk, AnyMemRef:$dv,
+                       AnyMemRef:$delta, AnyMemRef:$scratch,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs I1:$taken);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $y `,` $lse `,` $dy `into` $dq `,` $dk `,` $dv
+    `scratch` $delta `,` $scratch attr-dict `:` functional-type(operands, results)
+  }];
+}
+
 def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows", [
     DeclareOpInterfaceMethods<TilingInterface,
       ["getLoopIteratorTypes", "getIterationDomain",

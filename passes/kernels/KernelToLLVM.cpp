@@ -90,13 +90,28 @@ Value LibraryCall::address(Value memref, Value descriptor) {
   return kernel::offsetPointer(rewriter, loc, base, type.getElementType(), offset);
 }
 
-LogicalResult LibraryCall::emit(StringRef name) {
-  auto function = LLVM::lookupOrCreateFn(rewriter, op->getParentOfType<ModuleOp>(), name, types,
-                                         LLVM::LLVMVoidType::get(op->getContext()));
+FailureOr<LLVM::CallOp> LibraryCall::createCall(StringRef name, Type result) {
+  auto function =
+      LLVM::lookupOrCreateFn(rewriter, op->getParentOfType<ModuleOp>(), name, types, result);
   if (failed(function))
     return failure();
-  LLVM::CallOp::create(rewriter, loc, *function, arguments);
+  return LLVM::CallOp::create(rewriter, loc, *function, arguments);
+}
+
+LogicalResult LibraryCall::emit(StringRef name) {
+  if (failed(createCall(name, LLVM::LLVMVoidType::get(op->getContext()))))
+    return failure();
   rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult LibraryCall::emitCondition(StringRef name) {
+  Type i32 = rewriter.getI32Type();
+  FailureOr<LLVM::CallOp> call = createCall(name, i32);
+  if (failed(call))
+    return failure();
+  Value zero = LLVM::ConstantOp::create(rewriter, loc, i32, rewriter.getI32IntegerAttr(0));
+  rewriter.replaceOpWithNewOp<LLVM::ICmpOp>(op, LLVM::ICmpPredicate::ne, call->getResult(), zero);
   return success();
 }
 

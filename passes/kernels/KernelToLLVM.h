@@ -57,8 +57,12 @@ public:
 
   /// Replaces the op by the call of `name`.
   mlir::LogicalResult emit(mlir::StringRef name);
+  /// The op's one result, of i1, by whether the call of `name` gives an i32 other than 0.
+  mlir::LogicalResult emitCondition(mlir::StringRef name);
 
 private:
+  mlir::FailureOr<mlir::LLVM::CallOp> createCall(mlir::StringRef name, mlir::Type result);
+
   mlir::ConversionPatternRewriter &rewriter;
   mlir::Operation *op;
   mlir::Location loc;

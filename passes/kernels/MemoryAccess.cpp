@@ -124,6 +124,9 @@ SmallVector<boa::MemoryAccess> boa::getMemoryAccesses(Operation *op) {
     } else if (auto library = dyn_cast<DestinationStyleOpInterface>(inner)) {
       for (OpOperand &operand : inner->getOpOperands())
         add(operand.get(), library.isDpsInit(&operand));
+    } else if (isa<kernel::OfferAttentionOp, kernel::OfferAttentionGradOp>(inner)) {
+      for (Value operand : inner->getOperands())
+        add(operand, /*write=*/true);
     }
   });
   return accesses;

@@ -8,9 +8,11 @@
 #include "test/gradients/EmulatedGpu.h"
 
 #include "runtime/device/cuda/calls.h"
+#include "runtime/kernels/attention.h"
 #include "test/fake_cuda/emulator.h"
 #include "test/gradients/Values.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -78,6 +80,43 @@ void multiply(boa_queue *, int32_t transposeA, int32_t transposeB, int64_t m, in
   poison(scratch);
 }
 
+/// With BOA_TEST_LIBRARY=attention there is a library that takes it: the CPU's.
+bool hasAttention() {
+  const char *library = std::getenv("BOA_TEST_LIBRARY");
+  return library && std::string(library) == "attention";
+}
+
+int32_t attend(boa_queue *, int32_t causal, int64_t batch, int64_t time, int64_t heads,
+               int64_t kvHeads, int64_t columns, const void *q, int64_t ldq, const void *k,
+               int64_t ldk, const void *v, int64_t ldv, void *y, int64_t ldy, float *lse,
+               void *scratch, int64_t scratchBytes) {
+  std::memset(scratch, 0xff, scratchBytes);
+  if (!hasAttention())
+    return 0;
+  auto values = [](const void *memory) { return static_cast<const uint16_t *>(memory); };
+  boa_attention_bf16(batch, time, heads, kvHeads, columns, causal, values(q), ldq, values(k), ldk,
+                     values(v), ldv, static_cast<uint16_t *>(y), ldy, lse);
+  return 1;
+}
+
+int32_t attendGrad(boa_queue *, int32_t causal, int64_t batch, int64_t time, int64_t heads,
+                   int64_t kvHeads, int64_t columns, const void *q, int64_t ldq, const void *k,
+                   int64_t ldk, const void *v, int64_t ldv, const void *y, int64_t ldy,
+                   const float *lse, const void *dy, int64_t lddy, void *dq, int64_t lddq, void *dk,
+                   int64_t lddk, void *dv, int64_t lddv, float *delta, void *scratch,
+                   int64_t scratchBytes) {
+  std::memset(scratch, 0xff, scratchBytes);
+  std::memset(delta, 0xff, batch * heads * time * sizeof(float));
+  if (!hasAttention())
+    return 0;
+  auto values = [](const void *memory) { return static_cast<const uint16_t *>(memory); };
+  auto results = [](void *memory) { return static_cast<uint16_t *>(memory); };
+  boa_attention_grad_bf16(batch, time, heads, kvHeads, columns, causal, values(q), ldq, values(k),
+                          ldk, values(v), ldv, values(y), ldy, lse, values(dy), lddy, results(dq),
+                          lddq, results(dk), lddk, results(dv), lddv);
+  return 1;
+}
+
 } // namespace
 
 void *findEmulated(const std::string &name) {
@@ -85,6 +124,10 @@ void *findEmulated(const std::string &name) {
     return reinterpret_cast<void *>(&launch);
   if (name == "boa_cuda_gemm")
     return reinterpret_cast<void *>(&multiply);
+  if (name == "boa_cuda_attention")
+    return reinterpret_cast<void *>(&attend);
+  if (name == "boa_cuda_attention_grad")
+    return reinterpret_cast<void *>(&attendGrad);
   return nullptr;
 }
 

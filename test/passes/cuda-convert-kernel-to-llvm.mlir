@@ -51,6 +51,51 @@ func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
 
 // -----
 
+// An offer passes what attention is of, rows with their strides, and scratch with its size;
+// what comes back is a condition.
+
+// CHECK-LABEL: llvm.func @offer
+// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
+// CHECK-DAG:     %[[NO:.*]] = llvm.mlir.constant(0 : i32) : i32
+// CHECK-DAG:     %[[YES:.*]] = llvm.mlir.constant(1 : i32) : i32
+// CHECK-DAG:     %[[BATCH:.*]] = llvm.mlir.constant(2 : i64) : i64
+// CHECK-DAG:     %[[TIME:.*]] = llvm.mlir.constant(5 : i64) : i64
+// CHECK-DAG:     %[[HEADS:.*]] = llvm.mlir.constant(4 : i64) : i64
+// CHECK-DAG:     %[[COLUMNS:.*]] = llvm.mlir.constant(8 : i64) : i64
+// CHECK-DAG:     %[[WIDE:.*]] = llvm.mlir.constant(64 : i64) : i64
+// CHECK-DAG:     %[[NARROW:.*]] = llvm.mlir.constant(32 : i64) : i64
+// CHECK-DAG:     %[[BYTES:.*]] = llvm.mlir.constant(128 : i64) : i64
+// CHECK:         %[[FIRST:.*]] = llvm.call @boa_cuda_attention(%[[Q]], %[[YES]], %[[BATCH]], %[[TIME]], %[[HEADS]], %[[BATCH]], %[[COLUMNS]], %[[P]], %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[NARROW]], %{{.*}}, %[[W]], %[[BYTES]])
+// CHECK:         %[[IS:.*]] = llvm.icmp "ne" %[[FIRST]], %[[NO]]
+// CHECK:         llvm.cond_br %[[IS]]
+// CHECK:         llvm.call @boa_cuda_attention_grad(%[[Q]], %[[NO]], %[[BATCH]], %[[TIME]], %[[HEADS]], %[[BATCH]], %[[COLUMNS]], %[[P]], %[[WIDE]],
+// CHECK-SAME:      %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[NARROW]], %{{.*}}, %{{.*}}, %[[NARROW]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[W]], %[[BYTES]])
+func.func @offer(%p: !llvm.ptr, %w: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+  %qkv = kernel.view %p + 0 : memref<2x5x64xbf16>
+  %q = memref.reinterpret_cast %qkv to offset: [0], sizes: [2, 5, 32], strides: [320, 64, 1] : memref<2x5x64xbf16> to memref<2x5x32xbf16, strided<[320, 64, 1]>>
+  %k = memref.reinterpret_cast %qkv to offset: [32], sizes: [2, 5, 16], strides: [320, 64, 1] : memref<2x5x64xbf16> to memref<2x5x16xbf16, strided<[320, 64, 1], offset: 32>>
+  %v = memref.reinterpret_cast %qkv to offset: [48], sizes: [2, 5, 16], strides: [320, 64, 1] : memref<2x5x64xbf16> to memref<2x5x16xbf16, strided<[320, 64, 1], offset: 48>>
+  %y = kernel.view %p + 2048 : memref<2x5x32xbf16>
+  %lse = kernel.view %p + 4096 : memref<2x4x5xf32>
+  %delta = kernel.view %p + 8192 : memref<2x4x5xf32>
+  %s = kernel.view %w + 0 : memref<128xi8>
+  %0 = kernel.offer_attention %q, %k, %v into %y, %lse scratch %s {causal, heads = 4 : i64, kv_heads = 2 : i64}
+      : (memref<2x5x32xbf16, strided<[320, 64, 1]>>, memref<2x5x16xbf16, strided<[320, 64, 1], offset: 32>>, memref<2x5x16xbf16, strided<[320, 64, 1], offset: 48>>,
+         memref<2x5x32xbf16>, memref<2x4x5xf32>, memref<128xi8>) -> i1
+  cf.cond_br %0, ^end, ^gradient
+^gradient:
+  %1 = kernel.offer_attention_grad %q, %k, %v, %y, %lse, %y into %q, %k, %v scratch %delta, %s {heads = 4 : i64, kv_heads = 2 : i64}
+      : (memref<2x5x32xbf16, strided<[320, 64, 1]>>, memref<2x5x16xbf16, strided<[320, 64, 1], offset: 32>>, memref<2x5x16xbf16, strided<[320, 64, 1], offset: 48>>,
+         memref<2x5x32xbf16>, memref<2x4x5xf32>, memref<2x5x32xbf16>,
+         memref<2x5x32xbf16, strided<[320, 64, 1]>>, memref<2x5x16xbf16, strided<[320, 64, 1], offset: 32>>, memref<2x5x16xbf16, strided<[320, 64, 1], offset: 48>>,
+         memref<2x4x5xf32>, memref<128xi8>) -> i1
+  cf.br ^end
+^end:
+  return
+}
+
+// -----
+
 func.func @unknown(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   // expected-error @below {{'kernel.launch' op expected a function of the device's module, not @cuda::@b}}
   // expected-error @below {{failed to legalize operation 'kernel.launch'}}

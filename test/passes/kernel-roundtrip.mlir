@@ -28,6 +28,16 @@ func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   %v = kernel.view %p + 64 : memref<8x4xf32>
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
+  %q = kernel.view %p + 0 : memref<1x8x16xbf16>
+  %l = kernel.view %p + 0 : memref<1x2x8xf32>
+  %s = kernel.view %p + 0 : memref<64xi8>
+  // CHECK: kernel.offer_attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} scratch %{{.*}} {causal, heads = 2 : i64, kv_heads = 2 : i64}
+  %t0 = kernel.offer_attention %q, %q, %q into %q, %l scratch %s {causal, heads = 2 : i64, kv_heads = 2 : i64}
+      : (memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x2x8xf32>, memref<64xi8>) -> i1
+  // CHECK: kernel.offer_attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}}, %{{.*}} scratch %{{.*}}, %{{.*}} {heads = 2 : i64, kv_heads = 2 : i64}
+  %t1 = kernel.offer_attention_grad %q, %q, %q, %q, %l, %q into %q, %q, %q scratch %l, %s {heads = 2 : i64, kv_heads = 2 : i64}
+      : (memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x2x8xf32>, memref<1x8x16xbf16>,
+         memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x2x8xf32>, memref<64xi8>) -> i1
   // CHECK: kernel.parallel (%[[BEGIN:.*]], %{{.*}}) of 8 grain 2 {
   // CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%[[BEGIN]], %{{.*}}]
   kernel.parallel (%begin, %end) of 8 grain 2 {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes straight-line kernels of launches and products that cuBLASLt takes
-// (--cuda-legalize-products). What is in the device's module is in the LLVM dialect
-// already, or, emulated, converted with the rest.
+// Assumes kernels of launches, of products that cuBLASLt takes (--cuda-legalize-products)
+// and of offers, on which alone it depends what is launched. What is in the device's module is in
+// the LLVM dialect already, or, emulated, converted with the rest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ using namespace boa;
 
 namespace {
 
-/// The kernel's third argument. A kernel is one block.
-Value getQueue(Operation *op) { return op->getBlock()->getArgument(2); }
+/// The kernel's third argument.
+Value getQueue(Operation *op) { return op->getParentRegion()->getArgument(2); }
 
 struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
@@ -56,6 +56,47 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
     call.addRows(product->c);
     call.addAddress(op.getScratch(), adaptor.getScratch());
     return call.emit("boa_cuda_gemm");
+  }
+};
+
+template <typename Op> struct OfferToCall : ConvertOpToLLVMPattern<Op> {
+  using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    constexpr bool isGradient = std::is_same_v<Op, kernel::OfferAttentionGradOp>;
+    auto q = cast<MemRefType>(op.getQ().getType());
+    LibraryCall call(rewriter, op);
+    call.add(getQueue(op));
+    call.addInt(op.getCausal(), 32);
+    call.addInt(q.getDimSize(0));
+    call.addInt(q.getDimSize(1));
+    call.addInt(op.getHeads());
+    call.addInt(op.getKvHeads());
+    call.addInt(q.getDimSize(2) / static_cast<int64_t>(op.getHeads()));
+    bool areRows = true;
+    auto addRows = [&](Value memref, Value descriptor) {
+      FailureOr<Matrix> rows = call.matrix(memref, descriptor);
+      areRows &= succeeded(rows);
+      if (succeeded(rows))
+        call.addRows(*rows);
+    };
+    addRows(op.getQ(), adaptor.getQ());
+    addRows(op.getK(), adaptor.getK());
+    addRows(op.getV(), adaptor.getV());
+    addRows(op.getY(), adaptor.getY());
+    call.add(call.address(op.getLse(), adaptor.getLse()));
+    if constexpr (isGradient) {
+      addRows(op.getDy(), adaptor.getDy());
+      addRows(op.getDq(), adaptor.getDq());
+      addRows(op.getDk(), adaptor.getDk());
+      addRows(op.getDv(), adaptor.getDv());
+      call.add(call.address(op.getDelta(), adaptor.getDelta()));
+    }
+    call.add(call.address(op.getScratch(), adaptor.getScratch()));
+    call.addInt(cast<MemRefType>(op.getScratch().getType()).getNumElements());
+    if (!areRows)
+      return failure();
+    return call.emitCondition(isGradient ? "boa_cuda_attention_grad" : "boa_cuda_attention");
   }
 };
 
@@ -105,7 +146,8 @@ struct CudaConvertKernelToLLVM : boa::impl::CudaConvertKernelToLLVMBase<CudaConv
     }
     auto addCalls = [&](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
       populateVectorToLLVMConversionPatterns(converter, patterns);
-      patterns.add<GemmToCall>(converter);
+      patterns.add<GemmToCall, OfferToCall<kernel::OfferAttentionOp>,
+                   OfferToCall<kernel::OfferAttentionGradOp>>(converter);
       patterns.add<LaunchToCall>(converter, numbers);
     };
     if (failed(convertKernelsToLLVM(getOperation(), addCalls)))

@@ -76,6 +76,32 @@ def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
       "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
+  let summary = "attention to a library where it takes it";
+  let description = [{
+    Attention in bf16 may be cuDNN's, if the machine that runs the program has it and it
+    takes this shape. The program has both: it offers the op to the runtime, and does it
+    itself if that says no. For the library there is scratch: 256 KiB, or for gradients,
+    what cuDNN keeps of scores so that it may add up in one order, at most 256 MiB.
+
+    Before:
+    ```mlir
+    kernel.attention %q, %k, %v into %y, %lse {heads = 4 : i64, kv_heads = 4 : i64} : (memref<2x64x128xbf16>, ...) -> ()
+    ```
+    After:
+    ```mlir
+    %scratch = memref.alloc() : memref<262144xi8>
+    %taken = kernel.offer_attention %q, %k, %v into %y, %lse scratch %scratch {...}
+    %left = arith.xori %taken, %true : i1
+    scf.if %left {
+      kernel.attention %q, %k, %v into %y, %lse {...}
+    }
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect", "::mlir::arith::ArithDialect",
+      "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def EmitCudaAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
   let summary = "attention to blocked kernels";
   let description = [{

@@ -77,6 +77,7 @@ void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code, int64_t blockRow
   each(createCudaLegalizeProducts());
   each(createFormKernelGroups());
   each(createEmitCudaGroups());
+  each(createCudaOfferAttention());
   each(createEmitCudaAttention());
   each(createCanonicalizerPass());
   buildCudaCodePipeline(pm, code);

@@ -282,7 +282,14 @@ void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
 Value emitDelta(OpBuilder &builder, kernel::AttentionGradOp op) {
   const Shape shape(op);
   auto type = MemRefType::get({shape.batch, shape.heads, shape.time}, builder.getF32Type());
-  Value delta = memref::AllocOp::create(builder, op.getLoc(), type, builder.getI64IntegerAttr(64));
+  Value delta;
+  {
+    // Where temporaries have their place in the workspace: at the top of the kernel.
+    OpBuilder::InsertionGuard guard(builder);
+    Block &top = op->getParentOfType<func::FuncOp>().getBody().front();
+    builder.setInsertionPoint(top.findAncestorOpInBlock(*op));
+    delta = memref::AllocOp::create(builder, op.getLoc(), type, builder.getI64IntegerAttr(64));
+  }
   AttentionLaunch l(builder, op.getLoc(), shape, shape.heads, {});
   Value time = l.ownTime(0), sum = l.zero();
   for (int64_t j = 0; j < l.laneColumns(); ++j) {
@@ -388,20 +395,26 @@ struct EmitCudaAttention : boa::impl::EmitCudaAttentionBase<EmitCudaAttention> {
     if (!func->hasAttr(kKernelAttr))
       return;
     OpBuilder builder(func);
-    for (Operation &op : llvm::make_early_inc_range(func.getBody().front())) {
-      builder.setInsertionPoint(&op);
+    SmallVector<Operation *> ops;
+    func.walk([&](Operation *op) {
+      if (isa<kernel::AttentionOp, kernel::AttentionGradOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      builder.setInsertionPoint(op);
       if (auto forward = dyn_cast<kernel::AttentionOp>(op)) {
         if (failed(check(forward, 1)))
           return signalPassFailure();
         emitForward(builder, forward);
-        op.erase();
-      } else if (auto grad = dyn_cast<kernel::AttentionGradOp>(op)) {
+        op->erase();
+      } else {
+        auto grad = cast<kernel::AttentionGradOp>(op);
         if (failed(check(grad, 2)))
           return signalPassFailure();
         Value delta = emitDelta(builder, grad);
         emitQueries(builder, grad, delta);
         emitKeys(builder, grad, delta);
-        op.erase();
+        op->erase();
       }
     }
   }

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes straight-line kernels whose temporaries have their place in the workspace.
-// A launch's body is one block. Launches of a kernel that do the same with other memory
-// are of one function.
+// Assumes that temporaries have their place in the workspace, and of a launch one block. On
+// the host a launch may be under a condition. Launches of a kernel that do the same with
+// other memory are of one function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,7 +90,8 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (!func->hasAttr(kKernelAttr))
         continue;
-      SmallVector<gpu::LaunchOp> launches(func.getBody().front().getOps<gpu::LaunchOp>());
+      SmallVector<gpu::LaunchOp> launches;
+      func.walk([&](gpu::LaunchOp launch) { launches.push_back(launch); });
       earlier.clear();
       for (auto [i, launch] : llvm::enumerate(launches))
         if (failed(outline(launch, (func.getSymName() + "_launch" + Twine(i)).str())))

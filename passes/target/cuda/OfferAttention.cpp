@@ -1,0 +1,96 @@
+//===- OfferAttention.cpp - Attention to a library, where it takes it -----===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which libraries a machine has is known where the program runs: it has both. Offered is
+// what cuDNN may have kernels for: bf16, heads of whole 16 bytes, rows evenly apart,
+// gradients of which at least one head fits its scratch. What else it wants, the runtime
+// asks it. Assumes kernels on definite memory, and comes after all passes that take
+// them to be straight lines.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cuda/CudaPasses.h"
+#include "runtime/device/cuda/calls.h"
+
+namespace boa {
+#define GEN_PASS_DEF_CUDAOFFERATTENTION
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
+
+/// Rows of bf16, all sequences' evenly apart.
+bool hasEvenRows(Value memref) {
+  MemRefType type = typeOf(memref);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return type.getElementType().isBF16() && type.hasStaticShape() && type.getRank() == 3 &&
+         succeeded(type.getStridesAndOffset(strides, offset)) && strides[2] == 1 &&
+         (type.getDimSize(0) == 1 || strides[0] == strides[1] * type.getDimSize(1));
+}
+
+struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(kKernelAttr))
+      return;
+    for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front())) {
+      if (auto forward = dyn_cast<kernel::AttentionOp>(op))
+        offer(forward, BOA_CUDA_ATTENTION_SCRATCH);
+      else if (auto grad = dyn_cast<kernel::AttentionGradOp>(op))
+        offer(grad, boa_cuda_attention_grad_scratch(
+                        typeOf(grad.getQ()).getDimSize(0), typeOf(grad.getQ()).getDimSize(1),
+                        grad.getHeads(), grad.getKvHeads(), getColumns(grad)));
+    }
+  }
+
+  /// Of a head.
+  template <typename Op> static int64_t getColumns(Op op) {
+    return typeOf(op.getQ()).getShape().back() / static_cast<int64_t>(op.getHeads());
+  }
+
+  template <typename Op> static void offer(Op op, int64_t scratchBytes) {
+    constexpr int64_t kElements = 8; // in 16 bytes
+    bool isOffered = scratchBytes > 0 && getColumns(op) % kElements == 0 &&
+                     typeOf(op.getLse()).getElementType().isF32() &&
+                     typeOf(op.getLse()).getLayout().isIdentity();
+    for (Value operand : op->getOperands())
+      isOffered &= operand == op.getLse() || hasEvenRows(operand);
+    if (!isOffered)
+      return;
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    Value scratch =
+        memref::AllocOp::create(builder, loc, MemRefType::get({scratchBytes}, builder.getI8Type()));
+    Value isTaken = create(builder, op, scratch);
+    Value isLeft = arith::XOrIOp::create(
+        builder, loc, isTaken, arith::ConstantIntOp::create(builder, loc, true, /*width=*/1));
+    auto left = scf::IfOp::create(builder, loc, isLeft);
+    op->moveBefore(left.thenBlock(), left.thenBlock()->begin());
+  }
+
+  static Value create(OpBuilder &builder, kernel::AttentionOp op, Value scratch) {
+    return kernel::OfferAttentionOp::create(builder, op.getLoc(), builder.getI1Type(), op.getQ(),
+                                            op.getK(), op.getV(), op.getY(), op.getLse(), scratch,
+                                            op.getHeads(), op.getKvHeads(), op.getCausal());
+  }
+  static Value create(OpBuilder &builder, kernel::AttentionGradOp op, Value scratch) {
+    Value delta = memref::AllocOp::create(
+        builder, op.getLoc(),
+        MemRefType::get(typeOf(op.getLse()).getShape(), builder.getF32Type()));
+    return kernel::OfferAttentionGradOp::create(
+        builder, op.getLoc(), builder.getI1Type(), op.getQ(), op.getK(), op.getV(), op.getY(),
+        op.getLse(), op.getDy(), op.getDq(), op.getDk(), op.getDv(), delta, scratch, op.getHeads(),
+        op.getKvHeads(), op.getCausal());
+  }
+};
+
+} // namespace

@@ -1,0 +1,121 @@
+// RUN: boa-opt %s --split-input-file --cuda-offer-attention | FileCheck %s
+// RUN: boa-opt %s --split-input-file --cuda-offer-attention --cuda-emit-attention --canonicalize \
+// RUN:   --kernel-assign-workspace | FileCheck %s --check-prefix=EMIT
+// RUN: boa-opt %s --split-input-file --cuda-offer-attention --cuda-emit-attention --canonicalize \
+// RUN:   --cuda-code-pipeline | FileCheck %s --check-prefix=CODE
+
+// A library may take attention in bf16; the program computes it where it does not.
+// CHECK-LABEL: func.func @forward
+// CHECK:         %[[SCRATCH:.*]] = memref.alloc() : memref<262144xi8>
+// CHECK:         %[[TAKEN:.*]] = kernel.offer_attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} scratch %[[SCRATCH]] {causal, heads = 4 : i64, kv_heads = 2 : i64}
+// CHECK:         %[[LEFT:.*]] = arith.xori %[[TAKEN]], %true
+// CHECK:         scf.if %[[LEFT]] {
+// CHECK-NEXT:      kernel.attention %{{.*}} into {{.*}} -> ()
+// CHECK-NEXT:    }
+// EMIT-LABEL:  func.func @forward
+// EMIT-SAME:     boa.workspace = 262144
+// EMIT:          kernel.offer_attention
+// EMIT:          scf.if
+// EMIT:            gpu.launch
+// One call, and a launch under a condition.
+// CODE-LABEL:  llvm.func @forward
+// CODE-SAME:     %{{.*}}: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
+// CODE:          %[[TAKEN:.*]] = llvm.call @boa_cuda_attention(%[[Q]], %{{.*}}) : {{.*}} -> i32
+// CODE:          %[[IS:.*]] = llvm.icmp "ne" %[[TAKEN]],
+// CODE:          llvm.cond_br
+// CODE:          llvm.call @boa_cuda_launch(%[[Q]],
+func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+  %q = kernel.view %buffers + 0 : memref<2x50x128xbf16>
+  %kv = kernel.view %buffers + 65536 : memref<2x50x128xbf16>
+  %k = memref.subview %kv[0, 0, 0] [2, 50, 64] [1, 1, 1] : memref<2x50x128xbf16> to memref<2x50x64xbf16, strided<[6400, 128, 1]>>
+  %v = memref.subview %kv[0, 0, 64] [2, 50, 64] [1, 1, 1] : memref<2x50x128xbf16> to memref<2x50x64xbf16, strided<[6400, 128, 1], offset: 64>>
+  %y = kernel.view %buffers + 131072 : memref<2x50x128xbf16>
+  %lse = kernel.view %buffers + 196608 : memref<2x4x50xf32>
+  kernel.attention %q, %k, %v into %y, %lse {causal, heads = 4 : i64, kv_heads = 2 : i64}
+      : (memref<2x50x128xbf16>, memref<2x50x64xbf16, strided<[6400, 128, 1]>>, memref<2x50x64xbf16, strided<[6400, 128, 1], offset: 64>>,
+         memref<2x50x128xbf16>, memref<2x4x50xf32>) -> ()
+  return
+}
+
+// -----
+
+// A gradient has scratch for the gradients of all scores, and for those of keys by head: of each
+// of two sequences' two heads 64 x 64, in whole tiles of 128, twice 64 x 128 beside them.
+// CHECK-LABEL: func.func @gradient
+// CHECK-DAG:     %[[SCRATCH:.*]] = memref.alloc() : memref<266240xi8>
+// CHECK-DAG:     %[[DELTA:.*]] = memref.alloc() : memref<2x2x64xf32>
+// CHECK:         kernel.offer_attention_grad {{.*}} scratch %[[DELTA]], %[[SCRATCH]] {heads = 2 : i64, kv_heads = 1 : i64}
+// CHECK:         scf.if
+// CHECK-NEXT:      kernel.attention_grad
+// What the program's own launches need is elsewhere in time.
+// EMIT-LABEL:  func.func @gradient
+// EMIT-SAME:     boa.workspace = 267264
+// EMIT:          kernel.offer_attention_grad
+// EMIT:          scf.if
+// EMIT-COUNT-3:    gpu.launch
+// CODE-LABEL:  llvm.func @gradient
+// CODE:          llvm.call @boa_cuda_attention_grad(
+// CODE:          llvm.cond_br
+// CODE-COUNT-3:  llvm.call @boa_cuda_launch(
+func.func @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+  %q = kernel.view %buffers + 0 : memref<2x64x256xbf16>
+  %k = kernel.view %buffers + 65536 : memref<2x64x128xbf16>
+  %v = kernel.view %buffers + 131072 : memref<2x64x128xbf16>
+  %y = kernel.view %buffers + 196608 : memref<2x64x256xbf16>
+  %lse = kernel.view %buffers + 262144 : memref<2x2x64xf32>
+  %dy = kernel.view %buffers + 327680 : memref<2x64x256xbf16>
+  %dq = kernel.view %buffers + 393216 : memref<2x64x256xbf16>
+  %dk = kernel.view %buffers + 458752 : memref<2x64x128xbf16>
+  %dv = kernel.view %buffers + 524288 : memref<2x64x128xbf16>
+  kernel.attention_grad %q, %k, %v, %y, %lse, %dy into %dq, %dk, %dv {heads = 2 : i64, kv_heads = 1 : i64}
+      : (memref<2x64x256xbf16>, memref<2x64x128xbf16>, memref<2x64x128xbf16>, memref<2x64x256xbf16>, memref<2x2x64xf32>,
+         memref<2x64x256xbf16>, memref<2x64x256xbf16>, memref<2x64x128xbf16>, memref<2x64x128xbf16>) -> ()
+  return
+}
+
+// -----
+
+// What no library takes is not offered: f32, heads that are not of whole 16 bytes.
+// CHECK-LABEL: func.func @own
+// CHECK-NOT:     kernel.offer_attention
+// CHECK-COUNT-2: kernel.attention
+// EMIT-LABEL:  func.func @own
+// CODE-LABEL:  llvm.func @own
+func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+  %q = kernel.view %buffers + 0 : memref<1x8x32xf32>
+  %y = kernel.view %buffers + 65536 : memref<1x8x32xf32>
+  %lse = kernel.view %buffers + 131072 : memref<1x1x8xf32>
+  kernel.attention %q, %q, %q into %y, %lse {heads = 1 : i64, kv_heads = 1 : i64}
+      : (memref<1x8x32xf32>, memref<1x8x32xf32>, memref<1x8x32xf32>, memref<1x8x32xf32>, memref<1x1x8xf32>) -> ()
+  %r = kernel.view %buffers + 196608 : memref<1x8x12xbf16>
+  %z = kernel.view %buffers + 262144 : memref<1x8x12xbf16>
+  kernel.attention %r, %r, %r into %z, %lse {heads = 1 : i64, kv_heads = 1 : i64}
+      : (memref<1x8x12xbf16>, memref<1x8x12xbf16>, memref<1x8x12xbf16>, memref<1x8x12xbf16>, memref<1x1x8xf32>) -> ()
+  return
+}
+
+// -----
+
+// Of long sequences gradients are taken head by head, and of very long ones not at all: one head
+// of these would be 2 x 16384 x 16384 bytes, two of those before.
+// CHECK-LABEL: func.func @long
+// CHECK:         memref.alloc() : memref<134221824xi8>
+// CHECK:         kernel.offer_attention_grad {{.*}} : (memref<1x8192x64xbf16>,
+// CHECK-NOT:     kernel.offer_attention_grad
+// EMIT-LABEL:  func.func @long
+// CODE-LABEL:  llvm.func @long
+func.func @long(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %buffers + 0 : memref<1x8192x64xbf16>
+  %lse = kernel.view %buffers + 1048576 : memref<1x4x8192xf32>
+  %dx = kernel.view %buffers + 2097152 : memref<1x8192x64xbf16>
+  kernel.attention_grad %x, %x, %x, %x, %lse, %x into %dx, %dx, %dx {heads = 4 : i64, kv_heads = 4 : i64}
+      : (memref<1x8192x64xbf16>, memref<1x8192x64xbf16>, memref<1x8192x64xbf16>, memref<1x8192x64xbf16>, memref<1x4x8192xf32>,
+         memref<1x8192x64xbf16>, memref<1x8192x64xbf16>, memref<1x8192x64xbf16>, memref<1x8192x64xbf16>) -> ()
+  %y = kernel.view %buffers + 4194304 : memref<1x16384x64xbf16>
+  %sum = kernel.view %buffers + 8388608 : memref<1x4x16384xf32>
+  %dy = kernel.view %buffers + 16777216 : memref<1x16384x64xbf16>
+  kernel.attention_grad %y, %y, %y, %y, %sum, %y into %dy, %dy, %dy {heads = 4 : i64, kv_heads = 4 : i64}
+      : (memref<1x16384x64xbf16>, memref<1x16384x64xbf16>, memref<1x16384x64xbf16>, memref<1x16384x64xbf16>, memref<1x4x16384xf32>,
+         memref<1x16384x64xbf16>, memref<1x16384x64xbf16>, memref<1x16384x64xbf16>, memref<1x16384x64xbf16>) -> ()
+  return
+}
