@@ -1,4 +1,5 @@
-"""ptx-table.py [narrow]: what each kernel of the PTX on stdin does, a line a kernel:
+"""ptx-table.py [narrow]: what the kernels of the PTX on stdin do, a line for those of a name that do
+the same:
 
     NAME reads N writes N [warp] [block] [stack] [call]
 
@@ -29,11 +30,15 @@ def widest(kind, body):
 
 
 narrow = sys.argv[1:] == ["narrow"]
+seen = set()
 kernels = re.split(r"\.visible \.entry ", sys.stdin.read())[1:]
 for kernel in kernels:
-    name = re.match(r"[\w$]+", kernel).group()
+    name = re.sub(r"_launch\d+$", "", re.match(r"[\w$]+", kernel).group())
     reads, writes = widest("ld", kernel), widest("st", kernel)
     found = [word for word, pattern in WORDS.items() if re.search(pattern, kernel)]
     if not narrow or min(reads, writes) < 8 or {"stack", "call"} & set(found):
-        print(" ".join([name, "reads", str(reads), "writes", str(writes), *found]))
+        line = " ".join([name, "reads", str(reads), "writes", str(writes), *found])
+        if line not in seen:
+            print(line)
+        seen.add(line)
 print(len(kernels), "kernels")
