@@ -30,6 +30,7 @@ CHECKS = {
     "files": ["file_system_test", "--gtest_fail_fast"],
     "state": ["runtime_state_test", "--gtest_fail_fast"],
     "engine": ["runtime_engine_test", "--gtest_fail_fast"],
+    "cuda": ["runtime_cuda_test", "--gtest_fail_fast"],
 }
 
 
