@@ -50,6 +50,8 @@ extern "C" float __truncsfbf2(float value) {
     reinterpret_cast<const void *>(&boa_rt_parallel_for),
     reinterpret_cast<const void *>(&boa_cuda_launch),
     reinterpret_cast<const void *>(&boa_cuda_gemm),
+    reinterpret_cast<const void *>(&boa_cuda_attention),
+    reinterpret_cast<const void *>(&boa_cuda_attention_grad),
 };
 
 int main(int argc, char **argv) {
