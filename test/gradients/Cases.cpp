@@ -214,21 +214,6 @@ std::vector<Values> makeSeeds(const std::vector<Operand> &results) {
   return seeds;
 }
 
-static double squareOf(const Values &values) {
-  double sum = 0;
-  for (double value : values)
-    sum += value * value;
-  return sum;
-}
-
-/// The norm of a - b in terms of that of b.
-static double relativeError(const Values &a, const Values &b) {
-  Values difference = a;
-  for (size_t i = 0; i < b.size(); ++i)
-    difference[i] -= b[i];
-  return std::sqrt(squareOf(difference) / squareOf(b));
-}
-
 /// Largest |a - b| / max(|b|, what b's elements are like): in a gradient of a large vocabulary
 /// all are small.
 static double largestErrorOfScale(const Values &a, const Values &b) {
@@ -243,12 +228,11 @@ static double largestErrorOfScale(const Values &a, const Values &b) {
   return largest;
 }
 
-// One rounding to bf16 is by 2^-8 of a value at most. An op computes in f32 and rounds what
-// it returns, once; for the gradient of attention it rounded its result, too, and may round
-// what its products multiply. In a whole block every value is rounded that has one.
+// In bf16 an op computes in f32 and rounds what it returns, once; for the gradient of attention it
+// rounded its result, too, and may round what its products multiply. In a whole block every value
+// is rounded that has one.
 Difference compareWithDouble(const Case &c, const std::string &element, bool gradient,
                              const Values &got, const Values &want) {
-  constexpr double kRounding = 1.0 / 256;
   if (got.size() != want.size())
     return {INFINITY, 0};
   const bool single = element == "f32";

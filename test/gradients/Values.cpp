@@ -89,6 +89,20 @@ double largestError(const Values &a, const Values &b) {
   return largest;
 }
 
+double squareOf(const Values &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += value * value;
+  return sum;
+}
+
+double relativeError(const Values &a, const Values &b) {
+  Values difference = a;
+  for (size_t i = 0; i < b.size(); ++i)
+    difference[i] -= b[i];
+  return std::sqrt(squareOf(difference) / squareOf(b));
+}
+
 std::string withElement(std::string text, const std::string &element) {
   for (size_t at; (at = text.find("ELT")) != std::string::npos;)
     text.replace(at, 3, element);

@@ -55,8 +55,15 @@ Values randomValues(int64_t count, uint64_t seed);
 /// The values as a tensor of this element type holds them.
 Values roundTo(const Operand &operand, const Values &values);
 
+/// One rounding to bf16 is by 2^-8 of a value at most.
+constexpr double kRounding = 1.0 / 256;
+
 /// Largest |a - b| / max(1, |b|).
 double largestError(const Values &a, const Values &b);
+
+double squareOf(const Values &values);
+/// The norm of a - b in terms of that of b.
+double relativeError(const Values &a, const Values &b);
 
 /// `text` with every `ELT` replaced by the element type, and every `WIDE` by it or, for
 /// bf16, by f32.
