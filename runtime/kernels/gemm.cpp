@@ -69,6 +69,13 @@ struct Grid {
     return best;
   }
 
+  /// For OpenBLAS, the same for any number of threads: what its kernels make of a row or
+  /// column depends on those beside it (Haswell's do).
+  static Grid chooseForLibrary(int64_t m, int64_t n) {
+    constexpr int64_t kEdge = 5 * kTile;
+    return {(m + kEdge - 1) / kEdge, (n + kEdge - 1) / kEdge};
+  }
+
   /// Where part `i` of `parts` of an edge begins.
   static int64_t cut(int64_t extent, int64_t parts, int64_t i) {
     if (i == parts)
@@ -195,6 +202,15 @@ void blasBlock(const boa::GemmAllBf16 &g) {
   }
 }
 
+/// Whether blocks of this type go to OpenBLAS.
+template <typename Block> bool isForLibrary() {
+#ifdef __x86_64__
+  return std::is_same_v<Block, boa::GemmF64> || boa::UsedIsa() < Isa::kAvx2;
+#else
+  return true;
+#endif
+}
+
 template <typename A, typename B, typename C> void runBlock(const GemmBlock<A, B, C> &g) {
 #ifdef __x86_64__
   const Isa isa = boa::UsedIsa();
@@ -248,7 +264,8 @@ template <typename Block> void runAll(const Block &g) {
   (void)once;
   if (g.m == 0 || g.n == 0)
     return;
-  Work<Block> work{g, Grid::choose(g.m, g.n, g.k)};
+  Work<Block> work{g, isForLibrary<Block>() ? Grid::chooseForLibrary(g.m, g.n)
+                                            : Grid::choose(g.m, g.n, g.k)};
   boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<Block>::run, &work);
 }
 
