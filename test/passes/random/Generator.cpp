@@ -74,7 +74,7 @@ private:
   std::string configuration() {
     int64_t batches = random.between(1, 4);
     clipped = random.chance(0.25);
-    limited = random.chance(0.15);
+    limited = random.chance(0.25);
     std::string text =
         formatv("boa.config @train {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
                 "\"{1}\", optimizer = {{kind = \"{2}\"}, update = \"{3}\", prefetch = {4} : i64",
