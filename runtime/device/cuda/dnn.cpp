@@ -295,13 +295,14 @@ absl::Status Dnn::Execute(const Attention &a, const Planned &planned, int64_t se
 // Trials
 //===----------------------------------------------------------------------===//
 
-/// Moves the operands to `memory`, each with its own place; returns the bytes that they take.
-static int64_t LayOutTrial(Attention &a, char *memory) {
+/// Moves the operands to `memory`, each with its own place; returns the bytes that they take,
+/// which may be asked of no memory.
+static int64_t LayOutTrial(Attention &a, uintptr_t memory) {
   const AttentionShape &s = a.shape;
   int64_t bytes = 0;
   auto move = [&](void *&address, int64_t size) {
     constexpr int64_t kAlignment = 256;
-    address = memory + bytes;
+    address = reinterpret_cast<void *>(memory + uintptr_t(bytes));
     bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
   };
   const int64_t rows = s.batch * s.time;
@@ -324,7 +325,7 @@ int64_t Dnn::TrialBytes() const {
   for (const auto &[key, planned] : plans) {
     Attention attention = planned.first;
     if (planned.plan)
-      most = std::max(most, LayOutTrial(attention, nullptr));
+      most = std::max(most, LayOutTrial(attention, 0));
   }
   return most;
 }
@@ -333,7 +334,7 @@ absl::Status Dnn::Try(void *memory) {
   absl::Status status;
   for (const auto &[key, planned] : plans) {
     Attention attention = planned.first;
-    LayOutTrial(attention, static_cast<char *>(memory));
+    LayOutTrial(attention, reinterpret_cast<uintptr_t>(memory));
     if (planned.plan && status.ok())
       status = At(attention.shape, Run(attention, planned));
   }

@@ -31,8 +31,9 @@ std::vector<int64_t> Sample(int64_t calls) {
   return sampled;
 }
 
-// Each call of each function fails in turn: the run ends with a status that names it, nothing is
-// used after it was given back, and the state holds its last commit, whole.
+// Calls of each function fail in turn, all or ten from the first to the last: the run ends with a
+// status that names it, nothing is used after it was given back, and the state holds its last
+// commit, whole.
 TEST_F(CudaTest, EachCallMayFail) {
   const char *const functions[] = {"cuInit",
                                    "cuDeviceGetCount",
