@@ -68,7 +68,8 @@ void GpuStream::Enqueue(Work &work) {
   }
   const auto [begin, end] = events[enqueued++ % std::size(events)];
   const Driver &driver = gpu.driver();
-  absl::Status status = gpu.Enter();
+  // What comes after work that was not enqueued would run too early.
+  absl::Status status = failed ? absl::CancelledError("not begun") : gpu.Enter();
   if (status.ok())
     status = order.Await(driver, work, stream);
   if (status.ok())
@@ -77,7 +78,8 @@ void GpuStream::Enqueue(Work &work) {
     status = enqueue(work);
   if (status.ok())
     status = driver.Call("noting the end", driver.EventRecord, end, stream);
-  order.Enqueued(work, status.ok() ? end : nullptr);
+  failed = !status.ok();
+  order.Enqueued(work, failed ? nullptr : end);
   finishing.Add({&work, begin, end, std::move(status)});
 }
 

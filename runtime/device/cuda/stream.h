@@ -75,6 +75,7 @@ private:
   std::mutex mutex;
   std::condition_variable finished_one;
   size_t enqueued = 0, finished = 0; // pieces of work so far; the second under the mutex
+  bool failed = false;               // the first thread's: nothing more is enqueued
   // The second thread's: the end of what was over last, by the host's clock as far as it is known.
   Event last_end = nullptr;
   int64_t last_end_ns = 0;
