@@ -17,6 +17,8 @@
 #include "tools/Compiler.h"
 #include "tools/Payload.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace boa;
