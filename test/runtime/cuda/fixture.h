@@ -145,7 +145,9 @@ inline Program MakeProgram(const char *device) {
   return program;
 }
 
-inline int32_t update_space = BOA_HOST; // where the optimizer runs
+// Of the program that is stepped: where the optimizer runs, and whether it waits for the norm.
+inline int32_t update_space = BOA_HOST;
+inline bool takes_norm = true;
 
 inline std::function<void(boa_context *, int64_t)> body;
 inline void Drive(boa_context *context, int64_t step, int64_t) { body(context, step); }
@@ -164,11 +166,14 @@ inline void Step(boa_context *c, int64_t step) {
     boa_rt_offload(c, of[2], kGradient, entry, 0, 2);
     for (boa_buffer buffer : of)
       boa_rt_release(c, buffer, 0);
+    if (!takes_norm)
+      continue;
     boa_buffer gradient = boa_rt_prefetch(c, kGradient, entry, 0, 2, update_space, 0);
     boa_rt_norm(c, 0, gradient);
     boa_rt_release(c, gradient, 0);
   }
-  boa_rt_norm_done(c, step);
+  if (takes_norm)
+    boa_rt_norm_done(c, step);
   for (int64_t entry = 0; entry < 3; ++entry)
     for (int32_t chunk = 0; chunk < 2; ++chunk) {
       auto fetch = [&](int32_t storage) {
@@ -203,6 +208,8 @@ protected:
     engine.reset();
     state.reset();
     program = std::move(with);
+    update_space = program.optimizer.space;
+    takes_norm = boa_needs_norm(program.optimizer.clip, program.training.nonfinite == "skip");
     std::filesystem::remove_all(scratch.path("state"));
     program.machine.ssd = {{scratch.path("state")}};
     auto opened = StateStore::Create(SystemFiles(), program, {scratch.path("state")});
