@@ -42,13 +42,13 @@ RankedTensorType getSumType(Type tensor) {
 }
 
 LogicalResult verifyOneFloatType(Operation *op, ValueRange sums) {
-  SmallVector<Value> values(op->getOperands());
-  llvm::append_range(values, op->getResults());
-  llvm::erase_if(values, [](Value value) {
-    return !isa<FloatType>(getElementTypeOrSelf(value)); // token indices
-  });
-  std::stable_partition(values.begin(), values.end(),
-                        [&](Value value) { return !llvm::is_contained(sums, value); });
+  SmallVector<Value> values;
+  for (bool isSum : {false, true})
+    for (ValueRange range : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+      for (Value value : range)
+        if (isa<FloatType>(getElementTypeOrSelf(value)) && // no token indices
+            llvm::is_contained(sums, value) == isSum)
+          values.push_back(value);
   auto first = cast<RankedTensorType>(values.front().getType());
   for (Value value : values) {
     bool isSum = llvm::is_contained(sums, value);
