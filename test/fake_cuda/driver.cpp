@@ -148,6 +148,7 @@ BOA_FAKE_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice d
       {16, 4},                                 // MULTIPROCESSOR_COUNT
       {18, 0},                                 // INTEGRATED
       {19, 1},                                 // CAN_MAP_HOST_MEMORY
+      {20, 0},                                 // COMPUTE_MODE
       {40, 3},                                 // ASYNC_ENGINE_COUNT
       {41, 1},                                 // UNIFIED_ADDRESSING
       {75, driver().settings.capability / 10}, // COMPUTE_CAPABILITY_MAJOR

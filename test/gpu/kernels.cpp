@@ -9,6 +9,7 @@
 #include "test/gpu/session.h"
 #include "test/gradients/Cases.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
@@ -18,12 +19,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <optional>
 
 namespace boa::gputest {
 namespace {
@@ -102,10 +106,12 @@ std::vector<Values> RunOnCpu(const Kernel &kernel, const std::vector<Values> &ar
   return results;
 }
 
-/// What of the queue outlives a kernel: the library for products.
+/// What of the queue outlives a kernel: the library for products, and who did attention.
 class Runner {
 public:
   explicit Runner(const Session &session) : session(session) {}
+  /// Of the last kernel that ran: empty where it has no attention that a library is offered.
+  const std::string &attention() const { return described; }
   absl::StatusOr<std::vector<Values>> Run(const Kernel &kernel,
                                           const std::vector<Values> &arguments) {
     auto gpu = cuda::Gpu::Open();
@@ -159,14 +165,17 @@ private:
     }
     absl::Status status = queue.status.ok() ? session.Wait() : queue.status;
     blas = std::move(queue.blas);
+    described = queue.dnn ? queue.dnn->Describe() : "";
     return status;
   }
 
   const Session &session;
   std::unique_ptr<cuda::Blas> blas;
+  std::string described;
 };
 
-/// Lines for the parent, each "ELEMENT KERNEL FOUND ALLOWED" or "error ...", then "over".
+/// Lines for the parent, each "ELEMENT KERNEL FOUND ALLOWED", "attention ..." or "error ...", then
+/// "over".
 class Report {
 public:
   explicit Report(int fd) : out(fdopen(fd, "w")) {}
@@ -177,6 +186,27 @@ public:
 
 private:
   std::FILE *out;
+};
+
+constexpr char kByLibrary[] = "attention by cuDNN";
+
+/// Kernels make the queues that they run on anew, and each asks the environment.
+class WithoutLibrary {
+public:
+  WithoutLibrary() {
+    if (const char *const named = std::getenv("BOA_CUDA_DNN"))
+      before = named;
+    setenv("BOA_CUDA_DNN", "none", 1);
+  }
+  ~WithoutLibrary() {
+    if (before)
+      setenv("BOA_CUDA_DNN", before->c_str(), 1);
+    else
+      unsetenv("BOA_CUDA_DNN");
+  }
+
+private:
+  std::optional<std::string> before;
 };
 
 /// False: the GPU is of no more use.
@@ -206,18 +236,27 @@ bool RunCase(const Case &c, const json &packed, const std::string &directory, Ru
         arguments.push_back(std::move(seed));
       for (size_t i = 0; i < arguments.size(); ++i)
         arguments[i] = roundTo(kernel.arguments[i], arguments[i]);
-      auto got = runner.Run(kernel, arguments);
-      if (!got.ok()) {
-        report.Line("error ", c.name, " ", kernel.symbol, ": ", got.status().message());
-        usable = false;
-        continue;
-      }
       const std::vector<Values> want = RunOnCpu(on_cpu->second, arguments);
-      for (size_t i = 0; i < want.size(); ++i) {
-        const Difference difference =
-            compareWithDouble(c, element, what[1] == 'g', (*got)[i], want[i]);
-        report.Line(element, " ", c.name, what, ",result_", i, " ", difference.found, " ",
-                    difference.allowed);
+      auto compare = [&](const char *how) {
+        auto got = runner.Run(kernel, arguments);
+        if (!got.ok())
+          report.Line("error ", c.name, " ", kernel.symbol, how, ": ", got.status().message());
+        for (size_t i = 0; got.ok() && i < want.size(); ++i) {
+          const Difference difference =
+              compareWithDouble(c, element, what[1] == 'g', (*got)[i], want[i],
+                                absl::StartsWith(runner.attention(), kByLibrary));
+          report.Line(element, " ", c.name, what, how, ",result_", i, " ", difference.found, " ",
+                      difference.allowed);
+        }
+        usable = got.ok();
+      };
+      compare("");
+      if (!runner.attention().empty())
+        report.Line(runner.attention());
+      // What a library did is to be right without it, too.
+      if (usable && absl::StartsWith(runner.attention(), kByLibrary)) {
+        const WithoutLibrary without;
+        compare("_own");
       }
     }
   kernels.clear();
@@ -234,10 +273,15 @@ int RunCases(const json &packed, size_t first, const std::string &directory, int
     return 1;
   }
   Runner runner(**session);
+  const std::vector<Case> &all = boa::testing::cases();
   for (size_t i = first; i < packed.size(); ++i) {
-    for (const Case &c : boa::testing::cases())
-      if (packed[i]["case"] == c.name && !RunCase(c, packed[i], directory, runner, report))
-        return 1;
+    const std::string name = packed[i]["case"].get<std::string>();
+    const auto of =
+        std::find_if(all.begin(), all.end(), [&](const Case &c) { return c.name == name; });
+    if (of == all.end())
+      report.Line("error ", name, ": was packed by another version of this program");
+    else if (!RunCase(*of, packed[i], directory, runner, report))
+      return 1;
     report.Line("over");
   }
   return 0;
@@ -262,6 +306,8 @@ public:
     }
     while (done < packed.size() && !nothing_runs)
       RunChild();
+    if (!attention.empty())
+      std::printf("%s\n", attention.c_str());
     for (const auto &[element, s] : summaries)
       std::printf("%s: %d results of kernels compared with f64, %d wrong; nearest to what is "
                   "allowed: %.0f%% (%s)\n",
@@ -281,6 +327,13 @@ private:
       std::abort();
     std::fflush(stdout);
     const pid_t child = fork();
+    if (child < 0) {
+      Fail(absl::StrCat("cannot start a process: ", strerror(errno)));
+      nothing_runs = true;
+      close(ends[0]);
+      close(ends[1]);
+      return;
+    }
     if (child == 0) {
       close(ends[0]);
       std::exit(RunCases(packed, done, directory, ends[1]));
@@ -327,12 +380,15 @@ private:
     double found = 0, allowed = 0;
     if (line == "over") {
       ++done;
-    } else if (line.rfind("error ", 0) == 0) {
+    } else if (absl::StartsWith(line, "error ")) {
       said_why = true;
       Fail(line.substr(6));
-    } else if (line.rfind("nothing ", 0) == 0) {
+    } else if (absl::StartsWith(line, "nothing ")) {
       nothing_runs = true;
       Fail(line.substr(8));
+    } else if (absl::StartsWith(line, "attention ")) {
+      if (attention.empty() || absl::StartsWith(line, kByLibrary))
+        attention = line;
     } else if (std::sscanf(line.c_str(), "%7s %127s %lf %lf", element, what, &found, &allowed) ==
                4) {
       Summary &summary = summaries[element];
@@ -354,6 +410,7 @@ private:
   json packed;
   size_t done = 0; // cases that are over
   bool failed = false, said_why = false, nothing_runs = false;
+  std::string attention; // who does it, if a library does so for any case
   std::map<std::string, Summary> summaries;
 };
 

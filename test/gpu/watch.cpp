@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// By asking what is free: before, and again and again while it runs.
+// By asking what is free: before, and again and again while it runs. Where one process at a time
+// may have the GPU, not at all.
 //
 //===----------------------------------------------------------------------===//
 #include "test/gpu/peak.h"
@@ -20,6 +21,17 @@
 #include <fstream>
 
 namespace boa::gputest {
+
+/// Whether no other process may have a context beside ours.
+static bool IsExclusive(const Session &session) {
+  constexpr int kComputeMode = 20, kExclusiveProcess = 3; // as cuda.h numbers them
+  int mode = 0;
+  return session.driver()
+             .Call("asking after the GPU", session.driver().DeviceGetAttribute, &mode, kComputeMode,
+                   cuda::Ordinal(0))
+             .ok() &&
+         mode == kExclusiveProcess;
+}
 
 int Watch(const std::string &file, char **command) {
   // The command comes first: no process has a context of before its fork. It waits.
@@ -40,7 +52,10 @@ int Watch(const std::string &file, char **command) {
   close(ends[0]);
   auto session = Session::Open();
   size_t before = 0, free = 0, total = 0;
-  const bool asks = session.ok() && (*session)->AskMemory(before, total).ok();
+  const bool asks =
+      session.ok() && !IsExclusive(**session) && (*session)->AskMemory(before, total).ok();
+  if (!asks && session.ok())
+    session->reset();
   close(ends[1]); // the child begins
   size_t least = before;
   int status = 0;

@@ -35,12 +35,13 @@ inline std::ostream &operator<<(std::ostream &stream, const Case &c) { return st
 const std::vector<Case> &cases();
 
 /// How far results, or the gradient, of a case are from those in f64 of the same arguments,
-/// and may be.
+/// and may be. `library`: one did attention, and such round its weights to bf16 before they
+/// multiply values with them.
 struct Difference {
   double found, allowed;
 };
 Difference compareWithDouble(const Case &c, const std::string &element, bool gradient,
-                             const Values &got, const Values &want);
+                             const Values &got, const Values &want, bool library = false);
 
 /// Seeds of a gradient, one for each result.
 std::vector<Values> makeSeeds(const std::vector<Operand> &results);
