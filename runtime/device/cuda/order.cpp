@@ -34,14 +34,26 @@ absl::Status Order::Await(const Driver &driver, const Work &work, Stream stream)
     });
     if (cancelled || (found != under_way.end() && found->second.failed))
       return absl::CancelledError("not begun");
-    // The event is of this work as long as the lock is held: it is used again once that is removed.
     if (found != under_way.end() && found->second.stream != stream)
-      if (absl::Status status = driver.Call("waiting for another stream", driver.StreamWaitEvent,
-                                            stream, found->second.end, 0u);
-          !status.ok())
+      if (absl::Status status = AwaitEnd(driver, found->second, stream, lock); !status.ok())
         return status;
   }
   return absl::OkStatus();
+}
+
+/// Nobody waits for the driver's call but who would remove the work, after which its event is
+/// used again.
+absl::Status Order::AwaitEnd(const Driver &driver, UnderWay &before, Stream stream,
+                             std::unique_lock<std::mutex> &lock) {
+  const Event end = before.end;
+  ++before.in_use;
+  lock.unlock();
+  absl::Status status =
+      driver.Call("waiting for another stream", driver.StreamWaitEvent, stream, end, 0u);
+  lock.lock();
+  if (--before.in_use == 0)
+    changed.notify_all();
+  return status;
 }
 
 void Order::AwaitRemoved(const Work &work) {
@@ -53,7 +65,9 @@ void Order::AwaitRemoved(const Work &work) {
 }
 
 void Order::Remove(int64_t sequence) {
-  std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
+  const UnderWay &over = under_way[sequence];
+  changed.wait(lock, [&] { return over.in_use == 0; });
   under_way.erase(sequence);
   changed.notify_all();
 }

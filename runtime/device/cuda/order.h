@@ -30,7 +30,7 @@ public:
   absl::Status Await(const Driver &, const Work &, Stream);
   /// Until all that the work comes after was removed.
   void AwaitRemoved(const Work &);
-  /// It is over, and whom it concerns was told.
+  /// It is over, and whom it concerns was told: its event may be used again when this returns.
   void Remove(int64_t sequence);
   /// After an error: nothing more is enqueued, and nobody waits for that.
   void Cancel();
@@ -40,7 +40,10 @@ private:
     Stream stream;
     Event end = nullptr;
     bool enqueued = false, failed = false;
+    int64_t in_use = 0; // calls that have its event, without the mutex
   };
+  absl::Status AwaitEnd(const Driver &, UnderWay &, Stream, std::unique_lock<std::mutex> &);
+
   std::mutex mutex;
   std::condition_variable changed;
   std::map<int64_t, UnderWay> under_way; // by Work::sequence
