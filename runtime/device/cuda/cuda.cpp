@@ -127,16 +127,16 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   // Before what libraries take, which may be much: a trial needs no more than the program.
   if (absl::Status status = gpu->CheckFree(bytes[BOA_DEVICE]); !status.ok())
     return status;
-  if (absl::Status status = TryLibraries(); !status.ok())
-    return status;
-  // The program's memory comes last: what is free now stays free.
   memory = std::make_unique<GpuMemory>(*gpu, compute->handle());
-  if (absl::Status status = memory->Allocate(bytes); !status.ok())
-    return status;
-  workspace = memory->Address(Memory::Side::device, at);
   if (program.UpdatesOnDevice())
     if (absl::Status status = CreateUpdates(); !status.ok())
       return status;
+  if (absl::Status status = TryLibraries(); !status.ok())
+    return status;
+  // The program's memory comes last: what is free now stays free.
+  if (absl::Status status = memory->Allocate(bytes); !status.ok())
+    return status;
+  workspace = memory->Address(Memory::Side::device, at);
   if (absl::Status status = host.Start(*memory, listener); !status.ok())
     return status;
   return StartThreads([this] {

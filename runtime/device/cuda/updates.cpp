@@ -26,12 +26,19 @@ GpuUpdates::~GpuUpdates() {
   UnmapArena(on_host, bytes);
   if (on_device)
     driver.MemFree.address(on_device);
+  if (summed)
+    driver.EventDestroy.address(summed);
 }
 
 absl::Status GpuUpdates::Create(Stream on, size_t most) {
   stream = on;
   depth = int64_t(most);
   if (absl::Status status = Find(); !status.ok())
+    return status;
+  const Driver &driver = gpu.driver();
+  if (absl::Status status =
+          driver.Call("making an event", driver.EventCreate, &summed, kBlockingSync);
+      !status.ok())
     return status;
   int64_t sums_of_one = 0;
   for (const Functions &of : functions)
@@ -41,7 +48,6 @@ absl::Status GpuUpdates::Create(Stream on, size_t most) {
     return status;
   slots = reinterpret_cast<Slot *>(on_host);
   sums = reinterpret_cast<double *>(slots + depth);
-  const Driver &driver = gpu.driver();
   const char *const doing = "allocating what updates are told by";
   absl::Status status =
       driver.Call(doing, driver.MemHostRegister, on_host, size_t(bytes), unsigned(0));
@@ -175,7 +181,9 @@ absl::Status GpuUpdates::Norm(const Work &work) {
     status = driver.Call(doing, driver.MemcpyDtoHAsync, sums, there,
                          size_t(of.sums) * sizeof(double), stream);
   if (status.ok())
-    status = driver.Call(doing, driver.StreamSynchronize, stream);
+    status = driver.Call(doing, driver.EventRecord, summed, stream);
+  if (status.ok())
+    status = driver.Call(doing, driver.EventSynchronize, summed);
   if (!status.ok())
     return status;
   std::vector<double> squares;

@@ -62,6 +62,7 @@ private:
   const GpuMemory &memory;
   Updates updates; // the first thread's, but for CheckFinite
   Stream stream = nullptr;
+  Event summed = nullptr;           // behind the sums of a norm
   std::vector<Functions> functions; // by group
   // Slots, then the sums of a norm; on the device, and registered with it.
   int64_t depth = 0, next = 0, bytes = 0;
