@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/fake_cuda/context.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -157,6 +158,16 @@ CUresult Enqueue(const char *what, CUstream handle, std::vector<DeviceRange> ran
   };
   stream->Push(std::move(work));
   return CUDA_SUCCESS;
+}
+
+bool Context::GrowStack(int64_t bytes) {
+  if (bytes <= stack.load(std::memory_order_relaxed))
+    return true;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (bytes > stack && !memory->Take((bytes - stack) * kResidentThreads))
+    return false;
+  stack = std::max(stack.load(), bytes);
+  return true;
 }
 
 void Context::Fail(int code, const std::string &words) {

@@ -37,6 +37,8 @@ namespace boa::fake {
 
 /// Of shared memory: what a function declares itself, and with what a launch adds.
 constexpr int64_t kStaticShared = 48 << 10, kMostShared = 227 << 10;
+/// Of local memory, that a thread may have without more being taken; threads that have it at once.
+constexpr int64_t kFirstStack = 1024, kResidentThreads = 4 * 2048;
 
 class Stream;
 
@@ -59,12 +61,15 @@ struct Context {
   int retained = 0; // under the driver's mutex
   std::unique_ptr<DeviceMemory> memory;
   std::atomic<int> error{0};                    // sticky
-  std::mutex mutex;                             // of:
+  std::atomic<int64_t> stack{kFirstStack};      // bytes of local memory of a thread
+  std::mutex mutex;                             // of growing it, and of:
   std::vector<std::shared_ptr<Stream>> retired; // destroyed; some may still have work
   /// Of all events, as long as the context lives: counts of references would order who
   /// drops one after who did before.
   std::deque<Completion> completions;
 
+  /// Local memory of so many bytes a thread; false: there is not enough. It never shrinks.
+  bool GrowStack(int64_t bytes);
   /// Of what ran; said on stderr.
   void Fail(int code, const std::string &words);
 };

@@ -186,6 +186,7 @@ BOA_FAKE_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice devi
   if (primary.retained++ == 0) {
     primary.device = device;
     primary.error = 0;
+    primary.stack = kFirstStack;
     primary.memory = std::make_unique<DeviceMemory>(d.settings.memory);
     if (!primary.memory->Take(d.settings.overhead)) {
       primary.memory.reset();
@@ -260,6 +261,25 @@ BOA_FAKE_API CUresult cuCtxSynchronize(void) {
   for (const std::shared_ptr<Stream> &stream : driver().streams.Of(context))
     stream->Wait();
   return context->error;
+}
+
+BOA_FAKE_API CUresult cuCtxGetLimit(size_t *value, int limit) {
+  Context *context;
+  if (CUresult error = BeginCallIn(__func__, context))
+    return error;
+  if (limit != CU_LIMIT_STACK_SIZE)
+    return Report(CUDA_ERROR_INVALID_VALUE, "cuCtxGetLimit: the fake has the stack's alone");
+  *value = size_t(context->stack);
+  return CUDA_SUCCESS;
+}
+
+BOA_FAKE_API CUresult cuCtxSetLimit(int limit, size_t value) {
+  Context *context;
+  if (CUresult error = BeginCallIn(__func__, context))
+    return error;
+  if (limit != CU_LIMIT_STACK_SIZE)
+    return Report(CUDA_ERROR_INVALID_VALUE, "cuCtxSetLimit: the fake has the stack's alone");
+  return context->GrowStack(int64_t(value)) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 //===----------------------------------------------------------------------===//
@@ -438,6 +458,8 @@ BOA_FAKE_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction h
     *value = driver().settings.block_threads;
   else if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)
     *value = int(function->emulated->shared_bytes);
+  else if (attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+    *value = int(driver().settings.local);
   else
     return Report(CUDA_ERROR_INVALID_VALUE,
                   "cuFuncGetAttribute: the fake has no attribute " + std::to_string(attribute));

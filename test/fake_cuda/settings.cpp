@@ -77,6 +77,8 @@ std::string ParseSettings(const char *text, Settings &settings) {
       settings.capability = int(number);
     else if (key == "block_threads" && number >= 1 && number <= 1024)
       settings.block_threads = int(number);
+    else if (key == "local")
+      settings.local = number;
     else if (key == "error" && number >= 1) {
       error = number;
       error_given = true;

@@ -29,6 +29,7 @@ struct Settings {
   int driver = 13000;
   int capability = 90;
   int block_threads = 1024;
+  int64_t local = 0;
   int64_t registered = INT64_MAX, register_once = int64_t(64) << 30;
   std::map<std::string, Injection> fail, late;
 };

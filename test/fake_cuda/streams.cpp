@@ -357,6 +357,8 @@ BOA_FAKE_API CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigne
                   kernel + "more shared memory than the function may have");
   if (extra || (emulated.arguments && !arguments))
     return Report(CUDA_ERROR_INVALID_VALUE, kernel + "arguments are given by their addresses");
+  if (!context->GrowStack(driver().settings.local))
+    return CUDA_ERROR_OUT_OF_MEMORY;
   std::vector<DeviceRange> ranges;
   for (int64_t i = 0; i < emulated.arguments; ++i)
     ranges.push_back(

@@ -61,7 +61,9 @@ constexpr unsigned kNonBlocking = 1, kBlockingSync = 1;
 // CUjit_option
 constexpr int kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
 // CUfunction_attribute
-constexpr int kMaxThreads = 0, kOwnSharedBytes = 1, kMaxDynamicSharedBytes = 8;
+constexpr int kMaxThreads = 0, kOwnSharedBytes = 1, kLocalBytes = 3, kMaxDynamicSharedBytes = 8;
+// CUlimit
+constexpr int kStackSize = 0;
 
 /// F(name, symbol, arguments): what is called, what is looked up.
 #define BOA_CUDA_DRIVER_FUNCTIONS(F)                                                               \
@@ -76,6 +78,8 @@ constexpr int kMaxThreads = 0, kOwnSharedBytes = 1, kMaxDynamicSharedBytes = 8;
   F(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (Context *, Ordinal))                        \
   F(DevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (Ordinal))                              \
   F(CtxSetCurrent, cuCtxSetCurrent, (Context))                                                     \
+  F(CtxGetLimit, cuCtxGetLimit, (size_t *value, int limit))                                        \
+  F(CtxSetLimit, cuCtxSetLimit, (int limit, size_t value))                                         \
   F(MemGetInfo, cuMemGetInfo_v2, (size_t *free, size_t *total))                                    \
   F(MemAlloc, cuMemAlloc_v2, (Pointer *, size_t bytes))                                            \
   F(MemFree, cuMemFree_v2, (Pointer))                                                              \

@@ -95,17 +95,31 @@ absl::Status Gpu::Load(const boa_device_image &image) {
   }
   loaded.resize(image.count);
   absl::Status status;
+  int most_local = 0;
   for (int64_t i = 0; i < image.count && status.ok(); ++i) {
     LoadedFunction &function = loaded[i];
     const char *const name = function.name = image.functions[i];
     status = table->Call(name, table->ModuleGetFunction, &function.handle, module, name);
     // It may not be on the GPU before it is asked after: launched first, it would be then.
+    int local = 0;
     for (auto [attribute, value] : {std::pair<int, int *>{kMaxThreads, &function.most_threads},
-                                    {kOwnSharedBytes, &function.shared_bytes}})
+                                    {kOwnSharedBytes, &function.shared_bytes},
+                                    {kLocalBytes, &local}})
       if (status.ok())
         status = table->Call(name, table->FuncGetAttribute, value, attribute, function.handle);
+    most_local = std::max(most_local, local);
   }
-  return status;
+  return status.ok() ? ReserveLocal(size_t(most_local)) : status;
+}
+
+/// For all threads that may run at once, so many bytes each. The driver would take it when a
+/// function is first launched, when the program has the rest.
+absl::Status Gpu::ReserveLocal(size_t bytes) const {
+  const char *const doing = "reserving local memory for the program's functions";
+  size_t there_is = 0;
+  absl::Status status = table->Call(doing, table->CtxGetLimit, &there_is, kStackSize);
+  return status.ok() && there_is < bytes ? table->Call(doing, table->CtxSetLimit, kStackSize, bytes)
+                                         : status;
 }
 
 absl::Status Gpu::CheckFree(int64_t bytes) const {

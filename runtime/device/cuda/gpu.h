@@ -37,7 +37,8 @@ public:
 
   /// Each thread that calls the driver is told once which GPU is meant.
   absl::Status Enter() const;
-  /// Translates the image for this GPU. What the driver has against it is in the status.
+  /// Translates the image for this GPU, and takes what its functions need of device memory. What
+  /// the driver has against it is in the status.
   absl::Status Load(const boa_device_image &);
   /// Of the image, in its order.
   const std::vector<LoadedFunction> &functions() const { return loaded; }
@@ -50,6 +51,7 @@ public:
   const Driver &driver() const { return *table; }
 
 private:
+  absl::Status ReserveLocal(size_t bytes) const;
   explicit Gpu(std::unique_ptr<Driver> driver) : table(std::move(driver)) {}
 
   std::unique_ptr<Driver> table;

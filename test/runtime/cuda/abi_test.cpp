@@ -128,7 +128,9 @@ static_assert(CU_JIT_ERROR_LOG_BUFFER == kErrorLogBuffer);
 static_assert(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES == kErrorLogBufferBytes);
 static_assert(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK == kMaxThreads);
 static_assert(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES == kOwnSharedBytes);
+static_assert(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES == kLocalBytes);
 static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == kMaxDynamicSharedBytes);
+static_assert(CU_LIMIT_STACK_SIZE == kStackSize);
 
 static_assert(CUBLAS_STATUS_NOT_INITIALIZED == kBlasNotInitialized);
 static_assert(CUBLAS_STATUS_ALLOC_FAILED == kBlasAllocFailed);

@@ -42,6 +42,7 @@ TEST_F(CudaTest, EachCallMayFail) {
                                    "cuDeviceGetAttribute",
                                    "cuCtxSetCurrent",
                                    "cuDevicePrimaryCtxRetain",
+                                   "cuCtxGetLimit",
                                    "cuMemGetInfo_v2",
                                    "cuMemAlloc_v2",
                                    "cuMemHostRegister_v2",

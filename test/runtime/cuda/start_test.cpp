@@ -195,6 +195,25 @@ TEST_F(CudaTest, LibrariesTakeTheirMemoryFirst) {
   }
 }
 
+// Local memory of functions, too, is taken before the program's, and no more of it than they need.
+TEST_F(CudaTest, LocalMemoryIsTakenFirst) {
+  Fake("fail=cuCtxSetLimit:1 local=1024");
+  ASSERT_TRUE(Make().ok()); // as much is there
+  EXPECT_EQ(boa_fake_cuda_calls("cuCtxSetLimit"), 0);
+  const int64_t arena = engine->ArenaBytes(BOA_DEVICE), taken = (1536 - 1024) * 8192;
+  Fake("fail=cuCtxSetLimit:1 local=1536");
+  EXPECT_THAT(std::string(Make().message()),
+              StartsWith("reserving local memory for the program's functions: cuCtxSetLimit: "
+                         "CUDA_ERROR_UNKNOWN"));
+  Fake(absl::StrCat("local=1536 memory=", arena + taken));
+  ASSERT_TRUE(Make().ok());
+  absl::Status status = Train();
+  EXPECT_TRUE(status.ok()) << status;
+  Fake(absl::StrCat("local=1536 memory=", arena + taken - 1));
+  EXPECT_THAT(std::string(Make().message()),
+              HasSubstr("the program's code and its libraries 4.00 MiB; end what else"));
+}
+
 // The library of the driver's CUDA is tried first, since a later one does not begin on it; what
 // does not begin makes place for the next.
 TEST_F(CudaTest, TheLibraryForProductsFitsTheDriver) {
