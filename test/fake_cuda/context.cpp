@@ -81,6 +81,8 @@ CUresult FindContext(const char *what, Context *&context) {
   return context->error;
 }
 
+const DnnSettings &GetDnnSettings() { return Driver::Get().settings.dnn; }
+
 CUresult TakeOverhead() {
   DeviceMemory &memory = *CurrentContext()->memory;
   return memory.Take(Driver::Get().settings.overhead) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

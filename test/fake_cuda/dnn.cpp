@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Descriptors take the attributes of a table, of the type and number that it says, until
-// they are finalized, and have them from then on. There is one engine; of the three
-// configurations that its heuristics give for a graph the first sums in no order, the second
-// turns out not to be supported, and the third is as it should be.
+// they are finalized, and have them from then on. There is one engine; which configurations its
+// heuristics give for a graph, each a letter, BOA_FAKE_CUDA says.
 //
 //===----------------------------------------------------------------------===//
 #include "test/fake_cuda/dnn_descriptor.h"
 #include "test/fake_cuda/fake.h"
+#include "test/fake_cuda/settings.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -30,8 +30,22 @@ struct cudnnContext {
 namespace {
 
 constexpr uint64_t kAlive = 0xd11d11d11d11d11du;
-/// What heuristics propose, in their order.
-constexpr int64_t kInNoOrder = 0, kUnsupported = 1, kProposals = 3;
+/// What is proposed: what says that it sums in no order, what turns out not to be supported, what
+/// adds up gradients as blocks end and does not say so. All else is as it should be.
+constexpr char kInNoOrder = 'n', kUnsupported = 'u', kAtomics = 'a';
+/// In place of proposals: the heuristics fail.
+const char *const kFail = "e";
+
+/// Of the mode that the descriptor of heuristics has.
+const std::string &ProposalsOf(const DnnDescriptor &heuristic) {
+  const DnnSettings &settings = GetDnnSettings();
+  return heuristic.Number(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? settings.best
+                                                                           : settings.fallback;
+}
+
+bool SumsInNoOrder(const DnnDescriptor &plan) {
+  return plan.proposal == kInNoOrder || (plan.proposal == kAtomics && plan.graph->IsGradient());
+}
 
 size_t BytesOf(int type) {
   switch (type) {
@@ -86,7 +100,7 @@ cudnnStatus_t Begin(const char *what) {
 
 extern "C" {
 
-BOA_FAKE_API size_t cudnnGetVersion(void) { return 91900; }
+BOA_FAKE_API size_t cudnnGetVersion(void) { return GetDnnSettings().version; }
 
 BOA_FAKE_API const char *cudnnGetErrorString(cudnnStatus_t status) {
   switch (status) {
@@ -206,6 +220,8 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle)
     return Refuse(__func__, fault);
   if (d->kind == kPlan && d->proposal == kUnsupported)
     return Decline(CUDNN_STATUS_NOT_SUPPORTED, "a configuration that is not supported after all");
+  if (d->kind == kHeuristic && ProposalsOf(*d) == kFail)
+    return Decline(CUDNN_STATUS_NOT_SUPPORTED, "heuristics that fail");
   d->finalized = true;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -222,7 +238,7 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t han
     return d->kind == kind && attribute == which && type == of;
   };
   // One of those that the caller made for it becomes what it asks for.
-  auto give = [&](int kind, int64_t index, int64_t proposal) -> cudnnStatus_t {
+  auto give = [&](int kind, int64_t index, char proposal) -> cudnnStatus_t {
     std::shared_ptr<DnnDescriptor> into = Find(static_cast<void **>(values)[index]);
     if (!into || into->kind != kind || into->finalized)
       return Refuse(__func__, "into no fresh descriptor of the kind");
@@ -232,11 +248,11 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t han
     return CUDNN_STATUS_SUCCESS;
   };
   if (is(kHeuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, kDescriptor)) {
-    const bool best = d->Number(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A;
-    const int64_t found = best && d->graph->IsSupported() ? kProposals : 0;
+    const std::string &proposals = ProposalsOf(*d);
+    const int64_t found = d->graph->IsSupported() ? int64_t(proposals.size()) : 0;
     *count = most > 0 ? std::min(most, found) : found;
     for (int64_t i = 0; i < std::min(most, found); ++i)
-      if (cudnnStatus_t status = give(kConfig, i, i))
+      if (cudnnStatus_t status = give(kConfig, i, proposals[i]))
         return status;
     return CUDNN_STATUS_SUCCESS;
   }
@@ -246,14 +262,15 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t han
   if (is(kConfig, CUDNN_ATTR_ENGINECFG_ENGINE, kDescriptor))
     return give(kEngine, 0, d->proposal);
   if (is(kEngine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE)) {
-    int *const notes = static_cast<int *>(values);
-    notes[0] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-    if (d->proposal == kInNoOrder && most > 1)
-      notes[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+    *count = std::max<int64_t>(GetDnnSettings().notes, d->proposal == kInNoOrder ? 2 : 1);
+    for (int64_t i = 0; i < std::min(most, *count); ++i)
+      static_cast<int *>(values)[i] = i == 1 && d->proposal == kInNoOrder
+                                          ? CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
+                                          : CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
     return CUDNN_STATUS_SUCCESS;
   }
   if (is(kPlan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64)) {
-    *static_cast<int64_t *>(values) = d->graph->WorkspaceBytes();
+    *static_cast<int64_t *>(values) = d->graph->WorkspaceBytes(d->proposal != kAtomics);
     return CUDNN_STATUS_SUCCESS;
   }
   return Refuse(__func__, "the fake gives no " + Name(d->kind, attribute));
@@ -268,7 +285,7 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
   if (!handle || handle->alive != kAlive || !plan || plan->kind != kPlan || !plan->finalized ||
       !pack || pack->kind != kPack || !pack->finalized)
     return Refuse(__func__, "no handle, no plan or no pack, or they are not finalized");
-  if (plan->proposal == kInNoOrder)
+  if (SumsInNoOrder(*plan))
     return Refuse(__func__, "a plan that sums in no order");
   const auto &ids = pack->attributes.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).values;
   const auto &pointers = pack->attributes.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS).values;

@@ -25,7 +25,7 @@ struct DnnDescriptor {
   };
   std::map<int, Attribute> attributes;
   std::shared_ptr<DnnGraph> graph; // of a graph, and of what is made of it
-  int64_t proposal = 0;            // of a configuration, and of what is made of it
+  char proposal = 0;               // of a configuration, and of what is made of it
 
   bool Has(int attribute) const { return attributes.count(attribute); }
   int64_t Number(int attribute, int64_t otherwise = 0) const {

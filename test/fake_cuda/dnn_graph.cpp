@@ -197,7 +197,7 @@ int DnnGraph::Matmuls() const {
 }
 
 bool DnnGraph::IsSupported() const {
-  const bool gradient = Matmuls() == 5;
+  const bool gradient = IsGradient();
   if (Matmuls() != 2 && !gradient)
     return false;
   for (const DnnTensor &tensor : Bound()) {
@@ -211,10 +211,10 @@ bool DnnGraph::IsSupported() const {
   return true;
 }
 
-int64_t DnnGraph::WorkspaceBytes() const {
+int64_t DnnGraph::WorkspaceBytes(bool keeps_scores) const {
   constexpr int64_t kAlways = 256;
   auto round = [](int64_t value, int64_t to) { return (value + to - 1) / to * to; };
-  if (Matmuls() != 5)
+  if (!IsGradient() || !keeps_scores)
     return kAlways;
   int64_t bytes = kAlways;
   bool first = true;

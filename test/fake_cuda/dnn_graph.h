@@ -49,7 +49,9 @@ public:
   /// Whether the fake has a kernel for it: for attention as cuDNN 9.19 has, by its own word
   /// (test/runtime/cuda/dnn_plan_test.cpp).
   bool IsSupported() const;
-  int64_t WorkspaceBytes() const;
+  bool IsGradient() const { return Matmuls() == 5; }
+  /// As 9.19's; of a form that keeps no gradients of scores it is smaller.
+  int64_t WorkspaceBytes(bool keeps_scores = true) const;
   /// Those in memory, and values.
   std::vector<DnnTensor> Bound() const;
   /// Where the bound tensors lie.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// libboa_fake_cuda.so defines it; the fake of cuBLASLt and tests use it, too.
+// libboa_fake_cuda.so defines it; the fakes of libraries and tests use it, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_FAKE_CUDA_FAKE_H
@@ -46,6 +46,10 @@ BOA_FAKE_API CUresult Enqueue(const char *what, CUstream, std::vector<DeviceRang
 
 /// What the current context, one of its functions or a library takes of device memory (overhead).
 BOA_FAKE_API CUresult TakeOverhead();
+
+/// What BOA_FAKE_CUDA says of cuDNN (settings.h).
+struct DnnSettings;
+BOA_FAKE_API const DnnSettings &GetDnnSettings();
 
 /// Of the call `what` that begins: an error that it is to end with, or success.
 BOA_FAKE_API CUresult BeginCall(const char *what);

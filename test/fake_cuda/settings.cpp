@@ -50,6 +50,12 @@ std::string ParseSettings(const char *text, Settings &settings) {
       (key == "fail" ? settings.fail : settings.late)[value.substr(0, colon)] = {call, 0};
       continue;
     }
+    if (key == "dnn_best" || key == "dnn_fallback") {
+      if (value != "e" && value.find_first_not_of("nuar") != std::string::npos)
+        return "expected letters of 'nuar', or 'e', but found '" + word + "'";
+      (key == "dnn_best" ? settings.dnn.best : settings.dnn.fallback) = value;
+      continue;
+    }
     int64_t number = 0;
     if (!Number(value, number))
       return "expected NAME=NUMBER, but found '" + word + "'";
@@ -79,6 +85,10 @@ std::string ParseSettings(const char *text, Settings &settings) {
       settings.block_threads = int(number);
     else if (key == "local")
       settings.local = number;
+    else if (key == "dnn_version")
+      settings.dnn.version = int(number);
+    else if (key == "dnn_notes" && number >= 1)
+      settings.dnn.notes = number;
     else if (key == "error" && number >= 1) {
       error = number;
       error_given = true;

@@ -19,6 +19,13 @@ struct Injection {
   int error;
 };
 
+/// What heuristics of cuDNN propose, in their order: a letter for each (README.md).
+struct DnnSettings {
+  int version = 91900;
+  int64_t notes = 1; // that an engine has at least
+  std::string best = "nuar", fallback = "r";
+};
+
 /// The table of README.md.
 struct Settings {
   uint64_t seed = 1;
@@ -31,6 +38,7 @@ struct Settings {
   int block_threads = 1024;
   int64_t local = 0;
   int64_t registered = INT64_MAX, register_once = int64_t(64) << 30;
+  DnnSettings dnn;
   std::map<std::string, Injection> fail, late;
 };
 

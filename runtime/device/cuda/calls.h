@@ -32,8 +32,13 @@ extern "C" {
 #define BOA_CUDA_ATTENTION_SCRATCH INT64_C(262144)
 #define BOA_CUDA_ATTENTION_GRAD_MOST INT64_C(268435456)
 
+/// Whether parts of so many statistics (f32) begin at 16 bytes each, as cuDNN wants them to.
+static inline int boa_cuda_attention_parts_align(int64_t statistics) {
+  return statistics * 4 % 16 == 0;
+}
+
 /// The bytes for a gradient: of all that is computed, or of as many sequences, or heads of one,
-/// as fit. 0: not even one head of keys does.
+/// as fit. 0: not even one head of keys does, or parts would not be aligned.
 static inline int64_t boa_cuda_attention_grad_scratch(int64_t batch, int64_t time, int64_t heads,
                                                       int64_t kv_heads, int64_t columns) {
   // cuDNN keeps gradients of scores, in bf16 and in whole tiles, and where a head of keys is
@@ -44,10 +49,12 @@ static inline int64_t boa_cuda_attention_grad_scratch(int64_t batch, int64_t tim
   const int64_t most = (BOA_CUDA_ATTENTION_GRAD_MOST - aside) / head;
   int64_t part;
   for (part = batch; part >= 1; --part)
-    if (batch % part == 0 && part * heads <= most)
+    if (batch % part == 0 && part * heads <= most &&
+        (part == batch || boa_cuda_attention_parts_align(part * heads * time)))
       return part * heads * head + aside;
   for (part = kv_heads; part >= 1; --part)
-    if (kv_heads % part == 0 && part * (heads / kv_heads) <= most)
+    if (kv_heads % part == 0 && part * (heads / kv_heads) <= most &&
+        boa_cuda_attention_parts_align(part * (heads / kv_heads) * time))
       return part * (heads / kv_heads) * head + aside;
   return 0;
 }

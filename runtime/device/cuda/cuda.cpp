@@ -60,7 +60,7 @@ private:
   absl::Status CreateUpdates();
   std::string Name(const Work &) const;
   absl::Status PlanKernels();
-  absl::Status TryLibraries();
+  absl::Status TryLibraries(bool &all);
   absl::Status EnqueueKernel(Work &);
   absl::Status EnqueueFill(Work &, cuda::Stream);
   Pointer OnDevice(Location where) const {
@@ -131,8 +131,13 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   if (program.UpdatesOnDevice())
     if (absl::Status status = CreateUpdates(); !status.ok())
       return status;
-  if (absl::Status status = TryLibraries(); !status.ok())
-    return status;
+  for (bool all = false; !all;) {
+    absl::Status status = TryLibraries(all);
+    if (status.ok() && !all)
+      status = PlanKernels(); // of other calls now
+    if (!status.ok())
+      return status;
+  }
   // The program's memory comes last: what is free now stays free.
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
@@ -174,8 +179,9 @@ absl::Status CudaDevice::PlanKernels() {
 }
 
 /// Runs what was planned of libraries once, on memory for a while: what they load then is loaded
-/// before the program's memory is taken.
-absl::Status CudaDevice::TryLibraries() {
+/// before the program's memory is taken. `all`: none of it is done without from now on.
+absl::Status CudaDevice::TryLibraries(bool &all) {
+  all = true;
   const int64_t bytes =
       std::max(queue.blas ? queue.blas->TrialBytes() : 0, queue.dnn ? queue.dnn->TrialBytes() : 0);
   if (bytes == 0)
@@ -190,7 +196,7 @@ absl::Status CudaDevice::TryLibraries() {
   if (queue.blas)
     status = queue.blas->Try(at, queue.stream);
   if (queue.dnn && status.ok())
-    status = queue.dnn->Try(at);
+    all = queue.dnn->Try(at);
   // Nothing uses the memory when it goes.
   absl::Status over = driver.Call("waiting for a trial", driver.StreamSynchronize, queue.stream);
   if (status.ok())

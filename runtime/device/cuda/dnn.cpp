@@ -12,12 +12,15 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/dnn.h"
 
+#include "runtime/device/cuda/calls.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -102,7 +105,7 @@ std::string Dnn::Describe() const {
     return "";
   bool any = false;
   for (const auto &[key, planned] : plans)
-    any |= planned.plan != nullptr;
+    any |= planned.is_taken;
   if (!any)
     return absl::StrCat("attention by the program's own kernels (", lacking, ")");
   return absl::StrCat("attention by ", api->Describe(), lacking.empty() ? "" : ", but not ",
@@ -149,7 +152,8 @@ static std::string FindObjection(const Attention &a, int version, int capability
   constexpr int64_t kTile = 128;
   if (s.gradient && version <= 91500 && s.time % kTile != 0)
     return "up to 9.15.0 its time must be a multiple of 128";
-  if (s.gradient && version < 91800 && capability / 10 == 10)
+  constexpr int kBlackwell = 100;
+  if (s.gradient && version < 91800 && capability >= kBlackwell)
     return "before 9.18 no order of sums is promised on this GPU";
   return "";
 }
@@ -170,16 +174,15 @@ absl::Status Dnn::Plan(const Attention &attention, int capability, Stream stream
     status = absl::UnimplementedError(why);
   else
     status = PlanParts(attention, planned);
+  planned.is_taken = status.ok();
   if (!status.ok())
-    absl::StrAppend(&lacking, lacking.empty() ? "" : "; ", At(attention.shape, status).message());
+    Decline(planned, status);
   return absl::OkStatus();
 }
 
-/// Of one part, less than what its plan takes: gradients of scores in bf16.
-static int64_t LeastWorkspace(const AttentionShape &s) {
-  constexpr int64_t kTile = 64;
-  const int64_t time = (s.time + kTile - 1) / kTile * kTile;
-  return s.gradient ? s.batch * s.heads * time * time * 2 : 0;
+void Dnn::Decline(Planned &planned, const absl::Status &why) {
+  planned.is_taken = false; // the plan stays: some of it may be running
+  absl::StrAppend(&lacking, lacking.empty() ? "" : "; ", At(planned.first.shape, why).message());
 }
 
 absl::Status Dnn::PlanParts(const Attention &attention, Planned &planned) {
@@ -194,6 +197,7 @@ absl::Status Dnn::PlanParts(const Attention &attention, Planned &planned) {
   for (int64_t heads = whole.kv_heads - 1; heads >= 1; --heads)
     if (whole.kv_heads % heads == 0)
       parts.push_back({1, heads});
+  bool all_align = true;
   for (const Part &part : parts) {
     AttentionShape shape = whole;
     shape.batch = part.sequences;
@@ -201,6 +205,11 @@ absl::Status Dnn::PlanParts(const Attention &attention, Planned &planned) {
     shape.heads = whole.heads / whole.kv_heads * part.kv_heads;
     if (LeastWorkspace(shape) > attention.scratch_bytes)
       continue;
+    const bool is_whole = shape.batch == whole.batch && shape.heads == whole.heads;
+    if (!is_whole && !boa_cuda_attention_parts_align(shape.batch * shape.heads * shape.time)) {
+      all_align = false;
+      continue;
+    }
     auto plan = PlanAttention(*api, target, shape);
     if (!plan.ok())
       return plan.status();
@@ -211,7 +220,8 @@ absl::Status Dnn::PlanParts(const Attention &attention, Planned &planned) {
     return absl::OkStatus();
   }
   return absl::UnimplementedError(
-      absl::StrCat("it takes more than the ", attention.scratch_bytes, " bytes that there are"));
+      absl::StrCat("it takes more than the ", attention.scratch_bytes, " bytes that there are",
+                   all_align ? "" : ", or parts that are not aligned to 16 bytes"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -224,7 +234,7 @@ absl::StatusOr<bool> Dnn::Takes(const Attention &attention) const {
     return At(attention.shape,
               absl::InternalError("it was not planned before the first step, which is an error of "
                                   "the compiler; go on from the last commit"));
-  return found->second.plan != nullptr;
+  return found->second.is_taken;
 }
 
 absl::Status Dnn::Enqueue(const Attention &attention) {
@@ -295,8 +305,9 @@ absl::Status Dnn::Execute(const Attention &a, const Planned &planned, int64_t se
 // Trials
 //===----------------------------------------------------------------------===//
 
-/// Moves the operands to `memory`, each with its own place; returns the bytes that they take,
-/// which may be asked of no memory.
+/// Moves the operands to `memory`, each with its own place, but that slices of one product stay
+/// beside each other in its rows; returns the bytes that they take, which may be asked of no
+/// memory.
 static int64_t LayOutTrial(Attention &a, uintptr_t memory) {
   const AttentionShape &s = a.shape;
   int64_t bytes = 0;
@@ -306,15 +317,31 @@ static int64_t LayOutTrial(Attention &a, uintptr_t memory) {
     bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
   };
   const int64_t rows = s.batch * s.time;
-  move(a.q, rows * s.q * 2);
-  move(a.k, rows * s.k * 2);
-  move(a.v, rows * s.v * 2);
+  struct Slice {
+    void *&address;
+    int64_t stride, heads;
+  };
+  auto move_slices = [&](std::initializer_list<Slice> slices) {
+    uintptr_t first = 0, moved = 0; // the slice that the next may be beside
+    int64_t stride = 0;
+    for (const Slice &slice : slices) {
+      const auto at = reinterpret_cast<uintptr_t>(slice.address);
+      const int64_t beside = int64_t(at - first), width = slice.heads * s.columns;
+      if (slice.stride == stride && beside > 0 && beside + width * 2 <= stride * 2) {
+        slice.address = reinterpret_cast<void *>(moved + uintptr_t(beside));
+        continue;
+      }
+      first = at;
+      stride = slice.stride;
+      move(slice.address, rows * stride * 2);
+      moved = reinterpret_cast<uintptr_t>(slice.address);
+    }
+  };
+  move_slices({{a.q, s.q, s.heads}, {a.k, s.k, s.kv_heads}, {a.v, s.v, s.kv_heads}});
   move(a.y, rows * s.y * 2);
   move(a.lse, s.heads * rows * 4);
   move(a.dy, rows * s.dy * 2);
-  move(a.dq, rows * s.dq * 2);
-  move(a.dk, rows * s.dk * 2);
-  move(a.dv, rows * s.dv * 2);
+  move_slices({{a.dq, s.dq, s.heads}, {a.dk, s.dk, s.kv_heads}, {a.dv, s.dv, s.kv_heads}});
   move(a.delta, s.gradient ? s.heads * rows * 4 : 0);
   move(a.scratch, a.scratch_bytes);
   return bytes;
@@ -324,21 +351,25 @@ int64_t Dnn::TrialBytes() const {
   int64_t most = 0;
   for (const auto &[key, planned] : plans) {
     Attention attention = planned.first;
-    if (planned.plan)
+    if (planned.is_taken)
       most = std::max(most, LayOutTrial(attention, 0));
   }
   return most;
 }
 
-absl::Status Dnn::Try(void *memory) {
-  absl::Status status;
-  for (const auto &[key, planned] : plans) {
+bool Dnn::Try(void *memory) {
+  bool all = true;
+  for (auto &[key, planned] : plans) {
+    if (!planned.is_taken)
+      continue;
     Attention attention = planned.first;
     LayOutTrial(attention, reinterpret_cast<uintptr_t>(memory));
-    if (planned.plan && status.ok())
-      status = At(attention.shape, Run(attention, planned));
+    if (absl::Status status = Run(attention, planned); !status.ok()) {
+      Decline(planned, status);
+      all = false;
+    }
   }
-  return status;
+  return all;
 }
 
 } // namespace boa::cuda

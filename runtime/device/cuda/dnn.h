@@ -47,9 +47,10 @@ public:
   /// Of what was planned: whether cuDNN does it.
   absl::StatusOr<bool> Takes(const Attention &) const;
   absl::Status Enqueue(const Attention &);
-  /// As of products (blas.h).
+  /// As of products (blas.h), but that what cannot be run is done without: whether all was. If not,
+  /// kernels are to be planned anew.
   int64_t TrialBytes() const;
-  absl::Status Try(void *memory);
+  bool Try(void *memory);
   /// "attention by cuDNN 9.19.0"; empty: there is none.
   std::string Describe() const;
 
@@ -62,12 +63,14 @@ private:
   struct Planned {
     Attention first; // that was planned
     Part part = {};
-    std::unique_ptr<AttentionPlan> plan; // null: cuDNN does not do it
+    std::unique_ptr<AttentionPlan> plan; // null: there is none
+    bool is_taken = false;               // cuDNN does it
   };
 
   static Key KeyOf(const Attention &);
   absl::Status Open(Stream);
   absl::Status PlanParts(const Attention &, Planned &);
+  void Decline(Planned &, const absl::Status &why);
   absl::Status Run(const Attention &, const Planned &);
   absl::Status Execute(const Attention &, const Planned &, int64_t sequence, int64_t kv_head);
 

@@ -16,10 +16,14 @@
 // dq is the product itself. The library also takes a graph in which dq is rounded from sums
 // in f32, and then adds up parts of dq in whatever order blocks end; with this one it keeps
 // ds in the workspace and each sum has one owner. Its notes on engines do not tell these
-// two apart (seen with 9.19).
+// two apart (seen with 9.19), so a plan with less workspace than ds is passed over: another
+// version may have the first form for either graph. That form needs room for dq in f32,
+// which is no less than ds where the time is below twice the columns; there nothing tells.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/dnn_graph.h"
+
+#include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <array>
@@ -322,19 +326,21 @@ std::vector<DnnDescriptor> Propose(DnnDescriptors &all, const DnnTarget &target,
   for (int64_t i = 0; i < count; ++i)
     configs.push_back(all.Create(dnn_descriptor::kEngineConfig));
   if (all.status.ok() && count > 0)
-    configs.resize(all.Get(heuristic, dnn_attribute::kHeuristicResults, dnn_type::kDescriptor,
-                           count, configs.data()));
+    configs.resize(std::min(count, all.Get(heuristic, dnn_attribute::kHeuristicResults,
+                                           dnn_type::kDescriptor, count, configs.data())));
   return configs;
 }
 
-/// Whether the library says of it that it does not sum in one order.
+/// Whether the library says of it that it does not sum in one order, or may say so: of more notes
+/// than it is known to have.
 bool IsNondeterministic(DnnDescriptors &all, DnnDescriptor config) {
   DnnDescriptor engine = all.Create(dnn_descriptor::kEngine);
   all.Get(config, dnn_attribute::kConfigEngine, dnn_type::kDescriptor, 1, &engine);
   int notes[kDnnNotes] = {};
   const int64_t count =
       all.Get(engine, dnn_attribute::kEngineNotes, dnn_type::kNumericalNote, kDnnNotes, notes);
-  return std::find(notes, notes + count, kDnnNondeterministic) != notes + count;
+  return count > kDnnNotes ||
+         std::find(notes, notes + count, kDnnNondeterministic) != notes + count;
 }
 
 /// Null: the library does not support it after all. That is no error.
@@ -352,11 +358,21 @@ DnnDescriptor Finish(DnnDescriptors &all, const DnnTarget &target, DnnDescriptor
 
 } // namespace
 
+int64_t LeastWorkspace(const AttentionShape &s) {
+  constexpr int64_t kTile = 64;
+  const int64_t time = (s.time + kTile - 1) / kTile * kTile;
+  return s.gradient ? s.batch * s.heads * time * time * 2 : 0;
+}
+
 absl::StatusOr<std::unique_ptr<AttentionPlan>>
 PlanAttention(const DnnApi &api, const DnnTarget &target, const AttentionShape &shape) {
   auto result = std::make_unique<AttentionPlan>(api);
   DnnDescriptors &all = result->descriptors;
   DnnDescriptor graph = GraphBuilder(all, shape).Build(target.handle);
+  if (!all.status.ok())
+    return all.status;
+  absl::Status failed; // of a mode, which leaves the other
+  bool is_ordered = true;
   for (int mode : {kDnnHeurBest, kDnnHeurFallback}) {
     for (DnnDescriptor config : Propose(all, target, graph, mode)) {
       if (IsNondeterministic(all, config) || !all.status.ok())
@@ -366,13 +382,16 @@ PlanAttention(const DnnApi &api, const DnnTarget &target, const AttentionShape &
         continue;
       all.Get(result->plan, dnn_attribute::kPlanWorkspace, dnn_type::kInt64, 1,
               &result->workspace_bytes);
-      if (all.status.ok())
+      is_ordered = result->workspace_bytes >= LeastWorkspace(shape);
+      if (all.status.ok() && is_ordered)
         return result;
     }
-    if (!all.status.ok())
-      return all.status;
+    failed.Update(std::exchange(all.status, absl::OkStatus()));
   }
-  return absl::UnimplementedError("the library proposes no kernel for it");
+  if (!failed.ok())
+    return failed;
+  return absl::UnimplementedError(absl::StrCat("the library proposes no kernel for it",
+                                               is_ordered ? "" : " that adds up in one order"));
 }
 
 } // namespace boa::cuda

@@ -7,7 +7,7 @@
 //
 // Attention and its gradients are described to cuDNN op by op, in the form in which it
 // finds its fused kernels, and planned: the first of the configurations that it proposes
-// which it also supports.
+// which it also supports, and whose sums have one order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_DNN_GRAPH_H
@@ -81,6 +81,10 @@ struct AttentionPlan {
   DnnDescriptor plan = nullptr;
   int64_t workspace_bytes = 0;
 };
+
+/// Less than the workspace of a plan whose sums have one order: of a gradient, gradients of scores
+/// in bf16.
+int64_t LeastWorkspace(const AttentionShape &);
 
 /// Unimplemented: the library has no kernel for it.
 absl::StatusOr<std::unique_ptr<AttentionPlan>> PlanAttention(const DnnApi &, const DnnTarget &,
