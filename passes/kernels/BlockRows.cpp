@@ -17,11 +17,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/MemoryAccess.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
@@ -49,6 +51,7 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 struct RowBlock {
   SmallVector<int64_t> offsets, sizes;
 
+  int64_t getCount() const { return llvm::product_of(sizes); }
   /// Of these rows, of a tensor that has all of them.
   RankedTensorType getType(RankedTensorType whole) const {
     SmallVector<int64_t> shape(sizes);
@@ -76,30 +79,61 @@ private:
   }
 };
 
+/// How blocks are to be.
+struct Limits {
+  int64_t most;              // rows that a block has, unless what follows is against it
+  int64_t least = 1;         // rows that each has: at most `most`
+  int64_t count = INT64_MAX; // blocks that there are: that many of `most` hold all rows
+};
+
+/// The sizes of the parts of one dimension: of two kinds at most, so that what is emitted for
+/// a part is emitted twice at most. All but the last are alike and of a number that products
+/// like; or, where the last would be too small, all are about alike.
+SmallVector<int64_t> cutDimension(int64_t extent, const Limits &limits) {
+  const int64_t parts = std::max<int64_t>(std::min({int64_t(llvm::divideCeil(extent, limits.most)),
+                                                    extent / limits.least, limits.count}),
+                                          1);
+  const int64_t even = llvm::divideCeil(extent, parts);
+  const int64_t step =
+      std::min<int64_t>(std::max(limits.most, even), llvm::alignTo(even, kRowMultiple));
+  SmallVector<int64_t> sizes(extent / step, step);
+  if (int64_t last = extent % step)
+    sizes.push_back(last);
+  if (sizes.back() < limits.least) {
+    sizes.assign(parts, extent / parts);
+    for (int64_t i = 0; i < extent % parts; ++i)
+      ++sizes[i];
+  }
+  return sizes;
+}
+
 /// One dimension is cut; of those before it each index is by itself, those behind it
-/// are whole: so the rows of a block lie side by side. Blocks are about alike.
-SmallVector<RowBlock> divide(ArrayRef<int64_t> rows, int64_t most) {
+/// are whole: so the rows of a block lie side by side.
+SmallVector<RowBlock> divide(ArrayRef<int64_t> rows, const Limits &limits) {
   unsigned cut = rows.size() - 1;
   int64_t inner = 1;
-  while (cut > 0 && inner * rows[cut] <= most)
+  while (cut > 0 && inner * rows[cut] <= limits.most)
     inner *= rows[cut--];
-  int64_t step = std::max<int64_t>(most / inner, 1);
-  int64_t even = llvm::divideCeil(rows[cut], llvm::divideCeil(rows[cut], step));
-  step = std::min<int64_t>(step, llvm::alignTo(even, kRowMultiple));
+  const int64_t outer = llvm::product_of(rows.take_front(cut));
+  const SmallVector<int64_t> sizes = cutDimension(
+      rows[cut], {std::max<int64_t>(limits.most / inner, 1),
+                  int64_t(llvm::divideCeil(limits.least, inner)), limits.count / outer});
 
   SmallVector<RowBlock> blocks;
-  int64_t outer = llvm::product_of(rows.take_front(cut));
-  for (int64_t o = 0; o < outer; ++o)
-    for (int64_t at = 0; at < rows[cut]; at += step) {
+  for (int64_t o = 0; o < outer; ++o) {
+    int64_t at = 0;
+    for (int64_t size : sizes) {
       RowBlock block{SmallVector<int64_t>(rows.size(), 0), SmallVector<int64_t>(rows)};
       for (int64_t i = cut, rest = o; i-- > 0; rest /= rows[i]) {
         block.offsets[i] = rest % rows[i];
         block.sizes[i] = 1;
       }
       block.offsets[cut] = at;
-      block.sizes[cut] = std::min(step, rows[cut] - at);
+      block.sizes[cut] = size;
+      at += size;
       blocks.push_back(std::move(block));
     }
+  }
   return blocks;
 }
 
@@ -120,6 +154,9 @@ bool beginsWith(RankedTensorType type, ArrayRef<int64_t> rows) {
 }
 
 std::optional<Member> describe(kernel::GemmOp op, ArrayRef<int64_t> rows) {
+  // Whichever way round it is, rows of the one are columns of the other.
+  if (op.getTransposeA() && op.getTransposeB())
+    return std::nullopt;
   Member member{op, SmallVector<bool>(op->getNumOperands(), false), op.getTransposeA()};
   SmallVector<OpOperand *> byRow{&op.getAMutable()};
   byRow.push_back(member.sums ? &op.getBMutable() : &op.getCMutable());
@@ -180,7 +217,7 @@ class Chain {
 public:
   explicit Chain(kernel::GemmOp product)
       : product(product), type(typeOf(product.getResult()[0])), rows(type.getShape().drop_back()),
-        widest(type.getElementTypeBitWidth() / 8) {}
+        widest(getElementBytes(type)) {}
 
   /// Finds what belongs to it; says why it cannot be computed block by block.
   std::optional<std::string> find();
@@ -217,7 +254,7 @@ private:
   llvm::DenseMap<Operation *, Member> members;
   SmallVector<Operation *> order;
   /// What has been computed so far of what is used outside.
-  llvm::DenseMap<Value, Value> whole;
+  llvm::MapVector<Value, Value> whole;
 };
 
 std::string tell(Operation *op) { return op->getName().getStringRef().str() + " "; }
@@ -237,7 +274,7 @@ bool Chain::add(Operation *op, SmallVectorImpl<Value> &wide) {
     if (member->sums || ends || made.getShape() != type.getShape())
       continue;
     wide.push_back(result);
-    widest = std::max<int64_t>(widest, made.getElementTypeBitWidth() / 8);
+    widest = std::max(widest, getElementBytes(made));
   }
   members.try_emplace(op, std::move(*member));
   return true;
@@ -291,8 +328,8 @@ std::optional<std::string> Chain::find() {
       });
     if (between.empty())
       return check();
-    for (Operation *op : between)
-      if (!add(op, wide))
+    for (Operation *op : late)
+      if (between.contains(op) && !add(op, wide))
         return tell(op) + "in the middle does not take rows one by one";
   }
 }
@@ -468,20 +505,24 @@ struct BlockRows : boa::impl::BlockRowsBase<BlockRows> {
     Chain chain(product);
     std::optional<std::string> why = chain.find();
     int64_t count = llvm::product_of(chain.getRows());
-    int64_t most = std::max({bytes / chain.getBytesPerRow(), least.getValue(),
-                             int64_t(llvm::divideCeil(count, kMaxBlocks))});
-    if (rows)
-      most = rows;
-    if (count <= most)
+    Limits limits{rows};
+    if (!rows) {
+      limits.least = std::max<int64_t>(least, 1);
+      limits.count = kMaxBlocks;
+      limits.most = std::max({bytes / chain.getBytesPerRow(), limits.least,
+                              int64_t(llvm::divideCeil(count, limits.count))});
+    }
+    SmallVector<RowBlock> blocks = divide(chain.getRows(), limits);
+    if (blocks.size() == 1)
       return;
     if (why) {
       remark::missed(loc, remark) << remark::reason("{0}", *why);
       return;
     }
-    SmallVector<RowBlock> blocks = divide(chain.getRows(), most);
     remark::passed(loc, remark) << remark::metric("rows", count)
                                 << remark::metric("blocks", int64_t(blocks.size()))
-                                << remark::metric("of", llvm::product_of(blocks[0].sizes));
+                                << remark::metric("of", blocks.front().getCount())
+                                << remark::metric("to", blocks.back().getCount());
     gone.insert_range(chain.rewrite(blocks));
   }
 };

@@ -110,9 +110,10 @@ def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
     recognised by what the ops do, not by what they are for: products, and linalg that
     goes over the same rows.
 
-    A block has at most so many rows that a tensor as wide as the product takes `bytes`,
-    but `least` rows at least, which products need to be worth their name, and no more
-    than 64 blocks are made. What fits one block is left as it is.
+    There are at most 64 blocks, since each is code, and each has at least `least` rows,
+    which products need to be worth their name. Within that, a block has at most so many
+    rows that a tensor as wide as the product takes `bytes`: more where blocks would be too
+    many, or too small. What fits one block, or is too small for two, is left as it is.
 
     Before:
     ```mlir
@@ -137,7 +138,7 @@ def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"bytes", "bytes", "int64_t", /*default=*/"33554432",
-           "what a tensor as wide as the product may take">,
+           "what a tensor as wide as the product is to take">,
     Option<"least", "least", "int64_t", /*default=*/"128", "rows that a block has at least">,
     Option<"rows", "rows", "int64_t", /*default=*/"0",
            "rows that a block has at most, whatever it takes; 0: as the others say">];

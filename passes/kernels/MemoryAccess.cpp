@@ -26,6 +26,10 @@ Value getViewed(Value memref) {
 }
 } // namespace
 
+int64_t boa::getElementBytes(ShapedType type) {
+  return llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
 Value boa::getMemoryRoot(Value memref) {
   while (Value viewed = getViewed(memref))
     memref = viewed;

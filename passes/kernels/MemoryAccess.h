@@ -13,9 +13,17 @@
 #define BOA_PASSES_KERNELS_MEMORYACCESS_H
 
 #include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
 namespace boa {
+
+/// What tensors in buffers, and temporaries in the workspace, begin at a multiple of
+/// (runtime/abi.h), in bytes.
+constexpr int64_t kMemoryAlignment = 64;
+
+/// What an element takes in memory, alone or beside others: whole bytes, of i1, too.
+int64_t getElementBytes(mlir::ShapedType type);
 
 /// The alloc, kernel.view or global that a memref is (a part of).
 mlir::Value getMemoryRoot(mlir::Value memref);
