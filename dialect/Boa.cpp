@@ -171,8 +171,6 @@ void BoaDialect::initialize() {
 
 /// Parameters begin at multiples of 64 bytes also when stored as bf16.
 static constexpr int64_t kParamAlignment = 32; // elements
-/// A chunk is a whole number of blocks also in bf16.
-static constexpr int64_t kChunkUnit = BOA_BLOCK_BYTES / 2; // elements
 static constexpr int64_t kChunks = 16;
 static constexpr int64_t kMaxChunkElements = 2 << 20;
 static constexpr int64_t kMinChunkElements = 2 * kChunkUnit;

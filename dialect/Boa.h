@@ -11,6 +11,8 @@
 #ifndef BOA_DIALECT_BOA_H
 #define BOA_DIALECT_BOA_H
 
+#include "runtime/abi.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -140,6 +142,9 @@ std::string getFunctionName(llvm::StringRef stage, StageFunction function);
 /// The storage whose chunks a buffer holds, and which entry and chunks, are said by the
 /// prefetch or create that it comes from; null for a buffer from anywhere else.
 mlir::Operation *getOrigin(mlir::Value buffer);
+
+/// What chunks of a group are a multiple of, in elements: whole blocks also in bf16.
+inline constexpr int64_t kChunkUnit = BOA_BLOCK_BYTES / 2;
 
 /// A share of the step's chunks, rounded to whole chunks: how many of `chunks`
 /// are delayed into the next step.

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/MemoryAccess.h"
 
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
@@ -84,8 +85,7 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
 void countConstants(ModuleOp module) {
   int64_t bytes = 0;
   for (auto global : module.getOps<memref::GlobalOp>())
-    bytes += global.getType().getNumElements() *
-             llvm::divideCeil(global.getType().getElementTypeBitWidth(), 8);
+    bytes += global.getType().getNumElements() * boa::getElementBytes(global.getType());
   if (bytes > 0)
     module->setAttr(boa::kConstantsAttr, Builder(module.getContext()).getI64IntegerAttr(bytes));
 }

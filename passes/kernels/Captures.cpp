@@ -12,16 +12,50 @@
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
 
-#include "llvm/ADT/MapVector.h"
+#include <numeric>
+#include <optional>
 
 using namespace mlir;
 using namespace boa;
 
+/// The widest access of any target: more need not be known of a slice.
+static constexpr int64_t kSliceAlignment = 16;
+
+int64_t CapturedMemory::getAlignment(int64_t most) const {
+  return std::gcd(offset, isSlice ? std::min(most, kSliceAlignment) : most);
+}
+
+static CapturedMemory asMemory(kernel::ViewOp view) {
+  return {view.getMemory(), cast<MemRefType>(view.getMemory().getType()), view.getBase(),
+          static_cast<int64_t>(view.getOffset())};
+}
+
+/// The slice of a view as memory of its own, if its elements lie side by side and `region` does
+/// nothing with it that depends on its layout.
+static std::optional<CapturedMemory> asMemory(memref::SubViewOp slice, Region &region) {
+  auto view = slice.getSource().getDefiningOp<kernel::ViewOp>();
+  MemRefType type = slice.getType();
+  if (!view || !memref::isStaticShapeAndContiguousRowMajor(type) ||
+      !type.getElementType().isIntOrFloat())
+    return std::nullopt;
+  for (Operation *user : slice->getUsers())
+    if (region.isAncestor(user->getParentRegion()) && isMemoryOp(user))
+      return std::nullopt;
+  auto [strides, offset] = type.getStridesAndOffset();
+  CapturedMemory memory = asMemory(view);
+  memory.memref = slice;
+  memory.type = MemRefType::get(type.getShape(), type.getElementType());
+  memory.offset += offset * getElementBytes(type);
+  memory.isSlice = true;
+  return memory;
+}
+
 static LogicalResult add(Captures &captures, Value value, Operation *outlined) {
   Operation *op = value.getDefiningOp();
   if (auto view = dyn_cast_or_null<kernel::ViewOp>(op)) {
-    if (!llvm::is_contained(captures.views, view))
-      captures.views.push_back(view);
+    auto isView = [&](const CapturedMemory &memory) { return memory.memref == value; };
+    if (llvm::none_of(captures.memory, isView))
+      captures.memory.push_back(asMemory(view));
     return success();
   }
   if (!op || !isMemoryOp(op) || isa<memref::AllocOp>(op))
@@ -33,47 +67,25 @@ static LogicalResult add(Captures &captures, Value value, Operation *outlined) {
   return success();
 }
 
-/// What every view is aligned to, in bytes.
-constexpr int64_t kViewAlignment = 64;
-
-/// The slice of a view as a view, if its elements lie side by side; else null.
-static Value asView(memref::SubViewOp slice) {
-  auto view = slice.getSource().getDefiningOp<kernel::ViewOp>();
-  auto type = slice.getType();
-  if (!view || !memref::isStaticShapeAndContiguousRowMajor(type))
-    return Value();
-  auto [strides, offset] = type.getStridesAndOffset();
-  offset = view.getOffset() + offset * type.getElementTypeBitWidth() / 8;
-  if (offset % kViewAlignment != 0)
-    return Value();
-  OpBuilder builder(slice);
-  return kernel::ViewOp::create(builder, slice.getLoc(),
-                                MemRefType::get(type.getShape(), type.getElementType()),
-                                view.getBase(), offset);
-}
-
-/// Different views are disjoint: nothing else of the memory may be used inside.
-static void detachSlices(Region &region) {
+FailureOr<Captures> Captures::get(Region &region) {
   llvm::SetVector<Value> values;
   getUsedValuesDefinedAbove(region, values);
-  llvm::MapVector<Value, SmallVector<Value>> parts;
+  llvm::DenseMap<Value, unsigned> parts; // of each root
   for (Value value : values)
     if (isa<MemRefType>(value.getType()))
-      parts[getMemoryRoot(value)].push_back(value);
-  for (auto &[root, values] : parts)
-    if (auto slice = values[0].getDefiningOp<memref::SubViewOp>(); slice && values.size() == 1)
-      if (Value view = asView(slice))
-        replaceAllUsesInRegionWith(slice, view, region);
-}
-
-FailureOr<Captures> Captures::get(Region &region) {
-  detachSlices(region);
+      ++parts[getMemoryRoot(value)];
   Captures captures;
-  llvm::SetVector<Value> values;
-  getUsedValuesDefinedAbove(region, values);
-  for (Value value : values)
+  for (Value value : values) {
+    // Arguments are disjoint: of the memory around a slice nothing else may be used.
+    if (auto slice = value.getDefiningOp<memref::SubViewOp>();
+        slice && parts[getMemoryRoot(value)] == 1)
+      if (std::optional<CapturedMemory> memory = asMemory(slice, region)) {
+        captures.memory.push_back(*memory);
+        continue;
+      }
     if (failed(add(captures, value, region.getParentOp())))
       return failure();
+  }
   return captures;
 }
 

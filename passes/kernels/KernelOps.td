@@ -265,7 +265,7 @@ def Kernel_ParallelOp : Kernel_Op<"parallel", [SingleBlock, NoTerminator,
 def Kernel_LaunchOp : Kernel_Op<"launch"> {
   let summary = "enqueues a function of the device's module";
   let description = [{
-    Its arguments are the addresses of `operands`. Launches and library calls of a kernel
+    Its arguments are the addresses of `operands`, which may be parts of views. Launches and library calls of a kernel
     run in their order.
     ```mlir
     kernel.launch @cuda::@block_forward_launch0 grid [64, 1, 1] block [256, 1, 1] shared 0

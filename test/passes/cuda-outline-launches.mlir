@@ -57,9 +57,9 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel
 // Launches that do the same with other rows are of one function.
 
 // CHECK-LABEL: func.func @same
-// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X0:.*]], %{{.*}}) : memref<1x64xf32>, memref<64xf32>
-// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X1:.*]], %{{.*}}) : memref<1x64xf32>, memref<64xf32>
-// CHECK:         gpu.func @same_launch0
+// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X0:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1]>>, memref<64xf32>
+// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X1:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1], offset: 64>>, memref<64xf32>
+// CHECK:         gpu.func @same_launch0(%{{.*}}: memref<1x64xf32> {llvm.align = 16 : i64, llvm.noalias}, %{{.*}}: memref<64xf32> {llvm.align = 256 : i64, llvm.noalias})
 // CHECK-NOT:     gpu.func
 func.func @same(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   %x = kernel.view %p + 0 : memref<2x64xf32>
@@ -124,6 +124,21 @@ func.func @host(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
 
 // -----
 
+// Under a condition, too.
+
+memref.global "private" constant @table : memref<4x4xf32> = dense<1.0>
+func.func @inside(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr, %is: i1) attributes {boa.kernel} {
+  %y = kernel.view %p + 0 : memref<4x4xf32>
+  scf.if %is {
+    // expected-error @below {{'memref.get_global' op expected constants to be read by launches alone}}
+    %table = memref.get_global @table : memref<4x4xf32>
+    kernel.gemm %table, %table into %y : (memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) -> ()
+  }
+  return
+}
+
+// -----
+
 // Memory that has no place yet.
 
 func.func @nowhere(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
@@ -175,6 +190,34 @@ func.func @many(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   // expected-error @+1 {{expected at most 65535 blocks along z: make micro_batch smaller}}
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %many)
              threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+// Heads are along y: a smaller micro_batch has as many.
+
+func.func @heads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %c1 = arith.constant 1 : index
+  %many = arith.constant 70000 : index
+  // expected-error @+1 {{expected at most 65535 blocks along y: give attention fewer heads}}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %many, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+func.func @threads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %c1 = arith.constant 1 : index
+  %many = arith.constant 70000 : index
+  // expected-error-re @+1 {{expected at most 1024 threads along x{{$}}}}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %many, %sy = %c1, %sz = %c1) {
     gpu.terminator
   }
   return

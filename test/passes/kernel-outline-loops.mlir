@@ -39,7 +39,7 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // -----
 
 // Loops that do the same with other rows are one function: rows side by side, where the body
-// knows no others, are a view.
+// knows no others, are an argument by themselves.
 
 // CHECK-LABEL: func.func private @same_loop0
 // CHECK:         %[[ROWS:.*]] = kernel.view %{{.*}} + 0 : memref<1x16xf32>
@@ -78,17 +78,17 @@ func.func @same(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
-// Different views are disjoint, as far as LLVM knows: of what a body uses other parts of, too, rows
-// are no view; nor are those that do not begin where a view may.
+// Arguments are disjoint, as far as LLVM knows: of what a body uses other parts of, too, rows are none
+// by themselves; nor are those of which it uses a part, whose type says where they are.
 
-// CHECK-LABEL: func.func private @not_views_loop0
+// CHECK-LABEL: func.func private @not_alone_loop0
 // CHECK:         %[[X:.*]] = kernel.view %{{.*}} + 0 : memref<2x16xf32>
 // CHECK:         memref.subview %[[X]][1, 0]
 // CHECK:         memref.load
-// CHECK-LABEL: func.func private @not_views_loop1
+// CHECK-LABEL: func.func private @not_alone_loop1
 // CHECK:         kernel.view %{{.*}} + 0 : memref<4x8xf32>
 // CHECK:         memref.subview %{{.*}}[1, 0]
-func.func @not_views(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+func.func @not_alone(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %x = kernel.view %p + 0 : memref<2x16xf32>
   %row = memref.subview %x[1, 0] [1, 16] [1, 1] : memref<2x16xf32> to memref<1x16xf32, strided<[16, 1], offset: 16>>
   %y = kernel.view %w + 0 : memref<4x8xf32>
@@ -103,9 +103,67 @@ func.func @not_views(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   }
   kernel.parallel (%begin, %end) of 8 grain 8 {
     scf.for %c = %begin to %end step %c1 {
-      %0 = memref.load %short[%c0, %c] : memref<1x8xf32, strided<[8, 1], offset: 8>>
-      memref.store %0, %short[%c0, %c0] : memref<1x8xf32, strided<[8, 1], offset: 8>>
+      %part = memref.subview %short[0, 4] [1, 4] [1, 1] : memref<1x8xf32, strided<[8, 1], offset: 8>> to memref<1x4xf32, strided<[8, 1], offset: 12>>
+      %0 = memref.load %part[%c0, %c] : memref<1x4xf32, strided<[8, 1], offset: 12>>
+      memref.store %0, %part[%c0, %c0] : memref<1x4xf32, strided<[8, 1], offset: 12>>
     }
+  }
+  return
+}
+
+// -----
+
+// Rows that begin anywhere: those of which no less is known share a function. Here they begin at 0,
+// 40, 80 and 120 bytes, of which 16 divides the first and the third.
+
+// CHECK-LABEL: func.func private @uneven_loop0
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr {llvm.align = 16 : i64,
+// CHECK-LABEL: func.func private @uneven_loop1
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr {llvm.align = 8 : i64,
+// CHECK-NOT:   @uneven_loop2
+// CHECK-LABEL: func.func @uneven(
+// CHECK:         constant @uneven_part0
+// CHECK:         constant @uneven_part1
+// CHECK:         constant @uneven_part0
+// CHECK:         constant @uneven_part1
+func.func @uneven(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<4x10xf32>
+  %x0 = memref.subview %x[0, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<1x10xf32, strided<[10, 1]>>
+  %x1 = memref.subview %x[1, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<1x10xf32, strided<[10, 1], offset: 10>>
+  %x2 = memref.subview %x[2, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<1x10xf32, strided<[10, 1], offset: 20>>
+  %x3 = memref.subview %x[3, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<1x10xf32, strided<[10, 1], offset: 30>>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  kernel.parallel (%begin, %end) of 10 grain 10 {
+    memref.store %zero, %x0[%c0, %begin] : memref<1x10xf32, strided<[10, 1]>>
+  }
+  kernel.parallel (%begin, %end) of 10 grain 10 {
+    memref.store %zero, %x1[%c0, %begin] : memref<1x10xf32, strided<[10, 1], offset: 10>>
+  }
+  kernel.parallel (%begin, %end) of 10 grain 10 {
+    memref.store %zero, %x2[%c0, %begin] : memref<1x10xf32, strided<[10, 1], offset: 20>>
+  }
+  kernel.parallel (%begin, %end) of 10 grain 10 {
+    memref.store %zero, %x3[%c0, %begin] : memref<1x10xf32, strided<[10, 1], offset: 30>>
+  }
+  return
+}
+
+// -----
+
+// A bit takes a byte: the second row begins 512 bytes behind the first.
+
+// CHECK-LABEL: func.func @bits(
+// CHECK:         %[[NEXT:.*]] = llvm.mlir.constant(512 : i64)
+// CHECK:         %[[ROW:.*]] = llvm.getelementptr %{{.*}}[%[[NEXT]]]
+// CHECK:         llvm.store %[[ROW]]
+func.func @bits(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<2x512xi1>
+  %row = memref.subview %x[1, 0] [1, 512] [1, 1] : memref<2x512xi1> to memref<1x512xi1, strided<[512, 1], offset: 512>>
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  kernel.parallel (%begin, %end) of 512 grain 512 {
+    memref.store %true, %row[%c0, %begin] : memref<1x512xi1, strided<[512, 1], offset: 512>>
   }
   return
 }

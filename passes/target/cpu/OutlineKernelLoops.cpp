@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // For each kernel.parallel of kernel @k, with views %v0, %v1 of memory used in
-// its body:
+// its body (or rows of one):
 //
-//   @k          stores the views' addresses in an array on the stack and calls
+//   @k          stores their addresses in an array on the stack and calls
 //               boa_rt_parallel_for(count, grain, @k_part0, array)
 //   @k_part0    (data, begin, end): loads the addresses, calls the loop
 //   @k_loop0    (%p0 noalias, %p1 noalias, begin, end): the body
@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/Captures.h"
+#include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -60,7 +61,7 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     std::string name = kernel.getSymName().str();
     func::FuncOp body = reuse(
         loopFuncs, makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number)));
-    func::FuncOp part = reuse(partFuncs, makePart(kernel, body, captures->views.size(),
+    func::FuncOp part = reuse(partFuncs, makePart(kernel, body, captures->memory.size(),
                                                   name + "_part" + std::to_string(number)));
     makeCall(loop, *captures, part);
     loop.erase();
@@ -83,24 +84,25 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     Location loc = loop.getLoc();
     OpBuilder builder(kernel);
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
-    SmallVector<Type> inputs(captures.views.size(), pointer);
+    SmallVector<Type> inputs(captures.memory.size(), pointer);
     inputs.append(2, builder.getIndexType());
     auto func = func::FuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}));
     makeInternal(func);
     Block *entry = func.addEntryBlock();
     builder.setInsertionPointToStart(entry);
     IRMapping mapping;
-    for (auto [i, view] : llvm::enumerate(captures.views)) {
+    for (auto [i, memory] : llvm::enumerate(captures.memory)) {
       func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                      builder.getI64IntegerAttr(memory.getAlignment(kMemoryAlignment)));
       func.setArgAttr(i, LLVM::LLVMDialect::getNoUndefAttrName(), builder.getUnitAttr());
-      mapping.map(view.getMemory(), kernel::ViewOp::create(builder, loc, view.getMemory().getType(),
-                                                           entry->getArgument(i), 0)
-                                        .getMemory());
+      mapping.map(
+          memory.memref,
+          kernel::ViewOp::create(builder, loc, memory.type, entry->getArgument(i), 0).getMemory());
     }
     for (Operation *op : captures.repeated)
       builder.clone(*op, mapping);
-    unsigned count = captures.views.size();
+    unsigned count = captures.memory.size();
     mapping.map(loop.getBegin(), entry->getArgument(count));
     mapping.map(loop.getEnd(), entry->getArgument(count + 1));
     for (Operation &op : loop.getBodyRegion().front())
@@ -141,11 +143,11 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     OpBuilder builder(loop);
     Type i64 = builder.getI64Type();
     Value size = LLVM::ConstantOp::create(builder, loc, i64,
-                                          builder.getI64IntegerAttr(captures.views.size()));
+                                          builder.getI64IntegerAttr(captures.memory.size()));
     Value array = LLVM::AllocaOp::create(builder, loc, pointer, pointer, size);
-    for (auto [i, view] : llvm::enumerate(captures.views)) {
-      Value address = kernel::offsetPointer(builder, loc, view.getBase(), builder.getI8Type(),
-                                            view.getOffset());
+    for (auto [i, memory] : llvm::enumerate(captures.memory)) {
+      Value address =
+          kernel::offsetPointer(builder, loc, memory.base, builder.getI8Type(), memory.offset);
       Value slot =
           LLVM::GEPOp::create(builder, loc, pointer, pointer, array, ArrayRef<LLVM::GEPArg>(i));
       LLVM::StoreOp::create(builder, loc, address, slot);

@@ -118,8 +118,8 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
   let summary = "bodies of gpu.launch to functions of the device's module";
   let description = [{
     Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda`, of which the views that
-    it used are the arguments (of the alignment that their offsets have, `noalias` unless written in a launch with a barrier), and
-    a `kernel.launch`. Grid and block are known; the device's code is compiled for them.
+    it used, or the rows of one, are the arguments (of the alignment that their offsets have,
+    `noalias` unless written in a launch with a barrier), and a `kernel.launch`. Grid and block are known; the device's code is compiled for them.
     Constants that it reads move to the device's module.
 
     Before:

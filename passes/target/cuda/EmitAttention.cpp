@@ -288,7 +288,7 @@ Value emitDelta(OpBuilder &builder, kernel::AttentionGradOp op) {
     OpBuilder::InsertionGuard guard(builder);
     Block &top = op->getParentOfType<func::FuncOp>().getBody().front();
     builder.setInsertionPoint(top.findAncestorOpInBlock(*op));
-    delta = memref::AllocOp::create(builder, op.getLoc(), type, builder.getI64IntegerAttr(64));
+    delta = memref::AllocOp::create(builder, op.getLoc(), type);
   }
   AttentionLaunch l(builder, op.getLoc(), shape, shape.heads, {});
   Value time = l.ownTime(0), sum = l.zero();

@@ -45,7 +45,7 @@ int64_t boa::getVectorSize(ArrayRef<MemRefType> types, int64_t extent) {
     auto [strides, offset] = type.getStridesAndOffset();
     if (strides.back() != 1)
       continue;
-    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t bytes = getElementBytes(type);
     widest = multiples.size() == 1 ? bytes : std::max(widest, bytes);
     llvm::append_range(multiples, ArrayRef(strides).drop_back());
     multiples.push_back(offset);

@@ -32,50 +32,34 @@ namespace {
 
 using Predicate = arith::CmpIPredicate;
 
-/// Chunks and slots begin at more; the flag of an update at so much.
-constexpr int64_t kAlignment = 64;
+static_assert(kChunkUnit % (kUpdateThreads * kUpdateElements) == 0,
+              "a chunk is whole blocks of threads");
 
 /// The code of a thread in a function of its own.
 class FunctionBuilder : public ThreadBuilder {
 public:
   FunctionBuilder(gpu::GPUModuleOp device, Location loc, const Twine &name, ArrayRef<Type> inputs,
                   ArrayRef<Type> shared, int64_t blocks, int64_t threads)
-      : ThreadBuilder(OpBuilder::atBlockEnd(device.getBody()), loc),
-        func(gpu::GPUFuncOp::create(*this, loc, name.str(), getFunctionType(inputs, {}), shared)) {
-    func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), getUnitAttr());
-    func.setKnownGridSizeAttr(getDenseI32ArrayAttr({int32_t(blocks), 1, 1}));
-    func.setKnownBlockSizeAttr(getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
-    for (unsigned i = 0; i < inputs.size(); ++i) {
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), getUnitAttr());
-      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), getI64IntegerAttr(kAlignment));
-    }
+      : ThreadBuilder(OpBuilder::atBlockEnd(device.getBody()), loc) {
+    // Chunks and slots begin at multiples of more; the flag of an update of so much.
+    SmallVector<DeviceArgument> arguments = llvm::map_to_vector(
+        inputs, [](Type type) { return DeviceArgument{type, kMemoryAlignment}; });
+    func =
+        createDeviceFunction(*this, loc, name, arguments, shared, {blocks, 1, 1}, {threads, 1, 1});
     setInsertionPointToStart(&func.getBody().front());
-    block = make<gpu::BlockIdOp>(gpu::Dimension::x);
     thread = make<gpu::ThreadIdOp>(gpu::Dimension::x);
-    this->threads = threads;
+    place = add(mul(make<gpu::BlockIdOp>(gpu::Dimension::x), threads), thread);
   }
   void finish() { gpu::ReturnOp::create(*this, loc); }
 
   Value argument(unsigned i) { return func.getArgument(i); }
   Value shared(unsigned i) { return func.getWorkgroupAttributions()[i]; }
-  /// Of all threads of the launch.
-  Value number() { return add(mul(block, threads), thread); }
-
-  Value at(Value memref, Value index) { return make<memref::LoadOp>(memref, index); }
-  void put(Value value, Value memref, Value index) {
-    memref::StoreOp::create(*this, loc, value, memref, index);
-  }
-  Value real(double value) { return make<arith::ConstantOp>(getF32FloatAttr(float(value))); }
-  Value times(Value a, Value b) { return make<arith::MulFOp>(a, b); }
-  Value plus(Value a, Value b) { return make<arith::AddFOp>(a, b); }
-  Value minus(Value a, Value b) { return make<arith::SubFOp>(a, b); }
   Value bitsOf(Value value) { return make<arith::BitcastOp>(getI32Type(), value); }
 
-  gpu::GPUFuncOp func;
-  Value block, thread;
+  Value thread, place; // in its block, and among all threads of the launch
 
 private:
-  int64_t threads;
+  gpu::GPUFuncOp func;
 };
 
 //===----------------------------------------------------------------------===//
@@ -123,12 +107,14 @@ private:
     Value weights = b->argument(next++), lows = hasLow ? b->argument(next++) : Value();
     Value momenta = hasMomentum ? b->argument(next++) : Value();
     Value variances = adamw ? b->argument(next++) : Value(), gradients = b->argument(next);
-    Value first = b->mul(b->number(), kUpdateElements);
+    Value first = b->mul(b->place, kUpdateElements);
     for (int32_t i = 0; i < kUpdateConstants; ++i)
-      c[i] = b->at(b->argument(0), b->index(i));
+      c[i] = b->load(b->argument(0), b->index(i));
     Value decay = decayAt(first);
     SmallVector<Element> all;
-    auto read = [&](Value memref, Value index) { return memref ? b->at(memref, index) : Value(); };
+    auto read = [&](Value memref, Value index) {
+      return memref ? b->load(memref, index) : Value();
+    };
     for (int64_t i = 0; i < kUpdateElements; ++i) {
       Value index = b->add(first, i);
       all.push_back({index, read(weights, index), read(lows, index), read(momenta, index),
@@ -138,7 +124,7 @@ private:
       update(element, decay);
     auto write = [&](Value value, Value memref, Value index) {
       if (memref)
-        b->put(value, memref, index);
+        b->store(value, memref, index);
     };
     for (const Element &element : all) {
       write(element.weight, weights, element.index);
@@ -146,12 +132,12 @@ private:
       write(element.momentum, momenta, element.index);
       write(element.variance, variances, element.index);
     }
-    b->when(notFinite, [&] { b->put(b->integer(1), b->argument(1), b->index(0)); });
+    b->when(notFinite, [&] { b->store(b->integer(1), b->argument(1), b->index(0)); });
   }
 
   /// Of all elements of a thread: parameters begin at multiples of more.
   Value decayAt(Value first) {
-    Value none = b->real(0);
+    Value none = b->number(0);
     if (train.optimizer().weight_decay() == 0)
       return none;
     Value some = c[kDecay];
@@ -171,21 +157,21 @@ private:
   }
 
   void update(Element &e, Value decay) {
-    Value gradient = b->times(e.gradient, c[kGradientScale]), weight = loadWeight(e), direction;
+    Value gradient = b->mulf(e.gradient, c[kGradientScale]), weight = loadWeight(e), direction;
     if (adamw) {
-      e.momentum = b->plus(b->times(c[kBeta1], e.momentum), b->times(c[kRest1], gradient));
-      e.variance = b->plus(b->times(c[kBeta2], e.variance),
-                           b->times(c[kRest2], b->times(gradient, gradient)));
-      Value root = b->make<math::SqrtOp>(b->times(e.variance, c[kCorrection2]));
+      e.momentum = b->addf(b->mulf(c[kBeta1], e.momentum), b->mulf(c[kRest1], gradient));
+      e.variance =
+          b->addf(b->mulf(c[kBeta2], e.variance), b->mulf(c[kRest2], b->mulf(gradient, gradient)));
+      Value root = b->make<math::SqrtOp>(b->mulf(e.variance, c[kCorrection2]));
       direction =
-          b->make<arith::DivFOp>(b->times(e.momentum, c[kCorrection1]), b->plus(root, c[kEps]));
+          b->make<arith::DivFOp>(b->mulf(e.momentum, c[kCorrection1]), b->addf(root, c[kEps]));
       look(e.variance);
     } else if (hasMomentum) {
-      direction = e.momentum = b->plus(b->times(c[kMomentum], e.momentum), gradient);
+      direction = e.momentum = b->addf(b->mulf(c[kMomentum], e.momentum), gradient);
     } else {
       direction = gradient;
     }
-    weight = b->minus(weight, b->times(c[kRate], b->plus(direction, b->times(decay, weight))));
+    weight = b->subf(weight, b->mulf(c[kRate], b->addf(direction, b->mulf(decay, weight))));
     look(adamw ? e.momentum : direction);
     look(weight);
     storeWeight(e, weight);
@@ -216,8 +202,7 @@ private:
   /// Whether this or another before is not finite.
   void look(Value value) {
     Value exponent = b->integer(0x7f800000);
-    Value is =
-        b->compare(Predicate::eq, b->make<arith::AndIOp>(b->bitsOf(value), exponent), exponent);
+    Value is = b->compare(Predicate::eq, b->both(b->bitsOf(value), exponent), exponent);
     notFinite = notFinite ? b->make<arith::OrIOp>(notFinite, is) : is;
   }
 
@@ -243,16 +228,12 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
     count += SumBlocks(param.getType().getNumElements());
   Builder types(group.getContext());
   Type f64 = types.getF64Type();
-  auto space = gpu::AddressSpaceAttr::get(group.getContext(), gpu::AddressSpace::Workgroup);
-  Type lanes = MemRefType::get({kNormThreads}, f64, MemRefLayoutAttrInterface(), space);
   FunctionBuilder b(device, group.getLoc(), kNormPrefix + getGroupName(group.getSymName()),
                     {MemRefType::get({group.getPaddedElements()}, types.getF32Type()),
                      MemRefType::get({count}, f64)},
-                    {lanes}, llvm::divideCeil(count, kNormThreads / kSumLanes), kNormThreads);
-  b.func.setWorkgroupAttributionAttr(0, LLVM::LLVMDialect::getAlignAttrName(),
-                                     b.getI64IntegerAttr(kAlignment));
-  Value number = b.number(), lane = b.make<arith::RemUIOp>(number, b.index(kSumLanes));
-  Value which = b.make<arith::DivUIOp>(number, b.index(kSumLanes));
+                    {getWorkgroupType({kNormThreads}, f64)},
+                    llvm::divideCeil(count, kNormThreads / kSumLanes), kNormThreads);
+  Value lane = b.rem(b.place, kSumLanes), which = b.div(b.place, kSumLanes);
 
   // Where the block begins and its parameter ends; of none, behind the last, nowhere.
   Value shift, end;
@@ -270,10 +251,10 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
   auto addSquares = [&](Value from, int64_t times, Value sum) {
     SmallVector<Value> values;
     for (int64_t i = 0; i < times; ++i)
-      values.push_back(b.at(b.argument(0), b.add(from, i * kSumLanes)));
+      values.push_back(b.load(b.argument(0), b.add(from, i * kSumLanes)));
     for (Value value : values) {
       Value wide = b.make<arith::ExtFOp>(f64, value);
-      sum = b.plus(sum, b.times(wide, wide));
+      sum = b.addf(sum, b.mulf(wide, wide));
     }
     return sum;
   };
@@ -290,17 +271,17 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
              [&](Value at, SmallVector<Value> &next) { next[0] = addSquares(at, 1, next[0]); })[0];
 
   Value memory = b.shared(0);
-  b.put(sum, memory, b.thread);
+  b.store(sum, memory, b.thread);
   for (int64_t width = kSumLanes / 2; width > 0; width /= 2) {
-    gpu::BarrierOp::create(b, b.loc);
+    b.barrier();
     b.when(b.isLess(lane, width), [&] {
-      Value other = b.at(memory, b.add(b.thread, width));
-      b.put(b.plus(b.at(memory, b.thread), other), memory, b.thread);
+      Value other = b.load(memory, b.add(b.thread, width));
+      b.store(b.addf(b.load(memory, b.thread), other), memory, b.thread);
     });
   }
   // Of the first lane its own last sum: nobody else wrote there.
-  b.when(b.make<arith::AndIOp>(b.isZero(lane), b.isLess(which, count)),
-         [&] { b.put(b.at(memory, b.thread), b.argument(1), which); });
+  b.when(b.both(b.isZero(lane), b.isLess(which, count)),
+         [&] { b.store(b.load(memory, b.thread), b.argument(1), which); });
   b.finish();
 }
 

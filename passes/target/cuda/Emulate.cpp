@@ -55,7 +55,7 @@ SmallVector<Promise> getPromises(gpu::GPUFuncOp func) {
   SmallVector<Promise> promises;
   for (auto [i, input] : llvm::enumerate(func.getFunctionType().getInputs())) {
     auto type = cast<MemRefType>(input);
-    int64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t bytes = type.getNumElements() * getElementBytes(type);
     Promise &promise = promises.emplace_back(Promise{bytes});
     if (auto alignment =
             func.getArgAttrOfType<IntegerAttr>(i, LLVM::LLVMDialect::getAlignAttrName()))
@@ -117,7 +117,7 @@ private:
         to = kernel::ViewOp::create(builder, loc, type, homes.back(), 0);
       } else {
         to = kernel::ViewOp::create(builder, loc, type, base, bytes);
-        int64_t size = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+        int64_t size = type.getNumElements() * getElementBytes(type);
         bytes += llvm::alignTo(size, kSharedAlignment);
       }
       from.replaceAllUsesWith(to);

@@ -14,10 +14,10 @@
 #include "passes/kernels/Captures.h"
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
+#include "passes/target/cuda/ThreadBuilder.h"
 
 #include "mlir/IR/IRMapping.h"
-
-#include <numeric>
+#include "mlir/IR/Iterators.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CUDAOUTLINELAUNCHES
@@ -31,12 +31,10 @@ namespace {
 
 /// What buffers and the workspace are at least aligned to, in bytes.
 constexpr int64_t kBufferAlignment = 256;
-/// Of shared memory: the widest access.
-constexpr int64_t kSharedAlignment = 16;
 
 /// What a launch may be, by CUDA's C++ Programming Guide, "Compute Capabilities".
 constexpr int64_t kMaxGrid[3] = {(INT64_C(1) << 31) - 1, 65535, 65535};
-constexpr int64_t kMaxBlock[3] = {1024, 1024, 64}, kMaxThreads = 1024;
+constexpr int64_t kMaxBlock[3] = {kMaxThreads, kMaxThreads, 64};
 
 struct Extents {
   SmallVector<int64_t, 3> grid, block;
@@ -62,12 +60,16 @@ FailureOr<Extents> getExtents(gpu::LaunchOp launch) {
   }
   if (!isStatic)
     return launch.emitOpError("expected a static grid, block and size of shared memory");
-  for (unsigned i = 0; i < 3; ++i)
-    if (extents.grid[i] > kMaxGrid[i] || extents.block[i] > kMaxBlock[i])
+  for (unsigned i = 0; i < 3; ++i) {
+    // Rows are along x, sequences along z; along y are the heads of attention.
+    if (extents.grid[i] > kMaxGrid[i])
       return launch.emitOpError("expected at most ")
-             << (extents.grid[i] > kMaxGrid[i] ? kMaxGrid[i] : kMaxBlock[i])
-             << (extents.grid[i] > kMaxGrid[i] ? " blocks" : " threads") << " along "
-             << "xyz"[i] << ": make micro_batch smaller";
+             << kMaxGrid[i] << " blocks along " << "xyz"[i]
+             << (i == 1 ? ": give attention fewer heads" : ": make micro_batch smaller");
+    if (extents.block[i] > kMaxBlock[i])
+      return launch.emitOpError("expected at most ")
+             << kMaxBlock[i] << " threads along " << "xyz"[i];
+  }
   if (llvm::product_of(extents.block) > kMaxThreads)
     return launch.emitOpError("expected a block of at most ") << kMaxThreads << " threads";
   return extents;
@@ -103,12 +105,15 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
 
   /// Drops what only launches used. The address of a constant is none on the host.
   static LogicalResult clean(func::FuncOp func) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
-      if (isOpTriviallyDead(&op))
-        op.erase();
-    for (auto constant : func.getBody().front().getOps<memref::GetGlobalOp>())
-      return constant.emitOpError("expected constants to be read by launches alone");
-    return success();
+    func.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op))
+        op->erase();
+    });
+    WalkResult walked = func.walk([](memref::GetGlobalOp constant) {
+      constant.emitOpError("expected constants to be read by launches alone");
+      return WalkResult::interrupt();
+    });
+    return failure(walked.wasInterrupted());
   }
 
   LogicalResult outline(gpu::LaunchOp launch, StringRef name) {
@@ -129,8 +134,8 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
 
     OpBuilder builder(launch);
     SmallVector<Value> operands;
-    for (kernel::ViewOp view : captures->views)
-      operands.push_back(view.getMemory());
+    for (const CapturedMemory &memory : captures->memory)
+      operands.push_back(memory.memref);
     auto function = SymbolRefAttr::get(device.getSymNameAttr(), FlatSymbolRefAttr::get(func));
     kernel::LaunchOp::create(builder, launch.getLoc(), function, extents->grid, extents->block,
                              extents->sharedBytes, operands);
@@ -140,37 +145,22 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
 
   gpu::GPUFuncOp makeFunction(gpu::LaunchOp launch, Captures &captures, const Extents &extents,
                               StringRef name) {
-    Location loc = launch.getLoc();
     OpBuilder builder = OpBuilder::atBlockEnd(device.getBody());
-    SmallVector<Type> inputs, shared;
-    for (kernel::ViewOp view : captures.views)
-      inputs.push_back(view.getMemory().getType());
+    llvm::SmallPtrSet<Value, 4> told = getShared(launch);
+    SmallVector<DeviceArgument> arguments;
+    for (const CapturedMemory &memory : captures.memory)
+      arguments.push_back({memory.type, memory.getAlignment(kBufferAlignment),
+                           !told.contains(getMemoryRoot(memory.memref))});
+    SmallVector<Type> shared;
     for (BlockArgument memory : launch.getWorkgroupAttributions())
       shared.push_back(memory.getType());
-    auto func =
-        gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}), shared);
-    func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-    auto narrow = [&](ArrayRef<int64_t> values) {
-      return builder.getDenseI32ArrayAttr(SmallVector<int32_t>(values.begin(), values.end()));
-    };
-    func.setKnownGridSizeAttr(narrow(extents.grid));
-    func.setKnownBlockSizeAttr(narrow(extents.block));
-    llvm::SmallPtrSet<Value, 4> told = getShared(launch);
-    for (auto [i, view] : llvm::enumerate(captures.views)) {
-      int64_t alignment = std::gcd(view.getOffset(), kBufferAlignment);
-      if (!told.contains(view.getMemory()))
-        func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                      builder.getI64IntegerAttr(alignment));
-    }
-    for (unsigned i = 0; i < shared.size(); ++i)
-      func.setWorkgroupAttributionAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                                       builder.getI64IntegerAttr(kSharedAlignment));
+    gpu::GPUFuncOp func = createDeviceFunction(builder, launch.getLoc(), name, arguments, shared,
+                                               extents.grid, extents.block);
 
     builder.setInsertionPointToStart(&func.getBody().front());
     IRMapping mapping;
-    for (auto [i, view] : llvm::enumerate(captures.views))
-      mapping.map(view.getMemory(), func.getArgument(i));
+    for (auto [i, memory] : llvm::enumerate(captures.memory))
+      mapping.map(memory.memref, func.getArgument(i));
     for (auto [from, to] :
          llvm::zip(launch.getWorkgroupAttributions(), func.getWorkgroupAttributions()))
       mapping.map(from, to);
@@ -182,7 +172,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     }
     for (Operation &op : launch.getBody().front().without_terminator())
       builder.clone(op, mapping);
-    gpu::ReturnOp::create(builder, loc);
+    gpu::ReturnOp::create(builder, launch.getLoc());
     return func;
   }
 

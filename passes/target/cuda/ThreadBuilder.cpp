@@ -133,8 +133,39 @@ gpu::LaunchOp boa::createLaunch(ThreadBuilder &builder, std::array<int64_t, 3> g
   return launch;
 }
 
+/// Of shared memory, in bytes: the widest access.
+static constexpr int64_t kSharedAlignment = 16;
+
+gpu::GPUFuncOp boa::createDeviceFunction(OpBuilder &builder, Location loc, const Twine &name,
+                                         ArrayRef<DeviceArgument> arguments, ArrayRef<Type> shared,
+                                         ArrayRef<int64_t> grid, ArrayRef<int64_t> block) {
+  SmallVector<Type> inputs =
+      llvm::map_to_vector(arguments, [](const DeviceArgument &argument) { return argument.type; });
+  auto func =
+      gpu::GPUFuncOp::create(builder, loc, name.str(), builder.getFunctionType(inputs, {}), shared);
+  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  auto narrow = [&](ArrayRef<int64_t> values) {
+    return builder.getDenseI32ArrayAttr(SmallVector<int32_t>(values.begin(), values.end()));
+  };
+  func.setKnownGridSizeAttr(narrow(grid));
+  func.setKnownBlockSizeAttr(narrow(block));
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    if (argument.isApart)
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+    func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                    builder.getI64IntegerAttr(argument.alignment));
+  }
+  for (unsigned i = 0; i < shared.size(); ++i)
+    func.setWorkgroupAttributionAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                                     builder.getI64IntegerAttr(kSharedAlignment));
+  return func;
+}
+
+MemRefType boa::getWorkgroupType(ArrayRef<int64_t> shape, Type element) {
+  auto space = gpu::AddressSpaceAttr::get(element.getContext(), gpu::AddressSpace::Workgroup);
+  return MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space);
+}
+
 Value boa::addWorkgroupMemory(gpu::LaunchOp launch, ArrayRef<int64_t> shape, Type element) {
-  auto space = gpu::AddressSpaceAttr::get(launch.getContext(), gpu::AddressSpace::Workgroup);
-  return launch.addWorkgroupAttribution(
-      MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space), launch.getLoc());
+  return launch.addWorkgroupAttribution(getWorkgroupType(shape, element), launch.getLoc());
 }

@@ -24,7 +24,7 @@
 namespace boa {
 
 constexpr int64_t kWarpSize = 32;
-constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxThreads = 1024; // of a block
 /// What a block may have of it without asking.
 constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
 
@@ -96,7 +96,23 @@ public:
 mlir::gpu::LaunchOp createLaunch(ThreadBuilder &builder, std::array<int64_t, 3> grid, int64_t x,
                                  int64_t y);
 
-/// Memory of a block's threads together.
+/// An argument of a function of the device's.
+struct DeviceArgument {
+  mlir::Type type;
+  int64_t alignment;   // in bytes
+  bool isApart = true; // from all other memory that is written: `noalias`
+};
+
+/// A function of the device's module, where `builder` is, for launches of that grid and block
+/// alone. Its workgroup attributions are of the types in `shared`. The body is empty.
+mlir::gpu::GPUFuncOp
+createDeviceFunction(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name,
+                     llvm::ArrayRef<DeviceArgument> arguments, llvm::ArrayRef<mlir::Type> shared,
+                     llvm::ArrayRef<int64_t> grid, llvm::ArrayRef<int64_t> block);
+
+/// The type of memory of a block's threads together.
+mlir::MemRefType getWorkgroupType(llvm::ArrayRef<int64_t> shape, mlir::Type element);
+/// Such memory of a launch.
 mlir::Value addWorkgroupMemory(mlir::gpu::LaunchOp launch, llvm::ArrayRef<int64_t> shape,
                                mlir::Type element);
 
