@@ -47,3 +47,34 @@ func.func @bias(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   kernel.gemm %x, %b bias %bias into %z : (memref<32x64xbf16>, memref<64x16xbf16>, memref<16xf32>, memref<32x16xf32>) -> ()
   return
 }
+
+// Of products of one weight, one after another, it is widened once; but anew when another was, or when
+// it was written.
+
+// CHECK-LABEL: func.func @blocks
+// CHECK-DAG:     %[[W:.*]] = kernel.view %{{.*}} + 0 : memref<64x16xbf16>
+// CHECK-DAG:     %[[V:.*]] = kernel.view %{{.*}} + 2048 : memref<64x16xbf16>
+// CHECK:         linalg.generic {{.*}} ins(%[[W]] : {{.*}}) outs(%[[WIDE:[^ ]*]] :
+// CHECK-NOT:     linalg.generic
+// CHECK-COUNT-2: kernel.gemm %{{.*}}, %[[WIDE]] into
+// CHECK:         linalg.generic {{.*}} ins(%[[V]] : {{.*}}) outs(%[[OTHER:[^ ]*]] :
+// CHECK:         kernel.gemm %{{.*}}, %[[OTHER]] into
+// CHECK:         linalg.generic {{.*}} ins(%[[W]] : {{.*}}) outs(%[[AGAIN:[^ ]*]] :
+// CHECK:         kernel.gemm %{{.*}}, %[[AGAIN]] into
+// CHECK:         linalg.fill {{.*}} outs(%[[W]] :
+// CHECK:         linalg.generic {{.*}} ins(%[[W]] : {{.*}}) outs(%[[CHANGED:[^ ]*]] :
+// CHECK:         kernel.gemm %{{.*}}, %[[CHANGED]] into
+func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %b = kernel.view %w + 0 : memref<64x16xbf16>
+  %c = kernel.view %w + 2048 : memref<64x16xbf16>
+  %x = kernel.view %p + 0 : memref<32x64xf32>
+  %y = kernel.view %p + 8192 : memref<32x16xf32>
+  %zero = arith.constant 0.0 : bf16
+  kernel.gemm %x, %b into %y : (memref<32x64xf32>, memref<64x16xbf16>, memref<32x16xf32>) -> ()
+  kernel.gemm %x, %b into %y {accumulate} : (memref<32x64xf32>, memref<64x16xbf16>, memref<32x16xf32>) -> ()
+  kernel.gemm %x, %c into %y {accumulate} : (memref<32x64xf32>, memref<64x16xbf16>, memref<32x16xf32>) -> ()
+  kernel.gemm %x, %b into %y {accumulate} : (memref<32x64xf32>, memref<64x16xbf16>, memref<32x16xf32>) -> ()
+  linalg.fill ins(%zero : bf16) outs(%b : memref<64x16xbf16>)
+  kernel.gemm %x, %b into %y {accumulate} : (memref<32x64xf32>, memref<64x16xbf16>, memref<32x16xf32>) -> ()
+  return
+}

@@ -20,8 +20,9 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
     cuBLASLt multiplies matrices of one type, adds a bias of the type of its result, and
     wants scratch memory. So the narrower of two operands is widened into a temporary,
     a bias in f32 of a product in bf16 is rounded to bf16, and each product has scratch
-    of its own, which lives as long as it runs. Before groups are formed, which take
-    these casts.
+    of its own, which lives as long as it runs. Products of one operand one after another,
+    as of a head in blocks of rows, share what it is widened to. Before groups are formed,
+    which take these casts.
 
     Before:
     ```mlir

@@ -5,13 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes kernels on definite memory, before groups are formed. What is widened is
-// widened for one product: it is a weight, and memory for all of them at once would
-// be as large as the model. Weights in bf16 have their biases in bf16, so that
+// Assumes kernels on definite memory, before groups are formed. What is widened is a
+// weight, and memory for all of them at once would be as large as the model: it is kept
+// for the next product, as those of a head in blocks of rows are, until another is widened
+// or it is written. Weights in bf16 have their biases in bf16, so that
 // rounding one gives back what was stored.
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/device/cuda/calls.h"
 
@@ -49,18 +51,31 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
   void runOnOperation() override {
     if (!getOperation()->hasAttr(kKernelAttr))
       return;
-    for (auto product : getOperation().getBody().front().getOps<kernel::GemmOp>())
-      legalize(product);
+    Widened last;
+    for (Operation &op : getOperation().getBody().front()) {
+      if (auto product = dyn_cast<kernel::GemmOp>(op))
+        legalize(product, last);
+      for (const MemoryAccess &access : getMemoryAccesses(&op))
+        if (last.narrow && access.write && access.root == getMemoryRoot(last.narrow))
+          last = Widened();
+    }
   }
 
-  static void legalize(kernel::GemmOp product) {
+  /// What was widened for the last product that wanted it.
+  struct Widened {
+    Value narrow, wide;
+  };
+
+  static void legalize(kernel::GemmOp product, Widened &last) {
     OpBuilder builder(product);
     Location loc = product.getLoc();
     bool narrowA = typeOf(product.getA()).getElementType().isBF16();
     bool narrowB = typeOf(product.getB()).getElementType().isBF16();
     if (narrowA != narrowB) {
       OpOperand &narrow = narrowA ? product.getAMutable() : product.getBMutable();
-      narrow.set(convert(builder, loc, narrow.get(), builder.getF32Type()));
+      if (narrow.get() != last.narrow)
+        last = {narrow.get(), convert(builder, loc, narrow.get(), builder.getF32Type())};
+      narrow.set(last.wide);
     }
     Type element = typeOf(product.getC()).getElementType();
     Value bias = product.getBias();
