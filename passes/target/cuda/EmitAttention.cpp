@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a program computes attention with where there is no cuDNN: after Dao,
+// What a program computes attention with that cuDNN does not: all of f32, and of bf16
+// what --cuda-offer-attention does not offer or the runtime does not take. After Dao,
 // FlashAttention-2 (2023), on multiply-adds of f32. Each launch is of one shape:
 //
 //   A block of four warps owns a tile of rows, in shared memory, and streams tiles of 32
