@@ -86,6 +86,10 @@ inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAtt
                                      kBytesAttr = "boa.bytes";
 /// On a kernel: bytes of workspace that it needs; on a module: that any of them needs.
 inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
+/// On a kernel: what that would be if no library were offered attention; on a module: the bytes
+/// that are there for such a library alone.
+inline constexpr llvm::StringLiteral kOwnWorkspaceAttr = "boa.own_workspace",
+                                     kAttentionScratchAttr = "boa.attention_scratch";
 /// On a module: bytes of the tables that its kernels bring along (of angles, say), which are in the
 /// device's memory beside the arena.
 inline constexpr llvm::StringLiteral kConstantsAttr = "boa.constants";

@@ -138,6 +138,8 @@ def Boa_RateKind : Boa_Words<"RateKind", "the course of the learning rate",
 def Boa_DeviceKind : Boa_Words<"DeviceKind", "what computes", ["cpu", "split", "cuda"]>;
 def Boa_MemoryKind : Boa_Words<"MemoryKind", "whether device and host share their memory",
                                ["unified", "separate"]>;
+def Boa_AttentionKind : Boa_Words<"AttentionKind", "whose attention a GPU computes in bf16",
+                                  ["cudnn", "own"]>;
 def Boa_Init : Boa_Words<"Init", "how a parameter begins",
                          ["zeros", "ones", "normal", "uniform"]>;
 

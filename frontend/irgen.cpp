@@ -159,6 +159,7 @@ private:
         named("device_memory", machine.deviceMemory),
         named("host_memory", machine.hostMemory),
         named("threads", machine.threads),
+        named("attention", machine.ownAttention ? AttentionKind::own : AttentionKind::cudnn),
         builder.getNamedAttr("ssd", builder.getArrayAttr(ssds)),
     };
     addGiven(fields, "compute", machine.compute);

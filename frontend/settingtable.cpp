@@ -158,6 +158,8 @@ std::vector<Setting> makeTable() {
       row(Kind::Block, "machine", "ssd", ""),
       without("no limit", row(Kind::Bytes, "machine.device", "memory", "memory of the device")),
       without("all", count("machine.device", "threads", nullptr, 1, 4096, "threads that compute")),
+      or_("cudnn", word("machine.device", "attention", {"cudnn", "own"},
+                        "of a GPU in bf16: cuDNN's if it is there, or the program's own")),
       without("not said", row(Kind::Compute, "machine.device", "compute",
                               "what kernels compute each second; for boa simulate")),
       without("compute", row(Kind::Compute, "machine.device", "compute_bf16",

@@ -192,6 +192,8 @@ struct MachineSpec {
   int64_t deviceMemory = 0, hostMemory = 0;
   /// 0: all.
   int64_t threads = 0;
+  /// Attention in bf16 is the program's own, whatever library there is.
+  bool ownAttention = false;
   /// Rates, for who simulates the machine: operations or bytes in a second; 0: not said.
   int64_t compute = 0, computeBf16 = 0, deviceBandwidth = 0, toDevice = 0, toHost = 0;
   int64_t optimizer = 0, hostBandwidth = 0;

@@ -305,6 +305,7 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
       SettingReader device = readBlock(field, none, context);
       device.quantity("memory", machine.deviceMemory);
       device.count("threads", machine.threads);
+      device.word("attention", machine.ownAttention);
       device.quantity("compute", machine.compute);
       device.quantity("compute_bf16", machine.computeBf16);
       device.quantity("bandwidth", machine.deviceBandwidth);

@@ -24,7 +24,9 @@ PipelineOptions PipelineOptions::get(ModuleOp module) {
   options.vertical = train.schedule() == Schedule::vertical;
   options.delay = train.delay();
   options.recompute = train.recompute();
-  options.device = MachineConfig(module).device();
+  MachineConfig machine(module);
+  options.device = machine.device();
+  options.offersAttention = machine.attention() == AttentionKind::cudnn;
   return options;
 }
 
@@ -68,7 +70,7 @@ static void buildStorage(OpPassManager &pm) {
 static void buildCode(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
   if (options.device == DeviceKind::cuda)
-    buildCudaPipeline(pm, options.deviceCode, options.blockRows);
+    buildCudaPipeline(pm, {options.deviceCode, options.blockRows, options.offersAttention});
   else
     buildCpuPipeline(pm, options.blockRows);
   // After the kernels, whose workspace is part of the arena.

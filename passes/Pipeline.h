@@ -28,6 +28,7 @@ struct PipelineOptions {
   DeviceKind device = DeviceKind::cpu;
   DeviceCode deviceCode = DeviceCode::ptx; // of a device of its own
   int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
+  bool offersAttention = true;             // to cuDNN, where the device is a GPU
   Phase stop = Phase::llvm;
 
   /// What the module's boa.config @train and @machine say.

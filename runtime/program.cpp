@@ -468,6 +468,10 @@ void Parse(Fields &f, Program &p) {
   f.AtLeast("arena_device", p.arena_device, 0);
   f.Read("arena_host", p.arena_host);
   f.AtLeast("arena_host", p.arena_host, 0);
+  f.Read("constants", p.constants);
+  f.AtLeast("constants", p.constants, 0);
+  f.Read("attention_scratch", p.attention_scratch);
+  f.AtLeast("attention_scratch", p.attention_scratch, 0);
   f.Read("traffic", p.traffic);
   f.Read("optimizer", p.optimizer);
   f.Read("training", p.training);

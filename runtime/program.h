@@ -192,6 +192,9 @@ struct Program {
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
   int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
+  // Of arena_device: tables of kernels, which are beside the arena, and what of the workspace is
+  // there for cuDNN alone.
+  int64_t constants = 0, attention_scratch = 0;
   // By entry point; "first_step" finds nothing in memory or pending, "second_step" what
   // that leaves, and "step" what steps leave from then on.
   std::map<std::string, Traffic> traffic;

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes straight-line code at the top of a kernel: a temporary lives from the
-// first op that uses it (or a view of it) to the last. Largest first, each at
-// the lowest offset free during its life. Refuses allocations inside regions and
-// of sizes that are not static.
+// Assumes that the ops at the top of a kernel run in their order, with what is in
+// their regions: launches, and those under a condition. A temporary lives from the
+// first of them that uses it (or a view of it), wherever inside, to the last. Largest
+// first, each at the lowest offset free during its life. Refuses allocations inside
+// regions and of sizes that are not static.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +27,6 @@ using namespace mlir;
 using namespace boa;
 
 namespace {
-
-constexpr int64_t kAlignment = 64;
 
 struct Temporary {
   memref::AllocOp alloc;
@@ -50,9 +49,8 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       }
       Temporary temporary;
       temporary.alloc = alloc;
-      int64_t bits = alloc.getType().getElementTypeBitWidth();
-      temporary.bytes =
-          llvm::alignTo(alloc.getType().getNumElements() * llvm::divideCeil(bits, 8), kAlignment);
+      temporary.bytes = llvm::alignTo(
+          alloc.getType().getNumElements() * getElementBytes(alloc.getType()), kMemoryAlignment);
       temporaries.push_back(temporary);
       return WalkResult::advance();
     });
@@ -60,7 +58,9 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       return signalPassFailure();
 
     measureLives(block, temporaries);
-    int64_t total = place(temporaries);
+    SmallVector<Temporary> own;
+    llvm::copy_if(temporaries, std::back_inserter(own), isOfProgram);
+    const int64_t ownTotal = place(own), total = place(temporaries);
     Value workspace = func.getArgument(1);
     for (Temporary &temporary : temporaries) {
       OpBuilder builder(temporary.alloc);
@@ -69,7 +69,17 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       temporary.alloc.replaceAllUsesWith(view.getMemory());
       temporary.alloc.erase();
     }
-    func->setAttr(kWorkspaceAttr, IntegerAttr::get(IntegerType::get(&getContext(), 64), total));
+    Builder builder(&getContext());
+    func->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(total));
+    if (ownTotal < total)
+      func->setAttr(kOwnWorkspaceAttr, builder.getI64IntegerAttr(ownTotal));
+  }
+
+  /// Whether it is more than what a library may be given that takes attention.
+  static bool isOfProgram(const Temporary &temporary) {
+    return !llvm::all_of(temporary.alloc->getUsers(), [](Operation *user) {
+      return isa<kernel::OfferAttentionOp, kernel::OfferAttentionGradOp>(user);
+    });
   }
 
   static void measureLives(Block &block, SmallVectorImpl<Temporary> &all) {

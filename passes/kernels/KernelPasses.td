@@ -247,8 +247,9 @@ def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
   let description = [{
     Every `memref.alloc` becomes a view of the workspace at a fixed offset,
     64-byte aligned; temporaries that are not live at once share memory. The
-    bytes needed are written on the function as `boa.workspace`. An alloc of a
-    size that is not static is an error.
+    bytes needed are written on the function as `boa.workspace`; and what they would be
+    without what is there for a library that may take attention, where that is less, as
+    `boa.own_workspace`. An alloc of a size that is not static is an error.
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect"];
 }

@@ -266,11 +266,15 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     arenas[0] = arenas[1] = Arena();
     if (failed(findNeeds(module)))
       return signalPassFailure();
-    int64_t workspace = 0;
+    int64_t workspace = 0, ownWorkspace = 0;
     for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-      if (auto bytes = func->getAttrOfType<IntegerAttr>(kWorkspaceAttr))
+      if (auto bytes = func->getAttrOfType<IntegerAttr>(kWorkspaceAttr)) {
+        auto own = func->getAttrOfType<IntegerAttr>(kOwnWorkspaceAttr);
         workspace = std::max(workspace, bytes.getInt());
+        ownWorkspace = std::max(ownWorkspace, (own ? own : bytes).getInt());
+      }
     workspace = boa_slot_stride(workspace);
+    attentionScratch = workspace - boa_slot_stride(ownWorkspace);
     int64_t constants = 0;
     if (auto bytes = module->getAttrOfType<IntegerAttr>(kConstantsAttr))
       constants = bytes.getInt();
@@ -319,6 +323,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     module->setAttr(kArenaAttr, builder.getI64IntegerAttr(total));
     module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device));
     module->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(workspace));
+    if (attentionScratch > 0)
+      module->setAttr(kAttentionScratchAttr, builder.getI64IntegerAttr(attentionScratch));
     remark::analysis(module.getLoc(),
                      remark::RemarkOpts::name("assign-buffers").category("boa-storage"))
         << "arena of " << remark::metric("bytes", total);
@@ -361,26 +367,30 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
           line(storage.getSymName(), Twine(storage.getEntryCount()) + " entries x " +
                                          inBytes(bytes / storage.getEntryCount()) + " = " +
                                          inBytes(bytes));
+    const bool hasScratch = isIn(Space::device) && attentionScratch > 0;
     if (isIn(Space::device))
-      line("kernel workspace", inBytes(workspace));
+      line("kernel workspace", inBytes(workspace - attentionScratch));
+    if (hasScratch)
+      line("scratch for cuDNN", inBytes(attentionScratch));
     if (isIn(Space::device) && constants > 0)
       line("constants of kernels", inBytes(constants));
     line("total", inBytes(arena.used));
     line("given", arena.given);
-    getOperation().emitError() << "the training step does not fit the memory given: it needs "
-                               << inBytes(arena.used)
-                               << (separate ? " of " + stringifySpace(space).str() + " memory"
-                                            : std::string())
-                               << " but the machine has " << inBytes(arena.limit) << lines
-                               << "\n  give more memory, place more on "
-                               << (separate && space == Space::device ? "host or ssd" : "ssd")
-                               << ", or make micro_batch smaller";
+    getOperation().emitError()
+        << "the training step does not fit the memory given: it needs " << inBytes(arena.used)
+        << (separate ? " of " + stringifySpace(space).str() + " memory" : std::string())
+        << " but the machine has " << inBytes(arena.limit) << lines
+        << "\n  give more memory, place more on "
+        << (separate && space == Space::device ? "host or ssd" : "ssd")
+        << (hasScratch ? ", do without cuDNN (`device cuda { attention = own }`)" : "")
+        << ", or make micro_batch smaller";
     signalPassFailure();
   }
 
   bool separate = false;
   Needs needs;
-  Arena arenas[2]; // device and host; the first alone where they are one
+  int64_t attentionScratch = 0; // of the workspace, for cuDNN alone
+  Arena arenas[2];              // device and host; the first alone where they are one
 };
 
 } // namespace

@@ -39,6 +39,7 @@ absl::Status CheckProgram(const Program &program, bool places) {
   int64_t needed = 0;
   for (const Kernel &kernel : program.kernels)
     needed = std::max(needed, kernel.workspace);
+  needed += program.constants;
   for (const Storage &storage : program.storages) {
     if (storage.chunks < 1 || storage.bytes < 0 ||
         storage.bytes % (BOA_BLOCK_BYTES * storage.chunks) != 0)

@@ -38,6 +38,9 @@ std::string RoleLabel(const std::string &role) {
   return role;
 }
 
+/// What of the workspace no kernel of the program's own uses.
+constexpr const char *kAttentionScratch = "scratch for cuDNN";
+
 struct Bytes {
   int64_t memory = 0, ssd = 0;
 };
@@ -184,9 +187,12 @@ std::string FormatStart(const Program &program, int64_t training_bytes, int64_t 
                           FormatBytes(home.memory), home.ssd ? FormatBytes(home.ssd) : "-");
   }
   const int64_t arena = program.arena_device + program.arena_host;
-  if (arena > total.memory)
-    absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", "workspace", "",
-                          FormatBytes(arena - total.memory), "-");
+  auto add = [&](const char *what, int64_t bytes) {
+    if (bytes > 0)
+      absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", what, "", FormatBytes(bytes), "-");
+  };
+  add("workspace", arena - total.memory - program.attention_scratch);
+  add(kAttentionScratch, program.attention_scratch);
   absl::StrAppendFormat(&text, "  %-22s %-7s %11s %11s\n", "total", "",
                         FormatBytes(std::max(arena, total.memory)), FormatBytes(total.ssd));
   absl::StrAppendFormat(&text, "\n  device memory %s%s, host memory %s%s\n",
@@ -221,8 +227,9 @@ std::string FormatArena(const Program &program, const std::string &tier) {
     known += chunks * storage.chunk_bytes();
   }
   const int64_t arena = tier == "host" ? program.arena_host : program.arena_device;
-  if (arena > known)
-    by_role["workspace"] = arena - known;
+  const int64_t scratch = host ? 0 : program.attention_scratch;
+  by_role["workspace"] = arena - known - scratch;
+  by_role[kAttentionScratch] = scratch;
   std::vector<std::pair<int64_t, std::string>> rows;
   for (const auto &[role, bytes] : by_role)
     if (bytes > 0)

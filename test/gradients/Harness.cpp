@@ -213,8 +213,8 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
   if (target == Target::cpu)
     buildCpuPipeline(pm, blockRows);
   else
-    buildCudaPipeline(pm, target == Target::ptx ? DeviceCode::ptx : DeviceCode::emulated,
-                      blockRows);
+    buildCudaPipeline(pm,
+                      {target == Target::ptx ? DeviceCode::ptx : DeviceCode::emulated, blockRows});
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
   if (const char *what = std::getenv("BOA_TEST_PRINT")) {

@@ -13,7 +13,7 @@
 // CHECK-NEXT:      kernel.attention %{{.*}} into {{.*}} -> ()
 // CHECK-NEXT:    }
 // EMIT-LABEL:  func.func @forward
-// EMIT-SAME:     boa.workspace = 262144
+// EMIT-SAME:     boa.own_workspace = 0 : i64, boa.workspace = 262144
 // EMIT:          kernel.offer_attention
 // EMIT:          scf.if
 // EMIT:            gpu.launch
@@ -47,9 +47,9 @@ func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr
 // CHECK:         kernel.offer_attention_grad {{.*}} scratch %[[DELTA]], %[[SCRATCH]] {heads = 2 : i64, kv_heads = 1 : i64}
 // CHECK:         scf.if
 // CHECK-NEXT:      kernel.attention_grad
-// What the program's own launches need is elsewhere in time.
+// What the program's own launches need is elsewhere in time; without the library it would be that alone.
 // EMIT-LABEL:  func.func @gradient
-// EMIT-SAME:     boa.workspace = 267264
+// EMIT-SAME:     boa.own_workspace = 1024 : i64, boa.workspace = 267264
 // EMIT:          kernel.offer_attention_grad
 // EMIT:          scf.if
 // EMIT-COUNT-3:    gpu.launch

@@ -69,18 +69,19 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code) {
   pm.addPass(createCudaEmbedImage(embed));
 }
 
-void boa::buildCudaPipeline(OpPassManager &pm, DeviceCode code, int64_t blockRows) {
+void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &options) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
   // More rows than on a CPU: a gradient of a weight goes through memory once a block.
-  buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, blockRows});
+  buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, options.blockRows});
   // The casts of operands are grouped with what else goes over them.
   each(createCudaLegalizeProducts());
   each(createFormKernelGroups());
   each(createEmitCudaGroups());
-  each(createCudaOfferAttention());
+  if (options.offersAttention)
+    each(createCudaOfferAttention());
   each(createEmitCudaAttention());
   each(createCanonicalizerPass());
-  buildCudaCodePipeline(pm, code);
+  buildCudaCodePipeline(pm, options.code);
 }
 
 namespace {
@@ -98,7 +99,7 @@ void boa::registerCudaPipeline() {
   registerBoaCudaPasses();
   PassPipelineRegistration<CudaOptions>(
       "cuda-kernel-pipeline", "from outlined kernels to the LLVM dialect and PTX",
-      [](OpPassManager &pm, const CudaOptions &options) { buildCudaPipeline(pm, options.code); });
+      [](OpPassManager &pm, const CudaOptions &options) { buildCudaPipeline(pm, {options.code}); });
   PassPipelineRegistration<CudaOptions>("cuda-code-pipeline",
                                         "from launches to the LLVM dialect and PTX",
                                         [](OpPassManager &pm, const CudaOptions &options) {

@@ -15,11 +15,16 @@ namespace boa {
 /// which all is known that there is to know.
 enum class DeviceCode { ptx, emulated, none };
 
+struct CudaPipelineOptions {
+  DeviceCode code = DeviceCode::ptx;
+  int64_t blockRows = 0;       // as for a CPU
+  bool offersAttention = true; // in bf16, to cuDNN, for which there is scratch then
+};
+
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
 /// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue what the global
 /// `boa_device_image` holds (runtime/abi.h), which there is unless `code` is none.
-/// `blockRows` as for a CPU.
-void buildCudaPipeline(mlir::OpPassManager &pm, DeviceCode code, int64_t blockRows = 0);
+void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
 /// The half of it that begins with launches and products.
 void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code);

@@ -53,6 +53,8 @@ public:
                         {"kernels", std::move(kernelList)},
                         {"arena_device", device},
                         {"arena_host", total - device},
+                        {"constants", integerAttr(module, kConstantsAttr)},
+                        {"attention_scratch", integerAttr(module, kAttentionScratchAttr)},
                         {"traffic", std::move(traffic)},
                         {"optimizer", describeOptimizer()},
                         {"training", describeTraining()},

@@ -324,6 +324,11 @@ TEST_P(EngineTest, RefusesMoreMemoryThanPlanned) {
   small.arena_device = 128 << 10;
   auto refused = Engine::Create(small, kKernels, state.get(), Options());
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInternal) << refused.status();
+  // Tables of kernels are part of what was planned.
+  small.arena_device = 1 << 20;
+  small.constants = 896 << 10;
+  refused = Engine::Create(small, kKernels, state.get(), Options());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInternal) << refused.status();
 }
 
 // What was in use, not what was planned.

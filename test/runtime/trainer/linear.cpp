@@ -312,6 +312,8 @@ std::string Descriptor(const Options &o) {
                         MakeKernel("logits", {"r", "r", "w"})};
   program["arena_device"] = ArenaBytes(program["storages"]);
   program["arena_host"] = 0;
+  program["constants"] = 0;
+  program["attention_scratch"] = 0;
   program["traffic"] = MakeTraffic(o, bf16);
   program["optimizer"] = {{"kind", "adamw"}, {"beta1", 0.9},         {"beta2", 0.95},
                           {"eps", 1e-8},     {"weight_decay", 0.01}, {"momentum", 0.0},
