@@ -26,7 +26,7 @@ struct Case {
   bool differentiable = true;
   bool large = false;        // differences along one direction only
   bool huge = false;         // and what is costly is left out
-  bool slowEmulated = false; // takes minutes where a GPU's kernels are emulated
+  bool slowEmulated = false; // takes long where a GPU's kernels are emulated
 };
 
 /// For test messages.
