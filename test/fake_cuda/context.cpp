@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <unistd.h>
 
 namespace boa::fake {
@@ -59,6 +60,16 @@ CUresult BeginCall(const char *what) {
   return ++driver.calls[what] == it->second.call ? it->second.error : CUDA_SUCCESS;
 }
 
+/// What a thread may not do while it captures: it allocates, or waits for the device.
+static bool IsUnsafe(const std::string &what) {
+  static const std::set<std::string> unsafe = {
+      "cuMemAlloc_v2",        "cuMemFree_v2",        "cuMemHostAlloc",     "cuMemFreeHost",
+      "cuMemHostRegister_v2", "cuMemHostUnregister", "cuModuleLoadDataEx", "cuModuleUnload",
+      "cuCtxSynchronize",     "cuStreamSynchronize", "cuStreamQuery",      "cuEventSynchronize",
+      "cuEventQuery"};
+  return unsafe.count(what) > 0;
+}
+
 int LateInjection(const char *what) {
   Driver &driver = Driver::Get();
   auto it = driver.settings.late.find(what);
@@ -70,7 +81,9 @@ int LateInjection(const char *what) {
 
 CUresult BeginCallIn(const char *what, Context *&context) {
   CUresult error = BeginCall(what);
-  return error ? error : FindContext(what, context);
+  if (!error)
+    error = FindContext(what, context);
+  return !error && IsUnsafe(what) ? RefuseUnsafe() : error;
 }
 
 CUresult FindContext(const char *what, Context *&context) {
@@ -84,6 +97,8 @@ CUresult FindContext(const char *what, Context *&context) {
 const DnnSettings &GetDnnSettings() { return Driver::Get().settings.dnn; }
 
 CUresult TakeOverhead() {
+  if (CUresult error = RefuseUnsafe()) // it allocates
+    return error;
   DeviceMemory &memory = *CurrentContext()->memory;
   return memory.Take(Driver::Get().settings.overhead) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -147,19 +162,14 @@ CUresult Enqueue(const char *what, CUstream handle, std::vector<DeviceRange> ran
         return std::string(what) + ": " + ranges[i].name + ": freed " + when;
     return {};
   };
-  Stream::Work work;
-  work.what = what;
-  work.inject = LateInjection(what);
-  work.run = [freed, data = std::move(data), operation = std::move(operation)] {
+  return Give(*stream, what, [freed, data = std::move(data), operation = std::move(operation)] {
     std::string error = freed("while it waited in its stream");
     if (error.empty())
       error = operation(data);
     if (error.empty())
       error = freed("while it ran");
     return error;
-  };
-  stream->Push(std::move(work));
-  return CUDA_SUCCESS;
+  });
 }
 
 bool Context::GrowStack(int64_t bytes) {
@@ -223,6 +233,11 @@ void Stream::Push(Work work) {
   sem_post(&ready);
 }
 
+uint64_t &Stream::Done() {
+  static thread_local uint64_t done = 0;
+  return done;
+}
+
 void Stream::Wait() {
   uint64_t last;
   {
@@ -263,6 +278,7 @@ void Stream::Loop(Node *taken) {
       else if (std::string words = work.run(); !words.empty())
         context->Fail(CUDA_ERROR_ILLEGAL_ADDRESS, words);
     }
+    ++Done();
     work.run = nullptr; // what it holds, before anybody hears that it is over
     std::lock_guard<std::mutex> lock(over_mutex);
     ++over;

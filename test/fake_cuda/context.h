@@ -42,6 +42,12 @@ constexpr int64_t kFirstStack = 1024, kResidentThreads = 4 * 2048;
 
 class Stream;
 
+/// What a stream was given while it captured, and does as often as the graph is launched.
+struct Captured {
+  const char *what;
+  std::function<std::string()> run;
+};
+
 /// One cuEventRecord: over when its stream gets there.
 class Completion {
 public:
@@ -67,6 +73,8 @@ struct Context {
   /// Of all events, as long as the context lives: counts of references would order who
   /// drops one after who did before.
   std::deque<Completion> completions;
+  /// Of all graphs, as long, too.
+  std::deque<std::vector<Captured>> captured;
 
   /// Local memory of so many bytes a thread; false: there is not enough. It never shrinks.
   bool GrowStack(int64_t bytes);
@@ -98,6 +106,8 @@ public:
   /// Ends once what was pushed is over.
   void Close();
   uint64_t NextSeed() { return ++launches * 0x9e3779b97f4a7c15u ^ seed; }
+  /// How much this thread, a stream's, has done so far.
+  static uint64_t &Done();
 
   Context *const context;
 
@@ -133,6 +143,21 @@ struct Function {
 struct Module {
   Context *context;
   const boa_emulated_module *emulated;
+};
+
+/// What was captured: the context has it.
+struct Graph {
+  Context *context;
+  const std::vector<Captured> *nodes;
+};
+struct GraphExec : Graph {};
+
+/// Between cuStreamBeginCapture and cuStreamEndCapture.
+struct Capture {
+  std::thread::id thread;
+  int mode = 0;
+  bool invalidated = false;
+  std::vector<Captured> nodes;
 };
 
 /// Handles that are no addresses, and are never used again.
@@ -204,6 +229,12 @@ struct Driver {
   Handles<Event, CUevent> events{"an event", 0xf2};
   Handles<Module, CUmodule> modules{"a module", 0xf3};
   Handles<Function, CUfunction> functions{"a function", 0xf4};
+  Handles<Graph, CUgraph> graphs{"a graph", 0xf5};
+  Handles<GraphExec, CUgraphExec> execs{"an executable graph", 0xf6};
+  /// Where none captures no lock is taken: it would order threads.
+  std::atomic<int> capturing{0};
+  std::mutex captures_mutex; // of:
+  std::map<const Stream *, Capture> captures;
   Ranges pinned;
   std::atomic<uint64_t> streams_made{0};
   std::mutex calls_mutex;
@@ -246,6 +277,13 @@ CUresult CheckHost(const char *what, const void *host);
 bool GivesBack(CUresult error, const Context *);
 /// An error in place of what this call of `what` will do, or 0.
 int LateInjection(const char *what);
+/// Gives the stream work that may fail in its turn, or, while it captures, the graph.
+CUresult Give(Stream &, const char *what, std::function<std::string()> run);
+/// Of what no graph can hold: where the stream captures, an error, and so ends the capture.
+CUresult RefuseCapturing(const Stream &);
+/// Of what could break a capture of this thread, or a global one: an error if there is one,
+/// which it ends.
+CUresult RefuseUnsafe();
 
 } // namespace boa::fake
 

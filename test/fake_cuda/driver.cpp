@@ -37,6 +37,8 @@ std::string Left(const Context &context) {
   add(driver().streams.Of(&context).size(), "cuStreamCreate");
   add(driver().events.Of(&context).size(), "cuEventCreate");
   add(driver().modules.Of(&context).size(), "cuModuleLoadDataEx");
+  add(driver().graphs.Of(&context).size(), "cuStreamEndCapture");
+  add(driver().execs.Of(&context).size(), "cuGraphInstantiateWithFlags");
   return left;
 }
 
@@ -224,6 +226,8 @@ BOA_FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   d.events.Drop(&context);
   d.functions.Drop(&context);
   d.modules.Drop(&context);
+  d.graphs.Drop(&context);
+  d.execs.Drop(&context);
   std::vector<std::shared_ptr<Stream>> retired;
   {
     std::lock_guard<std::mutex> context_lock(context.mutex);
@@ -231,6 +235,7 @@ BOA_FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   }
   retired.clear();
   context.completions.clear();
+  context.captured.clear();
   if (last)
     d.pinned.Clear();
   context.memory.reset();

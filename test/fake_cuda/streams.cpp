@@ -62,6 +62,8 @@ BOA_FAKE_API CUresult cuStreamDestroy_v2(CUstream handle) {
   std::shared_ptr<Stream> stream;
   if (CUresult missing = FindStream(__func__, handle, context, stream))
     return missing;
+  if (RefuseCapturing(*stream))
+    return Report(CUDA_ERROR_INVALID_HANDLE, "cuStreamDestroy_v2: of a stream that captures");
   driver().streams.Remove(handle);
   stream->Close();
   std::lock_guard<std::mutex> lock(context->mutex);
@@ -76,6 +78,8 @@ BOA_FAKE_API CUresult cuStreamSynchronize(CUstream handle) {
     return error;
   if (CUresult error = FindStream(__func__, handle, context, stream))
     return error;
+  if (CUresult error = RefuseCapturing(*stream))
+    return error;
   stream->Wait();
   return context->error;
 }
@@ -87,6 +91,8 @@ BOA_FAKE_API CUresult cuStreamQuery(CUstream handle) {
     return error;
   if (CUresult error = FindStream(__func__, handle, context, stream))
     return error;
+  if (CUresult error = RefuseCapturing(*stream))
+    return error;
   if (!stream->Idle())
     return CUDA_ERROR_NOT_READY;
   return context->error;
@@ -97,7 +103,7 @@ BOA_FAKE_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, u
   CUresult error;
   std::shared_ptr<Stream> stream;
   if ((error = BeginCallIn(__func__, context)) ||
-      (error = FindStream(__func__, handle, context, stream)))
+      (error = FindStream(__func__, handle, context, stream)) || (error = RefuseCapturing(*stream)))
     return error;
   auto event = FindIn(__func__, driver().events, event_handle, context, error);
   if (!event)
@@ -125,17 +131,12 @@ BOA_FAKE_API CUresult cuLaunchHostFunc(CUstream handle, void (*function)(void *)
     return error;
   if (CUresult error = FindStream(__func__, handle, context, stream))
     return error;
-  Stream::Work work;
-  work.what = __func__;
-  work.inject = LateInjection(__func__);
-  work.run = [=]() -> std::string {
+  return Give(*stream, __func__, [=]() -> std::string {
     InHostFunction() = true;
     function(data);
     InHostFunction() = false;
     return {};
-  };
-  stream->Push(std::move(work));
-  return CUDA_SUCCESS;
+  });
 }
 
 BOA_FAKE_API CUresult cuEventCreate(CUevent *handle, unsigned flags) {
@@ -168,7 +169,8 @@ BOA_FAKE_API CUresult cuEventRecord(CUevent handle, CUstream stream_handle) {
   CUresult error;
   std::shared_ptr<Stream> stream;
   if ((error = BeginCallIn(__func__, context)) ||
-      (error = FindStream(__func__, stream_handle, context, stream)))
+      (error = FindStream(__func__, stream_handle, context, stream)) ||
+      (error = RefuseCapturing(*stream)))
     return error;
   auto event = FindIn(__func__, driver().events, handle, context, error);
   if (!event)
@@ -267,6 +269,11 @@ static CUresult CopyHost(const char *what, bool to_device, CUdeviceptr device, v
     return error;
   if (CUresult error = FindPinned(what, host, bytes, pinned))
     return error;
+  std::shared_ptr<Stream> stream;
+  if (CUresult missing = FindStream(what, handle, context, stream))
+    return missing;
+  if (CUresult capturing = pinned ? CUDA_SUCCESS : RefuseCapturing(*stream))
+    return capturing;
   auto *at = static_cast<char *>(host);
   std::vector<char> staged;
   if (to_device && !pinned)
@@ -285,9 +292,6 @@ static CUresult CopyHost(const char *what, bool to_device, CUdeviceptr device, v
               });
   if (error || pinned || to_device)
     return error;
-  std::shared_ptr<Stream> stream;
-  if (CUresult missing = FindStream(what, handle, context, stream))
-    return missing;
   stream->Wait();
   return context->error;
 }
@@ -381,6 +385,7 @@ BOA_FAKE_API CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigne
                    for (char *const &address : data)
                      addresses.push_back(&address);
                    Launch now = launch;
+                   now.seed ^= Stream::Done() << 32; // of a graph each time in another order
                    now.args = const_cast<void *const *>(addresses.data());
                    return RunLaunch(now);
                  });
