@@ -75,6 +75,8 @@ public:
   /// Steps since the last call that were left out, in order: their gradients were
   /// not finite and Training::nonfinite is "skip".
   virtual std::vector<int64_t> TakeSkipped() { return {}; }
+  /// What it does without since the last call, and why, to be said once; empty: nothing.
+  virtual std::string TakeRemark() { return {}; }
   /// How it reaches the SSDs, for one line at start.
   virtual std::string Describe() const = 0;
 };

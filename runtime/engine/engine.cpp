@@ -347,6 +347,7 @@ std::vector<TraceEvent> Engine::TakeTrace() {
   return std::exchange(impl->trace, {});
 }
 std::vector<int64_t> Engine::TakeSkipped() { return impl->device->TakeSkipped(); }
+std::string Engine::TakeRemark() { return impl->device->TakeRemark(); }
 int64_t Engine::ArenaBytes(int32_t space) const { return impl->graph.Bytes(space); }
 int64_t Engine::PeakBytes(int32_t space) const {
   std::unique_lock lock(impl->mutex);

@@ -126,6 +126,8 @@ public:
   /// Steps since the last call that were left out, in order: their gradients were
   /// not finite and Training::nonfinite is "skip". Known when the step's run is done.
   std::vector<int64_t> TakeSkipped();
+  /// What the device does without since the last call, in words; empty: nothing.
+  std::string TakeRemark();
   /// Allocated, exactly. Of unified memory all is the device's.
   int64_t ArenaBytes() const { return ArenaBytes(BOA_DEVICE) + ArenaBytes(BOA_HOST); }
   int64_t ArenaBytes(int32_t space) const;

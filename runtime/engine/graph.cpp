@@ -306,6 +306,8 @@ void Graph::Count(const Work &work, const Command &command, int64_t begin_ns, in
   if (work.kind == Kind::kernel) {
     counted.compute_seconds += seconds;
     counted.flops += program.kernels[work.index].flops;
+    counted.launches += work.launches;
+    counted.launch_calls += work.launch_calls;
     const int64_t from = std::max(compute_free_ns, runs[work.run].begin_ns);
     const double waited = double(std::min(begin_ns, command.ready_ns) - from) * 1e-9;
     const int64_t late_ns = begin_ns - std::max(from, command.ready_ns);
@@ -393,6 +395,8 @@ void Counters::Add(const Counters &other) {
   moved.Add(other.moved);
   compute_seconds += other.compute_seconds;
   flops += other.flops;
+  launches += other.launches;
+  launch_calls += other.launch_calls;
   optimizer_seconds += other.optimizer_seconds;
   waited_read += other.waited_read;
   waited_write += other.waited_write;

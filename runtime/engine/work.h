@@ -65,6 +65,9 @@ struct Work {
   /// over by now.
   int64_t sequence = 0;
   std::vector<int64_t> after;
+  /// Of a kernel, once it is over: what it had a GPU do, and in how many calls of its driver and
+  /// libraries.
+  int32_t launches = 0, launch_calls = 0;
   // The device's own, while it has it.
   int32_t parts = 0;
   int64_t begin_ns = 0;
@@ -83,10 +86,11 @@ struct Work {
 absl::Status NeverWritten(const Storage &, int64_t entry, int32_t chunk);
 
 struct Counters {
-  Traffic moved;                // by the run: from and to SSD, and between separate memories
-  double compute_seconds = 0;   // kernels running
-  double flops = 0;             // of those kernels, as the program says
-  double optimizer_seconds = 0; // updates, norms and what fills the host's memory
+  Traffic moved;              // by the run: from and to SSD, and between separate memories
+  double compute_seconds = 0; // kernels running
+  double flops = 0;           // of those kernels, as the program says
+  int64_t launches = 0, launch_calls = 0; // of those kernels, as Work has them
+  double optimizer_seconds = 0;           // updates, norms and what fills the host's memory
   // Compute had a next kernel but waited, by what it waited for last:
   double waited_read = 0;  // a transfer from SSD
   double waited_write = 0; // a slot, given back after a write

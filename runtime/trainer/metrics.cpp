@@ -62,6 +62,8 @@ void StepRecord::Take(const Program &program, const Counters &counters, const En
   written["host"] = moved.to_host;
   waited["copies"] = counters.waited_copy;
   waited["launches"] = counters.waited_launch;
+  launches = counters.launches;
+  launch_calls = counters.launch_calls;
 }
 
 std::string FormatMetrics(const StepRecord &record) {
@@ -73,6 +75,10 @@ std::string FormatMetrics(const StepRecord &record) {
   line["seconds"] = record.seconds;
   line["tokens_per_s"] = record.seconds > 0 ? record.tokens / record.seconds : 0.0;
   line["flops"] = record.flops;
+  if (record.launches > 0) {
+    line["launches"] = record.launches;
+    line["launch_calls"] = record.launch_calls;
+  }
   line["read"] = record.read;
   line["written"] = record.written;
   line["waited"] = record.waited;

@@ -39,7 +39,8 @@ struct StepRecord {
   double loss = 0, rate = 0; // not a number: there is no loss
   int64_t tokens = 0;
   double seconds = 0;
-  double flops = 0; // operations of the kernels that ran
+  double flops = 0;                       // operations of the kernels that ran
+  int64_t launches = 0, launch_calls = 0; // that they had a GPU do, and calls of its driver for it
   BytesByRole read, written;
   std::map<std::string, double> waited; // seconds that compute waited, by link
   int64_t peak_device_bytes = 0, peak_host_bytes = 0;

@@ -447,6 +447,8 @@ absl::Status Run::FinishStep() {
   for (EnqueuedStep &next : enqueued)
     next.start_ns = end_ns;
 
+  if (const std::string remark = engine->TakeRemark(); !remark.empty())
+    progress->Say(absl::StrCat("step ", step, ": ", remark));
   const double loss = done.data->MeanLoss();
   const std::vector<int64_t> skipped = engine->TakeSkipped();
   if (!skipped.empty()) {

@@ -55,6 +55,7 @@ void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t
         absl::StrCat("launches function ", function, ", which the image does not have"));
     return;
   }
+  ++queue->launches;
   if (queue->plans) {
     queue->status = PlanLaunch(*queue, function, {grid_x, grid_y, grid_z},
                                {block_x, block_y, block_z}, shared_bytes);
@@ -85,6 +86,7 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
       return;
     queue->blas = *std::move(opened);
   }
+  ++queue->launches;
   const Product product = {transpose_a != 0,
                            transpose_b != 0,
                            accumulate != 0,
@@ -116,6 +118,7 @@ static int32_t Offer(boa_queue *queue, const Attention &attention) {
     return 1;
   const absl::StatusOr<bool> takes = queue->dnn->Takes(attention);
   queue->status = takes.status();
+  queue->launches += takes.ok() && *takes;
   if (takes.ok() && *takes && !queue->plans)
     queue->status = queue->dnn->Enqueue(attention);
   return !takes.ok() || *takes;

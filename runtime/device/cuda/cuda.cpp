@@ -18,6 +18,7 @@
 // What stays on the host is device/host.h.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/graphs.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/cuda/stream.h"
 #include "runtime/device/cuda/updates.h"
@@ -49,6 +50,7 @@ public:
   std::vector<int64_t> TakeSkipped() override {
     return updates ? updates->TakeSkipped() : host.TakeSkipped();
   }
+  std::string TakeRemark() override { return graphs ? graphs->TakeRemark() : ""; }
   std::string Describe() const override {
     return absl::StrCat(host.Describe(), "; on ", gpu->Describe(), queue.dnn ? ", " : "",
                         queue.dnn ? queue.dnn->Describe() : "");
@@ -75,6 +77,7 @@ private:
   boa_queue queue; // with what follows, the compute stream's first thread's
   std::vector<void *> kernel_buffers;
   void *workspace = nullptr;
+  std::unique_ptr<cuda::KernelGraphs> graphs; // with the queue
   cuda::Order order;
   std::unique_ptr<cuda::GpuUpdates> updates; // where the optimizer runs here
   std::unique_ptr<GpuStream> compute, to_device, to_host, optimizer;
@@ -168,14 +171,20 @@ absl::Status CudaDevice::PlanKernels() {
   queue.stream = compute->handle();
   void *const nowhere = reinterpret_cast<void *>(uintptr_t{1} << 20);
   queue.plans = true;
+  std::vector<int64_t> launches;
   for (size_t k = 0; k < program.kernels.size() && queue.status.ok(); ++k) {
     const size_t buffers = program.kernels[k].buffers.size();
     kernel_buffers.resize(std::max(kernel_buffers.size(), buffers));
     std::fill_n(kernel_buffers.begin(), buffers, nowhere);
+    queue.launches = 0;
     kernels.table[k](kernel_buffers.data(), nowhere, &queue);
+    launches.push_back(queue.launches);
   }
   queue.plans = false;
-  return queue.status;
+  if (!queue.status.ok())
+    return queue.status;
+  graphs = std::make_unique<cuda::KernelGraphs>(program, *gpu);
+  return graphs->Create(std::move(launches));
 }
 
 /// Runs what was planned of libraries once, on memory for a while: what they load then is loaded
@@ -251,8 +260,9 @@ std::string CudaDevice::Name(const Work &work) const {
 absl::Status CudaDevice::EnqueueKernel(Work &work) {
   for (size_t i = 0; i < work.buffers.size(); ++i)
     kernel_buffers[i] = memory->Address(Memory::Side::device, work.buffers[i]);
-  kernels.table[work.index](kernel_buffers.data(), workspace, &queue);
-  return queue.status;
+  return graphs->Enqueue(work, kernel_buffers, queue, [&] {
+    kernels.table[work.index](kernel_buffers.data(), workspace, &queue);
+  });
 }
 
 absl::Status CudaDevice::EnqueueFill(Work &work, cuda::Stream stream) {

@@ -242,6 +242,10 @@ absl::Status Dnn::Enqueue(const Attention &attention) {
   return At(attention.shape, Run(attention, found->second));
 }
 
+absl::Status Dnn::SetStream(Stream stream) {
+  return handle ? api->Call(api->SetStream, handle, stream) : absl::OkStatus();
+}
+
 absl::Status Dnn::Run(const Attention &attention, const Planned &planned) {
   const AttentionShape &s = attention.shape;
   absl::Status status;

@@ -47,6 +47,8 @@ public:
   /// Of what was planned: whether cuDNN does it.
   absl::StatusOr<bool> Takes(const Attention &) const;
   absl::Status Enqueue(const Attention &);
+  /// Where what follows is enqueued, in place of the stream that it was planned with.
+  absl::Status SetStream(Stream);
   /// As of products (blas.h), but that what cannot be run is done without: whether all was. If not,
   /// kernels are to be planned anew.
   int64_t TrialBytes() const;

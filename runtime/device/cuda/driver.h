@@ -32,6 +32,8 @@ struct CUmod_st;
 struct CUfunc_st;
 struct CUstream_st;
 struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
 
 namespace boa::cuda {
 
@@ -43,6 +45,8 @@ using Module = CUmod_st *;
 using Function = CUfunc_st *;
 using Stream = CUstream_st *;
 using Event = CUevent_st *;
+using CapturedGraph = CUgraph_st *;
+using GraphExec = CUgraphExec_st *;
 
 // CUresult
 constexpr Result kSuccess = 0, kOutOfMemory = 2, kStubLibrary = 34, kDeviceUnavailable = 46,
@@ -58,6 +62,8 @@ constexpr int kMaxBlock = 2, kMaxGrid = 5, kCapabilityMajor = 75, kCapabilityMin
               kMaxSharedBytesOptin = 97;
 // CUstream_flags, CUevent_flags
 constexpr unsigned kNonBlocking = 1, kBlockingSync = 1;
+// CUstreamCaptureMode
+constexpr int kThreadLocalCapture = 1;
 // CUjit_option
 constexpr int kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
 // CUfunction_attribute
@@ -107,7 +113,15 @@ constexpr int kStackSize = 0;
   F(LaunchKernel, cuLaunchKernel,                                                                  \
     (Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, void **arguments,          \
-     void **extra))
+     void **extra))                                                                                \
+  F(StreamBeginCapture, cuStreamBeginCapture_v2, (Stream, int mode))                               \
+  F(StreamEndCapture, cuStreamEndCapture, (Stream, CapturedGraph *))                               \
+  F(GraphInstantiate, cuGraphInstantiateWithFlags,                                                 \
+    (GraphExec *, CapturedGraph, unsigned long long flags))                                        \
+  F(GraphUpload, cuGraphUpload, (GraphExec, Stream))                                               \
+  F(GraphLaunch, cuGraphLaunch, (GraphExec, Stream))                                               \
+  F(GraphExecDestroy, cuGraphExecDestroy, (GraphExec))                                             \
+  F(GraphDestroy, cuGraphDestroy, (CapturedGraph))
 
 /// A library that was opened; closed when it goes.
 class Library {

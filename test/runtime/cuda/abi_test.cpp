@@ -70,6 +70,7 @@ static_assert(std::is_same_v<CUdevice, Ordinal> && std::is_same_v<CUdeviceptr, P
 static_assert(std::is_same_v<CUcontext, Context> && std::is_same_v<CUmodule, Module>);
 static_assert(std::is_same_v<CUfunction, Function> && std::is_same_v<CUstream, Stream>);
 static_assert(std::is_same_v<CUevent, Event> && std::is_same_v<cudaStream_t, Stream>);
+static_assert(std::is_same_v<CUgraph, CapturedGraph> && std::is_same_v<CUgraphExec, GraphExec>);
 
 static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(MatmulAlgo));
 static_assert(sizeof(cublasLtMatmulHeuristicResult_t) == sizeof(MatmulHeuristic));
@@ -124,6 +125,7 @@ static_assert(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X == kMaxGrid);
 static_assert(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z == kMaxGrid + 2);
 static_assert(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN == kMaxSharedBytesOptin);
 static_assert(CU_STREAM_NON_BLOCKING == kNonBlocking && CU_EVENT_BLOCKING_SYNC == kBlockingSync);
+static_assert(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL == kThreadLocalCapture);
 static_assert(CU_JIT_ERROR_LOG_BUFFER == kErrorLogBuffer);
 static_assert(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES == kErrorLogBufferBytes);
 static_assert(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK == kMaxThreads);
