@@ -15,6 +15,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <cstring>
+
 namespace boa {
 
 uint64_t ChecksumBaseline(const void *data, int64_t bytes) {
@@ -28,6 +30,37 @@ uint64_t Checksum(const void *data, int64_t bytes) {
     return ChecksumAvx2(data, bytes);
 #endif
   return ChecksumBaseline(data, bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// In parts
+//===----------------------------------------------------------------------===//
+
+static_assert(kChecksumPrime == XXH_PRIME32_1);
+// A block takes as many stripes as keys, which begin eight bytes apart, lie in the secret.
+static_assert(kChecksumStripes == (XXH_SECRET_DEFAULT_SIZE - XXH_STRIPE_LEN) / 8);
+
+const uint64_t (&ChecksumKeys()) [kChecksumKeys] {
+  struct Keys {
+    uint64_t words[kChecksumKeys] = {};
+    Keys() {
+      constexpr uint64_t first[] = XXH3_INIT_ACC;
+      static_assert(kLastKeys * 8 == XXH_SECRET_DEFAULT_SIZE);
+      std::memcpy(words, XXH3_kSecret, kLastKeys * 8);
+      std::memcpy(words + kLastKeys,
+                  XXH3_kSecret + XXH_SECRET_DEFAULT_SIZE - XXH_STRIPE_LEN -
+                      XXH_SECRET_LASTACC_START,
+                  XXH_STRIPE_LEN);
+      std::memcpy(words + kFirstLanes, first, sizeof(first));
+    }
+  };
+  static const Keys keys;
+  return keys.words;
+}
+
+uint64_t FinishChecksum(const uint64_t (&lanes)[kChecksumLanes], int64_t bytes) {
+  return XXH3_mergeAccs(lanes, XXH3_kSecret + XXH_SECRET_MERGEACCS_START,
+                        uint64_t(bytes) * XXH_PRIME64_1);
 }
 
 } // namespace boa

@@ -15,6 +15,22 @@ namespace boa {
 /// ARM (NEON), and the same value on each. Pure; from any thread.
 uint64_t Checksum(const void *data, int64_t bytes);
 
+/// The same in parts, for who makes it elsewhere, of whole blocks. A block is sixteen stripes of
+/// eight words, one for each lane. What a block adds to the lanes depends on nothing else; then
+/// all lanes are mixed, but after the last block.
+///
+///   lane i of stripe s: x = word i ^ key;  low half of x * high half of x + word (i ^ 1)
+///   key: ChecksumKeys()[i + s], of the last stripe of all ChecksumKeys()[i + kLastKeys]
+///   mixed: (lane ^ lane >> 47 ^ ChecksumKeys()[i + kMixKeys]) * kChecksumPrime
+///   at first: ChecksumKeys()[i + kFirstLanes]
+constexpr int64_t kChecksumLanes = 8, kChecksumStripes = 16;
+constexpr int64_t kChecksumBlock = kChecksumLanes * kChecksumStripes * int64_t(sizeof(uint64_t));
+constexpr uint64_t kChecksumPrime = 0x9e3779b1;
+constexpr int64_t kMixKeys = 16, kLastKeys = 24, kFirstLanes = 32, kChecksumKeys = 40;
+const uint64_t (&ChecksumKeys())[kChecksumKeys];
+/// Of so many bytes, whose lanes these are.
+uint64_t FinishChecksum(const uint64_t (&lanes)[kChecksumLanes], int64_t bytes);
+
 /// The ways to it: for any processor, and for those with AVX2 (on x86-64).
 uint64_t ChecksumBaseline(const void *data, int64_t bytes);
 uint64_t ChecksumAvx2(const void *data, int64_t bytes);

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/checksum.h"
 
+#include "test/runtime/lanes.h"
+
 #include "gtest/gtest.h"
 
 #include <vector>
@@ -61,6 +63,16 @@ TEST(Checksum, AllWaysAgree) {
         }
       }
     }
+  }
+}
+
+// A device makes the lanes, block by block; the number is the same.
+TEST(Checksum, OfLanes) {
+  for (int64_t count : {1024, 4096, 8192, 69632, 1 << 20}) {
+    const std::vector<uint8_t> bytes = SanityBytes(count);
+    uint64_t lanes[kChecksumLanes];
+    PlainLanes(bytes.data(), count, ChecksumKeys(), lanes);
+    EXPECT_EQ(FinishChecksum(lanes, count), Checksum(bytes.data(), count)) << count;
   }
 }
 
