@@ -52,6 +52,21 @@ struct IoRequest {
   int64_t deadline = 0;
 };
 
+/// Memory that pread and pwrite do not reach, of a device, and who moves bytes between it and
+/// the backend's files. Outlives the backend.
+class FarMemory {
+public:
+  virtual ~FarMemory() = default;
+  /// Whether this address is in it. A request lies in it as a whole or not at all.
+  virtual bool Holds(const void *data) const = 0;
+  /// On any thread of the backend, several at once; blocks. As pread and pwrite: bytes moved,
+  /// or a negated errno, with `words` where more is known of it. `file`: its number.
+  virtual int64_t Move(bool write, int32_t file, int64_t offset, void *data, int64_t bytes,
+                       std::string &words) = 0;
+  /// "the GPU's memory through cuFile"
+  virtual std::string Describe() const = 0;
+};
+
 /// What tests make go wrong on purpose.
 struct IoFaults {
   int64_t short_every = 0; // every nth transfer moves half
@@ -68,6 +83,7 @@ struct IoOptions {
   bool prefer_threads = false;     // as the environment's BOA_IO=threads
   int depth = 32;                  // segments in flight, for each link
   int64_t segment_bytes = 1 << 20; // a transfer is split into segments
+  FarMemory *far = nullptr;        // then threads move all, so that a path is one queue
   IoFaults faults;
 };
 

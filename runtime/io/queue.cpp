@@ -32,10 +32,12 @@ constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
 constexpr IoClock::duration kLongestPause = std::chrono::milliseconds(100);
 
 absl::Status TransferError(const IoSegment &segment, const IoFile &file, int error) {
-  return absl::ErrnoToStatus(error,
-                             absl::StrFormat("cannot %s %s at offset %d (%d bytes)",
-                                             segment.transfer->request.write ? "write" : "read",
-                                             file.path, segment.offset, segment.bytes));
+  const std::string what = absl::StrFormat("cannot %s %s at offset %d (%d bytes)",
+                                           segment.transfer->request.write ? "write" : "read",
+                                           file.path, segment.offset, segment.bytes);
+  if (!segment.words.empty())
+    return absl::Status(absl::ErrnoToStatusCode(error), absl::StrCat(what, ": ", segment.words));
+  return absl::ErrnoToStatus(error, what);
 }
 
 absl::Status ShortError(const IoSegment &segment, const IoFile &file) {
@@ -305,8 +307,13 @@ absl::StatusOr<std::unique_ptr<IoBackend>> CreateIoBackend(std::vector<IoFile> f
                                                            const IoOptions &options) {
   const char *given = std::getenv("BOA_IO");
   const std::string wanted = given ? given : "";
-  if (options.prefer_threads || wanted == "threads")
-    return CreateThreadBackend(std::move(files), std::move(links), options);
+  if (options.far && wanted == "io_uring")
+    return absl::InvalidArgumentError(
+        absl::StrCat("BOA_IO=io_uring, but ", options.far->Describe(),
+                     ", which threads do: unset it, or compile the program without `direct`"));
+  if (options.far || options.prefer_threads || wanted == "threads")
+    return CreateThreadBackend(std::move(files), std::move(links), options,
+                               options.far ? options.far->Describe() : "");
   if (!wanted.empty() && wanted != "io_uring")
     return absl::InvalidArgumentError(
         absl::StrCat("BOA_IO=", wanted, ": expected \"io_uring\" or \"threads\""));

@@ -62,6 +62,7 @@ struct IoSegment {
   char *data = nullptr;
   int64_t attempt = 0; // bytes to ask for now: fewer under injected faults
   int error = 0;       // injected: report this instead of moving anything
+  std::string words;   // of the error that it ended with, where its number is not all
   // After an interruption: tried again then, and the pause grows until some of its
   // bytes move.
   IoClock::duration pause{0};

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A few threads share one queue; each moves one segment at a time. Destruction
-// waits for everything that was submitted.
+// A few threads share one queue; each moves one segment at a time, to and from a device's
+// memory as whoever has that does. Destruction waits for everything that was submitted.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
@@ -30,7 +30,8 @@ class ThreadBackend : public IoBackend {
 public:
   ThreadBackend(std::vector<IoFile> files, std::vector<IoLink> links, const IoOptions &options,
                 std::string why)
-      : why(std::move(why)), queue(std::move(files), std::move(links), options, IoClock::now()) {}
+      : why(std::move(why)), far(options.far),
+        queue(std::move(files), std::move(links), options, IoClock::now()) {}
   ~ThreadBackend() override;
 
   absl::Status Start();
@@ -40,10 +41,12 @@ public:
 private:
   static void *ThreadMain(void *backend);
   void Work();
+  int64_t Move(IoSegment &, int fd);
   bool Step(std::unique_lock<std::mutex> &);
   void Wait(std::unique_lock<std::mutex> &);
 
   const std::string why;
+  FarMemory *const far;
   std::mutex mutex;
   std::condition_variable changed;
   IoQueue queue;
@@ -91,12 +94,15 @@ void *ThreadBackend::ThreadMain(void *backend) {
   return nullptr;
 }
 
-int64_t Move(const IoSegment &segment, int fd) {
+int64_t ThreadBackend::Move(IoSegment &segment, int fd) {
   if (segment.error != 0)
     return -int64_t(segment.error);
-  ssize_t moved = segment.transfer->request.write
-                      ? pwrite(fd, segment.data, size_t(segment.attempt), segment.offset)
-                      : pread(fd, segment.data, size_t(segment.attempt), segment.offset);
+  const bool write = segment.transfer->request.write;
+  if (far && far->Holds(segment.data))
+    return far->Move(write, segment.transfer->request.file, segment.offset, segment.data,
+                     segment.attempt, segment.words);
+  ssize_t moved = write ? pwrite(fd, segment.data, size_t(segment.attempt), segment.offset)
+                        : pread(fd, segment.data, size_t(segment.attempt), segment.offset);
   return moved >= 0 ? moved : -int64_t(errno);
 }
 

@@ -44,6 +44,10 @@ using Operation = std::function<std::string(const std::vector<char *> &)>;
 /// that is called.
 BOA_FAKE_API CUresult Enqueue(const char *what, CUstream, std::vector<DeviceRange>, Operation);
 
+/// Where a range of the current context's memory lies, for a fake that uses no stream: whoever
+/// asks sees to it that nothing else is at it.
+BOA_FAKE_API CUresult Reach(const char *what, const DeviceRange &, char *&data);
+
 /// What the current context, one of its functions or a library takes of device memory (overhead).
 BOA_FAKE_API CUresult TakeOverhead();
 

@@ -1,16 +1,20 @@
-//===- io_test.cpp - Tests of both I/O backends -----------------*- C++ -*-===//
+//===- io_test.cpp - Tests of all I/O backends ------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One suite, run on each backend: whatever holds of one must hold of the other.
+// One suite, run on each backend: whatever holds of one must hold of the others. Compiled for
+// the fakes of CUDA it is run with buffers in a GPU's memory, which libcufile reaches.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
 
 #include "gtest/gtest.h"
+#ifdef BOA_FAKE_FILE
+#include "test/runtime/cuda/far_memory.h"
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -31,11 +35,25 @@ namespace {
 constexpr int64_t kPage = 4096;
 constexpr int64_t kMiB = 1 << 20;
 
+#ifdef BOA_FAKE_FILE
+using Buffers = cuda_test::FarBuffers;
+const char *const kBackends[] = {"cuFile"};
+#else
+/// Of the host.
+struct Buffers {
+  static char *Take(int64_t bytes) { return static_cast<char *>(std::aligned_alloc(kPage, bytes)); }
+  static void Give(char *memory) { std::free(memory); }
+  static void *There(char *memory) { return memory; }
+  static FarMemory *Reach(const std::vector<IoFile> &) { return nullptr; }
+  static void Leave() {}
+};
+const char *const kBackends[] = {"io_uring", "threads"};
+#endif
+
 class AlignedBuffer {
 public:
-  explicit AlignedBuffer(int64_t bytes)
-      : bytes(bytes), memory(static_cast<char *>(std::aligned_alloc(kPage, bytes))) {}
-  ~AlignedBuffer() { std::free(memory); }
+  explicit AlignedBuffer(int64_t bytes) : bytes(bytes), memory(Buffers::Take(bytes)) {}
+  ~AlignedBuffer() { Buffers::Give(memory); }
   AlignedBuffer(const AlignedBuffer &) = delete;
   AlignedBuffer &operator=(const AlignedBuffer &) = delete;
   char *data() { return memory; }
@@ -110,11 +128,18 @@ class IoTest : public testing::TestWithParam<const char *> {
 protected:
   bool uring() const { return GetParam() == std::string("io_uring"); }
 
+  void TearDown() override {
+    backend.reset();
+    Buffers::Leave();
+  }
+
   void Start(std::vector<IoFile> files, std::vector<IoLink> links = {},
              AlignedBuffer *arena = nullptr) {
+    backend.reset();
+    options.far = Buffers::Reach(files);
     auto made = uring() ? CreateUringBackend(files, links, arena ? arena->data() : nullptr,
                                              arena ? arena->size() : 0, options)
-                        : CreateThreadBackend(files, links, options);
+                        : CreateThreadBackend(files, links, options, options.far ? GetParam() : "");
     if (uring() && !made.ok()) {
       RecordProperty("lacking", GetParam());
       GTEST_SKIP() << made.status();
@@ -125,7 +150,7 @@ protected:
 
   void Submit(bool write, int32_t file, int64_t offset, int64_t bytes, char *data, Waiter &waiter,
               int64_t deadline = 0) {
-    backend->Submit({write, file, offset, bytes, data, waiter.Done(), deadline});
+    backend->Submit({write, file, offset, bytes, Buffers::There(data), waiter.Done(), deadline});
   }
 
   absl::Status Move(bool write, int64_t offset, int64_t bytes, char *data, int32_t file = 0) {
@@ -154,7 +179,8 @@ protected:
 TEST_P(IoTest, DescribesItself) {
   TestFile file(kMiB);
   START({file.File()});
-  EXPECT_EQ(backend->Describe().rfind(GetParam(), 0), 0u) << backend->Describe();
+  const std::string said = backend->Describe();
+  EXPECT_EQ(said.rfind(options.far ? "threads (8), cuFile" : GetParam(), 0), 0u) << said;
 }
 
 TEST_P(IoTest, RoundTripsOfManySizes) {
@@ -357,9 +383,9 @@ TEST_P(IoTest, CallbacksMaySubmit) {
   std::function<void(absl::Status)> next = [&](absl::Status status) {
     if (!status.ok() || --left == 0)
       return last(status);
-    backend->Submit({false, 0, left * kPage, kPage, buffer.data(), next});
+    backend->Submit({false, 0, left * kPage, kPage, Buffers::There(buffer.data()), next});
   };
-  backend->Submit({false, 0, 0, kPage, buffer.data(), next});
+  backend->Submit({false, 0, 0, kPage, Buffers::There(buffer.data()), next});
   EXPECT_EQ(waiter.Wait(), absl::OkStatus());
   EXPECT_EQ(left, 0);
   backend.reset();
@@ -502,7 +528,8 @@ TEST_P(IoTest, TheEarliestDeadlineGoesFirst) {
   std::vector<int64_t> order;
   for (int64_t deadline : {9, 7, 8, 2, 8}) {
     int64_t place = deadline * kMiB;
-    backend->Submit({false, 0, place, deadline == 9 ? 4 * kMiB : kMiB, buffer.data() + place,
+    backend->Submit({false, 0, place, deadline == 9 ? 4 * kMiB : kMiB,
+                     Buffers::There(buffer.data() + place),
                      [&, deadline, done = waiter.Done()](absl::Status status) {
                        {
                          std::lock_guard<std::mutex> lock(mutex);
@@ -625,9 +652,10 @@ TEST(IoQueueTest, PausesHoldUpNobody) {
   EXPECT_TRUE(queue.Idle());
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, IoTest, testing::Values("io_uring", "threads"),
+INSTANTIATE_TEST_SUITE_P(Backends, IoTest, testing::ValuesIn(kBackends),
                          [](const auto &info) { return std::string(info.param); });
 
+#ifndef BOA_FAKE_FILE
 TEST(IoFactory, OptionAndEnvironmentChooseThreads) {
   TestFile file(kMiB);
   IoOptions options;
@@ -671,6 +699,7 @@ TEST(IoFactory, ThreadsStandInForARefusedRing) {
     }
   }
 }
+#endif
 
 } // namespace
 } // namespace boa

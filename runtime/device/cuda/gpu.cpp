@@ -177,11 +177,15 @@ absl::Status GpuMemory::AllocateDevice(int64_t bytes) {
   if (bytes == 0)
     return absl::OkStatus();
   const Driver &driver = gpu.driver();
-  absl::Status status = gpu.CheckFree(bytes);
+  const int64_t whole = bytes + alignment - 1; // nothing more than 256 bytes is promised
+  absl::Status status = gpu.CheckFree(whole);
   if (status.ok())
-    status = driver.Call("allocating the device's memory", driver.MemAlloc, &device, size_t(bytes));
+    status =
+        driver.Call("allocating the device's memory", driver.MemAlloc, &allocated, size_t(whole));
   if (!status.ok())
     return status;
+  device = (allocated + Pointer(alignment) - 1) / Pointer(alignment) * Pointer(alignment);
+  device_bytes = bytes;
   status = driver.Call("clearing the device's memory", driver.MemsetD8Async, device, 0,
                        size_t(bytes), stream);
   return status.ok() ? driver.Call("clearing the device's memory", driver.StreamSynchronize, stream)
@@ -194,8 +198,8 @@ GpuMemory::~GpuMemory() {
   for (int64_t at = 0; at < registered; at += part)
     driver.MemHostUnregister.address(arena + at);
   UnmapArena(arena, arena_bytes);
-  if (device)
-    driver.MemFree.address(device);
+  if (allocated)
+    driver.MemFree.address(allocated);
 }
 
 char *GpuMemory::Address(Side side, Location where) const {

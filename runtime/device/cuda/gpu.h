@@ -73,14 +73,18 @@ public:
   /// what lies in one such part.
   static constexpr int64_t kPart = int64_t{64} << 30;
 
-  /// Both outlive it. The stream is what clears it.
-  GpuMemory(const Gpu &gpu, Stream stream, int64_t part = kPart)
-      : gpu(gpu), stream(stream), part(part) {}
+  /// Both outlive it. The stream is what clears it. The device's begins at a multiple of
+  /// `alignment`.
+  GpuMemory(const Gpu &gpu, Stream stream, int64_t part = kPart, int64_t alignment = 1)
+      : gpu(gpu), stream(stream), part(part), alignment(alignment) {}
   ~GpuMemory() override;
   absl::Status Allocate(const int64_t (&bytes)[2]) override;
   /// Null for a side that cannot reach it.
   char *Address(Side, Location) const override;
   std::pair<char *, int64_t> HostArena() const override { return {arena, arena_bytes}; }
+  std::pair<char *, int64_t> DeviceArena() const {
+    return {reinterpret_cast<char *>(device), device_bytes};
+  }
   /// Enqueues a copy within the device's memory, or between it and the host's.
   absl::Status Copy(Location from, Location to, int64_t bytes, Stream) const;
 
@@ -90,8 +94,9 @@ private:
 
   const Gpu &gpu;
   const Stream stream;
-  const int64_t part;
-  Pointer device = 0;
+  const int64_t part, alignment;
+  Pointer allocated = 0, device = 0; // the first at or before the second
+  int64_t device_bytes = 0;
   char *arena = nullptr;
   int64_t arena_bytes = 0, registered = 0; // bytes
 };

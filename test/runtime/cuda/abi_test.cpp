@@ -13,9 +13,14 @@
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/cuda/dnn_abi.h"
 #include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/files.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
+#if __has_include(<cufile.h>)
+#include <cufile.h>
+#define BOA_HAS_FILE
+#endif
 #if __has_include(<cudnn_graph.h>)
 #include <cudnn_graph.h>
 #define BOA_HAS_DNN
@@ -65,6 +70,15 @@ template <> struct Ours<cublasLtMatmulAlgo_t> {
 template <> struct Ours<cublasLtMatmulHeuristicResult_t> {
   using type = MatmulHeuristic;
 };
+
+#ifdef BOA_HAS_FILE
+template <> struct Ours<CUfileError> {
+  using type = FileError;
+};
+template <> struct Ours<CUfileDescr_t> {
+  using type = FileDescr;
+};
+#endif
 
 static_assert(std::is_same_v<CUdevice, Ordinal> && std::is_same_v<CUdeviceptr, Pointer>);
 static_assert(std::is_same_v<CUcontext, Context> && std::is_same_v<CUmodule, Module>);
@@ -251,6 +265,35 @@ static_assert(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP == dnn_attribute::kHeuristicDevic
 static_assert(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP == dnn_attribute::kPlanDevice);
 static_assert(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION == dnn_attribute::kDeviceJson);
 #endif
+#endif
+
+//===----------------------------------------------------------------------===//
+// GPUDirect Storage, which is a package of its own
+//===----------------------------------------------------------------------===//
+
+#ifdef BOA_HAS_FILE
+static_assert(std::is_same_v<CUfileHandle_t, FileHandle>);
+BOA_CUDA_FILE_FUNCTIONS(BOA_AGREES_TOO)
+static_assert(sizeof(CUfileError) == sizeof(FileError));
+static_assert(offsetof(CUfileError, cu_err) == offsetof(FileError, cuda));
+static_assert(sizeof(CUfileDescr_t) == sizeof(FileDescr));
+static_assert(offsetof(CUfileDescr_t, handle) == offsetof(FileDescr, fd));
+static_assert(offsetof(CUfileDescr_t, fs_ops) == offsetof(FileDescr, operations));
+static_assert(CU_FILE_HANDLE_TYPE_OPAQUE_FD == kFileDescriptor);
+static_assert(CUFILEOP_BASE_ERR == kFileErrors && CU_FILE_SUCCESS == 0);
+static_assert(CU_FILE_DRIVER_NOT_INITIALIZED == kFileDriverMissing);
+static_assert(CU_FILE_DRIVER_VERSION_MISMATCH == kFileVersionMismatch);
+static_assert(CU_FILE_DRIVER_VERSION_READ_ERROR == kFileVersionUnknown);
+static_assert(CU_FILE_PLATFORM_NOT_SUPPORTED == kFilePlatform);
+static_assert(CU_FILE_IO_NOT_SUPPORTED == kFileUnsupported);
+static_assert(CU_FILE_DEVICE_NOT_SUPPORTED == kFileGpuUnsupported);
+static_assert(CU_FILE_CUDA_DRIVER_ERROR == kFileDriverFailed);
+static_assert(CU_FILE_INVALID_MAPPING_SIZE == kFileTooMuchPinned);
+static_assert(CU_FILE_DIO_NOT_SET == kFileNotDirect);
+static_assert(CU_FILE_PERMISSION_DENIED == kFileDenied);
+static_assert(CU_FILE_NVFS_SETUP_ERROR == kFileSetup && CU_FILE_IO_DISABLED == kFileDisabled);
+static_assert(CU_FILE_GPU_MEMORY_PINNING_FAILED == kFilePinning);
+static_assert(CU_FILE_NOMEM_ERROR == kFileNoMemory);
 #endif
 
 } // namespace
