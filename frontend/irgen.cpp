@@ -162,6 +162,8 @@ private:
         named("attention", machine.ownAttention ? AttentionKind::own : AttentionKind::cudnn),
         builder.getNamedAttr("ssd", builder.getArrayAttr(ssds)),
     };
+    if (machine.direct)
+      fields.push_back(builder.getNamedAttr("direct", builder.getBoolAttr(true)));
     addGiven(fields, "compute", machine.compute);
     addGiven(fields, "compute_bf16", machine.computeBf16);
     addGiven(fields, "device_bandwidth", machine.deviceBandwidth);

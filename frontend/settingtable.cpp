@@ -157,6 +157,8 @@ std::vector<Setting> makeTable() {
       row(Kind::Block, "machine", "host", ""),
       row(Kind::Block, "machine", "ssd", ""),
       without("no limit", row(Kind::Bytes, "machine.device", "memory", "memory of the device")),
+      or_("false", word("machine.device", "direct", {"true", "false"},
+                        "SSDs reach its memory past the host's; on a cpu no difference")),
       without("all", count("machine.device", "threads", nullptr, 1, 4096, "threads that compute")),
       or_("cudnn", word("machine.device", "attention", {"cudnn", "own"},
                         "of a GPU in bf16: cuDNN's if it is there, or the program's own")),

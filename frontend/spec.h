@@ -188,6 +188,8 @@ struct SsdSpec {
 struct MachineSpec {
   std::string name = "default";
   std::string device = "cpu";
+  /// SSDs reach its memory, where that is not the host's.
+  bool direct = false;
   /// Bytes; 0: no limit.
   int64_t deviceMemory = 0, hostMemory = 0;
   /// 0: all.

@@ -304,6 +304,7 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
                         (field.label ? " " + machine.device : "") + "'");
       SettingReader device = readBlock(field, none, context);
       device.quantity("memory", machine.deviceMemory);
+      device.flag("direct", machine.direct);
       device.count("threads", machine.threads);
       device.word("attention", machine.ownAttention);
       device.quantity("compute", machine.compute);

@@ -48,7 +48,8 @@
 //     space in which the descriptor has the optimizer run: anything else is an error of
 //     the program. An SSD reaches host memory
 //     alone: what passes between it and the device takes a slot of the host's for
-//     each chunk on its way, in program order.
+//     each chunk on its way, in program order. Where the descriptor says that it reaches
+//     the device's memory, too (`direct`), nothing passes the host.
 //
 // Errors are latched in the context: after the first one every call is a no-op
 // that returns 0 and the step ends; runtime/engine/engine.h tells the status.
@@ -63,7 +64,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 5
+#define BOA_ABI_VERSION 6
 
 typedef struct boa_context boa_context;
 

@@ -399,6 +399,9 @@ void Parse(Fields &f, Machine &m) {
   f.Read("memory", memory);
   f.OneOf("memory", memory, {"unified", "separate"});
   m.separate = memory == "separate";
+  f.Read("direct", m.direct);
+  if (m.direct && !m.separate)
+    f.Fail("field `direct`: expected separate memories where SSDs reach the device's");
   f.Read("device_memory", m.device_memory);
   f.AtLeast("device_memory", m.device_memory, 0);
   f.Read("host_memory", m.host_memory);

@@ -177,6 +177,7 @@ struct Machine {
   std::string name;
   std::string device = "cpu";
   bool separate = false; // "memory": "unified" (one for device and host) or "separate"
+  bool direct = false;   // separate: SSDs reach the device's memory, too
   int64_t device_memory = 0, host_memory = 0; // 0: no limit
   int64_t threads = 0;                        // 0: all
   Rates rates;

@@ -12,7 +12,8 @@ using namespace mlir;
 
 namespace boa {
 
-Memory::Memory(ModuleOp module) : separate(MachineConfig(module).isSeparate()) {}
+Memory::Memory(ModuleOp module)
+    : separate(MachineConfig(module).isSeparate()), direct(MachineConfig(module).direct()) {}
 
 static Space spaceOf(Tier tier) { return tier == Tier::device ? Space::device : Space::host; }
 
@@ -51,7 +52,7 @@ PoolAttr Memory::getPool(StorageOp storage, Space space, int64_t chunks) const {
 }
 
 bool Memory::isStaged(StorageOp storage, int64_t first, int64_t count, Space space) const {
-  return separate && space == Space::device &&
+  return passesHost(space) &&
          llvm::any_of(storage.getHomeRanges(first, count),
                       [](const StorageOp::HomeRange &range) { return range.tier == Tier::ssd; });
 }
@@ -67,7 +68,8 @@ void Memory::fetch(StorageOp storage, int64_t first, int64_t count, Space space,
   for (const StorageOp::HomeRange &range : storage.getHomeRanges(first, count)) {
     if (range.tier == Tier::ssd)
       move(Link::ssdRead, storage.getChunkBytes() * range.count);
-    copy(storage, range.count, spaceOf(range.tier), space, move);
+    if (range.tier != Tier::ssd || passesHost(space))
+      copy(storage, range.count, spaceOf(range.tier), space, move);
   }
 }
 
@@ -76,7 +78,8 @@ void Memory::offload(StorageOp storage, int64_t first, int64_t count, Space spac
   if (isHome(storage, first, count, space))
     return;
   for (const StorageOp::HomeRange &range : storage.getHomeRanges(first, count)) {
-    copy(storage, range.count, space, spaceOf(range.tier), move);
+    if (range.tier != Tier::ssd || passesHost(space))
+      copy(storage, range.count, space, spaceOf(range.tier), move);
     if (range.tier == Tier::ssd)
       move(Link::ssdWrite, storage.getChunkBytes() * range.count);
   }

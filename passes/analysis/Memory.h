@@ -55,7 +55,10 @@ public:
   bool isStaged(StorageOp storage, int64_t first, int64_t count, Space space) const;
 
 private:
-  bool separate;
+  /// Whether an SSD reaches a buffer there by way of the host's memory alone.
+  bool passesHost(Space space) const { return separate && !direct && space == Space::device; }
+
+  bool separate, direct;
 };
 
 } // namespace boa

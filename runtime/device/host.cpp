@@ -43,9 +43,10 @@ absl::Status StartThreads(const std::function<void()> &start) {
 Host::Host(const Program &program, StateStore *state, const CpuOptions &options)
     : program(program), state(state), options(options), updates(program) {}
 
-absl::Status Host::Start(const Memory &reached, DeviceListener *told) {
+absl::Status Host::Start(const Memory &reached, DeviceListener *told, FarSums *sums_there) {
   memory = &reached;
   listener = told;
+  far = sums_there;
   if (state) {
     auto [arena, size] = memory->HostArena();
     auto backend = state->Disk().CreateIo(state->Files(), state->Links(), arena, size, options.io);

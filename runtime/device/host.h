@@ -11,7 +11,8 @@
 //   optimizer  one thread, updates and norms in the order given; fills as they come
 //   I/O        the backend's threads, each transfer by itself
 //   checksums  a thread for each eight processors: what is written is summed, what
-//              is read is compared before anybody uses it
+//              is read is compared before anybody uses it; sums of what lies in a memory
+//              that the host does not reach are the device's (FarSums)
 //
 // With a scheduler there are none: who owns it asks what there is to do, and chooses.
 //
@@ -25,6 +26,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -35,14 +37,28 @@ namespace boa {
 /// Copies, or fills with zeros, on this thread and, what is large, on those of loops.
 void RunFill(const Work &, const Memory &);
 
+/// Who makes checksums (state/checksum.h) of what SSDs move to and from a memory that the host
+/// does not reach.
+class FarSums {
+public:
+  virtual ~FarSums() = default;
+  /// How many chunks it takes at once, at most.
+  virtual int32_t Most() const = 0;
+  /// Of chunks of a transfer, counted from its first. From any thread; does not block. `told` is
+  /// called once, on a thread of its own: the sums, in their order.
+  using Told = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
+  virtual void Make(const Work &, int32_t first, int32_t count, Told told) = 0;
+};
+
 /// What a device of threads has of Device, for all work but kernels and what it keeps to
 /// itself. Nothing that was submitted is under way when it goes.
 class Host {
 public:
   Host(const Program &, StateStore *state, const CpuOptions &);
   ~Host() { Stop(); }
-  /// Once. Both outlive its threads.
-  absl::Status Start(const Memory &, DeviceListener *);
+  /// Once. All outlive its threads. `far`: where SSDs reach a device's memory, and the host
+  /// does not.
+  absl::Status Start(const Memory &, DeviceListener *, FarSums *far = nullptr);
   /// Its threads end. Before anything goes that the listener may give work to, or take work
   /// back from: a thread that says Done may be at it still.
   void Stop();
@@ -86,8 +102,9 @@ private:
   void TransferDone(Work &, int32_t first, int32_t count, absl::Status);
   void AddSums(Work &, int32_t first, int32_t count);
   void PartDone(Work &, absl::Status);
+  void AddFarSums(Work &, int32_t first, int32_t count);
   void MakeSum(const Sum &);
-  absl::Status SumChunk(const Work &, int32_t c);
+  absl::Status UseSum(const Work &, int32_t c, uint64_t sum);
   char *TransferAddress(const Work &, int32_t c) const;
 
   const Program &program;
@@ -95,6 +112,7 @@ private:
   const CpuOptions options;
   const Memory *memory = nullptr;
   DeviceListener *listener = nullptr;
+  FarSums *far = nullptr;
   Updates updates; // the optimizer thread's
 
   std::mutex mutex;               // of the queues, and of how many parts of a transfer are left

@@ -21,9 +21,13 @@
 
 namespace boa {
 
+/// Where an SSD reaches the device's memory it is the device's address.
 char *Host::TransferAddress(const Work &work, int32_t c) const {
-  char *base = work.outside ? static_cast<char *>(work.outside)
-                            : memory->Address(Memory::Side::host, work.buffers[0]);
+  char *base = static_cast<char *>(work.outside);
+  if (!base) {
+    const bool there = program.machine.direct && work.buffers[0].space == BOA_DEVICE;
+    base = memory->Address(there ? Memory::Side::device : Memory::Side::host, work.buffers[0]);
+  }
   return base + c * program.storages[work.storage].chunk_bytes();
 }
 
@@ -107,12 +111,28 @@ static constexpr int64_t kSumBytes = 1 << 20;
 
 /// With the mutex held: chunks, counted from the work's first, that are to be summed.
 void Host::AddSums(Work &work, int32_t first, int32_t count) {
+  if (far && !work.outside && work.buffers[0].space == BOA_DEVICE)
+    return AddFarSums(work, first, count);
   const int64_t bytes = program.storages[work.storage].chunk_bytes();
   const int32_t most = std::max<int64_t>(1, kSumBytes / bytes);
   for (int32_t c = 0; c < count; c += most) {
     sums.items.push_back({&work, first + c, std::min(most, count - c)});
     ++work.parts;
     sums.added.notify_one();
+  }
+}
+
+/// The same of what lies where the device alone reaches it.
+void Host::AddFarSums(Work &work, int32_t first, int32_t count) {
+  for (int32_t c = first, end = first + count; c < end; c += far->Most()) {
+    ++work.parts;
+    far->Make(work, c, std::min(far->Most(), end - c),
+              [this, &work, c](absl::StatusOr<std::vector<uint64_t>> made) {
+                absl::Status status = made.status();
+                for (size_t i = 0; status.ok() && i < made->size(); ++i)
+                  status = UseSum(work, c + int32_t(i), (*made)[i]);
+                PartDone(work, std::move(status));
+              });
   }
 }
 
@@ -131,17 +151,17 @@ void Host::SumLoop() {
 
 void Host::MakeSum(const Sum &sum) {
   absl::Status status;
+  const int64_t bytes = program.storages[sum.work->storage].chunk_bytes();
   for (int32_t c = sum.first; c < sum.first + sum.count && status.ok(); ++c)
-    status = SumChunk(*sum.work, c);
+    status = UseSum(*sum.work, c, boa::Checksum(TransferAddress(*sum.work, c), bytes));
   PartDone(*sum.work, std::move(status));
 }
 
 /// Notes the checksum of a chunk that is being written: nobody reads its extent
 /// until the work is complete. Or compares what was read with what was noted.
-absl::Status Host::SumChunk(const Work &work, int32_t c) {
+absl::Status Host::UseSum(const Work &work, int32_t c, uint64_t sum) {
   const Extent &extent = work.extents[c];
   const Storage &storage = program.storages[work.storage];
-  const uint64_t sum = boa::Checksum(TransferAddress(work, c), storage.chunk_bytes());
   if (work.kind == Work::Kind::write) {
     state->SetChecksum(extent, sum);
     return absl::OkStatus();

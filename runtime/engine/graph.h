@@ -263,6 +263,10 @@ private:
   bool Reachable(uint32_t buffer, int32_t space, const char *what);
   bool Expect(bool holds, const char *what);
   bool Separate() const { return program.machine.separate; }
+  /// Whether an SSD reaches a buffer there by way of the host's memory alone.
+  bool PassesHost(int32_t space) const {
+    return Separate() && !program.machine.direct && space == BOA_DEVICE;
+  }
   int64_t ChunkBytes(int32_t storage) const { return program.storages[storage].chunk_bytes(); }
   int64_t Priority(const Command &) const;
 

@@ -78,7 +78,7 @@ boa_buffer Graph::Open(int32_t storage, int64_t entry, int32_t first, int32_t co
   buffers[buffer].pool = pool;
   const bool read = bring && !zero;
   // Read whole from SSD, and not by way of the host, it needs nothing before the read.
-  bool one = read && !(Separate() && space == BOA_DEVICE);
+  bool one = read && !PassesHost(space);
   for (int32_t c = first; c < first + count; ++c)
     one = one && places[storage].range_of[c] < 0;
   const uint32_t id = opener(zero ? Kind::zero : one ? Kind::read : Kind::create, buffer);
@@ -123,7 +123,7 @@ void Graph::Move(bool home, uint32_t buffer, int64_t entry, int32_t first, int32
     while (next < end && range_of[next] == range_of[c])
       ++next;
     const uint32_t lives = HomeBuffer(storage, entry, c);
-    if (!lives && Separate() && buffers[buffer].space == BOA_DEVICE)
+    if (!lives && PassesHost(buffers[buffer].space))
       MoveStaged(home, buffer, entry, c, next - c);
     else if (!lives)
       MoveDisk(home, buffer, entry, c, next - c, 0);
@@ -220,7 +220,7 @@ void Graph::Order(uint32_t id, bool write, int32_t storage, int64_t entry, int32
 void Graph::MoveDisk(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count,
                      uint32_t id) {
   const int32_t storage = buffers[buffer].storage;
-  if (!Expect(!Separate() || buffers[buffer].space == BOA_HOST,
+  if (!Expect(!PassesHost(buffers[buffer].space),
               home ? "writes to SSD from device memory" : "reads from SSD into device memory"))
     return;
   if (!id) {

@@ -184,6 +184,41 @@ module {
 
 // -----
 
+// Where SSDs reach the device's memory, nothing passes the host: slots there are those of the
+// loop alone, and what comes from SSD to the device is no copy.
+
+// CHECK: boa.arena_device = 36864 : i64
+// CHECK: boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent slots device 1 x 4, host 4 x 1
+// CHECK: boa.storage @x[1] : tensor<4096xf32> on ssd role checkpoints chunks 4 slots device 1 x 4{{$}}
+// CHECK: boa.step @step
+// CHECK-SAME: boa.traffic = {read = {checkpoints = 16384 : i64, weights = 24576 : i64}, to_device = {weights = 4096 : i64}, written = {checkpoints = 16384 : i64, weights = 12288 : i64}}
+
+module {
+  boa.config @machine {memory = "separate", direct = true, device_memory = 65536 : i64, host_memory = 65536 : i64}
+  boa.config @train {prefetch = 1 : i64}
+  boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent
+  boa.storage @x[1] : tensor<4096xf32> on ssd role checkpoints chunks 4
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %w = boa.prefetch @w[%c0] : <tensor<4096xf32>, device>
+    %x = boa.create @x[%c0] : <tensor<4096xf32>, device>
+    boa.launch @k reads(%w : !boa.buffer<tensor<4096xf32>, device>) writes(%x : !boa.buffer<tensor<4096xf32>, device>)
+    boa.offload %x, @x[%c0] : <tensor<4096xf32>, device>
+    boa.release %x : <tensor<4096xf32>, device>
+    boa.release %w : <tensor<4096xf32>, device>
+    %y = boa.prefetch @x[%c0] : <tensor<4096xf32>, device>
+    boa.launch @k reads(%y : !boa.buffer<tensor<4096xf32>, device>)
+    boa.release %y : <tensor<4096xf32>, device>
+    boa.loop chunk %c = 0 to 4 forward {
+      %h = boa.prefetch @w[%c0] chunk %c count 1 : <tensor<4096xf32>, host>
+      boa.offload %h, @w[%c0] chunk %c count 1 : <tensor<4096xf32>, host>
+      boa.release %h : <tensor<4096xf32>, host>
+    }
+  }
+}
+
+// -----
+
 // An entry that lives in one memory, in shares of device and host, is the buffer itself:
 // it stands there in one piece and takes no slot.
 

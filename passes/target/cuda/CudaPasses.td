@@ -142,6 +142,25 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
       "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
 }
 
+def CudaEmitSums : Pass<"cuda-emit-sums", "::mlir::ModuleOp"> {
+  let summary = "checksums as functions of the device's module";
+  let description = [{
+    Where `direct` in `boa.config @machine` is true: for each size of chunk that lives on SSD, a
+    function that makes the lanes of the checksums of chunks, which the runtime launches by its
+    name (runtime/device/cuda/sum_layout.h) with a block for each chunk. What is read from an SSD
+    into the device's memory is compared there before anything uses it.
+
+    After, for storages with chunks of 8192 bytes:
+    ```mlir
+    gpu.func @sums_8192(%data: memref<32768xi64>, %keys: memref<40xi64>, %lanes: memref<256xi64>)
+        workgroup(%parts: memref<128xi64, #gpu.address_space<workgroup>>,
+                  %sums: memref<8xi64, #gpu.address_space<workgroup>>) kernel
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+      "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def CudaEmitUpdates : Pass<"cuda-emit-updates", "::mlir::ModuleOp"> {
   let summary = "the optimizer as functions of the device's module";
   let description = [{

@@ -42,6 +42,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code) {
   pm.addNestedPass<func::FuncOp>(createAssignWorkspace());
   pm.addPass(createCudaOutlineLaunches());
   pm.addPass(createCudaEmitUpdates());
+  pm.addPass(createCudaEmitSums());
   if (emulated)
     pm.addPass(createCudaEmulate());
 

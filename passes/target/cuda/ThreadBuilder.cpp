@@ -147,7 +147,8 @@ gpu::GPUFuncOp boa::createDeviceFunction(OpBuilder &builder, Location loc, const
   auto narrow = [&](ArrayRef<int64_t> values) {
     return builder.getDenseI32ArrayAttr(SmallVector<int32_t>(values.begin(), values.end()));
   };
-  func.setKnownGridSizeAttr(narrow(grid));
+  if (!grid.empty())
+    func.setKnownGridSizeAttr(narrow(grid));
   func.setKnownBlockSizeAttr(narrow(block));
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     if (argument.isApart)

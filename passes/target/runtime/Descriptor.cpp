@@ -70,12 +70,16 @@ private:
   std::string scheduleInWords() {
     bool updatesOnDevice =
         machine.isSeparate() && train.update() == Space::device; // else nobody can tell
-    return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}{4}{5}",
+    return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}{4}{5}{6}",
                          stringifySchedule(train.schedule()), train.microBatches(),
                          train.micro_batch(), train.delay(),
                          train.compute() == ComputeType::bf16 ? ", computed in bf16" : "",
-                         updatesOnDevice ? ", updated on the device" : "");
+                         updatesOnDevice ? ", updated on the device" : "",
+                         direct() ? ", SSDs past the host's memory" : "");
   }
+
+  /// Of one memory nobody asks.
+  bool direct() const { return machine.isSeparate() && machine.direct(); }
 
   json::Value describe(StorageOp storage) {
     int64_t chunks = storage.getChunks();
@@ -214,6 +218,7 @@ private:
     return json::Object{{"name", machine.name()},
                         {"device", stringifyDeviceKind(machine.device())},
                         {"memory", stringifyMemoryKind(machine.memory())},
+                        {"direct", direct()},
                         {"device_memory", machine.device_memory()},
                         {"host_memory", machine.host_memory()},
                         {"threads", machine.threads()},

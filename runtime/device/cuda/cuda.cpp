@@ -15,12 +15,17 @@
 //
 //   optimizer  updates and norms, one after another
 //
+// and, where SSDs reach the device's memory (device/cuda/files.h), one for the checksums of what
+// they move there (device/cuda/sums.h).
+//
 // What stays on the host is device/host.h.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/files.h"
 #include "runtime/device/cuda/graphs.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/cuda/stream.h"
+#include "runtime/device/cuda/sums.h"
 #include "runtime/device/cuda/updates.h"
 #include "runtime/device/host.h"
 #include "runtime/thread_pool.h"
@@ -40,7 +45,8 @@ using cuda::Pointer;
 class CudaDevice : public Device {
 public:
   CudaDevice(const Program &program, const Kernels &kernels, StateStore *state, const IoOptions &io)
-      : program(program), kernels(kernels), host(program, state, {io, /*scheduler=*/nullptr}) {}
+      : program(program), kernels(kernels), state(state),
+        host(program, state, {Reaching(io), /*scheduler=*/nullptr}) {}
   ~CudaDevice() override;
   absl::Status Start(const int64_t (&bytes)[2], Location workspace, DeviceListener *) override;
   void Submit(Work &) override;
@@ -60,6 +66,7 @@ private:
   std::vector<GpuStream *> Streams() const;
   GpuStream *StreamOf(const Work &);
   absl::Status CreateUpdates();
+  absl::Status ReachFiles();
   std::string Name(const Work &) const;
   absl::Status PlanKernels();
   absl::Status TryLibraries(bool &all);
@@ -69,8 +76,14 @@ private:
     return reinterpret_cast<Pointer>(memory->Address(Memory::Side::device, where));
   }
 
+  IoOptions Reaching(IoOptions io) {
+    io.far = program.machine.direct ? &files : nullptr;
+    return io;
+  }
+
   const Program &program;
   const Kernels kernels;
+  StateStore *const state;
   DeviceListener *listener = nullptr;
   // Each uses those before it.
   std::unique_ptr<Gpu> gpu;
@@ -82,6 +95,8 @@ private:
   std::unique_ptr<cuda::GpuUpdates> updates; // where the optimizer runs here
   std::unique_ptr<GpuStream> compute, to_device, to_host, optimizer;
   std::unique_ptr<GpuMemory> memory;
+  cuda::GpuFiles files; // with the next, where SSDs reach the memory
+  std::unique_ptr<cuda::GpuSums> sums;
   Host host;
 };
 
@@ -90,6 +105,8 @@ CudaDevice::~CudaDevice() {
   host.Stop();
   for (GpuStream *stream : Streams())
     stream->Stop();
+  if (sums)
+    sums->Stop();
   if (gpu)
     gpu->Enter().IgnoreError(); // this thread, which takes it all down
   queue.dnn = nullptr;          // before its stream
@@ -130,7 +147,8 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   // Before what libraries take, which may be much: a trial needs no more than the program.
   if (absl::Status status = gpu->CheckFree(bytes[BOA_DEVICE]); !status.ok())
     return status;
-  memory = std::make_unique<GpuMemory>(*gpu, compute->handle());
+  memory = std::make_unique<GpuMemory>(*gpu, compute->handle(), GpuMemory::kPart,
+                                       program.machine.direct ? BOA_BLOCK_BYTES : 1);
   if (program.UpdatesOnDevice())
     if (absl::Status status = CreateUpdates(); !status.ok())
       return status;
@@ -145,12 +163,25 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
   workspace = memory->Address(Memory::Side::device, at);
-  if (absl::Status status = host.Start(*memory, listener); !status.ok())
+  if (program.machine.direct && state)
+    if (absl::Status status = ReachFiles(); !status.ok())
+      return status;
+  if (absl::Status status = host.Start(*memory, listener, sums.get()); !status.ok())
     return status;
   return StartThreads([this] {
     for (GpuStream *stream : Streams())
       stream->Start();
+    if (sums)
+      sums->Start();
   });
+}
+
+absl::Status CudaDevice::ReachFiles() {
+  const auto [arena, bytes] = memory->DeviceArena();
+  if (absl::Status status = files.Open(*gpu, state->Files(), arena, bytes); !status.ok())
+    return status;
+  sums = std::make_unique<cuda::GpuSums>(program, *gpu, *memory);
+  return sums->Create();
 }
 
 absl::Status CudaDevice::CreateUpdates() {

@@ -29,8 +29,9 @@ public:
   explicit BufferWriter(Random &random) : random(random) {}
 
   std::string write() {
-    std::string text = formatv("module {{\nboa.config @machine {{memory = \"{0}\"}\n",
-                               random.pick({"unified", "separate"}));
+    std::string text =
+        formatv("module {{\nboa.config @machine {{memory = {0}}\n",
+                random.pick({"\"unified\"", "\"separate\"", "\"separate\", direct = true"}));
     int64_t count = random.between(1, 3);
     for (int64_t i = 0; i < count; ++i) {
       storages.push_back({formatv("s{0}", i), random.between(1, 2), random.between(1, 3)});

@@ -90,8 +90,9 @@ private:
       text += separator + std::string(clause) + " = " + (everything.empty() ? place() : everything);
       separator = ", ";
     }
-    text += "}}\nboa.config @machine {memory = \"" +
-            std::string(random.pick({"unified", "separate"})) + "\"";
+    text +=
+        "}}\nboa.config @machine {memory = " +
+        std::string(random.pick({"\"unified\"", "\"separate\"", "\"separate\", direct = true"}));
     if (limited)
       for (const char *memory : {"device_memory", "host_memory"})
         text += formatv(", {0} = {1} : i64", memory, random.between(8, 512) * 4096).str();

@@ -26,6 +26,7 @@ static uint64_t nameHash(StringRef name) { return llvm::xxh3_64bits(name); }
 
 Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(mix(seed, 77)) {
   separate = MachineConfig(module).isSeparate();
+  direct = MachineConfig(module).direct();
   updateSpace = TrainConfig(module).update();
   for (auto op : module.getOps<StorageOp>()) {
     auto store = std::make_unique<Store>();

@@ -131,7 +131,7 @@ private:
   void chunkUpdate(UpdateOp op);
 
   mlir::ModuleOp module;
-  bool separate = false;
+  bool separate = false, direct = false;
   Space updateSpace = Space::host;
   uint64_t garbageState;
   llvm::MapVector<llvm::StringRef, std::unique_ptr<Store>> stores;

@@ -60,10 +60,11 @@ void Machine::freeSlot(Buffer &buffer) {
 }
 
 /// What passes between SSD and a device of its own memory takes a slot of the host's for a
-/// chunk.
+/// chunk, but where the SSD reaches that memory.
 void Machine::stage(Operation *op, Buffer &buffer, int64_t first, int64_t count) {
   Store &store = *buffer.store;
-  if (!separate || buffer.home || buffer.space != Space::device || !store.op.getPoolsAttr())
+  if (!separate || direct || buffer.home || buffer.space != Space::device ||
+      !store.op.getPoolsAttr())
     return;
   for (int64_t c = first; c < first + count; ++c)
     if (store.tiers[c] == Tier::ssd) {

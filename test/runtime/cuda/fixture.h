@@ -12,6 +12,7 @@
 #include "test/fake_cuda/emulated.h"
 #include "test/fake_cuda/fake.h"
 #include "test/runtime/chunks.h"
+#include "test/runtime/cuda/emulated_sums.h"
 #include "test/runtime/trainer/scratch.h"
 
 #include "absl/strings/str_cat.h"
@@ -88,10 +89,11 @@ inline void Multiply(void *const *buffers, void *workspace, boa_queue *queue) {
 }
 
 inline const boa_kernel kTable[] = {Train, Multiply};
-inline const boa_emulated_function kFunctions[] = {{"element", EmulatedElement, 0, 4}};
-inline const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 1, kFunctions};
-inline const char *const kNames[] = {"element"};
-inline const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 1};
+inline const boa_emulated_function kFunctions[] = {{"element", EmulatedElement, 0, 4},
+                                                   {"sums_8192", EmulatedSums<kChunk>, 0, 3}};
+inline const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 2, kFunctions};
+inline const char *const kNames[] = {"element", "sums_8192"};
+inline const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 2};
 inline const Kernels kKernels(kTable, &kImage);
 
 //===----------------------------------------------------------------------===//
@@ -194,6 +196,8 @@ protected:
   void SetUp() override {
     setenv("BOA_CUDA_DRIVER", BOA_FAKE_DRIVER, 1);
     setenv("BOA_CUDA_BLAS", BOA_FAKE_BLAS, 1);
+    setenv("BOA_CUDA_FILE", BOA_FAKE_FILE, 1);
+    unsetenv("BOA_FAKE_CUFILE");
     Fake("");
     boa_fake_cuda_reports();
   }

@@ -6,16 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // The model of memory of runtime/abi.h, rule by rule, where device and host are one
-// memory and where they are two: of a CPU, and, where this is compiled for the fake of
-// CUDA's driver, of a GPU. Entries have six chunks; in `mixed` the first two live on SSD,
-// the next two on the host, the last two on the device.
+// memory, where they are two, and where SSDs reach both: of a CPU, and, where this is compiled
+// for the fake of CUDA's driver, of a GPU. Entries have six chunks; in `mixed` the first two live
+// on SSD, the next two on the host, the last two on the device.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/calls.h"
 #include "runtime/engine/engine.h"
 #include "test/fake_cuda/emulated.h"
-#include "test/runtime/trainer/scratch.h"
 #include "test/runtime/chunks.h"
+#include "test/runtime/cuda/emulated_sums.h"
+#include "test/runtime/trainer/scratch.h"
 
 #include "gtest/gtest.h"
 
@@ -45,13 +46,18 @@ template <int kCount> void Double(void *const *buffers, void *, boa_queue *queue
     DoubleWord(words[i]);
 }
 const boa_kernel kTable[] = {Double<kChunks>, Double<2>};
-const boa_emulated_function kFunctions[] = {{"double", EmulatedWord, 0, 1}};
-const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 1, kFunctions};
-const char *const kNames[] = {"double"};
-const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 1};
+const boa_emulated_function kFunctions[] = {{"double", EmulatedWord, 0, 1},
+                                            {"sums_4096", EmulatedSums<kChunk>, 0, 3}};
+const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 2, kFunctions};
+const char *const kNames[] = {"double", "sums_4096"};
+const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 2};
 const Kernels kKernels(kTable, &kImage);
 
-enum class Memories { unified, separate, cuda };
+enum class Memories { unified, separate, direct, cuda, cuda_direct };
+bool IsCuda(Memories memories) { return memories >= Memories::cuda; }
+bool IsDirect(Memories memories) {
+  return memories == Memories::direct || memories == Memories::cuda_direct;
+}
 
 std::function<void(boa_context *)> body;
 void Drive(boa_context *context, int64_t, int64_t) { body(context); }
@@ -61,7 +67,8 @@ Program MakeProgram(Memories memories) {
   program.abi = BOA_ABI_VERSION;
   program.name = "memory";
   program.machine.separate = memories != Memories::unified;
-  program.machine.device = memories == Memories::cuda ? "cuda" : "cpu";
+  program.machine.direct = IsDirect(memories);
+  program.machine.device = IsCuda(memories) ? "cuda" : "cpu";
   auto add = [&](const char *name, std::vector<Home> homes, bool persistent) {
     Storage &storage = program.storages.emplace_back();
     storage.name = storage.role = name;
@@ -85,10 +92,14 @@ protected:
 #ifdef BOA_FAKE_DRIVER
   void SetUp() override {
     setenv("BOA_CUDA_DRIVER", BOA_FAKE_DRIVER, 1);
+    setenv("BOA_CUDA_FILE", BOA_FAKE_FILE, 1);
     setenv("BOA_FAKE_CUDA", "delay_us=100", 1);
+    setenv("BOA_FAKE_CUFILE", "delay_us=100", 1);
   }
 #endif
   bool separate() const { return GetParam() != Memories::unified; }
+  /// Whether what passes between SSD and the device passes the host.
+  bool staged() const { return separate() && !IsDirect(GetParam()); }
 
   void Make(Program with, bool reopen = false) {
     engine.reset();
@@ -151,14 +162,16 @@ protected:
 };
 
 std::string NameOf(const testing::TestParamInfo<Memories> &info) {
-  const char *const names[] = {"unified", "separate", "cuda"};
+  const char *const names[] = {"unified", "separate", "direct", "cuda", "cuda_direct"};
   return names[int(info.param)];
 }
 #ifdef BOA_FAKE_DRIVER
-INSTANTIATE_TEST_SUITE_P(Memories, MemoryTest, testing::Values(Memories::cuda), NameOf);
+INSTANTIATE_TEST_SUITE_P(Memories, MemoryTest,
+                         testing::Values(Memories::cuda, Memories::cuda_direct), NameOf);
 #else
 INSTANTIATE_TEST_SUITE_P(Memories, MemoryTest,
-                         testing::Values(Memories::unified, Memories::separate), NameOf);
+                         testing::Values(Memories::unified, Memories::separate, Memories::direct),
+                         NameOf);
 #endif
 
 /// The device's copy of an entry: chunks on SSD by way of host slots where no SSD
@@ -198,9 +211,9 @@ TEST_P(MemoryTest, MixedHomesAreGatheredAndScattered) {
     absl::Status status = Run([&](boa_context *context) {
       for (int i = 0; i < 3; ++i)
         for (int64_t entry = 0; entry < kEntries; ++entry) {
-          boa_buffer whole = Gather(context, separate(), storage, entry);
+          boa_buffer whole = Gather(context, staged(), storage, entry);
           boa_rt_launch(context, kDouble, 1, &whole);
-          Scatter(context, separate(), whole, storage, entry);
+          Scatter(context, staged(), whole, storage, entry);
           boa_rt_release(context, whole, 0);
         }
     });
@@ -213,9 +226,10 @@ TEST_P(MemoryTest, MixedHomesAreGatheredAndScattered) {
   EXPECT_EQ(counters.moved.written["mixed"], 6 * 2 * kChunk);
   EXPECT_EQ(counters.moved.read["disk"], 6 * 6 * kChunk);
   // Chunks that live on the device cross nothing.
-  EXPECT_EQ(counters.moved.to_device["mixed"], separate() ? 6 * 4 * kChunk : 0);
-  EXPECT_EQ(counters.moved.to_host["mixed"], separate() ? 6 * 4 * kChunk : 0);
-  EXPECT_EQ(counters.moved.to_device["disk"], separate() ? 6 * 6 * kChunk : 0);
+  const int64_t copied = staged() ? 4 : separate() ? 2 : 0;
+  EXPECT_EQ(counters.moved.to_device["mixed"], 6 * copied * kChunk);
+  EXPECT_EQ(counters.moved.to_host["mixed"], 6 * copied * kChunk);
+  EXPECT_EQ(counters.moved.to_device["disk"], staged() ? 6 * 6 * kChunk : 0);
 }
 
 // What lives in a memory is brought to the other in one command, and taken home.
@@ -282,7 +296,7 @@ TEST_P(MemoryTest, ZerosWhereverChunksLive) {
     absl::Status status = Run([&](boa_context *context) {
       boa_buffer whole = boa_rt_prefetch(context, storage, 1, 0, kChunks, BOA_DEVICE, /*zero=*/1);
       boa_rt_launch(context, kDouble, 1, &whole);
-      Scatter(context, separate() && storage == kMixed, whole, storage, 1);
+      Scatter(context, staged() && storage == kMixed, whole, storage, 1);
       boa_rt_release(context, whole, 0);
     });
     ASSERT_TRUE(status.ok()) << status;
@@ -357,7 +371,7 @@ TEST_P(MemoryTest, CopiesAreOfChunksThatBothHold) {
 }
 
 // Between SSD and a device of its own memory each chunk passes through a slot of the
-// host's, of which one is enough.
+// host's, of which one is enough; where the SSD reaches the device's memory it needs none.
 TEST_P(MemoryTest, ChunksPassThroughTheHost) {
   auto doubled = [](boa_context *context) {
     for (int32_t storage : {kDisk, kMixed}) {
@@ -382,8 +396,8 @@ TEST_P(MemoryTest, ChunksPassThroughTheHost) {
     Counters counters = engine->TakeCounters();
     EXPECT_EQ(counters.moved.read["disk"], kChunks * kChunk);
     EXPECT_EQ(counters.moved.written["mixed"], 2 * kChunk);
-    EXPECT_EQ(counters.moved.to_device["disk"], separate() ? kChunks * kChunk : 0);
-    EXPECT_EQ(counters.moved.to_host["mixed"], separate() ? 4 * kChunk : 0);
+    EXPECT_EQ(counters.moved.to_device["disk"], staged() ? kChunks * kChunk : 0);
+    EXPECT_EQ(counters.moved.to_host["mixed"], (staged() ? 4 : separate() ? 2 : 0) * kChunk);
     EXPECT_EQ(Read(kDisk, 1), Times(2, 200));
     EXPECT_EQ(Read(kMixed, 1), Times(2, 200));
   }
@@ -395,7 +409,7 @@ TEST_P(MemoryTest, ChunksPassThroughTheHost) {
   for (int32_t storage : {kDisk, kMixed})
     Fill(storage, 1, 200);
   EXPECT_EQ(Run(doubled).message(),
-            separate()
+            staged()
                 ? "the program moves chunks between SSD and device without a slot in host memory"
                 : "");
 }

@@ -325,8 +325,9 @@ std::string Descriptor(const Options &o) {
                       {"host_bandwidth", 0}};
   program["machine"] = {{"name", "bench"},     {"device", "cpu"},
                         {"memory", "unified"}, {"device_memory", o.device_memory},
-                        {"host_memory", 0},    {"threads", 2},
-                        {"rates", rates},      {"ssd", json::array()}};
+                        {"host_memory", 0},    {"direct", false},
+                        {"threads", 2},        {"rates", rates},
+                        {"ssd", json::array()}};
   for (const std::string &path : o.paths)
     program["machine"]["ssd"].push_back(
         {{"path", path}, {"read", 0}, {"write", 0}, {"both", 0}, {"latency", 0}});

@@ -76,6 +76,18 @@ TEST(ParseProgram, ListsTheWordsItKnows) {
                                "unified, separate but found `shared`");
 }
 
+// SSDs reach a device's memory where it has one of its own.
+TEST(ParseProgram, ReadsWhatSsdsReach) {
+  json descriptor = Descriptor();
+  descriptor["machine"]["direct"] = true;
+  EXPECT_EQ(Error(descriptor), "program descriptor: machine: field `direct`: expected separate "
+                               "memories where SSDs reach the device's");
+  descriptor["machine"]["memory"] = "separate";
+  absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_TRUE(program->machine.direct);
+}
+
 // Homes are for all chunks of an entry, and slots hold no more than one.
 TEST(ParseProgram, ChecksHomesAndPools) {
   json descriptor = Descriptor();
@@ -158,7 +170,7 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   descriptor["abi"] = 99;
   descriptor.erase("storages");
   EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
-                               "version 99 but this runtime is version 5; compile it again with "
+                               "version 99 but this runtime is version 6; compile it again with "
                                "the `boa` of this runtime");
 }
 

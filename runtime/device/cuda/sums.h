@@ -1,0 +1,75 @@
+//===- sums.h - Checksums of what lies on the GPU ----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions of the image that sum chunks (sum_layout.h), on a stream of their own: what is
+// read from an SSD waits for no kernel. The lanes come to the host, which makes one number of
+// them; what becomes of it is for who asked.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DEVICE_CUDA_SUMS_H
+#define BOA_RUNTIME_DEVICE_CUDA_SUMS_H
+
+#include "runtime/device/cuda/stream.h"
+#include "runtime/device/cuda/sum_layout.h"
+#include "runtime/device/host.h"
+
+#include <atomic>
+#include <map>
+
+namespace boa::cuda {
+
+class GpuSums : public FarSums, private DeviceListener {
+public:
+  /// All outlive it.
+  GpuSums(const Program &, const Gpu &, const GpuMemory &);
+  /// Nothing is under way.
+  ~GpuSums() override;
+  /// Finds the functions, and allocates.
+  absl::Status Create();
+  void Start() { stream.Start(); }
+  /// Its threads end.
+  void Stop() { stream.Stop(); }
+
+  int32_t Most() const override { return kSumChunks; }
+  void Make(const Work &, int32_t first, int32_t count, Told) override;
+
+private:
+  /// Chunks of one transfer, as work of the stream.
+  struct Piece : Work {
+    int64_t chunk_bytes = 0;
+    Told told;
+    std::vector<uint64_t> sums;
+  };
+  /// What comes to the host of one piece.
+  using Slot = uint64_t[kSumChunks][kChecksumLanes];
+
+  absl::Status Find();
+  absl::Status Enqueue(Piece &);
+  absl::Status Finish(Piece &);
+  void Done(const Work &, int64_t begin_ns, int64_t end_ns, absl::Status) override;
+  void Moved(const Work &, int32_t, int64_t, int64_t, int64_t) override {}
+  void Wake() override {}
+
+  const Program &program;
+  const Gpu &gpu;
+  const GpuMemory &memory;
+  std::map<int64_t, Function> functions; // by bytes of a chunk
+  // Slots, then the keys; on the device, and registered with it.
+  static constexpr size_t kKeysAt = GpuStream::kDepth * sizeof(Slot);
+  static constexpr size_t kBytes = kKeysAt + kChecksumKeys * sizeof(uint64_t);
+  Pointer on_device = 0;
+  char *on_host = nullptr;
+  bool registered = false;
+  size_t next = 0; // the first thread's
+  std::atomic<int64_t> pieces{0};
+  Order order; // of this stream alone: its work waits for none
+  GpuStream stream;
+};
+
+} // namespace boa::cuda
+
+#endif // BOA_RUNTIME_DEVICE_CUDA_SUMS_H
