@@ -104,7 +104,8 @@ struct DeviceArgument {
 };
 
 /// A function of the device's module, where `builder` is, for launches of that grid, or of any
-/// where it is empty, and of that block alone. Its workgroup attributions are of the types in `shared`. The body is empty.
+/// where it is empty, and of that block alone. Its workgroup attributions are of the types in
+/// `shared`. The body is empty.
 mlir::gpu::GPUFuncOp
 createDeviceFunction(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name,
                      llvm::ArrayRef<DeviceArgument> arguments, llvm::ArrayRef<mlir::Type> shared,
