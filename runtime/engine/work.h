@@ -49,8 +49,8 @@ struct Work {
   int64_t run = 0; // that it is part of
   // The chunks that it works on: of updates, norms, fills, copies and transfers.
   int32_t storage = 0, first = 0, count = 0;
-  int64_t entry = 0;
   int32_t index = 0; // the kernel; of updates and norms the group
+  int64_t entry = 0; // of the chunks
   int64_t step = 0;  // of updates and norms
   /// Where what it takes begins. Kernels: all of theirs. Updates: weights, low,
   /// momentum, variance, gradient, each at the chunk. Copies: from, to. Others: one.
