@@ -46,10 +46,6 @@ const boa_device_image kSlotsImage = {&kSlotsModule, sizeof(kSlotsModule), kSlot
 
 class UpdateSlotsTest : public CudaTest {
 protected:
-  void TearDown() override {
-    update_space = BOA_HOST;
-    CudaTest::TearDown();
-  }
   /// The optimizer and all that it works on is on the device.
   absl::Status MakeOnDevice(double clip) {
     Program with = MakeProgram("cuda");
@@ -57,9 +53,7 @@ protected:
     with.optimizer.clip = clip;
     for (int32_t storage : {kWeights, kMomentum, kVariance, kGradient})
       with.storages[storage].homes = {{Home::device, 2}};
-    absl::Status status = Make(with, Kernels(kTable, &kSlotsImage));
-    update_space = BOA_DEVICE;
-    return status;
+    return Make(with, Kernels(kTable, &kSlotsImage));
   }
 };
 
