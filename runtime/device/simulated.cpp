@@ -7,7 +7,8 @@
 //
 // A link carries one job at a time; many at once would each be slower and end together
 // what they end now one by one. How fast each busy link is depends only on which links
-// are busy: it is worked out once for each such set. All starts at full speed; where a
+// are busy, and which of them with what SSDs move past the host: it is worked out once
+// for each such set. All starts at full speed; where a
 // shared resource is asked for more than it has, those that use it share it evenly, up
 // to their own speed (max-min fairness).
 //
@@ -22,7 +23,7 @@
 #include <deque>
 #include <queue>
 #include <set>
-#include <unordered_map>
+#include <tuple>
 
 namespace boa {
 namespace {
@@ -32,6 +33,7 @@ struct Job {
   double left_ns; // of the time that it takes at full speed
   int64_t bytes;
   int64_t order; // of Submit
+  bool direct;   // between an SSD and the device's memory
 };
 struct Later {
   bool operator()(const Job &a, const Job &b) const {
@@ -53,10 +55,13 @@ struct Link {
   std::priority_queue<Job, std::vector<Job>, Later> sorted; // or, of an SSD, by priority
 };
 
-/// What some links take at full speed of what they share, as a part of all there is.
-struct Shared {
-  std::vector<std::pair<size_t, double>> users;
+/// What a link takes at full speed of what it shares, as a part of all there is: of an SSD, where
+/// its bytes go by way of the host's memory, and where they go to the device's or come from it.
+struct User {
+  size_t link;
+  double by_host, direct;
 };
+using Shared = std::vector<User>;
 
 enum : size_t { kCompute, kOptimizer, kToDevice, kToHost, kFirstPath };
 
@@ -91,8 +96,19 @@ private:
   std::vector<Link> links;
   std::map<int64_t, std::vector<LinkUse>> uses; // by run, then link
   std::vector<Shared> shared;
-  std::unordered_map<uint64_t, std::vector<double>> speeds; // by which links are busy
-  uint64_t busy = 0;
+  // Bits by link: which are busy, and of those which with what is direct.
+  struct Busy {
+    uint64_t links = 0, direct = 0;
+    bool operator<(const Busy &other) const {
+      return std::tie(links, direct) < std::tie(other.links, other.direct);
+    }
+    bool Has(size_t link) const { return links >> link & 1; }
+    double Part(const User &user) const {
+      return !Has(user.link) ? 0 : direct >> user.link & 1 ? user.direct : user.by_host;
+    }
+  };
+  std::map<Busy, std::vector<double>> speeds;
+  Busy busy;
   std::vector<int64_t> path_bytes; // of one transfer
   int64_t now = 0, order = 0;
   /// Bytes have passed; there when the latency has, in order of time.
@@ -131,19 +147,21 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
   add("optimizer", double(on_device ? rates.device_bandwidth : rates.optimizer));
   add("to device", double(rates.to_device));
   add("to host", double(rates.to_host));
-  Shared memory;
+  Shared memory, into_device, out_of_device;
   auto uses_memory = [&](size_t link, double times) {
     if (rates.host_bandwidth > 0)
-      memory.users.push_back({link, times * links[link].rate / double(rates.host_bandwidth)});
+      memory.push_back({link, times * links[link].rate / double(rates.host_bandwidth), 0});
   };
   if (!on_device)
     uses_memory(kOptimizer, 1);
   if (machine.separate) {
     uses_memory(kToDevice, 1);
     uses_memory(kToHost, 1);
+    into_device.push_back({kToDevice, 1, 0});
+    out_of_device.push_back({kToHost, 1, 0});
   }
   if (on_device || machine.device != "cuda")
-    shared.push_back({{{kCompute, 1.0}, {kOptimizer, 1.0}}});
+    shared.push_back({{kCompute, 1, 0}, {kOptimizer, 1, 0}});
   for (size_t path = 0; path < machine.ssd.size(); ++path) {
     const SsdPath &ssd = machine.ssd[path];
     const size_t read = add(absl::StrCat("ssd ", path, " read"), double(ssd.read));
@@ -153,11 +171,18 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       links[link].latency_ns = ssd.latency;
       uses_memory(link, 2);
     }
-    if (ssd.both > 0)
-      shared.push_back({{{read, double(ssd.read) / double(ssd.both)},
-                         {write, double(ssd.write) / double(ssd.both)}}});
+    if (machine.separate && machine.direct) {
+      into_device.push_back({read, 0, double(ssd.read) / double(rates.to_device)});
+      out_of_device.push_back({write, 0, double(ssd.write) / double(rates.to_host)});
+    }
+    if (ssd.both > 0) {
+      const double of_read = double(ssd.read) / double(ssd.both);
+      const double of_write = double(ssd.write) / double(ssd.both);
+      shared.push_back({{read, of_read, of_read}, {write, of_write, of_write}});
+    }
   }
-  shared.push_back(std::move(memory));
+  for (Shared *one : {&memory, &into_device, &out_of_device})
+    shared.push_back(std::move(*one));
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,7 +206,9 @@ int64_t Simulated::TouchedBytes(const Work &work) const {
 
 void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {
   Link &link = links[to];
-  const Job job{&work, ns, bytes, ++order};
+  const bool direct = work.IsTransfer() && program.machine.separate && program.machine.direct &&
+                      !work.outside && work.buffers[0].space == BOA_DEVICE;
+  const Job job{&work, ns, bytes, ++order, direct};
   if (link.path >= 0)
     link.sorted.push(job);
   else
@@ -239,7 +266,7 @@ const std::vector<double> &Simulated::Speeds() {
   speed.assign(links.size(), 0);
   std::vector<bool> open(links.size());
   for (size_t i = 0; i < links.size(); ++i)
-    open[i] = busy >> i & 1;
+    open[i] = busy.Has(i);
   // All that are not held by a resource grow together until one is used up.
   while (true) {
     double step = 1e300;
@@ -253,11 +280,10 @@ const std::vector<double> &Simulated::Speeds() {
       return speed;
     for (const Shared &resource : shared) {
       double used = 0, growing = 0;
-      for (auto [link, part] : resource.users)
-        if (busy >> link & 1) {
-          used += part * speed[link];
-          growing += open[link] ? part : 0;
-        }
+      for (const User &user : resource) {
+        used += busy.Part(user) * speed[user.link];
+        growing += open[user.link] ? busy.Part(user) : 0;
+      }
       if (growing > 0)
         step = std::min(step, std::max(0.0, (1 - used) / growing));
     }
@@ -269,11 +295,12 @@ const std::vector<double> &Simulated::Speeds() {
         open[i] = false;
     for (const Shared &resource : shared) {
       double used = 0;
-      for (auto [link, part] : resource.users)
-        used += busy >> link & 1 ? part * speed[link] : 0;
+      for (const User &user : resource)
+        used += busy.Part(user) * speed[user.link];
       if (used >= 1 - 1e-12)
-        for (auto [link, part] : resource.users)
-          open[link] = false;
+        for (const User &user : resource)
+          if (busy.Part(user) > 0)
+            open[user.link] = false;
     }
   }
 }
@@ -286,7 +313,8 @@ void Simulated::Begin(Link &link) {
   const bool any = !link.next.empty() || !link.sorted.empty();
   link.busy = any;
   const uint64_t bit = uint64_t{1} << (&link - links.data());
-  busy = any ? busy | bit : busy & ~bit;
+  busy.links &= ~bit;
+  busy.direct &= ~bit;
   if (!any)
     return;
   if (link.path >= 0) {
@@ -296,6 +324,8 @@ void Simulated::Begin(Link &link) {
     link.job = link.next.front();
     link.next.pop_front();
   }
+  busy.links |= bit;
+  busy.direct |= link.job.direct ? bit : 0;
   link.begin_ns = now;
   std::vector<LinkUse> &of = uses[link.job.work->run];
   if (of.empty())
@@ -310,7 +340,7 @@ void Simulated::Begin(Link &link) {
 void Simulated::Pass(int64_t until) {
   const std::vector<double> &speed = Speeds();
   const int64_t passed = until - now;
-  for (uint64_t left = busy; left; left &= left - 1) {
+  for (uint64_t left = busy.links; left; left &= left - 1) {
     const size_t i = size_t(__builtin_ctzll(left));
     links[i].job.left_ns -= double(passed) * speed[i];
     links[i].use->busy_ns += passed;
@@ -331,12 +361,12 @@ void Simulated::Over(Link &link, const Job &job, int64_t begin_ns) {
 
 /// To the next moment at which something is over, and over with it.
 bool Simulated::Advance() {
-  if (busy == 0 && landings.empty())
+  if (busy.links == 0 && landings.empty())
     return false;
   const std::vector<double> &speed = Speeds();
   int64_t at = landings.empty() ? INT64_MAX : landings.top().at_ns;
   size_t first = links.size();
-  for (uint64_t left = busy; left; left &= left - 1) {
+  for (uint64_t left = busy.links; left; left &= left - 1) {
     const size_t i = size_t(__builtin_ctzll(left));
     // A moment begun is a moment passed: nothing is over before its time.
     const double ns = std::ceil(std::max(links[i].job.left_ns, 0.0) / speed[i] - 1e-6);

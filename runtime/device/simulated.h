@@ -19,8 +19,9 @@
 //                its bytes have passed, which holds up no other
 //
 // What the machine shares slows all who share it by the same factor: the reads and writes
-// of a path (`both`), the host's memory (updates; what is copied, once; what SSDs move,
-// twice, for it is summed), and, where the device is a CPU or updates run on it, its
+// of a path (`both`), the host's memory (updates; what is copied, once; what SSDs move there,
+// twice, for it is summed), what leads to the device's memory and from there (what is copied, and
+// what SSDs move past the host), and, where the device is a CPU or updates run on it, its
 // processors, by kernels and updates.
 //
 //===----------------------------------------------------------------------===//

@@ -22,11 +22,6 @@ namespace boa {
 absl::Status CheckSimulatedRates(const Program &program) {
   const Machine &machine = program.machine;
   const Rates &rates = machine.rates;
-  if (machine.direct)
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot simulate machine `", machine.name,
-                     "`: nothing is known of how fast SSDs and the device's memory are together; "
-                     "leave `direct` out, or give --set machine.device.direct=false"));
   std::vector<std::string> missing;
   auto need = [&](int64_t rate, std::string what) {
     if (rate <= 0)

@@ -304,6 +304,35 @@ TEST(Simulated, CopiesHaveLinksOfTheirOwn) {
   EXPECT_EQ(bytes["to host"], 10 * kChunk);
 }
 
+// SSDs that reach the device's memory take what leads there, which copies take, too, and nothing
+// of the host's memory.
+TEST(Simulated, DirectTransfersShareTheWayToTheDevice) {
+  Program program = MakeProgram({{"a", 4000000000, 4000000000}}, /*separate=*/true);
+  program.kernels[0].flops = program.kernels[0].bytes = 0;
+  program.machine.rates.host_bandwidth = 1000000000;
+  auto chunks = [&](std::function<void(boa_context *)> run) {
+    return double(Simulated(program).Run(std::move(run))) / double(ChunkNs(1e9));
+  };
+  auto copies = [](boa_context *context) {
+    for (int64_t entry = 0; entry < 100; ++entry)
+      boa_rt_release(
+          context, boa_rt_prefetch(context, kHostWeights, entry, 0, 1, BOA_DEVICE, /*zero=*/0), 0);
+  };
+  // Three times in the host's memory: read, summed, copied.
+  EXPECT_NEAR(chunks(Stream(100, false)), 300, 3);
+  program.machine.direct = true;
+  EXPECT_NEAR(chunks(Stream(100, false)), 100, 1);
+  EXPECT_NEAR(chunks(Stream(100, true)), 101, 1);
+  EXPECT_NEAR(chunks([&](boa_context *context) {
+                copies(context);
+                Stream(100, false)(context);
+              }),
+              200, 2);
+  // A slower SSD is what it waits for.
+  program.machine.ssd[0].read = 500000000;
+  EXPECT_NEAR(chunks(Stream(100, false)), 200, 2);
+}
+
 // What the device's queues fill is no work of the host's optimizer.
 TEST(Simulated, FillsOfTheDeviceAreNotTheOptimizers) {
   auto run = [](boa_context *context) {

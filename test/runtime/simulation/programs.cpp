@@ -44,10 +44,11 @@ template <int kCount, bool kFill> void Kernel2(void *const *buffers, void *, boa
 const boa_kernel kKernels[] = {Kernel2<1, false>, Kernel2<2, false>, Kernel2<1, true>,
                                Kernel2<2, true>};
 
-Program MakeProgram(bool separate) {
+Program MakeProgram(bool separate, bool direct) {
   Program program;
   program.name = "random";
   program.machine.separate = separate;
+  program.machine.direct = direct;
   for (int32_t s = 0; s < kStorages; ++s) {
     Storage storage;
     const char *names[] = {"kept", "scratch", "memory", "mixed"};
@@ -85,7 +86,7 @@ class RandomProgram {
 public:
   explicit RandomProgram(uint64_t seed)
       : dice(seed), disk(dice.Next()), scheduler(dice.Next()), separate(dice.Chance(0.5)),
-        program(MakeProgram(separate)) {}
+        direct(separate && dice.Chance(0.5)), program(MakeProgram(separate, direct)) {}
   std::string Run();
   /// The commands of one run, by the dice.
   void Issue(boa_context *);
@@ -106,7 +107,7 @@ private:
   }
   bool IsHome(const Copy &) const;
   bool IsStaged(const Copy &copy) const {
-    return separate && copy.space == BOA_DEVICE &&
+    return separate && !direct && copy.space == BOA_DEVICE &&
            program.storages[size_t(copy.storage)].LivesOn(Home::ssd);
   }
   bool OnDevice(const Copy &copy) const { return !separate || copy.space == BOA_DEVICE; }
@@ -120,6 +121,7 @@ private:
   SimulatedDisk disk;
   SeededScheduler scheduler;
   const bool separate; // two memories
+  const bool direct;   // of which SSDs reach both
   const Program program;
   std::unique_ptr<StateStore> state;
   std::unique_ptr<Engine> engine;
@@ -176,8 +178,8 @@ bool RandomProgram::IsHome(const Copy &copy) const {
   return true;
 }
 
-/// The chunks in its space: of two memories no SSD reaches the device's, so that
-/// chunks take the way by the host.
+/// The chunks in its space: where no SSD reaches the device's memory they take the way by the
+/// host.
 void RandomProgram::Bring(boa_context *context, Copy &copy, bool zero) {
   if (zero || !IsStaged(copy)) {
     copy.handle = boa_rt_prefetch(context, copy.storage, copy.entry, copy.first, copy.count,
@@ -274,8 +276,8 @@ void RandomProgram::Exchange(boa_context *context) {
 }
 
 void RandomProgram::Offload(boa_context *context, const Copy &copy) {
-  // No SSD reaches the device's memory; what is written there goes home with a copy
-  // of the host's.
+  // Where no SSD reaches the device's memory, what is written there goes home with a
+  // copy of the host's.
   if (IsStaged(copy))
     return;
   const int32_t count = int32_t(1 + dice.Below(copy.count));
