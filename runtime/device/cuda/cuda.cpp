@@ -58,15 +58,16 @@ public:
   }
   std::string TakeRemark() override { return graphs ? graphs->TakeRemark() : ""; }
   std::string Describe() const override {
-    return absl::StrCat(host.Describe(), "; on ", gpu->Describe(), queue.dnn ? ", " : "",
-                        queue.dnn ? queue.dnn->Describe() : "");
+    const std::string attention = queue.dnn ? queue.dnn->Describe() : "";
+    return absl::StrCat(host.Describe(), "; on ", gpu->Describe(), attention.empty() ? "" : ", ",
+                        attention);
   }
 
 private:
   std::vector<GpuStream *> Streams() const;
   GpuStream *StreamOf(const Work &);
   absl::Status CreateUpdates();
-  absl::Status ReachFiles();
+  bool ReachesFiles() const { return program.machine.direct && state; }
   std::string Name(const Work &) const;
   absl::Status PlanKernels();
   absl::Status TryLibraries(bool &all);
@@ -95,8 +96,8 @@ private:
   std::unique_ptr<cuda::GpuUpdates> updates; // where the optimizer runs here
   std::unique_ptr<GpuStream> compute, to_device, to_host, optimizer;
   std::unique_ptr<GpuMemory> memory;
-  cuda::GpuFiles files; // with the next, where SSDs reach the memory
-  std::unique_ptr<cuda::GpuSums> sums;
+  std::unique_ptr<cuda::GpuSums> sums; // with the next, where SSDs reach the memory
+  cuda::GpuFiles files;
   Host host;
 };
 
@@ -152,6 +153,11 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   if (program.UpdatesOnDevice())
     if (absl::Status status = CreateUpdates(); !status.ok())
       return status;
+  if (ReachesFiles()) {
+    sums = std::make_unique<cuda::GpuSums>(program, *gpu, *memory);
+    if (absl::Status status = sums->Create(); !status.ok())
+      return status;
+  }
   for (bool all = false; !all;) {
     absl::Status status = TryLibraries(all);
     if (status.ok() && !all)
@@ -163,9 +169,11 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
   workspace = memory->Address(Memory::Side::device, at);
-  if (program.machine.direct && state)
-    if (absl::Status status = ReachFiles(); !status.ok())
+  if (ReachesFiles()) {
+    const auto [arena, size] = memory->DeviceArena();
+    if (absl::Status status = files.Open(*gpu, state->Files(), arena, size); !status.ok())
       return status;
+  }
   if (absl::Status status = host.Start(*memory, listener, sums.get()); !status.ok())
     return status;
   return StartThreads([this] {
@@ -174,14 +182,6 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
     if (sums)
       sums->Start();
   });
-}
-
-absl::Status CudaDevice::ReachFiles() {
-  const auto [arena, bytes] = memory->DeviceArena();
-  if (absl::Status status = files.Open(*gpu, state->Files(), arena, bytes); !status.ok())
-    return status;
-  sums = std::make_unique<cuda::GpuSums>(program, *gpu, *memory);
-  return sums->Create();
 }
 
 absl::Status CudaDevice::CreateUpdates() {

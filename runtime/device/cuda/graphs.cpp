@@ -20,9 +20,13 @@ namespace boa::cuda {
 absl::Status KernelGraphs::Create(std::vector<int64_t> launches) {
   launches_of = std::move(launches);
   const char *const named = std::getenv("BOA_CUDA_GRAPHS");
+  const bool none = named && std::strcmp(named, "none") == 0;
+  if (named && *named && !none)
+    return absl::InvalidArgumentError(
+        absl::StrCat("BOA_CUDA_GRAPHS=", named, ": it is `none`, or not set"));
   const bool any = std::any_of(launches_of.begin(), launches_of.end(),
                                [](int64_t count) { return count >= kLeastLaunches; });
-  if (!any || (named && std::strcmp(named, "none") == 0))
+  if (!any || none)
     return absl::OkStatus();
   const Driver &driver = gpu.driver();
   return driver.Call("making a stream to capture on", driver.StreamCreate, &stream, kNonBlocking);

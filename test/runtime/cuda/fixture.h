@@ -197,7 +197,8 @@ protected:
     setenv("BOA_CUDA_DRIVER", BOA_FAKE_DRIVER, 1);
     setenv("BOA_CUDA_BLAS", BOA_FAKE_BLAS, 1);
     setenv("BOA_CUDA_FILE", BOA_FAKE_FILE, 1);
-    unsetenv("BOA_FAKE_CUFILE");
+    for (const char *name : {"BOA_FAKE_CUFILE", "BOA_CUDA_GRAPHS"})
+      unsetenv(name);
     Fake("");
     boa_fake_cuda_reports();
   }

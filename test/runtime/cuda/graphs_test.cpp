@@ -39,7 +39,6 @@ class CudaGraphsTest : public CudaTest {
 protected:
   void SetUp() override {
     CudaTest::SetUp();
-    unsetenv("BOA_CUDA_GRAPHS");
     meddle = nullptr;
     meddled = false;
   }
@@ -203,6 +202,109 @@ TEST_F(CudaGraphsTest, SomeMemoryStaysFree) {
   EXPECT_EQ(All(), expected);
   EXPECT_THAT(engine->TakeRemark(), HasSubstr("MiB are free"));
   EXPECT_EQ(boa_fake_cuda_calls("cuGraphInstantiateWithFlags"), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// By themselves
+//===----------------------------------------------------------------------===//
+
+/// Kernels of so many launches each, which do the same whatever addresses they are said to have.
+class KernelGraphsTest : public CudaTest {
+protected:
+  void Make(std::vector<int64_t> launches) {
+    launches_of = launches;
+    for (size_t k = 0; k < launches.size(); ++k)
+      program.kernels.emplace_back().name = absl::StrCat("kernel", k);
+    gpu = *cuda::Gpu::Open();
+    ASSERT_TRUE(gpu->Load(kImage).ok());
+    const cuda::Driver &driver = gpu->driver();
+    ASSERT_EQ(driver.StreamCreate.address(&queue.stream, 1), 0);
+    ASSERT_EQ(driver.MemAlloc.address(&memory, 4 * kChunk), 0);
+    queue.gpu = gpu.get();
+    queue.driver = &driver;
+    queue.plans = true;
+    Launch(1);
+    queue.plans = false;
+    graphs = std::make_unique<cuda::KernelGraphs>(program, *gpu);
+    ASSERT_TRUE(graphs->Create(std::move(launches)).ok());
+  }
+  void TearDown() override {
+    ASSERT_EQ(gpu->driver().StreamSynchronize.address(queue.stream), 0);
+    graphs.reset();
+    gpu->driver().StreamDestroy.address(queue.stream);
+    gpu->driver().MemFree.address(memory);
+    gpu.reset();
+    CudaTest::TearDown();
+  }
+  void Launch(int64_t times) {
+    void *buffers[4];
+    for (int i = 0; i < 4; ++i)
+      buffers[i] = reinterpret_cast<void *>(memory + i * kChunk);
+    for (int64_t i = 0; i < times; ++i)
+      boa_cuda_launch(&queue, 0, 1, 1, 1, 1, 1, 1, 0, 4, buffers);
+  }
+  /// In how many calls, with a buffer at that address.
+  int32_t Calls(int32_t kernel, uintptr_t address) {
+    Work work;
+    work.index = kernel;
+    work.buffers.resize(1);
+    absl::Status status = graphs->Enqueue(work, {reinterpret_cast<void *>(address)}, queue,
+                                          [&] { Launch(launches_of[kernel]); });
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(work.launches, launches_of[kernel]);
+    return work.launch_calls;
+  }
+  /// At the third time.
+  int32_t ThirdCalls(int32_t kernel, uintptr_t address) {
+    Calls(kernel, address);
+    Calls(kernel, address);
+    return Calls(kernel, address);
+  }
+
+  std::vector<int64_t> launches_of;
+  std::unique_ptr<cuda::Gpu> gpu;
+  cuda::Pointer memory = 0;
+  boa_queue queue;
+  std::unique_ptr<cuda::KernelGraphs> graphs;
+};
+
+using Graphs = cuda::KernelGraphs;
+
+TEST_F(KernelGraphsTest, AreOfSeveralLaunches) {
+  Make({Graphs::kLeastLaunches - 1, Graphs::kLeastLaunches});
+  EXPECT_EQ(ThirdCalls(0, 1), Graphs::kLeastLaunches - 1);
+  EXPECT_EQ(ThirdCalls(1, 1), 1);
+}
+
+TEST_F(KernelGraphsTest, AreSoMany) {
+  Make({4});
+  for (size_t i = 0; i < Graphs::kMostGraphs; ++i)
+    ASSERT_EQ(ThirdCalls(0, i), 1) << i;
+  EXPECT_EQ(ThirdCalls(0, Graphs::kMostGraphs), 4);
+  EXPECT_EQ(Calls(0, 0), 1);
+}
+
+TEST_F(KernelGraphsTest, AreOfSoManyLaunches) {
+  constexpr int64_t kOne = Graphs::kMostLaunches / 16;
+  Make({kOne});
+  for (uintptr_t i = 0; i < 16; ++i)
+    ASSERT_EQ(ThirdCalls(0, i), 1) << i;
+  EXPECT_EQ(ThirdCalls(0, 16), kOne);
+}
+
+TEST_F(KernelGraphsTest, SoManyAddressesAreNoted) {
+  Make({4});
+  for (size_t i = 0; i < Graphs::kMostKeys; ++i)
+    Calls(0, i);
+  EXPECT_EQ(ThirdCalls(0, Graphs::kMostKeys), 4);
+  EXPECT_EQ(ThirdCalls(0, 0), 1);
+}
+
+TEST_F(KernelGraphsTest, OtherWordsThanNoneAreRefused) {
+  Make({4});
+  setenv("BOA_CUDA_GRAPHS", "off", 1);
+  EXPECT_EQ(Graphs(program, *gpu).Create({4}).message(),
+            "BOA_CUDA_GRAPHS=off: it is `none`, or not set");
 }
 
 } // namespace
