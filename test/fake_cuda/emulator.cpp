@@ -87,6 +87,8 @@ private:
   int WarpEnd(int lane) const { return std::min(WarpBegin(lane) + kWarp, int(lanes.size())); }
   void Step(int lane);
   void Exchange(int first);
+  void Release();
+  void RunReady(Random &);
   std::string Stuck() const;
   std::string Name(const Lane &) const;
 
@@ -96,9 +98,11 @@ private:
   int64_t shared_bytes;
   FiberPool::Fibers fibers;
   std::vector<Fiber *> idle;
-  std::vector<int> ready;
   int at_barrier = 0, ended = 0;
-  std::vector<int> at_shuffle; // by warp
+  // By warp: lanes that may go on, and how many wait at a shuffle.
+  std::vector<std::vector<int>> ready;
+  std::vector<int> at_shuffle;
+  std::vector<int> ready_warps; // of which lanes may go on
   std::string error;
 };
 
@@ -227,7 +231,39 @@ void BlockRunner::Exchange(int first) {
   for (int i = 0; i < kWarp; ++i) {
     lanes[first + i].value = values[i];
     lanes[first + i].state = State::ready;
-    ready.push_back(first + i);
+    ready[first / kWarp].push_back(first + i);
+  }
+}
+
+/// All lanes may go on.
+void BlockRunner::Release() {
+  ready_warps.clear();
+  for (int i = 0; i < int(lanes.size()); ++i) {
+    if (i % kWarp == 0)
+      ready_warps.push_back(i / kWarp);
+    lanes[i].state = State::ready;
+    ready[i / kWarp].push_back(i);
+  }
+}
+
+/// Runs lanes in an order that is drawn until none may go on. Mostly one of the same warp is next:
+/// so much is in a processor's nearest cache.
+void BlockRunner::RunReady(Random &random) {
+  constexpr size_t kNone = SIZE_MAX;
+  size_t at = kNone;
+  while (!ready_warps.empty() && error.empty()) {
+    if (at == kNone || random.Below(kWarp) == 0)
+      at = random.Below(ready_warps.size());
+    std::vector<int> &of = ready[ready_warps[at]];
+    std::swap(of[random.Below(of.size())], of.back());
+    const int lane = of.back();
+    of.pop_back();
+    Step(lane);
+    if (of.empty()) {
+      ready_warps[at] = ready_warps.back();
+      ready_warps.pop_back();
+      at = kNone;
+    }
   }
 }
 
@@ -259,29 +295,20 @@ std::string BlockRunner::Run(int64_t block, uint64_t seed) {
     memset(shared, 0xff, shared_bytes);
   int64_t at[3] = {block % launch.grid[0], block / launch.grid[0] % launch.grid[1],
                    block / launch.grid[0] / launch.grid[1]};
-  ready.resize(lanes.size());
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    std::copy(at, at + 3, lanes[i].block);
-    lanes[i].state = State::ready;
-    ready[i] = i;
-  }
+  for (Lane &lane : lanes)
+    std::copy(at, at + 3, lane.block);
   at_barrier = ended = 0;
-  at_shuffle.assign((lanes.size() + kWarp - 1) / kWarp, 0);
+  const size_t warps = (lanes.size() + kWarp - 1) / kWarp;
+  at_shuffle.assign(warps, 0);
+  ready.assign(warps, {});
+  Release();
   for (;;) {
-    while (!ready.empty() && error.empty()) {
-      std::swap(ready[random.Below(ready.size())], ready.back());
-      int lane = ready.back();
-      ready.pop_back();
-      Step(lane);
-    }
+    RunReady(random);
     if (error.empty() && ended == int(lanes.size()))
       return {};
     if (error.empty() && at_barrier == int(lanes.size())) {
       at_barrier = 0;
-      for (size_t i = 0; i < lanes.size(); ++i) {
-        lanes[i].state = State::ready;
-        ready.push_back(i);
-      }
+      Release();
       continue;
     }
     if (error.empty())
@@ -291,7 +318,6 @@ std::string BlockRunner::Run(int64_t block, uint64_t seed) {
         lane.fiber->Abandon();
         idle.push_back(std::exchange(lane.fiber, nullptr));
       }
-    ready.clear();
     return std::exchange(error, {});
   }
 }
