@@ -41,7 +41,7 @@ struct Difference {
   double found, allowed;
 };
 Difference compareWithDouble(const Case &c, const std::string &element, bool gradient,
-                             const Values &got, const Values &want, bool library = false);
+                             const Values &got, const Values &want, bool library);
 
 /// Seeds of a gradient, one for each result.
 std::vector<Values> makeSeeds(const std::vector<Operand> &results);
