@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <random>
@@ -41,6 +42,7 @@ struct State {
   std::mutex mutex; // of all
   bool open = false;
   int64_t delay_us = 0, short_every = 0;
+  size_t pinned_kib = 0, told_kib = 0; // that may be pinned, and as it was told: 0: it was not
   uint64_t seed = 1;
   std::map<std::string, Injection> fail;
   std::map<std::string, int64_t> calls;
@@ -56,6 +58,7 @@ State &state() {
 std::string Parse(const char *text, State &s) {
   s.delay_us = s.short_every = s.transfers = 0;
   s.seed = 1;
+  s.pinned_kib = size_t{32} << 20;
   s.fail.clear();
   s.calls.clear();
   int error = EIO;
@@ -72,6 +75,8 @@ std::string Parse(const char *text, State &s) {
       s.short_every = number;
     else if (key == "seed")
       s.seed = uint64_t(number);
+    else if (key == "pinned")
+      s.pinned_kib = size_t(number);
     else if (key == "error")
       error = int(number);
     else
@@ -150,12 +155,26 @@ BOA_FAKE_API CUfileError_t cuFileDriverOpen(void) {
   return {CU_FILE_SUCCESS, 0};
 }
 
-BOA_FAKE_API CUfileError_t cuFileDriverClose(void) {
+BOA_FAKE_API CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kib) {
+  State &s = state();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  if (std::string error = Parse(getenv("BOA_FAKE_CUFILE"), s); !error.empty())
+    return Wrong(__func__, CU_FILE_INVALID_VALUE, ("BOA_FAKE_CUFILE: " + error).c_str());
+  if (int error = Injected(s, __func__))
+    return {error, 0};
+  if (s.open || kib % 64)
+    return Wrong(__func__, CU_FILE_INVALID_VALUE, "once the library is open, or not of 64 KiB");
+  s.told_kib = kib;
+  return {CU_FILE_SUCCESS, 0};
+}
+
+BOA_FAKE_API CUfileError_t cuFileDriverClose_v2(void) {
   State &s = state();
   std::lock_guard<std::mutex> lock(s.mutex);
   if (!s.open)
     return Wrong(__func__, CU_FILE_DRIVER_NOT_INITIALIZED, "it is not open");
   s.open = false;
+  s.told_kib = 0;
   if (!s.files.empty() || !s.buffers.empty())
     Report(0, "cuFileDriverClose: files or memory are registered still");
   s.files.clear();
@@ -171,6 +190,8 @@ BOA_FAKE_API CUfileError_t cuFileHandleRegister(CUfileHandle_t *handle, CUfileDe
   const int fd = descr->handle.fd;
   if (descr->type != CU_FILE_HANDLE_TYPE_OPAQUE_FD || fd < 0 || descr->fs_ops)
     return Wrong(__func__, CU_FILE_INVALID_VALUE, "of what is no open file");
+  if (fcntl(fd, F_GETFL) & (O_APPEND | O_NONBLOCK | O_NOFOLLOW | O_NOATIME | O_DIRECTORY))
+    return Wrong(__func__, CU_FILE_INVALID_FILE_OPEN_FLAG, "of a file that is open with others");
   if (!s.files.insert(fd).second)
     return Wrong(__func__, CU_FILE_HANDLE_ALREADY_REGISTERED, "of a file that is registered");
   *handle = reinterpret_cast<CUfileHandle_t>(intptr_t(fd) + 1);
@@ -195,6 +216,8 @@ BOA_FAKE_API CUfileError_t cuFileBufRegister(const void *base, size_t bytes, int
     return {CU_FILE_CUDA_DRIVER_ERROR, error};
   if (at % kBlock || flags)
     return Wrong(__func__, CU_FILE_INVALID_VALUE, "not of whole blocks, or with flags");
+  if (bytes > (s.told_kib ? s.told_kib : s.pinned_kib) * 1024)
+    return {CU_FILE_INVALID_MAPPING_SIZE, 0};
   if (!s.buffers.insert({at, bytes}).second)
     return Wrong(__func__, CU_FILE_MEMORY_ALREADY_REGISTERED, "of what is registered");
   return {CU_FILE_SUCCESS, 0};

@@ -10,6 +10,9 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace boa::cuda {
 
@@ -37,6 +40,8 @@ static const char *Advice(int error) {
   case kFilePinning:
     return "it may not pin so much of the GPU's memory (max_device_pinned_mem_size_kb in "
            "/etc/cufile.json)";
+  case kFileOpenFlags:
+    return "it does not take a file that is opened as this one was";
   case kFileNotDirect:
     return "the file is not open for direct I/O, which its file system refuses";
   case kFileDenied:
@@ -71,7 +76,8 @@ absl::Status GpuFiles::Find() {
       "BOA_CUDA_FILE", {"libcufile.so.0"},
       "the program has SSDs reach the GPU's memory (`direct = true`), and there is no GPUDirect "
       "Storage on this machine: install it (libcufile-13-0 or libcufile-12-9 from NVIDIA's "
-      "repository, nvidia-cufile from pip), or compile the program without `direct`, which needs "
+      "repository; of nvidia-cufile from pip, BOA_CUDA_FILE names the file), or compile the "
+      "program without `direct`, which needs "
       "none");
   if (!found.ok())
     return found.status();
@@ -93,21 +99,16 @@ absl::Status GpuFiles::Open(const Gpu &the_gpu, const std::vector<IoFile> &files
   gpu = &the_gpu;
   if (absl::Status status = Find(); !status.ok())
     return status;
+  // It pins 32 GiB unless it was told before it starts, and what it takes itself counts. Should it
+  // not listen, it says so when it is to pin.
+  constexpr int64_t kItsOwn = int64_t{1} << 30, kUnit = 64; // bytes, KiB
+  SetMostPinned.address(size_t((bytes + kItsOwn) / 1024 / kUnit * kUnit));
   if (absl::Status status = Error(DriverOpen.address(), "starting GPUDirect Storage"); !status.ok())
     return status;
   opened = true;
-  for (const IoFile &file : files) {
-    FileDescr descr = {};
-    descr.type = kFileDescriptor;
-    descr.fd = file.fd;
-    FileHandle handle = nullptr;
-    if (absl::Status status =
-            Error(HandleRegister.address(&handle, &descr),
-                  absl::StrCat("preparing ", file.path, " for GPUDirect Storage"));
-        !status.ok())
+  for (const IoFile &file : files)
+    if (absl::Status status = Register(file); !status.ok())
       return status;
-    handles.push_back(handle);
-  }
   // Without it the library goes by way of memory of its own on the GPU.
   const FileError error = BufRegister.address(at, size_t(bytes), 0);
   registered = error.error == 0;
@@ -118,11 +119,36 @@ absl::Status GpuFiles::Open(const Gpu &the_gpu, const std::vector<IoFile> &files
   return absl::OkStatus();
 }
 
+/// By a descriptor of its own: of the store's O_NOFOLLOW cannot be taken, and the library refuses
+/// files that were opened with it.
+absl::Status GpuFiles::Register(const IoFile &file) {
+  const int flags = fcntl(file.fd, F_GETFL) & (O_ACCMODE | O_DIRECT);
+  int fd;
+  do
+    fd = open(absl::StrCat("/proc/self/fd/", file.fd).c_str(), flags | O_CLOEXEC);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0)
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot open ", file.path, " once more for GPUDirect Storage: ", std::strerror(errno)));
+  descriptors.push_back(fd);
+  FileDescr descr = {};
+  descr.type = kFileDescriptor;
+  descr.fd = fd;
+  FileHandle handle = nullptr;
+  absl::Status status = Error(HandleRegister.address(&handle, &descr),
+                              absl::StrCat("preparing ", file.path, " for GPUDirect Storage"));
+  if (status.ok())
+    handles.push_back(handle);
+  return status;
+}
+
 GpuFiles::~GpuFiles() {
   if (registered)
     BufDeregister.address(memory);
   for (FileHandle handle : handles)
     HandleDeregister.address(handle);
+  for (int fd : descriptors)
+    close(fd);
   if (opened)
     DriverClose.address();
 }

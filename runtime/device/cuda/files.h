@@ -46,13 +46,14 @@ constexpr int kFileDescriptor = 1;
 constexpr int kFileErrors = 5000, kFileDriverMissing = 5001, kFileVersionMismatch = 5004,
               kFileVersionUnknown = 5005, kFilePlatform = 5007, kFileUnsupported = 5008,
               kFileGpuUnsupported = 5009, kFileDriverFailed = 5011, kFileTooMuchPinned = 5016,
-              kFileNotDirect = 5020, kFileDenied = 5025, kFileSetup = 5033, kFileDisabled = 5034,
-              kFilePinning = 5036, kFileNoMemory = 5043;
+              kFileOpenFlags = 5019, kFileNotDirect = 5020, kFileDenied = 5025, kFileSetup = 5033,
+              kFileDisabled = 5034, kFilePinning = 5036, kFileNoMemory = 5043;
 
 /// F(name, symbol, result, arguments)
 #define BOA_CUDA_FILE_FUNCTIONS(F)                                                                 \
+  F(SetMostPinned, cuFileDriverSetMaxPinnedMemSize, FileError, (size_t kib))                       \
   F(DriverOpen, cuFileDriverOpen, FileError, ())                                                   \
-  F(DriverClose, cuFileDriverClose, FileError, ())                                                 \
+  F(DriverClose, cuFileDriverClose_v2, FileError, ())                                              \
   F(HandleRegister, cuFileHandleRegister, FileError, (FileHandle *, FileDescr *))                  \
   F(HandleDeregister, cuFileHandleDeregister, void, (FileHandle))                                  \
   F(BufRegister, cuFileBufRegister, FileError, (const void *base, size_t bytes, int flags))        \
@@ -67,7 +68,7 @@ class GpuFiles : public FarMemory {
 public:
   /// Nothing is under way.
   ~GpuFiles() override;
-  /// Once, before all else. The GPU, the memory and the descriptors outlive it.
+  /// Once, before all else. The GPU and the memory outlive it.
   absl::Status Open(const Gpu &, const std::vector<IoFile> &files, char *memory, int64_t bytes);
 
   bool Holds(const void *data) const override;
@@ -79,6 +80,7 @@ private:
   absl::Status Find();
   std::string Words(FileError) const;
   absl::Status Error(FileError, const std::string &doing) const;
+  absl::Status Register(const IoFile &);
 
 #define BOA_FUNCTION(name, symbol, result, arguments) EntryOf<result arguments>::type name;
   BOA_CUDA_FILE_FUNCTIONS(BOA_FUNCTION)
@@ -90,6 +92,7 @@ private:
   char *memory = nullptr;
   int64_t memory_bytes = 0;
   std::vector<FileHandle> handles; // by file
+  std::vector<int> descriptors;    // theirs
 };
 
 } // namespace boa::cuda

@@ -289,6 +289,7 @@ static_assert(CU_FILE_IO_NOT_SUPPORTED == kFileUnsupported);
 static_assert(CU_FILE_DEVICE_NOT_SUPPORTED == kFileGpuUnsupported);
 static_assert(CU_FILE_CUDA_DRIVER_ERROR == kFileDriverFailed);
 static_assert(CU_FILE_INVALID_MAPPING_SIZE == kFileTooMuchPinned);
+static_assert(CU_FILE_INVALID_FILE_OPEN_FLAG == kFileOpenFlags);
 static_assert(CU_FILE_DIO_NOT_SET == kFileNotDirect);
 static_assert(CU_FILE_PERMISSION_DENIED == kFileDenied);
 static_assert(CU_FILE_NVFS_SETUP_ERROR == kFileSetup && CU_FILE_IO_DISABLED == kFileDisabled);

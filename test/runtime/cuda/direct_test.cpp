@@ -143,7 +143,7 @@ TEST_F(DirectTest, WhatIsMissingIsNamed) {
   EXPECT_TRUE(Make().ok());
   setenv("BOA_CUDA_FILE", BOA_FAKE_BLAS, 1);
   EXPECT_THAT(std::string(Make(MakeDirect()).message()),
-              StartsWith("libcufile has no cuFileDriverOpen ("));
+              StartsWith("libcufile has no cuFileDriverSetMaxPinnedMemSize ("));
   setenv("BOA_CUDA_FILE", BOA_FAKE_FILE, 1);
   FakeFiles("fail=cuFileDriverOpen:1 error=5001");
   EXPECT_EQ(std::string(Make(MakeDirect()).message()),
@@ -165,6 +165,16 @@ TEST_F(DirectTest, WhatIsMissingIsNamed) {
   const boa_device_image without = {&kModule, sizeof(kModule), kNames, 1};
   EXPECT_THAT(std::string(Make(MakeDirect(), Kernels(kTable, &without)).message()),
               HasSubstr("no function for checksums of data: compile the program anew"));
+}
+
+// What may be pinned it is told before it starts; should it not listen, it goes its own way.
+TEST_F(DirectTest, ItIsToldHowMuchToPin) {
+  FakeFiles("pinned=64");
+  ASSERT_TRUE(Make(MakeDirect()).ok());
+  EXPECT_THAT(engine->DescribeIo(), HasSubstr("through cuFile; on"));
+  FakeFiles("pinned=64 fail=cuFileDriverSetMaxPinnedMemSize:1 error=5022");
+  ASSERT_TRUE(Make(MakeDirect()).ok());
+  EXPECT_THAT(engine->DescribeIo(), HasSubstr("max_device_pinned_mem_size_kb"));
 }
 
 // The library may refuse to pin all of the memory: then it goes its own way, which is said.
