@@ -75,7 +75,7 @@ TEST_F(CudaGraphsTest, ComputeTheSameInFewerCalls) {
   for (int seed = 1; seed <= 10; ++seed)
     for (const char *graphs : {"none", ""}) {
       setenv("BOA_CUDA_GRAPHS", graphs, 1);
-      Fake(absl::StrCat("seed=", seed, " delay_us=", seed % 4 * 100,
+      Fake(absl::StrCat("seed=", seed, " delay_us=", seed % 4 * 40,
                         " fail=cuLaunchKernel:1000000000 fail=cuGraphLaunch:1000000000"));
       absl::Status status = MakeOften();
       ASSERT_TRUE(status.ok()) << status;
