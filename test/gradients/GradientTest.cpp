@@ -71,14 +71,17 @@ void expectNear(const Case &c, const std::string &element, bool gradient, const 
 
 TEST_P(OpTest, ForwardMatchesReference) {
   const Case &c = GetParam();
-  if (!c.reference)
-    GTEST_SKIP();
+  // Several ops have none: there f64 is one for f32.
   for (const char *element : {"f32", "f64"}) {
+    if (!c.reference && element == std::string("f64"))
+      continue;
     auto compiled = Compiled::get(withElement(c.text, element));
     std::vector<Values> arguments = makeArguments(c, compiled->arguments());
     roundToSingle(arguments);
     std::vector<Values> got = compiled->run(arguments);
-    std::vector<Values> want = c.reference(compiled->arguments(), arguments);
+    std::vector<Values> want = c.reference
+                                   ? c.reference(compiled->arguments(), arguments)
+                                   : Compiled::get(withElement(c.text, "f64"))->run(arguments);
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i)
       if (element == std::string("f64"))
@@ -204,6 +207,8 @@ TEST_P(OpTest, BlocksMatchWhole) {
       for (int64_t rows : {15, 100}) {
         // Narrower types differ in rounding alone.
         if (element != std::string("f64") && (!gradient || accumulate || rows == 100))
+          continue;
+        if (c.huge && rows == 100) // there are 20
           continue;
         SCOPED_TRACE(::testing::Message() << element << ", gradient " << gradient << ", accumulate "
                                           << accumulate << ", blocks of " << rows);

@@ -195,6 +195,7 @@ void addHuge(std::vector<Case> &all) {
   constexpr int64_t vocab = 128256;
   push(makeCrossEntropy("cross_entropy_128256", {1, 5}, vocab, /*ignored=*/true));
   push(makeLinear("linear_128256", {1, 5}, 7, vocab, /*transpose=*/true, /*bias=*/true));
+  push({"head_128256", biasedHead(1, 20, 7, vocab), nullptr, vocab, /*ignored=*/true});
   push(makeEmbedding("embedding_128256", vocab, 5, {2, 700}));
   // Tokens of which some, or all, are the same: more than are listed at once.
   push(makeEmbedding("embedding_repeats", 37, 72, {3, 700}));
