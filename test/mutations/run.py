@@ -12,6 +12,7 @@ only once is an error: the table is behind the code.
 import argparse
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -31,7 +32,11 @@ CHECKS = {
     "state": ["runtime_state_test", "--gtest_fail_fast"],
     "engine": ["runtime_engine_test", "--gtest_fail_fast"],
     "cuda": ["runtime_cuda_test", "--gtest_fail_fast"],
+    "kernels": ["boa-gradient-test", "--gtest_fail_fast",
+                "--gtest_filter=*SingleMatchesDouble*:*ForwardMatches*-*_rows_*:*128256*:*embedding_repeats*"],
 }
+# Of a GPU, emulated.
+ENVIRONMENT = {"kernels": {"BOA_TEST_TARGET": "cuda"}}
 
 
 def run(command, **options):
@@ -58,7 +63,8 @@ def make(build, mutation, check, scratch):
     command = compile_command(build, mutation["file"])
     command[command.index("-c") + 1] = str(source)
     command[command.index("-o") + 1] = str(made)
-    done = run([*command, "-O1"], cwd=build)
+    # A precompiled header is for its own options.
+    done = run(command if "-include-pch" in command else [*command, "-O1"], cwd=build)
     if done.returncode != 0:
         return None, done.stderr
     # Before the libraries, so that the file's own object is not taken from there.
@@ -78,7 +84,7 @@ def run_check(binary, check, seconds):
         command += ["--seconds", str(seconds)]
     begin = time.monotonic()
     try:
-        done = run(command, timeout=seconds + 90)
+        done = run(command, timeout=seconds + 90, env={**os.environ, **ENVIRONMENT.get(check, {})})
         output, failed = done.stderr + done.stdout, done.returncode != 0
     except subprocess.TimeoutExpired:
         output, failed = "hangs", True
