@@ -78,7 +78,10 @@ static_assert(sizeof(Layout) <= sizeof(cublasLtMatrixLayoutOpaque_t) &&
                   sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t),
               "programs may hold them in place");
 
-template <typename T, typename Opaque> cublasStatus_t Create(Opaque **made, T value) {
+template <typename T, typename Opaque>
+cublasStatus_t Create(const char *what, Opaque **made, T value) {
+  if (BeginCall(what))
+    return CUBLAS_STATUS_ALLOC_FAILED;
   value.alive = kAlive;
   *made = new Opaque();
   memcpy(*made, &value, sizeof value);
@@ -96,19 +99,23 @@ template <typename T, typename Opaque> bool Read(const char *what, const Opaque 
   return false;
 }
 
+/// An error of it leaves nothing behind.
 template <typename T, typename Opaque> cublasStatus_t Destroy(const char *what, Opaque *opaque) {
+  const bool fails = BeginCall(what);
   T value;
   if (!Read(what, opaque, value))
     return CUBLAS_STATUS_INVALID_VALUE;
   *opaque = {};
   delete opaque;
-  return CUBLAS_STATUS_SUCCESS;
+  return fails ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }
 
 /// Sets what `pick` points to in the T within, of exactly that size.
 template <typename T, typename Opaque, typename Pick>
 cublasStatus_t Set(const char *what, Opaque *opaque, int attribute, const void *value, size_t bytes,
                    Pick pick) {
+  if (BeginCall(what))
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   T object;
   if (!Read(what, opaque, object))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -278,11 +285,12 @@ BOA_FAKE_API cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
 }
 
 BOA_FAKE_API cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  const bool fails = BeginCall(__func__);
   if (!handle || handle->alive != kAlive)
     return Report(CUBLAS_STATUS_INVALID_VALUE, "cublasLtDestroy: of what is no handle");
   handle->alive = 0;
   delete handle;
-  return CUBLAS_STATUS_SUCCESS;
+  return fails ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }
 
 BOA_FAKE_API size_t cublasLtGetVersion(void) { return 130000; }
@@ -311,7 +319,7 @@ BOA_FAKE_API const char *cublasLtGetStatusString(cublasStatus_t status) {
 
 BOA_FAKE_API cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, int compute,
                                                      int scale) {
-  return Create(desc, Desc{compute, scale, {}, -1, CUBLASLT_EPILOGUE_DEFAULT, 0, 0});
+  return Create(__func__, desc, Desc{compute, scale, {}, -1, CUBLASLT_EPILOGUE_DEFAULT, 0, 0});
 }
 
 BOA_FAKE_API cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
@@ -343,7 +351,7 @@ BOA_FAKE_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l
   if (type != CUDA_R_32F && type != CUDA_R_16BF)
     return Report(CUBLAS_STATUS_INVALID_VALUE,
                   "cublasLtMatrixLayoutCreate: the fake has no type " + std::to_string(type));
-  return Create(layout, Layout{type, CUBLASLT_ORDER_COL, rows, cols, ld, 0});
+  return Create(__func__, layout, Layout{type, CUBLASLT_ORDER_COL, rows, cols, ld, 0});
 }
 
 BOA_FAKE_API cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
@@ -370,7 +378,7 @@ BOA_FAKE_API cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayou
 }
 
 BOA_FAKE_API cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
-  return Create(preference, Preference{0, 0, {256, 256, 256, 256}});
+  return Create(__func__, preference, Preference{0, 0, {256, 256, 256, 256}});
 }
 
 BOA_FAKE_API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {

@@ -53,6 +53,8 @@ CUresult BeginCall(const char *what) {
                   std::string(what) + ": a host function may not call CUDA");
   if (!driver.initialized)
     return Report(CUDA_ERROR_NOT_INITIALIZED, std::string(what) + ": before cuInit");
+  if (!MayFail(what))
+    return Report(CUDA_ERROR_UNKNOWN, std::string(what) + ": settings.cpp does not have it");
   auto it = driver.settings.fail.find(what);
   if (it == driver.settings.fail.end())
     return CUDA_SUCCESS;
@@ -72,6 +74,8 @@ static bool IsUnsafe(const std::string &what) {
 
 int LateInjection(const char *what) {
   Driver &driver = Driver::Get();
+  if (!MayFailLate(what))
+    return Report(CUDA_ERROR_UNKNOWN, std::string(what) + ": settings.cpp does not have it");
   auto it = driver.settings.late.find(what);
   if (it == driver.settings.late.end())
     return 0;

@@ -239,6 +239,7 @@ struct Driver {
   std::atomic<uint64_t> streams_made{0};
   std::mutex calls_mutex;
   std::map<std::string, int64_t> calls, late_calls; // of functions that are to fail
+  int64_t version_calls = 0; // of cuDriverGetVersion before cuInit, which takes them over
 
   static Driver &Get();
 };

@@ -137,14 +137,16 @@ BOA_FAKE_API cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+// An error of what destroys leaves nothing behind.
 BOA_FAKE_API cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  const cudnnStatus_t status = Begin(__func__);
   if (!handle || handle->alive != kAlive)
     return Refuse(__func__, "of what is no handle");
   handle->alive = 0;
   delete handle;
   Library &library = Library::Get();
   std::lock_guard<std::mutex> lock(library.mutex);
-  return library.descriptors.empty() ? CUDNN_STATUS_SUCCESS
+  return library.descriptors.empty() ? status
                                      : Refuse(__func__, std::to_string(library.descriptors.size()) +
                                                             " descriptors are left");
 }
@@ -174,10 +176,11 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendCreateDescriptor(int kind,
 }
 
 BOA_FAKE_API cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
+  const cudnnStatus_t status = Begin(__func__);
   Library &library = Library::Get();
   std::lock_guard<std::mutex> lock(library.mutex);
   return library.descriptors.erase(descriptor)
-             ? CUDNN_STATUS_SUCCESS
+             ? status
              : Refuse(__func__, "of what was destroyed, or never created");
 }
 

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
+#include <utility>
 
 using namespace boa::fake;
 
@@ -85,7 +86,8 @@ BOA_FAKE_API CUresult cuInit(unsigned flags) {
   if (!used) {
     if (std::string error = ParseSettings(getenv("BOA_FAKE_CUDA"), d.settings); !error.empty())
       return Report(CUDA_ERROR_INVALID_VALUE, "BOA_FAKE_CUDA: " + error);
-    d.calls.clear();
+    std::lock_guard<std::mutex> calls_lock(d.calls_mutex);
+    d.calls = {{"cuDriverGetVersion", std::exchange(d.version_calls, 0)}};
     d.late_calls.clear();
     d.streams_made = 0;
   }
@@ -99,10 +101,17 @@ BOA_FAKE_API CUresult cuInit(unsigned flags) {
   return BeginCall(__func__);
 }
 
+// May come before cuInit, so it fails by what is said now.
 BOA_FAKE_API CUresult cuDriverGetVersion(int *version) {
   Settings settings;
   if (std::string error = ParseSettings(getenv("BOA_FAKE_CUDA"), settings); !error.empty())
     return Report(CUDA_ERROR_INVALID_VALUE, "BOA_FAKE_CUDA: " + error);
+  auto it = settings.fail.find(__func__);
+  std::lock_guard<std::mutex> lock(driver().calls_mutex);
+  if (it != settings.fail.end() && ++driver().version_calls == it->second.call) {
+    driver().version_calls = 0; // there will be no cuInit
+    return it->second.error;
+  }
   *version = settings.driver;
   return CUDA_SUCCESS;
 }

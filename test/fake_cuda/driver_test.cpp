@@ -581,6 +581,16 @@ TEST_F(FakeCudaTest, CallsFailAsTold) {
     for (CUdeviceptr address : {first, second, third})
       EXPECT_EQ(cuMemFree_v2(address), CUDA_SUCCESS);
   }
+  {
+    // Before cuInit, by what is said then.
+    int version = 0;
+    setenv("BOA_FAKE_CUDA", "fail=cuDriverGetVersion:1", 1);
+    EXPECT_EQ(cuDriverGetVersion(&version), CUDA_ERROR_UNKNOWN);
+    setenv("BOA_FAKE_CUDA", "fail=cuDriverGetVersion:2", 1);
+    EXPECT_EQ(cuDriverGetVersion(&version), CUDA_SUCCESS);
+    Session session("fail=cuDriverGetVersion:2");
+    EXPECT_EQ(boa_fake_cuda_calls("cuDriverGetVersion"), 1);
+  }
   Session session("late=cuMemsetD8Async:2");
   CUstream stream = NewStream();
   CUdeviceptr memory = NewMemory<char>(1);
@@ -612,7 +622,9 @@ TEST_F(FakeCudaTest, SettingsAreAsTheyAreWritten) {
         std::pair{"seed=one", "expected NAME=NUMBER, but found 'seed=one'"},
         std::pair{"memory=1GB", "expected NAME=NUMBER, but found 'memory=1GB'"},
         std::pair{"fail=cuInit:0", "expected fail=FUNCTION:CALL, but found "
-                                   "'fail=cuInit:0'"}}) {
+                                   "'fail=cuInit:0'"},
+        std::pair{"fail=cuMemAlloc:1", "no call of 'cuMemAlloc' is made to fail"},
+        std::pair{"late=cuMemAlloc_v2:1", "no call of 'cuMemAlloc_v2' is made to fail late"}}) {
     setenv("BOA_FAKE_CUDA", text, 1);
     EXPECT_EQ(cuInit(0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(Reports(), std::string("BOA_FAKE_CUDA: ") + words + "\n");

@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #define BOA_FAKE_API __attribute__((visibility("default")))
@@ -54,6 +55,9 @@ BOA_FAKE_API CUresult TakeOverhead();
 /// What BOA_FAKE_CUDA says of cuDNN (settings.h).
 struct DnnSettings;
 BOA_FAKE_API const DnnSettings &GetDnnSettings();
+
+/// Whether calls of the function, of any of the fakes, may be made to fail.
+BOA_FAKE_API bool MayFail(std::string_view function);
 
 /// Of the call `what` that begins: an error that it is to end with, or success.
 BOA_FAKE_API CUresult BeginCall(const char *what);

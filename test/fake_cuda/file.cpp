@@ -67,9 +67,12 @@ std::string Parse(const char *text, State &s) {
     const size_t equal = word.find('='), colon = word.find(':');
     const std::string key = word.substr(0, equal);
     const int64_t number = atoll(word.c_str() + (equal == std::string::npos ? 0 : equal + 1));
-    if (key == "fail" && colon != std::string::npos)
-      s.fail[word.substr(equal + 1, colon - equal - 1)].call = atoll(word.c_str() + colon + 1);
-    else if (key == "delay_us")
+    if (key == "fail" && colon != std::string::npos) {
+      const std::string function = word.substr(equal + 1, colon - equal - 1);
+      if (function.rfind("cuFile", 0) != 0 || !MayFail(function))
+        return "no call of '" + function + "' is made to fail";
+      s.fail[function].call = atoll(word.c_str() + colon + 1);
+    } else if (key == "delay_us")
       s.delay_us = number;
     else if (key == "short")
       s.short_every = number;
@@ -87,8 +90,10 @@ std::string Parse(const char *text, State &s) {
   return {};
 }
 
-/// Under the mutex: the error that this call is to end with, or 0.
+/// Under the mutex: the error that this call is to end with, or 0. BOA_FAKE_CUDA may say so, too.
 int Injected(State &s, const char *what) {
+  if (BeginCall(what))
+    return EIO;
   auto it = s.fail.find(what);
   return it != s.fail.end() && ++s.calls[what] == it->second.call ? it->second.error : 0;
 }
@@ -171,15 +176,16 @@ BOA_FAKE_API CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kib) {
 BOA_FAKE_API CUfileError_t cuFileDriverClose_v2(void) {
   State &s = state();
   std::lock_guard<std::mutex> lock(s.mutex);
+  const int error = Begin(s, __func__); // it is closed nevertheless
   if (!s.open)
-    return Wrong(__func__, CU_FILE_DRIVER_NOT_INITIALIZED, "it is not open");
+    return {error, 0};
   s.open = false;
   s.told_kib = 0;
   if (!s.files.empty() || !s.buffers.empty())
     Report(0, "cuFileDriverClose: files or memory are registered still");
   s.files.clear();
   s.buffers.clear();
-  return {CU_FILE_SUCCESS, 0};
+  return {error, 0};
 }
 
 BOA_FAKE_API CUfileError_t cuFileHandleRegister(CUfileHandle_t *handle, CUfileDescr_t *descr) {
@@ -226,9 +232,10 @@ BOA_FAKE_API CUfileError_t cuFileBufRegister(const void *base, size_t bytes, int
 BOA_FAKE_API CUfileError_t cuFileBufDeregister(const void *base) {
   State &s = state();
   std::lock_guard<std::mutex> lock(s.mutex);
+  const int error = Begin(s, __func__); // it is registered no more nevertheless
   if (!s.buffers.erase(CUdeviceptr(reinterpret_cast<uintptr_t>(base))))
     return Wrong(__func__, CU_FILE_MEMORY_NOT_REGISTERED, "of what is not registered");
-  return {CU_FILE_SUCCESS, 0};
+  return {error, 0};
 }
 
 BOA_FAKE_API ssize_t cuFileRead(CUfileHandle_t handle, void *base, size_t bytes, off_t in_file,

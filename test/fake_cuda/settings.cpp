@@ -7,8 +7,11 @@
 #include "test/fake_cuda/settings.h"
 
 #include "test/fake_cuda/cuda_abi.h"
+#include "test/fake_cuda/fake.h"
 
 #include <cstdlib>
+#include <iterator>
+#include <set>
 #include <sstream>
 
 namespace boa::fake {
@@ -31,7 +34,106 @@ bool Number(const std::string &text, int64_t &value) {
   return true;
 }
 
+/// What calls BeginCall.
+constexpr std::string_view kFunctions[] = {
+    "cuCtxGetCurrent",
+    "cuCtxGetLimit",
+    "cuCtxSetCurrent",
+    "cuCtxSetLimit",
+    "cuCtxSynchronize",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxRetain",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventElapsedTime",
+    "cuEventElapsedTime_v2",
+    "cuEventQuery",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuFileBufDeregister",
+    "cuFileBufRegister",
+    "cuFileDriverClose",
+    "cuFileDriverOpen",
+    "cuFileHandleRegister",
+    "cuFileRead",
+    "cuFileWrite",
+    "cuFuncGetAttribute",
+    "cuFuncSetAttribute",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
+    "cuGraphUpload",
+    "cuInit",
+    "cuLaunchHostFunc",
+    "cuLaunchKernel",
+    "cuMemAlloc_v2",
+    "cuMemFreeHost",
+    "cuMemFree_v2",
+    "cuMemGetInfo_v2",
+    "cuMemHostAlloc",
+    "cuMemHostRegister_v2",
+    "cuMemHostUnregister",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemsetD8Async",
+    "cuModuleGetFunction",
+    "cuModuleLoadDataEx",
+    "cuModuleUnload",
+    "cuStreamBeginCapture_v2",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamEndCapture",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+    "cublasLtCreate",
+    "cublasLtDestroy",
+    "cublasLtMatmul",
+    "cublasLtMatmulAlgoGetHeuristic",
+    "cublasLtMatmulDescCreate",
+    "cublasLtMatmulDescDestroy",
+    "cublasLtMatmulDescSetAttribute",
+    "cublasLtMatmulPreferenceCreate",
+    "cublasLtMatmulPreferenceDestroy",
+    "cublasLtMatmulPreferenceSetAttribute",
+    "cublasLtMatrixLayoutCreate",
+    "cublasLtMatrixLayoutDestroy",
+    "cublasLtMatrixLayoutSetAttribute",
+    "cudnnBackendCreateDescriptor",
+    "cudnnBackendDestroyDescriptor",
+    "cudnnBackendExecute",
+    "cudnnBackendFinalize",
+    "cudnnBackendGetAttribute",
+    "cudnnBackendSetAttribute",
+    "cudnnCreate",
+    "cudnnDestroy",
+    "cudnnSetStream",
+};
+
 } // namespace
+
+bool MayFail(std::string_view function) {
+  static const auto *const names =
+      new std::set<std::string_view>(std::begin(kFunctions), std::end(kFunctions));
+  return names->count(function) > 0;
+}
+
+bool MayFailLate(std::string_view function) {
+  for (std::string_view one :
+       {"cuLaunchHostFunc", "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+        "cuMemcpyHtoDAsync_v2", "cuMemsetD8Async", "cublasLtMatmul", "cudnnBackendExecute"})
+    if (one == function)
+      return true;
+  return false;
+}
 
 std::string ParseSettings(const char *text, Settings &settings) {
   settings = {};
@@ -47,7 +149,10 @@ std::string ParseSettings(const char *text, Settings &settings) {
       int64_t call = 1;
       if (colon != std::string::npos && (!Number(value.substr(colon + 1), call) || call < 1))
         return "expected " + key + "=FUNCTION:CALL, but found '" + word + "'";
-      (key == "fail" ? settings.fail : settings.late)[value.substr(0, colon)] = {call, 0};
+      const std::string function = value.substr(0, colon);
+      if (!(key == "fail" ? MayFail(function) : MayFailLate(function)))
+        return "no call of '" + function + "' is made to fail" + (key == "fail" ? "" : " late");
+      (key == "fail" ? settings.fail : settings.late)[function] = {call, 0};
       continue;
     }
     if (key == "dnn_best" || key == "dnn_fallback") {
@@ -85,6 +190,8 @@ std::string ParseSettings(const char *text, Settings &settings) {
       settings.block_threads = int(number);
     else if (key == "local")
       settings.local = number;
+    else if (key == "pageable" && number <= 1)
+      settings.pageable = number == 1;
     else if (key == "dnn_version")
       settings.dnn.version = int(number);
     else if (key == "dnn_notes" && number >= 1)

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace boa::fake {
 
@@ -37,10 +38,14 @@ struct Settings {
   int capability = 90;
   int block_threads = 1024;
   int64_t local = 0;
+  bool pageable = false; // copies to pageable memory are not waited for
   int64_t registered = INT64_MAX, register_once = int64_t(64) << 30;
   DnnSettings dnn;
   std::map<std::string, Injection> fail, late;
 };
+
+/// Whether what calls of the function enqueue may be made to fail.
+bool MayFailLate(std::string_view function);
 
 /// Words separated by spaces; null is none. Returns what is wrong, or nothing.
 std::string ParseSettings(const char *text, Settings &);

@@ -260,7 +260,7 @@ BOA_FAKE_API CUresult cuEventElapsedTime_v2(float *ms, CUevent begin, CUevent en
 //===----------------------------------------------------------------------===//
 
 /// Between the device's memory and the host's. Of pageable memory there is a copy when the call
-/// returns; to such memory it has happened by then.
+/// returns; to such memory it has happened by then, or, as the driver's documentation allows, not.
 static CUresult CopyHost(const char *what, bool to_device, CUdeviceptr device, void *host,
                          size_t bytes, CUstream handle) {
   Context *context;
@@ -290,7 +290,7 @@ static CUresult CopyHost(const char *what, bool to_device, CUdeviceptr device, v
                   memcpy(at, data[0], bytes);
                 return {};
               });
-  if (error || pinned || to_device)
+  if (error || pinned || to_device || driver().settings.pageable)
     return error;
   stream->Wait();
   return context->error;
