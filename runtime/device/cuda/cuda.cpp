@@ -237,8 +237,10 @@ absl::Status CudaDevice::TryLibraries(bool &all) {
     status = queue.blas->Try(at, queue.stream);
   if (queue.dnn && status.ok())
     all = queue.dnn->Try(at);
-  // Nothing uses the memory when it goes.
+  // Nothing uses the memory when it goes, though the wait may be what fails.
   absl::Status over = driver.Call("waiting for a trial", driver.StreamSynchronize, queue.stream);
+  if (!over.ok())
+    driver.StreamSynchronize.address(queue.stream);
   if (status.ok())
     status = std::move(over);
   absl::Status freed = driver.Call("freeing memory of a trial", driver.MemFree, trial);

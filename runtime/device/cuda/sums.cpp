@@ -26,8 +26,10 @@ GpuSums::GpuSums(const Program &program, const Gpu &gpu, const GpuMemory &memory
 
 GpuSums::~GpuSums() {
   const Driver &driver = gpu.driver();
-  if (registered)
+  if (registered) {
+    driver.StreamSynchronize.address(stream.handle()); // it may be at copying the keys
     driver.MemHostUnregister.address(on_host);
+  }
   UnmapArena(on_host, int64_t(kBytes));
   if (on_device)
     driver.MemFree.address(on_device);
@@ -47,11 +49,9 @@ absl::Status GpuSums::Create() {
   registered = status.ok();
   if (status.ok())
     status = driver.Call(doing, driver.MemAlloc, &on_device, kBytes);
-  if (status.ok())
-    status = driver.Call(doing, driver.MemcpyHtoDAsync, on_device + kKeysAt, on_host + kKeysAt,
-                         kBytes - kKeysAt, stream.handle());
-  // What comes next may fail, and all of this go.
-  return status.ok() ? driver.Call(doing, driver.StreamSynchronize, stream.handle()) : status;
+  return status.ok() ? driver.Call(doing, driver.MemcpyHtoDAsync, on_device + kKeysAt,
+                                   on_host + kKeysAt, kBytes - kKeysAt, stream.handle())
+                     : status;
 }
 
 /// By their names, as the optimizer's.
@@ -111,9 +111,12 @@ absl::Status GpuSums::Finish(Piece &piece) {
 void GpuSums::Done(const Work &work, int64_t, int64_t, absl::Status status) {
   const std::unique_ptr<const Piece> piece(static_cast<const Piece *>(&work));
   if (status.ok())
-    piece->told(piece->sums);
-  else
-    piece->told(std::move(status));
+    return piece->told(piece->sums);
+  // Transfers end in another order than their checksums, so what comes after an error tells it,
+  // too.
+  if (error.ok())
+    error = std::move(status);
+  piece->told(error);
 }
 
 } // namespace boa::cuda

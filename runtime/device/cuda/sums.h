@@ -66,7 +66,8 @@ private:
   bool registered = false;
   size_t next = 0; // the first thread's
   std::atomic<int64_t> pieces{0};
-  Order order; // of this stream alone: its work waits for none
+  absl::Status error; // the first, the second thread's
+  Order order;        // of this stream alone: its work waits for none
   GpuStream stream;
 };
 

@@ -122,6 +122,18 @@ TEST_F(DirectTest, ErrorsOfTransfersAreSaid) {
     }
 }
 
+// An error of a checksum is said, and not what was left out for it: of another transfer, which may
+// be over before.
+TEST_F(DirectTest, ErrorsOfChecksumsAreSaid) {
+  for (int call = 1; call <= 10; ++call) {
+    SCOPED_TRACE(call);
+    FakeFiles(absl::StrCat("delay_us=1000 short=2 seed=", call));
+    Fake(absl::StrCat("fail=cuLaunchKernel:", call));
+    ASSERT_TRUE(Make(MakeDirect()).ok());
+    EXPECT_THAT(std::string(Train().message()), HasSubstr(": cuLaunchKernel: CUDA_ERROR_UNKNOWN"));
+  }
+}
+
 // What passes is tried again.
 TEST_F(DirectTest, ShortagesPass) {
   const auto expected = Staged();

@@ -13,6 +13,8 @@
 #include "runtime/device/cuda/update_layout.h"
 #include "test/runtime/cuda/fixture.h"
 
+#include "absl/strings/match.h"
+
 #include <limits>
 
 namespace boa::cuda_test {
@@ -126,6 +128,31 @@ TEST_F(UpdatesTest, WhatIsNotFiniteIsNamed) {
           << device << clip;
       engine.reset();
     }
+}
+
+// What is not finite is read before it is looked at, and before the memory for it goes, though the
+// driver may copy later than it says, and a copy fail.
+TEST_F(UpdatesTest, WhatIsNotFiniteIsWaitedFor) {
+  auto train = [&](const std::string &settings) {
+    Fake(settings);
+    EXPECT_TRUE(
+        MakeWith("cuda", BOA_DEVICE, [&](Program &program) { program.optimizer.clip = 0; }).ok());
+    return std::string(TrainInfinite().message());
+  };
+  for (int seed : {1, 2, 3})
+    EXPECT_THAT(train(absl::StrCat("pageable=1 delay_us=500 seed=", seed)),
+                StartsWith("the gradient of block.1.matrix is not finite in step 1: lower the"));
+  // Among the last such copies are those of the four tensors.
+  train("pageable=1 delay_us=100 fail=cuMemcpyDtoHAsync_v2:1000000000");
+  const int64_t last = boa_fake_cuda_calls("cuMemcpyDtoHAsync_v2");
+  bool failed = false;
+  for (int64_t call = last; call >= 1 && !failed; --call) {
+    const std::string message =
+        train(absl::StrCat("pageable=1 delay_us=100 fail=cuMemcpyDtoHAsync_v2:", call));
+    failed = absl::StrContains(message, "reading what is not finite: cuMemcpyDtoHAsync_v2: CUDA_");
+    EXPECT_THAT(message, testing::AnyOf(HasSubstr("is not finite"), HasSubstr("cuMemcpyDtoH")));
+  }
+  EXPECT_TRUE(failed);
 }
 
 TEST_F(UpdatesTest, StepsAreLeftOut) {
