@@ -61,13 +61,6 @@ TEST_F(CudaTest, EachCallMayFail) {
                                    "cuFuncGetAttribute",
                                    "cuFuncSetAttribute",
                                    "cuLaunchKernel"};
-  int64_t committed = 0;
-  auto commit = [&](int64_t step) {
-    absl::Status status = engine->Commit({step + 1, 0, {}});
-    if (status.ok())
-      committed = step + 1;
-    return status;
-  };
   shared_bytes = 64 << 10;
   // What each commit holds, and how often each function is called.
   std::map<int64_t, std::vector<std::vector<float>>> expected;
@@ -76,37 +69,26 @@ TEST_F(CudaTest, EachCallMayFail) {
   for (const char *function : functions)
     absl::StrAppend(&all, "fail=", function, ":1000000000 ");
   ASSERT_TRUE(Make("split").ok());
-  ASSERT_TRUE(Train([&](int64_t step) {
-                expected[step + 1] = Storages();
-                return absl::OkStatus();
-              }).ok());
+  ASSERT_TRUE(TrainAndCommit(&expected).ok());
   Fake(all);
   ASSERT_TRUE(Make().ok());
-  ASSERT_TRUE(Train(commit).ok());
+  ASSERT_TRUE(TrainAndCommit().ok());
   for (const char *function : functions)
     EXPECT_GT(calls[function] = boa_fake_cuda_calls(function), 0) << function;
   for (const char *function : functions)
     for (int64_t call : Sample(calls[function])) {
       SCOPED_TRACE(absl::StrCat("call ", call, " of ", calls[function], " of ", function));
       Fake(absl::StrCat("delay_us=20 fail=", function, ":", call));
-      committed = 0;
       absl::Status status = Make();
       if (status.ok())
-        status = Train(commit);
+        status = TrainAndCommit();
       if (status.ok()) { // only where it did not come to the call, whose number may be the timing's
         EXPECT_LT(boa_fake_cuda_calls(function), call);
         continue;
       }
       EXPECT_THAT(std::string(status.message()),
                   HasSubstr(absl::StrCat(function, ": CUDA_ERROR_UNKNOWN")));
-      Fake("");
-      engine.reset();
-      if (committed == 0)
-        continue;
-      status = Reopen("split");
-      ASSERT_TRUE(status.ok()) << status;
-      EXPECT_GE(state->Committed().step, committed);
-      EXPECT_EQ(Storages(), expected[state->Committed().step]);
+      ExpectLastCommit(expected, MakeProgram("split"));
     }
   shared_bytes = 0;
 }
@@ -199,22 +181,25 @@ TEST_F(CudaTest, WhatIsUnderWayEndsFirst) {
 
 // What runs fails later: whose turn it was is said, with what is kept.
 TEST_F(CudaTest, WhatRunsMayFail) {
+  std::map<int64_t, std::vector<std::vector<float>>> expected;
+  ASSERT_TRUE(Make("split").ok());
+  ASSERT_TRUE(TrainAndCommit(&expected).ok());
   for (int call : {1, 2, 7}) {
     Fake(absl::StrCat("delay_us=50 late=cuLaunchKernel:", call));
     ASSERT_TRUE(Make().ok());
-    const absl::Status status = Train();
+    const absl::Status status = TrainAndCommit();
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure): a "
                           "kernel went wrong, which is an error of the compiler"));
-    engine.reset();
+    ExpectLastCommit(expected, MakeProgram("split"));
   }
   for (const char *function : {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"})
     for (int call : {1, 15, 25}) {
       Fake(absl::StrCat("delay_us=50 late=", function, ":", call, " error=214"));
       ASSERT_TRUE(Make().ok());
-      const absl::Status status = Train();
+      const absl::Status status = TrainAndCommit();
       EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
-      engine.reset();
+      ExpectLastCommit(expected, MakeProgram("split"));
     }
 }
 

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -191,6 +192,9 @@ inline void Step(boa_context *c, int64_t step) {
     }
 }
 
+/// What Train does in each.
+inline void (*one_step)(boa_context *, int64_t) = Step;
+
 class CudaTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -212,6 +216,7 @@ protected:
                     const EngineOptions &options = {}) {
     engine.reset();
     state.reset();
+    committed = 0;
     program = std::move(with);
     update_space = program.optimizer.space;
     takes_norm = boa_needs_norm(program.optimizer.clip, program.training.nonfinite == "skip");
@@ -228,16 +233,18 @@ protected:
   }
   absl::Status Make(const char *device = "cuda") { return Make(MakeProgram(device)); }
   /// An engine anew, on the device, at the last commit.
-  absl::Status Reopen(const char *device = "cuda") {
+  absl::Status Reopen(const char *device = "cuda") { return Reopen(MakeProgram(device), kKernels); }
+  absl::Status Reopen(Program with, const Kernels &kernels) {
     engine.reset();
     state.reset();
-    program = MakeProgram(device);
+    program = std::move(with);
+    update_space = program.optimizer.space;
     program.machine.ssd = {{scratch.path("state")}};
     auto opened = StateStore::Open(SystemFiles(), program, {scratch.path("state")});
     if (!opened.ok())
       return opened.status();
     state = *std::move(opened);
-    auto made = Engine::Create(program, kKernels, state.get(), {});
+    auto made = Engine::Create(program, kernels, state.get(), {});
     if (!made.ok())
       return made.status();
     engine = *std::move(made);
@@ -280,7 +287,7 @@ protected:
         if (absl::Status status = Write(storage, entry, values); !status.ok())
           return status;
       }
-    body = Step;
+    body = one_step;
     for (int64_t step = 0; step <= 3; ++step) {
       if (step > 0)
         if (absl::Status status = TakeStep(step); !status.ok())
@@ -290,6 +297,32 @@ protected:
           return status;
     }
     return engine->Drain();
+  }
+  /// The same, with commits; what each holds is noted, where that is asked for.
+  absl::Status TrainAndCommit(std::map<int64_t, std::vector<std::vector<float>>> *held = nullptr) {
+    return Train([&](int64_t step) {
+      if (step % commit_every != 0)
+        return absl::OkStatus();
+      absl::Status status = engine->Commit({step + 1, 0, {}});
+      if (status.ok())
+        committed = step + 1;
+      if (status.ok() && held)
+        (*held)[step + 1] = Storages();
+      return status;
+    });
+  }
+  /// After TrainAndCommit, whatever it ended with: the last commit opens, and holds what it held.
+  void ExpectLastCommit(const std::map<int64_t, std::vector<std::vector<float>>> &held,
+                        Program with, const Kernels &kernels = kKernels) {
+    engine.reset();
+    Fake("");
+    if (committed == 0)
+      return;
+    absl::Status status = Reopen(std::move(with), kernels);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_GE(state->Committed().step, committed);
+    EXPECT_TRUE(Storages() == held.at(state->Committed().step));
+    engine.reset();
   }
   absl::Status TakeStep(int64_t step) {
     in = Random(1000 + step);
@@ -316,6 +349,8 @@ protected:
   std::unique_ptr<StateStore> state;
   std::unique_ptr<Engine> engine;
   std::vector<float> in, out; // the engine's while a step runs
+  int64_t commit_every = 1;   // of Train's steps
+  int64_t committed = 0;      // of this engine's state, by TrainAndCommit
 };
 
 } // namespace boa::cuda_test
