@@ -125,10 +125,10 @@ TEST_F(DirectTest, ErrorsOfTransfersAreSaid) {
 // An error of a checksum is said, and not what was left out for it: of another transfer, which may
 // be over before.
 TEST_F(DirectTest, ErrorsOfChecksumsAreSaid) {
-  for (int call = 1; call <= 10; ++call) {
-    SCOPED_TRACE(call);
-    FakeFiles(absl::StrCat("delay_us=1000 short=2 seed=", call));
-    Fake(absl::StrCat("fail=cuLaunchKernel:", call));
+  for (int seed = 1; seed <= 24; ++seed) {
+    SCOPED_TRACE(seed);
+    FakeFiles(absl::StrCat("delay_us=1000 short=2 seed=", seed));
+    Fake(absl::StrCat("fail=cuLaunchKernel:", 3 + seed % 6));
     ASSERT_TRUE(Make(MakeDirect()).ok());
     EXPECT_THAT(std::string(Train().message()), HasSubstr(": cuLaunchKernel: CUDA_ERROR_UNKNOWN"));
   }
@@ -167,7 +167,12 @@ TEST_F(DirectTest, WhatIsMissingIsNamed) {
               StartsWith(absl::StrCat("preparing ", DataPath(),
                                       " for GPUDirect Storage: cuFile error 5020")));
   FakeFiles("");
-  // What was begun is over before what it works on goes.
+  // What was begun is over before what it works on goes: the keys of checksums are on their way.
+  for (int seed = 1; seed <= 8; ++seed) {
+    Fake(absl::StrCat("delay_us=2000 fail=cuMemHostRegister_v2:2 seed=", seed));
+    EXPECT_THAT(std::string(Make(MakeDirect()).message()),
+                HasSubstr("cuMemHostRegister_v2: CUDA_"));
+  }
   Fake("delay_us=2000");
   setenv("BOA_IO", "io_uring", 1);
   EXPECT_THAT(std::string(Make(MakeDirect()).message()),
