@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "test/fake_cuda/memory.h"
 
+#include "test/fake_cuda/share.h"
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -124,6 +127,11 @@ DeviceMemory::~DeviceMemory() {
   munmap(data, mapped);
 }
 
+uint64_t DeviceMemory::Left() const {
+  const uint64_t used = taken + ranges.Bytes(), others = UsedByOthers(used);
+  return capacity - used - std::min(others, capacity - used);
+}
+
 // What was freed is handed out again as late as may be.
 uint64_t DeviceMemory::Allocate(uint64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -135,6 +143,7 @@ uint64_t DeviceMemory::Allocate(uint64_t bytes) {
   if (!address || !ranges.Add(address, bytes, true))
     return 0;
   cursor = address + bytes;
+  (void)Left(); // says what is used now
   memset(Data(address), 0xff, bytes);
   return address;
 }
@@ -144,6 +153,7 @@ bool DeviceMemory::Take(uint64_t bytes) {
   if (bytes > Left())
     return false;
   taken += bytes;
+  (void)Left();
   return true;
 }
 
@@ -151,6 +161,7 @@ bool DeviceMemory::Free(uint64_t address) {
   Ranges::Range range = ranges.Remove(address);
   if (range.number)
     memset(Data(address), 0xff, range.bytes);
+  (void)Left();
   return range.number != 0;
 }
 

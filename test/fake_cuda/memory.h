@@ -58,7 +58,8 @@ public:
   bool Free(uint64_t address);
   /// For what is in no allocation, as long as the context lives. false: there is not enough.
   bool Take(uint64_t bytes);
-  uint64_t Left() const { return capacity - taken - ranges.Bytes(); }
+  /// That neither this process uses nor others do that share the device.
+  uint64_t Left() const;
   char *Data(uint64_t address) const { return data + (address - base); }
   bool Holds(uint64_t address) const { return address >= base && address < base + mapped; }
   /// Why these bytes are not within one allocation.
