@@ -151,6 +151,8 @@ void addLarge(std::vector<Case> &all) {
     all.back().slowEmulated = !causal; // the other has all that it has, and a mask
   }
   add({"gpt_block", gptBlock(2, 70, 48, 3), nullptr});
+  // Its norm reads what other threads wrote of the sum before it.
+  add({"gpt_block_192", gptBlock(1, 5, 192, 3), nullptr});
   add({"llama_block", llamaBlock(2, 70, 48, 4, 2), nullptr});
   add({"tied_ends", tiedEnds(3, 40, 24, 67), nullptr, 67});
   add({"biased_head", biasedHead(3, 40, 24, 67), nullptr, 67, /*ignored=*/true});

@@ -35,8 +35,6 @@ absl::Status GpuStream::Create(DeviceListener *told) {
   last_end_ns = Host::Now();
   if (status.ok())
     status = driver.Call("noting the beginning", driver.EventRecord, last_end, stream);
-  if (status.ok())
-    status = driver.Call("waiting for the GPU", driver.EventSynchronize, last_end);
   return status;
 }
 

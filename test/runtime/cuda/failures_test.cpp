@@ -179,6 +179,35 @@ TEST_F(CudaTest, WhatIsUnderWayEndsFirst) {
   }
 }
 
+void TrainTwice(void *const *buffers, void *, boa_queue *queue) {
+  for (int i = 0; i < 2; ++i)
+    Train(buffers, nullptr, queue);
+}
+
+// A call of a kernel failed. What was enqueued of it runs on: the kernel is not over before that
+// is.
+TEST_F(CudaTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
+  const boa_kernel twice[] = {TrainTwice, Multiply};
+  Fake("fail=cuLaunchKernel:2");
+  ASSERT_TRUE(Make(MakeProgram("cuda"), Kernels(twice, &kImage)).ok());
+  body = [](boa_context *c, int64_t) {
+    auto home = [&](int64_t entry) {
+      return boa_rt_prefetch(c, kHome, entry, 0, 2, BOA_DEVICE, 0);
+    };
+    boa_buffer of[] = {home(0), home(1), home(2), boa_rt_create(c, kGradient, 0, 0, 2, BOA_DEVICE)};
+    boa_rt_launch(c, kTrain, 4, of);
+    for (boa_buffer buffer : of)
+      boa_rt_release(c, buffer, 0);
+  };
+  elements_made = 0;
+  slowness = std::chrono::milliseconds(50);
+  absl::Status status = engine->Run(Drive, 1, 0);
+  const int64_t made = elements_made;
+  slowness = std::chrono::microseconds(0);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cuLaunchKernel: CUDA_ERROR_UNKNOWN"));
+  EXPECT_EQ(made, kElements);
+}
+
 // What runs fails later: whose turn it was is said, with what is kept.
 TEST_F(CudaTest, WhatRunsMayFail) {
   std::map<int64_t, std::vector<std::vector<float>>> expected;

@@ -19,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -47,6 +48,7 @@ inline void Element(const float *weights, float *data, float *gradient, float *h
 }
 
 inline std::chrono::microseconds slowness{0}; // of the first thread
+inline std::atomic<int64_t> elements_made{0}; // by all launches
 
 inline void EmulatedElement(boa_emulated_thread *thread, void *const *args) {
   auto at = [&](int i) { return *static_cast<float *const *>(args[i]); };
@@ -54,6 +56,7 @@ inline void EmulatedElement(boa_emulated_thread *thread, void *const *args) {
   if (i == 0 && slowness.count() > 0)
     std::this_thread::sleep_for(slowness);
   Element(at(0), at(1), at(2), at(3), i);
+  ++elements_made;
 }
 
 inline int64_t shared_bytes = 0, blocks_y = 1; // that the launch asks for
