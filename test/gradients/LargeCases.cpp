@@ -151,7 +151,7 @@ void addLarge(std::vector<Case> &all) {
     all.back().slowEmulated = !causal; // the other has all that it has, and a mask
   }
   add({"gpt_block", gptBlock(2, 70, 48, 3), nullptr});
-  // Its norm reads what other threads wrote of the sum before it.
+  // As wide as the example: six columns of a row for each lane.
   add({"gpt_block_192", gptBlock(1, 5, 192, 3), nullptr});
   add({"llama_block", llamaBlock(2, 70, 48, 4, 2), nullptr});
   add({"tied_ends", tiedEnds(3, 40, 24, 67), nullptr, 67});

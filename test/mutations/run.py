@@ -148,7 +148,7 @@ def main():
               f"{(ROOT / m['file']).read_text().count(m['find'])} times"
               for m in chosen if (ROOT / m["file"]).read_text().count(m["find"]) != 1]
     if errors or options.dry:
-        print("\n".join(errors))
+        print(*errors, sep="\n", end="\n" if errors else "")
         return 2 if errors else 0
 
     build = options.build.resolve()
