@@ -32,8 +32,8 @@ struct Job {
   Work *work;
   double left_ns; // of the time that it takes at full speed
   int64_t bytes;
-  int64_t order; // of Submit
-  bool direct;   // between an SSD and the device's memory
+  int64_t order;  // of Submit
+  bool past_host; // of an SSD and the device's memory, or of that alone
 };
 struct Later {
   bool operator()(const Job &a, const Job &b) const {
@@ -55,11 +55,11 @@ struct Link {
   std::priority_queue<Job, std::vector<Job>, Later> sorted; // or, of an SSD, by priority
 };
 
-/// What a link takes at full speed of what it shares, as a part of all there is: of an SSD, where
-/// its bytes go by way of the host's memory, and where they go to the device's or come from it.
+/// What a link takes at full speed of what it shares, as a part of all there is: where its bytes
+/// are in the host's memory at one end, and where they are not.
 struct User {
   size_t link;
-  double by_host, direct;
+  double by_host, past_host;
 };
 using Shared = std::vector<User>;
 
@@ -96,15 +96,15 @@ private:
   std::vector<Link> links;
   std::map<int64_t, std::vector<LinkUse>> uses; // by run, then link
   std::vector<Shared> shared;
-  // Bits by link: which are busy, and of those which with what is direct.
+  // Bits by link: which are busy, and of those which with what passes the host's memory by.
   struct Busy {
-    uint64_t links = 0, direct = 0;
+    uint64_t links = 0, past_host = 0;
     bool operator<(const Busy &other) const {
-      return std::tie(links, direct) < std::tie(other.links, other.direct);
+      return std::tie(links, past_host) < std::tie(other.links, other.past_host);
     }
     bool Has(size_t link) const { return links >> link & 1; }
     double Part(const User &user) const {
-      return !Has(user.link) ? 0 : direct >> user.link & 1 ? user.direct : user.by_host;
+      return !Has(user.link) ? 0 : past_host >> user.link & 1 ? user.past_host : user.by_host;
     }
   };
   std::map<Busy, std::vector<double>> speeds;
@@ -206,9 +206,11 @@ int64_t Simulated::TouchedBytes(const Work &work) const {
 
 void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {
   Link &link = links[to];
-  const bool direct = work.IsTransfer() && program.machine.separate && program.machine.direct &&
-                      !work.outside && work.buffers[0].space == BOA_DEVICE;
-  const Job job{&work, ns, bytes, ++order, direct};
+  const bool reaches =
+      program.machine.separate && !work.outside && work.buffers[0].space == BOA_DEVICE;
+  const bool past_host =
+      reaches && ((work.IsTransfer() && program.machine.direct) || work.kind == Work::Kind::zero);
+  const Job job{&work, ns, bytes, ++order, past_host};
   if (link.path >= 0)
     link.sorted.push(job);
   else
@@ -314,7 +316,7 @@ void Simulated::Begin(Link &link) {
   link.busy = any;
   const uint64_t bit = uint64_t{1} << (&link - links.data());
   busy.links &= ~bit;
-  busy.direct &= ~bit;
+  busy.past_host &= ~bit;
   if (!any)
     return;
   if (link.path >= 0) {
@@ -325,7 +327,7 @@ void Simulated::Begin(Link &link) {
     link.next.pop_front();
   }
   busy.links |= bit;
-  busy.direct |= link.job.direct ? bit : 0;
+  busy.past_host |= link.job.past_host ? bit : 0;
   link.begin_ns = now;
   std::vector<LinkUse> &of = uses[link.job.work->run];
   if (of.empty())

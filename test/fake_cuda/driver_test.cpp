@@ -197,11 +197,12 @@ TEST_F(FakeCudaTest, MissingWaitIsARace) {
 }
 #else
 TEST_F(FakeCudaTest, MissingWaitIsSeen) {
-  int wrong = 0;
-  for (int seed = 1; seed <= 50; ++seed)
-    wrong += CopyOnTwoStreams(Settings(seed), false) != 7;
+  // Either comes first: how often is the machine's matter.
+  int wrong = 0, right = 0;
+  for (int seed = 1; seed <= 1000 && (wrong <= 5 || right <= 5); ++seed)
+    ++(CopyOnTwoStreams(Settings(seed), false) != 7 ? wrong : right);
   EXPECT_GT(wrong, 5);
-  EXPECT_LT(wrong, 45);
+  EXPECT_GT(right, 5);
 }
 
 // Pinned memory is read when the copy's turn comes; of pageable memory there is a copy.

@@ -132,6 +132,9 @@ uint64_t DeviceMemory::Left() const {
   return capacity - used - std::min(others, capacity - used);
 }
 
+/// To other processes, with the mutex held.
+void DeviceMemory::Say() const { UsedByOthers(taken + ranges.Bytes()); }
+
 // What was freed is handed out again as late as may be.
 uint64_t DeviceMemory::Allocate(uint64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -143,7 +146,7 @@ uint64_t DeviceMemory::Allocate(uint64_t bytes) {
   if (!address || !ranges.Add(address, bytes, true))
     return 0;
   cursor = address + bytes;
-  (void)Left(); // says what is used now
+  Say();
   memset(Data(address), 0xff, bytes);
   return address;
 }
@@ -153,15 +156,16 @@ bool DeviceMemory::Take(uint64_t bytes) {
   if (bytes > Left())
     return false;
   taken += bytes;
-  (void)Left();
+  Say();
   return true;
 }
 
 bool DeviceMemory::Free(uint64_t address) {
+  std::lock_guard<std::mutex> lock(mutex);
   Ranges::Range range = ranges.Remove(address);
   if (range.number)
     memset(Data(address), 0xff, range.bytes);
-  (void)Left();
+  Say();
   return range.number != 0;
 }
 

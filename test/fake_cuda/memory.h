@@ -69,9 +69,11 @@ public:
   Ranges ranges;
 
 private:
+  void Say() const;
+
   const uint64_t mapped, base;
   char *const data;
-  std::mutex mutex; // of Allocate and Take
+  std::mutex mutex; // of Allocate, Take and Free
   std::atomic<uint64_t> taken{0};
   uint64_t cursor;
 };

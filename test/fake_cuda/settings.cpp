@@ -34,7 +34,7 @@ bool Number(const std::string &text, int64_t &value) {
   return true;
 }
 
-/// What calls BeginCall.
+/// What can be made to fail: all that calls BeginCall, and cuDriverGetVersion.
 constexpr std::string_view kFunctions[] = {
     "cuCtxGetCurrent",
     "cuCtxGetLimit",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deletes one safeguard of the runtime at a time and sees whether the tests notice.
+"""Deletes one safeguard of the runtime, or barrier of a GPU's kernels, at a time and sees whether the tests notice.
 
 Reads mutations.toml. Each mutation is one exact piece of text that is replaced in a
 copy of its file; the copy is compiled as the file is, and linked in its place into

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -38,8 +39,8 @@ static const char *Advice(int error) {
     return "the driver failed";
   case kFileTooMuchPinned:
   case kFilePinning:
-    return "it may not pin so much of the GPU's memory (max_device_pinned_mem_size_kb in "
-           "/etc/cufile.json)";
+    return "it may not pin so much of the GPU's memory (max_device_pinned_mem_size_kb and "
+           "max_device_cache_size_kb in /etc/cufile.json)";
   case kFileOpenFlags:
     return "it does not take a file that is opened as this one was";
   case kFileNotDirect:
@@ -99,10 +100,12 @@ absl::Status GpuFiles::Open(const Gpu &the_gpu, const std::vector<IoFile> &files
   gpu = &the_gpu;
   if (absl::Status status = Find(); !status.ok())
     return status;
-  // It pins 32 GiB unless it was told before it starts, and what it takes itself counts. Should it
-  // not listen, it says so when it is to pin.
-  constexpr int64_t kItsOwn = int64_t{1} << 30, kUnit = 64; // bytes, KiB
-  SetMostPinned.address(size_t((bytes + kItsOwn) / 1024 / kUnit * kUnit));
+  // It pins 32 GiB unless it was told before it starts, and what it takes itself counts. Where it
+  // needs more, it is told; should it not listen, it says so when it is to pin.
+  constexpr int64_t kUntold = int64_t{32} << 30, kItsOwn = int64_t{1} << 30; // bytes
+  constexpr int64_t kUnit = 64;                                              // KiB
+  const int64_t most = std::max(kUntold, bytes + kItsOwn);
+  SetMostPinned.address(size_t(most / 1024 / kUnit * kUnit));
   if (absl::Status status = Error(DriverOpen.address(), "starting GPUDirect Storage"); !status.ok())
     return status;
   opened = true;

@@ -162,8 +162,11 @@ absl::Status GpuUpdates::Finish(const Work &work) {
                          copies[i].size(), stream);
   }
   // A copy to memory that is not registered may be over when the call returns, or later. The run
-  // ends here: nobody minds a wait that does not sleep, nor what comes behind the copies.
+  // ends here: nobody minds a wait that does not sleep, nor what comes behind the copies, nor one
+  // wait more, where the first may be what fails.
   absl::Status over = driver.Call(doing, driver.StreamSynchronize, stream);
+  if (!over.ok())
+    driver.StreamSynchronize.address(stream);
   if (status.ok())
     status = std::move(over);
   return status.ok() ? updates.CheckFinite(work, addresses) : status;

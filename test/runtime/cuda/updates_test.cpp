@@ -153,6 +153,11 @@ TEST_F(UpdatesTest, WhatIsNotFiniteIsWaitedFor) {
     EXPECT_THAT(message, testing::AnyOf(HasSubstr("is not finite"), HasSubstr("cuMemcpyDtoH")));
   }
   EXPECT_TRUE(failed);
+  // So may the wait itself.
+  train("pageable=1 delay_us=100 fail=cuStreamSynchronize:1000000000");
+  EXPECT_THAT(train(absl::StrCat("pageable=1 delay_us=100 fail=cuStreamSynchronize:",
+                                 boa_fake_cuda_calls("cuStreamSynchronize"))),
+              HasSubstr("reading what is not finite: cuStreamSynchronize: CUDA_"));
 }
 
 TEST_F(UpdatesTest, StepsAreLeftOut) {

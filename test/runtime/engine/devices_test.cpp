@@ -328,6 +328,16 @@ TEST(Simulated, DirectTransfersShareTheWayToTheDevice) {
                 Stream(100, false)(context);
               }),
               200, 2);
+  // Filling the device's memory with zeros takes nothing of the way there.
+  program.machine.rates.device_bandwidth = 1000000000;
+  EXPECT_NEAR(chunks([&](boa_context *context) {
+                for (int64_t entry = 0; entry < 100; ++entry)
+                  boa_rt_release(
+                      context,
+                      boa_rt_prefetch(context, kGradient, entry, 0, 1, BOA_DEVICE, /*zero=*/1), 0);
+                Stream(100, false)(context);
+              }),
+              100, 2);
   // A slower SSD is what it waits for.
   program.machine.ssd[0].read = 500000000;
   EXPECT_NEAR(chunks(Stream(100, false)), 200, 2);
