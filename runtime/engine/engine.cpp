@@ -90,12 +90,13 @@ absl::Status Engine::Impl::Start() {
 }
 
 /// What is under way cannot be stopped: the memory and the kernels are the device's
-/// until it is over.
+/// until it is over. Nor does the device go while a thread is in a call of it, which may be
+/// after the work that it gives is over.
 Engine::Impl::~Impl() {
   std::unique_lock lock(mutex);
   graph.Fail(absl::CancelledError("the engine is gone"));
   Pump(lock);
-  Await(lock, [&] { return graph.UnderWay() == 0; });
+  Await(lock, [&] { return graph.UnderWay() == 0 && in_device == 0; });
 }
 
 /// Gives the device what may begin. What runs in the order given is given under the
@@ -113,12 +114,14 @@ void Engine::Impl::Pump(std::unique_lock<std::mutex> &lock) {
   const bool cancel = !graph.status().ok() && !std::exchange(cancelled, !graph.status().ok());
   if (transfers.empty() && !cancel)
     return;
+  ++in_device;
   lock.unlock();
   for (Work *work : transfers)
     device->Submit(*work);
   if (cancel)
     device->Cancel();
   lock.lock();
+  --in_device;
   changed.notify_all();
 }
 

@@ -45,6 +45,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   int64_t wakes = 0; // by the device
   int64_t peak_run_ahead = 0;
   bool cancelled = false;             // the device was told of an error
+  int64_t in_device = 0;              // threads in a call of the device, without the mutex
   bool driver_waits = false;          // for commands to be over, in the middle of a run
   boa_entry_point previous = nullptr; // that ran last
   std::vector<TraceEvent> trace;

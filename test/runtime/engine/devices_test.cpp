@@ -430,6 +430,56 @@ private:
   std::atomic<int> under_way{0};
 };
 
+/// All is over soon, but a thread other than the first that gives it a transfer is kept for longer.
+class KeepingDevice : public Device {
+public:
+  ~KeepingDevice() override {
+    EXPECT_EQ(kept, 0) << "the device goes while somebody gives it work";
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *told) override {
+    listener = told;
+    return absl::OkStatus();
+  }
+  void Submit(Work &work) override {
+    const bool keeps = work.IsTransfer() && std::this_thread::get_id() != first;
+    kept += keeps;
+    {
+      std::lock_guard lock(mutex);
+      threads.emplace_back([this, &work] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        listener->Done(work, 0, 1, absl::OkStatus());
+      });
+    }
+    if (keeps)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    kept -= keeps;
+  }
+  void Cancel() override {}
+  int64_t Now() const override { return 0; }
+  std::string Describe() const override { return "keeping"; }
+
+private:
+  DeviceListener *listener = nullptr;
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  const std::thread::id first = std::this_thread::get_id();
+  std::atomic<int> kept{0};
+};
+
+// The last transfer, which begins when another's slot is free, is over before who gave it has
+// returned.
+TEST(EngineEnd, WhoGivesWorkReturnsFirst) {
+  const Program program = MakeProgram({{"a", 1000000000, 1000000000}}, false, /*slots=*/1);
+  auto placement = CreateSimulatedPlacement(program);
+  auto engine =
+      Engine::Create(program, std::make_unique<KeepingDevice>(), placement.get(), EngineOptions());
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  body = Stream(4, false);
+  EXPECT_TRUE((*engine)->Run(Drive, 1, 0).ok());
+}
+
 // An engine that is dropped in the middle of a run waits for what is under way: memory,
 // kernels and files are not taken from under it.
 TEST(EngineEnd, WhatIsUnderWayEndsFirst) {
