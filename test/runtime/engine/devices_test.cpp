@@ -398,42 +398,12 @@ TEST(Simulated, RatesThatAreMissingAreNamed) {
 // The end
 //===----------------------------------------------------------------------===//
 
-/// Each piece of work takes a while on a thread of its own. In the end none is left.
+/// Each piece of work takes a while on a thread of its own. Who gives it a transfer, but the first
+/// thread, is kept for longer. In the end nothing is left of either.
 class SlowDevice : public Device {
 public:
   ~SlowDevice() override {
     EXPECT_EQ(under_way, 0) << "the device goes before what it was given is done";
-    for (std::thread &thread : threads)
-      thread.join();
-  }
-  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *told) override {
-    listener = told;
-    return absl::OkStatus();
-  }
-  void Submit(Work &work) override {
-    std::lock_guard lock(mutex);
-    ++under_way;
-    threads.emplace_back([this, &work] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      --under_way;
-      listener->Done(work, 0, 1, absl::OkStatus());
-    });
-  }
-  void Cancel() override {}
-  int64_t Now() const override { return 0; }
-  std::string Describe() const override { return "slow"; }
-
-private:
-  DeviceListener *listener = nullptr;
-  std::mutex mutex;
-  std::vector<std::thread> threads;
-  std::atomic<int> under_way{0};
-};
-
-/// All is over soon, but a thread other than the first that gives it a transfer is kept for longer.
-class KeepingDevice : public Device {
-public:
-  ~KeepingDevice() override {
     EXPECT_EQ(kept, 0) << "the device goes while somebody gives it work";
     for (std::thread &thread : threads)
       thread.join();
@@ -447,25 +417,27 @@ public:
     kept += keeps;
     {
       std::lock_guard lock(mutex);
+      ++under_way;
       threads.emplace_back([this, &work] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        --under_way;
         listener->Done(work, 0, 1, absl::OkStatus());
       });
     }
     if (keeps)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
     kept -= keeps;
   }
   void Cancel() override {}
   int64_t Now() const override { return 0; }
-  std::string Describe() const override { return "keeping"; }
+  std::string Describe() const override { return "slow"; }
 
 private:
   DeviceListener *listener = nullptr;
   std::mutex mutex;
   std::vector<std::thread> threads;
   const std::thread::id first = std::this_thread::get_id();
-  std::atomic<int> kept{0};
+  std::atomic<int> under_way{0}, kept{0};
 };
 
 // The last transfer, which begins when another's slot is free, is over before who gave it has
@@ -474,7 +446,7 @@ TEST(EngineEnd, WhoGivesWorkReturnsFirst) {
   const Program program = MakeProgram({{"a", 1000000000, 1000000000}}, false, /*slots=*/1);
   auto placement = CreateSimulatedPlacement(program);
   auto engine =
-      Engine::Create(program, std::make_unique<KeepingDevice>(), placement.get(), EngineOptions());
+      Engine::Create(program, std::make_unique<SlowDevice>(), placement.get(), EngineOptions());
   ASSERT_TRUE(engine.ok()) << engine.status();
   body = Stream(4, false);
   EXPECT_TRUE((*engine)->Run(Drive, 1, 0).ok());
