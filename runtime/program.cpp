@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Parses the descriptor. Strict: every member of runtime/program.h must be
-// there, with its type, and nothing else; what the runtime divides by or
-// indexes with is checked here once. So a program and a runtime that do not
+// there, with its type, and nothing else; `computation` alone may be missing. Sizes
+// that the runtime divides by or indexes with are checked here once. So a program and a runtime that do not
 // belong together are found out before anything runs.
 //
 //===----------------------------------------------------------------------===//
@@ -113,6 +113,12 @@ public:
       return;
     for (const auto &[key, element] : value->items())
       ParseInto(element, absl::StrCat(Path(name), ".", key), out[key]);
+  }
+
+  /// As Read, of a member that may be missing.
+  template <typename T> void ReadOptional(const char *name, T &out) {
+    if (object.is_object() && object.contains(name))
+      Read(name, out);
   }
 
   /// The value of `out`, just read, must be one of `words`.
@@ -452,6 +458,19 @@ void CheckParameters(Fields &f, const Group &group) {
   }
 }
 
+void Parse(Fields &f, Computation &c) {
+  f.Read("version", c.version);
+  f.AtLeast("version", c.version, 1);
+  f.Read("text", c.text);
+  f.Read("hash", c.hash);
+  if (f.ok() && (c.text.empty() || c.text.size() > kMostComputationText))
+    f.Fail("field `text`: expected 1 to ", kMostComputationText, " bytes but found ",
+           c.text.size());
+  if (f.ok() && (c.hash.empty() || c.hash.size() > kMostComputationHash))
+    f.Fail("field `hash`: expected 1 to ", kMostComputationHash, " bytes but found ",
+           c.hash.size());
+}
+
 void Parse(Fields &f, Program &p) {
   f.Read("abi", p.abi);
   // Before anything else: another version may well have other fields.
@@ -460,6 +479,7 @@ void Parse(Fields &f, Program &p) {
            " but this runtime is version ", BOA_ABI_VERSION,
            "; compile it again with the `boa` of this runtime");
   f.Read("name", p.name);
+  f.ReadOptional("computation", p.computation);
   f.Read("schedule", p.schedule);
   f.Read("delay", p.delay);
   if (!(p.delay >= 0 && p.delay <= 1))

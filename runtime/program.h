@@ -184,9 +184,19 @@ struct Machine {
   std::vector<SsdPath> ssd;
 };
 
+/// The function of the parameters that a program computes, as a canonical text of the
+/// model phase. It leaves out batch, element types, initialisers, names and order.
+struct Computation {
+  int32_t version = 0; // of the canonical form; 0: unknown, and the rest is empty
+  std::string text, hash;
+};
+/// Far beyond the text of any model.
+constexpr size_t kMostComputationText = size_t{1} << 20, kMostComputationHash = 128;
+
 struct Program {
   int32_t abi = 0;
   std::string name;
+  Computation computation;
   std::string schedule; // in words, for the start table
   double delay = 0;
   std::vector<Storage> storages;

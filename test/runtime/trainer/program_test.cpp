@@ -151,6 +151,28 @@ TEST(ParseProgram, ReadsWhenToCommitWhatToSkipAndWhatToComputeIn) {
                                "least 1 but found 0");
 }
 
+// A program without one computes something unknown.
+TEST(ParseProgram, ReadsWhatIsComputed) {
+  json descriptor = Descriptor();
+  EXPECT_EQ(ParseProgram(descriptor.dump())->computation.version, 0);
+  json &computation = descriptor["computation"];
+  computation = {{"version", 1}, {"text", "block: gelu"}, {"hash", "0123"}};
+  absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->computation.version, 1);
+  EXPECT_EQ(program->computation.text, "block: gelu");
+  EXPECT_EQ(program->computation.hash, "0123");
+  computation["version"] = 0;
+  EXPECT_EQ(Error(descriptor), "program descriptor: computation: field `version`: expected at "
+                               "least 1 but found 0");
+  computation["version"] = 1;
+  computation["hash"] = "";
+  EXPECT_EQ(Error(descriptor), "program descriptor: computation: field `hash`: expected 1 to 128 "
+                               "bytes but found 0");
+  computation.erase("hash");
+  EXPECT_EQ(Error(descriptor), "program descriptor: computation: missing field `hash`");
+}
+
 // What the fuzzer begins with is a program of today; what stands beside it differs in
 // one field, which is refused.
 TEST(ParseProgram, TheFuzzersCorpusIsOfThisVersion) {
