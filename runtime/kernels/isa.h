@@ -5,16 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each has its own order of sums, so results differ between them within rounding:
-// which one is used is a matter of the processor, and of what the system allows of it, or
-// said by name.
+// Each set has its own order of sums, so results differ between sets within rounding.
+// The last set that a processor lists is not always its fastest. A table by processor
+// model chooses one; a person may name another.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_KERNELS_ISA_H
 #define BOA_RUNTIME_KERNELS_ISA_H
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+
+#include <stdint.h>
+
+#include <string>
 
 namespace boa {
 
@@ -26,11 +31,32 @@ inline constexpr const char *kIsaNames[] = {"baseline", "avx2", "avx512", "avx51
 
 inline const char *IsaName(Isa isa) { return kIsaNames[static_cast<int>(isa)]; }
 
-/// What matrix products and attention use: the last that this processor has, unless
+/// What CPUID says of a processor.
+struct Processor {
+  std::string vendor;     // "GenuineIntel"
+  uint32_t signature = 0; // leaf 1, EAX: family, model and stepping
+  bool avx2 = false;      // and FMA
+  bool avx512 = false;    // F, BW, DQ and VL
+  bool avx512_bf16 = false;
+  bool amx_bf16 = false; // and the system grants its registers
+
+  int Family() const;
+  int Model() const;
+  /// The last set that it can run.
+  Isa Last() const;
+};
+
+Processor ThisProcessor();
+
+/// The set whose kernels are the fastest on this processor, or the one called `name`.
+/// Refuses a name that there is not, and a set that the processor lacks.
+absl::StatusOr<Isa> ChooseIsa(const Processor &, absl::string_view name = {});
+
+/// What matrix products and attention use: what the table chooses for this processor, unless
 /// UseIsa said otherwise.
 Isa UsedIsa();
 
-/// Says it by name; refused where the processor lacks it.
+/// Says it by name, or by the table if that is empty; refused where the processor lacks it.
 absl::Status UseIsa(absl::string_view name);
 
 } // namespace boa

@@ -371,18 +371,65 @@ TEST_P(EachIsa, ProductsKeepNaN) {
     }
 }
 
-TEST(Isa, IsNamedOrRefused) {
-  EXPECT_EQ(boa::UseIsa("abacus").message(),
-            "expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
-  const char *best = boa::IsaName(boa::UsedIsa());
-  for (const char *name : boa::kIsaNames) {
-    absl::Status status = boa::UseIsa(name);
-    if (status.ok())
-      EXPECT_STREQ(boa::IsaName(boa::UsedIsa()), name);
-    else
-      EXPECT_EQ(status.message(), absl::StrCat("this processor has ", best, " at most"));
+/// Signatures as CPUID of leaf 1 gives them, of processors that there are.
+boa::Processor processorOf(const char *vendor, uint32_t signature, boa::Isa last) {
+  return {vendor,
+          signature,
+          last >= boa::Isa::kAvx2,
+          last >= boa::Isa::kAvx512,
+          last >= boa::Isa::kAvx512Bf16,
+          last >= boa::Isa::kAmx};
+}
+
+// The fastest set is chosen by the model, not the last one that the processor lists.
+TEST(Isa, IsChosenByTheModel) {
+  using boa::Isa;
+  const struct {
+    const char *what, *vendor;
+    uint32_t signature;
+    int family, model;
+    Isa last, want;
+  } cases[] = {
+      {"Sapphire Rapids", "GenuineIntel", 0x806f8, 6, 0x8f, Isa::kAmx, Isa::kAmx},
+      {"its AMX hidden", "GenuineIntel", 0x806f8, 6, 0x8f, Isa::kAvx512Bf16, Isa::kAvx512},
+      {"Granite Rapids, AMX hidden", "GenuineIntel", 0xa06d1, 6, 0xad, Isa::kAvx512Bf16,
+       Isa::kAvx512},
+      {"Ice Lake", "GenuineIntel", 0x606a6, 6, 0x6a, Isa::kAvx512, Isa::kAvx512},
+      {"Zen 3", "AuthenticAMD", 0xa00f11, 0x19, 0x01, Isa::kAvx2, Isa::kAvx2},
+      {"Zen 4", "AuthenticAMD", 0xa10f11, 0x19, 0x11, Isa::kAvx512Bf16, Isa::kAvx512Bf16},
+      {"Zen 5", "AuthenticAMD", 0xb00f21, 0x1a, 0x02, Isa::kAvx512Bf16, Isa::kAvx512Bf16},
+      {"unknown", "GenuineAbacus", 0xa10f11, 0x19, 0x11, Isa::kAvx512Bf16, Isa::kAvx512},
+      {"unknown, with AMX", "GenuineAbacus", 0x806f8, 6, 0x8f, Isa::kAmx, Isa::kAmx},
+      {"nothing", "", 0, 0, 0, Isa::kBaseline, Isa::kBaseline},
+  };
+  for (const auto &c : cases) {
+    SCOPED_TRACE(c.what);
+    const boa::Processor processor = processorOf(c.vendor, c.signature, c.last);
+    EXPECT_EQ(processor.Family(), c.family);
+    EXPECT_EQ(processor.Model(), c.model);
+    EXPECT_STREQ(boa::IsaName(*boa::ChooseIsa(processor)), boa::IsaName(c.want));
+    // A name wins over the table, where the processor has the set.
+    for (const char *name : boa::kIsaNames) {
+      const absl::StatusOr<Isa> isa = boa::ChooseIsa(processor, name);
+      if (isa.ok())
+        EXPECT_STREQ(boa::IsaName(*isa), name);
+      else
+        EXPECT_EQ(isa.status().message(),
+                  absl::StrCat("this processor has ", boa::IsaName(c.last), " at most"));
+    }
+    EXPECT_EQ(boa::ChooseIsa(processor, "abacus").status().message(),
+              "expected \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"");
   }
-  EXPECT_TRUE(boa::UseIsa(best).ok());
+}
+
+TEST(Isa, IsThisProcessorsUntilItIsNamed) {
+  const boa::Isa before = boa::UsedIsa();
+  EXPECT_EQ(before, *boa::ChooseIsa(boa::ThisProcessor()));
+  EXPECT_TRUE(boa::UseIsa("baseline").ok());
+  EXPECT_EQ(boa::UsedIsa(), boa::Isa::kBaseline);
+  EXPECT_FALSE(boa::UseIsa("abacus").ok());
+  EXPECT_EQ(boa::UsedIsa(), boa::Isa::kBaseline);
+  EXPECT_TRUE(boa::UseIsa(boa::IsaName(before)).ok());
 }
 
 // Widening on the way gives what widening before would.
