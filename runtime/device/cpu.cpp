@@ -17,7 +17,7 @@
 #include "runtime/device/host.h"
 #include "runtime/device/lane.h"
 
-#include "runtime/kernels/isa.h"
+#include "runtime/kernels/check.h"
 #include "runtime/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +76,8 @@ absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceList
   if (const char *isa = std::getenv("BOA_CPU"))
     if (absl::Status status = UseIsa(isa); !status.ok())
       return absl::Status(status.code(), absl::StrCat("BOA_CPU=", isa, ": ", status.message()));
+  if (absl::Status status = CheckKernels(UsedIsa()); !status.ok())
+    return status;
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;
   workspace = memory->Address(Memory::Side::device, at);

@@ -211,9 +211,9 @@ template <typename Block> bool isForLibrary() {
 #endif
 }
 
-template <typename A, typename B, typename C> void runBlock(const GemmBlock<A, B, C> &g) {
+template <typename A, typename B, typename C>
+void runBlock([[maybe_unused]] Isa isa, const GemmBlock<A, B, C> &g) {
 #ifdef __x86_64__
-  const Isa isa = boa::UsedIsa();
   if constexpr (std::is_same_v<A, uint16_t>) {
     if (isa >= Isa::kAmx)
       return boa::gemmBlockAmx(g, scratch());
@@ -227,7 +227,7 @@ template <typename A, typename B, typename C> void runBlock(const GemmBlock<A, B
 #endif
   blasBlock(g);
 }
-void runBlock(const boa::GemmF64 &g) { blasBlock(g); }
+void runBlock(Isa, const boa::GemmF64 &g) { blasBlock(g); }
 
 //===----------------------------------------------------------------------===//
 // All of them
@@ -241,7 +241,7 @@ template <typename Block> struct Work {
   static void run(void *data, int64_t begin, int64_t end) {
     const Work &work = *static_cast<const Work *>(data);
     for (int64_t i = begin; i < end; ++i)
-      runBlock(work.block(i / work.grid.columns, i % work.grid.columns));
+      runBlock(boa::UsedIsa(), work.block(i / work.grid.columns, i % work.grid.columns));
   }
 
   Block block(int64_t row, int64_t column) const {
@@ -270,6 +270,11 @@ template <typename Block> void runAll(const Block &g) {
 }
 
 } // namespace
+
+void boa::gemmBlock(Isa isa, const GemmF32 &g) { runBlock(isa, g); }
+void boa::gemmBlock(Isa isa, const GemmBf16 &g) { runBlock(isa, g); }
+void boa::gemmBlock(Isa isa, const GemmBf16Bf16 &g) { runBlock(isa, g); }
+void boa::gemmBlock(Isa isa, const GemmAllBf16 &g) { runBlock(isa, g); }
 
 extern "C" void boa_gemm_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, const float *b, int64_t ldb,

@@ -11,6 +11,8 @@
 
 namespace boa {
 
+enum class Isa; // isa.h, which is not for files that are compiled for a processor
+
 /// One thread's part of boa_gemm_*. Each of A, B and C is f32, f64 or bf16 (uint16_t).
 template <typename A, typename B, typename C = float, typename Bias = float> struct GemmBlock {
   bool transpose_a, transpose_b;
@@ -53,6 +55,12 @@ void gemmBlockAvx512Bf16(const GemmAllBf16 &, float *scratch);
 /// Needs AMX with BF16, granted by the system (isa.cpp), and AVX-512 as above.
 void gemmBlockAmx(const GemmBf16Bf16 &, float *scratch);
 void gemmBlockAmx(const GemmAllBf16 &, float *scratch);
+
+/// The block by the kernel of an instruction set for its type, with this thread's scratch.
+void gemmBlock(Isa, const GemmF32 &);
+void gemmBlock(Isa, const GemmBf16 &);
+void gemmBlock(Isa, const GemmBf16Bf16 &);
+void gemmBlock(Isa, const GemmAllBf16 &);
 
 } // namespace boa
 

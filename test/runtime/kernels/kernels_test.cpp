@@ -12,12 +12,14 @@
 
 #include "runtime/abi.h"
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/check.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_tiles.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/thread_pool.h"
 
 #include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -430,6 +432,52 @@ TEST(Isa, IsThisProcessorsUntilItIsNamed) {
   EXPECT_FALSE(boa::UseIsa("abacus").ok());
   EXPECT_EQ(boa::UsedIsa(), boa::Isa::kBaseline);
   EXPECT_TRUE(boa::UseIsa(boa::IsaName(before)).ok());
+}
+
+TEST_P(EachIsa, PassesTheCheckAtStart) {
+  EXPECT_EQ(boa::CheckKernels(boa::UsedIsa()), absl::OkStatus());
+}
+
+// Each kernel in turn is wrong in another way, some only in one form.
+TEST(CheckAtStart, RefusesWrongKernels) {
+  const boa::ProductKernels right = boa::ProductsOf(boa::Isa::kBaseline);
+  const auto refused = [](const boa::ProductKernels &kernels) {
+    return std::string(boa::CheckKernels(boa::Isa::kAvx512, kernels).message());
+  };
+  const auto forgetful = [](auto kernel) {
+    return [kernel](auto block) {
+      --block.k;
+      kernel(block);
+    };
+  };
+  EXPECT_EQ(refused(right), "");
+  boa::ProductKernels wrong = right;
+  wrong.f32 = forgetful(right.f32);
+  EXPECT_EQ(
+      refused(wrong),
+      "the kernels of avx512 are wrong on this processor: the product of f32 by f32 is -1.8501 "
+      "at row 0, column 0, where plain loops make -1.59277; use others by BOA_CPU=avx2");
+  wrong = right;
+  wrong.f32_by_bf16 = [&](boa::GemmBf16 block) {
+    block.bias = nullptr;
+    right.f32_by_bf16(block);
+  };
+  EXPECT_THAT(refused(wrong), testing::HasSubstr("the product of f32 by bf16 is "));
+  wrong = right;
+  wrong.bf16 = [&](boa::GemmBf16Bf16 block) {
+    block.accumulate = block.transpose_a;
+    right.bf16(block);
+  };
+  EXPECT_THAT(refused(wrong), testing::HasSubstr("the product of bf16 by bf16 in f32 is "));
+  wrong = right;
+  wrong.all_bf16 = [&](boa::GemmAllBf16 block) {
+    right.all_bf16(block);
+    if (block.transpose_b)
+      for (int64_t i = 0; i < block.m; ++i)
+        ++block.c[i * block.ldc];
+  };
+  EXPECT_THAT(refused(wrong),
+              testing::HasSubstr("the product of bf16 by bf16 in bf16, B transposed, is "));
 }
 
 // Widening on the way gives what widening before would.
