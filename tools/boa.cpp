@@ -9,6 +9,7 @@
 // Sample or DescribeState.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/program.h"
 #include "runtime/state/inspect.h"
@@ -156,16 +157,21 @@ absl::Status runEmit(const Invocation &invocation) {
     llvm::outs() << *text;
     return absl::OkStatus();
   }
-  const Phase phase = invocation.emit == "model"     ? Phase::model
-                      : invocation.emit == "step"    ? Phase::step
-                      : invocation.emit == "storage" ? Phase::storage
-                                                     : Phase::llvm;
+  const bool canonical = invocation.emit == "computation";
+  const Phase phase = canonical || invocation.emit == "model" ? Phase::model
+                      : invocation.emit == "step"             ? Phase::step
+                      : invocation.emit == "storage"          ? Phase::storage
+                                                              : Phase::llvm;
   auto module = compiler.load(invocation.compile);
   if (!module.ok())
     return module.status();
   absl::Status status = compiler.lower(**module, invocation.compile, phase);
   if (!status.ok())
     return status;
+  if (canonical) {
+    llvm::outs() << printCanonicalText(**module);
+    return absl::OkStatus();
+  }
   if (phase != Phase::llvm) {
     if (phase == Phase::storage)
       printPlan(**module);

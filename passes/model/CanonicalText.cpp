@@ -1,0 +1,320 @@
+//===- CanonicalText.cpp --------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/model/CanonicalText.h"
+
+#include "dialect/Boa.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
+
+#include <charconv>
+
+using namespace mlir;
+
+namespace boa {
+namespace {
+
+/// A name is one word; any other text is quoted, so that it stays on its line.
+std::string printName(StringRef name) {
+  auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; };
+  if (!name.empty() && llvm::all_of(name, isWord))
+    return name.str();
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << '"';
+  llvm::printEscapedString(name, out);
+  out << '"';
+  return text;
+}
+
+/// `[64, 192]`
+std::string printShape(ArrayRef<int64_t> shape) {
+  return "[" +
+         llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }),
+                    ", ") +
+         "]";
+}
+
+/// The fewest digits that are read back as the same number.
+std::string printReal(double value) {
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, std::end(digits), value).ptr);
+}
+
+/// The value of an attribute without its type.
+std::string printAttribute(Attribute attr) {
+  if (auto flag = dyn_cast<BoolAttr>(attr))
+    return flag.getValue() ? "true" : "false";
+  if (auto whole = dyn_cast<IntegerAttr>(attr))
+    return llvm::toString(whole.getValue(), 10, /*Signed=*/true);
+  if (auto real = dyn_cast<FloatAttr>(attr))
+    return printReal(real.getValueAsDouble());
+  if (auto list = dyn_cast<ArrayAttr>(attr))
+    return "[" + llvm::join(llvm::map_range(list, printAttribute), ", ") + "]";
+  if (auto type = dyn_cast<TypeAttr>(attr))
+    if (auto shaped = dyn_cast<ShapedType>(type.getValue()); shaped && shaped.hasRank())
+      return printShape(shaped.getShape());
+  if (auto dense = dyn_cast<DenseElementsAttr>(attr)) {
+    if (dense.isSplat())
+      return "all " + printAttribute(dense.getSplatValue<Attribute>());
+    ArrayRef<char> data = dense.getRawData();
+    return "data " + hashCanonicalText(StringRef(data.data(), data.size()));
+  }
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  attr.print(out, /*elideType=*/true);
+  return text;
+}
+
+/// ` {causal, heads = 6}`, by name; nothing where there are none.
+std::string printAttributes(Operation *op) {
+  SmallVector<std::string> parts;
+  for (NamedAttribute attr : op->getAttrDictionary()) {
+    std::string name = printName(attr.getName());
+    parts.push_back(isa<UnitAttr>(attr.getValue())
+                        ? name
+                        : llvm::formatv("{0} = {1}", name, printAttribute(attr.getValue())).str());
+  }
+  return parts.empty() ? "" : " {" + llvm::join(parts, ", ") + "}";
+}
+
+/// Prints the body of one stage.
+class BodyPrinter {
+public:
+  BodyPrinter(func::FuncOp func, StringRef stage, llvm::raw_ostream &out)
+      : func(func), stage(stage), out(out) {}
+
+  void run() {
+    Block &block = func.getBody().front();
+    describeArguments();
+    for (Operation &op : block.without_terminator())
+      if (!isa<CastOp>(op))
+        describe(&op);
+    SmallVector<std::string> returned;
+    for (Value value : block.getTerminator()->getOperands()) {
+      Operand operand = resolve(value);
+      if (operand.node >= 0)
+        print(unsigned(operand.node));
+      returned.push_back(refer(operand));
+    }
+    out << "  return " << llvm::join(returned, ", ") << '\n';
+  }
+
+private:
+  /// What an op computes. Ops of one node compute the same.
+  struct Node;
+  /// A result of a node, or, where `node` is -1, an argument of the function.
+  struct Operand {
+    int64_t node = -1;
+    unsigned result = 0; // or the number of the argument
+    bool operator==(const Operand &other) const {
+      return node == other.node && result == other.result;
+    }
+  };
+  struct Node {
+    std::string name, rest; // rest: attributes and shapes
+    SmallVector<Operand> operands;
+    unsigned line = 0; // where it is printed, from 1; 0: not yet
+  };
+
+  void describeArguments() {
+    unsigned inputs = 0;
+    for (BlockArgument arg : func.getArguments()) {
+      if (auto param = func.getArgAttrOfType<SymbolRefAttr>(arg.getArgNumber(), kParamAttr)) {
+        StringRef group = getGroupName(param.getRootReference().getValue());
+        std::string name = printName(param.getLeafReference().getValue());
+        arguments.push_back("@" + (group == stage ? name : printName(group) + "." + name));
+        continue;
+      }
+      // The first dimension of an input counts sequences.
+      auto type = dyn_cast<RankedTensorType>(arg.getType());
+      if (type && type.getRank() > 0) {
+        sequences = inputs == 0 ? type.getDimSize(0) : sequences;
+        perSequence.insert(arg);
+      }
+      arguments.push_back(inputs == 0   ? "input"
+                          : inputs == 1 ? "targets"
+                                        : llvm::formatv("input{0}", inputs).str());
+      ++inputs;
+      out << "  " << arguments.back() << ' ' << shapeOf(arg) << '\n';
+    }
+  }
+
+  /// Without the dimension of sequences.
+  std::string shapeOf(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return "[?]";
+    ArrayRef<int64_t> shape = type.getShape();
+    if (perSequence.contains(value) && !shape.empty() && shape[0] == sequences)
+      shape = shape.drop_front();
+    return printShape(shape);
+  }
+
+  /// A cast changes only the element type, which is no part of the computation.
+  static Value skipCasts(Value value) {
+    while (auto cast = value.getDefiningOp<CastOp>())
+      value = cast.getX();
+    return value;
+  }
+  Operand resolve(Value value) {
+    value = skipCasts(value);
+    if (auto arg = dyn_cast<BlockArgument>(value))
+      return {-1, arg.getArgNumber()};
+    return {int64_t(nodeOf.lookup(value.getDefiningOp())), cast<OpResult>(value).getResultNumber()};
+  }
+
+  void describe(Operation *op) {
+    Node node;
+    StringRef name = op->getName().getStringRef();
+    name.consume_front("boa.");
+    node.name = printName(name);
+    for (Value operand : op->getOperands()) {
+      if (perSequence.contains(skipCasts(operand)))
+        perSequence.insert_range(op->getResults());
+      node.operands.push_back(resolve(operand));
+    }
+    SmallVector<std::string> shapes;
+    for (Value result : op->getResults())
+      shapes.push_back(shapeOf(result));
+    node.rest = llvm::formatv("{0} : {1}", printAttributes(op), llvm::join(shapes, ", "));
+    if (mayChangePlaces(op) && comesBefore(node.operands[1], node.operands[0]))
+      std::swap(node.operands[0], node.operands[1]);
+
+    std::string key = node.name + node.rest;
+    for (const Operand &operand : node.operands)
+      key += llvm::formatv(";{0},{1}", operand.node, operand.result);
+    auto [known, isNew] = nodeOfKey.try_emplace(key, unsigned(nodes.size()));
+    if (isNew)
+      nodes.push_back(std::move(node));
+    nodeOf[op] = known->second;
+  }
+
+  /// Operands of one shape, sequences apart. Ops that are not
+  /// known here keep the order of theirs, which only makes the text stricter.
+  bool mayChangePlaces(Operation *op) {
+    return isa<AddOp, MulOp>(op) &&
+           shapeOf(skipCasts(op->getOperand(0))) == shapeOf(skipCasts(op->getOperand(1)));
+  }
+
+  /// An order by what operands are, which no order of ops or name of a value changes.
+  /// Nodes that differ differ in themselves or in an operand: this goes down to there.
+  bool comesBefore(Operand a, Operand b) {
+    while (!(a == b)) {
+      if (a.node < 0 || b.node < 0)
+        return a.node < 0 && (b.node >= 0 || arguments[a.result] < arguments[b.result]);
+      if (a.node == b.node)
+        return a.result < b.result;
+      const Node &first = nodes[size_t(a.node)], &second = nodes[size_t(b.node)];
+      if (first.name != second.name || first.rest != second.rest)
+        return std::tie(first.name, first.rest) < std::tie(second.name, second.rest);
+      if (first.operands.size() != second.operands.size())
+        return first.operands.size() < second.operands.size();
+      size_t i = 0;
+      while (first.operands[i] == second.operands[i])
+        ++i;
+      a = first.operands[i];
+      b = second.operands[i];
+    }
+    return false;
+  }
+
+  std::string refer(const Operand &operand) {
+    if (operand.node < 0)
+      return arguments[operand.result];
+    std::string text = llvm::formatv("%{0}", nodes[size_t(operand.node)].line);
+    return operand.result == 0 ? text : llvm::formatv("{0}#{1}", text, operand.result).str();
+  }
+
+  /// The node after all that it needs.
+  void print(unsigned root) {
+    SmallVector<std::pair<unsigned, unsigned>> path{{root, 0}}; // a node, and its next operand
+    while (!path.empty()) {
+      auto &[at, next] = path.back();
+      Node &node = nodes[at];
+      if (node.line == 0 && next < node.operands.size()) {
+        const int64_t operand = node.operands[next++].node;
+        if (operand >= 0)
+          path.push_back({unsigned(operand), 0});
+        continue;
+      }
+      path.pop_back();
+      if (node.line != 0)
+        continue;
+      node.line = ++lines;
+      SmallVector<std::string> operands;
+      for (const Operand &operand : node.operands)
+        operands.push_back(refer(operand));
+      out << "  %" << node.line << " = " << node.name << (operands.empty() ? "" : " ")
+          << llvm::join(operands, ", ") << node.rest << '\n';
+    }
+  }
+
+  func::FuncOp func;
+  StringRef stage;
+  llvm::raw_ostream &out;
+  SmallVector<std::string> arguments; // how each is printed
+  int64_t sequences = 0;              // in a micro-batch
+  llvm::DenseSet<Value> perSequence;  // whose first dimension may count them
+  std::vector<Node> nodes;
+  llvm::DenseMap<Operation *, unsigned> nodeOf;
+  llvm::StringMap<unsigned> nodeOfKey;
+  unsigned lines = 0;
+};
+
+void printHeader(StringRef kind, StringRef name, uint64_t repeat, llvm::raw_ostream &out) {
+  out << kind << ' ' << printName(name);
+  if (repeat > 1)
+    out << " repeat " << repeat;
+  out << '\n';
+}
+
+void printParameters(GroupOp group, llvm::raw_ostream &out) {
+  for (auto param : group.getBody().getOps<ParamOp>())
+    out << "  param " << printName(param.getSymName()) << ' '
+        << printShape(param.getType().getShape()) << '\n';
+}
+
+} // namespace
+
+std::string printCanonicalText(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::StringMap<GroupOp> groups;
+  for (auto group : module.getOps<GroupOp>())
+    groups[getGroupName(group.getSymName())] = group;
+  // What belongs to no stage, in IR that was written by hand.
+  llvm::StringSet<> stages;
+  for (auto stage : module.getOps<StageOp>())
+    stages.insert(stage.getStageName());
+  for (auto group : module.getOps<GroupOp>())
+    if (StringRef name = getGroupName(group.getSymName()); !stages.contains(name)) {
+      printHeader("group", name, group.getRepeat(), out);
+      printParameters(group, out);
+    }
+  for (auto stage : module.getOps<StageOp>()) {
+    StringRef name = stage.getStageName();
+    printHeader("stage", name, stage.getRepeat(), out);
+    if (auto group = groups.lookup(name))
+      printParameters(group, out);
+    if (auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee()))
+      BodyPrinter(func, name, out).run();
+  }
+  return text;
+}
+
+std::string hashCanonicalText(StringRef text) {
+  auto hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(text));
+  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, /*Width=*/16) +
+         llvm::utohexstr(hash.low64, /*LowerCase=*/true, /*Width=*/16);
+}
+
+} // namespace boa
