@@ -8,6 +8,7 @@
 
 #include "dialect/Config.h"
 #include "passes/target/cpu/CpuPipeline.h"
+#include "passes/model/CanonicalText.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -29,6 +30,17 @@ PipelineOptions PipelineOptions::get(ModuleOp module) {
   options.offersAttention = machine.attention() == AttentionKind::cudnn;
   return options;
 }
+
+/// Keeps the text of the model phase on the module until the descriptor takes it.
+struct KeepCanonicalText : PassWrapper<KeepCanonicalText, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KeepCanonicalText)
+  StringRef getName() const override { return "KeepCanonicalText"; }
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    module->setAttr(kCanonicalTextAttr, StringAttr::get(&getContext(), printCanonicalText(module)));
+    markAllAnalysesPreserved();
+  }
+};
 
 /// Each op that a pass made brought its own.
 static void shareConstants(OpPassManager &pm) {
@@ -86,6 +98,9 @@ void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createVerifyModel());
   if (options.stop == Phase::model)
     return;
+  // Before gradients are added to it; what stops earlier prints its program without it.
+  if (options.stop == Phase::llvm)
+    pm.addPass(std::make_unique<KeepCanonicalText>());
   buildModelAndStep(pm, options);
   if (options.stop == Phase::step)
     return;

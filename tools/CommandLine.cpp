@@ -179,7 +179,7 @@ FlagTable flagsOf(Invocation &invocation) {
        "emit",
        0,
        "KIND",
-       "ast, computation, model, step, storage, llvm, asm or ptx",
+       "ast, computation, model, step, storage, llvm, asm, ptx",
        WordValue{&invocation.emit,
                  {"ast", "computation", "model", "step", "storage", "llvm", "asm", "ptx"}}},
       {{"compile"},

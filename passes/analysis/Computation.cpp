@@ -38,8 +38,8 @@ private:
 bool isResult(StorageOp storage) { return storage.isLiveOut() && !storage.getPersistent(); }
 } // namespace
 
-Computation Computation::compute(ModuleOp module) {
-  Computation computation;
+TracedComputation TracedComputation::compute(ModuleOp module) {
+  TracedComputation computation;
   ReadTracer fresh(module), training(module);
   StepOp step = findEntryPoint(module, EntryPoint::step);
   StepOp drain = findEntryPoint(module, EntryPoint::drain);
@@ -104,7 +104,7 @@ Computation Computation::compute(ModuleOp module) {
   return computation;
 }
 
-int64_t Computation::meaning() const {
+int64_t TracedComputation::meaning() const {
   uint64_t hash = outcomes.size();
   for (const Outcome &outcome : outcomes)
     hash = value_number::mix(hash, outcome.value);
@@ -112,16 +112,17 @@ int64_t Computation::meaning() const {
 }
 
 LogicalResult CurrentComputation::checkSame(StringRef wrong) {
-  Computation after = Computation::compute(module);
-  if (const Computation::Outcome *difference = findDifference(*known, after))
+  TracedComputation after = TracedComputation::compute(module);
+  if (const TracedComputation::Outcome *difference = findDifference(*known, after))
     return difference->of->emitOpError("would not be the same after ")
            << difference->run << ": " << wrong;
   known = std::move(after);
   return success();
 }
 
-static const Computation::Outcome *findDifference(const std::vector<Computation::Outcome> &before,
-                                                  const std::vector<Computation::Outcome> &after) {
+static const TracedComputation::Outcome *
+findDifference(const std::vector<TracedComputation::Outcome> &before,
+               const std::vector<TracedComputation::Outcome> &after) {
   for (auto [was, is] : llvm::zip(before, after))
     if (was.value != is.value)
       return &is;
@@ -129,9 +130,9 @@ static const Computation::Outcome *findDifference(const std::vector<Computation:
   return before.size() == after.size() || after.empty() ? nullptr : &after.back();
 }
 
-const Computation::Outcome *findDifference(const Computation &before, const Computation &after,
-                                           bool eachStep) {
-  const Computation::Outcome *found = findDifference(before.reads, after.reads);
+const TracedComputation::Outcome *findDifference(const TracedComputation &before,
+                                                 const TracedComputation &after, bool eachStep) {
+  const TracedComputation::Outcome *found = findDifference(before.reads, after.reads);
   if (!found)
     found = findDifference(before.outcomes, after.outcomes);
   return found || !eachStep ? found : findDifference(before.afterSteps, after.afterSteps);
@@ -285,7 +286,7 @@ static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRe
 }
 
 LogicalResult checkSameOrder(ModuleOp module, ArrayRef<Reordered> entries,
-                             const Computation &before, const Computation &after,
+                             const TracedComputation &before, const TracedComputation &after,
                              StringRef transformation) {
   if (!findDifference(before, after) && !findDifference(before.left, after.left))
     return success();
@@ -316,7 +317,7 @@ struct EntryTransformer {
   ModuleOp module;
   StepOp entry, original;
   function_ref<unsigned(StepOp, Moves &)> transform;
-  const Computation &before;
+  const TracedComputation &before;
   std::set<size_t> refused;
 
   struct Attempt {
@@ -331,7 +332,7 @@ struct EntryTransformer {
     entry.getBody().takeBody(copy);
   }
   bool isSame() {
-    Computation after = Computation::compute(module);
+    TracedComputation after = TracedComputation::compute(module);
     return after.steady && !findDifference(before, after);
   }
   /// The first `most` moves but for those refused.
@@ -364,9 +365,9 @@ struct EntryTransformer {
   }
 };
 
-Computation transformEntries(ModuleOp module, const Computation &before, StringRef name,
-                             function_ref<unsigned(StepOp, Moves &)> transform,
-                             std::map<Operation *, unsigned> &done) {
+TracedComputation transformEntries(ModuleOp module, const TracedComputation &before, StringRef name,
+                                   function_ref<unsigned(StepOp, Moves &)> transform,
+                                   std::map<Operation *, unsigned> &done) {
   SmallVector<StepOp> entries(module.getOps<StepOp>());
   SmallVector<StepOp> originals;
   for (StepOp entry : entries) {
@@ -374,7 +375,7 @@ Computation transformEntries(ModuleOp module, const Computation &before, StringR
     Moves moves;
     done[entry] = transform(entry, moves);
   }
-  Computation after = Computation::compute(module);
+  TracedComputation after = TracedComputation::compute(module);
   // Rarely: undo all, then look for the bad moves in one after another.
   if (!after.steady || findDifference(before, after)) {
     for (auto [entry, original] : llvm::zip(entries, originals))
@@ -388,7 +389,7 @@ Computation transformEntries(ModuleOp module, const Computation &before, StringR
             << " as it was: the program would compute something else";
       }
     }
-    after = Computation::compute(module);
+    after = TracedComputation::compute(module);
   }
   for (StepOp original : originals)
     original.erase();

@@ -20,7 +20,7 @@
 namespace boa {
 
 /// What all entry points compute, in the runs of runEntries.
-struct Computation {
+struct TracedComputation {
   bool steady = true;
   /// Something that came out, and where: a storage, or an entry point whose kernels saw
   /// something.
@@ -39,7 +39,7 @@ struct Computation {
   /// What all storages hold after each run, whoever reads it.
   std::vector<Outcome> left;
 
-  static Computation compute(mlir::ModuleOp module);
+  static TracedComputation compute(mlir::ModuleOp module);
   /// All outcomes in one number, which is the same in the step and in the storage phase.
   int64_t meaning() const;
 };
@@ -51,26 +51,27 @@ public:
   explicit CurrentComputation(mlir::Operation *module)
       : module(llvm::cast<mlir::ModuleOp>(module)) {}
 
-  const Computation &get() {
+  const TracedComputation &get() {
     if (!known)
-      known = Computation::compute(module);
+      known = TracedComputation::compute(module);
     return *known;
   }
   /// For a pass that ends so; it must mark this analysis as preserved.
-  void replace(Computation after) { known = std::move(after); }
+  void replace(TracedComputation after) { known = std::move(after); }
   /// For a pass that called `get` before it began: that the module computes the same still,
   /// which is then what is known. Else an error: it would not, as `wrong`.
   mlir::LogicalResult checkSame(llvm::StringRef wrong);
 
 private:
   mlir::ModuleOp module;
-  std::optional<Computation> known;
+  std::optional<TracedComputation> known;
 };
 
 /// Where they part; null where they do not. `eachStep`: also after each step, where updates
 /// are pending in both.
-const Computation::Outcome *findDifference(const Computation &before, const Computation &after,
-                                           bool eachStep = true);
+const TracedComputation::Outcome *findDifference(const TracedComputation &before,
+                                                 const TracedComputation &after,
+                                                 bool eachStep = true);
 
 /// An entry point in the step phase whose loops were transformed, and a clone that was made
 /// before, after markOps.
@@ -81,7 +82,7 @@ struct Reordered {
 /// counts, too. Else emits an error that names the dependence: which read of which entry
 /// sees another write, or which write comes last, and in which iteration.
 mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, llvm::ArrayRef<Reordered> entries,
-                                   const Computation &before, const Computation &after,
+                                   const TracedComputation &before, const TracedComputation &after,
                                    llvm::StringRef transformation);
 
 /// Numbers the ops of an entry point (attribute boa.mark), so that they are known
@@ -113,9 +114,10 @@ private:
 /// move after which it would compute something else is not made, and told in a remark
 /// named `name`. `transform` returns how much it did, which is set in `done` by entry
 /// point. Returns what is computed then.
-Computation transformEntries(mlir::ModuleOp module, const Computation &before, llvm::StringRef name,
-                             llvm::function_ref<unsigned(StepOp, Moves &)> transform,
-                             std::map<mlir::Operation *, unsigned> &done);
+TracedComputation transformEntries(mlir::ModuleOp module, const TracedComputation &before,
+                                   llvm::StringRef name,
+                                   llvm::function_ref<unsigned(StepOp, Moves &)> transform,
+                                   std::map<mlir::Operation *, unsigned> &done);
 
 } // namespace boa
 

@@ -201,7 +201,7 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
   using SplitOptimizerBase::SplitOptimizerBase;
 
   /// An update came before a contribution to its gradient, or after a read that must see it.
-  LogicalResult refuse(ModuleOp module, const Computation::Outcome &difference) {
+  LogicalResult refuse(ModuleOp module, const TracedComputation::Outcome &difference) {
     StepOp step = findEntryPoint(module, EntryPoint::step);
     for (auto group : module.getOps<GroupOp>())
       if (difference.of == findStorage(module, Role::weights, group.getSymName()))
@@ -240,10 +240,10 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     if (failed(checkSplittable(module, step)))
       return signalPassFailure();
     auto &computation = getAnalysis<CurrentComputation>();
-    const Computation &before = computation.get();
+    const TracedComputation &before = computation.get();
     Splitter(step, delay).run();
-    Computation after = Computation::compute(module);
-    if (const Computation::Outcome *difference =
+    TracedComputation after = TracedComputation::compute(module);
+    if (const TracedComputation::Outcome *difference =
             findDifference(before, after, /*eachStep=*/false)) {
       (void)refuse(module, *difference);
       return signalPassFailure();

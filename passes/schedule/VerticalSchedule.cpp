@@ -199,7 +199,7 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
     if (steps.empty())
       return;
     auto &computation = getAnalysis<CurrentComputation>();
-    const Computation &before = computation.get();
+    const TracedComputation &before = computation.get();
     SmallVector<Reordered> entries;
     for (StepOp step : steps) {
       markOps(step);
@@ -209,7 +209,7 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
       if (snake)
         applySnake(step);
     }
-    Computation after = Computation::compute(module);
+    TracedComputation after = TracedComputation::compute(module);
     if (failed(checkSameOrder(module, entries, before, after, "the vertical schedule")))
       signalPassFailure();
     computation.replace(std::move(after));

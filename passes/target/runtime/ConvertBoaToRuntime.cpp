@@ -12,6 +12,7 @@
 // (passes/target/runtime/Descriptor.h), in the order in which they stand in the module.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
 #include "passes/Passes.h"
 #include "runtime/abi.h"
@@ -346,6 +347,7 @@ struct ConvertBoaToRuntime : impl::ConvertBoaToRuntimeBase<ConvertBoaToRuntime> 
     if (failed(checkNames(module)))
       return signalPassFailure();
     std::string descriptor = describeProgram(module);
+    module->removeAttr(kCanonicalTextAttr);
     emitKernelTable(module);
     for (StepOp entry : llvm::make_early_inc_range(module.getOps<StepOp>()))
       EntryLowering(module, entry).run();

@@ -7,6 +7,7 @@
 #include "passes/target/runtime/Descriptor.h"
 
 #include "dialect/Config.h"
+#include "passes/model/CanonicalText.h"
 #include "runtime/abi.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -44,21 +45,27 @@ public:
     }
     int64_t device = integerAttr(module, kArenaDeviceAttr);
     int64_t total = integerAttr(module, kArenaAttr);
-    return json::Object{{"abi", BOA_ABI_VERSION},
-                        {"name", train.model()},
-                        {"schedule", scheduleInWords()},
-                        {"delay", train.delay()},
-                        {"storages", std::move(storageList)},
-                        {"groups", std::move(groupList)},
-                        {"kernels", std::move(kernelList)},
-                        {"arena_device", device},
-                        {"arena_host", total - device},
-                        {"constants", integerAttr(module, kConstantsAttr)},
-                        {"attention_scratch", integerAttr(module, kAttentionScratchAttr)},
-                        {"traffic", std::move(traffic)},
-                        {"optimizer", describeOptimizer()},
-                        {"training", describeTraining()},
-                        {"machine", describeMachine()}};
+    json::Object program{{"abi", BOA_ABI_VERSION},
+                         {"name", train.model()},
+                         {"schedule", scheduleInWords()},
+                         {"delay", train.delay()},
+                         {"storages", std::move(storageList)},
+                         {"groups", std::move(groupList)},
+                         {"kernels", std::move(kernelList)},
+                         {"arena_device", device},
+                         {"arena_host", total - device},
+                         {"constants", integerAttr(module, kConstantsAttr)},
+                         {"attention_scratch", integerAttr(module, kAttentionScratchAttr)},
+                         {"traffic", std::move(traffic)},
+                         {"optimizer", describeOptimizer()},
+                         {"training", describeTraining()},
+                         {"machine", describeMachine()}};
+    // Only what came through the whole pipeline has it.
+    if (auto text = module->getAttrOfType<StringAttr>(kCanonicalTextAttr))
+      program["computation"] = json::Object{{"version", kCanonicalVersion},
+                                            {"text", text.getValue()},
+                                            {"hash", hashCanonicalText(text)}};
+    return program;
   }
 
 private:

@@ -147,8 +147,8 @@ std::string checkProgram(MLIRContext &context, uint64_t seed, Tally &tally,
       return step.name == kFirstOfStorage || step.name == kShake;
     });
     // As --boa-insert-offload says it.
-    module->setAttr(kComputesAttr,
-                    Builder(&context).getI64IntegerAttr(Computation::compute(module).meaning()));
+    module->setAttr(kComputesAttr, Builder(&context).getI64IntegerAttr(
+                                       TracedComputation::compute(module).meaning()));
   }
   for (const Step &step : steps) {
     llvm::PrettyStackTraceString inPass(step.name.c_str());
