@@ -18,8 +18,10 @@
 // With --cpu-time one thread works and its processor time is counted, which
 // holds on a machine that is busy with other things. With --bf16 weights are stored
 // so, as a trainer stores them unless told otherwise. With --products the products
-// of a training step alone are timed, with each instruction set that there is; with
-// --attention attention alone, in turns.
+// of a training step alone are timed, with each instruction set that there is, in turns.
+// It says which set is the fastest for each type, and ends with 1 if the table by which
+// kernels are chosen (isa.cpp) names a slower one. With --attention attention alone is
+// timed, in turns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -319,49 +321,115 @@ double timeProducts(const std::vector<Product> &list) {
   return best;
 }
 
-/// GFLOP/s of one product in each of its forms: y = x w, dx = dy w^T, dw += x^T dy.
+/// The kernels of an instruction set for one type, and the seconds that they took.
+struct ProductWay {
+  boa::Isa isa;
+  bool narrow;         // bf16
+  double best[3] = {}; // of one product, each of its forms: y = x w, dx = dy w^T, dw += x^T dy
+  double total = 0;    // of all products
+};
+
 template <typename T, typename Gemm>
-void timeForms(const char *isa, const char *what, int64_t m, int64_t n, int64_t k, Gemm gemm) {
+void timeForms(ProductWay &way, int64_t m, int64_t n, int64_t k, const void *xs, const void *ws,
+               const void *ys, float *out, Gemm gemm) {
+  const T *x = static_cast<const T *>(xs), *w = static_cast<const T *>(ws),
+          *y = static_cast<const T *>(ys);
+  auto time = [&](int form, auto... arguments) {
+    double start = now();
+    gemm(arguments...);
+    way.best[form] = std::min(way.best[form], now() - start);
+  };
+  time(0, 0, 0, m, n, k, x, k, w, n, nullptr, 0, out, n);
+  time(1, 0, 1, m, k, n, y, n, w, n, nullptr, 0, out, k);
+  time(2, 1, 0, k, n, m, x, k, y, n, nullptr, 1, out, n);
+}
+
+/// One product in each way, in turns: a busy moment of the machine does not hit one way alone.
+void timeProduct(std::vector<ProductWay> &ways, int64_t m, int64_t n, int64_t k) {
   float *x = allocate(m * k * 4), *w = allocate(k * n * 4), *y = allocate(m * n * 4);
-  auto in = [](float *values) { return reinterpret_cast<const T *>(values); };
-  // As bf16 the same memory is twice as many numbers, among them some that are none.
-  if (sizeof(T) == 2)
-    for (auto [values, count] : {std::pair(x, m * k), std::pair(w, k * n), std::pair(y, m * n)})
-      for (int64_t i = 0; i < count; ++i)
-        reinterpret_cast<uint16_t *>(values)[i] = static_cast<uint16_t>(0x3d00 + i % 97);
   float *out = allocate(std::max({m * k, k * n, m * n}) * 4);
-  double best[3] = {1e9, 1e9, 1e9};
-  for (int i = 0; i < 9; ++i) {
-    auto time = [&](int form, auto... arguments) {
-      double start = now();
-      gemm(arguments...);
-      best[form] = std::min(best[form], now() - start);
-    };
-    time(0, 0, 0, m, n, k, in(x), k, in(w), n, nullptr, 0, out, n);
-    time(1, 0, 1, m, k, n, in(y), n, in(w), n, nullptr, 0, out, k);
-    time(2, 1, 0, k, n, m, in(x), k, in(y), n, nullptr, 1, out, n);
+  // Numbers whose upper half is a number, too.
+  auto narrowed = [](const float *values, int64_t count) {
+    std::vector<uint16_t> upper(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i)
+      upper[static_cast<size_t>(i)] =
+          static_cast<uint16_t>(llvm::bit_cast<uint32_t>(values[i]) >> 16);
+    return upper;
+  };
+  const std::vector<uint16_t> x16 = narrowed(x, m * k), w16 = narrowed(w, k * n),
+                              y16 = narrowed(y, m * n);
+  for (ProductWay &way : ways)
+    std::fill(std::begin(way.best), std::end(way.best), 1e9);
+  for (int turn = 0; turn < 9; ++turn)
+    for (ProductWay &way : ways) {
+      (void)boa::UseIsa(boa::IsaName(way.isa)); // this processor has it
+      if (way.narrow)
+        timeForms<uint16_t>(way, m, n, k, x16.data(), w16.data(), y16.data(), out,
+                            boa_gemm_bf16_bf16);
+      else
+        timeForms<float>(way, m, n, k, x, w, y, out, boa_gemm_f32);
+    }
+  const double flops = 2e-9 * static_cast<double>(m * n * k);
+  for (ProductWay &way : ways) {
+    std::printf("  %-12s %-4s %8.0f %8.0f %8.0f\n", boa::IsaName(way.isa),
+                way.narrow ? "bf16" : "f32", flops / way.best[0], flops / way.best[1],
+                flops / way.best[2]);
+    way.total += way.best[0] + way.best[1] + way.best[2];
   }
-  double flops = 2e-9 * static_cast<double>(m * n * k);
-  std::printf("  %-12s %-4s %8.0f %8.0f %8.0f\n", isa, what, flops / best[0], flops / best[1],
-              flops / best[2]);
   std::free(x), std::free(w), std::free(y), std::free(out);
 }
 
-void measureProducts() {
+/// Whether the table (isa.cpp) chooses the fastest kernels for a type. Ways within a tenth of
+/// the fastest are as good: the machine may have been busy.
+bool judgeTable(const std::vector<ProductWay> &ways, bool narrow, boa::Isa table) {
+  const ProductWay *fastest = nullptr, *chosen = nullptr;
+  for (const ProductWay &way : ways) {
+    if (way.narrow != narrow)
+      continue;
+    if (!fastest || way.total < fastest->total)
+      fastest = &way;
+    if (way.isa <= table)
+      chosen = &way; // above it f32 has no other kernels
+  }
+  const char *type = narrow ? "bf16" : "f32";
+  const double ratio = chosen->total / fastest->total;
+  std::printf("%s: %s is the fastest; the table chooses %s, which takes %.2f times as long\n", type,
+              boa::IsaName(fastest->isa), boa::IsaName(chosen->isa), ratio);
+  if (ratio <= 1.1)
+    return true;
+  const boa::Processor processor = boa::ThisProcessor();
+  std::printf("the table is wrong here: %s should be by %s on %s, family 0x%02x, model 0x%02x\n",
+              type, boa::IsaName(fastest->isa), processor.vendor.c_str(),
+              static_cast<unsigned>(processor.Family()), static_cast<unsigned>(processor.Model()));
+  return false;
+}
+
+/// 1 where the table chooses slow kernels.
+int measureProducts() {
+  const boa::Processor processor = boa::ThisProcessor();
+  const boa::Isa before = boa::UsedIsa();
+  std::vector<ProductWay> ways;
+  for (bool narrow : {false, true})
+    for (const char *name : boa::kIsaNames) {
+      const absl::StatusOr<boa::Isa> isa = boa::ChooseIsa(processor, name);
+      if (!isa.ok())
+        std::printf("%s: %s\n", name, std::string(isa.status().message()).c_str());
+      else if (narrow || *isa <= boa::Isa::kAvx512)
+        ways.push_back({*isa, narrow});
+    }
   const std::pair<int64_t, int64_t> weights[] = {{384, 1152}, {384, 384},  {384, 1536},
                                                  {1536, 384}, {768, 3072}, {3072, 768}};
   for (int64_t m : {512, 2048})
     for (auto [k, n] : weights) {
       std::printf("x [%ld, %ld], w [%ld, %ld]: GFLOP/s of y, dx, dw\n", m, k, k, n);
-      for (const char *isa : boa::kIsaNames) {
-        if (absl::Status status = boa::UseIsa(isa); !status.ok()) {
-          std::printf("  %-12s %s\n", isa, std::string(status.message()).c_str());
-          continue;
-        }
-        timeForms<float>(isa, "f32", m, n, k, boa_gemm_f32);
-        timeForms<uint16_t>(isa, "bf16", m, n, k, boa_gemm_bf16_bf16);
-      }
+      timeProduct(ways, m, n, k);
     }
+  (void)boa::UseIsa(boa::IsaName(before));
+  const boa::Isa table = *boa::ChooseIsa(processor);
+  bool right = true;
+  for (bool narrow : {false, true})
+    right &= judgeTable(ways, narrow, table);
+  return right ? 0 : 1;
 }
 
 struct AttentionShape {
@@ -552,10 +620,8 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
-  if (productsAlone) {
-    measureProducts();
-    return 0;
-  }
+  if (productsAlone)
+    return measureProducts();
   if (attentionAlone) {
     measureAttention();
     return 0;
