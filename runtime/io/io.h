@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -84,6 +85,8 @@ struct IoOptions {
   int depth = 32;                  // segments in flight, for each link
   int64_t segment_bytes = 1 << 20; // a transfer is split into segments
   FarMemory *far = nullptr;        // then threads move all, so that a path is one queue
+  // An interruption or a shortage becomes an error after this time without progress.
+  std::chrono::steady_clock::duration patience = std::chrono::seconds(10);
   IoFaults faults;
 };
 

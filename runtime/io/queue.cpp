@@ -83,7 +83,8 @@ void IoLimiter::Take(int64_t bytes) { empty += Cost(bytes); }
 
 IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links, const IoOptions &options,
                  IoClock::time_point now)
-    : files(std::move(the_files)), segment_bytes(options.segment_bytes), faults(options.faults) {
+    : files(std::move(the_files)), patience(options.patience), segment_bytes(options.segment_bytes),
+      faults(options.faults) {
   for (const IoFile &file : files)
     if (file.link >= int32_t(links.size()))
       links.resize(file.link + 1);
@@ -206,11 +207,14 @@ void IoQueue::InjectFaults(IoSegment &segment) {
     segment.attempt = std::max(kAlignment, segment.bytes / 2 / kAlignment * kAlignment);
 }
 
-/// Whether what was interrupted may be tried again, and from when on.
+/// Whether an interrupted segment may be tried again, and from when on. Nobody pops from a
+/// queue that was aborted.
 bool IoQueue::TryAgain(IoSegment &segment, IoClock::time_point now) {
+  if (!aborted.ok())
+    return false;
   if (segment.pause == IoClock::duration(0))
     segment.stalled = now;
-  if (now - segment.stalled >= kIoPatience)
+  if (now - segment.stalled >= patience)
     return false;
   segment.pause = std::clamp(2 * segment.pause, kFirstPause, kLongestPause);
   segment.again = now + segment.pause;
@@ -228,6 +232,8 @@ void IoQueue::Finish(IoSegment segment, int64_t result, IoClock::time_point now)
     Fail(*transfer, TransferError(segment, file, int(-result)));
   else if (moved == 0 && !again)
     Fail(*transfer, ShortError(segment, file));
+  else if (moved < segment.bytes && !aborted.ok())
+    Fail(*transfer, aborted);
   else if (moved < segment.bytes && transfer->status.ok()) {
     segment.offset += moved;
     segment.data += moved;

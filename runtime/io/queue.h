@@ -29,7 +29,6 @@
 namespace boa {
 
 using IoClock = std::chrono::steady_clock;
-constexpr IoClock::duration kIoPatience = std::chrono::seconds(10);
 
 /// A token bucket: bytes accrue at `rate` up to `capacity`. Rate 0: no limit.
 class IoLimiter {
@@ -55,7 +54,7 @@ struct IoTransfer {
 };
 
 /// Part of a transfer that one system call moves. What a signal or a shortage
-/// interrupts is tried again, up to `kIoPatience` without progress.
+/// interrupts is tried again, up to `IoOptions::patience` without progress.
 struct IoSegment {
   std::shared_ptr<IoTransfer> transfer;
   int64_t offset = 0, bytes = 0;
@@ -83,7 +82,8 @@ public:
   std::optional<IoClock::time_point> NextStart(IoClock::time_point now);
   /// `result`: bytes moved, or a negated errno.
   void Finish(IoSegment, int64_t result, IoClock::time_point now);
-  /// Fails every transfer that has no segment in flight, and all that follow.
+  /// Fails every transfer that has no segment in flight, and all that follow. A transfer in
+  /// flight still succeeds if its last segments do; nothing is tried again.
   void Abort(const absl::Status &);
 
   /// The most segments that are ever popped and not finished.
@@ -119,6 +119,7 @@ private:
   std::vector<int> in_flight; // segments popped and not finished, by link
   int depth;                  // the most of them
   size_t turn = 0;            // lane to ask first
+  IoClock::duration patience; // without progress of a segment
   int64_t segment_bytes;
   IoFaults faults;
   int64_t attempts = 0;

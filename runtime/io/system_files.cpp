@@ -31,16 +31,18 @@ namespace {
 
 constexpr int64_t kAlignment = BOA_BLOCK_BYTES; // of offsets and sizes under O_DIRECT
 constexpr int64_t kSmallBytes = int64_t(1) << 30;
+constexpr int kMostInterruptions = 10000; // of one call
 
 /// The status of errno: "cannot WHAT PATH: ...".
 absl::Status Error(absl::string_view what, const std::string &path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot ", what, " ", path));
 }
 
-/// A call again for as long as a signal interrupts it.
+/// A call again when a signal interrupts it. No program has so many signals in a row: then
+/// EINTR is an error.
 template <typename Call> auto Retrying(Call call) {
   auto result = call();
-  while (result < 0 && errno == EINTR)
+  for (int again = 0; result < 0 && errno == EINTR && again < kMostInterruptions; ++again)
     result = call();
   return result;
 }

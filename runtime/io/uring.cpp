@@ -13,10 +13,14 @@
 // What the kernel refuses is done without, one thing at a time: the flags, the
 // registered files, the registered buffers. Describe says which.
 //
-// Where submitting fails for want of memory or of room, what was not submitted
-// stays in the ring, and is tried again after a pause. The completion queue
-// cannot overflow: it is twice the ring, which has an entry for all that is ever
-// in flight.
+// Where a call fails for want of memory or of room, or is interrupted, the entries
+// stay in the ring, and the thread tries again after a pause. Pauses that add up to
+// `IoOptions::patience` without a successful call end the ring with an error. The
+// completion queue cannot overflow: it is twice the ring, which has an entry for all
+// that is ever in flight.
+//
+// Before the ring goes the thread waits for the transfers that the kernel still has:
+// io_uring_queue_exit does not.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
@@ -28,6 +32,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <future>
 #include <liburing.h>
@@ -45,10 +50,9 @@ constexpr int64_t kBufferPiece = int64_t(1) << 30; // the kernel's limit
 // waits for a completion of its own, which has that tag.
 constexpr uint64_t kWakeTag = ~uint64_t(1);
 constexpr uint64_t kTimeoutTag = LIBURING_UDATA_TIMEOUT;
-// Shortages while submitting may pass.
+// Shortages may pass.
 constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
 constexpr IoClock::duration kLongestPause = std::chrono::milliseconds(20);
-constexpr IoClock::duration kPatience = std::chrono::seconds(10);
 
 class UringBackend : public IoBackend {
 public:
@@ -79,8 +83,10 @@ private:
   void Wake();
   int SubmitAndWait();
   int EnterRing();
+  bool Stalled(int error);
   int Reap();
   int Complete(const io_uring_cqe &);
+  void Drain();
   void GiveUp(int error);
   void Refuse();
 
@@ -99,7 +105,7 @@ private:
   uint64_t wake_value = 0;
   int64_t submits = 0;                   // calls that submit
   IoClock::duration pause = kFirstPause; // before the next, after a shortage
-  IoClock::time_point submitted;         // when one succeeded last
+  IoClock::duration paused{0};           // since one succeeded
 
   std::vector<std::string> degraded; // written before Start returns
   int event = -1;
@@ -176,6 +182,10 @@ std::string UringBackend::Describe() const {
 
 void *UringBackend::ThreadMain(void *data) {
   auto *backend = static_cast<UringBackend *>(data);
+  // Signals go to other threads: here each would interrupt the ring.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
   absl::Status status = backend->SetUp();
   backend->ready.set_value(status);
   if (status.ok())
@@ -252,7 +262,6 @@ absl::Status UringBackend::SetUp() {
     return status;
   RegisterFiles();
   RegisterArena();
-  submitted = IoClock::now();
   return absl::OkStatus();
 }
 
@@ -281,6 +290,7 @@ void UringBackend::Work() {
       return;
     }
   }
+  Drain();
   io_uring_queue_exit(&ring);
 }
 
@@ -363,18 +373,23 @@ void UringBackend::ArmWake() {
 /// Returns an errno that leaves the ring useless, else 0.
 int UringBackend::SubmitAndWait() {
   int result = EnterRing();
-  IoClock::time_point now = IoClock::now();
-  if (result != -EAGAIN && result != -ENOMEM && result != -EBUSY) {
-    submitted = now;
-    pause = kFirstPause;
-    bool transient = result >= 0 || result == -EINTR || result == -ETIME;
-    return transient ? 0 : -result;
-  }
-  if (now - submitted > kPatience)
-    return -result;
-  std::this_thread::sleep_for(pause);
-  pause = std::min(2 * pause, kLongestPause);
+  if (result < 0)
+    return Stalled(-result) ? 0 : -result;
+  pause = kFirstPause;
+  paused = {};
   return 0;
+}
+
+/// Pauses after an error that may pass; false: it does not, or lasts too long. Time in the
+/// kernel does not count: a slow disk and rare signals are no stall.
+bool UringBackend::Stalled(int error) {
+  const bool may_pass = error == EAGAIN || error == ENOMEM || error == EBUSY || error == EINTR;
+  if (!may_pass || paused >= options.patience)
+    return false;
+  std::this_thread::sleep_for(pause);
+  paused += pause;
+  pause = std::min(2 * pause, kLongestPause);
+  return true;
 }
 
 /// The call itself; a negated errno, or at least 0.
@@ -392,7 +407,10 @@ int UringBackend::EnterRing() {
   int64_t nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(wait).count();
   __kernel_timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};
   io_uring_cqe *cqe = nullptr;
-  return io_uring_submit_and_wait_timeout(&ring, &cqe, 1, &time, nullptr);
+  int result = io_uring_submit_and_wait_timeout(&ring, &cqe, 1, &time, nullptr);
+  if (result != -ETIME)
+    return result;
+  return IoClock::now() >= *next ? 0 : -EINTR; // the kernel did not wait
 }
 
 /// Returns an errno that leaves the ring useless, else 0.
@@ -426,11 +444,42 @@ int UringBackend::Complete(const io_uring_cqe &cqe) {
   return 0;
 }
 
-/// The ring is lost: closes it, which cancels what it can of what is in flight,
-/// then fails all.
+/// Waits until the kernel has no transfer and no read of the eventfd, so that their memory
+/// is free. What was not submitted never begins. Where the kernel even refuses to wait, this
+/// ends when the patience does.
+void UringBackend::Drain() {
+  std::vector<bool> submitted(slots.size(), true);
+  for (unsigned left = io_uring_sq_ready(&ring); left > 0; --left) {
+    const io_uring_sqe &sqe = ring.sq.sqes[(ring.sq.sqe_tail - left) & ring.sq.ring_mask];
+    if (sqe.user_data == kWakeTag)
+      wake_armed = false;
+    else if (sqe.user_data < slots.size())
+      submitted[sqe.user_data] = false;
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    Wake(); // completes the read of the eventfd
+  }
+  auto in_kernel = [&] {
+    for (size_t slot = 0; slot < slots.size(); ++slot)
+      if (submitted[slot] && slots[slot].transfer)
+        return true;
+    return wake_armed;
+  };
+  paused = {};
+  for (pause = kFirstPause; in_kernel(); Reap()) {
+    io_uring_cqe *cqe = nullptr;
+    int error = -io_uring_wait_cqe(&ring, &cqe);
+    if (error > 0 && !Stalled(error == ETIME ? EINTR : error))
+      return;
+  }
+}
+
+/// The ring is lost: fails all transfers, those in the kernel when they are back.
 void UringBackend::GiveUp(int error) {
-  io_uring_queue_exit(&ring);
   queue.Abort(absl::ErrnoToStatus(error, "io_uring failed"));
+  Drain();
+  io_uring_queue_exit(&ring);
   for (IoSegment &segment : slots)
     if (segment.transfer)
       queue.Finish(std::exchange(segment, {}), -int64_t(error), IoClock::now());

@@ -30,6 +30,8 @@ CHECKS = {
     "flips": ["boa-campaign", "--flips", "3000"],
     "files": ["file_system_test", "--gtest_fail_fast"],
     "state": ["runtime_state_test", "--gtest_fail_fast"],
+    "io": ["runtime_io_test", "--gtest_fail_fast", "--gtest_filter=*Lost*"],
+    "faults": ["runtime_faults_test", "--gtest_fail_fast"],
     "engine": ["runtime_engine_test", "--gtest_fail_fast"],
     "cuda": ["runtime_cuda_test", "--gtest_fail_fast"],
     "kernels": ["boa-gradient-test", "--gtest_fail_fast",

@@ -1,0 +1,121 @@
+//===- transfers_test.cpp - Every errno at the calls that move bytes ------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whatever a system call answers, a transfer ends: with all of its bytes, or with an error
+// that has the words of the errno. None of them hangs, and none is silent.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/file_system.h"
+#include "test/runtime/faults/calls.h"
+#include "test/runtime/trainer/scratch.h"
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <thread>
+
+namespace boa {
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr int kErrors = 133; // errno 1 to 133 are Linux's
+constexpr int64_t kForEver = INT64_MAX;
+
+class TransferFaults : public testing::Test {
+protected:
+  void SetUp() override {
+    auto opened = SystemFiles().Open(scratch.path("data"),
+                                     {/*write=*/true, /*create=*/true, /*exclusive=*/true,
+                                      /*direct=*/true});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    file = *std::move(opened);
+    memory = static_cast<char *>(std::aligned_alloc(kPage, 4 * kPage));
+    std::memset(memory, 7, 4 * kPage);
+    ASSERT_EQ(file->Write(0, memory, 4 * kPage), absl::OkStatus());
+    options.patience = std::chrono::milliseconds(2);
+  }
+  void TearDown() override {
+    calls::Clear();
+    std::free(memory);
+  }
+
+  /// One transfer of four pages through a backend of its own.
+  absl::Status Move(bool threads, bool write) {
+    const std::vector<IoFile> files = {{file->descriptor(), "data"}};
+    auto backend = threads ? CreateThreadBackend(files, {}, options)
+                           : CreateUringBackend(files, {}, nullptr, 0, options);
+    if (!backend.ok())
+      return backend.status();
+    std::promise<absl::Status> done;
+    (*backend)->Submit({write, 0, 0, 4 * kPage, memory,
+                        [&](absl::Status status) { done.set_value(std::move(status)); }});
+    return done.get_future().get();
+  }
+
+  Scratch scratch;
+  std::unique_ptr<OpenFile> file;
+  char *memory = nullptr;
+  IoOptions options;
+};
+
+void ExpectError(const absl::Status &status, int error) {
+  EXPECT_EQ(status.code(), absl::ErrnoToStatusCode(error)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), std::strerror(error))) << status;
+}
+
+TEST_F(TransferFaults, OfARingThatIsRefused) {
+  if (absl::Status status = Move(/*threads=*/false, /*write=*/false); !status.ok())
+    GTEST_SKIP() << status;
+  for (int error = 1; error <= kErrors; ++error) {
+    SCOPED_TRACE(std::strerror(error));
+    absl::Status status;
+    bool refused = false;
+    std::thread([&] {
+      refused = calls::RefuseRingOnThisThread(error);
+      if (refused)
+        status = Move(/*threads=*/false, /*write=*/error % 2 == 0);
+    }).join();
+    if (!refused)
+      GTEST_SKIP() << "no seccomp";
+    ExpectError(status, error);
+  }
+}
+
+TEST_F(TransferFaults, OfThreads) {
+  for (bool write : {false, true})
+    for (int error = 1; error <= kErrors; ++error)
+      for (bool once : {false, true}) {
+        SCOPED_TRACE(std::strerror(error));
+        calls::Inject({write ? "pwrite" : "pread", 0, once ? 1 : kForEver, error});
+        absl::Status status = Move(/*threads=*/true, write);
+        if (once && (error == EINTR || error == EAGAIN))
+          EXPECT_EQ(status, absl::OkStatus());
+        else
+          ExpectError(status, error);
+      }
+}
+
+TEST_F(TransferFaults, OfWholeFiles) {
+  for (bool write : {false, true})
+    for (int error = 1; error <= kErrors; ++error)
+      for (bool once : {false, true}) {
+        SCOPED_TRACE(std::strerror(error));
+        calls::Inject({write ? "pwrite" : "pread", 0, once ? 1 : kForEver, error});
+        absl::Status status = write ? file->Write(0, memory, kPage) : file->Read(0, memory, kPage);
+        if (once && error == EINTR)
+          EXPECT_EQ(status, absl::OkStatus());
+        else
+          ExpectError(status, error);
+      }
+}
+
+} // namespace
+} // namespace boa
