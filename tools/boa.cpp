@@ -99,6 +99,7 @@ absl::Status runTrain(Invocation &invocation) {
   if (!status.ok())
     return status;
   defaultState(compiled.program, invocation);
+  invocation.train.sources = invocation.compile.files;
   return Train(compiled.program, kernels, entries, invocation.train);
 }
 
@@ -109,6 +110,7 @@ absl::Status runSimulate(Invocation &invocation) {
   absl::Status status = compiled.compile(invocation.compile);
   if (status.ok())
     status = compiled.find("boa_step", entries.step);
+  invocation.simulate.sources = invocation.compile.files;
   return status.ok() ? Simulate(compiled.program, entries, invocation.simulate) : status;
 }
 

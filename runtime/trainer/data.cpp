@@ -24,8 +24,8 @@ namespace {
 // What a hash is for, the first word of its key.
 enum Purpose : uint64_t { kTrainingStart = 1, kTrainingMask, kValidationMask };
 
-absl::StatusOr<File> OpenText(const std::string &path) {
-  absl::StatusOr<File> file = File::Open(path);
+absl::StatusOr<InputFile> OpenText(const std::string &path) {
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (file.ok())
     return file;
   std::error_code error;
@@ -37,7 +37,7 @@ absl::StatusOr<File> OpenText(const std::string &path) {
                                    "and --data, to the working directory"));
 }
 
-absl::Status CheckVocabulary(const File &file, const Training &options) {
+absl::Status CheckVocabulary(const InputFile &file, const Training &options) {
   if (options.vocab >= 256)
     return absl::OkStatus();
   std::vector<uint8_t> block(1 << 20);
@@ -86,7 +86,7 @@ absl::Status CheckLength(int64_t size, int64_t training, const Training &options
 absl::StatusOr<Data> Data::Open(const Training &options) {
   if (absl::Status status = CheckMask(options); !status.ok())
     return status;
-  absl::StatusOr<File> file = OpenText(options.data);
+  absl::StatusOr<InputFile> file = OpenText(options.data);
   if (!file.ok())
     return file.status();
   const int64_t training = file->size() - file->size() / 10;

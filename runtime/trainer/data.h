@@ -52,7 +52,7 @@ private:
   void Mask(uint64_t key, int32_t *tokens, int32_t *targets) const;
 
   Training options;
-  File file;
+  InputFile file;
   int64_t training = 0; // bytes before the validation part
 };
 

@@ -1,4 +1,4 @@
-//===- file.cpp - Files whose errors are values ---------------------------===//
+//===- file.cpp - Files outside the state ---------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/file.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -22,83 +23,143 @@ namespace {
 
 absl::Status ErrnoStatus(const char *what, const std::string &path) {
   const int error = errno;
-  return absl::Status(absl::ErrnoToStatusCode(error),
-                      absl::StrCat(what, " `", path, "`: ", std::strerror(error)));
+  const char *why = error == ELOOP   ? "it is a symbolic link; name the file itself"
+                    : error == ENXIO ? "it is a pipe that nobody reads; start its reader first"
+                                     : std::strerror(error);
+  return absl::Status(absl::ErrnoToStatusCode(error), absl::StrCat(what, " `", path, "`: ", why));
+}
+
+/// The open descriptor that a name stands for; -1: it is the name of a file. Its own
+/// descriptor is used, since these names are links.
+int DescriptorOf(absl::string_view path) {
+  if (path == "/dev/stdout")
+    return STDOUT_FILENO;
+  if (path == "/dev/stderr")
+    return STDERR_FILENO;
+  int descriptor = -1;
+  if (!absl::ConsumePrefix(&path, "/dev/fd/") && !absl::ConsumePrefix(&path, "/proc/self/fd/"))
+    return -1;
+  return absl::SimpleAtoi(path, &descriptor) ? descriptor : -1;
+}
+
+/// A descriptor of our own for one that this process has; -1 and errno.
+int Duplicate(int descriptor) {
+  const int flags = fcntl(descriptor, F_GETFL);
+  if (flags < 0)
+    return -1;
+  if ((flags & O_ACCMODE) == O_RDONLY) {
+    errno = EBADF;
+    return -1;
+  }
+  return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
 } // namespace
 
-absl::StatusOr<File> File::Open(const std::string &path) {
-  File file;
+std::string TemporaryName(const std::string &path) { return path + ".tmp"; }
+
+absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
+  absl::StatusOr<std::string> real = SystemFiles().RealPath(path);
+  absl::StatusOr<std::unique_ptr<OpenFile>> opened =
+      SystemFiles().Open(real.ok() ? *real : path, {});
+  if (!opened.ok())
+    return opened.status();
+  absl::StatusOr<int64_t> size = (*opened)->Size();
+  if (!size.ok())
+    return size.status();
+  InputFile input;
+  input.file = *std::move(opened);
+  input.bytes = *size;
+  return input;
+}
+
+absl::StatusOr<NewFile> NewFile::Create(const std::string &path) {
+  const std::string next = TemporaryName(path);
+  if (absl::Status status = SystemFiles().Unlink(next); !status.ok() && !absl::IsNotFound(status))
+    return status;
+  absl::StatusOr<std::unique_ptr<OpenFile>> opened =
+      SystemFiles().Open(next, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
+  if (!opened.ok())
+    return opened.status();
+  NewFile made;
+  made.path = path;
+  made.file = *std::move(opened);
+  return made;
+}
+
+NewFile::~NewFile() {
+  if (file && CheckName().ok())
+    SystemFiles().Unlink(file->path()).IgnoreError(); // the error before it is the one to tell
+}
+
+absl::Status NewFile::Append(const void *from, int64_t count) {
+  absl::Status status = file->Write(end, from, count);
+  end += count;
+  return status;
+}
+
+absl::Status NewFile::CheckName() const {
+  struct stat held, named;
+  if (fstat(file->descriptor(), &held) == 0 && lstat(file->path().c_str(), &named) == 0 &&
+      held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+    return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("cannot write `", path,
+                                         "`: another process replaced or removed `", file->path(),
+                                         "`; give each run a file of its own"));
+}
+
+absl::Status NewFile::Publish() {
+  absl::Status status = file->Sync();
+  if (status.ok())
+    status = CheckName();
+  if (status.ok())
+    status = SystemFiles().Rename(file->path(), path);
+  if (!status.ok())
+    return status;
+  file.reset();
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return SystemFiles().SyncDirectory(parent.empty() ? "." : parent);
+}
+
+absl::StatusOr<OutputFile> OutputFile::Open(const std::string &path) {
+  OutputFile file;
   file.name = path;
-  file.descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int named = DescriptorOf(path);
+  // Without O_NONBLOCK the open of a pipe would wait for its reader.
+  file.descriptor =
+      named >= 0 ? Duplicate(named)
+                 : open(path.c_str(),
+                        O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
   struct stat info;
   if (file.descriptor < 0 || fstat(file.descriptor, &info) != 0)
-    return ErrnoStatus("cannot open", path);
-  if (!S_ISREG(info.st_mode))
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot open `", path, "`: it is not a regular file"));
-  file.bytes = info.st_size;
-  return file;
-}
-
-absl::StatusOr<File> File::Create(const std::string &path) {
-  File file;
-  file.name = path;
-  file.descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file.descriptor < 0)
     return ErrnoStatus("cannot create", path);
+  file.stream = named >= 0 || !S_ISREG(info.st_mode);
+  if (named < 0) {
+    const int flags = fcntl(file.descriptor, F_GETFL);
+    if (flags < 0 || fcntl(file.descriptor, F_SETFL, flags & ~O_NONBLOCK) != 0)
+      return ErrnoStatus("cannot create", path);
+  }
   return file;
 }
 
-absl::StatusOr<File> File::Extend(const std::string &path) {
-  File file;
-  file.name = path;
-  file.descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  struct stat info;
-  if (file.descriptor < 0 || fstat(file.descriptor, &info) != 0)
-    return ErrnoStatus("cannot create", path);
-  file.bytes = info.st_size;
-  return file;
-}
-
-File::File(File &&other) noexcept
+OutputFile::OutputFile(OutputFile &&other) noexcept
     : name(std::move(other.name)), descriptor(std::exchange(other.descriptor, -1)),
-      bytes(other.bytes), broken_pipe(other.broken_pipe) {}
+      stream(other.stream), broken_pipe(other.broken_pipe) {}
 
-File &File::operator=(File &&other) noexcept {
+OutputFile &OutputFile::operator=(OutputFile &&other) noexcept {
   std::swap(name, other.name);
   std::swap(descriptor, other.descriptor);
-  std::swap(bytes, other.bytes);
+  std::swap(stream, other.stream);
   std::swap(broken_pipe, other.broken_pipe);
   return *this;
 }
 
-File::~File() {
+OutputFile::~OutputFile() {
   if (descriptor >= 0)
     close(descriptor);
 }
 
-absl::Status File::Read(int64_t offset, void *to, int64_t count) const {
-  auto *cursor = static_cast<char *>(to);
-  while (count > 0) {
-    const ssize_t got = pread(descriptor, cursor, count, offset);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return ErrnoStatus("cannot read", name);
-    if (got == 0)
-      return absl::DataLossError(
-          absl::StrCat("cannot read `", name, "`: it ended at ", offset,
-                       ", before its size when it was opened; did something truncate it?"));
-    cursor += got;
-    offset += got;
-    count -= got;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status File::Append(const void *from, int64_t count) {
+absl::Status OutputFile::Append(const void *from, int64_t count) {
   auto *cursor = static_cast<const char *>(from);
   while (count > 0) {
     const ssize_t written = write(descriptor, cursor, count);
@@ -114,30 +175,11 @@ absl::Status File::Append(const void *from, int64_t count) {
   return absl::OkStatus();
 }
 
-absl::Status File::Cut(int64_t size) {
-  struct stat info;
-  if (fstat(descriptor, &info) != 0)
-    return ErrnoStatus("cannot cut", name);
-  if (!S_ISREG(info.st_mode))
+absl::Status OutputFile::Cut(int64_t size) {
+  if (stream)
     return absl::OkStatus();
   if (ftruncate(descriptor, size) != 0 || lseek(descriptor, size, SEEK_SET) < 0)
     return ErrnoStatus("cannot cut", name);
-  return absl::OkStatus();
-}
-
-absl::Status File::Publish(const std::string &path) {
-  if (fsync(descriptor) != 0)
-    return ErrnoStatus("cannot sync", name);
-  if (rename(name.c_str(), path.c_str()) != 0)
-    return ErrnoStatus("cannot rename to", path);
-  name = path;
-  std::string parent = std::filesystem::path(path).parent_path().string();
-  if (parent.empty())
-    parent = ".";
-  File directory;
-  directory.descriptor = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory.descriptor < 0 || fsync(directory.descriptor) != 0)
-    return ErrnoStatus("cannot sync", parent);
   return absl::OkStatus();
 }
 

@@ -1,60 +1,103 @@
-//===- file.h - Files whose errors are values -------------------*- C++ -*-===//
+//===- file.h - Files outside the state -------------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A file descriptor with an owner, and transfers that are whole or an error that
-// names the file. For small and sequential files; the model's own blocks go
-// through runtime/io/io.h.
+// Texts, weights, metrics and traces. Transfers are whole, or an error that names
+// the file. Regular files are opened, replaced and synced by the functions that the
+// state uses (runtime/io/file_system.h).
+//
+// No open blocks. An input may be a link, since reading changes nothing. An output
+// that is a link is refused.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_FILE_H
 #define BOA_RUNTIME_TRAINER_FILE_H
 
+#include "runtime/io/file_system.h"
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace boa {
 
-class File {
+/// The name of the file that is written first where a whole file is replaced.
+std::string TemporaryName(const std::string &path);
+
+/// A regular file to read.
+class InputFile {
 public:
-  /// For reading. Refuses what is not a regular file.
-  static absl::StatusOr<File> Open(const std::string &path);
-  /// For writing, empty.
-  static absl::StatusOr<File> Create(const std::string &path);
-  /// For writing, as it is; empty where there was none.
-  static absl::StatusOr<File> Extend(const std::string &path);
+  static absl::StatusOr<InputFile> Open(const std::string &path);
 
-  File() = default;
-  File(File &&) noexcept;
-  File &operator=(File &&) noexcept;
-  ~File();
-
+  const std::string &path() const { return file->path(); }
   /// Bytes, when it was opened.
   int64_t size() const { return bytes; }
-  const std::string &path() const { return name; }
-  bool is_open() const { return descriptor >= 0; }
+  absl::Status Read(int64_t offset, void *to, int64_t count) const {
+    return file->Read(offset, to, count);
+  }
 
-  absl::Status Read(int64_t offset, void *to, int64_t count) const;
+private:
+  std::unique_ptr<OpenFile> file;
+  int64_t bytes = 0;
+};
+
+/// A file that appears under its name complete and durable, or not at all.
+class NewFile {
+public:
+  /// Begins PATH.tmp. A file or link of that name is removed first, not followed.
+  static absl::StatusOr<NewFile> Create(const std::string &path);
+
+  NewFile() = default;
+  NewFile(NewFile &&) noexcept = default;
+  NewFile &operator=(NewFile &&) noexcept = default;
+  /// Removes PATH.tmp unless it was published.
+  ~NewFile();
+
   absl::Status Append(const void *from, int64_t count);
-  /// What follows the first `size` bytes goes, and Append goes on there. A pipe or
-  /// a device has nothing to cut.
+  /// Syncs, renames to the final name and syncs the directory: after a crash at any
+  /// moment that name has the old file or this one.
+  absl::Status Publish();
+
+private:
+  /// Fails where another process has replaced PATH.tmp.
+  absl::Status CheckName() const;
+
+  std::string path;
+  std::unique_ptr<OpenFile> file; // null once it is published
+  int64_t end = 0;
+};
+
+/// A file, pipe or device that grows. It keeps its contents until Cut.
+class OutputFile {
+public:
+  /// Creates what is not there. /dev/stdout, /dev/stderr and /dev/fd/N are the
+  /// descriptors that this process has already.
+  static absl::StatusOr<OutputFile> Open(const std::string &path);
+
+  OutputFile() = default;
+  OutputFile(OutputFile &&) noexcept;
+  OutputFile &operator=(OutputFile &&) noexcept;
+  ~OutputFile();
+
+  absl::Status Append(const void *from, int64_t count);
+  /// Keeps the first `size` bytes; Append continues there. A stream has nothing to
+  /// cut.
   absl::Status Cut(int64_t size);
+  /// Whether it is a pipe, a device or an open descriptor: none can be read back.
+  bool is_stream() const { return stream; }
   /// Whether it is a pipe that nobody reads any more.
   bool reader_left() const { return broken_pipe; }
-  /// Syncs, renames to `path` and syncs its directory: after a crash at any
-  /// moment `path` names the old file or this one.
-  absl::Status Publish(const std::string &path);
 
 private:
   std::string name;
   int descriptor = -1;
-  int64_t bytes = 0;
+  bool stream = false;
   bool broken_pipe = false;
 };
 

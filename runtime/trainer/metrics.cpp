@@ -12,21 +12,18 @@
 #include "nlohmann/json.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
+#include <sstream>
 
 namespace boa {
 namespace {
 
-/// The lines of the file up to those of steps after `after`; "" if there is none.
-std::string LinesUntil(const std::string &path, int64_t after) {
-  std::error_code none;
-  // To read a pipe or a terminal would wait for it.
-  if (after <= 0 || !std::filesystem::is_regular_file(path, none))
-    return "";
+/// The lines of the file up to those of steps after `after`.
+absl::StatusOr<std::string> LinesUntil(const std::string &path, int64_t after) {
+  absl::StatusOr<std::string> text = ReadSmallFile(SystemFiles(), path);
+  if (!text.ok())
+    return text.status();
   std::string kept, line;
-  std::ifstream file(path, std::ios::binary);
+  std::istringstream file(*text);
   while (std::getline(file, line)) {
     const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer() ||
@@ -90,14 +87,19 @@ std::string FormatMetrics(const StepRecord &record) {
 }
 
 absl::StatusOr<Metrics> Metrics::Open(const std::string &path, int64_t after) {
-  absl::StatusOr<File> file = File::Extend(path);
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok())
     return file.status();
   Metrics metrics;
   metrics.file = *std::move(file);
-  const std::string kept = LinesUntil(path, after);
-  metrics.kept = static_cast<int64_t>(kept.size());
-  metrics.line_is_open = !kept.empty() && kept.back() != '\n';
+  metrics.kept = 0;
+  if (after <= 0 || metrics.file.is_stream())
+    return metrics;
+  absl::StatusOr<std::string> kept = LinesUntil(path, after);
+  if (!kept.ok())
+    return kept.status();
+  metrics.kept = static_cast<int64_t>(kept->size());
+  metrics.line_is_open = !kept->empty() && kept->back() != '\n';
   return metrics;
 }
 

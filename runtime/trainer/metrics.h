@@ -61,7 +61,7 @@ public:
   absl::Status Write(const StepRecord &);
 
 private:
-  File file;
+  OutputFile file;
   int64_t kept = -1;         // bytes to keep at the first line; negative: that was written
   bool line_is_open = false; // what is kept ends without a newline
 };

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <unistd.h>
 
 namespace boa {
 namespace {
@@ -124,7 +123,7 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
 
   writer.path = path;
-  absl::StatusOr<File> file = File::Create(path + ".tmp");
+  absl::StatusOr<NewFile> file = NewFile::Create(path);
   if (!file.ok())
     return file.status();
   writer.file = *std::move(file);
@@ -147,19 +146,12 @@ absl::Status SafetensorsWriter::Finish() {
   if (position != expected)
     return absl::InternalError(
         absl::StrCat("`", path, "`: ", position, " bytes of ", expected, " came"));
-  absl::Status status = file.Publish(path);
-  finished = status.ok();
-  return status;
-}
-
-SafetensorsWriter::~SafetensorsWriter() {
-  if (file.is_open() && !finished)
-    unlink(file.path().c_str());
+  return file.Publish();
 }
 
 absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(const std::string &path) {
   SafetensorsReader reader;
-  absl::StatusOr<File> file = File::Open(path);
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok())
     return file.status();
   reader.file = *std::move(file);

@@ -53,17 +53,11 @@ public:
   /// All elements must have come. Syncs, then renames to the final name.
   absl::Status Finish();
 
-  SafetensorsWriter(SafetensorsWriter &&) = default;
-  SafetensorsWriter &operator=(SafetensorsWriter &&) = default;
-  /// Removes the unfinished file, if any.
-  ~SafetensorsWriter();
-
 private:
   SafetensorsWriter() = default;
 
   std::string path;
-  File file; // under another name until it is whole
-  bool finished = false;
+  NewFile file;
   int64_t position = 0, expected = 0; // bytes of tensors
 };
 
@@ -79,7 +73,7 @@ public:
   absl::Status Read(const Tensor &, int64_t first, int64_t count, float *values) const;
 
 private:
-  File file;
+  InputFile file;
   int64_t data = 0;             // where the tensors begin in the file
   std::vector<Tensor> contents; // by offset
   std::map<std::string, size_t> by_name;

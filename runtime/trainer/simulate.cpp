@@ -9,6 +9,7 @@
 #include "runtime/device/simulated.h"
 #include "runtime/engine/engine.h"
 #include "runtime/trainer/metrics.h"
+#include "runtime/trainer/outputs.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/trace.h"
 #include "runtime/units.h"
@@ -61,7 +62,7 @@ private:
   const SimulateOptions options;
   const std::unique_ptr<Placement> placement;
   std::optional<Metrics> metrics;
-  std::optional<File> trace;
+  std::optional<OutputFile> trace;
   SimulatedDevice *device = nullptr; // the engine's
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Progress> progress;
@@ -73,6 +74,13 @@ private:
 };
 
 absl::Status Simulation::Open() {
+  std::vector<FileUse> kept = {{"the kernel times", options.kernels}};
+  for (const std::string &source : options.sources)
+    kept.push_back({"a source of this program", source});
+  if (absl::Status status =
+          CheckOutputs({{"--metrics", options.metrics}, {"--trace", options.trace}}, kept);
+      !status.ok())
+    return status;
   auto seconds = ReadKernelTimes(options.kernels);
   if (!seconds.ok())
     return seconds.status();
@@ -93,7 +101,7 @@ absl::Status Simulation::Open() {
     metrics = *std::move(opened);
   }
   if (!options.trace.empty()) {
-    auto opened = File::Create(options.trace);
+    auto opened = OutputFile::Open(options.trace);
     if (!opened.ok())
       return opened.status();
     trace = *std::move(opened);

@@ -18,9 +18,10 @@
 namespace boa {
 
 struct SimulateOptions {
-  int64_t steps = 3;          // the first of a run and those that follow it
-  std::string metrics, trace; // files; empty: none
-  std::FILE *out = stdout;    // null: says nothing
+  int64_t steps = 3;                // the first of a run and those that follow it
+  std::string metrics, trace;       // files; empty: none
+  std::vector<std::string> sources; // files of the program: no output replaces them
+  std::FILE *out = stdout;          // null: says nothing
   /// Seconds that a kernel takes, by name, where it was measured: a line each, the name
   /// and the seconds. Empty: the machine's rates say it.
   std::string kernels;

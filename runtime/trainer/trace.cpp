@@ -76,7 +76,9 @@ std::string FormatEvent(const TraceEvent &event, int row, int64_t origin) {
 
 } // namespace
 
-absl::Status WriteTrace(File &file, const std::string &name, std::vector<TraceEvent> events) {
+absl::Status WriteTrace(OutputFile &file, const std::string &name, std::vector<TraceEvent> events) {
+  if (absl::Status status = file.Cut(0); !status.ok())
+    return status;
   std::sort(events.begin(), events.end(),
             [](const TraceEvent &a, const TraceEvent &b) { return a.begin_ns < b.begin_ns; });
   const int64_t origin = events.empty() ? 0 : events[0].begin_ns;

@@ -23,8 +23,8 @@
 
 namespace boa {
 
-/// Writes all of `file`. `name` is the process's name in the viewer.
-absl::Status WriteTrace(File &file, const std::string &name, std::vector<TraceEvent> events);
+/// Replaces the contents of `file`. `name` is the process's name in the viewer.
+absl::Status WriteTrace(OutputFile &file, const std::string &name, std::vector<TraceEvent> events);
 
 } // namespace boa
 

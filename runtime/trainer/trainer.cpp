@@ -10,6 +10,7 @@
 #include "runtime/state/state.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/metrics.h"
+#include "runtime/trainer/outputs.h"
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/settings.h"
@@ -68,17 +69,6 @@ absl::Status CheckMemory(const Program &program) {
   return status;
 }
 
-/// So that a long run does not fail at its very end.
-absl::Status CheckWritableDirectory(const std::string &file) {
-  std::string parent = std::filesystem::path(file).parent_path().string();
-  if (parent.empty())
-    parent = ".";
-  if (access(parent.c_str(), W_OK) == 0)
-    return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("cannot save the weights to `", file, "`: `",
-                                                    parent, "`: ", std::strerror(errno)));
-}
-
 /// The storage with a role that the trainer itself fills or reads: in memory,
 /// one entry for each micro-batch, of at least `bytes`.
 absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role, int64_t bytes) {
@@ -131,6 +121,7 @@ public:
 private:
   // In this order; each relies on those before it.
   absl::Status CheckRequest();
+  absl::Status CheckFiles() const;
   absl::Status OpenData();
   absl::Status OpenState();
   absl::Status OpenEngine();
@@ -174,7 +165,7 @@ private:
   std::unique_ptr<Engine> engine;    // uses the state and these: goes first
   std::optional<Metrics> metrics;
   absl::Status reporting; // of the metrics
-  std::optional<File> trace;
+  std::optional<OutputFile> trace;
   std::unique_ptr<Progress> progress;
   Settings settings;
   int32_t tokens = -1, targets = -1, losses = -1; // storages
@@ -227,7 +218,26 @@ absl::Status Run::CheckRequest() {
     *port = *found;
   }
   save = options.save.empty() ? directories[0] + "/model.safetensors" : options.save;
-  return options.save.empty() ? absl::OkStatus() : CheckWritableDirectory(save);
+  return CheckFiles();
+}
+
+/// So that no output destroys what is needed, and that none fails after the last step.
+absl::Status Run::CheckFiles() const {
+  std::vector<FileUse> outputs = {{"--save", save}}, kept = StateFiles(directories);
+  std::vector<FileUse> others = {{"the training text", program.training.data},
+                                 {"this program", "/proc/self/exe"}};
+  for (const std::string &source : options.sources)
+    others.push_back({"a source of this program", source});
+  kept.insert(kept.end(), others.begin(), others.end());
+  if (absl::Status status = CheckOutputs(outputs, kept); !status.ok())
+    return status;
+  // The directory of the state need not be there yet.
+  if (absl::Status status = CheckNewFile(outputs[0], !options.save.empty()); !status.ok())
+    return status;
+  // The weights are read before --save replaces them.
+  kept.push_back({"the weights to begin from", options.weights});
+  kept.insert(kept.end(), {{"--save", save}, {"--save", TemporaryName(save)}});
+  return CheckOutputs({{"--metrics", options.metrics}, {"--trace", options.trace}}, kept);
 }
 
 absl::Status Run::OpenData() {
@@ -265,7 +275,7 @@ absl::Status Run::OpenState() {
   if (!opened.ok())
     return opened.status();
   state = *std::move(opened);
-  return absl::OkStatus();
+  return CheckExportSpace(program, save); // what is free now is free of the state
 }
 
 absl::Status Run::OpenEngine() {
@@ -303,7 +313,7 @@ absl::Status Run::OpenReports() {
     metrics = *std::move(opened);
   }
   if (!options.trace.empty()) {
-    absl::StatusOr<File> created = File::Create(options.trace);
+    absl::StatusOr<OutputFile> created = OutputFile::Open(options.trace);
     if (!created.ok())
       return created.status();
     trace = *std::move(created);
@@ -325,6 +335,7 @@ std::string Run::FormatState() const {
       "  state in ", absl::StrJoin(directories, ", "), ": ", FormatBytes(bytes), " on SSD, ",
       keep == 1 ? "the last commit is kept" : absl::StrCat("the last ", keep, " commits are kept"),
       "; ", engine->DescribeIo(), "\n");
+  text += DescribeForeignPaths(directories);
   for (const std::string &note : state->Notes())
     absl::StrAppend(&text, "  note: ", note, "\n");
   return text;

@@ -37,6 +37,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace boa {
 
@@ -55,16 +56,17 @@ inline constexpr double kEnqueueAhead = 0.25;
 struct TrainerOptions {
   std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
-  std::string weights;            // safetensors to begin from; empty: random
-  std::optional<int64_t> steps;   // instead of the program's
-  std::string data;               // instead of the program's; empty: its own
-  std::string metrics, trace;     // files; empty: none
-  std::string save;               // empty: <state>/model.safetensors
-  bool quiet = false;             // no tables and no progress
-  std::FILE *out = stdout;        // where tables and progress go
-  std::optional<int64_t> at;      // with resume: the commit of this step, not the last
-  FileSystem *disk = nullptr;     // where the state lives; null: the system's
-  Scheduler *scheduler = nullptr; // runtime/device/scheduler.h; null: threads
+  std::string weights;              // safetensors to begin from; empty: random
+  std::optional<int64_t> steps;     // instead of the program's
+  std::string data;                 // instead of the program's; empty: its own
+  std::string metrics, trace;       // files; empty: none
+  std::string save;                 // empty: <state>/model.safetensors
+  std::vector<std::string> sources; // files of the program: no output replaces them
+  bool quiet = false;               // no tables and no progress
+  std::FILE *out = stdout;          // where tables and progress go
+  std::optional<int64_t> at;        // with resume: the commit of this step, not the last
+  FileSystem *disk = nullptr;       // where the state lives; null: the system's
+  Scheduler *scheduler = nullptr;   // runtime/device/scheduler.h; null: threads
 };
 
 /// kCancelled: interrupted, committed, and the

@@ -214,7 +214,7 @@ TEST_F(DataTest, ValidationIsFixed) {
 TEST_F(DataTest, ErrorsSayWhatToDo) {
   std::string good = options.data;
   options.data = "nowhere.txt";
-  EXPECT_EQ(Error(), "training data: cannot open `nowhere.txt`: No such file or "
+  EXPECT_EQ(Error(), "training data: cannot open nowhere.txt: No such file or "
                      "directory\n  looked for: " +
                          std::filesystem::current_path().string() +
                          "/nowhere.txt\n  `data` in a spec is relative to the spec "

@@ -199,7 +199,7 @@ step 20: loss 1.5000, validation loss 1.7500
 TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
   using Row = TraceEvent::Row;
   Scratch scratch;
-  auto file = File::Create(scratch.path("trace"));
+  auto file = OutputFile::Open(scratch.path("trace"));
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(WriteTrace(*file, "a \"model\"",
                          {{Row::compute, 0, "forward", 5000, 9000, 0},

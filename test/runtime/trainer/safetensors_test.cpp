@@ -137,7 +137,7 @@ TEST_F(SafetensorsTest, RefusesMalformedHeaders) {
 
 TEST_F(SafetensorsTest, MissingFileIsSaid) {
   EXPECT_EQ(SafetensorsReader::Open("nowhere.safetensors").status().message(),
-            "cannot open `nowhere.safetensors`: No such file or directory");
+            "cannot open nowhere.safetensors: No such file or directory");
 }
 
 } // namespace

@@ -1,0 +1,193 @@
+//===- outputs_test.cpp - Files that a run may write ----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// No output destroys the state, the data or another output; no link is followed
+// and no open blocks. All runs are of the model of linear.h.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/file.h"
+#include "runtime/trainer/outputs.h"
+#include "runtime/trainer/safetensors.h"
+#include "runtime/trainer/trainer.h"
+
+#include "test/runtime/trainer/linear.h"
+#include "test/runtime/trainer/scratch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <fcntl.h>
+#include <map>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace boa {
+namespace {
+
+using testing::HasSubstr;
+
+class OutputsTest : public testing::Test {
+protected:
+  OutputsTest() {
+    linear.data = scratch.Write("text", linear::Text(20000));
+    linear.steps = 2;
+    options.state = scratch.path("state");
+    options.quiet = true;
+  }
+  absl::Status Run() {
+    absl::StatusOr<Program> program = ParseProgram(linear::Descriptor(linear));
+    if (!program.ok())
+      return program.status();
+    return Train(*program, linear::kKernels, linear::Entries(linear), options);
+  }
+  /// All files by name: their contents.
+  std::map<std::string, std::string> Contents() {
+    std::map<std::string, std::string> files;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(scratch.path()))
+      if (entry.is_regular_file())
+        files[entry.path()] = ReadWhole(entry.path());
+    return files;
+  }
+
+  Scratch scratch;
+  linear::Options linear;
+  TrainerOptions options;
+};
+
+TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
+  linear.paths = {"", scratch.path("second")};
+  ASSERT_TRUE(Run().ok());
+  linear.steps = 4;
+  const std::string spec = scratch.Write("model.boa", "spec");
+  const std::string other = scratch.path("other");
+  ASSERT_EQ(mkdir(other.c_str(), 0755), 0);
+  std::filesystem::copy_file(scratch.path("state/data"), other + "/renamed");
+  std::filesystem::create_hard_link(linear.data, scratch.path("hard"));
+  std::filesystem::create_directory_symlink(scratch.path("state"), scratch.path("link"));
+  options.sources = {spec};
+  options.resume = true;
+  options.metrics = scratch.path("metrics");
+  options.save = scratch.path("weights");
+  const auto before = Contents();
+  for (std::string TrainerOptions::*output :
+       {&TrainerOptions::save, &TrainerOptions::trace, &TrainerOptions::metrics})
+    for (const char *name :
+         {"state/data", "state/../state/lock", "link/manifest.json", "state/manifest.copy.json",
+          "second/data", "second/lock", "text", "hard", "model.boa", "other/renamed"}) {
+      SCOPED_TRACE(name);
+      const TrainerOptions kept = options;
+      options.*output = scratch.path(name);
+      const absl::Status status = Run();
+      EXPECT_THAT(std::string(status.message()), HasSubstr("would overwrite")) << status;
+      EXPECT_EQ(Contents(), before);
+      options = kept;
+    }
+  // Each other; the temporary file of the weights counts.
+  options.trace = options.metrics;
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("which is --metrics"));
+  options.trace = options.save + ".tmp";
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("which is --save"));
+  EXPECT_EQ(Contents(), before);
+}
+
+// Before the first step of a new training, when there are no files yet.
+TEST_F(OutputsTest, FilesOfANewStateAreRefusedByName) {
+  options.trace = scratch.path("state/data");
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("which is a file of the state"));
+  EXPECT_FALSE(std::filesystem::exists(options.state));
+}
+
+TEST_F(OutputsTest, LinksAreNotFollowed) {
+  const std::string target = scratch.Write("target", "precious");
+  std::filesystem::create_directory(options.state);
+  std::filesystem::create_symlink(target, scratch.path("state/model.safetensors.tmp"));
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(ReadWhole(target), "precious");
+  EXPECT_TRUE(SafetensorsReader::Open(scratch.path("state/model.safetensors")).ok());
+
+  std::filesystem::create_symlink(target, scratch.path("out"));
+  options.state = scratch.path("fresh");
+  for (std::string TrainerOptions::*output :
+       {&TrainerOptions::save, &TrainerOptions::trace, &TrainerOptions::metrics}) {
+    const TrainerOptions kept = options;
+    options.*output = scratch.path("out");
+    EXPECT_THAT(std::string(Run().message()), HasSubstr("link"));
+    EXPECT_EQ(ReadWhole(target), "precious");
+    options = kept;
+  }
+}
+
+// Links to texts and weights are common, and reading changes nothing.
+TEST_F(OutputsTest, InputsMayBeLinks) {
+  std::filesystem::create_symlink(linear.data, scratch.path("link"));
+  linear.data = scratch.path("link");
+  absl::Status status = Run();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_F(OutputsTest, NoOpenBlocks) {
+  const std::string pipe = scratch.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0666), 0);
+  alarm(60); // an open that blocks ends the test
+  options.data = pipe;
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("not a regular file"));
+  options.data = "";
+  options.weights = pipe;
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("not a regular file"));
+  options.weights = "";
+  options.save = pipe;
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("pipe"));
+  options.save = "";
+  for (std::string TrainerOptions::*output : {&TrainerOptions::trace, &TrainerOptions::metrics}) {
+    options.*output = pipe;
+    EXPECT_THAT(std::string(Run().message()), HasSubstr("a pipe that nobody reads"));
+    options.*output = "";
+  }
+  alarm(0);
+}
+
+TEST_F(OutputsTest, DirectoriesOutsideTheStateAreAnnounced) {
+  linear.paths = {"", scratch.path("state/below"), scratch.path("beyond")};
+  options.quiet = false;
+  options.out = std::fopen(scratch.path("output").c_str(), "w");
+  absl::Status status = Run();
+  std::fclose(options.out);
+  ASSERT_TRUE(status.ok()) << status;
+  const std::string output = ReadWhole(scratch.path("output"));
+  EXPECT_THAT(output, HasSubstr("has this run write to " + scratch.path("beyond") +
+                                ", outside of " + options.state + "\n"));
+  EXPECT_EQ(output.find("run write to " + scratch.path("state/below")), std::string::npos);
+}
+
+// Of two runs with one --save, the one that lost its file says so.
+TEST_F(OutputsTest, AFileOfAnotherProcessIsNotPublished) {
+  const std::string path = scratch.path("weights");
+  auto first = NewFile::Create(path);
+  ASSERT_TRUE(first.ok()) << first.status();
+  auto second = NewFile::Create(path);
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE(second->Append("second", 6).ok());
+  EXPECT_THAT(std::string(first->Publish().message()), HasSubstr("another process"));
+  absl::Status status = second->Publish();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ReadWhole(path), "second");
+}
+
+// /proc has no room at all.
+TEST_F(OutputsTest, TheExportsSpaceIsCheckedBeforeTheFirstStep) {
+  if (access("/proc", W_OK) != 0)
+    GTEST_SKIP() << "/proc cannot be written";
+  options.save = "/proc/weights";
+  options.metrics = scratch.path("metrics");
+  EXPECT_THAT(std::string(Run().message()),
+              HasSubstr("too full for the trained weights: beside the state they need 16.0 KiB"));
+  EXPECT_FALSE(std::filesystem::exists(options.metrics));
+}
+
+} // namespace
+} // namespace boa
