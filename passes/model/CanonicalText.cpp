@@ -9,6 +9,7 @@
 #include "dialect/Boa.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -122,7 +123,8 @@ private:
   struct Node {
     std::string name, rest; // rest: attributes and shapes
     SmallVector<Operand> operands;
-    unsigned line = 0; // where it is printed, from 1; 0: not yet
+    llvm::BitVector leaves; // the arguments that it depends on, by rank
+    unsigned line = 0;      // where it is printed, from 1; 0: not yet
   };
 
   void describeArguments() {
@@ -146,6 +148,11 @@ private:
       ++inputs;
       out << "  " << arguments.back() << ' ' << shapeOf(arg) << '\n';
     }
+    // The order of arguments is that of their first use.
+    SmallVector<std::string> sorted(arguments);
+    llvm::sort(sorted);
+    for (const std::string &argument : arguments)
+      ranks.push_back(unsigned(llvm::lower_bound(sorted, argument) - sorted.begin()));
   }
 
   /// Without the dimension of sequences.
@@ -186,6 +193,9 @@ private:
     for (Value result : op->getResults())
       shapes.push_back(shapeOf(result));
     node.rest = llvm::formatv("{0} : {1}", printAttributes(op), llvm::join(shapes, ", "));
+    node.leaves.resize(unsigned(arguments.size()));
+    for (const Operand &operand : node.operands)
+      node.leaves |= leavesOf(operand);
     if (mayChangePlaces(op) && comesBefore(node.operands[1], node.operands[0]))
       std::swap(node.operands[0], node.operands[1]);
 
@@ -205,9 +215,22 @@ private:
            shapeOf(skipCasts(op->getOperand(0))) == shapeOf(skipCasts(op->getOperand(1)));
   }
 
-  /// An order by what operands are, which no order of ops or name of a value changes.
-  /// Nodes that differ differ in themselves or in an operand: this goes down to there.
+  llvm::BitVector leavesOf(const Operand &operand) {
+    if (operand.node >= 0)
+      return nodes[size_t(operand.node)].leaves;
+    llvm::BitVector leaf(unsigned(arguments.size()));
+    leaf.set(ranks[operand.result]);
+    return leaf;
+  }
+
+  /// An order by what operands are, which no order of ops or name of a value changes. The
+  /// arguments below them come first: then another op does not change the order of others.
+  /// Nodes that differ do so in themselves or in an operand: this goes down to there.
   bool comesBefore(Operand a, Operand b) {
+    llvm::BitVector leaves = leavesOf(a);
+    leaves ^= leavesOf(b);
+    if (int first = leaves.find_first(); first >= 0)
+      return leavesOf(b).test(unsigned(first));
     while (!(a == b)) {
       if (a.node < 0 || b.node < 0)
         return a.node < 0 && (b.node >= 0 || arguments[a.result] < arguments[b.result]);
@@ -262,6 +285,7 @@ private:
   StringRef stage;
   llvm::raw_ostream &out;
   SmallVector<std::string> arguments; // how each is printed
+  SmallVector<unsigned> ranks;        // of each among them, by that text
   int64_t sequences = 0;              // in a micro-batch
   llvm::DenseSet<Value> perSequence;  // whose first dimension may count them
   std::vector<Node> nodes;
