@@ -162,6 +162,8 @@ private:
         named("attention", machine.ownAttention ? AttentionKind::own : AttentionKind::cudnn),
         builder.getNamedAttr("ssd", builder.getArrayAttr(ssds)),
     };
+    if (machine.kernels != 0)
+      fields.push_back(named("kernels", kKernelNames[machine.kernels]));
     if (machine.direct)
       fields.push_back(builder.getNamedAttr("direct", builder.getBoolAttr(true)));
     addGiven(fields, "compute", machine.compute);

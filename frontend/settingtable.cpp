@@ -162,6 +162,8 @@ std::vector<Setting> makeTable() {
       without("all", count("machine.device", "threads", nullptr, 1, 4096, "threads that compute")),
       or_("cudnn", word("machine.device", "attention", {"cudnn", "own"},
                         "of a GPU in bf16: cuDNN's if it is there, or the program's own")),
+      or_("fastest", word("machine.device", "kernels", {kKernelNames.begin(), kKernelNames.end()},
+                          "instruction set of a cpu's kernels; BOA_CPU wins over it")),
       without("not said", row(Kind::Compute, "machine.device", "compute",
                               "what kernels compute each second; for boa simulate")),
       without("compute", row(Kind::Compute, "machine.device", "compute_bf16",

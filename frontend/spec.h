@@ -128,6 +128,9 @@ inline constexpr size_t kRoles = 6;
 inline constexpr std::array<const char *, kRoles> kRoleNames = {
     "weights", "gradients", "optimizer", "checkpoints", "boundary_gradients", "saved"};
 inline constexpr std::array<const char *, 3> kTierNames = {"device", "host", "ssd"};
+/// The instruction sets of runtime/kernels/isa.h, behind the choice of the fastest.
+inline constexpr std::array<const char *, 6> kKernelNames = {"fastest", "baseline",    "avx2",
+                                                             "avx512",  "avx512_bf16", "amx"};
 
 struct OptimizerSpec {
   enum class Kind { AdamW, Sgd };
@@ -196,6 +199,8 @@ struct MachineSpec {
   int64_t threads = 0;
   /// Attention in bf16 is the program's own, whatever library there is.
   bool ownAttention = false;
+  /// Of kKernelNames: the instruction set of a CPU's kernels.
+  size_t kernels = 0;
   /// Rates, for who simulates the machine: operations or bytes in a second; 0: not said.
   int64_t compute = 0, computeBf16 = 0, deviceBandwidth = 0, toDevice = 0, toHost = 0;
   int64_t optimizer = 0, hostBandwidth = 0;

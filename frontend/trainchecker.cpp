@@ -307,6 +307,7 @@ MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
       device.flag("direct", machine.direct);
       device.count("threads", machine.threads);
       device.word("attention", machine.ownAttention);
+      device.word("kernels", machine.kernels);
       device.quantity("compute", machine.compute);
       device.quantity("compute_bf16", machine.computeBf16);
       device.quantity("bandwidth", machine.deviceBandwidth);

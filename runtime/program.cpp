@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Parses the descriptor. Strict: every member of runtime/program.h must be
-// there, with its type, and nothing else; `computation` alone may be missing. Sizes
-// that the runtime divides by or indexes with are checked here once. So a program and a runtime that do not
-// belong together are found out before anything runs.
+// there, with its type, and nothing else; `computation` and the machine's `kernels`
+// alone may be missing. Sizes that the runtime divides by or indexes with are checked
+// here once. So a program and a runtime that do not belong together are found out before
+// anything runs.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/program.h"
@@ -414,6 +415,7 @@ void Parse(Fields &f, Machine &m) {
   f.AtLeast("host_memory", m.host_memory, 0);
   f.Read("threads", m.threads);
   f.AtLeast("threads", m.threads, 0);
+  f.ReadOptional("kernels", m.kernels);
   f.Read("rates", m.rates);
   f.Read("ssd", m.ssd);
 }

@@ -180,6 +180,7 @@ struct Machine {
   bool direct = false;   // separate: SSDs reach the device's memory, too
   int64_t device_memory = 0, host_memory = 0; // 0: no limit
   int64_t threads = 0;                        // 0: all
+  std::string kernels; // the instruction set of a CPU's (kernels/isa.h); empty: the fastest
   Rates rates;
   std::vector<SsdPath> ssd;
 };

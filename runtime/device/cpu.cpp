@@ -70,13 +70,22 @@ private:
   Lane<Work *> copies{[this](Work *work) { Copy(*work); }};
 };
 
+/// Follows BOA_CPU, or else the machine; else what is used stays.
+absl::Status ChooseKernels(const Machine &machine) {
+  const char *by_environment = std::getenv("BOA_CPU");
+  const std::string name = by_environment ? by_environment : machine.kernels;
+  if (by_environment || !name.empty())
+    if (absl::Status status = UseIsa(name); !status.ok())
+      return absl::Status(
+          status.code(), absl::StrCat(by_environment ? "BOA_CPU=" : "device cpu { kernels = ", name,
+                                      by_environment ? ": " : " }: ", status.message()));
+  return CheckKernels(UsedIsa());
+}
+
 absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceListener *told) {
   listener = told;
   SetThreads(scheduler ? 1 : program.machine.threads);
-  if (const char *isa = std::getenv("BOA_CPU"))
-    if (absl::Status status = UseIsa(isa); !status.ok())
-      return absl::Status(status.code(), absl::StrCat("BOA_CPU=", isa, ": ", status.message()));
-  if (absl::Status status = CheckKernels(UsedIsa()); !status.ok())
+  if (absl::Status status = ChooseKernels(program.machine); !status.ok())
     return status;
   if (absl::Status status = memory->Allocate(bytes); !status.ok())
     return status;

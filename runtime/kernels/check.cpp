@@ -122,7 +122,8 @@ absl::Status CheckKernels(Isa isa, const ProductKernels &kernels) {
   return absl::Status(status.code(),
                       absl::StrCat("the kernels of ", IsaName(isa),
                                    " are wrong on this processor: ", status.message(),
-                                   "; use others by BOA_CPU=", other));
+                                   "; use others by BOA_CPU=", other,
+                                   " or by `device cpu { kernels = ", other, " }` in the machine"));
 }
 
 absl::Status CheckKernels(Isa isa) {

@@ -222,7 +222,7 @@ private:
                        {"to_host", machine.to_host()},
                        {"optimizer", machine.optimizer()},
                        {"host_bandwidth", machine.host_bandwidth()}};
-    return json::Object{{"name", machine.name()},
+    json::Object result{{"name", machine.name()},
                         {"device", stringifyDeviceKind(machine.device())},
                         {"memory", stringifyMemoryKind(machine.memory())},
                         {"direct", direct()},
@@ -231,6 +231,9 @@ private:
                         {"threads", machine.threads()},
                         {"rates", std::move(rates)},
                         {"ssd", std::move(ssds)}};
+    if (!machine.kernels().empty())
+      result["kernels"] = machine.kernels();
+    return result;
   }
 
   ModuleOp module;

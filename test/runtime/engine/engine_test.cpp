@@ -125,7 +125,7 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
 }
 
 // The instruction set of kernels is said by name, or it is the processor's.
-TEST(EngineCpu, IsNamedByTheEnvironment) {
+TEST(EngineCpu, InstructionSetIsNamed) {
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
     storage.homes = {{Home::host, kChunks}};
@@ -143,6 +143,20 @@ TEST(EngineCpu, IsNamedByTheEnvironment) {
   EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, options).ok());
   EXPECT_EQ(UsedIsa(), Isa::kBaseline);
   unsetenv("BOA_CPU");
+  EXPECT_TRUE(UseIsa(IsaName(best)).ok());
+
+  // So does the machine, but the environment's word is the last.
+  program.machine.kernels = "baseline";
+  EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, options).ok());
+  EXPECT_EQ(UsedIsa(), Isa::kBaseline);
+  setenv("BOA_CPU", IsaName(best), 1);
+  EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, options).ok());
+  EXPECT_EQ(UsedIsa(), best);
+  unsetenv("BOA_CPU");
+  program.machine.kernels = "abacus";
+  EXPECT_EQ(Engine::Create(program, kKernels, nullptr, options).status().message(),
+            "device cpu { kernels = abacus }: expected \"baseline\", \"avx2\", \"avx512\", "
+            "\"avx512_bf16\" or \"amx\"");
   EXPECT_TRUE(UseIsa(IsaName(best)).ok());
 }
 

@@ -456,7 +456,8 @@ TEST(CheckAtStart, RefusesWrongKernels) {
   EXPECT_EQ(
       refused(wrong),
       "the kernels of avx512 are wrong on this processor: the product of f32 by f32 is -1.8501 "
-      "at row 0, column 0, where plain loops make -1.59277; use others by BOA_CPU=avx2");
+      "at row 0, column 0, where plain loops make -1.59277; use others by BOA_CPU=avx2 or by "
+      "`device cpu { kernels = avx2 }` in the machine");
   wrong = right;
   wrong.f32_by_bf16 = [&](boa::GemmBf16 block) {
     block.bias = nullptr;
