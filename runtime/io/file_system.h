@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -49,6 +50,9 @@ public:
   /// ResourceExhausted: the disk is too full.
   virtual absl::Status Reserve(int64_t bytes) = 0;
   virtual absl::Status Sync() = 0;
+  /// Locks the file. The lock ends when the file is closed, or its process is dead,
+  /// and the last transfer of it has ended. Unavailable if somebody else holds it.
+  virtual absl::Status Lock() = 0;
   /// Empty, or why the bytes go through the page cache in spite of `direct`.
   virtual std::string Degraded() const { return ""; }
 };
@@ -69,9 +73,31 @@ struct DeviceSpace {
   int64_t free_bytes = 0;
 };
 
+/// An open directory. It stays the same one, wherever its path leads later. Names
+/// are those of its entries: they have no slash.
+class Directory {
+public:
+  virtual ~Directory() = default;
+  virtual const std::string &path() const = 0; // as it was opened
+  /// Whether the path still leads to this directory.
+  virtual absl::StatusOr<bool> IsCurrent() const = 0;
+  /// Whether the name still stands for the open file.
+  virtual absl::StatusOr<bool> Names(const std::string &name, const OpenFile &) const = 0;
+
+  // As those of FileSystem.
+  virtual absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &name, OpenMode) = 0;
+  virtual absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &name) = 0;
+  virtual absl::StatusOr<PathKind> Kind(const std::string &name) = 0;
+  virtual absl::Status Rename(const std::string &from, const std::string &to) = 0;
+  virtual absl::Status Unlink(const std::string &name) = 0;
+  virtual absl::Status Sync() = 0;
+};
+
 class FileSystem {
 public:
   virtual ~FileSystem() = default;
+  /// NotFound if the directory does not exist. A link to a directory is followed.
+  virtual absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) = 0;
   /// NotFound where it does not exist.
   virtual absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode) = 0;
   /// The lock file at `path`, made if need be and held until it is closed, or
@@ -90,6 +116,8 @@ public:
 
   /// A number that no other call gives, here or elsewhere: for identities.
   virtual uint64_t Unique();
+  /// Lets time pass.
+  virtual void Wait(std::chrono::nanoseconds);
 
   /// Transfers to and from files that this file system opened (io.h).
   virtual absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
@@ -103,9 +131,11 @@ FileSystem &SystemFiles();
 
 /// The whole of a small file.
 absl::StatusOr<std::string> ReadSmallFile(FileSystem &, const std::string &path);
+absl::StatusOr<std::string> ReadSmallFile(Directory &, const std::string &name);
 
-/// Replaces DIRECTORY/NAME so that after a crash at any instant the old or the
-/// new contents are there; when it returns, the new ones are durable.
+/// Replaces a file of the directory so that after a crash at any instant the old or
+/// the new contents are there; when it returns, the new ones are durable.
+absl::Status ReplaceFile(Directory &, const std::string &name, absl::string_view contents);
 absl::Status ReplaceFile(FileSystem &, const std::string &directory, const std::string &name,
                          absl::string_view contents);
 

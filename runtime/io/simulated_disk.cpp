@@ -20,6 +20,7 @@ using simulated::InodeRef;
 using simulated::kPageBytes;
 using simulated::NameChange;
 using simulated::Place;
+using simulated::Where;
 
 namespace {
 
@@ -58,9 +59,9 @@ SimulatedDisk::Impl::Impl(uint64_t seed) : random(seed), root(std::make_shared<I
   devices.push_back({std::numeric_limits<int64_t>::max(), std::chrono::microseconds(50), {}});
 }
 
-Place SimulatedDisk::Impl::Locate(const std::string &path) const {
+Place SimulatedDisk::Impl::Locate(const std::string &path, const InodeRef &from) const {
   std::vector<std::string> parts = Split(path);
-  Place place{nullptr, root, "", 0};
+  Place place{nullptr, from ? from : root, "", 0};
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!place.inode || !place.inode->directory)
       return {nullptr, nullptr, "", place.inode ? ENOTDIR : ENOENT};
@@ -127,6 +128,7 @@ void SimulatedDisk::Impl::Die(Fault how) {
   for (simulated::InFlight *backend : backends)
     backend->Die();
   dead = true;
+  ++deaths;
   handles.clear();
   if (how == Fault::power_loss)
     LosePower();
@@ -244,11 +246,15 @@ absl::Status SimulatedDisk::Flip(const std::string &path, int64_t offset, uint8_
   return absl::OkStatus();
 }
 
-absl::StatusOr<PathKind> SimulatedDisk::Kind(const std::string &path) {
-  if (int error = impl->Begin("query", path, 0))
-    return Error(error, "query", path);
-  InodeRef inode = impl->Find(path);
+absl::StatusOr<PathKind> SimulatedDisk::Impl::Kind(const Where &where) {
+  if (int error = Begin("query", where.shown, 0))
+    return Error(error, "query", where.shown);
+  InodeRef inode = Locate(where).inode;
   return !inode ? PathKind::nothing : inode->directory ? PathKind::directory : PathKind::file;
+}
+
+absl::StatusOr<PathKind> SimulatedDisk::Kind(const std::string &path) {
+  return impl->Kind({nullptr, path, path});
 }
 
 absl::StatusOr<std::string> SimulatedDisk::RealPath(const std::string &path) {
@@ -297,9 +303,9 @@ absl::Status SimulatedDisk::RemoveDirectory(const std::string &path) {
   return absl::OkStatus();
 }
 
-absl::Status SimulatedDisk::Rename(const std::string &from, const std::string &to) {
-  int error = impl->Begin("rename", from, 0);
-  Place source = impl->Locate(from), target = impl->Locate(to);
+absl::Status SimulatedDisk::Impl::Rename(const Where &from, const Where &to) {
+  int error = Begin("rename", from.shown, 0);
+  Place source = Locate(from), target = Locate(to);
   if (error == 0)
     error = source.error ? source.error : target.error;
   if (error == 0)
@@ -312,44 +318,41 @@ absl::Status SimulatedDisk::Rename(const std::string &from, const std::string &t
             : !target.inode->directory && source.inode->directory       ? ENOTDIR
             : target.inode->directory && !target.inode->entries.empty() ? ENOTEMPTY
                                                                         : 0;
-  if (error == 0 && impl->Strikes(Fault::io_error, source.directory->device, to))
+  if (error == 0 && Strikes(Fault::io_error, source.directory->device, to.shown))
     error = EIO;
   if (error != 0)
-    return Error(error, absl::StrCat("rename ", from, " to"), to);
+    return Error(error, absl::StrCat("rename ", from.shown, " to"), to.shown);
   if (source.inode != target.inode)
-    impl->ChangeNames(
+    ChangeNames(
         {{source.directory, source.name, nullptr}, {target.directory, target.name, source.inode}});
   return absl::OkStatus();
 }
 
-absl::Status SimulatedDisk::Unlink(const std::string &path) {
-  int error = impl->Begin("remove", path, 0);
-  Place place = impl->Locate(path);
+absl::Status SimulatedDisk::Rename(const std::string &from, const std::string &to) {
+  return impl->Rename({nullptr, from, from}, {nullptr, to, to});
+}
+
+absl::Status SimulatedDisk::Impl::Unlink(const Where &where) {
+  int error = Begin("remove", where.shown, 0);
+  Place place = Locate(where);
   if (error == 0)
-    error = place.error != 0                                            ? place.error
-            : !place.inode                                              ? ENOENT
-            : place.inode->directory                                    ? EISDIR
-            : impl->Strikes(Fault::io_error, place.inode->device, path) ? EIO
-                                                                        : 0;
+    error = place.error != 0                                             ? place.error
+            : !place.inode                                               ? ENOENT
+            : place.inode->directory                                     ? EISDIR
+            : Strikes(Fault::io_error, place.inode->device, where.shown) ? EIO
+                                                                         : 0;
   if (error != 0)
-    return Error(error, "remove", path);
-  impl->ChangeNames({{place.directory, place.name, nullptr}});
+    return Error(error, "remove", where.shown);
+  ChangeNames({{place.directory, place.name, nullptr}});
   return absl::OkStatus();
 }
 
-absl::Status SimulatedDisk::SyncDirectory(const std::string &path) {
-  if (int error = impl->Begin("sync directory", path, 0))
-    return Error(error, "sync directory", path);
-  Place place = impl->Locate(path);
-  if (!place.inode || !place.inode->directory)
-    return Error(place.error   ? place.error
-                 : place.inode ? ENOTDIR
-                               : ENOENT,
-                 "open directory", path);
-  return impl->SyncNames(place.inode, path);
+absl::Status SimulatedDisk::Unlink(const std::string &path) {
+  return impl->Unlink({nullptr, path, path});
 }
 
 uint64_t SimulatedDisk::Unique() { return impl->random.Next(); }
+void SimulatedDisk::Wait(std::chrono::nanoseconds time) { impl->now += time; }
 
 absl::StatusOr<DeviceSpace> SimulatedDisk::Space(const std::string &directory) {
   int error = impl->Begin("query the free space of", directory, 0);

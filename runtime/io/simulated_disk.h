@@ -115,6 +115,7 @@ public:
   /// Damages a byte at rest.
   absl::Status Flip(const std::string &path, int64_t offset, uint8_t mask);
 
+  absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) override;
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode) override;
   absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) override;
   absl::StatusOr<PathKind> Kind(const std::string &path) override;
@@ -126,6 +127,7 @@ public:
   absl::Status SyncDirectory(const std::string &path) override;
   absl::StatusOr<DeviceSpace> Space(const std::string &directory) override;
   uint64_t Unique() override; // of the seed
+  void Wait(std::chrono::nanoseconds) override;
   /// A backend without a thread: Pending, Advance.
   absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
                                                       std::vector<IoLink> links, void *arena,

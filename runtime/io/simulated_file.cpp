@@ -17,6 +17,7 @@ using simulated::Handle;
 using simulated::Inode;
 using simulated::kPageBytes;
 using simulated::Place;
+using simulated::Where;
 
 namespace {
 
@@ -68,6 +69,16 @@ public:
 
   absl::Status Reserve(int64_t bytes) override;
   absl::Status Sync() override;
+  /// Like the locks of the operating system, not an operation of the disk.
+  absl::Status Lock() override {
+    Handle *handle = Find();
+    if (!handle)
+      return Error(EBADF, "lock", name);
+    if (handle->inode->lock_holder >= 0 && handle->inode->lock_holder != fd)
+      return Error(EWOULDBLOCK, "lock", name);
+    handle->inode->lock_holder = fd;
+    return absl::OkStatus();
+  }
 
 private:
   Handle *Find() const { return disk.FindHandle(fd); }
@@ -116,22 +127,23 @@ absl::Status SimulatedFile::Sync() {
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Open(const std::string &path,
-                                                              OpenMode mode) {
+absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Impl::Open(const Where &where,
+                                                                    OpenMode mode) {
+  const std::string &path = where.shown;
   const char *what = mode.create ? "create" : "open";
-  Place place = impl->Locate(path);
+  Place place = Locate(where);
   const size_t device = place.directory ? place.directory->device : 0;
-  if (int error = impl->Begin(what, path, device))
+  if (int error = Begin(what, path, device))
     return Error(error, what, path);
-  place = impl->Locate(path);
+  place = Locate(where);
   int error = place.error;
-  if (error == 0 && impl->Strikes(Fault::io_error, device, path))
+  if (error == 0 && Strikes(Fault::io_error, device, path))
     error = EIO;
   else if (error == 0 && place.inode && mode.create && mode.exclusive)
     error = EEXIST;
   else if (error == 0 && !place.inode && !mode.create)
     error = ENOENT;
-  else if (error == 0 && !place.inode && impl->Strikes(Fault::no_space, device, path))
+  else if (error == 0 && !place.inode && Strikes(Fault::no_space, device, path))
     error = ENOSPC;
   if (error != 0)
     return Error(error, what, path);
@@ -141,23 +153,28 @@ absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Open(const std::string 
   if (!place.inode) {
     place.inode = std::make_shared<Inode>();
     place.inode->device = device;
-    impl->ChangeNames({{place.directory, place.name, place.inode}});
+    ChangeNames({{place.directory, place.name, place.inode}});
   }
-  const int fd = impl->next_descriptor++;
-  impl->handles[fd] = {place.inode, path, mode};
-  return std::make_unique<SimulatedFile>(*impl, fd, path);
+  const int fd = next_descriptor++;
+  handles[fd] = {place.inode, path, mode};
+  return std::make_unique<SimulatedFile>(*this, fd, path);
+}
+
+absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Open(const std::string &path,
+                                                              OpenMode mode) {
+  return impl->Open({nullptr, path, path}, mode);
+}
+
+absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Impl::Lock(const Where &where) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> file = Open(where, {/*write=*/true, /*create=*/true});
+  if (!file.ok())
+    return file;
+  absl::Status status = (*file)->Lock();
+  return status.ok() ? std::move(file) : status;
 }
 
 absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Lock(const std::string &path) {
-  absl::StatusOr<std::unique_ptr<OpenFile>> file = Open(path, {/*write=*/true, /*create=*/true});
-  if (!file.ok())
-    return file;
-  const int fd = (*file)->descriptor();
-  int &holder = impl->handles.at(fd).inode->lock_holder;
-  if (holder >= 0)
-    return Error(EWOULDBLOCK, "lock", path);
-  holder = fd;
-  return file;
+  return impl->Lock({nullptr, path, path});
 }
 
 } // namespace boa

@@ -127,6 +127,12 @@ struct Handle {
   OpenMode mode;
 };
 
+/// A path from the root, or a name in a directory. `shown` is for errors.
+struct Where {
+  InodeRef from; // null: the root
+  std::string path, shown;
+};
+
 /// Where a name stands, or the errno of why it stands nowhere.
 struct Place {
   InodeRef directory, inode; // null: there is none
@@ -167,6 +173,7 @@ struct SimulatedDisk::Impl {
   int64_t operations = 0, die_at = 0;
   Fault die_how = Fault::power_loss;
   bool dead = false;
+  int64_t deaths = 0;
   FaultCounts counts;
   std::optional<IoOptions> io_options;
   std::function<void(const std::string &)> log;
@@ -177,13 +184,23 @@ struct SimulatedDisk::Impl {
   }
 
   // simulated_disk.cpp
-  simulated::Place Locate(const std::string &path) const;
+  simulated::Place Locate(const std::string &path, const simulated::InodeRef &from = nullptr) const;
+  simulated::Place Locate(const simulated::Where &where) const {
+    return Locate(where.path, where.from);
+  }
   simulated::InodeRef Find(const std::string &path) const;
   void ChangeNames(std::vector<simulated::NameChange::Entry>);
   absl::Status SyncNames(const simulated::InodeRef &directory, const std::string &path);
   void LosePower();
   void Die(Fault how);
   void ForEachFile(const std::function<void(const std::string &, simulated::Inode &)> &) const;
+  absl::StatusOr<PathKind> Kind(const simulated::Where &);
+  absl::Status Rename(const simulated::Where &from, const simulated::Where &to);
+  absl::Status Unlink(const simulated::Where &);
+
+  // simulated_file.cpp
+  absl::StatusOr<std::unique_ptr<OpenFile>> Open(const simulated::Where &, OpenMode);
+  absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const simulated::Where &);
 
   // simulated_io.cpp
   /// Begins an operation: time passes, the process may die, bits rot. The errno

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// FileSystem by POSIX calls, and what both file systems share. Nothing here keeps
-// anything beside descriptors, so every call may come from any thread.
+// FileSystem by POSIX calls. Nothing here keeps anything beside descriptors, so
+// every call may come from any thread.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
@@ -20,7 +20,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <random>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -30,8 +29,7 @@ namespace boa {
 namespace {
 
 constexpr int64_t kAlignment = BOA_BLOCK_BYTES; // of offsets and sizes under O_DIRECT
-constexpr int64_t kSmallBytes = int64_t(1) << 30;
-constexpr int kMostInterruptions = 10000; // of one call
+constexpr int kMostInterruptions = 10000;       // of one call
 
 /// The status of errno: "cannot WHAT PATH: ...".
 absl::Status Error(absl::string_view what, const std::string &path) {
@@ -85,6 +83,10 @@ public:
   absl::Status Reserve(int64_t bytes) override;
   absl::Status Sync() override {
     return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus() : Error("sync", name);
+  }
+  absl::Status Lock() override {
+    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0 ? absl::OkStatus()
+                                                                       : Error("lock", name);
   }
 
 private:
@@ -195,66 +197,150 @@ absl::StatusOr<std::string> SettleFlags(int fd, const std::string &path, bool di
   return direct ? why : "";
 }
 
-absl::StatusOr<std::unique_ptr<OpenFile>> OpenSystemFile(const std::string &path,
-                                                         const OpenMode &mode) {
+/// A name below the directory `base`, or AT_FDCWD and the path
+/// itself. `path` is for errors.
+struct Place {
+  int base;
+  const std::string &name, path;
+};
+
+bool Same(const struct stat &a, const struct stat &b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenMode &mode) {
   int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (mode.write ? O_RDWR : O_RDONLY);
   flags |= mode.create ? O_CREAT : 0;
   flags |= mode.create && mode.exclusive ? O_EXCL : 0;
-  int fd = Retrying([&] { return open(path.c_str(), flags, 0644); });
+  int fd = Retrying([&] { return openat(place.base, place.name.c_str(), flags, 0644); });
   if (fd < 0 && errno == ELOOP)
     return absl::FailedPreconditionError(
-        absl::StrCat("cannot open ", path, ": it is a symbolic link"));
+        absl::StrCat("cannot open ", place.path, ": it is a symbolic link"));
   if (fd < 0 && errno == ENOTDIR) // nor can there be anything of that name
-    return absl::NotFoundError(absl::StrCat("cannot open ", path, ": Not a directory"));
+    return absl::NotFoundError(absl::StrCat("cannot open ", place.path, ": Not a directory"));
   if (fd < 0)
-    return Error(mode.create ? "create" : "open", path);
-  absl::StatusOr<std::string> degraded = SettleFlags(fd, path, mode.direct);
-  auto file = std::make_unique<SystemFile>(fd, path, degraded.ok() ? *degraded : "");
+    return Error(mode.create ? "create" : "open", place.path);
+  absl::StatusOr<std::string> degraded = SettleFlags(fd, place.path, mode.direct);
+  auto file = std::make_unique<SystemFile>(fd, place.path, degraded.ok() ? *degraded : "");
   if (!degraded.ok())
     return degraded.status();
   return file;
 }
 
+/// Whether the name stands for the open file.
+absl::StatusOr<bool> NamesAt(const Place &place, int fd) {
+  struct stat held, named;
+  if (fstat(fd, &held) != 0)
+    return Error("query", place.path);
+  if (fstatat(place.base, place.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0)
+    return Same(held, named);
+  if (errno == ENOENT)
+    return false;
+  return Error("query", place.path);
+}
+
+/// The last holder of the lock may have removed the file, and another process made
+/// one of that name. Then the locked file is no lock, and the name is tried again.
+absl::StatusOr<std::unique_ptr<OpenFile>> LockAt(const Place &place) {
+  while (true) {
+    absl::StatusOr<std::unique_ptr<OpenFile>> file =
+        OpenAt(place, {/*write=*/true, /*create=*/true});
+    if (!file.ok())
+      return file;
+    if (absl::Status status = (*file)->Lock(); !status.ok())
+      return status;
+    absl::StatusOr<bool> named = NamesAt(place, (*file)->descriptor());
+    if (!named.ok())
+      return named.status();
+    if (*named)
+      return file;
+  }
+}
+
+absl::StatusOr<PathKind> KindAt(const Place &place) {
+  struct stat info;
+  if (fstatat(place.base, place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      return PathKind::nothing;
+    return Error("query", place.path);
+  }
+  return S_ISREG(info.st_mode)   ? PathKind::file
+         : S_ISDIR(info.st_mode) ? PathKind::directory
+                                 : PathKind::other;
+}
+
+absl::Status RenameAt(const Place &from, const Place &to) {
+  return renameat(from.base, from.name.c_str(), to.base, to.name.c_str()) == 0
+             ? absl::OkStatus()
+             : Error(absl::StrCat("rename ", from.path, " to"), to.path);
+}
+
+absl::Status UnlinkAt(const Place &place) {
+  return unlinkat(place.base, place.name.c_str(), 0) == 0 ? absl::OkStatus()
+                                                          : Error("remove", place.path);
+}
+
+class SystemDirectory : public Directory {
+public:
+  SystemDirectory(int fd, std::string path) : fd(fd), name(std::move(path)) {}
+  ~SystemDirectory() override { close(fd); }
+  SystemDirectory(const SystemDirectory &) = delete;
+  SystemDirectory &operator=(const SystemDirectory &) = delete;
+
+  const std::string &path() const override { return name; }
+  absl::StatusOr<bool> IsCurrent() const override {
+    struct stat held, named;
+    if (fstat(fd, &held) != 0)
+      return Error("query", name);
+    if (stat(name.c_str(), &named) == 0)
+      return Same(held, named);
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+      return false;
+    return Error("query", name);
+  }
+  absl::StatusOr<bool> Names(const std::string &entry, const OpenFile &file) const override {
+    return NamesAt(At(entry), file.descriptor());
+  }
+  absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &entry, OpenMode mode) override {
+    return OpenAt(At(entry), mode);
+  }
+  absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &entry) override {
+    return LockAt(At(entry));
+  }
+  absl::StatusOr<PathKind> Kind(const std::string &entry) override { return KindAt(At(entry)); }
+  absl::Status Rename(const std::string &from, const std::string &to) override {
+    return RenameAt(At(from), At(to));
+  }
+  absl::Status Unlink(const std::string &entry) override { return UnlinkAt(At(entry)); }
+  absl::Status Sync() override {
+    return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus()
+                                                    : Error("sync directory", name);
+  }
+
+private:
+  Place At(const std::string &entry) const { return {fd, entry, absl::StrCat(name, "/", entry)}; }
+
+  const int fd;
+  const std::string name;
+};
+
 class System : public FileSystem {
 public:
+  absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) override {
+    int fd = Retrying([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (fd < 0 && errno == ENOTDIR)
+      return absl::NotFoundError(absl::StrCat("cannot open directory ", path, ": Not a directory"));
+    if (fd < 0)
+      return Error("open directory", path);
+    return std::make_shared<SystemDirectory>(fd, path);
+  }
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {
-    return OpenSystemFile(path, mode);
+    return OpenAt(At(path), mode);
   }
-
-  /// Whoever held the lock before may have removed the file, and another made one
-  /// of that name: then what was locked is no lock, and the name is tried again.
   absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) override {
-    while (true) {
-      absl::StatusOr<std::unique_ptr<OpenFile>> file =
-          OpenSystemFile(path, {/*write=*/true, /*create=*/true});
-      if (!file.ok())
-        return file;
-      const int fd = (*file)->descriptor();
-      if (Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) != 0)
-        return Error("lock", path);
-      struct stat held, named;
-      if (fstat(fd, &held) != 0)
-        return Error("query", path);
-      if (lstat(path.c_str(), &named) != 0) {
-        if (errno != ENOENT)
-          return Error("query", path);
-      } else if (held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
-        return file;
-      }
-    }
+    return LockAt(At(path));
   }
-
-  absl::StatusOr<PathKind> Kind(const std::string &path) override {
-    struct stat info;
-    if (lstat(path.c_str(), &info) != 0) {
-      if (errno == ENOENT || errno == ENOTDIR)
-        return PathKind::nothing;
-      return Error("query", path);
-    }
-    return S_ISREG(info.st_mode)   ? PathKind::file
-           : S_ISDIR(info.st_mode) ? PathKind::directory
-                                   : PathKind::other;
-  }
+  absl::StatusOr<PathKind> Kind(const std::string &path) override { return KindAt(At(path)); }
 
   absl::StatusOr<std::string> RealPath(const std::string &path) override {
     char *real = realpath(path.c_str(), nullptr);
@@ -272,23 +358,12 @@ public:
     return rmdir(path.c_str()) == 0 ? absl::OkStatus() : Error("remove directory", path);
   }
   absl::Status Rename(const std::string &from, const std::string &to) override {
-    return rename(from.c_str(), to.c_str()) == 0 ? absl::OkStatus()
-                                                 : Error(absl::StrCat("rename ", from, " to"), to);
+    return RenameAt(At(from), At(to));
   }
-  absl::Status Unlink(const std::string &path) override {
-    return unlink(path.c_str()) == 0 ? absl::OkStatus() : Error("remove", path);
-  }
-
-  /// Through a link too: nothing is made or read by it.
+  absl::Status Unlink(const std::string &path) override { return UnlinkAt(At(path)); }
   absl::Status SyncDirectory(const std::string &path) override {
-    int fd = Retrying([&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-    if (fd < 0)
-      return Error("open directory", path);
-    absl::Status status;
-    if (Retrying([&] { return fsync(fd); }) != 0)
-      status = Error("sync directory", path);
-    close(fd);
-    return status;
+    absl::StatusOr<std::shared_ptr<Directory>> directory = OpenDirectory(path);
+    return directory.ok() ? (*directory)->Sync() : directory.status();
   }
 
   absl::StatusOr<DeviceSpace> Space(const std::string &directory) override {
@@ -301,60 +376,16 @@ public:
                                                       const IoOptions &options) override {
     return CreateIoBackend(std::move(files), std::move(links), arena, arena_bytes, options);
   }
+
+private:
+  static Place At(const std::string &path) { return {AT_FDCWD, path, path}; }
 };
 
 } // namespace
 
-uint64_t FileSystem::Unique() {
-  std::random_device random;
-  return uint64_t(random()) << 32 | random();
-}
-
 FileSystem &SystemFiles() {
   static System *system = new System; // outlives whoever closes files at exit
   return *system;
-}
-
-absl::StatusOr<std::string> ReadSmallFile(FileSystem &files, const std::string &path) {
-  absl::StatusOr<std::unique_ptr<OpenFile>> file = files.Open(path, {});
-  if (!file.ok())
-    return file.status();
-  absl::StatusOr<int64_t> size = (*file)->Size();
-  if (!size.ok())
-    return size.status();
-  if (*size > kSmallBytes)
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "cannot read %s: it has %d bytes, more than ever were written there", path, *size));
-  std::string text(size_t(*size), '\0');
-  if (absl::Status status = (*file)->Read(0, text.data(), *size); !status.ok())
-    return status;
-  return text;
-}
-
-static absl::Status WriteNewFile(FileSystem &files, const std::string &path,
-                                 absl::string_view contents) {
-  absl::StatusOr<std::unique_ptr<OpenFile>> file =
-      files.Open(path, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
-  if (!file.ok())
-    return file.status();
-  absl::Status status = (*file)->Write(0, contents.data(), int64_t(contents.size()));
-  return status.ok() ? (*file)->Sync() : status;
-}
-
-absl::Status ReplaceFile(FileSystem &files, const std::string &directory, const std::string &name,
-                         absl::string_view contents) {
-  const std::string path = absl::StrCat(directory, "/", name), next = path + ".tmp";
-  // Left by a crash, or planted: a link of that name is removed, not followed.
-  if (absl::Status status = files.Unlink(next); !status.ok() && !absl::IsNotFound(status))
-    return status;
-  absl::Status status = WriteNewFile(files, next, contents);
-  if (status.ok())
-    status = files.Rename(next, path);
-  if (!status.ok()) {
-    files.Unlink(next).IgnoreError(); // the first error is the one to tell
-    return status;
-  }
-  return files.SyncDirectory(directory);
 }
 
 } // namespace boa

@@ -26,8 +26,9 @@ struct StatePath {
   std::string directory; // as it was given
   std::string real;      // absolute, without links
   std::string id;
-  bool given = true; // else: read only, until no commit names it
-  double weight = 1; // share of the bytes
+  bool given = true;                 // else: read only, until no commit names it
+  double weight = 1;                 // share of the bytes
+  std::shared_ptr<Directory> folder; // through which all files of the path are reached
   std::unique_ptr<OpenFile> lock, data;
   int64_t bytes = 0;                              // of the data file; 0: there is none yet
   std::vector<std::pair<int64_t, int64_t>> taken; // what commits name, until `pool` is filled
@@ -62,7 +63,9 @@ class Undo {
 public:
   explicit Undo(FileSystem &disk) : disk(disk) {}
   ~Undo();
-  void AddFile(std::string path) { files.push_back(std::move(path)); }
+  void AddFile(std::shared_ptr<Directory> directory, std::string name) {
+    files.push_back({std::move(directory), std::move(name)});
+  }
   void AddDirectory(std::string path) { directories.push_back(std::move(path)); }
   void Keep() {
     files.clear();
@@ -71,18 +74,24 @@ public:
 
 private:
   FileSystem &disk;
-  std::vector<std::string> files, directories;
+  std::vector<std::pair<std::shared_ptr<Directory>, std::string>> files;
+  std::vector<std::string> directories;
 };
 
-std::string ManifestPath(const std::string &home);
-std::string ManifestCopyPath(const std::string &home);
+constexpr char kManifest[] = "manifest.json", kManifestCopy[] = "manifest.copy.json";
+constexpr char kData[] = "data", kLock[] = "lock";
 
 /// Both manifests of a home, and what they say together.
 struct ReadManifests {
   Manifest manifest; // the newer of those that are whole
   std::string note;  // what was wrong with the other
 };
+absl::StatusOr<ReadManifests> ReadManifest(Directory &home);
 absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, const std::string &home);
+
+/// The identities at the head of a data file.
+absl::StatusOr<DataHead> ReadHead(const OpenFile &, int64_t size);
+absl::Status OfAnother(const std::string &directory, const DataHead &);
 
 /// The same chunks, whatever is in them.
 bool SameShape(const SavedStorage &, const SavedStorage &);
@@ -101,6 +110,7 @@ struct StateStore::Impl {
   std::vector<IoLink> links;
   std::vector<Table> tables; // by storage of the program
   Manifest manifest;         // as last written; extents by index into `paths`
+  uint64_t written = 0;      // checksum of its text; 0: this process has written none
   CommitRecord opened;       // the commit that this process is at, if it
   bool began = false;        // has one
   int64_t keep = 1;
@@ -114,7 +124,8 @@ struct StateStore::Impl {
   Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
   absl::Status RefuseOthers() const;
   absl::Status MakeDirectories(Undo &);
-  absl::Status ResolvePaths();
+  absl::Status OpenPaths();
+  absl::Status CheckPaths() const;
   absl::Status LockPath(StatePath &, Undo &);
   absl::Status MarkLocks();
   absl::Status FindPaths(Undo &);
@@ -142,6 +153,7 @@ struct StateStore::Impl {
   absl::Status TakePaths(Undo &);
   absl::Status Begin(const Program &, Undo &);
   void Adopt(const SavedCommit &);
+  absl::Status CheckManifests() const;
   absl::Status WriteManifests();
   absl::StatusOr<std::vector<SavedTable>> TablesNow() const;
   const SavedCommit *Opened() const;

@@ -43,32 +43,47 @@ struct DataFile {
   int64_t bytes = 0;
 };
 
-/// The data file of that name; nothing: there is none.
-absl::StatusOr<std::optional<DataFile>> FindData(FileSystem &disk, const std::string &path) {
-  absl::StatusOr<PathKind> kind = disk.Kind(path);
+/// The data file of a directory; nothing: there is none.
+absl::StatusOr<std::optional<DataFile>> FindData(Directory &directory) {
+  absl::StatusOr<PathKind> kind = directory.Kind(kData);
   if (!kind.ok())
     return kind.status();
   if (*kind == PathKind::nothing)
     return std::nullopt;
   if (*kind != PathKind::file)
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is not a file: move it away, or choose another directory"));
-  absl::StatusOr<std::unique_ptr<OpenFile>> file = disk.Open(path, {});
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s/%s is not a file: move it away, or choose another directory", directory.path(), kData));
+  absl::StatusOr<std::unique_ptr<OpenFile>> file = directory.Open(kData, {});
   if (!file.ok())
     return file.status();
   absl::StatusOr<int64_t> size = (*file)->Size();
   if (!size.ok())
     return size.status();
-  std::string block(size_t(std::min(*size, kStateBlock)), '\0');
-  if (absl::Status status = (*file)->Read(0, block.data(), int64_t(block.size())); !status.ok())
-    return status;
-  absl::StatusOr<DataHead> head = ParseHead(block, path);
-  if (absl::IsDataLoss(head.status()))
-    return absl::DataLossError(
-        absl::StrCat(head.status().message(), ": restore the state from a copy"));
+  absl::StatusOr<DataHead> head = ReadHead(**file, *size);
   if (!head.ok())
     return head.status();
   return DataFile{*head, *size};
+}
+
+absl::StatusOr<std::optional<DataFile>> FindData(FileSystem &disk, const std::string &directory) {
+  absl::StatusOr<std::shared_ptr<Directory>> opened = disk.OpenDirectory(directory);
+  if (absl::IsNotFound(opened.status()))
+    return std::nullopt;
+  return opened.ok() ? FindData(**opened) : opened.status();
+}
+
+} // namespace
+
+absl::StatusOr<DataHead> ReadHead(const OpenFile &file, int64_t size) {
+  alignas(kStateBlock) char block[kStateBlock];
+  const int64_t bytes = std::min(size, kStateBlock);
+  if (absl::Status status = file.Read(0, block, bytes); !status.ok())
+    return status;
+  absl::StatusOr<DataHead> head = ParseHead({block, size_t(bytes)}, file.path());
+  if (absl::IsDataLoss(head.status()))
+    return absl::DataLossError(
+        absl::StrCat(head.status().message(), ": restore the state from a copy"));
+  return head;
 }
 
 absl::Status OfAnother(const std::string &directory, const DataHead &head) {
@@ -78,15 +93,13 @@ absl::Status OfAnother(const std::string &directory, const DataHead &head) {
       directory, head.home.empty() ? "a directory of a long name" : head.home));
 }
 
-} // namespace
-
 /// Latest first, each durably: what is left where one cannot be removed still has
 /// its manifest, and so its owner.
 Undo::~Undo() {
-  for (auto path = files.rbegin(); path != files.rend(); ++path) {
-    absl::Status status = disk.Unlink(*path);
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    absl::Status status = file->first->Unlink(file->second);
     if (status.ok())
-      status = disk.SyncDirectory(ParentOf(*path));
+      status = file->first->Sync();
     if (!status.ok() && !absl::IsNotFound(status))
       return;
   }
@@ -125,7 +138,7 @@ StateStore::Impl::Make(FileSystem &disk, const Program &program,
 /// So that nothing of others is touched where it can be seen from outside.
 absl::Status StateStore::Impl::RefuseOthers() const {
   for (const StatePath &path : paths) {
-    absl::StatusOr<std::optional<DataFile>> data = FindData(disk, path.DataPath());
+    absl::StatusOr<std::optional<DataFile>> data = FindData(disk, path.directory);
     if (!data.ok())
       return data.status();
     if (*data && (*data)->head.state != manifest.state)
@@ -157,9 +170,13 @@ absl::Status StateStore::Impl::MakeDirectories(Undo &undo) {
   return absl::OkStatus();
 }
 
-absl::Status StateStore::Impl::ResolvePaths() {
+absl::Status StateStore::Impl::OpenPaths() {
   std::map<std::string, std::string> seen;
   for (StatePath &path : paths) {
+    auto folder = disk.OpenDirectory(path.directory);
+    if (!folder.ok())
+      return folder.status();
+    path.folder = *std::move(folder);
     absl::StatusOr<std::string> real = disk.RealPath(path.directory);
     if (!real.ok())
       return real.status();
@@ -173,14 +190,31 @@ absl::Status StateStore::Impl::ResolvePaths() {
   return absl::OkStatus();
 }
 
+/// Whether names still lead to the directories and data files that are open.
+absl::Status StateStore::Impl::CheckPaths() const {
+  for (const StatePath &path : paths) {
+    absl::StatusOr<bool> same = path.folder->IsCurrent();
+    if (same.ok() && *same && path.data)
+      same = path.folder->Names(kData, *path.data);
+    if (!same.ok())
+      return same.status();
+    if (!*same)
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s was moved or replaced while this process used it: what was committed there is whole; "
+          "move it back to %s, or give its new place with --state or in the machine's ssd, and "
+          "continue with --resume",
+          path.directory, path.real));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status StateStore::Impl::LockPath(StatePath &path, Undo &undo) {
-  std::string name = path.directory + "/lock";
-  absl::StatusOr<PathKind> before = disk.Kind(name);
+  absl::StatusOr<PathKind> before = path.folder->Kind(kLock);
   if (!before.ok())
     return before.status();
-  absl::StatusOr<std::unique_ptr<OpenFile>> lock = disk.Lock(name);
+  absl::StatusOr<std::unique_ptr<OpenFile>> lock = path.folder->Lock(kLock);
   if (absl::IsUnavailable(lock.status())) {
-    absl::StatusOr<std::string> text = ReadSmallFile(disk, name);
+    absl::StatusOr<std::string> text = ReadSmallFile(*path.folder, kLock);
     std::string holder = "another process";
     absl::string_view rest = text.ok() ? absl::string_view(*text) : absl::string_view();
     if (absl::ConsumePrefix(&rest, kLockMark))
@@ -191,7 +225,7 @@ absl::Status StateStore::Impl::LockPath(StatePath &path, Undo &undo) {
   if (!lock.ok())
     return Unwritable(lock.status());
   if (*before == PathKind::nothing)
-    undo.AddFile(name);
+    undo.AddFile(path.folder, kLock);
   absl::StatusOr<int64_t> size = (*lock)->Size();
   if (!size.ok())
     return size.status();
@@ -200,11 +234,11 @@ absl::Status StateStore::Impl::LockPath(StatePath &path, Undo &undo) {
     return status;
   // What a crash left of one may be its beginning, or zeros. Beside a data file it is
   // the data file that says whose the directory is.
-  absl::StatusOr<PathKind> data = disk.Kind(path.DataPath());
+  absl::StatusOr<PathKind> data = path.folder->Kind(kData);
   if (!absl::StartsWith(kLockMark, mark) && mark.find_first_not_of('\0') != std::string::npos &&
       !(data.ok() && *data == PathKind::file))
-    return absl::AlreadyExistsError(
-        absl::StrCat(name, " is not the lock of a trainer: choose another directory"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        path.directory, "/", kLock, " is not the lock of a trainer: choose another directory"));
   path.lock = *std::move(lock);
   return absl::OkStatus();
 }
@@ -233,7 +267,7 @@ absl::Status StateStore::Impl::FindPaths(Undo &undo) {
   std::vector<int32_t> place(known.size(), -1); // by index in `known`
   for (size_t i = 0; i < paths.size(); ++i) {
     StatePath &path = paths[i];
-    absl::StatusOr<std::optional<DataFile>> data = FindData(disk, path.DataPath());
+    absl::StatusOr<std::optional<DataFile>> data = FindData(*path.folder);
     if (!data.ok())
       return data.status();
     if (!*data) {
@@ -301,7 +335,8 @@ absl::Status StateStore::Impl::FindUngivenPath(const SavedPath &wanted, Undo &un
   path.directory = path.real = wanted.directory;
   path.id = wanted.id;
   path.given = false;
-  absl::StatusOr<std::optional<DataFile>> data = FindData(disk, path.DataPath());
+  auto folder = disk.OpenDirectory(path.directory);
+  absl::StatusOr<std::optional<DataFile>> data = folder.ok() ? FindData(**folder) : folder.status();
   if (!data.ok() || !*data || (*data)->head.state != manifest.state ||
       (*data)->head.path != wanted.id)
     return absl::NotFoundError(
@@ -310,6 +345,7 @@ absl::Status StateStore::Impl::FindUngivenPath(const SavedPath &wanted, Undo &un
                         "in which it is now as an ssd path of the machine",
                         path.DataPath(), paths[0].directory,
                         data.ok() ? "" : absl::StrCat(" (", data.status().message(), ")")));
+  path.folder = *std::move(folder);
   path.bytes = (*data)->bytes;
   if (absl::Status status = LockPath(path, undo); !status.ok())
     return status;
@@ -343,7 +379,7 @@ absl::Status StateStore::Impl::RefuseCopy(const std::vector<SavedPath> &known,
           paths[0].directory, manifest.home, path.directory, manifest.home));
     if (copied || path.real == before)
       continue;
-    absl::StatusOr<std::optional<DataFile>> other = FindData(disk, before + "/data");
+    absl::StatusOr<std::optional<DataFile>> other = FindData(disk, before);
     if (other.ok() && *other && (*other)->head.state == manifest.state &&
         (*other)->head.path == path.id)
       return absl::FailedPreconditionError(

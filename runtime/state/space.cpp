@@ -69,23 +69,29 @@ absl::Status StateStore::Impl::OpenData(Undo &undo) {
   for (size_t i = 0; i < paths.size(); ++i) {
     StatePath &path = paths[i];
     if (path.bytes == 0) {
-      undo.AddFile(path.DataPath());
-      absl::Status status = ReplaceFile(disk, path.directory, "data",
-                                        FormatHead({manifest.state, path.id, manifest.home}));
+      undo.AddFile(path.folder, kData);
+      absl::Status status =
+          ReplaceFile(*path.folder, kData, FormatHead({manifest.state, path.id, manifest.home}));
       if (!status.ok())
         return Unwritable(status);
     }
     OpenMode mode;
     mode.write = path.given;
     mode.direct = true;
-    absl::StatusOr<std::unique_ptr<OpenFile>> data = disk.Open(path.DataPath(), mode);
+    absl::StatusOr<std::unique_ptr<OpenFile>> data = path.folder->Open(kData, mode);
     if (!data.ok())
       return data.status();
     path.data = *std::move(data);
+    // Of this file, whatever stood under the name before.
+    absl::StatusOr<DataHead> head = ReadHead(*path.data, kStateBlock);
+    if (!head.ok())
+      return head.status();
+    if (head->state != manifest.state || head->path != path.id)
+      return OfAnother(path.directory, *head);
     path.bytes = path.bytes / kStateBlock * kStateBlock;
     if (path.given) {
       // Whoever made the file may have died before its name was durable.
-      if (absl::Status status = disk.SyncDirectory(path.directory); !status.ok())
+      if (absl::Status status = path.folder->Sync(); !status.ok())
         return status;
       // All of it: a file that was copied has holes where nothing stands.
       path.bytes = std::max(path.bytes, needed[i]);

@@ -30,18 +30,27 @@
 
 namespace boa {
 
-static constexpr char kManifest[] = "manifest.json", kManifestCopy[] = "manifest.copy.json";
+static absl::Status HoldsNone(const std::string &home) {
+  return absl::NotFoundError(absl::StrCat(home, " holds no training state"));
+}
 
-std::string ManifestPath(const std::string &home) { return home + "/" + kManifest; }
-std::string ManifestCopyPath(const std::string &home) { return home + "/" + kManifestCopy; }
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home) {
+  absl::StatusOr<std::shared_ptr<Directory>> directory = disk.OpenDirectory(home);
+  if (absl::IsNotFound(directory.status()))
+    return HoldsNone(home);
+  return directory.ok() ? ReadManifest(**directory) : directory.status();
+}
 
 /// NotFound: neither is there.
-absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home) {
-  const std::string paths[] = {ManifestPath(home), ManifestCopyPath(home)};
+absl::StatusOr<ReadManifests> ReadManifest(Directory &directory) {
+  const std::string &home = directory.path();
+  const std::string paths[] = {absl::StrCat(home, "/", kManifest),
+                               absl::StrCat(home, "/", kManifestCopy)};
   std::vector<absl::StatusOr<Manifest>> read;
   std::string before;
-  for (const std::string &path : paths) {
-    absl::StatusOr<std::string> text = ReadSmallFile(disk, path);
+  for (const char *name : {kManifest, kManifestCopy}) {
+    const std::string &path = paths[read.size()];
+    absl::StatusOr<std::string> text = ReadSmallFile(directory, name);
     if (text.ok() && !read.empty() && read[0].ok() && *text == before)
       return ReadManifests{*std::move(read[0]), ""};
     read.push_back(text.ok() ? ParseManifest(*text, path) : text.status());
@@ -73,7 +82,7 @@ absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &
     if (absl::IsNotFound(read[i].status())) {
       const absl::Status &other = read[1 - i].status();
       if (absl::IsNotFound(other))
-        return absl::NotFoundError(absl::StrCat(home, " holds no training state"));
+        return HoldsNone(home);
       if (!absl::IsDataLoss(other))
         return other;
       return absl::DataLossError(absl::StrCat(other.message(), ", and ", paths[i],
@@ -97,13 +106,49 @@ absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &dir
   return read.status();
 }
 
-absl::Status StateStore::Impl::WriteManifests() {
-  ++manifest.sequence;
-  std::string text = FormatManifest(manifest);
-  for (const char *name : {kManifest, kManifestCopy})
-    if (absl::Status status = ReplaceFile(disk, paths[0].directory, name, text); !status.ok())
-      return status;
+/// One that is damaged is mended by the next writing; one that another process wrote
+/// is not written over.
+absl::Status StateStore::Impl::CheckManifests() const {
+  const std::string &home = paths[0].directory;
+  bool mine = false;
+  for (const char *name : {kManifest, kManifestCopy}) {
+    absl::StatusOr<std::string> text = ReadSmallFile(*paths[0].folder, name);
+    if (!text.ok() && !absl::IsNotFound(text.status()) && !absl::IsDataLoss(text.status()))
+      return text.status();
+    if (text.ok() && boa::Checksum(text->data(), int64_t(text->size())) == written) {
+      mine = true;
+      continue;
+    }
+    const std::string path = absl::StrCat(home, "/", name);
+    const absl::Status found = text.ok() ? ParseManifest(*text, path).status() : text.status();
+    if (found.ok() || absl::IsUnimplemented(found)) // of this version or another
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, " was replaced while this process used the state: end the other process that "
+                "writes there, then continue with --resume"));
+  }
+  if (!mine)
+    return absl::DataLossError(
+        absl::StrFormat("%s/%s and %s were removed or damaged while this process used the state: "
+                        "restore %s from a copy",
+                        home, kManifest, kManifestCopy, home));
   return absl::OkStatus();
+}
+
+/// Directories are compared before it, so that nothing is written beside the state,
+/// and after it, since only then a commit may be acknowledged under their names.
+absl::Status StateStore::Impl::WriteManifests() {
+  if (absl::Status status = CheckPaths(); !status.ok())
+    return status;
+  if (written != 0)
+    if (absl::Status status = CheckManifests(); !status.ok())
+      return status;
+  ++manifest.sequence;
+  const std::string text = FormatManifest(manifest);
+  for (const char *name : {kManifest, kManifestCopy})
+    if (absl::Status status = ReplaceFile(*paths[0].folder, name, text); !status.ok())
+      return status;
+  written = boa::Checksum(text.data(), int64_t(text.size()));
+  return CheckPaths();
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,7 +161,7 @@ absl::Status StateStore::Impl::TakePaths(Undo &undo) {
     return status;
   if (absl::Status status = MakeDirectories(undo); !status.ok())
     return status;
-  if (absl::Status status = ResolvePaths(); !status.ok())
+  if (absl::Status status = OpenPaths(); !status.ok())
     return status;
   for (StatePath &path : paths)
     if (absl::Status status = LockPath(path, undo); !status.ok())
@@ -164,7 +209,7 @@ StateStore::Create(FileSystem &disk, const Program &program,
   Undo undo(disk);
   if (absl::Status status = state.TakePaths(undo); !status.ok())
     return status;
-  read = ReadManifest(disk, home); // now that nobody writes it
+  read = ReadManifest(*state.paths[0].folder); // now that nobody writes it
   if (!read.ok() && !absl::IsNotFound(read.status()))
     return read.status();
   if (read.ok() && !read->manifest.commits.empty())
@@ -174,8 +219,8 @@ StateStore::Create(FileSystem &disk, const Program &program,
     state.manifest = std::move(read->manifest);
   } else {
     state.manifest.state = absl::StrFormat("%016x%016x", disk.Unique(), disk.Unique());
-    undo.AddFile(ManifestPath(home));
-    undo.AddFile(ManifestCopyPath(home));
+    undo.AddFile(state.paths[0].folder, kManifest);
+    undo.AddFile(state.paths[0].folder, kManifestCopy);
   }
   state.manifest.model = program.name;
   state.manifest.parameters = ParametersOf(program);
@@ -206,7 +251,7 @@ StateStore::Open(FileSystem &disk, const Program &program,
   Undo undo(disk);
   if (absl::Status status = state.TakePaths(undo); !status.ok())
     return status;
-  read = ReadManifest(disk, home); // now that nobody writes it
+  read = ReadManifest(*state.paths[0].folder); // now that nobody writes it
   if (!read.ok())
     return read.status();
   state.manifest = std::move(read->manifest);

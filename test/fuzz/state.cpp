@@ -40,6 +40,9 @@ const char *const kFiles[] = {
 /// The operating system's, with identities that are the same in every run.
 class Disk : public FileSystem {
 public:
+  absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) override {
+    return real.OpenDirectory(path);
+  }
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {
     return real.Open(path, mode);
   }

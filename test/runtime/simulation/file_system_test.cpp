@@ -264,6 +264,36 @@ TEST_P(FileSystemTest, Directories) {
   EXPECT_EQ(CodeOf(files->RemoveDirectory(Path("d")), "d"), Code::kNotFound);
 }
 
+TEST_P(FileSystemTest, AnOpenDirectoryIsNotItsName) {
+  ASSERT_TRUE(files->MakeDirectory(Path("d")).ok());
+  std::shared_ptr<Directory> directory = *files->OpenDirectory(Path("d"));
+  EXPECT_EQ(directory->path(), Path("d"));
+  ASSERT_TRUE(ReplaceFile(*directory, "a", "first").ok());
+  EXPECT_EQ(Read("d/a"), "first");
+  std::unique_ptr<OpenFile> file = *directory->Open("a", kRead);
+  EXPECT_TRUE(directory->IsCurrent().value());
+  EXPECT_TRUE(directory->Names("a", *file).value());
+  // Another file of the name, then another directory of the name.
+  ASSERT_TRUE(ReplaceFile(*directory, "a", "second").ok());
+  EXPECT_FALSE(directory->Names("a", *file).value());
+  ASSERT_TRUE(files->Rename(Path("d"), Path("e")).ok());
+  EXPECT_FALSE(directory->IsCurrent().value());
+  ASSERT_TRUE(files->MakeDirectory(Path("d")).ok());
+  EXPECT_FALSE(directory->IsCurrent().value());
+  ASSERT_TRUE(ReplaceFile(*directory, "a", "third").ok());
+  EXPECT_TRUE(directory->Lock("lock").ok());
+  EXPECT_EQ(Kind("d/a"), PathKind::nothing);
+  EXPECT_EQ(Read("e/a"), "third");
+  EXPECT_EQ(Kind("e/lock"), PathKind::file);
+  ASSERT_TRUE(directory->Unlink("a").ok());
+  EXPECT_EQ(directory->Kind("a").value(), PathKind::nothing);
+  EXPECT_FALSE(directory->Names("a", *file).value());
+  EXPECT_EQ(CodeOf(directory->Open("a", kRead), "d/a"), Code::kNotFound);
+  EXPECT_EQ(CodeOf(directory->Rename("a", "b"), "d/b"), Code::kNotFound);
+  EXPECT_EQ(CodeOf(files->OpenDirectory(Path("no")), "no"), Code::kNotFound);
+  EXPECT_EQ(CodeOf(files->OpenDirectory(Path("e/lock")), "e/lock"), Code::kNotFound);
+}
+
 TEST_P(FileSystemTest, RealPathsAreTheSameForAllNames) {
   ASSERT_TRUE(files->MakeDirectory(Path("d")).ok());
   for (const char *name : {"d", "d/", "./d", "d/../d", "d/."})

@@ -173,18 +173,22 @@ TEST_F(DeathTest, ACommitSyncsBeforeItNames) {
   disk.calls.clear();
   ASSERT_EQ(store->Commit(Record(2)), absl::OkStatus());
   const std::string a = Path("a") + "/", b = Path("b") + "/";
-  EXPECT_EQ(disk.calls, (std::vector<std::string>{
-                            "Sync " + a + "data", "Sync " + b + "data",                    //
-                            "Unlink " + a + "manifest.json.tmp",                           //
-                            "Open " + a + "manifest.json.tmp",                             //
-                            "Write " + a + "manifest.json.tmp",                            //
-                            "Sync " + a + "manifest.json.tmp",                             //
-                            "Rename " + a + "manifest.json", "SyncDirectory " + Path("a"), //
-                            "Unlink " + a + "manifest.copy.json.tmp",                      //
-                            "Open " + a + "manifest.copy.json.tmp",                        //
-                            "Write " + a + "manifest.copy.json.tmp",                       //
-                            "Sync " + a + "manifest.copy.json.tmp",                        //
-                            "Rename " + a + "manifest.copy.json", "SyncDirectory " + Path("a")}));
+  std::vector<std::string> expected = {"Sync " + a + "data", "Sync " + b + "data"};
+  auto expect = [&](std::initializer_list<std::string> calls) {
+    expected.insert(expected.end(), calls);
+  };
+  auto paths_are_compared = [&] {
+    expect({"IsCurrent " + Path("a"), "Names " + a + "data", //
+            "IsCurrent " + Path("b"), "Names " + b + "data"});
+  };
+  paths_are_compared();
+  for (const std::string &name : {a + "manifest.json", a + "manifest.copy.json"})
+    expect({"Open " + name, "Size " + name, "Read " + name});
+  for (const std::string &name : {a + "manifest.json", a + "manifest.copy.json"})
+    expect({"Unlink " + name + ".tmp", "Open " + name + ".tmp", "Write " + name + ".tmp",
+            "Sync " + name + ".tmp", "Rename " + name, "SyncDirectory " + Path("a")});
+  paths_are_compared();
+  EXPECT_EQ(disk.calls, expected);
 }
 
 // Whoever made a directory or a file may have died before its name was durable.

@@ -53,6 +53,14 @@ public:
     return absl::UnknownError(absl::StrCat("made to fail: ", calls.back()));
   }
 
+  absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) override {
+    if (absl::Status status = Call("OpenDirectory", path); !status.ok())
+      return status;
+    absl::StatusOr<std::shared_ptr<Directory>> directory = real.OpenDirectory(path);
+    if (!directory.ok())
+      return directory.status();
+    return std::make_shared<Folder>(*this, *std::move(directory));
+  }
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {
     if (absl::Status status = Call("Open", path); !status.ok())
       return status;
@@ -142,10 +150,63 @@ private:
       absl::Status status = owner.Call("Sync", path());
       return status.ok() && !owner.through_cache ? real->Sync() : status;
     }
+    absl::Status Lock() override {
+      absl::Status status = owner.Call("LockFile", path());
+      return status.ok() ? real->Lock() : status;
+    }
 
   private:
     FaultyFiles &owner;
     std::unique_ptr<OpenFile> real;
+  };
+
+  class Folder : public Directory {
+  public:
+    Folder(FaultyFiles &owner, std::shared_ptr<Directory> real)
+        : owner(owner), real(std::move(real)) {}
+    const std::string &path() const override { return real->path(); }
+    absl::StatusOr<bool> IsCurrent() const override {
+      absl::Status status = owner.Call("IsCurrent", path());
+      return status.ok() ? real->IsCurrent() : status;
+    }
+    absl::StatusOr<bool> Names(const std::string &name, const OpenFile &file) const override {
+      absl::Status status = owner.Call("Names", At(name));
+      return status.ok() ? real->Names(name, file) : status;
+    }
+    absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &name,
+                                                   OpenMode mode) override {
+      if (absl::Status status = owner.Call("Open", At(name)); !status.ok())
+        return status;
+      mode.direct &= !owner.through_cache;
+      return owner.Wrap(real->Open(name, mode));
+    }
+    absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &name) override {
+      if (absl::Status status = owner.Call("Lock", At(name)); !status.ok())
+        return status;
+      return owner.Wrap(real->Lock(name));
+    }
+    absl::StatusOr<PathKind> Kind(const std::string &name) override {
+      absl::Status status = owner.Call("Kind", At(name));
+      return status.ok() ? real->Kind(name) : status;
+    }
+    absl::Status Rename(const std::string &from, const std::string &to) override {
+      absl::Status status = owner.Call("Rename", At(to));
+      return status.ok() ? real->Rename(from, to) : status;
+    }
+    absl::Status Unlink(const std::string &name) override {
+      absl::Status status = owner.Call("Unlink", At(name));
+      return status.ok() ? real->Unlink(name) : status;
+    }
+    absl::Status Sync() override {
+      absl::Status status = owner.Call("SyncDirectory", path());
+      return status.ok() && !owner.through_cache ? real->Sync() : status;
+    }
+
+  private:
+    std::string At(const std::string &name) const { return absl::StrCat(path(), "/", name); }
+
+    FaultyFiles &owner;
+    std::shared_ptr<Directory> real;
   };
 
   absl::StatusOr<std::unique_ptr<OpenFile>> Wrap(absl::StatusOr<std::unique_ptr<OpenFile>> file) {

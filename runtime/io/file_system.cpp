@@ -1,0 +1,82 @@
+//===- file_system.cpp - What all file systems share ----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/file_system.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <random>
+#include <thread>
+
+namespace boa {
+
+constexpr int64_t kSmallBytes = int64_t(1) << 30;
+
+uint64_t FileSystem::Unique() {
+  std::random_device random;
+  return uint64_t(random()) << 32 | random();
+}
+
+void FileSystem::Wait(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+
+static absl::StatusOr<std::string> ReadWhole(absl::StatusOr<std::unique_ptr<OpenFile>> file) {
+  if (!file.ok())
+    return file.status();
+  absl::StatusOr<int64_t> size = (*file)->Size();
+  if (!size.ok())
+    return size.status();
+  if (*size > kSmallBytes)
+    return absl::FailedPreconditionError(
+        absl::StrFormat("cannot read %s: it has %d bytes, more than ever were written there",
+                        (*file)->path(), *size));
+  std::string text(size_t(*size), '\0');
+  if (absl::Status status = (*file)->Read(0, text.data(), *size); !status.ok())
+    return status;
+  return text;
+}
+
+absl::StatusOr<std::string> ReadSmallFile(FileSystem &files, const std::string &path) {
+  return ReadWhole(files.Open(path, {}));
+}
+
+absl::StatusOr<std::string> ReadSmallFile(Directory &directory, const std::string &name) {
+  return ReadWhole(directory.Open(name, {}));
+}
+
+static absl::Status WriteNewFile(Directory &directory, const std::string &name,
+                                 absl::string_view contents) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> file =
+      directory.Open(name, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
+  if (!file.ok())
+    return file.status();
+  absl::Status status = (*file)->Write(0, contents.data(), int64_t(contents.size()));
+  return status.ok() ? (*file)->Sync() : status;
+}
+
+absl::Status ReplaceFile(Directory &directory, const std::string &name,
+                         absl::string_view contents) {
+  const std::string next = name + ".tmp";
+  // Left by a crash, or planted: a link of that name is removed, not followed.
+  if (absl::Status status = directory.Unlink(next); !status.ok() && !absl::IsNotFound(status))
+    return status;
+  absl::Status status = WriteNewFile(directory, next, contents);
+  if (status.ok())
+    status = directory.Rename(next, name);
+  if (!status.ok()) {
+    directory.Unlink(next).IgnoreError(); // the first error is the one to tell
+    return status;
+  }
+  return directory.Sync();
+}
+
+absl::Status ReplaceFile(FileSystem &files, const std::string &directory, const std::string &name,
+                         absl::string_view contents) {
+  absl::StatusOr<std::shared_ptr<Directory>> opened = files.OpenDirectory(directory);
+  return opened.ok() ? ReplaceFile(**opened, name, contents) : opened.status();
+}
+
+} // namespace boa
