@@ -106,6 +106,24 @@ absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &dir
   return read.status();
 }
 
+absl::StatusOr<std::optional<CommitRecord>>
+StateStore::Peek(FileSystem &disk, const Program &program, const std::string &directory) {
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, directory);
+  if (absl::IsNotFound(read.status()))
+    return std::nullopt;
+  if (!read.ok())
+    return read.status();
+  if (read->manifest.commits.empty() || !read->note.empty())
+    return std::nullopt;
+  Impl state(disk);
+  state.paths.emplace_back().directory = directory;
+  state.manifest = std::move(read->manifest);
+  const SavedCommit &last = state.manifest.commits.back();
+  if (absl::Status status = state.CheckModel(program, last); !status.ok())
+    return status;
+  return last.record;
+}
+
 /// One that is damaged is mended by the next writing; one that another process wrote
 /// is not written over.
 absl::Status StateStore::Impl::CheckManifests() const {

@@ -80,6 +80,12 @@ public:
   /// Whether `directory` holds a manifest.
   static absl::StatusOr<bool> Exists(FileSystem &, const std::string &directory);
 
+  /// The last commit of the state in `directory`, without a lock and without a change.
+  /// Nothing where there is none, or where Open would mend a manifest. Fails as Open
+  /// if it is damaged or of another model.
+  static absl::StatusOr<std::optional<CommitRecord>> Peek(FileSystem &, const Program &,
+                                                          const std::string &directory);
+
   /// A new state. `directories[i]` belongs to Machine.ssd[i] (at least one, no two
   /// the same); the first is its home. Fails, leaving nothing behind, if one of
   /// them holds files of another state or is in use, or if a disk is too full

@@ -149,6 +149,11 @@ absl::Status SafetensorsWriter::Finish() {
   return file.Publish();
 }
 
+std::string SafetensorsReader::Metadata(const std::string &key) const {
+  auto it = metadata.find(key);
+  return it == metadata.end() ? "" : it->second;
+}
+
 absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(const std::string &path) {
   SafetensorsReader reader;
   absl::StatusOr<InputFile> file = InputFile::Open(path);
@@ -176,8 +181,12 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(const std::string &pat
 
   reader.data = 8 + length;
   for (const auto &[name, entry] : header.items()) {
-    if (name == "__metadata__")
+    if (name == "__metadata__") {
+      for (const auto &[key, value] : entry.items())
+        if (value.is_string())
+          reader.metadata[key] = value.get<std::string>();
       continue;
+    }
     Tensor tensor;
     std::string wrong = ParseTensor(name, entry, size - reader.data, tensor);
     if (!wrong.empty())

@@ -67,6 +67,8 @@ public:
 
   /// Null where there is none.
   const Tensor *Find(const std::string &name) const;
+  /// The value of a key of `__metadata__`; "" if it has none.
+  std::string Metadata(const std::string &key) const;
   const std::vector<Tensor> &tensors() const { return contents; }
 
   /// Elements [first, first + count) of a tensor of this file, as f32.
@@ -77,6 +79,7 @@ private:
   int64_t data = 0;             // where the tensors begin in the file
   std::vector<Tensor> contents; // by offset
   std::map<std::string, size_t> by_name;
+  std::map<std::string, std::string> metadata;
 };
 
 } // namespace boa

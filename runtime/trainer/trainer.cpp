@@ -122,6 +122,7 @@ private:
   // In this order; each relies on those before it.
   absl::Status CheckRequest();
   absl::Status CheckFiles() const;
+  absl::Status CheckFinished();
   absl::Status OpenData();
   absl::Status OpenState();
   absl::Status OpenEngine();
@@ -159,6 +160,7 @@ private:
   InterruptGuard interrupt;
   std::vector<std::string> directories; // of the state, by ssd path
   std::string save;
+  bool finished = false; // before this process: nothing is left to do
   std::optional<Data> data;
   std::unique_ptr<StateStore> state;
   std::deque<EnqueuedStep> enqueued; // steps that the engine has: it uses their data
@@ -184,9 +186,10 @@ private:
 
 absl::Status Run::Train() {
   using Stage = absl::Status (Run::*)();
-  for (Stage stage : {&Run::CheckRequest, &Run::OpenData, &Run::OpenState, &Run::OpenEngine,
-                      &Run::OpenReports, &Run::BeginOrRestore, &Run::Loop, &Run::Finish})
-    if (absl::Status status = (this->*stage)(); !status.ok())
+  for (Stage stage :
+       {&Run::CheckRequest, &Run::CheckFinished, &Run::OpenData, &Run::OpenState, &Run::OpenEngine,
+        &Run::OpenReports, &Run::BeginOrRestore, &Run::Loop, &Run::Finish})
+    if (absl::Status status = (this->*stage)(); !status.ok() || finished)
       return status;
   return absl::OkStatus();
 }
@@ -238,6 +241,26 @@ absl::Status Run::CheckFiles() const {
   kept.push_back({"the weights to begin from", options.weights});
   kept.insert(kept.end(), {{"--save", save}, {"--save", TemporaryName(save)}});
   return CheckOutputs({{"--metrics", options.metrics}, {"--trace", options.trace}}, kept);
+}
+
+/// Whether an earlier process did all that is asked for: then nothing is opened to write.
+absl::Status Run::CheckFinished() {
+  if (!options.resume)
+    return absl::OkStatus();
+  FileSystem &disk = options.disk ? *options.disk : SystemFiles();
+  absl::StatusOr<std::optional<CommitRecord>> last =
+      StateStore::Peek(disk, program, directories[0]);
+  if (!last.ok())
+    return last.status();
+  const int64_t steps = program.training.steps;
+  if (!*last || (*last)->step != steps || options.at.value_or(steps) != steps ||
+      !IsExport(program, save, steps))
+    return absl::OkStatus();
+  finished = true;
+  Progress(options.quiet ? nullptr : options.out, steps, steps)
+      .Say(absl::StrCat("`", directories[0], "` is already at step ", steps,
+                        ", and its weights are in ", save, "; --steps can ask for more"));
+  return absl::OkStatus();
 }
 
 absl::Status Run::OpenData() {
@@ -584,7 +607,7 @@ absl::Status Run::Finish() {
     if (absl::Status status = Commit(); !status.ok())
       return AtStep(status);
   LeaveTraining();
-  if (absl::Status status = ExportParameters(program, *engine, save); !status.ok())
+  if (absl::Status status = ExportParameters(program, *engine, save, step); !status.ok())
     return AtStep(status);
   if (trace)
     if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
@@ -593,7 +616,8 @@ absl::Status Run::Finish() {
   outcome.TakeMemory(program, *engine);
   outcome.resident_bytes = PeakResidentBytes();
   outcome.saved = save;
-  progress->Say("\n" + FormatOutcome(program, outcome));
+  progress->Say(outcome.steps > 0 ? "\n" + FormatOutcome(program, outcome)
+                                  : absl::StrCat("  weights saved to ", save));
   return reporting;
 }
 

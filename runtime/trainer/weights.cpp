@@ -329,7 +329,14 @@ absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &
   return absl::OkStatus();
 }
 
-absl::Status ExportParameters(const Program &program, Engine &engine, const std::string &path) {
+bool IsExport(const Program &program, const std::string &path, int64_t step) {
+  absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
+  return file.ok() && file->Metadata("model") == program.name &&
+         file->Metadata("step") == absl::StrCat(step) && Mismatches(program, *file).empty();
+}
+
+absl::Status ExportParameters(const Program &program, Engine &engine, const std::string &path,
+                              int64_t step) {
   // Parameters are in order of offset in their group, so chunks in order give
   // the elements in the order of the file.
   std::vector<Tensor> tensors;
@@ -342,7 +349,8 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
         tensors.push_back(std::move(tensor));
       }
   absl::StatusOr<SafetensorsWriter> writer = SafetensorsWriter::Create(
-      path, std::move(tensors), {{"format", "boa"}, {"model", program.name}});
+      path, std::move(tensors),
+      {{"format", "boa"}, {"model", program.name}, {"step", absl::StrCat(step)}});
   if (!writer.ok())
     return writer.status();
   auto read = [&](const Batch &batch) { ReadMaster(engine, batch); };

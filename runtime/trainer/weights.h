@@ -41,8 +41,11 @@ absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
 /// (f32) or in two halves, into the program's. Not a bit is lost.
 absl::Status ConvertMasters(const Program &, Engine &, StateStore &);
 
-/// The engine must be idle and drained.
-absl::Status ExportParameters(const Program &, Engine &, const std::string &path);
+/// The parameters after `step`. The engine must be idle and drained.
+absl::Status ExportParameters(const Program &, Engine &, const std::string &path, int64_t step);
+
+/// Whether `path` is a whole export of this model after `step`.
+bool IsExport(const Program &, const std::string &path, int64_t step);
 
 /// "embed.wte", and in a layer "block.0.qkv_w", also where it is the only one.
 std::string ParameterName(const Group &, int64_t entry, const Parameter &);

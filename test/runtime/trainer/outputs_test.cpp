@@ -30,6 +30,7 @@ namespace boa {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class OutputsTest : public testing::Test {
 protected:
@@ -162,6 +163,44 @@ TEST_F(OutputsTest, DirectoriesOutsideTheStateAreAnnounced) {
   EXPECT_THAT(output, HasSubstr("has this run write to " + scratch.path("beyond") +
                                 ", outside of " + options.state + "\n"));
   EXPECT_EQ(output.find("run write to " + scratch.path("state/below")), std::string::npos);
+}
+
+// Weights that are missing are still written.
+TEST_F(OutputsTest, AFinishedRunTouchesNothing) {
+  linear.paths = {"", scratch.path("second")};
+  options.quiet = false;
+  options.metrics = scratch.path("metrics");
+  options.trace = scratch.path("trace");
+  const std::string weights = options.state + "/model.safetensors";
+  std::string said;
+  auto train = [&] {
+    Scratch other;
+    options.out = std::fopen(other.path("output").c_str(), "w");
+    absl::Status status = Run();
+    std::fclose(options.out);
+    EXPECT_TRUE(status.ok()) << status;
+    said = ReadWhole(other.path("output"));
+  };
+  auto times = [&] { // of directories too: no file came or went
+    std::map<std::string, std::filesystem::file_time_type> times;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(scratch.path()))
+      times[entry.path()] = entry.last_write_time();
+    return times;
+  };
+  train();
+  options.resume = true;
+  const auto contents = Contents();
+  const auto before = times();
+  train();
+  EXPECT_THAT(said, HasSubstr("is already at step 2"));
+  EXPECT_EQ(Contents(), contents);
+  EXPECT_EQ(times(), before);
+
+  std::filesystem::remove(weights);
+  train();
+  EXPECT_THAT(said, HasSubstr("weights saved to " + weights));
+  EXPECT_THAT(said, Not(HasSubstr("tokens/s")));
+  EXPECT_EQ(ReadWhole(weights), contents.at(weights));
 }
 
 // Of two runs with one --save, the one that lost its file says so.
