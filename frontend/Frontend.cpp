@@ -32,6 +32,10 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   FrontendResult result;
   for (const InputText &input : inputs)
     parse(sources, sources.add(input.name, input.text, /*isOption=*/false), program, diagnostics);
+  // Before the options: one may replace the only use of a constant.
+  std::vector<Name> unused;
+  if (diagnostics.empty())
+    unused = findUnusedConstants(program);
   if (diagnostics.empty())
     for (const std::string &override : overrides)
       applyOverride(sources, sources.add("--set", override, /*isOption=*/true), program,
@@ -39,6 +43,12 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   if (diagnostics.empty()) {
     result.ast = printProgram(program);
     result.spec = check(program, sources, diagnostics);
+    // A misspelled use is one error, not two.
+    if (result.spec && !unused.empty()) {
+      result.spec.reset();
+      for (const Name &name : unused)
+        diagnostics.error(name.location, "constant '" + name.text + "' is never used");
+    }
   }
   result.diagnostics = diagnostics.render(sources);
   return result;

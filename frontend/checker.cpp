@@ -15,6 +15,8 @@
 
 #include "frontend/builtins.h"
 
+#include <set>
+
 namespace boa::frontend {
 
 /// Where each constant is defined first.
@@ -74,6 +76,60 @@ Constants checkConstants(const ModelSyntax &model, CheckContext context) {
                             option ? constant.value->location : name.location};
   }
   return constants;
+}
+
+/// Adds the names in an expression.
+static void collectNames(const Expr &expr, std::set<std::string_view> &names) {
+  if (expr.kind == Expr::Kind::Name)
+    names.insert(expr.name);
+  for (const ExprPtr &operand : expr.operands)
+    collectNames(*operand, names);
+  for (const Argument &argument : expr.arguments)
+    collectNames(*argument.value, names);
+}
+
+static void collectNames(const std::vector<Field> &fields, std::set<std::string_view> &names) {
+  for (const Field &field : fields) {
+    if (field.value)
+      collectNames(*field.value, names);
+    collectNames(field.fields, names);
+  }
+}
+
+static void collectNames(const StageSyntax &stage, std::set<std::string_view> &names) {
+  auto collectAll = [&](const std::vector<ExprPtr> &exprs) {
+    for (const ExprPtr &expr : exprs)
+      collectNames(*expr, names);
+  };
+  for (const ArgumentSyntax &argument : stage.arguments)
+    collectAll(argument.type.dims);
+  collectAll(stage.result.dims);
+  if (stage.repeat)
+    collectNames(*stage.repeat, names);
+  for (const Statement &statement : stage.body) {
+    collectAll(statement.dims);
+    collectNames(*statement.value, names);
+  }
+}
+
+std::vector<Name> findUnusedConstants(const Program &program) {
+  std::set<std::string_view> names{"vocab", "context"};
+  for (const TrainSyntax &train : program.trains)
+    collectNames(train.fields, names);
+  std::vector<Name> unused;
+  for (const ModelSyntax &model : program.models) {
+    for (const StageSyntax &stage : model.stages)
+      collectNames(stage, names);
+    // A constant uses only those before it.
+    for (size_t i = model.constants.size(); i-- > 0;) {
+      const ConstantSyntax &constant = model.constants[i];
+      if (names.count(constant.name.text))
+        collectNames(*constant.value, names);
+      else
+        unused.insert(unused.begin(), constant.name);
+    }
+  }
+  return unused;
 }
 
 /// The only item of its kind, or null, with an error, where there are several.

@@ -28,6 +28,10 @@ std::optional<Spec> check(const Program &program, const Sources &sources, Diagno
 /// Values of a model's constants, in order: each may use those before it.
 Constants checkConstants(const ModelSyntax &model, CheckContext context);
 
+/// Constants that nothing uses in a program without options: an option may replace the only
+/// use. The data uses `vocab` and `context`.
+std::vector<Name> findUnusedConstants(const Program &program);
+
 /// Names, shapes and order of a model's stages (modelchecker.cpp).
 ModelSpec checkModel(const ModelSyntax &model, const Constants &constants, CheckContext context);
 

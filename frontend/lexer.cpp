@@ -48,8 +48,12 @@ private:
 
   void skipSpace() {
     while (at < text.size()) {
-      bool comment = text[at] == '#' || (text[at] == '/' && peek(1) == '/');
-      if (comment) {
+      bool slashes = text[at] == '/' && peek(1) == '/';
+      if (slashes)
+        diagnostics.error({file, uint32_t(at), uint32_t(at + 2)},
+                          "unexpected '//': comments begin with #");
+      if (slashes || text[at] == '#') {
+        // The lexer skips the text after the slashes, too: one mistake is one error.
         while (at < text.size() && text[at] != '\n')
           ++at;
       } else if (isSpace(text[at])) {

@@ -73,7 +73,8 @@ absl::Status CheckLength(int64_t size, int64_t training, const Training &options
         absl::StrCat("`", options.data, "` has ", size, " bytes, of which ", training,
                      " are for training, but one sequence takes ", need,
                      ": a longer text or a smaller context is needed"));
-  if (options.evaluate_batches > 0 && size - training < need)
+  const bool evaluates = options.evaluate_every > 0 && options.evaluate_batches > 0;
+  if (evaluates && size - training < need)
     return absl::InvalidArgumentError(
         absl::StrCat("`", options.data, "` has ", size, " bytes, of which the last tenth, ",
                      size - training, ", is for validation, but one sequence takes ", need,

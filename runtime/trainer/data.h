@@ -13,8 +13,8 @@
 // at least, so the mean of the micro-batches' losses is the mean over the step.
 // The text stays in its file: it may be larger than memory.
 //
-// Refused: a text that does not exist, that is too short for one sequence in
-// either part, or that has a byte outside the vocabulary.
+// Refused: a text that does not exist, that has a byte outside the vocabulary, or whose
+// training part is too short for one sequence; where a run evaluates, its validation part, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_DATA_H

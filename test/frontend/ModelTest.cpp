@@ -22,6 +22,31 @@ trian tiny {
 )");
 }
 
+// As a comment, the slashes would silently make 1200 of a division by 4.
+TEST(SyntaxTest, ACommentOfSlashes) {
+  EXPECT_EQ(refusal("steps = 10", "steps = 1200 // 4"),
+            R"(tiny.boa:21:16: error: unexpected '//': comments begin with #
+  steps = 1200 // 4
+               ^~
+)");
+}
+
+// A constant that only an unused one names is unused, too. A constant whose only use an option
+// replaces counts as used.
+TEST(SyntaxTest, UnusedConstants) {
+  EXPECT_EQ(refusal("depth = 2)", "depth = 2, rate = 3, drop = 2 * rate)"),
+            R"(tiny.boa:1:72: error: constant 'rate' is never used
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2, rate = 3, drop = 2 * rate) {
+                                                                       ^~~~
+tiny.boa:1:82: error: constant 'drop' is never used
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2, rate = 3, drop = 2 * rate) {
+                                                                                 ^~~~
+)");
+  std::string text = edited("depth = 2)", "depth = 2, total = 10)");
+  text.replace(text.find("steps = 10"), 10, "steps = total");
+  EXPECT_EQ(compileText(text, {"train.steps=5"}).diagnostics, "");
+}
+
 TEST(SyntaxTest, AMissingBrace) {
   EXPECT_EQ(refusal("  }\n  layer block", "  layer block"),
             R"(tiny.boa:5:3: error: expected '}' at the end of stage 'embed' but found 'layer'
