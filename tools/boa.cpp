@@ -13,6 +13,7 @@
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/program.h"
 #include "runtime/state/inspect.h"
+#include "runtime/trainer/data.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/sample.h"
@@ -129,6 +130,8 @@ absl::Status runSample(Invocation &invocation) {
   defaultState(compiled.program, invocation);
   std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
                                                    : invocation.weights;
+  if (const std::string note = DescribeUnusedTokens(compiled.program.training); !note.empty())
+    std::cerr << note << "\n";
   status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);
   // The prompt of a shell should not stand behind the text.
   if (isatty(STDOUT_FILENO))

@@ -84,6 +84,17 @@ absl::Status CheckLength(int64_t size, int64_t training, const Training &options
 
 } // namespace
 
+std::string DescribeUnusedTokens(const Training &options) {
+  const bool mask = options.objective == "masked" && options.mask_token >= 256;
+  const int64_t used = mask ? 257 : 256;
+  if (options.vocab <= used)
+    return "";
+  return absl::StrCat("note: the vocabulary has ", options.vocab,
+                      " tokens, but the data fills only ", used, ": each byte is a token",
+                      mask ? ", and the mask is one" : "",
+                      "; the others never occur and are never sampled");
+}
+
 absl::StatusOr<Data> Data::Open(const Training &options) {
   if (absl::Status status = CheckMask(options); !status.ok())
     return status;

@@ -27,8 +27,12 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <string>
 
 namespace boa {
+
+/// A note where the vocabulary has tokens that no text holds; otherwise "".
+std::string DescribeUnusedTokens(const Training &);
 
 class Data {
 public:

@@ -8,6 +8,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/printable.h"
+#include "runtime/trainer/data.h"
 #include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -98,6 +99,8 @@ std::string FormatHeadline(const Program &p, int64_t training_bytes, int64_t val
   if (training_bytes >= 0)
     absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
                           FormatBytes(training_bytes), FormatBytes(validation_bytes));
+  if (const std::string note = DescribeUnusedTokens(t); !note.empty() && training_bytes >= 0)
+    absl::StrAppend(&text, note, "\n");
   return text;
 }
 

@@ -162,6 +162,28 @@ text: 8.79 KiB to train on, 0.98 KiB to validate
 )");
 }
 
+// Bytes cannot fill a larger vocabulary; only a mask is one more token.
+TEST(Progress, NamesTokensThatNeverOccur) {
+  auto program = ParseProgram(linear::Descriptor({}));
+  ASSERT_TRUE(program.ok()) << program.status();
+  auto noted = [&](int64_t vocab, const char *objective) {
+    program->training.vocab = vocab;
+    program->training.objective = objective;
+    program->training.mask_token = 256;
+    const std::string text = FormatStart(*program, 9000, 1000);
+    const size_t begin = text.find("note: ");
+    return begin == text.npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(noted(256, "next_token"), "");
+  EXPECT_EQ(noted(257, "next_token"),
+            "note: the vocabulary has 257 tokens, but the data fills only 256: each byte is a "
+            "token; the others never occur and are never sampled");
+  EXPECT_EQ(noted(257, "masked"), "");
+  EXPECT_EQ(noted(258, "masked"),
+            "note: the vocabulary has 258 tokens, but the data fills only 257: each byte is a "
+            "token, and the mask is one; the others never occur and are never sampled");
+}
+
 TEST(Progress, SumsUpMeasuredBesidePlanned) {
   auto program = ParseProgram(linear::Descriptor({}));
   ASSERT_TRUE(program.ok()) << program.status();
