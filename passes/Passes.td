@@ -201,8 +201,9 @@ def VerifyStorage : BoaPass<"boa-verify-storage"> {
     released exactly once and not used after; every retained copy is taken up; no
     more slots are live than were assigned; every chunk read was written before,
     or existed before the step; buffers go home to their own storage; no kernel
-    writes memory that another of its operands reads; where the memories are two, kernels
-    take buffers on the device and updates on the host.
+    writes memory that another of its operands reads; updates take weights, gradient and
+    moments of one layer, and all moments of the optimizer; where the memories are two,
+    kernels take buffers on the device and updates on the host.
   }];
 }
 

@@ -166,6 +166,8 @@ void Tracer::update(UpdateOp op, const Position &at) {
     if (chunk < held.first || chunk + count > held.first + held.count)
       return violation(op,
                        "updates a chunk that a buffer of " + nameEntry(held) + " does not hold");
+    if (trained && held.entry != trained->access.entry)
+      return violation(op, "updates " + nameEntry(held) + " with " + nameEntry(trained->access));
     parts.back() = &contentsOf(*buffer);
     if (!trained || value == op.getWeights())
       trained = buffer.get();

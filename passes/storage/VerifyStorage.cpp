@@ -7,7 +7,7 @@
 //
 // Closes the storage phase: the program is run on symbols, through steps until they are
 // steady, and must come to what the step phase came to (boa.computes). Where device and host are
-// two memories, each op takes buffers of its own.
+// two memories, each op takes buffers of its own. Updates take the moments of the optimizer.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
@@ -165,12 +165,27 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return failure(walked.wasInterrupted());
   }
 
+  /// Updates take the moments of the optimizer that runs.
+  LogicalResult verifyMoments(StepOp step, OptimizerSettings optimizer) {
+    const bool adamw = optimizer.kind() == OptimizerKind::adamw;
+    const bool momentum = adamw || optimizer.momentum() > 0;
+    WalkResult walked = step.walk([&](UpdateOp update) {
+      if ((update.getMomentum() || !momentum) && (update.getVariance() || !adamw))
+        return WalkResult::advance();
+      update.emitOpError("expected ") << (adamw ? "momentum and variance: the optimizer is adamw"
+                                                : "momentum: the optimizer is sgd with momentum");
+      return WalkResult::interrupt();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const bool separate = Memory(module).isSeparate();
-    const Space updateSpace = TrainConfig(module).update();
+    const TrainConfig train(module);
     for (StepOp step : module.getOps<StepOp>())
-      if (failed(verifyOperands(step, separate, updateSpace)))
+      if (failed(verifyOperands(step, separate, train.update())) ||
+          failed(verifyMoments(step, train.optimizer())))
         return signalPassFailure();
     LogicalResult result = success();
     bool steady = runEntries(module, StorageVerifier(module),

@@ -244,6 +244,7 @@ module {
 // -----
 
 module {
+  boa.config @train {optimizer = {kind = "sgd"}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
@@ -352,6 +353,7 @@ module {
 // no error.
 
 module {
+  boa.config @train {optimizer = {kind = "sgd"}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
@@ -384,6 +386,7 @@ module {
 // step too, where no gradient was made. What is in the loop says nothing of that.
 
 module {
+  boa.config @train {optimizer = {kind = "sgd"}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
@@ -510,7 +513,7 @@ module {
 // -----
 
 module {
-  boa.config @train {update = "device"}
+  boa.config @train {update = "device", optimizer = {kind = "sgd"}}
   boa.config @machine {memory = "separate"}
   boa.group @a repeat 1 {
     boa.param @w : tensor<4096xf32> = "ones"
@@ -703,5 +706,77 @@ module {
     boa.release %c : <tensor<8xf32>, device>
     %d = boa.prefetch @x[%c0] : <tensor<8xf32>, host>
     boa.release %d : <tensor<8xf32>, host>
+  }
+}
+
+// -----
+
+// An update mixes no layers.
+
+module {
+  boa.config @train {optimizer = {kind = "sgd", momentum = 0.9}}
+  boa.group @a repeat 2 {
+    boa.param @w : tensor<2048xf32> = "ones"
+  }
+  boa.storage @weights.a[2] : tensor<2048xf32> on ssd role weights persistent
+  boa.storage @gradients.a[2] : tensor<2048xf32> on ssd role gradients persistent
+  boa.storage @momentum.a[2] : tensor<2048xf32> on ssd role momentum persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
+    %m = boa.prefetch @momentum.a[%c1] : <tensor<2048xf32>, host>
+    // expected-error @below {{'boa.update' op updates @momentum.a entry 1 with @weights.a entry 0}}
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : !boa.buffer<tensor<2048xf32>, host>)
+    boa.release %g : <tensor<2048xf32>, host>
+    boa.release %w : <tensor<2048xf32>, host>
+    boa.release %m : <tensor<2048xf32>, host>
+  }
+}
+
+// -----
+
+// AdamW has two moments,
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<2048xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<2048xf32> on ssd role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role gradients persistent
+  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role momentum persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
+    %m = boa.prefetch @momentum.a[%c0] : <tensor<2048xf32>, host>
+    // expected-error @below {{'boa.update' op expected momentum and variance: the optimizer is adamw}}
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : !boa.buffer<tensor<2048xf32>, host>)
+    boa.release %g : <tensor<2048xf32>, host>
+    boa.release %w : <tensor<2048xf32>, host>
+    boa.release %m : <tensor<2048xf32>, host>
+  }
+}
+
+// -----
+
+// SGD has one where it is asked for.
+
+module {
+  boa.config @train {optimizer = {kind = "sgd", momentum = 0.9}}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<2048xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<2048xf32> on ssd role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role gradients persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %g = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>
+    %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
+    // expected-error @below {{'boa.update' op expected momentum: the optimizer is sgd with momentum}}
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>)
+    boa.release %g : <tensor<2048xf32>, host>
+    boa.release %w : <tensor<2048xf32>, host>
   }
 }
