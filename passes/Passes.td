@@ -25,7 +25,8 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
   let description = [{
     Checks that the stages form a chain (each takes what the one before returns,
     the first takes tokens, the last returns a scalar loss), that at most one
-    repeats, and that bodies hold compute ops only.
+    repeats, and that bodies hold compute ops only. Where there is a `boa.config @train`,
+    micro-batch, context and vocabulary must be those of the functions.
   }];
 }
 

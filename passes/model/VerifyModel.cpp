@@ -8,6 +8,7 @@
 // Closes the model phase: what holds after it, and what no single op's verifier can see.
 //
 //===----------------------------------------------------------------------===//
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -62,6 +63,48 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
+  /// Micro-batches that a trainer fills as `boa.config @train` says. Of context and vocabulary
+  /// it may say nothing.
+  LogicalResult verifyData(StageOp stage, func::FuncOp func, bool first, bool last) {
+    ModuleOp module = getOperation();
+    if (!getConfig(module, kTrainConfig))
+      return success();
+    const TrainConfig train(module);
+    auto verifyIndices = [&](StringRef what, Type type) -> LogicalResult {
+      auto shape = cast<RankedTensorType>(type).getShape();
+      const bool fits = getElementTypeOrSelf(type).isInteger(32) && shape.size() == 2 &&
+                        shape[0] == train.micro_batch() &&
+                        (train.context() == 0 || shape[1] == train.context());
+      if (fits)
+        return success();
+      InFlightDiagnostic diag = stage.emitOpError("takes ") << what << " " << type;
+      diag << ", but boa.config @train has micro_batch = " << train.micro_batch();
+      if (train.context() != 0)
+        diag << ", context = " << train.context();
+      return diag;
+    };
+    auto verifyRows = [&](Operation *op, StringRef what, int64_t rows) -> LogicalResult {
+      if (rows >= train.vocab())
+        return success();
+      return op->emitOpError("has ")
+             << what << " of " << rows
+             << " tokens, but boa.config @train has vocab = " << train.vocab();
+    };
+    if (first && failed(verifyIndices("tokens", func.getArgumentTypes()[0])))
+      return failure();
+    if (last && failed(verifyIndices("targets", func.getArgumentTypes()[1])))
+      return failure();
+    WalkResult walked = func.walk([&](Operation *op) {
+      LogicalResult result = success();
+      if (auto embedding = dyn_cast<EmbeddingOp>(op))
+        result = verifyRows(op, "a table", embedding.getTable().getType().getDimSize(0));
+      else if (auto loss = dyn_cast<CrossEntropyOp>(op))
+        result = verifyRows(op, "logits", loss.getLogits().getType().getShape().back());
+      return failed(result) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
   LogicalResult verifyStage(StageOp stage, func::FuncOp func, bool first, bool last,
                             Type &boundary) {
     if (failed(verifyFunction(stage, func)))
@@ -95,7 +138,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     for (Operation &op : func.getBody().front().without_terminator())
       if (!isa<CostOpInterface, arith::ConstantOp>(op))
         return op.emitOpError("is not a compute op");
-    if (failed(verifyParams(stage, func, activations)))
+    if (failed(verifyParams(stage, func, activations)) ||
+        failed(verifyData(stage, func, first, last)))
       return failure();
     boundary = result;
     return success();

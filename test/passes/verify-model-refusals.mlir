@@ -347,3 +347,113 @@ module {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// A trainer fills the micro-batches that its config describes: in size,
+
+module {
+  boa.config @train {batch = 4 : i64, micro_batch = 1 : i64, context = 8 : i64, vocab = 4 : i64}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<4x4xf32> = "ones"
+  }
+  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config @train has micro_batch = 1, context = 8}}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
+    %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
+    return %0 : tensor<2x8x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// in length,
+
+module {
+  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 16 : i64, vocab = 4 : i64}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<4x4xf32> = "ones"
+  }
+  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config @train has micro_batch = 2, context = 16}}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
+    %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
+    return %0 : tensor<2x8x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// in the targets,
+
+module {
+  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 8 : i64, vocab = 4 : i64}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<4x4xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op takes targets 'tensor<2x9xi32>', but boa.config @train has micro_batch = 2, context = 8}}
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
+    %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
+    return %0 : tensor<2x8x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x9xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// and with its tokens: each has a row of a table
+
+module {
+  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 8 : i64, vocab = 256 : i64}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x4xf32> = "ones"
+  }
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
+    // expected-error @below {{'boa.embedding' op has a table of 16 tokens, but boa.config @train has vocab = 256}}
+    %0 = boa.embedding %w, %x : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
+    return %0 : tensor<2x8x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// and a logit.
+
+module {
+  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 8 : i64, vocab = 5 : i64}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<5x4xf32> = "ones"
+  }
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<5x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
+    %0 = boa.embedding %w, %x : (tensor<5x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
+    return %0 : tensor<2x8x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>) -> tensor<f32> {
+    // expected-error @below {{'boa.cross_entropy' op has logits of 4 tokens, but boa.config @train has vocab = 5}}
+    %0 = boa.cross_entropy %x, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
