@@ -27,6 +27,9 @@ constexpr int64_t kAlignment = BOA_BLOCK_BYTES;
 constexpr int kMaxDepth = 1024; // of all links together, but for one each
 // A late wake-up of the I/O thread is made up for, up to this.
 constexpr IoClock::duration kBurst = std::chrono::milliseconds(20);
+// A transfer may move part of a block, for instance where a device fails halfway. The block is
+// tried again this often.
+constexpr int kMostFractions = 8;
 // Between attempts of what was interrupted.
 constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
 constexpr IoClock::duration kLongestPause = std::chrono::milliseconds(100);
@@ -40,7 +43,14 @@ absl::Status TransferError(const IoSegment &segment, const IoFile &file, int err
   return absl::ErrnoToStatus(error, what);
 }
 
-absl::Status ShortError(const IoSegment &segment, const IoFile &file) {
+/// Of a transfer that moved less than a block.
+absl::Status ShortError(const IoSegment &segment, const IoFile &file, int64_t moved) {
+  if (moved > 0)
+    return absl::DataLossError(absl::StrFormat(
+        "%s %s only %d of %d bytes at offset %d, %d times in a row: it is truncated, or its "
+        "disk fails",
+        file.path, segment.transfer->request.write ? "takes" : "gives", moved, segment.bytes,
+        segment.offset, kMostFractions + 1));
   if (segment.transfer->request.write)
     return absl::DataLossError(
         absl::StrFormat("%s takes no bytes at offset %d", file.path, segment.offset));
@@ -207,11 +217,8 @@ void IoQueue::InjectFaults(IoSegment &segment) {
     segment.attempt = std::max(kAlignment, segment.bytes / 2 / kAlignment * kAlignment);
 }
 
-/// Whether an interrupted segment may be tried again, and from when on. Nobody pops from a
-/// queue that was aborted.
+/// Whether an interrupted segment may be tried again, and from when on.
 bool IoQueue::TryAgain(IoSegment &segment, IoClock::time_point now) {
-  if (!aborted.ok())
-    return false;
   if (segment.pause == IoClock::duration(0))
     segment.stalled = now;
   if (now - segment.stalled >= patience)
@@ -228,10 +235,12 @@ void IoQueue::Finish(IoSegment segment, int64_t result, IoClock::time_point now)
   bool again = (result == -EINTR || result == -EAGAIN) && TryAgain(segment, now);
   // O_DIRECT continues at aligned offsets only.
   int64_t moved = result > 0 ? result / kAlignment * kAlignment : 0;
+  if (result > 0 && moved == 0 && segment.fractions++ < kMostFractions)
+    again = TryAgain(segment, now);
   if (result < 0 && !again)
     Fail(*transfer, TransferError(segment, file, int(-result)));
   else if (moved == 0 && !again)
-    Fail(*transfer, ShortError(segment, file));
+    Fail(*transfer, ShortError(segment, file, result));
   else if (moved < segment.bytes && !aborted.ok())
     Fail(*transfer, aborted);
   else if (moved < segment.bytes && transfer->status.ok()) {
@@ -240,6 +249,7 @@ void IoQueue::Finish(IoSegment segment, int64_t result, IoClock::time_point now)
     segment.bytes -= moved;
     if (moved > 0) {
       segment.pause = {};
+      segment.fractions = 0;
       segment.again = now;
     }
     LaneOf(*transfer).requeued.push_back(std::move(segment));

@@ -66,6 +66,7 @@ struct IoSegment {
   // bytes move.
   IoClock::duration pause{0};
   IoClock::time_point again, stalled;
+  int fractions = 0; // attempts in a row that moved part of a block
 };
 
 class IoQueue {

@@ -30,10 +30,17 @@ namespace {
 
 constexpr int64_t kAlignment = BOA_BLOCK_BYTES; // of offsets and sizes under O_DIRECT
 constexpr int kMostInterruptions = 10000;       // of one call
+constexpr int kMostFractions = 8;               // of a block, in a row
 
 /// The status of errno: "cannot WHAT PATH: ...".
 absl::Status Error(absl::string_view what, const std::string &path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot ", what, " ", path));
+  const int error = errno;
+  absl::Status status = absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
+  if (error != EFBIG)
+    return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; see `ulimit -f`, or take a file system of "
+                                                     "larger files"));
 }
 
 /// A call again when a signal interrupts it. No program has so many signals in a row: then
@@ -98,6 +105,17 @@ private:
   static int64_t Moved(ssize_t moved, bool direct) {
     return direct ? moved / kAlignment * kAlignment : moved;
   }
+  /// Part of a block was moved: it is tried again, but not for ever.
+  static bool Fraction(ssize_t moved, bool direct, int &fractions) {
+    fractions = direct && moved > 0 && moved < kAlignment ? fractions + 1 : 0;
+    return fractions > 0 && fractions <= kMostFractions;
+  }
+  /// Of a transfer that moved less than a block, for the last time.
+  absl::Status ShortError(const char *verb, int64_t offset, int64_t bytes, ssize_t moved) const {
+    return absl::DataLossError(absl::StrFormat(
+        "%s %s only %d of %d bytes at offset %d: it is truncated, or its disk fails", name, verb,
+        moved, bytes, offset));
+  }
   absl::Status WriteZeros(int64_t begin, int64_t end);
 
   const int fd;
@@ -106,15 +124,17 @@ private:
 
 absl::Status SystemFile::Read(int64_t offset, void *data, int64_t bytes) const {
   const bool direct = Direct();
+  int fractions = 0;
   for (int64_t done = 0; done < bytes;) {
     ssize_t count = Retrying([&] {
       return pread(fd, static_cast<char *>(data) + done, size_t(bytes - done), offset + done);
     });
     if (count < 0)
       return Error(absl::StrFormat("read %d bytes at offset %d of", bytes, offset), name);
+    if (Fraction(count, direct, fractions))
+      continue;
     if (Moved(count, direct) == 0)
-      return absl::DataLossError(
-          absl::StrFormat("%s ends before offset %d: it is truncated", name, offset + bytes));
+      return ShortError("gives", offset + done, bytes - done, count);
     done += Moved(count, direct);
   }
   return absl::OkStatus();
@@ -122,6 +142,7 @@ absl::Status SystemFile::Read(int64_t offset, void *data, int64_t bytes) const {
 
 absl::Status SystemFile::Write(int64_t offset, const void *data, int64_t bytes) {
   const bool direct = Direct();
+  int fractions = 0;
   for (int64_t done = 0; done < bytes;) {
     ssize_t count = Retrying([&] {
       return pwrite(fd, static_cast<const char *>(data) + done, size_t(bytes - done),
@@ -129,9 +150,10 @@ absl::Status SystemFile::Write(int64_t offset, const void *data, int64_t bytes) 
     });
     if (count < 0)
       return Error(absl::StrFormat("write %d bytes at offset %d of", bytes, offset), name);
+    if (Fraction(count, direct, fractions))
+      continue;
     if (Moved(count, direct) == 0)
-      return absl::DataLossError(
-          absl::StrFormat("%s takes no bytes at offset %d", name, offset + done));
+      return ShortError("takes", offset + done, bytes - done, count);
     done += Moved(count, direct);
   }
   return absl::OkStatus();
@@ -175,6 +197,24 @@ absl::Status SystemFile::Reserve(int64_t bytes) {
   return absl::Status(status.code(), absl::StrCat(status.message(), detail, ")"));
 }
 
+/// Why the file takes no direct transfers in multiples of BOA_BLOCK_BYTES; empty: it does, or
+/// the kernel does not say.
+std::string DirectObstacle(int fd) {
+#ifdef STATX_DIOALIGN
+  struct statx info;
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) != 0 ||
+      (info.stx_mask & STATX_DIOALIGN) == 0)
+    return "";
+  if (info.stx_dio_offset_align == 0)
+    return "the file system has none for this file";
+  const int64_t needed = std::max(info.stx_dio_offset_align, info.stx_dio_mem_align);
+  if (needed > kAlignment)
+    return absl::StrFormat("the device asks for blocks of %d bytes, and Boa has blocks of %d",
+                           needed, kAlignment);
+#endif
+  return "";
+}
+
 /// Sets what `open` did not: O_DIRECT last, since an open that is refused for it
 /// has made the file already; O_NONBLOCK was only against a pipe of that name.
 /// Returns why there is no O_DIRECT.
@@ -189,12 +229,15 @@ absl::StatusOr<std::string> SettleFlags(int fd, const std::string &path, bool di
   if (flags < 0)
     return Error("query", path);
   flags &= ~O_NONBLOCK;
-  if (direct && fcntl(fd, F_SETFL, flags | O_DIRECT) == 0)
-    return "";
-  std::string why = absl::StrCat("no direct I/O: ", std::strerror(errno));
+  std::string why = direct ? DirectObstacle(fd) : "";
+  if (direct && why.empty()) {
+    if (fcntl(fd, F_SETFL, flags | O_DIRECT) == 0)
+      return "";
+    why = std::strerror(errno);
+  }
   if (fcntl(fd, F_SETFL, flags) != 0)
     return Error("query", path);
-  return direct ? why : "";
+  return direct ? absl::StrCat("no direct I/O: ", why) : "";
 }
 
 /// A name below the directory `base`, or AT_FDCWD and the path

@@ -445,8 +445,8 @@ int UringBackend::Complete(const io_uring_cqe &cqe) {
 }
 
 /// Waits until the kernel has no transfer and no read of the eventfd, so that their memory
-/// is free. What was not submitted never begins. Where the kernel even refuses to wait, this
-/// ends when the patience does.
+/// is free. Entries that were not submitted never begin. Completions may arrive even where the
+/// kernel refuses to wait for them; this looks for them until the patience ends.
 void UringBackend::Drain() {
   std::vector<bool> submitted(slots.size(), true);
   for (unsigned left = io_uring_sq_ready(&ring); left > 0; --left) {
@@ -470,7 +470,7 @@ void UringBackend::Drain() {
   for (pause = kFirstPause; in_kernel(); Reap()) {
     io_uring_cqe *cqe = nullptr;
     int error = -io_uring_wait_cqe(&ring, &cqe);
-    if (error > 0 && !Stalled(error == ETIME ? EINTR : error))
+    if (error > 0 && !Stalled(EINTR))
       return;
   }
 }

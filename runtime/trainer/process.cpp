@@ -24,7 +24,7 @@ constexpr char kSignalPayload[] = "boa/signal";
 // Signal handlers reach nothing but globals. They run on any thread.
 std::atomic<int> first_signal{0}, sigint_count{0};
 static_assert(std::atomic<int>::is_always_lock_free);
-struct sigaction previous[std::size(kSignals)];
+struct sigaction previous[std::size(kSignals)], previous_limit;
 
 void OnSignal(int signal) {
   if (signal == SIGINT && ++sigint_count > 1)
@@ -64,9 +64,13 @@ InterruptGuard::InterruptGuard() {
     if (previous[i].sa_handler != SIG_IGN)
       sigaction(kSignals[i], &action, nullptr);
   }
+  // A write beyond the limit of a file's size fails with EFBIG, and the run says so.
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, &previous_limit);
 }
 
 InterruptGuard::~InterruptGuard() {
+  sigaction(SIGXFSZ, &previous_limit, nullptr);
   for (size_t i = 0; i < std::size(kSignals); ++i)
     sigaction(kSignals[i], &previous[i], nullptr);
 }

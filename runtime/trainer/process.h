@@ -29,7 +29,8 @@ int64_t PeakResidentBytes();
 /// commit before it leaves; what is written to a terminal or a pipe that is gone
 /// fails and is lost. A second SIGINT ends the process at once with status 130;
 /// others change nothing, since a terminal that closes sends several. A signal that
-/// was ignored before (nohup, a job in the background) stays so. One at a time.
+/// was ignored before (nohup, a job in the background) stays so. SIGXFSZ is ignored: a write
+/// beyond the limit of a file's size (`ulimit -f`) is an error. One at a time.
 class InterruptGuard {
 public:
   InterruptGuard();

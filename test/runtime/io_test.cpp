@@ -433,10 +433,12 @@ TEST_P(IoTest, ALostRingFailsAllThatFollows) {
     return;
   options.patience = std::chrono::milliseconds(20);
   options.segment_bytes = 16 * kPage;
-  options.depth = 2;
-  // The first one loses the ring at once, the others when the patience ends.
-  for (int error : {EBADF, EAGAIN, EINTR})
+  // The first one loses the ring at once, the others when the patience ends. With a depth of
+  // 32 a whole transfer is in flight.
+  for (auto [error, depth] : {std::pair(EBADF, 2), std::pair(EBADF, 32), std::pair(EAGAIN, 2),
+                              std::pair(EAGAIN, 32), std::pair(EINTR, 2), std::pair(EINTR, 32)})
     for (int64_t at : {0, 1, 3}) {
+      options.depth = depth;
       TestFile file(16 * kMiB);
       AlignedBuffer buffer(16 * kMiB);
       buffer.Fill(4);

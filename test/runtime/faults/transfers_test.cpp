@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <future>
 #include <thread>
 
@@ -115,6 +116,46 @@ TEST_F(TransferFaults, OfWholeFiles) {
         else
           ExpectError(status, error);
       }
+}
+
+// A device may move part of a block: the block is moved again, from its beginning.
+TEST_F(TransferFaults, PartOfABlockIsTriedAgain) {
+  char *read = static_cast<char *>(std::aligned_alloc(kPage, 4 * kPage));
+  for (int64_t times : {int64_t(1), int64_t(3), kForEver})
+    for (bool threads : {false, true})
+      for (bool write : {false, true}) {
+        SCOPED_TRACE(times);
+        std::memset(memory, int(times), 4 * kPage);
+        calls::Inject({write ? "pwrite" : "pread", 0, times, 0, /*bytes=*/kPage - 1});
+        absl::Status status;
+        if (threads)
+          status = Move(/*threads=*/true, write);
+        else
+          status = write ? file->Write(0, memory, 4 * kPage) : file->Read(0, memory, 4 * kPage);
+        calls::Clear();
+        if (times == kForEver) {
+          EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+          continue;
+        }
+        ASSERT_EQ(status, absl::OkStatus());
+        ASSERT_EQ(file->Read(0, read, 4 * kPage), absl::OkStatus());
+        EXPECT_EQ(std::memcmp(read, memory, 4 * kPage), 0);
+      }
+  std::free(read);
+}
+
+// A device of greater blocks goes through the page cache, and this is said.
+TEST_F(TransferFaults, GreaterBlocksHaveNoDirectTransfers) {
+  for (uint32_t bytes : {512, 4096, 16384}) {
+    calls::SetDirectAlignment(bytes);
+    auto opened = SystemFiles().Open(scratch.path("data"), {/*write=*/true, false, false,
+                                                            /*direct=*/true});
+    calls::SetDirectAlignment(0);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(absl::StrContains((*opened)->Degraded(), "blocks of 16384 bytes"), bytes > kPage)
+        << (*opened)->Degraded();
+    EXPECT_EQ((fcntl((*opened)->descriptor(), F_GETFL) & O_DIRECT) != 0, bytes <= kPage);
+  }
 }
 
 } // namespace

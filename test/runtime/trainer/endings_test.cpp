@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -59,8 +60,10 @@ protected:
     process = fork();
     if (process != 0)
       return;
-    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ})
       std::signal(signal, signal == ignored ? SIG_IGN : SIG_DFL);
+    const rlimit limit = {file_bytes, file_bytes};
+    setrlimit(RLIMIT_FSIZE, &limit);
     const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     setsid();
     if (out >= 0 && isatty(out))
@@ -110,6 +113,7 @@ protected:
 
   Scratch scratch;
   std::string data;
+  rlim_t file_bytes = RLIM_INFINITY; // the limit of a file's size
   pid_t process = 0;
 };
 
@@ -197,6 +201,14 @@ TEST_F(EndingsTest, OnlyASecondInterruptEndsAtOnce) {
         _exit(0);
       },
       testing::ExitedWithCode(130), "");
+}
+
+// ulimit -f: an error, not a signal.
+TEST_F(EndingsTest, AFileSizeLimitIsAnError) {
+  file_bytes = 4096;
+  Start({"--steps=1"});
+  EXPECT_EQ(Wait(), 1) << Output();
+  EXPECT_NE(Output().find("data: File too large; see `ulimit -f`"), std::string::npos) << Output();
 }
 
 TEST_F(EndingsTest, OnlyWhatASignalEndedHasItsStatus) {
