@@ -81,6 +81,10 @@ private:
                  << getFunctionName(stage.name, function)
                  << (backward ? ", which --boa-differentiate makes" : "");
       }
+    func::FuncOp last = lookup(stages.back(), StageFunction::forward);
+    if (predict && !findLoss(last))
+      return last.emitOpError("cannot predict: expected one boa.cross_entropy, and no other op, to "
+                              "take the targets: its logits are the prediction");
     return success();
   }
 
@@ -105,7 +109,7 @@ private:
     Type f32 = builder.getF32Type();
     declare(Role::tokens, {microBatches}, first.getArgumentTypes()[0]);
     if (predict) {
-      declare(Role::logits, {microBatches}, getSumType(getLogits(last).getType()));
+      declare(Role::logits, {microBatches}, getSumType(findLoss(last).getLogits().getType()));
     } else {
       declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
       declare(Role::loss, {microBatches}, RankedTensorType::get({}, f32));
@@ -348,26 +352,30 @@ private:
     write(outputs[0], logits ? Role::logits : Role::loss, m);
   }
 
-  /// What the loss is computed from: the first operand of its defining op.
-  static Value getLogits(func::FuncOp head) {
-    Value loss = head.getBody().front().getTerminator()->getOperand(0);
-    return loss.getDefiningOp()->getOperand(0);
+  /// The op that compares the logits with the targets; none where others take the targets, too.
+  static CrossEntropyOp findLoss(func::FuncOp head) {
+    if (head.getNumArguments() < 2 || !head.getArgument(1).hasOneUse())
+      return {};
+    return dyn_cast<CrossEntropyOp>(*head.getArgument(1).user_begin());
   }
 
-  /// @NAME_logits: the last stage without its loss and its targets. Who reads the
-  /// logits takes them in f32.
+  /// @NAME_logits: the last stage without its loss and its targets. The logits are in f32.
   func::FuncOp returnLogits(func::FuncOp head, StringRef stage) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfter(head);
     auto func = cast<func::FuncOp>(builder.clone(*head));
     func.setName(getFunctionName(stage, StageFunction::logits));
-    Value logits = getLogits(func);
-    Operation *terminator = func.getBody().front().getTerminator();
-    Operation *loss = terminator->getOperand(0).getDefiningOp();
+    CrossEntropyOp loss = findLoss(func);
+    Block &body = func.getBody().front();
+    Operation *terminator = body.getTerminator();
     OpBuilder end(terminator);
-    logits = end.createOrFold<CastOp>(loss->getLoc(), getSumType(logits.getType()), logits);
+    Value logits = loss.getLogits();
+    logits = end.createOrFold<CastOp>(loss.getLoc(), getSumType(logits.getType()), logits);
     terminator->setOperand(0, logits);
-    loss->erase();
+    // The loss, and what was made of it.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (&op != terminator && op.use_empty())
+        op.erase();
     (void)func.eraseResult(0);
     func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
     (void)func.eraseArgument(1);

@@ -14,7 +14,8 @@
 // The text stays in its file: it may be larger than memory.
 //
 // Refused: a text that does not exist, that has a byte outside the vocabulary, or whose
-// training part is too short for one sequence; where a run evaluates, its validation part, too.
+// training part is too short for one sequence. A run that evaluates needs a sequence of the
+// validation part, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_DATA_H
