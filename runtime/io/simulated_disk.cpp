@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace boa {
@@ -18,6 +19,7 @@ using simulated::Error;
 using simulated::Inode;
 using simulated::InodeRef;
 using simulated::kPageBytes;
+using simulated::LateWrite;
 using simulated::NameChange;
 using simulated::Place;
 using simulated::Where;
@@ -130,9 +132,15 @@ void SimulatedDisk::Impl::Die(Fault how) {
   dead = true;
   ++deaths;
   handles.clear();
-  if (how == Fault::power_loss)
+  if (how == Fault::power_loss) {
+    LandLateWrites(/*all=*/true);
     LosePower();
-  ForEachFile([](const std::string &, Inode &inode) { inode.lock_holder = -1; });
+  }
+  ForEachFile([&](const std::string &, Inode &inode) {
+    if (std::none_of(late_writes.begin(), late_writes.end(),
+                     [&](const LateWrite &write) { return write.fd == inode.lock_holder; }))
+      inode.lock_holder = -1;
+  });
 }
 
 void SimulatedDisk::Impl::ForEachFile(
@@ -352,7 +360,10 @@ absl::Status SimulatedDisk::Unlink(const std::string &path) {
 }
 
 uint64_t SimulatedDisk::Unique() { return impl->random.Next(); }
-void SimulatedDisk::Wait(std::chrono::nanoseconds time) { impl->now += time; }
+void SimulatedDisk::Wait(std::chrono::nanoseconds time) {
+  impl->now += time;
+  impl->LandLateWrites(/*all=*/false);
+}
 
 absl::StatusOr<DeviceSpace> SimulatedDisk::Space(const std::string &directory) {
   int error = impl->Begin("query the free space of", directory, 0);

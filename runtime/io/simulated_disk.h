@@ -12,6 +12,8 @@
 //   - Power loss: of what was not synced every write, every size and every name
 //     survives or not, by itself, whatever its order; a write may survive in part,
 //     by sectors. Locks and open files are gone. A killed process loses only these.
+//   - Writes that were under way when a process was killed may land long after. Until
+//     then they keep the lock of their descriptor.
 //   - Transfers complete in any order; a write takes its bytes, and a read brings
 //     them, at any time between the start and the completion.
 //   - Faults, each with a rate for each device, counted by kind.

@@ -127,6 +127,16 @@ struct Handle {
   OpenMode mode;
 };
 
+/// A write that outlives its process. Until it lands it keeps the file open, and so the
+/// lock of its descriptor.
+struct LateWrite {
+  InodeRef inode;
+  int fd;
+  int64_t offset;
+  std::string data;
+  IoClock::time_point due;
+};
+
 /// A path from the root, or a name in a directory. `shown` is for errors.
 struct Where {
   InodeRef from; // null: the root
@@ -169,6 +179,7 @@ struct SimulatedDisk::Impl {
   std::map<int, simulated::Handle> handles; // by descriptor
   int next_descriptor = 1 << 20;            // so that system calls refuse it
   std::set<simulated::InFlight *> backends;
+  std::vector<simulated::LateWrite> late_writes;
   IoClock::time_point now{};
   int64_t operations = 0, die_at = 0;
   Fault die_how = Fault::power_loss;
@@ -220,6 +231,8 @@ struct SimulatedDisk::Impl {
                 const char *data, bool whole);
   void Write(simulated::Handle &, int64_t offset, absl::string_view);
   void WriteSome(simulated::Inode &, int64_t offset, absl::string_view);
+  /// Lands the writes that are due, or all, and ends their locks.
+  void LandLateWrites(bool all);
   void Read(simulated::Handle &, int64_t offset, int64_t bytes, char *data);
 };
 

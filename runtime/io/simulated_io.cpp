@@ -62,6 +62,7 @@ int SimulatedDisk::Impl::Begin(const char *what, const std::string &path, size_t
     return EIO;
   ++operations;
   now += devices[device].latency;
+  LandLateWrites(/*all=*/false);
   Log(what, " ", path);
   if (operations == die_at)
     Die(die_how);
@@ -160,6 +161,23 @@ void SimulatedDisk::Impl::WriteSome(Inode &inode, int64_t offset, absl::string_v
     return inode.Write(offset, data.substr(0, size_t(bytes)));
   for (auto [begin, count] : simulated::TornSectors(offset, bytes, random))
     inode.Write(begin, data.substr(size_t(begin - offset), size_t(count)));
+}
+
+void SimulatedDisk::Impl::LandLateWrites(bool all) {
+  const auto due = std::stable_partition(
+      late_writes.begin(), late_writes.end(),
+      [&](const simulated::LateWrite &write) { return !all && write.due > now; });
+  std::vector<simulated::LateWrite> landing(std::make_move_iterator(due),
+                                            std::make_move_iterator(late_writes.end()));
+  late_writes.erase(due, late_writes.end());
+  for (const simulated::LateWrite &write : landing) {
+    Log("late write of ", write.data.size(), " bytes at ", write.offset);
+    WriteSome(*write.inode, write.offset, write.data);
+    if (write.inode->lock_holder == write.fd &&
+        std::none_of(late_writes.begin(), late_writes.end(),
+                     [&](const simulated::LateWrite &other) { return other.fd == write.fd; }))
+      write.inode->lock_holder = -1;
+  }
 }
 
 void SimulatedDisk::Impl::Write(Handle &handle, int64_t offset, absl::string_view data) {
@@ -365,14 +383,21 @@ void SimulatedIo::Advance() {
   RunCompletions(std::exchange(done, {}));
 }
 
-/// Devices do not know that nobody waits for what they do.
+/// Devices finish their writes for a dead process too, some of them long after its end.
 void SimulatedIo::Die() {
   for (Started &each : started) {
     const IoSegment &segment = each.segment;
-    Handle *handle = disk.FindHandle(queue.File(segment).fd);
-    if (handle && handle->mode.write && segment.transfer->request.write)
-      disk.WriteSome(*handle->inode, segment.offset,
-                     absl::string_view(each.Data(), size_t(segment.attempt)));
+    const int fd = queue.File(segment).fd;
+    Handle *handle = disk.FindHandle(fd);
+    if (!handle || !handle->mode.write || !segment.transfer->request.write)
+      continue;
+    const absl::string_view data(each.Data(), size_t(segment.attempt));
+    if (disk.random.Chance(0.5))
+      disk.WriteSome(*handle->inode, segment.offset, data);
+    else
+      disk.late_writes.push_back(
+          {handle->inode, fd, segment.offset, std::string(data),
+           disk.now + disk.devices[handle->inode->device].latency * disk.random.Below(2000)});
   }
 }
 

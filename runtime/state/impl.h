@@ -135,7 +135,10 @@ struct StateStore::Impl {
 
   // space.cpp
   absl::Status CheckSpace() const;
-  absl::Status OpenData(Undo &);
+  absl::Status LockData(StatePath &);
+  absl::Status OpenData(StatePath &);
+  absl::Status OpenData();
+  absl::Status MakeData(Undo &);
 
   // layout.cpp
   static absl::Status CheckProgram(const Program &);

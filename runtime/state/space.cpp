@@ -62,9 +62,56 @@ absl::Status StateStore::Impl::CheckSpace() const {
   return absl::OkStatus();
 }
 
+/// A killed process may still have writes under way. The lock of its data file lasts until
+/// they have landed; kLock, which has no transfers, is free at once.
+absl::Status StateStore::Impl::LockData(StatePath &path) {
+  constexpr std::chrono::milliseconds kPoll(10), kTold(1000), kLongest(60000);
+  for (std::chrono::milliseconds waited(0);; waited += kPoll) {
+    absl::Status status = path.data->Lock();
+    if (status.ok() && waited >= kTold)
+      notes.push_back(absl::StrFormat("%s: waited %d s for the last writes of an ended process",
+                                      path.directory, waited.count() / 1000));
+    if (!absl::IsUnavailable(status))
+      return status;
+    if (waited == kLongest)
+      return absl::UnavailableError(absl::StrFormat(
+          "%s is in use by another process, or writes of an ended one have not landed in %d s: end "
+          "that process, or wait for the disk, then try again",
+          path.DataPath(), kLongest.count() / 1000));
+    disk.Wait(kPoll);
+  }
+}
+
+/// Opens a data file for as long as the state is open. The head is that of this file,
+/// whatever stood under the name before.
+absl::Status StateStore::Impl::OpenData(StatePath &path) {
+  OpenMode mode;
+  mode.write = path.given;
+  mode.direct = true;
+  absl::StatusOr<std::unique_ptr<OpenFile>> data = path.folder->Open(kData, mode);
+  if (!data.ok())
+    return data.status();
+  path.data = *std::move(data);
+  absl::StatusOr<DataHead> head = ReadHead(*path.data, kStateBlock);
+  if (!head.ok())
+    return head.status();
+  if (head->state != manifest.state || head->path != path.id)
+    return OfAnother(path.directory, *head);
+  return path.given ? LockData(path) : absl::OkStatus(); // this process writes to no other
+}
+
+/// Opens the data files that exist. Nothing is changed before their last writes have landed.
+absl::Status StateStore::Impl::OpenData() {
+  for (StatePath &path : paths)
+    if (path.bytes > 0)
+      if (absl::Status status = OpenData(path); !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
 /// Makes what is not there yet, and reserves the space of all. The manifest names
 /// the new ones already: a data file is never without an owner.
-absl::Status StateStore::Impl::OpenData(Undo &undo) {
+absl::Status StateStore::Impl::MakeData(Undo &undo) {
   std::vector<int64_t> needed = BytesNeeded();
   for (size_t i = 0; i < paths.size(); ++i) {
     StatePath &path = paths[i];
@@ -74,20 +121,9 @@ absl::Status StateStore::Impl::OpenData(Undo &undo) {
           ReplaceFile(*path.folder, kData, FormatHead({manifest.state, path.id, manifest.home}));
       if (!status.ok())
         return Unwritable(status);
+      if (status = OpenData(path); !status.ok())
+        return status;
     }
-    OpenMode mode;
-    mode.write = path.given;
-    mode.direct = true;
-    absl::StatusOr<std::unique_ptr<OpenFile>> data = path.folder->Open(kData, mode);
-    if (!data.ok())
-      return data.status();
-    path.data = *std::move(data);
-    // Of this file, whatever stood under the name before.
-    absl::StatusOr<DataHead> head = ReadHead(*path.data, kStateBlock);
-    if (!head.ok())
-      return head.status();
-    if (head->state != manifest.state || head->path != path.id)
-      return OfAnother(path.directory, *head);
     path.bytes = path.bytes / kStateBlock * kStateBlock;
     if (path.given) {
       // Whoever made the file may have died before its name was durable.

@@ -196,12 +196,14 @@ absl::Status StateStore::Impl::Begin(const Program &program, Undo &undo) {
   LayOut(program);
   if (absl::Status status = CheckSpace(); !status.ok())
     return status;
+  if (absl::Status status = OpenData(); !status.ok())
+    return status;
   // Everything is known to be right: from here on something is changed.
   if (absl::Status status = MarkLocks(); !status.ok())
     return status;
   if (absl::Status status = WriteManifests(); !status.ok())
     return status;
-  return OpenData(undo);
+  return MakeData(undo);
 }
 
 static absl::Status AlreadyThere(const std::string &home) {

@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -42,6 +43,7 @@ public:
   bool through_cache = false;        // no syncs: for thousands of openings
   bool full = false;                 // nothing can be reserved any more
   std::optional<int64_t> free_bytes; // what Space says
+  std::function<void()> on_wait;     // instead of letting time pass
 
   absl::Status Call(const char *name, const std::string &path) {
     calls.push_back(absl::StrCat(name, " ", path));
@@ -107,6 +109,12 @@ public:
     if (space.ok() && free_bytes)
       space->free_bytes = *free_bytes;
     return space;
+  }
+  void Wait(std::chrono::nanoseconds time) override {
+    if (on_wait)
+      on_wait();
+    else
+      real.Wait(time);
   }
   absl::StatusOr<std::unique_ptr<IoBackend>> CreateIo(std::vector<IoFile> files,
                                                       std::vector<IoLink> links, void *arena,

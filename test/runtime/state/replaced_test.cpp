@@ -11,6 +11,9 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/state/state_fixture.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 namespace boa {
 namespace {
 
@@ -118,6 +121,34 @@ TEST_F(ReplacedTest, OneManifestMayBeDamaged) {
   fs::remove(Manifest());
   Write(*store, 4);
   ExpectMessage(store->Commit(Record(4)), "were removed or damaged");
+}
+
+// The descriptor that transfers use is locked: the kernel keeps it until the last has ended.
+TEST_F(ReplacedTest, TheDataFileIsLocked) {
+  Make({Path()}, {1});
+  const int other = open((Path() + "/data").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(other, 0);
+  {
+    Store store = Open({Path()});
+    fs::remove(Path() + "/lock"); // does not let a second process in
+    EXPECT_NE(flock(other, LOCK_EX | LOCK_NB), 0);
+  }
+  ASSERT_EQ(flock(other, LOCK_EX | LOCK_NB), 0);
+  const std::string before = ReadWhole(Manifest());
+  int waits = 0;
+  disk.on_wait = [&] { ++waits; };
+  ExpectMessage(OpenStatus({Path()}), "data is in use by another process, or writes of an ended");
+  EXPECT_EQ(ReadWhole(Manifest()), before);
+  EXPECT_GT(waits, 1000);
+  disk.on_wait = [&] {
+    if (--waits == 0)
+      close(other);
+  };
+  waits = 200;
+  Store store = Open({Path()});
+  ASSERT_TRUE(store);
+  EXPECT_TRUE(absl::StrContains(Notes(*store), "waited 2 s")) << Notes(*store);
+  ExpectHolds(*store, 1);
 }
 
 } // namespace
