@@ -90,6 +90,26 @@ TEST_F(TransferFaults, OfARingThatIsRefused) {
   }
 }
 
+// The ring has the read that wakes it when the kernel begins to refuse it.
+TEST_F(TransferFaults, OfARingThatIsRefusedLater) {
+  for (int error = 1; error <= kErrors; ++error) {
+    SCOPED_TRACE(std::strerror(error));
+    auto backend = CreateUringBackend({{file->descriptor(), "data"}}, {}, nullptr, 0, options);
+    if (!backend.ok())
+      GTEST_SKIP() << backend.status();
+    std::promise<bool> refused; // `done` runs on the thread of the ring
+    (*backend)->Submit({false, 0, 0, kPage, memory, [&](const absl::Status &) {
+                          refused.set_value(calls::RefuseRingOnThisThread(error));
+                        }});
+    if (!refused.get_future().get())
+      GTEST_SKIP() << "no seccomp";
+    std::promise<absl::Status> done;
+    (*backend)->Submit({error % 2 == 0, 0, 0, 4 * kPage, memory,
+                        [&](absl::Status status) { done.set_value(std::move(status)); }});
+    ExpectError(done.get_future().get(), error);
+  }
+}
+
 TEST_F(TransferFaults, OfThreads) {
   for (bool write : {false, true})
     for (int error = 1; error <= kErrors; ++error)
