@@ -26,6 +26,34 @@ namespace boa::frontend {
 
 namespace {
 
+// Each enum of the frontend by name, so that the order of its words means nothing here.
+
+RateKind rateOf(OptimizerSpec::Rate rate) {
+  switch (rate) {
+  case OptimizerSpec::Rate::Constant:
+    return RateKind::constant;
+  case OptimizerSpec::Rate::Linear:
+    return RateKind::linear;
+  case OptimizerSpec::Rate::Cosine:
+    return RateKind::cosine;
+  }
+  llvm_unreachable("not a learning rate");
+}
+
+boa::Init initOf(frontend::Init init) {
+  switch (init) {
+  case frontend::Init::Zeros:
+    return boa::Init::zeros;
+  case frontend::Init::Ones:
+    return boa::Init::ones;
+  case frontend::Init::Normal:
+    return boa::Init::normal;
+  case frontend::Init::Uniform:
+    return boa::Init::uniform;
+  }
+  llvm_unreachable("not an initial value");
+}
+
 class IRGen {
 public:
   IRGen(const Spec &spec, MLIRContext &context, const IRGenOptions &options)
@@ -94,7 +122,7 @@ private:
         named("eps", optimizer.eps),
         named("weight_decay", optimizer.weightDecay),
         named("momentum", optimizer.momentum),
-        named("rate", RateKind(optimizer.rate)),
+        named("rate", rateOf(optimizer.rate)),
         named("peak", optimizer.peak),
         named("floor", optimizer.floor),
         named("warmup", optimizer.warmup),
@@ -213,7 +241,7 @@ private:
     for (const ParamSpec &param : stage.params)
       ParamOp::create(builder, location(param.position), builder.getStringAttr(param.name),
                       TypeAttr::get(paramType(param.shape)),
-                      InitAttr::get(builder.getContext(), boa::Init(param.init)),
+                      InitAttr::get(builder.getContext(), initOf(param.init)),
                       builder.getF64FloatAttr(param.scale));
   }
 

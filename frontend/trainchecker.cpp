@@ -141,10 +141,11 @@ private:
       call.realOf(expr, "lr", optimizer.peak);
       return;
     }
-    int kind = call.findWord(expr, "lr");
-    if (kind < 0)
+    if (call.findWord(expr, "lr") < 0)
       return;
-    optimizer.rate = OptimizerSpec::Rate(kind);
+    optimizer.rate = expr.name == "cosine"   ? OptimizerSpec::Rate::Cosine
+                     : expr.name == "linear" ? OptimizerSpec::Rate::Linear
+                                             : OptimizerSpec::Rate::Constant;
     SettingReader rate = arguments(expr, "train.optimizer.lr");
     bool peak = rate.real("peak", optimizer.peak);
     rate.count("warmup", optimizer.warmup);

@@ -45,6 +45,24 @@ protected:
 
 } // namespace
 
+// Frontend and dialect each have enums of these words: their orders may differ.
+TEST_F(IrgenTest, WordsKeepTheirNames) {
+  for (std::string rate : {"constant", "linear", "cosine"}) {
+    auto module = generate(compileText(kSpec, {"train.optimizer.lr=" + rate + "(peak = 1e-3)"}));
+    ASSERT_TRUE(module);
+    auto train = boa::getConfig(*module, boa::kTrainConfig);
+    auto optimizer = train.getAs<mlir::DictionaryAttr>("optimizer");
+    EXPECT_EQ(optimizer.getAs<mlir::StringAttr>("rate").getValue(), rate);
+  }
+  for (std::string init : {"zeros", "ones", "normal", "uniform"}) {
+    std::string value = init == "normal" || init == "uniform" ? init + "(0.1)" : init;
+    auto module = generate(compileText(edited("[3 * width] = zeros", "[3 * width] = " + value)));
+    ASSERT_TRUE(module);
+    EXPECT_NE(print(*module).find("@b : tensor<96xf32> = \"" + init + "\""), std::string::npos)
+        << init;
+  }
+}
+
 // Groups for stages with parameters only; batch in front of activations.
 TEST_F(IrgenTest, GroupsAndStages) {
   auto module = generate(compileText(kSpec));
