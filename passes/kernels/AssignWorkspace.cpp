@@ -30,7 +30,7 @@ namespace {
 
 struct Temporary {
   memref::AllocOp alloc;
-  int64_t bytes = 0;
+  int64_t bytes = 0, alignment = kMemoryAlignment;
   int64_t first = 0, last = 0; // positions of top-level ops
   int64_t offset = 0;
 };
@@ -49,6 +49,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       }
       Temporary temporary;
       temporary.alloc = alloc;
+      temporary.alignment = std::max<int64_t>(kMemoryAlignment, alloc.getAlignment().value_or(1));
       temporary.bytes = llvm::alignTo(
           alloc.getType().getNumElements() * getElementBytes(alloc.getType()), kMemoryAlignment);
       temporaries.push_back(temporary);
@@ -116,7 +117,8 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
           continue;
         if (offset + temporary->bytes <= other->offset)
           break;
-        offset = std::max(offset, other->offset + other->bytes);
+        offset = std::max(
+            offset, int64_t(llvm::alignTo(other->offset + other->bytes, temporary->alignment)));
       }
       temporary->offset = offset;
       total = std::max(total, offset + temporary->bytes);

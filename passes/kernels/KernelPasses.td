@@ -246,10 +246,10 @@ def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
   let summary = "static offsets in the workspace for all temporaries";
   let description = [{
     Every `memref.alloc` becomes a view of the workspace at a fixed offset,
-    64-byte aligned; temporaries that are not live at once share memory. The
-    bytes needed are written on the function as `boa.workspace`; and what they would be
-    without what is there for a library that may take attention, where that is less, as
-    `boa.own_workspace`. An alloc of a size that is not static is an error.
+    64-byte aligned, or as `memref.alloc` says; temporaries that are not live at once share
+    memory. The bytes needed are written on the function as `boa.workspace`; and what they
+    would be without what is there for a library that may take attention, where that is less,
+    as `boa.own_workspace`. An alloc of a size that is not static is an error.
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect"];
 }

@@ -493,8 +493,8 @@ BOA_FAKE_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatm
     for (const DeviceRange &range : ranges)
       if (Overlap(scratch, range))
         return refuse("the workspace overlaps " + range.name);
-    if (scratch.address % 16)
-      return refuse("the workspace is not aligned to 16 bytes");
+    if (scratch.address % 256)
+      return refuse("the workspace is not aligned to 256 bytes");
     ranges.push_back(scratch);
   }
   {

@@ -11,7 +11,7 @@
 // CHECK:         %[[WIDE:.*]] = memref.alloc() : memref<64x16xf32>
 // CHECK:         linalg.generic {{.*}} ["parallel", "parallel"]} ins(%[[W]] : memref<64x16xbf16>) outs(%[[WIDE]] : memref<64x16xf32>)
 // CHECK:           arith.extf
-// CHECK:         %[[SCRATCH:.*]] = memref.alloc() : memref<33554432xi8>
+// CHECK:         %[[SCRATCH:.*]] = memref.alloc() {alignment = 256 : i64} : memref<33554432xi8>
 // CHECK:         kernel.gemm %[[X]], %[[WIDE]] into %{{.*}} scratch %[[SCRATCH]] {accumulate} : (memref<2x32x64xf32>, memref<64x16xf32>, memref<2x32x16xf32>, memref<33554432xi8>) -> ()
 // GROUPS-LABEL: func.func @widened
 // GROUPS-SAME:    boa.workspace

@@ -6,7 +6,7 @@
 
 // A library may take attention in bf16; the program computes it where it does not.
 // CHECK-LABEL: func.func @forward
-// CHECK:         %[[SCRATCH:.*]] = memref.alloc() : memref<262144xi8>
+// CHECK:         %[[SCRATCH:.*]] = memref.alloc() {alignment = 256 : i64} : memref<262144xi8>
 // CHECK:         %[[TAKEN:.*]] = kernel.offer_attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} scratch %[[SCRATCH]] {causal, heads = 4 : i64, kv_heads = 2 : i64}
 // CHECK:         %[[LEFT:.*]] = arith.xori %[[TAKEN]], %true
 // CHECK:         scf.if %[[LEFT]] {
@@ -42,7 +42,7 @@ func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr
 // A gradient has scratch for the gradients of all scores, and for those of keys by head: of each
 // of two sequences' two heads 64 x 64, in whole tiles of 128, twice 64 x 128 beside them.
 // CHECK-LABEL: func.func @gradient
-// CHECK-DAG:     %[[SCRATCH:.*]] = memref.alloc() : memref<266240xi8>
+// CHECK-DAG:     %[[SCRATCH:.*]] = memref.alloc() {alignment = 256 : i64} : memref<266240xi8>
 // CHECK-DAG:     %[[DELTA:.*]] = memref.alloc() : memref<2x2x64xf32>
 // CHECK:         kernel.offer_attention_grad {{.*}} scratch %[[DELTA]], %[[SCRATCH]] {heads = 2 : i64, kv_heads = 1 : i64}
 // CHECK:         scf.if
@@ -99,7 +99,7 @@ func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) at
 // Of long sequences gradients are taken head by head, and of very long ones not at all: one head
 // of these would be 2 x 16384 x 16384 bytes, two of those before.
 // CHECK-LABEL: func.func @long
-// CHECK:         memref.alloc() : memref<134221824xi8>
+// CHECK:         memref.alloc() {alignment = 256 : i64} : memref<134221824xi8>
 // CHECK:         kernel.offer_attention_grad {{.*}} : (memref<1x8192x64xbf16>,
 // CHECK-NOT:     kernel.offer_attention_grad
 // EMIT-LABEL:  func.func @long

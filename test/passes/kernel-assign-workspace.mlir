@@ -25,6 +25,24 @@ func.func @reuse(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
+// A temporary may ask for more than 64 bytes, as the scratch of a library does.
+
+// CHECK-LABEL: func.func @aligned
+// CHECK-SAME:    boa.workspace = 320 : i64
+// CHECK:         kernel.view %{{.*}} + 0 : memref<8x5xf32>
+// CHECK:         kernel.view %{{.*}} + 256 : memref<64xi8>
+func.func @aligned(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<8x8xf32>
+  %m = kernel.view %p + 256 : memref<8x5xf32>
+  %a = memref.alloc() : memref<8x5xf32>
+  %s = memref.alloc() {alignment = 256 : i64} : memref<64xi8>
+  kernel.gemm %x, %m into %a scratch %s : (memref<8x8xf32>, memref<8x5xf32>, memref<8x5xf32>, memref<64xi8>) -> ()
+  kernel.gemm %x, %a into %m : (memref<8x8xf32>, memref<8x5xf32>, memref<8x5xf32>) -> ()
+  return
+}
+
+// -----
+
 // A use through a view keeps it alive.
 
 // CHECK-LABEL: func.func @views

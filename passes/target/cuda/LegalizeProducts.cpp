@@ -82,7 +82,8 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
     if (bias && element.isBF16() && !typeOf(bias).getElementType().isBF16())
       product.getBiasMutable().assign(convert(builder, loc, bias, element));
     auto scratch = MemRefType::get({BOA_CUDA_LIBRARY_WORKSPACE}, builder.getI8Type());
-    product.getScratchMutable().assign(memref::AllocOp::create(builder, loc, scratch));
+    product.getScratchMutable().assign(memref::AllocOp::create(
+        builder, loc, scratch, builder.getI64IntegerAttr(BOA_CUDA_LIBRARY_ALIGNMENT)));
   }
 };
 

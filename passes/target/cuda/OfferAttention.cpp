@@ -69,7 +69,8 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
     OpBuilder builder(op);
     Location loc = op.getLoc();
     Value scratch =
-        memref::AllocOp::create(builder, loc, MemRefType::get({scratchBytes}, builder.getI8Type()));
+        memref::AllocOp::create(builder, loc, MemRefType::get({scratchBytes}, builder.getI8Type()),
+                                builder.getI64IntegerAttr(BOA_CUDA_LIBRARY_ALIGNMENT));
     Value isTaken = create(builder, op, scratch);
     Value isLeft = arith::XOrIOp::create(
         builder, loc, isTaken, arith::ConstantIntOp::create(builder, loc, true, /*width=*/1));

@@ -27,6 +27,10 @@ extern "C" {
 /// What a kernel that multiplies has in its workspace for cuBLASLt, while the product runs.
 #define BOA_CUDA_LIBRARY_WORKSPACE INT64_C(33554432)
 
+/// The alignment of what a kernel has in its workspace for a library: cuBLASLt's documentation
+/// asks for it, and its algorithms count on it.
+#define BOA_CUDA_LIBRARY_ALIGNMENT INT64_C(256)
+
 /// What a kernel has in its workspace for cuDNN while it computes attention, and at most while it
 /// computes gradients of it.
 #define BOA_CUDA_ATTENTION_SCRATCH INT64_C(262144)
