@@ -294,7 +294,9 @@ static_assert(CU_FILE_DIO_NOT_SET == kFileNotDirect);
 static_assert(CU_FILE_PERMISSION_DENIED == kFileDenied);
 static_assert(CU_FILE_NVFS_SETUP_ERROR == kFileSetup && CU_FILE_IO_DISABLED == kFileDisabled);
 static_assert(CU_FILE_GPU_MEMORY_PINNING_FAILED == kFilePinning);
+#if CUDA_VERSION >= 13000 // CUDA 12's header lacks it
 static_assert(CU_FILE_NOMEM_ERROR == kFileNoMemory);
+#endif
 #endif
 
 } // namespace
