@@ -34,7 +34,7 @@ std::string FormatDevice(int capability) {
       R"("maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":)", shared,
       R"(,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,)",
       R"("maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,)",
-      R"("supportCoopLaunch":1,"totalGlobalMem":85899345920})");
+      R"("supportCoopLaunch":1,"totalGlobalMem":85899345920,"memoryBusWidth":5120})");
 }
 
 /// Slices of one product, as kernels have them.

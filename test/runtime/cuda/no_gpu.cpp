@@ -28,6 +28,7 @@ static char something;
 #define BOA_FAILS(name)                                                                            \
   BOA_EXPORT int name() { return kRefused; }
 
+BOA_MAKES(cuKernelGetFunction)
 BOA_MAKES(cuLibraryGetKernel)
 BOA_MAKES(cuLibraryLoadData)
 BOA_MAKES(cuModuleGetFunction)
@@ -73,4 +74,5 @@ BOA_FAILS(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 BOA_FAILS(cuOccupancyMaxPotentialClusterSize)
 BOA_FAILS(cuStreamGetCtx)
 BOA_FAILS(cuStreamSynchronize)
+BOA_FAILS(cuTensorMapEncodeIm2col)
 BOA_FAILS(cuTensorMapEncodeTiled)
