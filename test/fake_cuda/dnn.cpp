@@ -102,6 +102,8 @@ extern "C" {
 
 BOA_FAKE_API size_t cudnnGetVersion(void) { return GetDnnSettings().version; }
 
+BOA_FAKE_API size_t cudnnGetCudartVersion(void) { return GetDnnSettings().cuda; }
+
 BOA_FAKE_API const char *cudnnGetErrorString(cudnnStatus_t status) {
   switch (status) {
   case CUDNN_STATUS_SUCCESS:

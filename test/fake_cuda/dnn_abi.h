@@ -112,6 +112,7 @@ enum : int {
 
 extern "C" {
 size_t cudnnGetVersion(void);
+size_t cudnnGetCudartVersion(void);
 const char *cudnnGetErrorString(cudnnStatus_t);
 void cudnnGetLastErrorString(char *message, size_t most);
 cudnnStatus_t cudnnCreate(cudnnHandle_t *);

@@ -195,6 +195,8 @@ std::string ParseSettings(const char *text, Settings &settings) {
       settings.pageable = number == 1;
     else if (key == "dnn_version")
       settings.dnn.version = int(number);
+    else if (key == "dnn_cuda")
+      settings.dnn.cuda = int(number);
     else if (key == "dnn_notes" && number >= 1)
       settings.dnn.notes = number;
     else if (key == "error" && number >= 1) {

@@ -22,7 +22,7 @@ struct Injection {
 
 /// What heuristics of cuDNN propose, in their order: a letter for each (README.md).
 struct DnnSettings {
-  int version = 91900;
+  int version = 91900, cuda = 13000;
   int64_t notes = 1; // that an engine has at least
   std::string best = "nuar", fallback = "r";
 };

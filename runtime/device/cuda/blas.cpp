@@ -15,6 +15,8 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 namespace boa::cuda {
 
@@ -25,7 +27,21 @@ std::vector<std::string> BlasNames(int driver_version) {
   return names;
 }
 
+/// Variables by which the library multiplies f32 in fewer bits than it is asked for.
+static absl::Status RefuseOtherArithmetic() {
+  for (const char *variable : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
+    const char *const value = std::getenv(variable);
+    if (value && *value && std::strcmp(value, "0") != 0)
+      return absl::FailedPreconditionError(
+          absl::StrCat(variable, "=", value,
+                       " lets cuBLASLt multiply f32 in other arithmetic than f32: unset it"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Blas>> Blas::Open(int driver_version) {
+  if (absl::Status status = RefuseOtherArithmetic(); !status.ok())
+    return status;
   std::unique_ptr<Blas> blas;
   absl::Status status = Library::Open("BOA_CUDA_BLAS", BlasNames(driver_version),
                                       "products on a GPU are cuBLASLt's, which this machine does "
@@ -99,15 +115,16 @@ absl::Status Blas::Error(BlasResult result, const char *symbol) const {
                                          text ? text : absl::StrCat(result), "): ", advice));
 }
 
-static std::string Format(const Product &p) {
+std::string Format(const Product &p) {
   auto type = [](int32_t type) { return type == 0 ? "f32" : "bf16"; };
   return absl::StrCat("product of ", p.m, " x ", p.k, " and ", p.k, " x ", p.n, ", ",
-                      type(p.type_ab), " to ", type(p.type_c), ": ");
+                      type(p.type_ab), " to ", type(p.type_c));
 }
 
 static absl::Status At(const Product &product, const absl::Status &status) {
-  return status.ok() ? status
-                     : absl::Status(status.code(), absl::StrCat(Format(product), status.message()));
+  return status.ok()
+             ? status
+             : absl::Status(status.code(), absl::StrCat(Format(product), ": ", status.message()));
 }
 
 //===----------------------------------------------------------------------===//

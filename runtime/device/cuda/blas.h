@@ -95,6 +95,9 @@ struct Product {
   int64_t scratch_bytes;
 };
 
+/// In words, for messages.
+std::string Format(const Product &);
+
 /// What the library may be called, in the order of trying: CUDA's version that the driver is for
 /// first, since a library of a later one begins on no older driver.
 std::vector<std::string> BlasNames(int driver_version);

@@ -14,6 +14,12 @@
 
 using namespace boa::cuda;
 
+/// Waits for what the queue's last call enqueued, so that an error of it has its name.
+static void Synchronize(boa_queue &queue, const std::string &doing) {
+  if (queue.synchronizes && queue.status.ok())
+    queue.status = queue.driver->Call(doing.c_str(), queue.driver->StreamSynchronize, queue.stream);
+}
+
 /// What this GPU cannot launch is refused before the first step; of what it can, shared memory
 /// is asked for, once for each function and size.
 static absl::Status PlanLaunch(boa_queue &queue, int64_t index, const int64_t (&grid)[3],
@@ -71,6 +77,7 @@ void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t
       driver.Call(to.name, driver.LaunchKernel, to.handle, unsigned(grid_x), unsigned(grid_y),
                   unsigned(grid_z), unsigned(block_x), unsigned(block_y), unsigned(block_z),
                   unsigned(shared_bytes), queue->stream, queue->arguments.data(), nullptr);
+  Synchronize(*queue, to.name);
 }
 
 void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
@@ -106,6 +113,8 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
                            scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0};
   queue->status =
       queue->plans ? queue->blas->Plan(product) : queue->blas->Enqueue(product, queue->stream);
+  if (!queue->plans)
+    Synchronize(*queue, Format(product));
 }
 
 /// 1, too, where the queue has an error: nothing is launched any more.
@@ -119,8 +128,10 @@ static int32_t Offer(boa_queue *queue, const Attention &attention) {
   const absl::StatusOr<bool> takes = queue->dnn->Takes(attention);
   queue->status = takes.status();
   queue->launches += takes.ok() && *takes;
-  if (takes.ok() && *takes && !queue->plans)
+  if (takes.ok() && *takes && !queue->plans) {
     queue->status = queue->dnn->Enqueue(attention);
+    Synchronize(*queue, Format(attention.shape));
+  }
   return !takes.ok() || *takes;
 }
 

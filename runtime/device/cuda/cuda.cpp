@@ -33,6 +33,8 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 namespace boa {
 namespace {
@@ -200,6 +202,8 @@ absl::Status CudaDevice::PlanKernels() {
   queue.gpu = gpu.get();
   queue.driver = &gpu->driver();
   queue.stream = compute->handle();
+  const char *const synchronous = std::getenv("BOA_CUDA_SYNC");
+  queue.synchronizes = synchronous && *synchronous && std::strcmp(synchronous, "0") != 0;
   void *const nowhere = reinterpret_cast<void *>(uintptr_t{1} << 20);
   queue.plans = true;
   std::vector<int64_t> launches;

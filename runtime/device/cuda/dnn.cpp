@@ -43,6 +43,27 @@ std::string DnnApi::Describe() const {
   return absl::StrCat("cuDNN ", version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
+/// Opens cuBLASLt of the CUDA version that this cuDNN was built for. cuDNN opens it by the same
+/// name, and calls abort() where it finds none.
+static absl::Status OpenItsBlas(const DnnApi &dnn) {
+  const int major = int(dnn.GetCudartVersion.address() / 1000);
+  const std::string name = absl::StrCat("libcublasLt.so.", major);
+  const std::string needs =
+      absl::StrCat(dnn.Describe(), " is built for CUDA ", major, " and needs its cuBLASLt");
+  return Library::Open("BOA_CUDA_BLAS", {name}, needs.c_str(), [&](Library library) {
+    Entry<size_t> version;
+    const char *missing = nullptr;
+    library.Bind(version, "cublasLtGetVersion", missing);
+    if (missing)
+      return absl::FailedPreconditionError(absl::StrCat(library.path(), " has no ", missing));
+    const int found = int(version.address() / 10000);
+    if (found == major)
+      return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(needs, ", but ", library.path(), " is for CUDA ", found));
+  });
+}
+
 absl::StatusOr<std::unique_ptr<DnnApi>> DnnApi::Open() {
   constexpr int kMajor = 9;
   std::unique_ptr<DnnApi> api;
@@ -58,6 +79,8 @@ absl::StatusOr<std::unique_ptr<DnnApi>> DnnApi::Open() {
     if (table->version / 10000 != kMajor)
       return absl::FailedPreconditionError(
           absl::StrCat(library.path(), " is ", table->Describe(), ", not 9"));
+    if (absl::Status status = OpenItsBlas(*table); !status.ok())
+      return status;
     table->library = std::move(library);
     api = std::move(table);
     return absl::OkStatus();
@@ -116,7 +139,7 @@ std::string Dnn::Describe() const {
 // Plans
 //===----------------------------------------------------------------------===//
 
-static std::string Format(const AttentionShape &s) {
+std::string Format(const AttentionShape &s) {
   return absl::StrCat(s.gradient ? "the gradient of attention" : "attention", " of ", s.batch,
                       " x ", s.time, ", ", s.heads, " heads of ", s.columns, " columns");
 }

@@ -75,6 +75,7 @@ constexpr int kDnnNondeterministic = 4, kDnnNotes = 10;
 /// F(name, symbol, result, arguments).
 #define BOA_CUDA_DNN_FUNCTIONS(F)                                                                  \
   F(GetVersion, cudnnGetVersion, size_t, ())                                                       \
+  F(GetCudartVersion, cudnnGetCudartVersion, size_t, ())                                           \
   F(GetErrorString, cudnnGetErrorString, const char *, (DnnResult))                                \
   F(GetLastErrorString, cudnnGetLastErrorString, void, (char *message, size_t most))               \
   F(Create, cudnnCreate, DnnResult, (DnnHandle *))                                                 \

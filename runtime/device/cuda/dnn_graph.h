@@ -51,6 +51,9 @@ struct AttentionShape {
   int64_t q, k, v, y, dy, dq, dk, dv; // strides of rows; the last four of a gradient alone
 };
 
+/// In words, for messages.
+std::string Format(const AttentionShape &);
+
 /// Which tensor a pointer is of: the ids that plans know them by.
 enum AttentionTensor : int64_t {
   kTensorQ = 1,

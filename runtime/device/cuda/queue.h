@@ -24,6 +24,7 @@ struct boa_queue {
   std::unique_ptr<boa::cuda::Blas> blas; // once a kernel multiplies
   std::unique_ptr<boa::cuda::Dnn> dnn;   // once a kernel asks for attention
   bool plans = false;                    // nothing is enqueued
+  bool synchronizes = false;             // each call waits for its work, whose error it then has
   int64_t launches = 0;                  // that calls asked for, of whoever sets it to 0
   absl::Status status;                   // of all calls so far
 };

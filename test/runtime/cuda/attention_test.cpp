@@ -98,5 +98,24 @@ TEST_F(AttentionTest, WhatTheGpuFailsAtIsAnError) {
               HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));
 }
 
+// Where the host waits for each call, an error has the name of the call that failed.
+TEST_F(AttentionTest, SynchronousCallsHaveTheirOwnErrors) {
+  setenv("BOA_CUDA_SYNC", "1", 1);
+  Fake("late=cudnnBackendExecute:2");
+  Program with = MakeProgram("cuda");
+  with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH, 0, 0}};
+  absl::Status status = Make(with, Kernels(kAttend, &kOwnImage));
+  unsetenv("BOA_CUDA_SYNC");
+  ASSERT_TRUE(status.ok()) << status;
+  body = [](boa_context *context, int64_t) {
+    boa_buffer buffer = boa_rt_prefetch(context, kHome, 0, 0, 2, BOA_DEVICE, 0);
+    boa_rt_launch(context, 0, 1, &buffer);
+    boa_rt_release(context, buffer, 0);
+  };
+  EXPECT_THAT(std::string(engine->Run(Drive, 1, 0).message()),
+              HasSubstr("attention of 1 x 16, 2 heads of 8 columns: cuStreamSynchronize: "
+                        "CUDA_ERROR_LAUNCH_FAILED"));
+}
+
 } // namespace
 } // namespace boa::cuda_test

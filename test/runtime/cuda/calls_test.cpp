@@ -46,8 +46,9 @@ const char *const kBound[] = {
 
 /// They end with words, a number or nothing, and cannot fail.
 const std::set<std::string> kWithoutStatus = {
-    "cuGetErrorName",  "cuGetErrorString",    "cublasLtGetStatusName",   "cublasLtGetStatusString",
-    "cudnnGetVersion", "cudnnGetErrorString", "cudnnGetLastErrorString", "cuFileHandleDeregister",
+    "cuGetErrorName",          "cuGetErrorString",        "cublasLtGetStatusName",
+    "cublasLtGetStatusString", "cudnnGetVersion",         "cudnnGetCudartVersion",
+    "cudnnGetErrorString",     "cudnnGetLastErrorString", "cuFileHandleDeregister",
 };
 
 //===----------------------------------------------------------------------===//

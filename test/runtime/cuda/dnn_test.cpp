@@ -59,6 +59,7 @@ protected:
   void SetUp() override {
     setenv("BOA_CUDA_DRIVER", BOA_FAKE_DRIVER, 1);
     setenv("BOA_CUDA_DNN", BOA_FAKE_DNN, 1);
+    setenv("BOA_CUDA_BLAS", BOA_FAKE_BLAS, 1);
     Begin("");
   }
   void TearDown() override {
@@ -385,6 +386,28 @@ TEST_F(DnnTest, LibraryThatDoesNotBegin) {
     Forward(s, o, ScratchOf(s));
     EXPECT_THAT(std::string(queue->status.message()),
                 HasSubstr(absl::StrCat(function, ": CUDNN_STATUS_INTERNAL_ERROR")));
+  }
+}
+
+// cuDNN ends the process where cuBLASLt of its own CUDA version is missing: it is not begun there.
+TEST_F(DnnTest, IsNotUsedWithoutItsCublas) {
+  const Shape s{true, 1, 16, 2, 2, 8};
+  const struct {
+    const char *settings, *blas, *message;
+  } cases[] = {
+      {"dnn_cuda=12080", BOA_FAKE_BLAS,
+       "cuDNN 9.19.0 is built for CUDA 12 and needs its cuBLASLt, but " BOA_FAKE_BLAS
+       " is for CUDA 13"},
+      {"", "/nowhere/libcublasLt.so.13", "BOA_CUDA_BLAS=/nowhere/libcublasLt.so.13: "},
+  };
+  for (const auto &c : cases) {
+    Begin(absl::StrCat(c.settings, " fail=cudnnCreate:1000"));
+    setenv("BOA_CUDA_BLAS", c.blas, 1);
+    const Operands o = Make(s, ScratchOf(s));
+    queue->plans = true;
+    Forward(s, o, ScratchOf(s));
+    EXPECT_THAT(std::string(queue->status.message()), testing::StartsWith(c.message));
+    EXPECT_EQ(boa_fake_cuda_calls("cudnnCreate"), 0);
   }
 }
 

@@ -96,6 +96,23 @@ TEST_F(CudaTest, WhatIsMissingIsNamed) {
   EXPECT_TRUE(Make().ok());
 }
 
+// Variables that have cuBLASLt multiply f32 in fewer bits are refused where products are planned.
+TEST_F(CudaTest, OtherArithmeticIsRefused) {
+  Program with = MakeProgram("cuda");
+  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  wanted = {};
+  use_scratch = false;
+  for (const char *variable : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
+    setenv(variable, "1", 1);
+    EXPECT_THAT(std::string(Make(with).message()),
+                HasSubstr(absl::StrCat(variable, "=1 lets cuBLASLt multiply f32 in other "
+                                                 "arithmetic than f32: unset it")));
+    setenv(variable, "0", 1);
+    EXPECT_TRUE(Make(with).ok());
+    unsetenv(variable);
+  }
+}
+
 // The host's memory is registered in parts, and what is copied lies in one at a time.
 TEST_F(CudaTest, HostMemoryIsRegisteredInParts) {
   constexpr int64_t kPart = 3 << 12, kBytes = 10 << 12;
