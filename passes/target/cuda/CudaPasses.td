@@ -83,7 +83,9 @@ def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
     Attention in bf16 may be cuDNN's, if the machine that runs the program has it and it
     takes this shape. The program has both: it offers the op to the runtime, and does it
     itself if that says no. For the library there is scratch: 256 KiB, or for gradients,
-    what cuDNN keeps of scores so that it may add up in one order, at most 256 MiB.
+    what cuDNN keeps of scores so that it may add up in one order: of as many heads as fit
+    into 512 MiB, and of one head of keys up to 2 GiB. Attention in bf16 that cannot be
+    offered is warned of.
 
     Before:
     ```mlir

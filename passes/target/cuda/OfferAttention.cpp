@@ -7,9 +7,9 @@
 //
 // Which libraries a machine has is known where the program runs: it has both. Offered is
 // what cuDNN may have kernels for: bf16, heads of whole 16 bytes, rows evenly apart,
-// gradients of which at least one head fits its scratch. What else it wants, the runtime
-// asks it. Assumes kernels on definite memory, and comes after all passes that take
-// them to be straight lines.
+// gradients of which at least one head fits its scratch. Warns of attention in bf16 that is
+// not: it is slower. What else cuDNN wants, the runtime asks it. Assumes kernels on definite
+// memory, and comes after all passes that take them to be straight lines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,8 +64,11 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
                      typeOf(op.getLse()).getLayout().isIdentity();
     for (Value operand : op->getOperands())
       isOffered &= operand == op.getLse() || hasEvenRows(operand);
-    if (!isOffered)
+    if (!isOffered) {
+      if (typeOf(op.getQ()).getElementType().isBF16())
+        warn(op, scratchBytes);
       return;
+    }
     OpBuilder builder(op);
     Location loc = op.getLoc();
     Value scratch =
@@ -76,6 +79,19 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
         builder, loc, isTaken, arith::ConstantIntOp::create(builder, loc, true, /*width=*/1));
     auto left = scf::IfOp::create(builder, loc, isLeft);
     op->moveBefore(left.thenBlock(), left.thenBlock()->begin());
+  }
+
+  template <typename Op> static void warn(Op op, int64_t scratchBytes) {
+    InFlightDiagnostic warning = op.emitWarning()
+                                 << "cuDNN is not asked for this attention, which is slower by "
+                                    "the program's own kernels: ";
+    if (getColumns(op) % 8 != 0)
+      warning << "a head has " << getColumns(op) << " columns, which are not whole 16 bytes";
+    else if (scratchBytes == 0)
+      warning << "gradients of the scores of one head of keys take more than 2 GiB, or parts of "
+                 "them are not aligned";
+    else
+      warning << "rows of its operands are not evenly apart";
   }
 
   static Value create(OpBuilder &builder, kernel::AttentionOp op, Value scratch) {

@@ -31,10 +31,13 @@ extern "C" {
 /// asks for it, and its algorithms count on it.
 #define BOA_CUDA_LIBRARY_ALIGNMENT INT64_C(256)
 
-/// What a kernel has in its workspace for cuDNN while it computes attention, and at most while it
-/// computes gradients of it.
+/// What a kernel has in its workspace for cuDNN while it computes attention.
 #define BOA_CUDA_ATTENTION_SCRATCH INT64_C(262144)
-#define BOA_CUDA_ATTENTION_GRAD_MOST INT64_C(268435456)
+
+/// And while it computes gradients: room for the gradients of scores of as many heads as fit into
+/// the first; of one head of keys in any case, up to the second.
+#define BOA_CUDA_ATTENTION_GRAD_SCORES INT64_C(536870912)
+#define BOA_CUDA_ATTENTION_GRAD_MOST INT64_C(2147483648)
 
 /// Whether parts of so many statistics (f32) begin at 16 bytes each, as cuDNN wants them to.
 static inline int boa_cuda_attention_parts_align(int64_t statistics) {
@@ -42,24 +45,26 @@ static inline int boa_cuda_attention_parts_align(int64_t statistics) {
 }
 
 /// The bytes for a gradient: of all that is computed, or of as many sequences, or heads of one,
-/// as fit. 0: not even one head of keys does, or parts would not be aligned.
+/// as fit. 0: not even one head of keys with its heads does, or parts would not be aligned.
 static inline int64_t boa_cuda_attention_grad_scratch(int64_t batch, int64_t time, int64_t heads,
                                                       int64_t kv_heads, int64_t columns) {
   // cuDNN keeps gradients of scores, in bf16 and in whole tiles, and where a head of keys is
   // several heads' those of its keys and values, too.
   const int64_t tile = 128, aside = 4096;
   const int64_t tiles = (time + tile - 1) / tile * tile;
-  const int64_t head = tiles * tiles * 2 + (kv_heads < heads ? 2 * time * columns * 2 : 0);
-  const int64_t most = (BOA_CUDA_ATTENTION_GRAD_MOST - aside) / head;
-  int64_t part;
+  const int64_t scores = tiles * tiles * 2, group = heads / kv_heads;
+  const int64_t head = scores + (group > 1 ? 2 * time * columns * 2 : 0);
+  int64_t most = BOA_CUDA_ATTENTION_GRAD_SCORES / scores, part;
+  if (most < group && group * scores <= BOA_CUDA_ATTENTION_GRAD_MOST)
+    most = group;
   for (part = batch; part >= 1; --part)
     if (batch % part == 0 && part * heads <= most &&
         (part == batch || boa_cuda_attention_parts_align(part * heads * time)))
       return part * heads * head + aside;
   for (part = kv_heads; part >= 1; --part)
-    if (kv_heads % part == 0 && part * (heads / kv_heads) <= most &&
-        boa_cuda_attention_parts_align(part * (heads / kv_heads) * time))
-      return part * (heads / kv_heads) * head + aside;
+    if (kv_heads % part == 0 && part * group <= most &&
+        boa_cuda_attention_parts_align(part * group * time))
+      return part * group * head + aside;
   return 0;
 }
 

@@ -264,9 +264,32 @@ TEST_F(DnnTest, PartsAreAligned) {
                                      " bytes that there are, or parts that are not aligned to 16 "
                                      "bytes"));
   // Nor has a program room for parts that it could not be executed in.
-  EXPECT_EQ(boa_cuda_attention_grad_scratch(1, 5001, 6, 6, 64), 0);
-  EXPECT_EQ(boa_cuda_attention_grad_scratch(1, 5002, 6, 6, 64), 2 * 5120 * 5120 * 2 + aside);
-  EXPECT_EQ(boa_cuda_attention_grad_scratch(4, 5001, 4, 4, 64), 4 * 5120 * 5120 * 2 + aside);
+  constexpr int64_t kScores = int64_t{2} * 5120 * 5120;
+  EXPECT_EQ(boa_cuda_attention_grad_scratch(1, 5001, 14, 14, 64), 0);
+  EXPECT_EQ(boa_cuda_attention_grad_scratch(1, 5002, 14, 14, 64), 2 * kScores + aside);
+  EXPECT_EQ(boa_cuda_attention_grad_scratch(4, 5001, 4, 4, 64), 8 * kScores + aside);
+}
+
+// Popular models have room for at least one head of keys, and as much as it takes for few parts.
+TEST_F(DnnTest, PopularModelsHaveRoom) {
+  const struct {
+    const char *name;
+    int64_t time, heads, kv_heads, columns, parts;
+  } models[] = {
+      {"Llama 2 7B at 4k", 4096, 32, 32, 128, 2},  {"Llama 2 7B at 8k", 8192, 32, 32, 128, 8},
+      {"Llama 3 8B at 4k", 4096, 32, 8, 128, 2},   {"Llama 3 8B at 8k", 8192, 32, 8, 128, 8},
+      {"Llama 3 70B at 4k", 4096, 64, 8, 128, 4},  {"Llama 3 70B at 8k", 8192, 64, 8, 128, 8},
+      {"Qwen 2.5 7B at 4k", 4096, 28, 4, 128, 2},  {"Qwen 2.5 7B at 8k", 8192, 28, 4, 128, 4},
+      {"Qwen 2.5 72B at 8k", 8192, 64, 8, 128, 8}, {"Mistral 7B at 8k", 8192, 32, 8, 128, 8},
+  };
+  for (const auto &m : models) {
+    const int64_t group = m.heads / m.kv_heads;
+    const int64_t head = m.time * m.time * 2 + (group > 1 ? m.time * m.columns * 4 : 0);
+    EXPECT_EQ(boa_cuda_attention_grad_scratch(1, m.time, m.heads, m.kv_heads, m.columns),
+              m.heads / m.parts * head + 4096)
+        << m.name;
+  }
+  EXPECT_EQ(boa_cuda_attention_grad_scratch(1, 32768, 8, 4, 128), 0);
 }
 
 // Before 9.18 the order of sums is promised on none of Blackwell's.
