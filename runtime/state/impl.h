@@ -111,6 +111,7 @@ struct StateStore::Impl {
   std::vector<Table> tables; // by storage of the program
   Manifest manifest;         // as last written; extents by index into `paths`
   uint64_t written = 0;      // checksum of its text; 0: this process has written none
+  Computation computation;   // of the program
   CommitRecord opened;       // the commit that this process is at, if it
   bool began = false;        // has one
   int64_t keep = 1;
@@ -150,6 +151,7 @@ struct StateStore::Impl {
   absl::StatusOr<int64_t> TakeOne(StatePath &, int64_t bytes);
 
   // models.cpp
+  absl::Status CheckReadable(const SavedCommit &) const;
   absl::Status CheckModel(const Program &, const SavedCommit &) const;
 
   // state.cpp

@@ -10,6 +10,7 @@
 #include "runtime/state/impl.h"
 #include "runtime/units.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -82,6 +83,39 @@ int64_t ParameterElements(const Manifest &manifest) {
   return elements;
 }
 
+/// What the whole state says of itself: its computation and where it comes from.
+std::string DescribeOrigin(const Manifest &manifest) {
+  const Computation &computation = manifest.computation;
+  std::string text = absl::StrFormat(
+      "  manifest version %d, computation %s\n", manifest.version,
+      computation.version == 0 ? "unknown"
+                               : absl::StrFormat("%s (form %d)", absl::CHexEscape(computation.hash),
+                                                 computation.version));
+  if (!manifest.tokenizer.empty())
+    absl::StrAppendFormat(&text, "  tokenizer %s\n", absl::CHexEscape(manifest.tokenizer));
+  if (manifest.base)
+    absl::StrAppendFormat(&text, "  based on step %d of state %s, last in %s\n",
+                          manifest.base->step, absl::CHexEscape(manifest.base->state),
+                          absl::CHexEscape(manifest.base->directory));
+  return text;
+}
+
+/// What a commit says of the run that made it.
+std::string DescribeRun(const CommitRecord &record) {
+  std::string text;
+  if (!record.plan.empty())
+    absl::StrAppendFormat(&text, "\n  plan of the last one: %s\n", absl::CHexEscape(record.plan));
+  if (!record.environment.empty())
+    absl::StrAppend(&text, "\n  environment of the last one\n");
+  for (const auto &[key, value] : record.environment)
+    absl::StrAppendFormat(&text, "    %-24s %s\n", absl::CHexEscape(key), absl::CHexEscape(value));
+  if (!record.samples.empty())
+    absl::StrAppend(&text, "\n  sequences consumed\n");
+  for (const auto &[source, count] : record.samples)
+    absl::StrAppendFormat(&text, "    %d of %s\n", count, absl::CHexEscape(source));
+  return text;
+}
+
 class Inspection {
 public:
   Inspection(FileSystem &disk, std::string home, Manifest the_manifest, std::FILE *out)
@@ -116,6 +150,7 @@ void Inspection::Describe() const {
   std::string text =
       absl::StrFormat("state %s of %s, %s parameters\n\n", manifest.state, manifest.model,
                       manifest.commits.empty() ? "no" : FormatCount(ParameterElements(manifest)));
+  absl::StrAppend(&text, DescribeOrigin(manifest));
   if (manifest.commits.empty())
     absl::StrAppend(&text, "  no commit: its beginning was cut short\n");
   for (const SavedCommit &commit : manifest.commits) {
@@ -126,12 +161,16 @@ void Inspection::Describe() const {
         absl::StrAppendFormat(&text, "    %-24s %5d x %-4d chunks of %s\n", table.storage.name,
                               table.storage.entries, table.storage.chunks,
                               FormatBytes(table.storage.chunk_bytes));
+    for (const SavedStorage &storage : commit.absent)
+      absl::StrAppendFormat(&text, "    %-24s absent: reads as zero\n", storage.name);
   }
   if (!manifest.commits.empty() && !manifest.commits.back().record.extra.empty()) {
     absl::StrAppend(&text, "\n  settings of the last one\n");
     for (const auto &[key, value] : manifest.commits.back().record.extra)
       absl::StrAppendFormat(&text, "    %-24s %s\n", key, value);
   }
+  if (!manifest.commits.empty())
+    absl::StrAppend(&text, DescribeRun(manifest.commits.back().record));
   absl::StrAppend(&text, "\n  paths\n");
   int64_t total = 0;
   for (size_t path = 0; path < directories.size(); ++path) {

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/dealer.h"
 #include "runtime/state/impl.h"
+#include "runtime/state/sealed.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -47,6 +48,16 @@ std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
 
 /// Whether a manifest can hold its storages.
 absl::Status StateStore::Impl::CheckProgram(const Program &program) {
+  std::vector<std::string> written = {program.name};
+  for (const Storage &storage : program.storages)
+    written.push_back(storage.name);
+  for (const SavedParameter &parameter : ParametersOf(program))
+    written.push_back(parameter.name);
+  for (const std::string &name : written)
+    if (name.size() > kMostText)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: the name `%s...` has %d bytes: a state can hold %d",
+                          name.substr(0, 40), name.size(), kMostText));
   std::set<std::string> names;
   for (const Storage &storage : program.storages) {
     if (!storage.persistent && !storage.LivesOn(Home::ssd))

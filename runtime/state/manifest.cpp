@@ -11,123 +11,24 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/manifest.h"
 
-#include "runtime/state/checksum.h"
+#include "runtime/state/sealed.h"
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "nlohmann/json.hpp"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace boa {
 
-using Json = nlohmann::json;
-
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int32_t kHeadVersion = 2;
 constexpr char kManifestFormat[] = "boa-state", kHeadFormat[] = "boa-data";
 constexpr size_t kChunkDigits = 28;
 // Far beyond any model, and no product of two overflows.
 constexpr int64_t kMostChunks = int64_t(1) << 31, kMostBytes = int64_t(1) << 40;
-
-/// A line of JSON and the line with its checksum.
-std::string Seal(std::string line) {
-  line += '\n';
-  absl::StrAppendFormat(&line, "xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
-  return line;
-}
-
-absl::Status Damaged(const std::string &path, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat(path, " is damaged (", what, ")"));
-}
-
-/// Whether one wrong byte, or a piece that is missing, could have made this of
-/// what Seal made; else it is somebody else's.
-bool MayBeOurs(absl::string_view text, const char *format) {
-  // Members are in order of their names, so `commits` is the first of a manifest.
-  for (absl::string_view begin : {"{\"commits\":[", "{\"format\":\"boa-"})
-    if (text.substr(0, begin.size()) == begin.substr(0, text.size()))
-      return true;
-  return text.find_first_not_of('\0') == absl::string_view::npos ||
-         absl::StrContains(text, format) || absl::StrContains(text, "\nxxh3 ");
-}
-
-/// What Seal made. `format`: what it must be of.
-absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, const char *format) {
-  size_t end = text.find('\n');
-  absl::string_view line = text.substr(0, end == absl::string_view::npos ? text.size() : end + 1);
-  absl::Status foreign = absl::FailedPreconditionError(
-      absl::StrCat(path, " is not of a training state: move it away, or choose another directory"));
-  std::string sum = absl::StrFormat("xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
-  if (text.substr(line.size()) != sum)
-    return MayBeOurs(text, format) ? Damaged(path, "truncated, or its checksum does not match")
-                                   : foreign;
-  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", Json()) != Json(format))
-    return foreign;
-  if (json.value("version", Json()) != Json(kVersion))
-    return absl::UnimplementedError(
-        absl::StrFormat("%s has version %s and this trainer knows %d: use the trainer that made it",
-                        path, json.value("version", Json()).dump(), kVersion));
-  return json;
-}
-
-/// Members of an object; remembers whether all were there and in range.
-class Reader {
-public:
-  explicit Reader(const Json &json) : json(json) {}
-  bool ok() const { return good; }
-
-  std::string Text(const char *name) {
-    const Json *value = Find(name);
-    if (!value || !value->is_string())
-      return Bad(std::string());
-    std::string text;
-    return absl::CUnescape(value->get_ref<const std::string &>(), &text) ? text
-                                                                         : Bad(std::string());
-  }
-  /// Of which no character was escaped.
-  absl::string_view Plain(const char *name) {
-    const Json *value = Find(name);
-    if (value && value->is_string())
-      return value->get_ref<const std::string &>();
-    good = false;
-    return "";
-  }
-  int64_t Number(const char *name, int64_t least, int64_t most) {
-    const Json *value = Find(name);
-    // An unsigned number above the signed range reads as a negative one.
-    if (!value || !value->is_number_integer() || value->get<int64_t>() < least ||
-        value->get<int64_t>() > most)
-      return Bad(least);
-    return value->get<int64_t>();
-  }
-  const Json &List(const char *name) { return Of(name, Json::value_t::array); }
-  const Json &Object(const char *name) { return Of(name, Json::value_t::object); }
-
-private:
-  const Json *Find(const char *name) {
-    auto found = json.is_object() ? json.find(name) : json.end();
-    return json.is_object() && found != json.end() ? &*found : nullptr;
-  }
-  const Json &Of(const char *name, Json::value_t kind) {
-    static const Json nothing;
-    const Json *value = Find(name);
-    return value && value->type() == kind ? *value : Bad(nothing);
-  }
-  template <typename T> const T &Bad(const T &value) {
-    good = false;
-    return value;
-  }
-  const Json &json;
-  bool good = true;
-};
-
-/// So that any bytes survive JSON.
-std::string Escape(const std::string &text) { return absl::CHexEscape(text); }
 
 //===----------------------------------------------------------------------===//
 // Tables
@@ -158,12 +59,27 @@ bool ParseChunk(absl::string_view digits, size_t paths, SavedChunk &chunk) {
   return true;
 }
 
+Json FormatStorage(const SavedStorage &storage) {
+  return {{"name", Escape(storage.name)},
+          {"role", Escape(storage.role)},
+          {"entries", storage.entries},
+          {"chunks", storage.chunks},
+          {"bytes", storage.chunk_bytes}};
+}
+
+bool ReadStorage(Reader &reader, SavedStorage &storage) {
+  storage.name = reader.Text("name");
+  storage.role = reader.Text("role");
+  storage.entries = reader.Number("entries", 1, kMostChunks);
+  storage.chunks = int32_t(reader.Number("chunks", 1, kMostChunks - 1));
+  storage.chunk_bytes = reader.Number("bytes", kStateBlock, kMostBytes);
+  return storage.chunk_bytes % kStateBlock == 0;
+}
+
 /// Written by hand, since the places are nearly all of a manifest.
 void AppendTable(std::string &text, const SavedTable &table) {
-  const SavedStorage &storage = table.storage;
-  const Json json = {{"name", Escape(storage.name)}, {"role", Escape(storage.role)},
-                     {"entries", storage.entries},   {"chunks", storage.chunks},
-                     {"bytes", storage.chunk_bytes}, {"places", ""}};
+  Json json = FormatStorage(table.storage);
+  json["places"] = "";
   // No string holds this: a quote within one has a backslash.
   const std::string kPlaces = "\"places\":\"";
   const std::string frame = json.dump();
@@ -181,13 +97,9 @@ void AppendTable(std::string &text, const SavedTable &table) {
 bool ParseTable(const Json &json, size_t paths, SavedTable &table) {
   Reader reader(json);
   SavedStorage &storage = table.storage;
-  storage.name = reader.Text("name");
-  storage.role = reader.Text("role");
-  storage.entries = reader.Number("entries", 1, kMostChunks);
-  storage.chunks = int32_t(reader.Number("chunks", 1, kMostChunks - 1));
-  storage.chunk_bytes = reader.Number("bytes", kStateBlock, kMostBytes);
+  const bool whole = ReadStorage(reader, storage);
   absl::string_view places = reader.Plain("places");
-  if (!reader.ok() || storage.chunk_bytes % kStateBlock != 0 ||
+  if (!whole || !reader.ok() ||
       places.size() / kChunkDigits != uint64_t(storage.entries) * uint64_t(storage.chunks) ||
       places.size() % kChunkDigits != 0)
     return false;
@@ -202,11 +114,25 @@ bool ParseTable(const Json &json, size_t paths, SavedTable &table) {
 // Commits
 //===----------------------------------------------------------------------===//
 
-void AppendCommit(std::string &text, const SavedCommit &commit) {
-  Json extra = Json::object();
-  for (const auto &[key, value] : commit.record.extra)
-    extra[Escape(key)] = Escape(value);
-  const Json json = {{"step", commit.record.step}, {"time", commit.record.time}, {"extra", extra}};
+Json FormatFacts(const std::map<std::string, std::string> &facts) {
+  Json json = Json::object();
+  for (const auto &[key, value] : facts)
+    json[Escape(key)] = Escape(value);
+  return json;
+}
+
+void AppendCommit(std::string &text, const SavedCommit &commit, int32_t version) {
+  const CommitRecord &record = commit.record;
+  Json json = {{"step", record.step}, {"time", record.time}, {"extra", FormatFacts(record.extra)}};
+  if (version >= 3) {
+    Json &samples = json["samples"] = Json::object(), &absent = json["absent"] = Json::array();
+    for (const auto &[source, count] : record.samples)
+      samples[Escape(source)] = count;
+    for (const SavedStorage &storage : commit.absent)
+      absent.push_back(FormatStorage(storage));
+    json["plan"] = Escape(record.plan);
+    json["environment"] = FormatFacts(record.environment);
+  }
   text += json.dump();
   text.back() = ','; // where the brace was
   text += "\"storages\":[";
@@ -217,18 +143,30 @@ void AppendCommit(std::string &text, const SavedCommit &commit) {
   text += "]}";
 }
 
-bool ParseCommit(const Json &json, size_t paths, SavedCommit &commit) {
+bool ParseCommit(const Json &json, int32_t version, size_t paths, SavedCommit &commit) {
   Reader reader(json);
-  commit.record.step = reader.Number("step", 0, INT64_MAX);
-  commit.record.time = reader.Number("time", INT64_MIN, INT64_MAX);
-  for (const auto &[key, value] : reader.Object("extra").items()) {
-    std::string name, text;
-    if (!value.is_string() || !absl::CUnescape(key, &name) ||
-        !absl::CUnescape(value.get_ref<const std::string &>(), &text))
-      return false;
-    commit.record.extra[name] = text;
-  }
+  CommitRecord &record = commit.record;
+  record.step = reader.Number("step", 0, INT64_MAX);
+  record.time = reader.Number("time", INT64_MIN, INT64_MAX);
+  auto text = [](const Json &value, std::string &fact) { return Unescape(value, kMostText, fact); };
+  auto count = [](const Json &value, int64_t &fact) {
+    // An unsigned number above the signed range reads as a negative one.
+    fact = value.is_number_integer() ? value.get<int64_t>() : -1;
+    return fact >= 0 && fact <= kMostSamples;
+  };
+  reader.Facts("extra", record.extra, text);
   std::set<std::string> names;
+  if (version >= 3) {
+    record.plan = reader.Text("plan", kMostPlan);
+    reader.Facts("environment", record.environment, text);
+    reader.Facts("samples", record.samples, count);
+    for (const Json &absent : reader.List("absent")) {
+      Reader storage(absent);
+      if (!ReadStorage(storage, commit.absent.emplace_back()) || !storage.ok() ||
+          !names.insert(commit.absent.back().name).second)
+        return false;
+    }
+  }
   for (const Json &table : reader.List("storages"))
     if (!ParseTable(table, paths, commit.tables.emplace_back()) ||
         !names.insert(commit.tables.back().storage.name).second)
@@ -248,8 +186,37 @@ bool ParseParameter(const Json &json, SavedParameter &parameter) {
   return reader.ok();
 }
 
+/// Unknown is all empty; nothing is known by halves.
+bool ParseComputation(const Json &json, Computation &computation) {
+  Reader reader(json);
+  computation.version = int32_t(reader.Number("version", 0, INT32_MAX));
+  computation.text = reader.Text("text", kMostComputationText);
+  computation.hash = reader.Text("hash", kMostComputationHash);
+  const bool unknown = computation.version == 0;
+  return reader.ok() && computation.text.empty() == unknown && computation.hash.empty() == unknown;
+}
+
+bool ParseBase(const Json &json, BaseState &base) {
+  Reader reader(json);
+  base.state = reader.Text("state");
+  base.step = reader.Number("step", 0, INT64_MAX);
+  base.hash = reader.Text("hash", kMostComputationHash);
+  base.directory = reader.Text("directory");
+  return reader.ok() && !base.state.empty() && !base.directory.empty();
+}
+
 bool ParseInto(const Json &json, Manifest &manifest) {
   Reader reader(json);
+  reader.Plain("format");
+  manifest.version = int32_t(reader.Number("version", kOldestManifestVersion, kManifestVersion));
+  if (manifest.version >= 3) {
+    manifest.tokenizer = reader.Text("tokenizer");
+    if (!ParseComputation(reader.Object("computation"), manifest.computation))
+      return false;
+    const Json *base = reader.ObjectOrNull("base");
+    if (base && !ParseBase(*base, manifest.base.emplace()))
+      return false;
+  }
   manifest.state = reader.Text("state");
   manifest.model = reader.Text("model");
   manifest.home = reader.Text("home");
@@ -269,7 +236,8 @@ bool ParseInto(const Json &json, Manifest &manifest) {
       return false;
   std::set<int64_t> steps;
   for (const Json &commit : reader.List("commits"))
-    if (!ParseCommit(commit, manifest.paths.size(), manifest.commits.emplace_back()) ||
+    if (!ParseCommit(commit, manifest.version, manifest.paths.size(),
+                     manifest.commits.emplace_back()) ||
         !steps.insert(manifest.commits.back().record.step).second)
       return false;
   return reader.ok() && !manifest.state.empty() && !manifest.paths.empty() &&
@@ -295,11 +263,36 @@ std::vector<SavedParameter> ParametersOf(const Program &program) {
   return parameters;
 }
 
+absl::Status CheckRecord(const CommitRecord &record) {
+  size_t facts = 0, longest = 0;
+  auto add = [&](const std::string &key, size_t value) {
+    longest = std::max({longest, key.size(), value});
+  };
+  for (const auto *texts : {&record.extra, &record.environment}) {
+    facts = std::max(facts, texts->size());
+    for (const auto &[key, value] : *texts)
+      add(key, value.size());
+  }
+  facts = std::max(facts, record.samples.size());
+  bool counted = true;
+  for (const auto &[source, count] : record.samples) {
+    add(source, 0);
+    counted &= count >= 0 && count <= kMostSamples;
+  }
+  if (facts <= kMostFacts && longest <= kMostText && record.plan.size() <= kMostPlan && counted)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "cannot commit step %d: its record has %d facts of up to %d bytes and a plan of %d bytes%s; "
+      "a manifest can hold %d of %d, and %d",
+      record.step, facts, longest, record.plan.size(),
+      counted ? "" : ", and a number of samples out of range", kMostFacts, kMostText, kMostPlan));
+}
+
 std::string FormatManifest(const Manifest &manifest) {
   auto list = [](const std::vector<SavedPath> &saved) {
     Json paths = Json::array();
     for (const SavedPath &path : saved)
-      paths.push_back({{"id", path.id}, {"directory", Escape(path.directory)}});
+      paths.push_back({{"id", Escape(path.id)}, {"directory", Escape(path.directory)}});
     return paths;
   };
   Json parameters = Json::array();
@@ -307,15 +300,28 @@ std::string FormatManifest(const Manifest &manifest) {
     parameters.push_back({{"name", Escape(parameter.name)},
                           {"offset", parameter.offset},
                           {"shape", parameter.shape}});
-  const Json rest = {{"format", kManifestFormat},     {"version", kVersion},
-                     {"state", manifest.state},       {"model", Escape(manifest.model)},
-                     {"home", Escape(manifest.home)}, {"sequence", manifest.sequence},
-                     {"paths", list(manifest.paths)}, {"former", list(manifest.former)},
-                     {"parameters", parameters}};
+  Json rest = {{"format", kManifestFormat},       {"version", manifest.version},
+               {"state", Escape(manifest.state)}, {"model", Escape(manifest.model)},
+               {"home", Escape(manifest.home)},   {"sequence", manifest.sequence},
+               {"paths", list(manifest.paths)},   {"former", list(manifest.former)},
+               {"parameters", parameters}};
+  if (manifest.version >= 3) {
+    const Computation &computation = manifest.computation;
+    rest["computation"] = {{"version", computation.version},
+                           {"text", Escape(computation.text)},
+                           {"hash", Escape(computation.hash)}};
+    rest["tokenizer"] = Escape(manifest.tokenizer);
+    rest["base"] = nullptr;
+    if (const std::optional<BaseState> &base = manifest.base)
+      rest["base"] = {{"state", Escape(base->state)},
+                      {"step", base->step},
+                      {"hash", Escape(base->hash)},
+                      {"directory", Escape(base->directory)}};
+  }
   std::string text = "{\"commits\":[";
   for (size_t i = 0; i < manifest.commits.size(); ++i) {
     text += i > 0 ? "," : "";
-    AppendCommit(text, manifest.commits[i]);
+    AppendCommit(text, manifest.commits[i], manifest.version);
   }
   text += "],";
   text.append(rest.dump(), 1, std::string::npos);
@@ -323,7 +329,8 @@ std::string FormatManifest(const Manifest &manifest) {
 }
 
 absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string &path) {
-  absl::StatusOr<Json> json = Unseal(text, path, kManifestFormat);
+  absl::StatusOr<Json> json =
+      Unseal(text, path, kManifestFormat, kOldestManifestVersion, kManifestVersion);
   if (!json.ok())
     return json.status();
   Manifest manifest;
@@ -335,7 +342,7 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string
 std::string FormatHead(const DataHead &head) {
   auto seal = [&](const std::string &home) {
     const Json json = {{"format", kHeadFormat},
-                       {"version", kVersion},
+                       {"version", kHeadVersion},
                        {"state", Escape(head.state)},
                        {"path", Escape(head.path)},
                        {"home", Escape(home)}};
@@ -351,12 +358,14 @@ std::string FormatHead(const DataHead &head) {
 
 absl::StatusOr<DataHead> ParseHead(absl::string_view block, const std::string &path) {
   absl::string_view text = block.substr(0, std::min(block.size(), block.find('\0')));
-  absl::StatusOr<Json> json = Unseal(text, path, kHeadFormat);
+  absl::StatusOr<Json> json = Unseal(text, path, kHeadFormat, kHeadVersion, kHeadVersion);
   if (!json.ok())
     return json.status();
   if (block.substr(text.size()).find_first_not_of('\0') != absl::string_view::npos)
     return Damaged(path, "its head");
   Reader reader(*json);
+  reader.Plain("format");
+  reader.Number("version", kHeadVersion, kHeadVersion);
   DataHead head{reader.Text("state"), reader.Text("path"), reader.Text("home")};
   if (!reader.ok())
     return Damaged(path, "an entry of its head is missing");

@@ -5,9 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The manifest names the model, the paths, and for each commit that is kept the
-// place and the checksum of every chunk. One line of JSON and one line with its
+// The manifest names the model, its computation, the paths, and for each commit that is
+// kept the place and the checksum of every chunk. One line of JSON and one line with its
 // checksum. A data file begins with a head of the same form, which never changes.
+//
+// Version 3 has fields that no trainer fills yet: tokenizer, base and absent. Version 2
+// lacks them and everything else that is marked with "3" below. It is read, and written
+// as version 2 until the first commit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_STATE_MANIFEST_H
@@ -20,6 +24,7 @@
 #include "absl/strings/string_view.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +36,8 @@ constexpr int64_t kStateBlock = BOA_BLOCK_BYTES;
 /// What a manifest can name.
 constexpr size_t kMostPaths = 256;
 constexpr int64_t kMostFileBytes = int64_t(1) << 52;
+constexpr size_t kMostPlan = size_t(1) << 20; // bytes
+constexpr int32_t kManifestVersion = 3, kOldestManifestVersion = 2;
 
 struct SavedPath {
   std::string id;        // of the path, as in its head
@@ -57,11 +64,21 @@ struct SavedTable {
 };
 
 struct SavedCommit {
-  CommitRecord record;
+  CommitRecord record; // 3: plan, environment and samples
   std::vector<SavedTable> tables;
+  std::vector<SavedStorage> absent; // 3: without chunks; they read as zero
+};
+
+/// The commit of another state that this one holds only the differences from.
+struct BaseState {
+  std::string state; // the identity
+  int64_t step = 0;
+  std::string hash;      // of its computation; may be empty
+  std::string directory; // where it stood last, absolute
 };
 
 struct Manifest {
+  int32_t version = kManifestVersion;
   std::string state;    // the identity
   std::string model;    // its name
   std::string home;     // where it stood last, absolute
@@ -70,9 +87,16 @@ struct Manifest {
   std::vector<SavedPath> former; // of which no commit names anything; may come back
   std::vector<SavedParameter> parameters;
   std::vector<SavedCommit> commits; // oldest first; none: its making was cut short
+  Computation computation;          // 3: of the last commit
+  std::string tokenizer;            // 3: the identity; empty: the tokens are bytes
+  std::optional<BaseState> base;    // 3
 };
 
+/// Of its version.
 std::string FormatManifest(const Manifest &);
+
+/// Whether a manifest can hold it; else InvalidArgument.
+absl::Status CheckRecord(const CommitRecord &);
 
 /// Refuses, with `path` in the message: what is no manifest (FailedPrecondition),
 /// one of another version (Unimplemented), a damaged one (DataLoss). What it

@@ -58,6 +58,23 @@ std::string Describe(const SavedStorage &storage) {
 
 } // namespace
 
+/// Whether it has nothing that only a later trainer can read.
+absl::Status StateStore::Impl::CheckReadable(const SavedCommit &commit) const {
+  std::string part;
+  if (manifest.base)
+    part = absl::StrFormat("holds the differences from the state in %s", manifest.base->directory);
+  else if (!commit.absent.empty())
+    part = absl::StrFormat("lacks the chunks of %s, which are zero", commit.absent[0].name);
+  else if (!manifest.tokenizer.empty())
+    part = absl::StrFormat("has tokens of the tokenizer %s", manifest.tokenizer);
+  if (part.empty())
+    return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrFormat("%s was made by a newer Boa: it %s. This trainer cannot read that; use the "
+                      "one that made it",
+                      paths[0].directory, part));
+}
+
 absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCommit &commit) const {
   const std::string &home = paths[0].directory;
   std::vector<SavedParameter> ours = ParametersOf(program);

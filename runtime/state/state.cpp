@@ -189,6 +189,7 @@ absl::Status StateStore::Impl::TakePaths(Undo &undo) {
 
 /// What Create and Open have in common, once the manifest is known.
 absl::Status StateStore::Impl::Begin(const Program &program, Undo &undo) {
+  computation = program.computation;
   if (absl::Status status = FindPaths(undo); !status.ok())
     return status;
   if (absl::Status status = CheckPlaces(); !status.ok())
@@ -243,6 +244,7 @@ StateStore::Create(FileSystem &disk, const Program &program,
     undo.AddFile(state.paths[0].folder, kManifestCopy);
   }
   state.manifest.model = program.name;
+  state.manifest.computation = program.computation;
   state.manifest.parameters = ParametersOf(program);
   if (absl::Status status = state.Begin(program, undo); !status.ok())
     return status;
@@ -294,8 +296,14 @@ StateStore::Open(FileSystem &disk, const Program &program,
       state.notes.push_back(absl::StrFormat("the commit of step %d goes when the next is made",
                                             commits[later].record.step));
   }
+  if (absl::Status status = state.CheckReadable(commits[chosen]); !status.ok())
+    return status;
   if (absl::Status status = state.CheckModel(program, commits[chosen]); !status.ok())
     return status;
+  if (state.manifest.computation.version == 0 &&
+      (state.manifest.version < kManifestVersion || program.computation.version > 0))
+    state.notes.push_back("the state does not say what its program computes: only parameters and "
+                          "storages were compared; the next commit will say it");
   if (absl::Status status = state.Begin(program, undo); !status.ok())
     return status;
   state.Adopt(commits[chosen]);
@@ -366,6 +374,8 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
     return impl->failed;
   if (record.step < 0)
     return absl::InvalidArgumentError(absl::StrCat("cannot commit step ", record.step));
+  if (absl::Status status = CheckRecord(record); !status.ok())
+    return status;
   absl::StatusOr<std::vector<SavedTable>> tables = impl->TablesNow();
   if (!tables.ok())
     return tables.status();
@@ -383,7 +393,9 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   for (SavedCommit &commit : commits)
     (stays(commit) ? kept : dropped).push_back(std::move(commit));
   commits = std::move(kept);
-  commits.push_back({record, *std::move(tables)});
+  commits.push_back({record, *std::move(tables), {}});
+  impl->manifest.version = kManifestVersion;
+  impl->manifest.computation = impl->computation;
   int64_t extra = std::max<int64_t>(int64_t(commits.size()) - impl->keep, 0);
   std::move(commits.begin(), commits.begin() + extra, std::back_inserter(dropped));
   commits.erase(commits.begin(), commits.begin() + extra);
@@ -435,6 +447,7 @@ FileSystem &StateStore::Disk() const { return impl->disk; }
 const std::vector<IoFile> &StateStore::Files() const { return impl->files; }
 const std::vector<IoLink> &StateStore::Links() const { return impl->links; }
 const CommitRecord &StateStore::Committed() const { return impl->opened; }
+const Computation &StateStore::SavedComputation() const { return impl->manifest.computation; }
 std::vector<std::string> StateStore::Notes() const { return impl->notes; }
 const std::string &StateStore::Directory() const { return impl->paths[0].directory; }
 

@@ -60,11 +60,17 @@ inline bool operator==(const Extent &a, const Extent &b) {
   return a.file == b.file && a.offset == b.offset;
 }
 
+/// No source has more sequences.
+constexpr int64_t kMostSamples = int64_t(1) << 56;
+
 /// What a commit says beside where the chunks are.
 struct CommitRecord {
-  int64_t step = 0;                         // steps done
-  int64_t time = 0;                         // seconds since 1970
-  std::map<std::string, std::string> extra; // the trainer's own
+  int64_t step = 0;                               // steps done
+  int64_t time = 0;                               // seconds since 1970
+  std::map<std::string, std::string> extra;       // the trainer's own
+  std::string plan;                               // of its steps, in words
+  std::map<std::string, std::string> environment; // versions of kernels, driver and libraries
+  std::map<std::string, int64_t> samples;         // sequences consumed, by source
 };
 
 /// A storage as a commit holds it.
@@ -130,6 +136,9 @@ public:
   absl::Status Commit(const CommitRecord &);
   /// The commit that this process began from, or made last (step 0: none).
   const CommitRecord &Committed() const;
+  /// Of the program that made the last commit, as the state says it. Version 0: it does
+  /// not say.
+  const Computation &SavedComputation() const;
 
   /// Storages of the opened commit whose chunks the program has in another form
   /// (weights f32 where they were in two halves, or the reverse); their bytes, for

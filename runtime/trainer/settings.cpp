@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/settings.h"
 
+#include "absl/numeric/int128.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace boa {
@@ -23,6 +26,17 @@ std::string Exact(double value) {
 std::string ValueOr(const Settings &settings, const std::string &key, const char *otherwise) {
   auto it = settings.find(key);
   return it == settings.end() ? otherwise : it->second;
+}
+
+/// What these steps consume, or as much as a state can say.
+int64_t CountOf(int64_t steps, int64_t micro_batches, int64_t micro_batch) {
+  return int64_t(
+      std::min(absl::int128(steps) * micro_batches * micro_batch, absl::int128(kMostSamples)));
+}
+
+int64_t NumberOr0(const Settings &settings, const std::string &key) {
+  int32_t number = 0;
+  return absl::SimpleAtoi(ValueOr(settings, key, "0"), &number) ? std::max(number, 0) : 0;
 }
 
 } // namespace
@@ -81,6 +95,20 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     return "";
   return absl::StrCat(
       "note: from here on this is another training than the one that was committed:", changes);
+}
+
+std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,
+                                            const Training &t, const Settings &settings) {
+  std::map<std::string, int64_t> samples = committed.samples;
+  // A state of version 2 did not count: all its steps are taken to be as its last ones.
+  if (samples.empty() && committed.step > 0)
+    samples[ValueOr(committed.extra, "data", "unknown")] =
+        CountOf(committed.step, NumberOr0(committed.extra, "micro_batches"),
+                NumberOr0(committed.extra, "micro_batch"));
+  int64_t &count = samples[ValueOr(settings, "data", "unknown")];
+  count = std::min(count + CountOf(step - committed.step, t.micro_batches, t.micro_batch),
+                   kMostSamples);
+  return samples;
 }
 
 } // namespace boa

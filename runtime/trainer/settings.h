@@ -14,6 +14,7 @@
 #define BOA_RUNTIME_TRAINER_SETTINGS_H
 
 #include "runtime/program.h"
+#include "runtime/state/state.h"
 
 #include <cstdint>
 #include <map>
@@ -29,6 +30,11 @@ Settings CollectSettings(const Program &, uint64_t fingerprint);
 /// What is another training from here on than the one that was committed, a line
 /// for each setting; empty: nothing is. All of it is allowed.
 std::string DescribeChanges(const Settings &committed, const Settings &now);
+
+/// Sequences consumed of each text at `step`, which came after that commit with these
+/// settings.
+std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,
+                                            const Training &, const Settings &);
 
 } // namespace boa
 

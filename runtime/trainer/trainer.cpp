@@ -593,6 +593,8 @@ absl::Status Run::Commit() {
   record.step = step;
   record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.extra = settings;
+  record.plan = program.schedule;
+  record.samples = CountSamples(state->Committed(), step, program.training, settings);
   if (absl::Status status = engine->Commit(std::move(record)); !status.ok())
     return status;
   committed = step;

@@ -31,12 +31,18 @@ static void TryManifest(const std::string &text) {
   absl::StatusOr<Manifest> again = ParseManifest(written, "manifest");
   fuzz::Require(again.ok() && FormatManifest(*again) == written, "a manifest is written whole");
   fuzz::Require(again->parameters == manifest->parameters && again->state == manifest->state &&
-                    again->home == manifest->home && again->sequence == manifest->sequence,
+                    again->home == manifest->home && again->sequence == manifest->sequence &&
+                    again->version == manifest->version &&
+                    again->computation.text == manifest->computation.text &&
+                    again->tokenizer == manifest->tokenizer &&
+                    again->base.has_value() == manifest->base.has_value(),
                 "a manifest comes back");
   fuzz::Require(again->commits.size() == manifest->commits.size(), "all commits come back");
   for (size_t i = 0; i < manifest->commits.size(); ++i)
     fuzz::Require(again->commits[i].record.step == manifest->commits[i].record.step &&
-                      again->commits[i].record.extra == manifest->commits[i].record.extra,
+                      again->commits[i].record.extra == manifest->commits[i].record.extra &&
+                      again->commits[i].record.plan == manifest->commits[i].record.plan &&
+                      again->commits[i].record.samples == manifest->commits[i].record.samples,
                   "a commit comes back");
 }
 

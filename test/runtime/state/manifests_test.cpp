@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/state/sealed.h"
+#include "runtime/state/manifest.h"
 #include "test/runtime/state/state_fixture.h"
 
 #include "absl/strings/str_format.h"
@@ -197,13 +199,13 @@ TEST_F(ManifestTest, ForeignOnesAreLeftAlone) {
 TEST_F(ManifestTest, AnotherVersionIsRefused) {
   Make({Path()});
   const std::string other = Sealed(
-      absl::StrReplaceAll(Line(ReadWhole(Manifest())), {{"\"version\":2", "\"version\":3"}}));
+      absl::StrReplaceAll(Line(ReadWhole(Manifest())), {{"\"version\":3", "\"version\":4"}}));
   for (const std::string &path : {Manifest(), Copy()}) {
     const std::string kept = ReadWhole(path);
     Put(path, other);
     const std::string before = Snapshot(Path());
-    ExpectMessage(OpenStatus({Path()}), "has version 3 and this trainer knows 2");
-    ExpectMessage(CreateStatus({Path()}), "has version 3");
+    ExpectMessage(OpenStatus({Path()}), "has version 4 and this trainer knows 2 to 3");
+    ExpectMessage(CreateStatus({Path()}), "has version 4");
     EXPECT_EQ(Snapshot(Path()), before);
     Put(path, kept);
   }
@@ -225,6 +227,16 @@ TEST_F(ManifestTest, EntriesOutOfRangeAreRefused) {
            {"\"entries\":3", "\"entries\":4", "an entry is missing"},
            {"\"bytes\":4096", "\"bytes\":4097", "an entry is missing"},
            {"\"name\":\"weights.block\"", "\"name\":\"momentum.block\"", "an entry is missing"},
+           {"{\"absent\":[]", "{\"absent\":[{}]", "an entry is missing"},
+           {"\"base\":null", "\"base\":{\"state\":\"\"}", "an entry is missing"},
+           {"\"base\":null", "\"base\":null,\"colour\":1", "an entry is missing"},
+           {"\"plan\":", "\"plan\":\"\",\"planet\":", "an entry is missing"},
+           {"\"plan\":\"\"", "\"plan\":\"" + std::string(kMostPlan + 1, 'a') + "\"",
+            "an entry is missing"},
+           {"\"samples\":{", "\"samples\":{\"text\":-1", "an entry is missing"},
+           {"\"environment\":{", "\"environment\":{\"driver\":1", "an entry is missing"},
+           {"\"hash\":\"\"", "\"hash\":\"half\"", "an entry is missing"},
+           {"\"tokenizer\":\"\"", "\"tokenizer\":null", "an entry is missing"},
            {first, "01" + first.substr(2), "an entry is missing"},
            {first, "000000000000", "an entry is missing"},
            {first, "00" + std::string(7, '0') + "fff", "is truncated"},
@@ -236,10 +248,94 @@ TEST_F(ManifestTest, EntriesOutOfRangeAreRefused) {
     Put(Manifest(), Sealed(other));
     Put(Copy(), Sealed(other));
     const std::string before = Snapshot(Path());
-    SCOPED_TRACE(c.from + " -> " + c.to);
+    SCOPED_TRACE(c.from + " -> " + c.to.substr(0, 80));
     ExpectMessage(OpenStatus({Path()}), c.message);
     EXPECT_EQ(Snapshot(Path()), before);
   }
+}
+
+/// All that a manifest has a field for.
+boa::Manifest Everything() {
+  boa::Manifest manifest;
+  manifest.state = "state";
+  manifest.model = "model";
+  manifest.home = "/ssd";
+  manifest.sequence = 7;
+  manifest.paths = {{"id", "/ssd"}};
+  manifest.computation = {2, "block: gelu\n\xff", "c0ffee"};
+  manifest.tokenizer = "bpe";
+  manifest.base = {"other", 8, "c0ffee", "/base"};
+  SavedCommit &commit = manifest.commits.emplace_back();
+  commit.record.step = 9;
+  commit.record.time = 10;
+  commit.record.extra = {{"data", "\xff"}};
+  commit.record.plan = "vertical\n";
+  commit.record.environment = {{"driver", "1"}};
+  commit.record.samples = {{"text \xff", 11}};
+  commit.absent = {{"momentum", "momentum", 3, 4, kPage}};
+  return manifest;
+}
+
+TEST(ManifestFieldsTest, AllComeBack) {
+  const boa::Manifest one = Everything();
+  absl::StatusOr<boa::Manifest> other = ParseManifest(FormatManifest(one), "manifest");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->computation.version, 2);
+  EXPECT_EQ(other->computation.text, one.computation.text);
+  EXPECT_EQ(other->computation.hash, "c0ffee");
+  EXPECT_EQ(other->tokenizer, "bpe");
+  ASSERT_TRUE(other->base);
+  EXPECT_EQ(other->base->state, "other");
+  EXPECT_EQ(other->base->step, 8);
+  EXPECT_EQ(other->base->hash, "c0ffee");
+  EXPECT_EQ(other->base->directory, "/base");
+  const CommitRecord &record = other->commits[0].record;
+  EXPECT_EQ(record.extra, one.commits[0].record.extra);
+  EXPECT_EQ(record.plan, "vertical\n");
+  EXPECT_EQ(record.environment, one.commits[0].record.environment);
+  EXPECT_EQ(record.samples, one.commits[0].record.samples);
+  ASSERT_EQ(other->commits[0].absent.size(), 1u);
+  EXPECT_EQ(other->commits[0].absent[0].name, "momentum");
+  EXPECT_EQ(FormatManifest(*other), FormatManifest(one));
+}
+
+// Fields that this trainer knows and cannot honour: it ignores none of them.
+TEST_F(ManifestTest, PartsOfANewerBoaAreRefused) {
+  Make({Path()});
+  const boa::Manifest whole = *ParseManifest(ReadWhole(Manifest()), Manifest());
+  const boa::Manifest all = Everything();
+  struct Case {
+    std::function<void(boa::Manifest &)> change;
+    std::string message;
+  };
+  for (const Case &c : std::vector<Case>{
+           {[&](boa::Manifest &m) { m.base = all.base; },
+            "the differences from the state in /base"},
+           {[&](boa::Manifest &m) { m.commits[0].absent = all.commits[0].absent; },
+            "lacks the chunks of momentum, which are zero"},
+           {[&](boa::Manifest &m) { m.tokenizer = "bpe"; }, "tokens of the tokenizer bpe"}}) {
+    boa::Manifest newer = whole;
+    c.change(newer);
+    Put(Manifest(), FormatManifest(newer));
+    Put(Copy(), FormatManifest(newer));
+    const std::string before = Snapshot(Path());
+    ExpectMessage(OpenStatus({Path()}), "was made by a newer Boa: it ");
+    ExpectMessage(OpenStatus({Path()}), c.message);
+    EXPECT_EQ(Snapshot(Path()), before);
+  }
+}
+
+// It would not be read again.
+TEST_F(ManifestTest, ACommitThatAManifestCannotHoldIsRefused) {
+  Make({Path()});
+  Store store = Open({Path()});
+  Write(*store, 2);
+  CommitRecord record = Record(2);
+  record.environment["driver"] = std::string(kMostText + 1, 'a');
+  const std::string before = ReadWhole(Manifest());
+  ExpectMessage(store->Commit(record), "a manifest can hold");
+  EXPECT_EQ(ReadWhole(Manifest()), before);
+  ASSERT_TRUE(store->Commit(Record(2)).ok());
 }
 
 } // namespace

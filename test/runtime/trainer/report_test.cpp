@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/trainer/settings.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/trace.h"
@@ -243,6 +244,25 @@ TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
   EXPECT_EQ(seen, (std::vector<std::string>{
                       "weights in SSD 1 reads at 0.0", "weights in SSD 1 reads +1 at 2.0",
                       "forward in compute at 3.0", "momentum in SSD 1 reads at 4.0"}));
+}
+
+// Texts and batches may change between commits; a state of version 2 did not count.
+TEST(CountSamples, AddsWhatCameAfterTheCommit) {
+  Training training;
+  training.micro_batches = 2;
+  training.micro_batch = 4;
+  CommitRecord commit;
+  std::map<std::string, int64_t> samples = CountSamples(commit, 3, training, {{"data", "a"}});
+  EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}}));
+  commit.step = 3;
+  commit.samples = samples;
+  training.micro_batch = 1;
+  samples = CountSamples(commit, 5, training, {{"data", "b"}});
+  EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}, {"b", 4}}));
+  commit.samples.clear();
+  commit.extra = {{"data", "a"}, {"micro_batches", "5"}, {"micro_batch", "6"}};
+  samples = CountSamples(commit, 5, training, {{"data", "a"}});
+  EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 3 * 30 + 4}}));
 }
 
 } // namespace

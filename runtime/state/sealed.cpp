@@ -1,0 +1,69 @@
+//===- sealed.cpp - Lines of JSON with a checksum -------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/sealed.h"
+
+#include "runtime/state/checksum.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace boa {
+
+std::string Seal(std::string line) {
+  line += '\n';
+  absl::StrAppendFormat(&line, "xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
+  return line;
+}
+
+absl::Status Damaged(const std::string &path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(path, " is damaged (", what, ")"));
+}
+
+/// Whether one wrong byte, or a piece that is missing, could have made this of
+/// what Seal made; else it is somebody else's.
+static bool MayBeOurs(absl::string_view text, const char *format) {
+  // Members are in order of their names, so `commits` is the first of a manifest.
+  for (absl::string_view begin : {"{\"commits\":[", "{\"format\":\"boa-"})
+    if (text.substr(0, begin.size()) == begin.substr(0, text.size()))
+      return true;
+  return text.find_first_not_of('\0') == absl::string_view::npos ||
+         absl::StrContains(text, format) || absl::StrContains(text, "\nxxh3 ");
+}
+
+absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, const char *format,
+                            int32_t oldest, int32_t newest) {
+  size_t end = text.find('\n');
+  absl::string_view line = text.substr(0, end == absl::string_view::npos ? text.size() : end + 1);
+  absl::Status foreign = absl::FailedPreconditionError(
+      absl::StrCat(path, " is not of a training state: move it away, or choose another directory"));
+  std::string sum = absl::StrFormat("xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
+  if (text.substr(line.size()) != sum)
+    return MayBeOurs(text, format) ? Damaged(path, "truncated, or its checksum does not match")
+                                   : foreign;
+  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("format", Json()) != Json(format))
+    return foreign;
+  const Json version = json.value("version", Json());
+  for (int32_t known = oldest; known <= newest; ++known)
+    if (version == Json(known))
+      return json;
+  return absl::UnimplementedError(absl::StrFormat(
+      "%s has version %s and this trainer knows %s: use the trainer that made it", path,
+      version.dump(),
+      oldest == newest ? absl::StrCat(newest) : absl::StrCat(oldest, " to ", newest)));
+}
+
+std::string Escape(const std::string &text) { return absl::CHexEscape(text); }
+
+bool Unescape(const Json &value, size_t most, std::string &text) {
+  return value.is_string() && absl::CUnescape(value.get_ref<const std::string &>(), &text) &&
+         text.size() <= most;
+}
+
+} // namespace boa

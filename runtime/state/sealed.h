@@ -1,0 +1,119 @@
+//===- sealed.h - Lines of JSON with a checksum -----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The form of a manifest and of a data file's head: a line of JSON, and a line with its
+// checksum. Members of an object are read strictly.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_STATE_SEALED_H
+#define BOA_RUNTIME_STATE_SEALED_H
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "nlohmann/json.hpp"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+namespace boa {
+
+using Json = nlohmann::json;
+
+/// What a manifest can hold, in bytes and by number.
+constexpr size_t kMostText = size_t(1) << 16;  // bytes of a name, a path or a setting
+constexpr size_t kMostFacts = size_t(1) << 12; // settings, versions or sources of a commit
+
+/// A line of JSON and the line with its checksum.
+std::string Seal(std::string line);
+
+/// The line of JSON that Seal made. `format`: what it must be of, in a version from
+/// `oldest` to `newest`. Refuses, with `path` in the message, as ParseManifest does.
+absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, const char *format,
+                            int32_t oldest, int32_t newest);
+
+absl::Status Damaged(const std::string &path, absl::string_view what);
+
+/// So that any bytes survive JSON.
+std::string Escape(const std::string &text);
+/// What Escape made, of at most `most` bytes.
+bool Unescape(const Json &value, size_t most, std::string &text);
+
+/// Members of an object; remembers whether all were there and in range.
+class Reader {
+public:
+  explicit Reader(const Json &json) : json(json) {}
+  /// Whether all members were read, too.
+  bool ok() const { return good && json.is_object() && json.size() == known.size(); }
+
+  std::string Text(const char *name, size_t most = kMostText) {
+    const Json *value = Find(name);
+    std::string text;
+    return value && Unescape(*value, most, text) ? text : Bad(std::string());
+  }
+  /// Of which no character was escaped.
+  absl::string_view Plain(const char *name) {
+    const Json *value = Find(name);
+    if (value && value->is_string())
+      return value->get_ref<const std::string &>();
+    good = false;
+    return "";
+  }
+  int64_t Number(const char *name, int64_t least, int64_t most) {
+    const Json *value = Find(name);
+    // An unsigned number above the signed range reads as a negative one.
+    if (!value || !value->is_number_integer() || value->get<int64_t>() < least ||
+        value->get<int64_t>() > most)
+      return Bad(least);
+    return value->get<int64_t>();
+  }
+  const Json &List(const char *name) { return Of(name, Json::value_t::array); }
+  const Json &Object(const char *name) { return Of(name, Json::value_t::object); }
+  /// An object; null where there is null.
+  const Json *ObjectOrNull(const char *name) {
+    const Json *value = Find(name);
+    if (value && value->is_null())
+      return nullptr;
+    return &Object(name);
+  }
+  /// Facts by their names, each read by `read(value, fact)`.
+  template <typename T, typename Read>
+  void Facts(const char *name, std::map<std::string, T> &facts, Read read) {
+    const Json &object = Object(name);
+    good = good && object.size() <= kMostFacts;
+    for (const auto &[key, value] : object.items()) {
+      std::string fact;
+      good = good && Unescape(key, kMostText, fact) && read(value, facts[fact]);
+    }
+  }
+
+private:
+  const Json *Find(const char *name) {
+    auto found = json.is_object() ? json.find(name) : json.end();
+    if (!json.is_object() || found == json.end())
+      return nullptr;
+    known.insert(name);
+    return &*found;
+  }
+  const Json &Of(const char *name, Json::value_t kind) {
+    static const Json nothing;
+    const Json *value = Find(name);
+    return value && value->type() == kind ? *value : Bad(nothing);
+  }
+  template <typename T> const T &Bad(const T &value) {
+    good = false;
+    return value;
+  }
+  const Json &json;
+  std::set<absl::string_view> known; // members that were read
+  bool good = true;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_STATE_SEALED_H
