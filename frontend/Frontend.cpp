@@ -20,7 +20,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace boa::frontend {
 
@@ -54,16 +57,33 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   return result;
 }
 
+/// Null with the reason if it cannot be read. Only regular files are opened, since the open of a
+/// pipe blocks; a descriptor that the shell passed is open already, so it may be a pipe.
+static FILE *openFile(const std::string &path, std::string &reason) {
+  const bool own = path == "/dev/stdin" || path.rfind("/dev/fd/", 0) == 0;
+  const int descriptor =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (own ? 0 : O_NONBLOCK));
+  struct stat info;
+  FILE *file = nullptr;
+  if (descriptor < 0 || fstat(descriptor, &info) != 0)
+    reason = std::strerror(errno);
+  else if (!own && !S_ISREG(info.st_mode))
+    reason = "it is not a regular file";
+  else if (file = fdopen(descriptor, "rb"); !file)
+    reason = std::strerror(errno);
+  if (descriptor >= 0 && !file)
+    close(descriptor);
+  return file;
+}
+
 /// The contents of a file, one byte more than the lexer takes at most. False
 /// with the reason where it cannot be read.
 static bool readFile(const std::string &path, std::string &text, std::string &reason) {
   auto closeFile = [](FILE *file) { return file == stdin ? 0 : std::fclose(file); };
-  std::unique_ptr<FILE, int (*)(FILE *)> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"),
+  std::unique_ptr<FILE, int (*)(FILE *)> file(path == "-" ? stdin : openFile(path, reason),
                                               closeFile);
-  if (!file) {
-    reason = std::strerror(errno);
+  if (!file)
     return false;
-  }
   char buffer[1 << 16];
   while (text.size() <= Sources::kMaxBytes) {
     size_t bytes = std::fread(buffer, 1, sizeof buffer, file.get());

@@ -12,6 +12,7 @@
 #include "passes/kernels/KernelPipeline.h"
 #include "runtime/printable.h"
 #include "runtime/symbols.h"
+#include "runtime/trainer/file.h"
 #include "tools/Link.h"
 #include "tools/Payload.h"
 
@@ -30,7 +31,9 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 using namespace mlir;
 
@@ -103,7 +106,12 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
   context->loadAllAvailableDialects();
   if (isModule(request)) {
     Diagnostics diagnostics(context.get());
-    auto module = parseSourceFile<ModuleOp>(request.files[0], diagnostics.sources, context.get());
+    absl::StatusOr<std::string> text = ReadInput(request.files[0]);
+    if (!text.ok())
+      return text.status();
+    diagnostics.sources.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(*text, request.files[0]), llvm::SMLoc());
+    auto module = parseSourceFile<ModuleOp>(diagnostics.sources, context.get());
     if (!module)
       return alreadyPrinted();
     return module;
@@ -181,8 +189,12 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
     return fromLLVM(object.takeError(), "compiling the trainer");
 
   // Object file, to shared object, to the end of a copy of the trainer's shell.
-  const std::string library = path + ".tmp.so";
-  llvm::scope_exit clean([&] { (void)llvm::sys::fs::remove(library); });
+  // In a directory that nobody else may write to.
+  std::string directory = path + ".XXXXXX";
+  if (!mkdtemp(directory.data()))
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a directory beside ", path));
+  llvm::scope_exit clean([&] { (void)llvm::sys::fs::remove_directories(directory); });
+  const std::string library = directory + "/program.so";
   if (absl::Status status = LinkShared({std::string(object->data(), object->size())}, library);
       !status.ok())
     return status;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/Payload.h"
 
+#include "runtime/trainer/file.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <dlfcn.h>
@@ -14,52 +16,31 @@
 
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace boa {
 
 static constexpr char kMagic[] = "boa-prog"; // 8 characters
 
-static absl::StatusOr<std::string> ReadAll(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in)
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  return bytes;
-}
-
 absl::Status AppendPayload(const std::string &shell, const std::string &library,
                            const std::string &output) {
-  auto first = ReadAll(shell), second = ReadAll(library);
+  auto first = ReadInput(shell), second = ReadInput(library);
   if (!first.ok())
     return first.status();
   if (!second.ok())
     return second.status();
-  std::string temporary = output + ".tmp";
-  std::ofstream out(temporary, std::ios::binary);
-  uint64_t size = second->size();
-  out << *first << *second;
-  out.write(reinterpret_cast<const char *>(&size), sizeof(size));
-  out.write(kMagic, 8);
-  out.close();
-  std::error_code error;
-  if (out) {
-    using std::filesystem::perms;
-    std::filesystem::permissions(temporary,
-                                 perms::owner_all | perms::group_read | perms::group_exec |
-                                     perms::others_read | perms::others_exec,
-                                 error);
-    if (!error)
-      std::filesystem::rename(temporary, output, error);
-  }
-  if (!out || error) {
-    std::filesystem::remove(temporary, error);
-    return absl::UnavailableError(
-        absl::StrCat("cannot write ", output, ": choose another -o or free some space"));
-  }
-  return absl::OkStatus();
+  absl::StatusOr<NewFile> file = NewFile::Create(output);
+  if (!file.ok())
+    return file.status();
+  const uint64_t size = second->size();
+  std::string tail(sizeof(size) + sizeof(kMagic) - 1, '\0');
+  std::memcpy(tail.data(), &size, sizeof(size));
+  std::memcpy(tail.data() + sizeof(size), kMagic, sizeof(kMagic) - 1);
+  for (const std::string *part : {&*first, &*second, &tail})
+    if (absl::Status status = file->Append(part->data(), int64_t(part->size())); !status.ok())
+      return status;
+  absl::Status status = file->MakeExecutable();
+  return status.ok() ? file->Publish() : status;
 }
 
 absl::StatusOr<void *> LoadPayload() {

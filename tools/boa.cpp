@@ -15,6 +15,7 @@
 #include "runtime/state/inspect.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/main.h"
+#include "runtime/trainer/outputs.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/sample.h"
 #include "runtime/trainer/simulate.h"
@@ -203,8 +204,17 @@ absl::Status runEmit(const Invocation &invocation) {
 absl::Status runCompile(const Invocation &invocation) {
   if (!invocation.emit.empty())
     return runEmit(invocation);
+  std::vector<FileUse> sources;
+  for (const std::string &file : invocation.compile.files)
+    sources.push_back({"a source of this program", file});
+  const FileUse output{"-o", invocation.output};
+  absl::Status status = CheckOutputs({output}, sources);
+  if (status.ok())
+    status = CheckNewFile(output, /*directory=*/true);
+  if (!status.ok())
+    return status;
   Compiler compiler;
-  absl::Status status = compiler.writeTrainer(invocation.compile, invocation.output);
+  status = compiler.writeTrainer(invocation.compile, invocation.output);
   if (status.ok())
     llvm::outs() << "wrote " << invocation.output << "\n";
   return status;

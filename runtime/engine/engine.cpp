@@ -179,14 +179,16 @@ void Engine::Impl::Record(const Work &work, int64_t begin_ns, int64_t end_ns) {
       event.bytes = work.bytes;
     }
   }
-  Record(std::move(event));
+  Record(event);
 }
 
-void Engine::Impl::Record(TraceEvent event) {
+void Engine::Impl::Record(const TraceEvent &event) {
+  if (trace.empty()) // else it would grow by doubling, beyond what is announced
+    trace.reserve(size_t(options.trace_events));
   if (trace.size() < size_t(options.trace_events))
-    trace.push_back(std::move(event));
+    trace.push_back(event);
   else
-    trace[trace_next++ % trace.size()] = std::move(event);
+    trace[trace_next++ % trace.size()] = event;
 }
 
 //===----------------------------------------------------------------------===//

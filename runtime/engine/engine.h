@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 #include <cstdint>
 #include <limits>
@@ -36,9 +37,12 @@
 
 namespace boa {
 
+/// A trace keeps the newest of its events. Their memory is beside the plan's.
+inline constexpr int64_t kTraceEvents = 1 << 20;
+
 struct EngineOptions {
   bool trace = false;
-  int64_t trace_events = 1 << 20; // the newest are kept
+  int64_t trace_events = kTraceEvents;
   IoOptions io;
   Scheduler *scheduler = nullptr; // outlives the engine; null: threads
   /// Memory of commands that wait; what would be more holds up the driver. 0: RunAheadBytes.
@@ -62,8 +66,8 @@ struct Port {
 struct TraceEvent {
   enum class Row { compute, optimizer, to_device, to_host, read, write };
   Row row;
-  int32_t link = 0; // ssd path, for transfers
-  std::string name; // kernel, storage or group
+  int32_t link = 0;       // ssd path, for transfers
+  absl::string_view name; // of a kernel, storage or group of the program, which owns it
   int64_t begin_ns = 0, end_ns = 0, bytes = 0;
 };
 

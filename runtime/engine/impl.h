@@ -64,7 +64,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   void Moved(const Work &, int32_t path, int64_t bytes, int64_t begin_ns, int64_t end_ns) override;
   void Wake() override;
   void Record(const Work &, int64_t begin_ns, int64_t end_ns);
-  void Record(TraceEvent);
+  void Record(const TraceEvent &);
 
   void Exchange(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
                 void *data);

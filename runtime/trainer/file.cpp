@@ -54,14 +54,17 @@ int Duplicate(int descriptor) {
   return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
+/// A name that leads nowhere is returned unchanged, so that the open fails and names it.
+std::string WithoutLinks(const std::string &path) {
+  return SystemFiles().RealPath(path).value_or(path);
+}
+
 } // namespace
 
 std::string TemporaryName(const std::string &path) { return path + ".tmp"; }
 
 absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
-  absl::StatusOr<std::string> real = SystemFiles().RealPath(path);
-  absl::StatusOr<std::unique_ptr<OpenFile>> opened =
-      SystemFiles().Open(real.ok() ? *real : path, {});
+  absl::StatusOr<std::unique_ptr<OpenFile>> opened = SystemFiles().Open(WithoutLinks(path), {});
   if (!opened.ok())
     return opened.status();
   absl::StatusOr<int64_t> size = (*opened)->Size();
@@ -71,6 +74,10 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
   input.file = *std::move(opened);
   input.bytes = *size;
   return input;
+}
+
+absl::StatusOr<std::string> ReadInput(const std::string &path) {
+  return ReadSmallFile(SystemFiles(), WithoutLinks(path));
 }
 
 absl::StatusOr<NewFile> NewFile::Create(const std::string &path) {
@@ -96,6 +103,11 @@ absl::Status NewFile::Append(const void *from, int64_t count) {
   absl::Status status = file->Write(end, from, count);
   end += count;
   return status;
+}
+
+absl::Status NewFile::MakeExecutable() {
+  return fchmod(file->descriptor(), 0755) == 0 ? absl::OkStatus()
+                                               : ErrnoStatus("cannot make executable", path);
 }
 
 absl::Status NewFile::CheckName() const {

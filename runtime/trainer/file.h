@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Texts, weights, metrics and traces. Transfers are whole, or an error that names
-// the file. Regular files are opened, replaced and synced by the functions that the
-// state uses (runtime/io/file_system.h).
+// Texts, weights, metrics, traces and compiled trainers. Transfers are whole, or an error that
+// names the file. Regular files are opened, replaced and synced by the functions that the state
+// uses (runtime/io/file_system.h).
 //
 // No open blocks. An input may be a link, since reading changes nothing. An output
 // that is a link is refused.
@@ -47,6 +47,9 @@ private:
   int64_t bytes = 0;
 };
 
+/// The whole of a regular file of at most 1 GiB.
+absl::StatusOr<std::string> ReadInput(const std::string &path);
+
 /// A file that appears under its name complete and durable, or not at all.
 class NewFile {
 public:
@@ -60,6 +63,8 @@ public:
   ~NewFile();
 
   absl::Status Append(const void *from, int64_t count);
+  /// Everybody may run it.
+  absl::Status MakeExecutable();
   /// Syncs, renames to the final name and syncs the directory: after a crash at any
   /// moment that name has the old file or this one.
   absl::Status Publish();

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <sys/stat.h>
 #include <system_error>
@@ -60,6 +61,8 @@ struct Identity {
   bool regular = true;                         // or not there yet
 };
 
+constexpr const char *kStateNames[] = {"data", "lock", "manifest.json", "manifest.copy.json"};
+
 /// Whether it begins like the data file of a state, of this training or another.
 bool HoldsState(const std::string &path) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);
@@ -69,12 +72,20 @@ bool HoldsState(const std::string &path) {
   return file->Read(0, block.data(), kStateBlock).ok() && ParseHead(block, path).ok();
 }
 
+/// Whether it is a file of a state, of this training or another.
+bool BelongsToState(const std::string &path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return HoldsState(path) || (std::find(std::begin(kStateNames), std::end(kStateNames), name) !=
+                                  std::end(kStateNames) &&
+                              HoldsState(absl::StrCat(ParentOf(path), "/data")));
+}
+
 } // namespace
 
 std::vector<FileUse> StateFiles(const std::vector<std::string> &directories) {
   std::vector<FileUse> files;
   for (const std::string &directory : directories)
-    for (const char *name : {"data", "lock", "manifest.json", "manifest.copy.json"})
+    for (const char *name : kStateNames)
       for (const std::string &path :
            {absl::StrCat(directory, "/", name), TemporaryName(absl::StrCat(directory, "/", name))})
         files.push_back({"a file of the state", path});
@@ -95,9 +106,9 @@ absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector
         return absl::InvalidArgumentError(absl::StrCat(output.use, " would overwrite `",
                                                        output.path, "`, which is ", file->use,
                                                        ": give it a file of its own"));
-    if (HoldsState(output.path))
+    if (BelongsToState(output.path))
       return absl::InvalidArgumentError(absl::StrCat(output.use, " would overwrite `", output.path,
-                                                     "`, which holds the state of a training: "
+                                                     "`, which is of the state of a training: "
                                                      "give it a file of its own"));
     taken.push_back({identity, &output});
   }
@@ -115,7 +126,7 @@ absl::Status CheckNewFile(const FileUse &file, bool directory) {
                      ": name a regular file, or one that is not there yet"));
   const std::string parent = ParentOf(file.path);
   if (directory && access(parent.c_str(), W_OK) != 0)
-    return absl::FailedPreconditionError(absl::StrCat("cannot save the weights to `", file.path,
+    return absl::FailedPreconditionError(absl::StrCat(file.use, ": cannot write `", file.path,
                                                       "`: `", parent, "`: ", std::strerror(errno)));
   return absl::OkStatus();
 }

@@ -33,8 +33,8 @@ struct FileUse {
 /// The files that a state has, or will have, in its directories.
 std::vector<FileUse> StateFiles(const std::vector<std::string> &directories);
 
-/// Refuses an output that is one of the `kept` files, another output, or the data
-/// file of any training.
+/// Refuses an output that is one of the `kept` files, another output, or a file of
+/// the state of any training.
 absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector<FileUse> &kept);
 
 /// Refuses a name that a new file could not take: of a directory, a link, a pipe, a

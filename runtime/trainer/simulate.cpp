@@ -8,6 +8,7 @@
 
 #include "runtime/device/simulated.h"
 #include "runtime/engine/engine.h"
+#include "runtime/trainer/file.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/progress.h"
@@ -20,10 +21,10 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 namespace boa {
@@ -33,7 +34,10 @@ absl::StatusOr<std::map<std::string, double>> ReadKernelTimes(const std::string 
   std::map<std::string, double> seconds;
   if (path.empty())
     return seconds;
-  std::ifstream file(path);
+  absl::StatusOr<std::string> text = ReadInput(path);
+  if (!text.ok())
+    return text.status();
+  std::istringstream file(*text);
   std::string name;
   for (double value; file >> name >> value;)
     seconds[name] = value;

@@ -49,8 +49,9 @@ size_t TakeLane(std::vector<int64_t> &lanes, const TraceEvent &event) {
   return lane;
 }
 
-std::string Quoted(const std::string &text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string Quoted(absl::string_view text) {
+  return nlohmann::json(std::string(text))
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 /// Room for this many lanes in the numbers of a kind of row.

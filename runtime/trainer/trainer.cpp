@@ -359,6 +359,10 @@ std::string Run::FormatState() const {
       keep == 1 ? "the last commit is kept" : absl::StrCat("the last ", keep, " commits are kept"),
       "; ", engine->DescribeIo(), "\n");
   text += DescribeForeignPaths(directories);
+  if (trace)
+    absl::StrAppend(&text, "  note: --trace keeps the newest ", kTraceEvents,
+                    " commands, in up to ", FormatBytes(kTraceEvents * int64_t(sizeof(TraceEvent))),
+                    " beside the memory of the plan\n");
   for (const std::string &note : state->Notes())
     absl::StrAppend(&text, "  note: ", note, "\n");
   return text;

@@ -372,7 +372,7 @@ TEST(Simulated, TimeIsReproducible) {
     Simulated simulated(program);
     std::string all = std::to_string(simulated.Run(Stream(300, true)));
     for (const TraceEvent &event : simulated.engine->TakeTrace())
-      all += " " + event.name + " " + std::to_string(event.begin_ns) + "-" +
+      all += absl::StrCat(" ", event.name, " ") + std::to_string(event.begin_ns) + "-" +
              std::to_string(event.end_ns);
     return all;
   };

@@ -109,7 +109,7 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
     EXPECT_GT(scheduler.choices, 50);
     std::string order;
     for (const TraceEvent &event : (*engine)->TakeTrace())
-      order += event.name + " ";
+      absl::StrAppend(&order, event.name, " ");
     return std::make_pair(order, out);
   };
   auto first = run(1);

@@ -253,7 +253,7 @@ TEST_P(EngineTest, WhatIsUsedFirstIsReadFirst) {
   std::vector<std::string> names;
   for (const TraceEvent &event : engine->TakeTrace())
     if (event.row == TraceEvent::Row::read)
-      names.push_back(event.name);
+      names.emplace_back(event.name);
   ASSERT_EQ(names.size(), size_t(kEntries + 1));
   EXPECT_EQ(names[0], "weights");
 }

@@ -68,6 +68,8 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
   const std::string other = scratch.path("other");
   ASSERT_EQ(mkdir(other.c_str(), 0755), 0);
   std::filesystem::copy_file(scratch.path("state/data"), other + "/renamed");
+  for (const char *name : {"/data", "/manifest.json"}) // of another training
+    std::filesystem::copy_file(options.state + name, other + name);
   std::filesystem::create_hard_link(linear.data, scratch.path("hard"));
   std::filesystem::create_directory_symlink(scratch.path("state"), scratch.path("link"));
   options.sources = {spec};
@@ -77,9 +79,9 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
   const auto before = Contents();
   for (std::string TrainerOptions::*output :
        {&TrainerOptions::save, &TrainerOptions::trace, &TrainerOptions::metrics})
-    for (const char *name :
-         {"state/data", "state/../state/lock", "link/manifest.json", "state/manifest.copy.json",
-          "second/data", "second/lock", "text", "hard", "model.boa", "other/renamed"}) {
+    for (const char *name : {"state/data", "state/../state/lock", "link/manifest.json",
+                             "state/manifest.copy.json", "second/data", "second/lock", "text",
+                             "hard", "model.boa", "other/renamed", "other/manifest.json"}) {
       SCOPED_TRACE(name);
       const TrainerOptions kept = options;
       options.*output = scratch.path(name);
@@ -152,7 +154,8 @@ TEST_F(OutputsTest, NoOpenBlocks) {
   alarm(0);
 }
 
-TEST_F(OutputsTest, DirectoriesOutsideTheStateAreAnnounced) {
+TEST_F(OutputsTest, DirectoriesOutsideTheStateAndMemoryBesideThePlanAreAnnounced) {
+  options.trace = scratch.path("trace");
   linear.paths = {"", scratch.path("state/below"), scratch.path("beyond")};
   options.quiet = false;
   options.out = std::fopen(scratch.path("output").c_str(), "w");
@@ -163,6 +166,8 @@ TEST_F(OutputsTest, DirectoriesOutsideTheStateAreAnnounced) {
   EXPECT_THAT(output, HasSubstr("has this run write to " + scratch.path("beyond") +
                                 ", outside of " + options.state + "\n"));
   EXPECT_EQ(output.find("run write to " + scratch.path("state/below")), std::string::npos);
+  EXPECT_THAT(output, HasSubstr("--trace keeps the newest 1048576 commands, in up to 48.0 MiB "
+                                "beside the memory of the plan\n"));
 }
 
 // Weights that are missing are still written.
