@@ -104,6 +104,7 @@ absl::Status checkTogether(const Invocation &invocation) {
     if (invocation.sample.temperature == 0 && (invocation.topK || invocation.seed))
       return refuse(invocation.topK ? "--top-k" : "--seed",
                     ": with --temperature 0 nothing is drawn, the likeliest byte is taken");
+    return absl::OkStatus();
   }
   return CheckTrainerOptions(invocation.train);
 }

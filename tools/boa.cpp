@@ -133,6 +133,7 @@ absl::Status runSample(Invocation &invocation) {
                                                    : invocation.weights;
   if (const std::string note = DescribeUnusedTokens(compiled.program.training); !note.empty())
     std::cerr << note << "\n";
+  invocation.sample.changed_model = invocation.train.changed_model;
   status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);
   // The prompt of a shell should not stand behind the text.
   if (isatty(STDOUT_FILENO))

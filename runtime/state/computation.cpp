@@ -307,13 +307,12 @@ std::vector<std::string> DescribeDifferences(absl::string_view before, absl::str
 
 absl::StatusOr<std::string> CheckComputation(const std::string &where, const Computation &saved,
                                              const Computation &ours, bool allowed) {
-  if (saved.version == 0 || saved.version != ours.version)
-    return absl::StrCat("warning: the computation of ", where, " is ",
-                        saved.version == 0
-                            ? "not known"
-                            : absl::StrCat("of version ", saved.version,
-                                           " and the program's of version ", ours.version),
-                        ": only the parameters were compared");
+  if (saved.version == 0) // Open says so
+    return "";
+  if (saved.version != ours.version)
+    return absl::StrCat("warning: the computation of ", where, " is of version ", saved.version,
+                        " and the program's of version ", ours.version,
+                        ": only parameters and storages were compared");
   const std::vector<std::string> lines = DescribeDifferences(saved.text, ours.text);
   if (lines.empty())
     return "";

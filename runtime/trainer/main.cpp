@@ -49,6 +49,12 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        "DIR",
        "where the training lives (default: the path of the ssd)",
        DirectoryValue{&o.state}},
+      {{"train", "sample"},
+       "changed-model",
+       0,
+       "",
+       "use weights that were trained for another computation",
+       &o.changed_model},
       {train, "resume", 0, "", "continue from the last committed step", &o.resume},
       {train, "at", 0, "STEP", "with --resume: from the commit of this step", WholeValue{&o.at}},
       {train, "steps", 0, "N", "train to step N instead of the spec's",
@@ -68,6 +74,9 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (options.at && !options.resume)
     return absl::InvalidArgumentError(
         "--at names the commit to resume from: give it together with --resume");
+  if (options.changed_model && !options.resume)
+    return absl::InvalidArgumentError("--changed-model lets another model go on with a state: "
+                                      "give it together with --resume");
   if (options.resume && !options.weights.empty())
     return absl::InvalidArgumentError(
         "--weights begins a run and --resume continues one: only one of them can be given");

@@ -7,6 +7,7 @@
 #include "runtime/trainer/sample.h"
 
 #include "runtime/engine/engine.h"
+#include "runtime/state/computation.h"
 #include "runtime/trainer/random.h"
 #include "runtime/trainer/weights.h"
 
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -106,6 +108,16 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
   absl::StatusOr<int32_t> logits = FindPort(program, "logits", context * vocab * 4);
   if (!logits.ok())
     return logits.status();
+
+  absl::StatusOr<Computation> trained = ReadComputation(weights);
+  if (!trained.ok())
+    return trained.status();
+  absl::StatusOr<std::string> change = CheckComputation(absl::StrCat("`", weights, "`"), *trained,
+                                                        program.computation, options.changed_model);
+  if (!change.ok())
+    return change.status();
+  if (!change->empty())
+    std::cerr << *change << "\n";
 
   absl::StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Create(program, kernels, /*state=*/nullptr, {});

@@ -34,7 +34,8 @@ struct SampleOptions {
   double temperature = 0.8; // 0: always the likeliest byte
   int64_t top_k = 0;        // among the k likeliest; 0: all
   int64_t seed = 1;
-  bool echo = true; // write the prompt too
+  bool echo = true;           // write the prompt too
+  bool changed_model = false; // also weights of another computation
 };
 
 /// Writes to `out` as it goes, a byte at a time.

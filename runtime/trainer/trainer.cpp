@@ -7,6 +7,7 @@
 #include "runtime/trainer/trainer.h"
 
 #include "runtime/engine/engine.h"
+#include "runtime/state/computation.h"
 #include "runtime/state/state.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/metrics.h"
@@ -163,6 +164,7 @@ private:
   bool finished = false; // before this process: nothing is left to do
   std::optional<Data> data;
   std::unique_ptr<StateStore> state;
+  std::string computation_change;    // from the state's to the program's, in words
   std::deque<EnqueuedStep> enqueued; // steps that the engine has: it uses their data
   std::unique_ptr<Engine> engine;    // uses the state and these: goes first
   std::optional<Metrics> metrics;
@@ -298,6 +300,14 @@ absl::Status Run::OpenState() {
   if (!opened.ok())
     return opened.status();
   state = *std::move(opened);
+  if (exists) {
+    absl::StatusOr<std::string> change =
+        CheckComputation(absl::StrCat("`", directory, "`"), state->SavedComputation(),
+                         program.computation, options.changed_model);
+    if (!change.ok())
+      return change.status();
+    computation_change = *std::move(change);
+  }
   return CheckExportSpace(program, save); // what is free now is free of the state
 }
 
@@ -376,6 +386,8 @@ absl::Status Run::BeginOrRestore() {
           absl::StrCat("`", directories[0], "` is at step ", first, ", beyond the ",
                        program.training.steps, " steps asked for; --steps can raise them"));
     progress->Say(absl::StrCat("resuming after step ", first));
+    if (!computation_change.empty())
+      progress->Say(computation_change);
     if (std::string changes = DescribeChanges(record.extra, settings); !changes.empty())
       progress->Say(changes);
     if (absl::Status status = engine->Restore(); !status.ok())

@@ -56,6 +56,7 @@ inline constexpr double kEnqueueAhead = 0.25;
 struct TrainerOptions {
   std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
+  bool changed_model = false;       // also a state of another computation
   std::string weights;              // safetensors to begin from; empty: random
   std::optional<int64_t> steps;     // instead of the program's
   std::string data;                 // instead of the program's; empty: its own

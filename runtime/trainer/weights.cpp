@@ -11,6 +11,7 @@
 #include "runtime/trainer/initialize.h"
 #include "runtime/trainer/safetensors.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -25,6 +26,10 @@
 
 namespace boa {
 namespace {
+
+/// Keys of an export's metadata.
+constexpr char kComputation[] = "computation", kComputationHash[] = "computation_hash",
+               kComputationVersion[] = "computation_version";
 
 /// Puts elements [first, first + count) of a parameter of an entry at `values`.
 using Source = std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
@@ -332,7 +337,21 @@ absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &
 bool IsExport(const Program &program, const std::string &path, int64_t step) {
   absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
   return file.ok() && file->Metadata("model") == program.name &&
-         file->Metadata("step") == absl::StrCat(step) && Mismatches(program, *file).empty();
+         file->Metadata("step") == absl::StrCat(step) &&
+         file->Metadata(kComputationHash) == program.computation.hash &&
+         Mismatches(program, *file).empty();
+}
+
+absl::StatusOr<Computation> ReadComputation(const std::string &path) {
+  absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
+  if (!file.ok())
+    return file.status();
+  Computation computation;
+  if (!absl::SimpleAtoi(file->Metadata(kComputationVersion), &computation.version))
+    return computation;
+  computation.text = file->Metadata(kComputation);
+  computation.hash = file->Metadata(kComputationHash);
+  return computation;
 }
 
 absl::Status ExportParameters(const Program &program, Engine &engine, const std::string &path,
@@ -348,9 +367,14 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
         tensor.shape = parameter.shape;
         tensors.push_back(std::move(tensor));
       }
-  absl::StatusOr<SafetensorsWriter> writer = SafetensorsWriter::Create(
-      path, std::move(tensors),
-      {{"format", "boa"}, {"model", program.name}, {"step", absl::StrCat(step)}});
+  absl::StatusOr<SafetensorsWriter> writer =
+      SafetensorsWriter::Create(path, std::move(tensors),
+                                {{"format", "boa"},
+                                 {"model", program.name},
+                                 {"step", absl::StrCat(step)},
+                                 {kComputation, program.computation.text},
+                                 {kComputationHash, program.computation.hash},
+                                 {kComputationVersion, absl::StrCat(program.computation.version)}});
   if (!writer.ok())
     return writer.status();
   auto read = [&](const Batch &batch) { ReadMaster(engine, batch); };

@@ -44,6 +44,9 @@ absl::Status ConvertMasters(const Program &, Engine &, StateStore &);
 /// The parameters after `step`. The engine must be idle and drained.
 absl::Status ExportParameters(const Program &, Engine &, const std::string &path, int64_t step);
 
+/// The computation that an export names; version 0 where it names none.
+absl::StatusOr<Computation> ReadComputation(const std::string &path);
+
 /// Whether `path` is a whole export of this model after `step`.
 bool IsExport(const Program &, const std::string &path, int64_t step);
 
