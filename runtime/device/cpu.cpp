@@ -52,6 +52,9 @@ public:
   bool HasThreads() const override { return !scheduler; }
   std::vector<int64_t> TakeSkipped() override { return host.TakeSkipped(); }
   std::string Describe() const override { return host.Describe(); }
+  std::map<std::string, std::string> Environment() const override {
+    return {{"kernels", IsaName(UsedIsa())}};
+  }
 
 private:
   Lane<Work *> *LaneOf(const Work &);

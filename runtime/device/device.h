@@ -30,6 +30,7 @@
 #include "absl/status/status.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,6 +80,8 @@ public:
   virtual std::string TakeRemark() { return {}; }
   /// How it reaches the SSDs, for one line at start.
   virtual std::string Describe() const = 0;
+  /// Once started: versions of what its kernels' bits depend on, by name.
+  virtual std::map<std::string, std::string> Environment() const { return {}; }
 };
 
 struct CpuOptions {

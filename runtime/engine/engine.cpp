@@ -363,6 +363,9 @@ int64_t Engine::PeakRunAheadBytes() const {
   return impl->peak_run_ahead;
 }
 std::string Engine::DescribeIo() const { return impl->device->Describe(); }
+std::map<std::string, std::string> Engine::Environment() const {
+  return impl->device->Environment();
+}
 int64_t Engine::EndOf(int64_t run) const {
   std::unique_lock lock(impl->mutex);
   return impl->graph.EndOf(run);

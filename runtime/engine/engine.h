@@ -142,7 +142,9 @@ public:
   /// The most that commands which waited took; at most the option's run_ahead.
   int64_t PeakRunAheadBytes() const;
   std::string DescribeIo() const; // backend and what was degraded
-  int64_t Now() const;            // nanoseconds of the device's clock
+  /// Versions of what the device's bits depend on, by name.
+  std::map<std::string, std::string> Environment() const;
+  int64_t Now() const; // nanoseconds of the device's clock
   /// When a run that was waited for was done: the driver may have come back later.
   int64_t EndOf(int64_t run) const;
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -26,6 +27,24 @@ std::string Exact(double value) {
 std::string ValueOr(const Settings &settings, const std::string &key, const char *otherwise) {
   auto it = settings.find(key);
   return it == settings.end() ? otherwise : it->second;
+}
+
+using Values = std::pair<std::string, std::string>; // before and after
+
+std::map<std::string, Values> Differences(const Settings &committed, const Settings &now) {
+  Settings all = committed;
+  all.insert(now.begin(), now.end());
+  std::map<std::string, Values> differences;
+  for (const auto &[key, unused] : all) {
+    Values values(ValueOr(committed, key, "not set"), ValueOr(now, key, "not set"));
+    if (values.first != values.second)
+      differences[key] = std::move(values);
+  }
+  return differences;
+}
+
+std::string FormatDifference(const std::string &key, const Values &values) {
+  return absl::StrCat("\n  `", key, "` was ", values.first, " and is ", values.second, " now");
 }
 
 /// What these steps consume, or as much as a state can say.
@@ -80,21 +99,29 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
 
 std::string DescribeChanges(const Settings &committed, const Settings &now) {
   std::string changes;
-  Settings all = committed;
-  all.insert(now.begin(), now.end());
-  for (const auto &[key, unused] : all) {
-    const std::string before = ValueOr(committed, key, "not set");
-    const std::string after = ValueOr(now, key, "not set");
+  for (const auto &[key, values] : Differences(committed, now)) {
     // A longer run at a constant rate is the same run.
-    if (before == after || (key == "steps" && ValueOr(now, "rate", "") == "constant"))
+    if (key == "steps" && ValueOr(now, "rate", "") == "constant")
       continue;
-    absl::StrAppend(&changes, "\n  `", key, "` was ", before, " and is ", after, " now",
+    absl::StrAppend(&changes, FormatDifference(key, values),
                     key == "steps" ? "; the learning rate depends on it" : "");
   }
   if (changes.empty())
     return "";
   return absl::StrCat(
       "note: from here on this is another training than the one that was committed:", changes);
+}
+
+std::string DescribeNewEnvironment(const Settings &committed, const Settings &now) {
+  std::string changes;
+  if (!committed.empty())
+    for (const auto &[key, values] : Differences(committed, now))
+      absl::StrAppend(&changes, FormatDifference(key, values));
+  if (changes.empty())
+    return "";
+  return absl::StrCat("note: the last bits of losses may differ from those of the run that was "
+                      "committed:",
+                      changes);
 }
 
 std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,

@@ -31,6 +31,10 @@ Settings CollectSettings(const Program &, uint64_t fingerprint);
 /// for each setting; empty: nothing is. All of it is allowed.
 std::string DescribeChanges(const Settings &committed, const Settings &now);
 
+/// What the last bits depend on and is not as it was at the commit, a line for each; empty:
+/// nothing is, or the commit does not say.
+std::string DescribeNewEnvironment(const Settings &committed, const Settings &now);
+
 /// Sequences consumed of each text at `step`, which came after that commit with these
 /// settings.
 std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,

@@ -390,6 +390,9 @@ absl::Status Run::BeginOrRestore() {
       progress->Say(computation_change);
     if (std::string changes = DescribeChanges(record.extra, settings); !changes.empty())
       progress->Say(changes);
+    if (std::string changes = DescribeNewEnvironment(record.environment, engine->Environment());
+        !changes.empty())
+      progress->Say(changes);
     if (absl::Status status = engine->Restore(); !status.ok())
       return status;
     return ConvertMasters(program, *engine, *state);
@@ -610,6 +613,7 @@ absl::Status Run::Commit() {
   record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.extra = settings;
   record.plan = program.schedule;
+  record.environment = engine->Environment();
   record.samples = CountSamples(state->Committed(), step, program.training, settings);
   if (absl::Status status = engine->Commit(std::move(record)); !status.ok())
     return status;

@@ -60,6 +60,7 @@ struct MatmulHeuristic {
 
 /// F(name, symbol, result, arguments).
 #define BOA_CUDA_BLAS_FUNCTIONS(F)                                                                 \
+  F(GetVersion, cublasLtGetVersion, size_t, ())                                                    \
   F(Create, cublasLtCreate, BlasResult, (BlasHandle *))                                            \
   F(Destroy, cublasLtDestroy, BlasResult, (BlasHandle))                                            \
   F(GetStatusName, cublasLtGetStatusName, const char *, (BlasResult))                              \
@@ -107,6 +108,8 @@ public:
   /// With the context current, as for all that follows.
   static absl::StatusOr<std::unique_ptr<Blas>> Open(int driver_version);
   ~Blas();
+
+  size_t version() const { return GetVersion.address(); } // 130101: 13.1.1
 
   /// Asks for an algorithm, unless one is known.
   absl::Status Plan(const Product &);

@@ -31,6 +31,7 @@
 #include "runtime/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -64,6 +65,7 @@ public:
     return absl::StrCat(host.Describe(), "; on ", gpu->Describe(), attention.empty() ? "" : ", ",
                         attention);
   }
+  std::map<std::string, std::string> Environment() const override;
 
 private:
   std::vector<GpuStream *> Streams() const;
@@ -113,6 +115,17 @@ CudaDevice::~CudaDevice() {
   if (gpu)
     gpu->Enter().IgnoreError(); // this thread, which takes it all down
   queue.dnn = nullptr;          // before its stream
+}
+
+std::map<std::string, std::string> CudaDevice::Environment() const {
+  std::map<std::string, std::string> versions = {
+      {"gpu", gpu->Describe()},
+      {"driver", absl::StrCat("for CUDA ", cuda::FormatVersion(gpu->driver().version()))}};
+  if (queue.blas)
+    versions["products"] = absl::StrCat("cuBLASLt ", queue.blas->version());
+  if (std::string attention = queue.dnn ? queue.dnn->Describe() : ""; !attention.empty())
+    versions["attention"] = std::string(absl::StripPrefix(attention, "attention "));
+  return versions;
 }
 
 /// Those that there are.

@@ -71,7 +71,7 @@ void *Library::Find(const char *symbol) const { return dlsym(handle.get(), symbo
 // PTX of version 8.0 is what programs are compiled to.
 static constexpr int kLeastVersion = 12000;
 
-static std::string FormatVersion(int version) {
+std::string FormatVersion(int version) {
   return absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10);
 }
 

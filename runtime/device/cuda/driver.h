@@ -164,6 +164,9 @@ template <typename R, typename... P> struct EntryOf<R(P...)> {
   using type = Entry<R, P...>;
 };
 
+/// "13.0", of what cuDriverGetVersion returns.
+std::string FormatVersion(int version);
+
 class Driver {
 public:
   /// Initialised: where there is no driver, or one too old, the status says what to install.

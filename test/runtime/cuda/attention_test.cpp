@@ -75,6 +75,10 @@ TEST_F(AttentionTest, IsCudnns) {
   EXPECT_EQ(entry[0], 0);
   EXPECT_FLOAT_EQ(entry[kLse / 4 + 3], std::log(4.0f)); // of four scores that are 0
   EXPECT_THAT(engine->DescribeIo(), testing::EndsWith(", attention by cuDNN 9.19.0"));
+  EXPECT_THAT(engine->Environment(),
+              testing::ElementsAre(testing::Pair("attention", "by cuDNN 9.19.0"),
+                                   testing::Pair("driver", testing::StartsWith("for CUDA ")),
+                                   testing::Pair("gpu", testing::StartsWith("Fake GPU 0"))));
 }
 
 // What fails when it is tried is the program's own, whose launches are planned then.
