@@ -14,12 +14,15 @@ using namespace mlir;
 namespace boa {
 
 int64_t Position::get(Value value) const {
-  if (auto it = values.find(value); it != values.end())
-    return it->second;
-  Operation *def = value.getDefiningOp();
-  return llvm::TypeSwitch<Operation *, int64_t>(def)
+  auto it = values.find(value);
+  assert(it != values.end() && "an index is computed before its uses");
+  return it->second;
+}
+
+int64_t Position::compute(Operation *op) const {
+  return llvm::TypeSwitch<Operation *, int64_t>(op)
       .Case([&](arith::ConstantOp constant) {
-        return cast<IntegerAttr>(constant.getValue()).getInt();
+        return cast<IntegerAttr>(constant.getValue()).getValue().sextOrTrunc(64).getSExtValue();
       })
       .Case([&](ShiftOp shift) { return get(shift.getIndex()) + int64_t(shift.getBy()); })
       .Case([&](AtFirstOp at) { return int64_t(ends.lookup(at.getIndex()).first); })
@@ -123,7 +126,9 @@ struct Enumerator {
     for (Operation &op : block) {
       if (auto loop = dyn_cast<LoopOp>(op))
         run(loop);
-      else if (!isIndexOp(&op))
+      else if (isIndexOp(&op))
+        at.values[op.getResult(0)] = at.compute(&op);
+      else
         visit(&op, at);
     }
   }

@@ -50,7 +50,10 @@ public:
 
 private:
   friend struct Enumerator;
-  llvm::DenseMap<mlir::Value, int64_t> values;
+  /// The result of index arithmetic whose operands are known.
+  int64_t compute(mlir::Operation *op) const;
+
+  llvm::DenseMap<mlir::Value, int64_t> values; // each computed once, where its op stands
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> ends; // at first, at last
   Iteration loops;
   int64_t number = 0, spanning = 1;

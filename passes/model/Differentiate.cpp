@@ -18,6 +18,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
+#include <unordered_map>
+
 using namespace mlir;
 
 namespace boa {
@@ -314,17 +316,23 @@ private:
 
   /// Common subexpressions within straight-line code.
   static void mergeDuplicates(Block &block) {
+    // By hash: ops that differ rarely share one.
+    std::unordered_map<size_t, SmallVector<Operation *, 1>> earlier;
     for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
-      for (Operation &earlier : block.without_terminator()) {
-        if (&earlier == &op)
-          break;
-        if (OperationEquivalence::isEquivalentTo(&earlier, &op,
-                                                 OperationEquivalence::IgnoreLocations)) {
-          op.replaceAllUsesWith(&earlier);
-          op.erase();
-          break;
-        }
+      size_t hash = OperationEquivalence::computeHash(&op, OperationEquivalence::directHashValue,
+                                                      OperationEquivalence::ignoreHashValue,
+                                                      OperationEquivalence::IgnoreLocations);
+      SmallVector<Operation *, 1> &alike = earlier[hash];
+      auto same = llvm::find_if(alike, [&](Operation *other) {
+        return OperationEquivalence::isEquivalentTo(other, &op,
+                                                    OperationEquivalence::IgnoreLocations);
+      });
+      if (same == alike.end()) {
+        alike.push_back(&op);
+        continue;
       }
+      op.replaceAllUsesWith(*same);
+      op.erase();
     }
   }
 

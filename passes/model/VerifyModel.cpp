@@ -21,6 +21,10 @@ namespace boa {
 
 namespace {
 
+/// Later passes enumerate a step (Enumeration.h): each layer of each micro-batch takes them
+/// about 0.2 ms.
+constexpr int64_t kMostLayerRuns = 131072;
+
 struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
   using VerifyModelBase::VerifyModelBase;
 
@@ -145,6 +149,23 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
+  /// Compile time is proportional to layers x micro-batches.
+  LogicalResult verifySize(ArrayRef<StageOp> stages) {
+    int64_t layers = 0, microBatches = TrainConfig(getOperation()).microBatches();
+    StageOp deepest = stages.front();
+    for (StageOp stage : stages) {
+      layers += int64_t(stage.getRepeat());
+      if (stage.getRepeat() > deepest.getRepeat())
+        deepest = stage;
+    }
+    if (layers <= kMostLayerRuns / std::max<int64_t>(microBatches, 1))
+      return success();
+    return deepest.emitError("a step runs ")
+           << layers << " layers and stages for " << microBatches
+           << " micro-batches: the compiler places each such run by itself, and takes at most "
+           << kMostLayerRuns << "; make micro_batch larger, or batch or the depth smaller";
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SmallVector<StageOp> stages(module.getOps<StageOp>());
@@ -166,6 +187,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (stage.getRepeat() > 1)
         repeated = stage;
     }
+    if (failed(verifySize(stages)))
+      signalPassFailure();
   }
 };
 

@@ -118,6 +118,86 @@ module {
 
 // -----
 
+// Indices that follow from one another are computed once each: else this would take 2^64
+// steps.
+
+module {
+  func.func private @make() -> tensor<8xf32>
+  boa.storage @g[1] : tensor<8xf32> on ssd role gradients
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %a0 = arith.constant true
+    %a1 = arith.andi %a0, %a0 : i1
+    %a2 = arith.andi %a1, %a1 : i1
+    %a3 = arith.andi %a2, %a2 : i1
+    %a4 = arith.andi %a3, %a3 : i1
+    %a5 = arith.andi %a4, %a4 : i1
+    %a6 = arith.andi %a5, %a5 : i1
+    %a7 = arith.andi %a6, %a6 : i1
+    %a8 = arith.andi %a7, %a7 : i1
+    %a9 = arith.andi %a8, %a8 : i1
+    %a10 = arith.andi %a9, %a9 : i1
+    %a11 = arith.andi %a10, %a10 : i1
+    %a12 = arith.andi %a11, %a11 : i1
+    %a13 = arith.andi %a12, %a12 : i1
+    %a14 = arith.andi %a13, %a13 : i1
+    %a15 = arith.andi %a14, %a14 : i1
+    %a16 = arith.andi %a15, %a15 : i1
+    %a17 = arith.andi %a16, %a16 : i1
+    %a18 = arith.andi %a17, %a17 : i1
+    %a19 = arith.andi %a18, %a18 : i1
+    %a20 = arith.andi %a19, %a19 : i1
+    %a21 = arith.andi %a20, %a20 : i1
+    %a22 = arith.andi %a21, %a21 : i1
+    %a23 = arith.andi %a22, %a22 : i1
+    %a24 = arith.andi %a23, %a23 : i1
+    %a25 = arith.andi %a24, %a24 : i1
+    %a26 = arith.andi %a25, %a25 : i1
+    %a27 = arith.andi %a26, %a26 : i1
+    %a28 = arith.andi %a27, %a27 : i1
+    %a29 = arith.andi %a28, %a28 : i1
+    %a30 = arith.andi %a29, %a29 : i1
+    %a31 = arith.andi %a30, %a30 : i1
+    %a32 = arith.andi %a31, %a31 : i1
+    %a33 = arith.andi %a32, %a32 : i1
+    %a34 = arith.andi %a33, %a33 : i1
+    %a35 = arith.andi %a34, %a34 : i1
+    %a36 = arith.andi %a35, %a35 : i1
+    %a37 = arith.andi %a36, %a36 : i1
+    %a38 = arith.andi %a37, %a37 : i1
+    %a39 = arith.andi %a38, %a38 : i1
+    %a40 = arith.andi %a39, %a39 : i1
+    %a41 = arith.andi %a40, %a40 : i1
+    %a42 = arith.andi %a41, %a41 : i1
+    %a43 = arith.andi %a42, %a42 : i1
+    %a44 = arith.andi %a43, %a43 : i1
+    %a45 = arith.andi %a44, %a44 : i1
+    %a46 = arith.andi %a45, %a45 : i1
+    %a47 = arith.andi %a46, %a46 : i1
+    %a48 = arith.andi %a47, %a47 : i1
+    %a49 = arith.andi %a48, %a48 : i1
+    %a50 = arith.andi %a49, %a49 : i1
+    %a51 = arith.andi %a50, %a50 : i1
+    %a52 = arith.andi %a51, %a51 : i1
+    %a53 = arith.andi %a52, %a52 : i1
+    %a54 = arith.andi %a53, %a53 : i1
+    %a55 = arith.andi %a54, %a54 : i1
+    %a56 = arith.andi %a55, %a55 : i1
+    %a57 = arith.andi %a56, %a56 : i1
+    %a58 = arith.andi %a57, %a57 : i1
+    %a59 = arith.andi %a58, %a58 : i1
+    %a60 = arith.andi %a59, %a59 : i1
+    %a61 = arith.andi %a60, %a60 : i1
+    %a62 = arith.andi %a61, %a61 : i1
+    %a63 = arith.andi %a62, %a62 : i1
+    %a64 = arith.andi %a63, %a63 : i1
+    %y = boa.call @make() : () -> tensor<8xf32>
+    boa.accumulate %y, @g[%c0] initial %a64 : tensor<8xf32>
+  }
+}
+
+// -----
+
 // What is not known cannot be enumerated: it is refused, not passed over.
 
 module {
