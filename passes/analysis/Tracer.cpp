@@ -57,6 +57,17 @@ void Tracer::run(StepOp entry, bool pending) {
       [&](LoopOp loop, int64_t chunk) { return together(loop, chunk); });
 }
 
+void Tracer::resume() {
+  for (const BufferRef &copy : retained)
+    abandoned(*copy);
+  retained.clear();
+  previous = StepOp();
+  for (auto storage : module.getOps<StorageOp>())
+    if (!storage.isLiveIn())
+      for (Versions &entry : homes[storage])
+        entry.set(0, storage.getChunks(), kUndefined);
+}
+
 /// What a trainer brings for a run: others than for the run before.
 void Tracer::bringInputs() {
   ++brought;

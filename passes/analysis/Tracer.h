@@ -61,6 +61,9 @@ public:
   /// `pending` or not. Retained copies are left, too, where the same entry point
   /// follows, as steps of training do.
   void run(StepOp entry, bool pending);
+  /// Starts a process that resumes from a commit: it has no retained copies, and only the
+  /// persistent storages are defined.
+  void resume();
 
   /// All that what runs next depends on. Versions are told by the run that made them,
   /// counted backward, and by their number in it: where two snapshots are equal, the same
@@ -222,8 +225,9 @@ bool trainUntilSteady(TracerT &tracer, StepOp step, RunT run) {
 }
 
 /// Calls `run(tracer, entry, pending)` for what a trainer runs, with copies of `fresh`: @step
-/// until it is steady; each other entry point after that, and by itself; and after @drain,
-/// when nothing is pending, each and @step again. False where steps do not become steady.
+/// until it is steady; each other entry point after that, and by itself. Then @drain, and a
+/// process that resumes there: it runs each entry point. Where parity makes a difference,
+/// another process resumes one step later. False where steps do not become steady.
 template <typename TracerT, typename RunT>
 bool runEntries(mlir::ModuleOp module, const TracerT &fresh, RunT run) {
   auto runOn = [&](TracerT tracer, StepOp entry, bool pending) { run(tracer, entry, pending); };
@@ -242,12 +246,19 @@ bool runEntries(mlir::ModuleOp module, const TracerT &fresh, RunT run) {
     else if (leavesUpdates(entry))
       runOn(fresh, entry, true);
   }
-  if (!step || !drain)
+  if (!step || (leavesUpdates(step) && !drain))
     return true;
-  run(training, drain, leavesUpdates(step));
-  for (StepOp entry : module.getOps<StepOp>())
-    if (entry != drain)
-      runOn(training, entry, false);
+  for (bool again : {false, true}) {
+    if (drain)
+      run(training, drain, leavesUpdates(step));
+    training.resume();
+    for (StepOp entry : module.getOps<StepOp>())
+      if (entry != drain && entry != step && !again)
+        runOn(training, entry, false);
+    run(training, step, false);
+    if (!dependsOnParity(step))
+      break;
+  }
   return true;
 }
 

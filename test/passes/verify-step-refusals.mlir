@@ -118,6 +118,51 @@ module {
 
 // -----
 
+// So are even steps in a process that resumes there. They run this loop upward and read
+// entry 1 first, but no commit kept the previous step's.
+
+module {
+  func.func private @make() -> tensor<8xf32>
+  boa.storage @x[2] : tensor<8xf32> on device role checkpoints
+  boa.step @step(%step, %pending) {
+    %c1 = arith.constant 1 : index
+    boa.loop micro_batch %m = 0 to 2 snake(%step) {
+      %y = boa.call @make() : () -> tensor<8xf32>
+      boa.write %y, @x[%m] : tensor<8xf32>
+      // expected-error @below {{'boa.read' op reads entry 1 of @x before it is written}}
+      %x = boa.read @x[%c1] : tensor<8xf32>
+    }
+  }
+}
+
+// -----
+
+// A pending update may read the previous step's entry: a commit drains it first.
+
+module {
+  func.func private @make() -> tensor<8xf32>
+  func.func private @use(tensor<8xf32>)
+  boa.storage @x[1] : tensor<8xf32> on device role checkpoints
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    boa.loop micro_batch %m = 0 to 1 forward if %pending {
+      %x = boa.read @x[%c0] : tensor<8xf32>
+      boa.call @use(%x) : (tensor<8xf32>) -> ()
+    }
+    %y = boa.call @make() : () -> tensor<8xf32>
+    boa.write %y, @x[%c0] : tensor<8xf32>
+  }
+  boa.step @drain(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    boa.loop micro_batch %m = 0 to 1 forward if %pending {
+      %x = boa.read @x[%c0] : tensor<8xf32>
+      boa.call @use(%x) : (tensor<8xf32>) -> ()
+    }
+  }
+}
+
+// -----
+
 // Indices that follow from one another are computed once each: else this would take 2^64
 // steps.
 
