@@ -168,8 +168,22 @@ bool usesStorage(Operation *op, PrefetchOp prefetch) {
          });
 }
 
+bool sameIndex(Value a, Value b) {
+  auto left = a.getDefiningOp<arith::ConstantOp>(), right = b.getDefiningOp<arith::ConstantOp>();
+  return a == b || (left && right && left.getValue() == right.getValue());
+}
+
+/// Whether `op` releases a buffer of the entry that `prefetch` brings. Above that release the
+/// entry would take two slots, and its copy could not be retained.
+bool releasesEntry(Operation *op, PrefetchOp prefetch) {
+  auto release = dyn_cast<ReleaseOp>(op);
+  auto other = release ? dyn_cast_or_null<PrefetchOp>(getOrigin(release.getBuffer())) : nullptr;
+  return other && other.getStorage() == prefetch.getStorage() &&
+         llvm::equal(other.getIndices(), prefetch.getIndices(), sameIndex);
+}
+
 /// Moves each prefetch up its block: above launches, not above an access to the
-/// same storage nor above what it is computed from.
+/// same storage, a release of the same entry, nor above what it is computed from.
 void raisePrefetches(Block &block, Moves &moves) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     for (Region &region : op.getRegions())
@@ -182,7 +196,7 @@ void raisePrefetches(Block &block, Moves &moves) {
     while (Operation *previous = before->getPrevNode()) {
       bool blocked = previous->getNumRegions() != 0 ||
                      storageOf(previous) == prefetch.getStorage() || isa<PrefetchOp>(previous) ||
-                     usesStorage(previous, prefetch);
+                     usesStorage(previous, prefetch) || releasesEntry(previous, prefetch);
       for (Value operand : op.getOperands())
         blocked |= operand.getDefiningOp() == previous;
       if (blocked)
