@@ -150,7 +150,7 @@ static inline int boa_needs_norm(double clip, int skips_nonfinite) {
 typedef struct boa_queue boa_queue;
 
 /// One kernel: its buffers' base addresses, a workspace as large as the descriptor
-/// says, 64-byte aligned, and the queue, null on a CPU. Called on the compute thread.
+/// says, 256-byte aligned, and the queue, null on a CPU. Called on the compute thread.
 typedef void (*boa_kernel)(void *const *buffers, void *workspace, boa_queue *queue);
 
 /// The global `boa_device_image` of a program for a device of its own; a program for a
