@@ -211,34 +211,34 @@ Value angleTable(OpBuilder &b, Location loc, int64_t time, int64_t half, double 
   // Of many values; one by one they are rounded slowly.
   if (element.isF64())
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef(values)));
-  if (element.isF32()) {
-    SmallVector<float> rounded(values.begin(), values.end());
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef(rounded)));
-  }
-  auto round = [&](double value) {
-    APFloat rounded(value);
-    bool lost;
-    rounded.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
-    return rounded;
-  };
-  return arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(type, llvm::map_to_vector(values, round)));
+  SmallVector<float> rounded(values.begin(), values.end());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef(rounded)));
+}
+
+Scalar widen(Scalar value, Type type) {
+  return value.getType() == type ? value : value.make<arith::ExtFOp>(type, Value(value));
+}
+
+Scalar narrow(Scalar value, Type type) {
+  return value.getType() == type ? value : value.make<arith::TruncFOp>(type, Value(value));
 }
 
 /// x seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and
-/// y_1 = x_1 cos + x_0 sin, each a slice of the result.
+/// y_1 = x_1 cos + x_0 sin, each a slice of the result. What is bf16 is widened for
+/// it and rounded after, in the same iteration: no pass over memory is made for that.
 struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RotaryOp op, PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     RankedTensorType type = tensorOf(op.getX());
-    auto element = cast<FloatType>(type.getElementType());
+    Type element = type.getElementType();
+    auto wide = cast<FloatType>(getSumType(type).getElementType());
     int64_t batch = type.getDimSize(0), time = type.getDimSize(1);
     int64_t heads = op.getHeads(), half = type.getDimSize(2) / heads / 2;
     double base = op.getBase().convertToDouble();
-    Value cos = angleTable(rewriter, loc, time, half, base, element, std::cos, 1);
+    Value cos = angleTable(rewriter, loc, time, half, base, wide, std::cos, 1);
     Value sin =
-        angleTable(rewriter, loc, time, half, base, element, std::sin, op.getInverse() ? -1 : 1);
+        angleTable(rewriter, loc, time, half, base, wide, std::sin, op.getInverse() ? -1 : 1);
 
     auto pairs = RankedTensorType::get({batch, time, heads, 2, half}, element);
     auto part = RankedTensorType::get({batch, time, heads, half}, element);
@@ -268,9 +268,11 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
           rewriter, loc, TypeRange(part), ValueRange{halves[i], halves[1 - i], cos, sin}, empty,
           ArrayRef<AffineMap>{all, all, angle, angle, all}, parallel,
           [&](OpBuilder &b, Location l, ValueRange args) {
-            Scalar mine(b, l, args[0]), other(b, l, args[1]), c(b, l, args[2]), s(b, l, args[3]);
-            linalg::YieldOp::create(b, l,
-                                    Value(i == 0 ? mine * c - other * s : mine * c + other * s));
+            Scalar mine = widen(Scalar(b, l, args[0]), wide);
+            Scalar other = widen(Scalar(b, l, args[1]), wide);
+            Scalar c(b, l, args[2]), s(b, l, args[3]);
+            Scalar y = i == 0 ? mine * c - other * s : mine * c + other * s;
+            linalg::YieldOp::create(b, l, Value(narrow(y, element)));
           });
       y = tensor::InsertSliceOp::create(rewriter, loc, rotated.getResult(0), y, offsets(i), sizes,
                                         strides);
@@ -323,5 +325,5 @@ Scalar boa::extractElement(Scalar at, Value tensor, ValueRange indices) {
     if (wanted.isF32() && tensorOf(cast.getX()).getElementType().isBF16())
       tensor = cast.getX();
   Scalar element = at.make<tensor::ExtractOp>(tensor, indices);
-  return element.getType() == wanted ? element : at.make<arith::ExtFOp>(wanted, Value(element));
+  return widen(element, wanted);
 }

@@ -17,8 +17,9 @@ include "mlir/Pass/PassBase.td"
 def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
   let summary = "ops on bf16 to ops on f32, of which each result is rounded";
   let description = [{
-    No lowering hears of bf16 but that of `boa.cast` and of attention, which is a call
-    for bf16, too: what else is computed of bf16 is computed in f32. Casts are fused
+    No lowering hears of bf16 but that of `boa.cast`, of attention, which is a call
+    for bf16, too, and of `boa.rotary`, which reads and writes slices, with which casts
+    are not fused: what else is computed of bf16 is computed in f32. Casts are fused
     with what else is elementwise; a product takes its operands as they were.
 
     Before:

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Assumes whole compute ops. What only moves values (a split, a table lookup) stays
-// as it is, and so does attention, which the library takes in bf16. Every result is
+// as it is, and so does attention, which the library takes in bf16, and a rotation, of
+// which each iteration widens what it reads and rounds what it writes. Every result is
 // rounded, used where it may be: what a value is does not depend on what is computed
 // together; but for a product that only a sum of the same function uses, which is not
 // rounded before (ConvertBoaToBlas).
@@ -53,7 +54,7 @@ struct WidenArithmetic : boa::impl::WidenArithmeticBase<WidenArithmetic> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](CostOpInterface op) {
-      if (op.getFlops() > 0 && !isa<CastOp, AttentionOp, AttentionGradOp>(op))
+      if (op.getFlops() > 0 && !isa<CastOp, AttentionOp, AttentionGradOp, RotaryOp>(op))
         ops.push_back(op);
     });
     llvm::for_each(ops, widen);

@@ -325,6 +325,31 @@ TEST(Cast, GradientIsCastBack) {
 }
 
 //===----------------------------------------------------------------------===//
+// Rotations, to the bit
+//===----------------------------------------------------------------------===//
+
+const Case &findCase(const std::string &name) {
+  for (const Case &c : cases())
+    if (c.name == name)
+      return c;
+  ADD_FAILURE() << "no case " << name;
+  return cases().front();
+}
+
+// In one pass, as if it were widened, turned in f32 and rounded in three.
+TEST(Rotary, RoundsWhatIsTurnedInSingle) {
+  for (const char *name : {"rotary", "rotary_inverse", "rotary_8192"}) {
+    SCOPED_TRACE(name);
+    const Case &c = findCase(name);
+    auto narrow = Compiled::get(withElement(c.text, "bf16"));
+    const Operand type = narrow->results().front();
+    const Values x = roundTo(type, randomValues(type.size(), 7));
+    const Values wide = Compiled::get(withElement(c.text, "f32"))->run({x}).front();
+    EXPECT_EQ(narrow->run({x}).front(), roundTo(type, wide));
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Attention of what is no number
 //===----------------------------------------------------------------------===//
 
@@ -384,14 +409,6 @@ TEST(Attention, ShowsWhatIsNoNumber) {
 //===----------------------------------------------------------------------===//
 // Code for files, and what it may call
 //===----------------------------------------------------------------------===//
-
-const Case &findCase(const std::string &name) {
-  for (const Case &c : cases())
-    if (c.name == name)
-      return c;
-  ADD_FAILURE() << "no case " << name;
-  return cases().front();
-}
 
 TEST(Codegen, WritesObjectFiles) {
   std::string text = withElement(findCase("gpt_block").text, "f32");

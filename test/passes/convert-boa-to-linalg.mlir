@@ -60,6 +60,21 @@ func.func @parts(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 
 // -----
 
+// Of bf16 each element is widened where it is read, turned by angles in f32 and rounded where it is
+// written.
+
+// CHECK-LABEL: func.func @rotary
+// CHECK-COUNT-2: arith.constant dense<{{.*}}> : tensor<3x2xf32>
+// CHECK-COUNT-2: linalg.generic {{.*}} ins({{.*}} : tensor<2x3x2x2xbf16>, tensor<2x3x2x2xbf16>, tensor<3x2xf32>, tensor<3x2xf32>) outs(%{{.*}} : tensor<2x3x2x2xbf16>)
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @rotary(%x: tensor<2x3x8xbf16>) -> tensor<2x3x8xbf16> {
+  %y = boa.rotary %x heads 2 : tensor<2x3x8xbf16>
+  return %y : tensor<2x3x8xbf16>
+}
+
+// -----
+
 // A row of the table for each token.
 
 // CHECK-LABEL: func.func @embedding

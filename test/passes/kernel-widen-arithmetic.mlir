@@ -57,3 +57,17 @@ func.func @attention(%q: tensor<2x3x8xbf16>, %k: tensor<2x3x4xbf16>, %dy: tensor
   %dq, %dk, %dv = boa.attention_grad %q, %k, %k, %y, %lse, %dy heads 4, 2 causal : (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3x8xbf16>, tensor<2x4x3xf32>, tensor<2x3x8xbf16>) -> (tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>)
   return %dq, %dk, %dv : tensor<2x3x8xbf16>, tensor<2x3x4xbf16>, tensor<2x3x4xbf16>
 }
+
+// -----
+
+// What is turned is widened and rounded where it is read and written: no pass for either.
+
+// CHECK-LABEL: func.func @rotary
+// CHECK-NOT:     boa.cast
+// CHECK:         boa.rotary %{{.*}} heads 2 : tensor<2x3x8xbf16>
+// CHECK-NOT:     boa.cast
+// CHECK:         return
+func.func @rotary(%x: tensor<2x3x8xbf16>) -> tensor<2x3x8xbf16> {
+  %y = boa.rotary %x heads 2 : tensor<2x3x8xbf16>
+  return %y : tensor<2x3x8xbf16>
+}
