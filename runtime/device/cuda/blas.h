@@ -60,8 +60,8 @@ struct MatmulHeuristic {
 
 /// F(name, symbol, result, arguments).
 #define BOA_CUDA_BLAS_FUNCTIONS(F)                                                                 \
-  F(GetVersion, cublasLtGetVersion, size_t, ())                                                    \
   F(Create, cublasLtCreate, BlasResult, (BlasHandle *))                                            \
+  F(GetVersion, cublasLtGetVersion, size_t, ())                                                    \
   F(Destroy, cublasLtDestroy, BlasResult, (BlasHandle))                                            \
   F(GetStatusName, cublasLtGetStatusName, const char *, (BlasResult))                              \
   F(GetStatusString, cublasLtGetStatusString, const char *, (BlasResult))                          \

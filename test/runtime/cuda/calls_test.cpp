@@ -46,9 +46,10 @@ const char *const kBound[] = {
 
 /// They end with words, a number or nothing, and cannot fail.
 const std::set<std::string> kWithoutStatus = {
-    "cuGetErrorName",          "cuGetErrorString",        "cublasLtGetStatusName",
-    "cublasLtGetStatusString", "cudnnGetVersion",         "cudnnGetCudartVersion",
-    "cudnnGetErrorString",     "cudnnGetLastErrorString", "cuFileHandleDeregister",
+    "cuGetErrorName",        "cuGetErrorString",        "cublasLtGetVersion",
+    "cublasLtGetStatusName", "cublasLtGetStatusString", "cudnnGetVersion",
+    "cudnnGetCudartVersion", "cudnnGetErrorString",     "cudnnGetLastErrorString",
+    "cuFileHandleDeregister",
 };
 
 //===----------------------------------------------------------------------===//
