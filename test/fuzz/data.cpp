@@ -65,6 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   Training settings = Settings(input);
   const int64_t step = input.ConsumeIntegralInRange<int64_t>(0, INT64_MAX);
   const int64_t batch = Count(input, 0), validation = Count(input, 0);
+  settings.evaluate_every = input.ConsumeBool(); // or never: then validation has no text
   settings.data = fuzz::Scratch() + "/text";
   fuzz::WriteFile(settings.data, input.ConsumeRemainingBytesAsString());
 
@@ -87,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fuzz::Require(tokens == tokens_again && targets == targets_again, "a batch is the same");
     Check(settings, tokens, targets);
   }
-  if (validation < settings.evaluate_batches) {
+  if (settings.evaluate_every > 0 && validation < settings.evaluate_batches) {
     fuzz::Require(data->FillValidation(validation, tokens.data(), targets.data()).ok(),
                   "a batch for validation can be filled");
     Check(settings, tokens, targets);
