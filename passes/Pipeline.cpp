@@ -79,14 +79,42 @@ static void buildStorage(OpPassManager &pm) {
   pm.addPass(createVerifyStorage());
 }
 
-static void buildCode(OpPassManager &pm, const PipelineOptions &options) {
+/// Kernels, then buffers: the workspace of kernels is part of the arena.
+static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
   if (options.device == DeviceKind::cuda)
     buildCudaPipeline(pm, {options.deviceCode, options.blockRows, options.offersAttention});
   else
     buildCpuPipeline(pm, options.blockRows);
-  // After the kernels, whose workspace is part of the arena.
   pm.addPass(createAssignBuffers());
+}
+
+/// Compiles the kernels of a copy, and writes on the module how much memory they need.
+/// A program that does not fit is refused here, as it is on its way to code.
+struct MeasureKernels : PassWrapper<MeasureKernels, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MeasureKernels)
+  explicit MeasureKernels(PipelineOptions options) : options(options) {
+    this->options.deviceCode = DeviceCode::none; // no kernel runs
+  }
+  StringRef getName() const override { return "MeasureKernels"; }
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    OwningOpRef<ModuleOp> copy = module.clone();
+    PassManager pm(&getContext());
+    buildKernelsAndBuffers(pm, options);
+    if (failed(pm.run(*copy)))
+      return signalPassFailure();
+    for (StringRef name : {kWorkspaceAttr, kAttentionScratchAttr, kConstantsAttr})
+      if (Attribute bytes = (*copy)->getAttr(name))
+        module->setAttr(name, bytes);
+  }
+
+private:
+  PipelineOptions options;
+};
+
+static void buildCode(OpPassManager &pm, const PipelineOptions &options) {
+  buildKernelsAndBuffers(pm, options);
   pm.addPass(createVerifyStorage());
   pm.addPass(createConvertBoaToRuntime());
   pm.addPass(createSCFToControlFlowPass());
@@ -106,6 +134,7 @@ void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
     return;
   buildStorage(pm);
   if (options.stop == Phase::storage) {
+    pm.addPass(std::make_unique<MeasureKernels>(options));
     pm.addPass(createAssignBuffers());
     return;
   }

@@ -38,7 +38,8 @@ struct PipelineOptions {
 /// From the model phase to `options.stop`; after Phase::llvm the module holds
 /// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or @boa_predict), the
 /// kernels, @boa_kernel_table, @boa_program and, for a device of its own,
-/// @boa_device_image. A pure function of the options.
+/// @boa_device_image. A pure function of the options. Before Phase::storage ends, the kernels
+/// of a copy are compiled: the plan of memory includes their workspace.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 
 /// `--boa-pipeline` for boa-opt.

@@ -148,9 +148,8 @@ void printPlan(mlir::ModuleOp module) {
   if (!program.ok())
     return;
   llvm::SmallVector<llvm::StringRef> lines;
-  const std::string plan =
-      FormatPlan(*program) + "\n  without the workspace of kernels, which are not compiled yet";
-  llvm::StringRef(plan).split(lines, '\n');
+  const std::string plan = FormatPlan(*program);
+  llvm::StringRef(plan).rtrim().split(lines, '\n');
   for (llvm::StringRef line : lines)
     llvm::outs() << "//" << (line.empty() ? "" : " ") << line << '\n';
 }

@@ -9,8 +9,9 @@
 // each of them will move (boa.traffic). A pool of slots for each size in which buffers of a
 // storage are taken in a space. Slots beyond the most that are live at once let the runtime
 // look ahead; they are given up one by one where memory is short. Refuses a program that
-// does not fit, with the arithmetic. Reads boa.workspace of the kernels where they
-// have it, and the module's boa.constants.
+// does not fit, with the arithmetic. Reads boa.workspace of compiled kernels. Where no
+// kernel is compiled, reads the module's boa.workspace and boa.attention_scratch.
+// Reads the module's boa.constants.
 //
 // The limits: where device and host are one memory, what was said of the two adds up; of
 // which nothing was said (0, or absent) adds nothing: one limit alone is the limit of
@@ -238,6 +239,28 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return std::max<int64_t>(0, std::min(distance * std::max<int64_t>(slots, 2), all - need.peak));
   }
 
+  static int64_t bytesOf(Operation *op, StringRef name, int64_t otherwise = 0) {
+    auto bytes = op->getAttrOfType<IntegerAttr>(name);
+    return bytes ? bytes.getInt() : otherwise;
+  }
+
+  /// Of kernels, with what attention needs of it for cuDNN alone.
+  int64_t findWorkspace(ModuleOp module) {
+    if (module.getOps<LLVM::LLVMFuncOp>().empty()) {
+      attentionScratch = bytesOf(module, kAttentionScratchAttr);
+      return bytesOf(module, kWorkspaceAttr, boa_slot_stride(0));
+    }
+    int64_t workspace = 0, own = 0;
+    for (auto func : module.getOps<LLVM::LLVMFuncOp>()) {
+      const int64_t bytes = bytesOf(func, kWorkspaceAttr);
+      workspace = std::max(workspace, bytes);
+      own = std::max(own, bytesOf(func, kOwnWorkspaceAttr, bytes));
+    }
+    workspace = boa_slot_stride(workspace);
+    attentionScratch = workspace - boa_slot_stride(own);
+    return workspace;
+  }
+
   Arena &arenaOf(Space space) { return arenas[separate && space == Space::host ? 1 : 0]; }
 
   void setLimits(const MachineConfig &machine) {
@@ -266,18 +289,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     arenas[0] = arenas[1] = Arena();
     if (failed(findNeeds(module)))
       return signalPassFailure();
-    int64_t workspace = 0, ownWorkspace = 0;
-    for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-      if (auto bytes = func->getAttrOfType<IntegerAttr>(kWorkspaceAttr)) {
-        auto own = func->getAttrOfType<IntegerAttr>(kOwnWorkspaceAttr);
-        workspace = std::max(workspace, bytes.getInt());
-        ownWorkspace = std::max(ownWorkspace, (own ? own : bytes).getInt());
-      }
-    workspace = boa_slot_stride(workspace);
-    attentionScratch = workspace - boa_slot_stride(ownWorkspace);
-    int64_t constants = 0;
-    if (auto bytes = module->getAttrOfType<IntegerAttr>(kConstantsAttr))
-      constants = bytes.getInt();
+    const int64_t workspace = findWorkspace(module);
+    const int64_t constants = bytesOf(module, kConstantsAttr);
     MachineConfig machine(module);
     setLimits(machine);
 

@@ -111,7 +111,7 @@ std::vector<int64_t> StateStore::Impl::BytesNeeded() const {
       if (path < 0)
         continue;
       int64_t more = 0, &sum = bytes[size_t(path)];
-      if (__builtin_mul_overflow(table.storage.chunk_bytes, table.persistent ? keep + 1 : 1,
+      if (__builtin_mul_overflow(table.storage.chunk_bytes, ExtentsOfChunk(table.persistent, keep),
                                  &more) ||
           __builtin_add_overflow(sum, more, &sum))
         sum = kMostFileBytes;

@@ -60,6 +60,10 @@ inline bool operator==(const Extent &a, const Extent &b) {
   return a.file == b.file && a.offset == b.offset;
 }
 
+/// Extents on SSD of each chunk of a storage: of a persistent one, for every commit that is kept
+/// and for the next one.
+inline int64_t ExtentsOfChunk(bool persistent, int64_t keep) { return persistent ? keep + 1 : 1; }
+
 /// No source has more sequences.
 constexpr int64_t kMostSamples = int64_t(1) << 56;
 

@@ -8,6 +8,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/printable.h"
+#include "runtime/state/state.h"
 #include "runtime/trainer/data.h"
 #include "runtime/units.h"
 
@@ -57,9 +58,13 @@ Homes CollectHomes(const Program &program) {
       role = storage.role;
       return bytes;
     };
+    const int64_t extents = ExtentsOfChunk(storage.persistent, program.training.commit_keep);
     for (const Home &home : storage.homes) {
       const int64_t bytes = storage.entry_count() * home.chunks * storage.chunk_bytes();
-      (home.tier == Home::ssd ? row(home.tier).ssd : row(home.tier).memory) += bytes;
+      if (home.tier != Home::ssd)
+        row(home.tier).memory += bytes;
+      if (home.tier == Home::ssd || storage.persistent)
+        row(home.tier).ssd += bytes * extents;
     }
     // Slots are for what lives elsewhere.
     const Home::Tier streamed = storage.LivesOn(Home::ssd)    ? Home::ssd
