@@ -156,12 +156,19 @@ BOA_FAKE_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice d
       {7, 65535},                              // _Z
       {8, int(kStaticShared)},                 // MAX_SHARED_MEMORY_PER_BLOCK
       {10, 32},                                // WARP_SIZE
+      {13, 1000000},                           // CLOCK_RATE, in kHz
       {16, 4},                                 // MULTIPROCESSOR_COUNT
       {18, 0},                                 // INTEGRATED
       {19, 1},                                 // CAN_MAP_HOST_MEMORY
       {20, 0},                                 // COMPUTE_MODE
+      {33, 1},                                 // PCI_BUS_ID
+      {34, 0},                                 // PCI_DEVICE_ID
+      {36, 1000000},                           // MEMORY_CLOCK_RATE, in kHz
+      {37, 64},                                // GLOBAL_MEMORY_BUS_WIDTH, in bits
+      {38, 1 << 20},                           // L2_CACHE_SIZE
       {40, 3},                                 // ASYNC_ENGINE_COUNT
       {41, 1},                                 // UNIFIED_ADDRESSING
+      {50, 0},                                 // PCI_DOMAIN_ID
       {75, driver().settings.capability / 10}, // COMPUTE_CAPABILITY_MAJOR
       {76, driver().settings.capability % 10}, // _MINOR
       {91, 1},                                 // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM

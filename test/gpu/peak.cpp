@@ -7,9 +7,7 @@
 #include "test/gpu/peak.h"
 
 #include "runtime/device/cuda/calls.h"
-#include "test/gpu/session.h"
-
-#include "absl/strings/str_format.h"
+#include "test/gpu/timing.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -20,8 +18,7 @@ namespace {
 
 /// Sizes are doubled up to this one, or until a product takes longer than this.
 constexpr int64_t kFirst = 256, kLast = 16384;
-constexpr float kLongMs = 25;
-constexpr int kRepeats = 10;
+constexpr double kLongMs = 25;
 
 /// Matrices of numbers that no processor multiplies with less power than others.
 std::vector<char> MakeMatrix(int32_t type, int64_t n) {
@@ -37,44 +34,12 @@ std::vector<char> MakeMatrix(int32_t type, int64_t n) {
   return bytes;
 }
 
-struct Timer {
-  const Session &session;
-  cuda::Event events[2] = {};
-
-  explicit Timer(const Session &session) : session(session) {}
-  ~Timer() {
-    for (cuda::Event event : events)
-      if (event)
-        session.driver().EventDestroy.address(event);
-  }
-  absl::Status Create() {
-    absl::Status status;
-    for (cuda::Event &event : events)
-      if (status.ok())
-        status = session.driver().Call("making an event", session.driver().EventCreate, &event, 0);
-    return status;
-  }
-  absl::Status Record(int which) {
-    return session.driver().Call("timing", session.driver().EventRecord, events[which],
-                                 session.stream());
-  }
-  absl::Status Read(float &milliseconds) {
-    if (absl::Status status = session.Wait(); !status.ok())
-      return status;
-    return session.driver().Call("timing", session.driver().EventElapsedTime, &milliseconds,
-                                 events[0], events[1]);
-  }
-};
-
-/// Milliseconds of one product of n by n, the mean of some.
-absl::Status Time(const Session &session, cuda::Blas &blas, int32_t type, int64_t n, float &each) {
+/// Milliseconds of one product of n by n.
+absl::StatusOr<double> Time(const Session &session, cuda::Blas &blas, int32_t type, int64_t n) {
   const std::vector<char> matrix = MakeMatrix(type, n);
   const size_t bytes = matrix.size();
   DeviceMemory memory(session);
-  Timer timer(session);
-  absl::Status status = timer.Create();
-  if (status.ok())
-    status = memory.Allocate(3 * bytes + BOA_CUDA_LIBRARY_WORKSPACE);
+  absl::Status status = memory.Allocate(3 * bytes + BOA_CUDA_LIBRARY_WORKSPACE);
   for (size_t at : {size_t(0), bytes})
     if (status.ok())
       status = memory.Put(at, matrix.data(), bytes);
@@ -88,21 +53,9 @@ absl::Status Time(const Session &session, cuda::Blas &blas, int32_t type, int64_
   product.scratch_bytes = BOA_CUDA_LIBRARY_WORKSPACE;
   if (status.ok())
     status = blas.Plan(product);
-  // The first one loads and warms up.
-  for (int repeats : {1, kRepeats}) {
-    if (status.ok())
-      status = timer.Record(0);
-    for (int i = 0; i < repeats && status.ok(); ++i)
-      status = blas.Enqueue(product, session.stream());
-    if (status.ok())
-      status = timer.Record(1);
-    if (status.ok())
-      status = timer.Read(each);
-    each /= float(repeats);
-    if (each > kLongMs)
-      break;
-  }
-  return status;
+  if (!status.ok())
+    return status;
+  return MeasureMs(session, [&] { return blas.Enqueue(product, session.stream()); });
 }
 
 absl::Status Measure() {
@@ -117,15 +70,17 @@ absl::Status Measure() {
   auto blas = cuda::Blas::Open((*session)->driver().version());
   if (!blas.ok())
     return blas.status();
-  for (int32_t type : {0, 1}) {
+  for (int32_t type : {1, 0}) {
     double best = 0;
     int64_t of = 0;
-    float each = 0;
+    double each = 0;
     for (int64_t n = kFirst; n <= kLast && each < kLongMs; n *= 2) {
       if (size_t(n * n) * 16 > before / 2)
         break;
-      if (status = Time(**session, **blas, type, n, each); !status.ok())
-        return status;
+      auto time = Time(**session, **blas, type, n);
+      if (!time.ok())
+        return time.status();
+      each = *time;
       const double rate = each > 0 ? 2.0 * double(n) * double(n) * double(n) / each * 1e3 : 0;
       if (rate > best) {
         best = rate;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
+//   boa-gpu-runner environment            which GPU it is, by the driver alone
 //   boa-gpu-runner kernels DIR            what boa-pack-kernels packed
 //   boa-gpu-runner peak                   the fastest products
 //   boa-gpu-runner watch FILE COMMAND...  the device memory that a command takes
@@ -16,6 +17,7 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/device/cuda/calls.h"
 #include "test/gpu/kernels.h"
+#include "test/gpu/measures.h"
 #include "test/gpu/peak.h"
 #include "test/gradients/Values.h"
 
@@ -56,13 +58,18 @@ extern "C" float __truncsfbf2(float value) {
 
 int main(int argc, char **argv) {
   using namespace boa::gputest;
+  // Whoever ends it has all lines that it printed.
+  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   auto is = [&](const char *mode) { return argc > 1 && std::strcmp(argv[1], mode) == 0; };
+  if (is("environment") && argc == 2)
+    return ShowEnvironment();
   if (is("kernels") && argc == 3)
     return RunKernels(argv[2]);
   if (is("peak") && argc == 2)
     return MeasurePeak();
   if (is("watch") && argc > 3)
     return Watch(argv[2], argv + 3);
-  std::fprintf(stderr, "usage: boa-gpu-runner kernels DIR | peak | watch FILE COMMAND...\n");
+  std::fprintf(stderr,
+               "usage: boa-gpu-runner environment | kernels DIR | peak | watch FILE COMMAND...\n");
   return 2;
 }
