@@ -8,6 +8,11 @@
 //   boa-gpu-runner environment            which GPU it is, by the driver alone
 //   boa-gpu-runner kernels DIR            what boa-pack-kernels packed
 //   boa-gpu-runner peak                   the fastest products
+//   boa-gpu-runner products PROGRAM PEAK  a program's products, PEAK: the rate of the fastest, or 0
+//   boa-gpu-runner attention PROGRAM PEAK its attention
+//   boa-gpu-runner layer PROGRAM PEAK     its layer, its kernels and their calls
+//   boa-gpu-runner copies                 between host and device, and on it
+//   boa-gpu-runner launches FILE          what one costs, by a kernel of a packed case
 //   boa-gpu-runner watch FILE COMMAND...  the device memory that a command takes
 //
 // Goes with tools/gpu-check to a machine that has nothing but a driver: needs libc alone.
@@ -22,6 +27,7 @@
 #include "test/gradients/Values.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 // Products in f64, in plain loops: as a reference, and so that OpenBLAS stays away.
@@ -65,11 +71,23 @@ int main(int argc, char **argv) {
     return ShowEnvironment();
   if (is("kernels") && argc == 3)
     return RunKernels(argv[2]);
+  using Measure = int (*)(const std::string &, double);
+  for (auto [name, measure] : {std::pair<const char *, Measure>{"products", MeasureProducts},
+                               {"attention", MeasureAttention},
+                               {"layer", MeasureLayer}})
+    if (is(name) && argc == 4)
+      return measure(argv[2], std::atof(argv[3]));
+  if (is("copies") && argc == 2)
+    return MeasureCopies();
+  if (is("launches") && argc == 3)
+    return MeasureLaunches(argv[2]);
   if (is("peak") && argc == 2)
     return MeasurePeak();
   if (is("watch") && argc > 3)
     return Watch(argv[2], argv + 3);
-  std::fprintf(stderr,
-               "usage: boa-gpu-runner environment | kernels DIR | peak | watch FILE COMMAND...\n");
+  std::fprintf(
+      stderr,
+      "usage: boa-gpu-runner environment | kernels DIR | peak | products, attention or layer "
+      "PROGRAM PEAK | copies | launches FILE | watch FILE COMMAND...\n");
   return 2;
 }

@@ -50,6 +50,11 @@ absl::Status DeviceMemory::Allocate(size_t bytes) {
                      session.stream());
 }
 
+absl::Status DeviceMemory::Clear(size_t bytes) {
+  const cuda::Driver &driver = session.driver();
+  return driver.Call("clearing memory", driver.MemsetD8Async, address, 0, bytes, session.stream());
+}
+
 absl::Status DeviceMemory::Put(size_t offset, const void *from, size_t bytes) {
   const cuda::Driver &driver = session.driver();
   return driver.Call("copying to the device", driver.MemcpyHtoDAsync, address + offset, from, bytes,

@@ -39,6 +39,7 @@ public:
   ~DeviceMemory();
   /// Every byte 0xff: NaN.
   absl::Status Allocate(size_t bytes);
+  absl::Status Clear(size_t bytes);
   absl::Status Put(size_t offset, const void *from, size_t bytes);
   absl::Status Get(size_t offset, void *to, size_t bytes);
   char *at(size_t offset) const { return reinterpret_cast<char *>(address) + offset; }

@@ -85,6 +85,11 @@ absl::StatusOr<double> MeasureMs(const Session &session,
   return samples[count / 2];
 }
 
+absl::StatusOr<double> MeasureIf(const absl::Status &before, const Session &session,
+                                 const std::function<absl::Status()> &enqueue) {
+  return before.ok() ? MeasureMs(session, enqueue) : absl::StatusOr<double>(before);
+}
+
 std::string FormatMs(double milliseconds) {
   return milliseconds < 0.1 ? absl::StrFormat("%.1f us", milliseconds * 1e3)
                             : absl::StrFormat("%.3f ms", milliseconds);
@@ -96,7 +101,8 @@ std::string FormatOperations(double operations, double milliseconds) {
 }
 
 std::string FormatBandwidth(double bytes, double milliseconds) {
-  return milliseconds > 0 ? absl::StrFormat("%.4g GB/s", bytes / milliseconds * 1e-6) : "- GB/s";
+  return milliseconds > 0 && bytes > 0 ? absl::StrFormat("%.4g GB/s", bytes / milliseconds * 1e-6)
+                                       : "- GB/s";
 }
 
 int NotMeasured(const std::string &what, const absl::Status &why) {

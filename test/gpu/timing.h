@@ -34,6 +34,10 @@ private:
 absl::StatusOr<double> MeasureMs(const Session &session,
                                  const std::function<absl::Status()> &enqueue);
 
+/// The same, unless what came before it failed.
+absl::StatusOr<double> MeasureIf(const absl::Status &, const Session &session,
+                                 const std::function<absl::Status()> &enqueue);
+
 /// "0.123 ms"; "12.3 us" where it is short.
 std::string FormatMs(double milliseconds);
 /// Of operations, or bytes, and what they took: "612 TFLOP/s", "2980 GB/s".

@@ -61,6 +61,12 @@ void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t
         absl::StrCat("launches function ", function, ", which the image does not have"));
     return;
   }
+  if (queue->listener)
+    return queue->listener->Launch({function,
+                                    {grid_x, grid_y, grid_z},
+                                    {block_x, block_y, block_z},
+                                    shared_bytes,
+                                    {args, args + count}});
   ++queue->launches;
   if (queue->plans) {
     queue->status = PlanLaunch(*queue, function, {grid_x, grid_y, grid_z},
@@ -86,7 +92,7 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
                    int64_t ldc, void *scratch) {
   if (!queue->status.ok())
     return;
-  if (!queue->blas) {
+  if (!queue->blas && !queue->listener) {
     absl::StatusOr<std::unique_ptr<Blas>> opened = Blas::Open(queue->driver->version());
     queue->status = opened.status();
     if (!opened.ok())
@@ -111,6 +117,8 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
                            ldb,
                            ldc,
                            scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0};
+  if (queue->listener)
+    return queue->listener->Multiply(product);
   queue->status =
       queue->plans ? queue->blas->Plan(product) : queue->blas->Enqueue(product, queue->stream);
   if (!queue->plans)
@@ -119,6 +127,8 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
 
 /// 1, too, where the queue has an error: nothing is launched any more.
 static int32_t Offer(boa_queue *queue, const Attention &attention) {
+  if (queue->listener)
+    return queue->listener->Attend(attention);
   if (!queue->dnn)
     queue->dnn = std::make_unique<Dnn>();
   if (queue->status.ok() && queue->plans)

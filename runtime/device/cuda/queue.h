@@ -14,6 +14,28 @@
 
 #include <vector>
 
+namespace boa::cuda {
+
+/// What boa_cuda_launch was asked for.
+struct LaunchCall {
+  int64_t function;
+  int64_t grid[3], block[3];
+  int64_t shared_bytes;
+  std::vector<void *> arguments; // addresses in device memory
+};
+
+/// Is told what a kernel asks for, in place of the GPU: for whoever measures its calls one by one.
+class CallListener {
+public:
+  virtual ~CallListener() = default;
+  virtual void Launch(const LaunchCall &) = 0;
+  virtual void Multiply(const Product &) = 0;
+  /// Whether a library does it: else the kernel launches its own.
+  virtual bool Attend(const Attention &) = 0;
+};
+
+} // namespace boa::cuda
+
 /// What the calls of calls.h work on: one thread at a time, with the context current.
 struct boa_queue {
   const boa::cuda::Gpu *gpu = nullptr;
@@ -25,8 +47,9 @@ struct boa_queue {
   std::unique_ptr<boa::cuda::Dnn> dnn;   // once a kernel asks for attention
   bool plans = false;                    // nothing is enqueued
   bool synchronizes = false;             // each call waits for its work, whose error it then has
-  int64_t launches = 0;                  // that calls asked for, of whoever sets it to 0
-  absl::Status status;                   // of all calls so far
+  boa::cuda::CallListener *listener = nullptr; // where there is one, it is told, and nothing else
+  int64_t launches = 0;                        // that calls asked for, of whoever sets it to 0
+  absl::Status status;                         // of all calls so far
 };
 
 #endif // BOA_RUNTIME_DEVICE_CUDA_QUEUE_H
