@@ -306,22 +306,28 @@ std::vector<std::string> DescribeDifferences(absl::string_view before, absl::str
 }
 
 absl::StatusOr<std::string> CheckComputation(const std::string &where, const Computation &saved,
-                                             const Computation &ours, bool allowed) {
-  if (saved.version == 0) // Open says so
-    return "";
-  if (saved.version != ours.version)
+                                             const Computation &ours, bool allowed,
+                                             const absl::Status &fit) {
+  std::vector<std::string> lines;
+  if (saved.version != 0 && saved.version == ours.version)
+    lines = DescribeDifferences(saved.text, ours.text);
+  const std::string differences = absl::StrCat("\n  ", absl::StrJoin(lines, "\n  "));
+  const std::string another = absl::StrCat(where, " belongs to another computation:", differences);
+  if (!fit.ok())
+    return lines.empty()
+               ? fit
+               : absl::Status(fit.code(), absl::StrCat(another, "\n--changed-model does not help: ",
+                                                       fit.message()));
+  if (saved.version != 0 && saved.version != ours.version) // of version 0 Open says it
     return absl::StrCat("warning: the computation of ", where, " is of version ", saved.version,
                         " and the program's of version ", ours.version,
                         ": only parameters and storages were compared");
-  const std::vector<std::string> lines = DescribeDifferences(saved.text, ours.text);
   if (lines.empty())
     return "";
-  const std::string differences = absl::StrCat("\n  ", absl::StrJoin(lines, "\n  "));
   if (allowed)
     return absl::StrCat("the computation changes, as --changed-model allows:", differences);
   return absl::FailedPreconditionError(
-      absl::StrCat(where, " belongs to another computation:", differences,
-                   "\n--changed-model goes on with its weights all the same"));
+      absl::StrCat(another, "\n--changed-model goes on with its weights all the same"));
 }
 
 } // namespace boa

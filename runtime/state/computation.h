@@ -31,8 +31,11 @@ std::vector<std::string> DescribeDifferences(absl::string_view before, absl::str
 /// Compares the computation of a program with that of `where` (a state or a file, as
 /// messages name it). Refuses another one unless it is `allowed`. Returns what a person
 /// should know, or "". Of a state of version 0 StateStore::Open says what is not known.
+/// `fit`: whether the parameters and storages do. Where they do not, nothing is allowed, and
+/// the differences stand before that error: they are its cause.
 absl::StatusOr<std::string> CheckComputation(const std::string &where, const Computation &saved,
-                                             const Computation &ours, bool allowed);
+                                             const Computation &ours, bool allowed,
+                                             const absl::Status &fit = absl::OkStatus());
 
 } // namespace boa
 

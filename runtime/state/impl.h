@@ -112,6 +112,8 @@ struct StateStore::Impl {
   Manifest manifest;         // as last written; extents by index into `paths`
   uint64_t written = 0;      // checksum of its text; 0: this process has written none
   Computation computation;   // of the program
+  std::string change;        // from the state's computation to it, in words
+  OpenOptions options;       // of Create or Open
   CommitRecord opened;       // the commit that this process is at, if it
   bool began = false;        // has one
   int64_t keep = 1;
@@ -153,6 +155,7 @@ struct StateStore::Impl {
   // models.cpp
   absl::Status CheckReadable(const SavedCommit &) const;
   absl::Status CheckModel(const Program &, const SavedCommit &) const;
+  absl::Status CheckContinues(const Program &, const SavedCommit &);
 
   // state.cpp
   absl::Status TakePaths(Undo &);

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // A state belongs to a model, told by its parameters and where they stand, and to
-// an optimizer, told by its persistent storages. Master weights may be in one
+// an optimizer, told by its persistent storages; and to a computation. Master weights may be in one
 // storage or in two halves.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/impl.h"
 
 #include "runtime/state/checksum.h"
+#include "runtime/state/computation.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -119,6 +120,17 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
     return Another(home,
                    absl::StrFormat("its weights take %d bytes in the state and %d in the program",
                                    their_bytes, ours_bytes));
+  return absl::OkStatus();
+}
+
+/// That the program may go on with the commit. Sets `change`.
+absl::Status StateStore::Impl::CheckContinues(const Program &program, const SavedCommit &commit) {
+  absl::StatusOr<std::string> said =
+      CheckComputation(absl::StrCat("`", paths[0].directory, "`"), manifest.computation,
+                       program.computation, options.changed_model, CheckModel(program, commit));
+  if (!said.ok())
+    return said.status();
+  change = *std::move(said);
   return absl::OkStatus();
 }
 

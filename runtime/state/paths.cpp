@@ -201,8 +201,7 @@ absl::Status StateStore::Impl::CheckPaths() const {
     if (!*same)
       return absl::FailedPreconditionError(absl::StrFormat(
           "%s was moved or replaced while this process used it: what was committed there is whole; "
-          "move it back to %s, or give its new place with --state or in the machine's ssd, and "
-          "continue with --resume",
+          "move it back to %s, or give its new place with --state or in the machine's ssd",
           path.directory, path.real));
   }
   return absl::OkStatus();

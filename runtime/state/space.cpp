@@ -73,6 +73,11 @@ absl::Status StateStore::Impl::LockData(StatePath &path) {
                                       path.directory, waited.count() / 1000));
     if (!absl::IsUnavailable(status))
       return status;
+    if (options.interrupted && options.interrupted())
+      return absl::CancelledError(
+          absl::StrFormat("interrupted while writes of an ended process to %s had not landed: the "
+                          "state is as it was",
+                          path.DataPath()));
     if (waited == kLongest)
       return absl::UnavailableError(absl::StrFormat(
           "%s is in use by another process, or writes of an ended one have not landed in %d s: end "

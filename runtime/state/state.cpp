@@ -106,8 +106,10 @@ absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &dir
   return read.status();
 }
 
-absl::StatusOr<std::optional<CommitRecord>>
-StateStore::Peek(FileSystem &disk, const Program &program, const std::string &directory) {
+absl::StatusOr<std::optional<CommitRecord>> StateStore::Peek(FileSystem &disk,
+                                                             const Program &program,
+                                                             const std::string &directory,
+                                                             bool changed_model) {
   absl::StatusOr<ReadManifests> read = ReadManifest(disk, directory);
   if (absl::IsNotFound(read.status()))
     return std::nullopt;
@@ -117,9 +119,10 @@ StateStore::Peek(FileSystem &disk, const Program &program, const std::string &di
     return std::nullopt;
   Impl state(disk);
   state.paths.emplace_back().directory = directory;
+  state.options.changed_model = changed_model;
   state.manifest = std::move(read->manifest);
   const SavedCommit &last = state.manifest.commits.back();
-  if (absl::Status status = state.CheckModel(program, last); !status.ok())
+  if (absl::Status status = state.CheckContinues(program, last); !status.ok())
     return status;
   return last.record;
 }
@@ -142,7 +145,7 @@ absl::Status StateStore::Impl::CheckManifests() const {
     if (found.ok() || absl::IsUnimplemented(found)) // of this version or another
       return absl::FailedPreconditionError(absl::StrCat(
           path, " was replaced while this process used the state: end the other process that "
-                "writes there, then continue with --resume"));
+                "writes there"));
   }
   if (!mine)
     return absl::DataLossError(
@@ -214,11 +217,13 @@ static absl::Status AlreadyThere(const std::string &home) {
 
 absl::StatusOr<std::unique_ptr<StateStore>>
 StateStore::Create(FileSystem &disk, const Program &program,
-                   const std::vector<std::string> &directories, int64_t keep) {
+                   const std::vector<std::string> &directories, int64_t keep,
+                   const OpenOptions &options) {
   absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(disk, program, directories, keep);
   if (!impl.ok())
     return impl.status();
   Impl &state = **impl;
+  state.options = options;
   const std::string home = state.paths[0].directory;
   absl::StatusOr<ReadManifests> read = ReadManifest(disk, home);
   if (!read.ok() && !absl::IsNotFound(read.status()))
@@ -257,11 +262,12 @@ StateStore::Create(FileSystem &disk, const Program &program,
 absl::StatusOr<std::unique_ptr<StateStore>>
 StateStore::Open(FileSystem &disk, const Program &program,
                  const std::vector<std::string> &directories, int64_t keep,
-                 std::optional<int64_t> at) {
+                 std::optional<int64_t> at, const OpenOptions &options) {
   absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(disk, program, directories, keep);
   if (!impl.ok())
     return impl.status();
   Impl &state = **impl;
+  state.options = options;
   const std::string home = state.paths[0].directory;
   absl::StatusOr<ReadManifests> read = ReadManifest(disk, home);
   if (absl::IsNotFound(read.status()) || (read.ok() && read->manifest.commits.empty()))
@@ -298,7 +304,7 @@ StateStore::Open(FileSystem &disk, const Program &program,
   }
   if (absl::Status status = state.CheckReadable(commits[chosen]); !status.ok())
     return status;
-  if (absl::Status status = state.CheckModel(program, commits[chosen]); !status.ok())
+  if (absl::Status status = state.CheckContinues(program, commits[chosen]); !status.ok())
     return status;
   if (state.manifest.computation.version == 0 &&
       (state.manifest.version < kManifestVersion || program.computation.version > 0))
@@ -448,6 +454,7 @@ const std::vector<IoFile> &StateStore::Files() const { return impl->files; }
 const std::vector<IoLink> &StateStore::Links() const { return impl->links; }
 const CommitRecord &StateStore::Committed() const { return impl->opened; }
 const Computation &StateStore::SavedComputation() const { return impl->manifest.computation; }
+const std::string &StateStore::ComputationChange() const { return impl->change; }
 std::vector<std::string> StateStore::Notes() const { return impl->notes; }
 const std::string &StateStore::Directory() const { return impl->paths[0].directory; }
 

@@ -43,6 +43,7 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -85,6 +86,12 @@ struct SavedStorage {
   int64_t chunk_bytes = 0;
 };
 
+/// What a person or the process says about opening a state.
+struct OpenOptions {
+  bool changed_model = false;        // a program of another computation may go on with it
+  std::function<bool()> interrupted; // asked while it waits: whether to give up (Cancelled)
+};
+
 class StateStore {
 public:
   /// Whether `directory` holds a manifest.
@@ -92,9 +99,9 @@ public:
 
   /// The last commit of the state in `directory`, without a lock and without a change.
   /// Nothing where there is none, or where Open would mend a manifest. Fails as Open
-  /// if it is damaged or of another model.
-  static absl::StatusOr<std::optional<CommitRecord>> Peek(FileSystem &, const Program &,
-                                                          const std::string &directory);
+  /// if it is damaged, or of another model or computation.
+  static absl::StatusOr<std::optional<CommitRecord>>
+  Peek(FileSystem &, const Program &, const std::string &directory, bool changed_model = false);
 
   /// A new state. `directories[i]` belongs to Machine.ssd[i] (at least one, no two
   /// the same); the first is its home. Fails, leaving nothing behind, if one of
@@ -102,16 +109,17 @@ public:
   /// (saying how much is needed and free). Keeps `keep` commits.
   static absl::StatusOr<std::unique_ptr<StateStore>>
   Create(FileSystem &, const Program &, const std::vector<std::string> &directories,
-         int64_t keep = 1);
+         int64_t keep = 1, const OpenOptions & = {});
 
   /// An existing one, at the commit of step `at` or else the last. `directories`
   /// may be others than before: those that hold a part of this state are
   /// recognised, new ones are taken into use, and what stands on one that is not
-  /// given is read there until a commit no longer names it. Fails if it is in use,
-  /// damaged, of another model or optimizer (saying what differs), or lacks a part.
+  /// given is read there until a commit no longer names it. Fails, without a change, if it is
+  /// in use, damaged, of another model, optimizer or computation (saying what differs), or
+  /// lacks a part.
   static absl::StatusOr<std::unique_ptr<StateStore>>
   Open(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep = 1,
-       std::optional<int64_t> at = std::nullopt);
+       std::optional<int64_t> at = std::nullopt, const OpenOptions & = {});
 
   ~StateStore();
 
@@ -143,6 +151,8 @@ public:
   /// Of the program that made the last commit, as the state says it. Version 0: it does
   /// not say.
   const Computation &SavedComputation() const;
+  /// How the program's computation differs from it, in words; "": it does not, or nobody knows.
+  const std::string &ComputationChange() const;
 
   /// Storages of the opened commit whose chunks the program has in another form
   /// (weights f32 where they were in two halves, or the reverse); their bytes, for

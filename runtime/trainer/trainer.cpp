@@ -7,7 +7,6 @@
 #include "runtime/trainer/trainer.h"
 
 #include "runtime/engine/engine.h"
-#include "runtime/state/computation.h"
 #include "runtime/state/state.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/metrics.h"
@@ -164,7 +163,6 @@ private:
   bool finished = false; // before this process: nothing is left to do
   std::optional<Data> data;
   std::unique_ptr<StateStore> state;
-  std::string computation_change;    // from the state's to the program's, in words
   std::deque<EnqueuedStep> enqueued; // steps that the engine has: it uses their data
   std::unique_ptr<Engine> engine;    // uses the state and these: goes first
   std::optional<Metrics> metrics;
@@ -251,7 +249,7 @@ absl::Status Run::CheckFinished() {
     return absl::OkStatus();
   FileSystem &disk = options.disk ? *options.disk : SystemFiles();
   absl::StatusOr<std::optional<CommitRecord>> last =
-      StateStore::Peek(disk, program, directories[0]);
+      StateStore::Peek(disk, program, directories[0], options.changed_model);
   if (!last.ok())
     return last.status();
   const int64_t steps = program.training.steps;
@@ -294,20 +292,15 @@ absl::Status Run::OpenState() {
                                             "` holds no training to resume; --state names its "
                                             "directory, and without --resume a new one begins"));
   const int64_t keep = program.training.commit_keep;
+  const OpenOptions opening = {options.changed_model, [this] { return interrupt.interrupted(); }};
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
-      exists ? StateStore::Open(disk, program, directories, keep, options.at)
-             : StateStore::Create(disk, program, directories, keep);
+      exists ? StateStore::Open(disk, program, directories, keep, options.at, opening)
+             : StateStore::Create(disk, program, directories, keep, opening);
+  if (absl::IsCancelled(opened.status()))
+    return InterruptedError(interrupt.signal(), std::string(opened.status().message()));
   if (!opened.ok())
     return opened.status();
   state = *std::move(opened);
-  if (exists) {
-    absl::StatusOr<std::string> change =
-        CheckComputation(absl::StrCat("`", directory, "`"), state->SavedComputation(),
-                         program.computation, options.changed_model);
-    if (!change.ok())
-      return change.status();
-    computation_change = *std::move(change);
-  }
   return CheckExportSpace(program, save); // what is free now is free of the state
 }
 
@@ -386,8 +379,8 @@ absl::Status Run::BeginOrRestore() {
           absl::StrCat("`", directories[0], "` is at step ", first, ", beyond the ",
                        program.training.steps, " steps asked for; --steps can raise them"));
     progress->Say(absl::StrCat("resuming after step ", first));
-    if (!computation_change.empty())
-      progress->Say(computation_change);
+    if (!state->ComputationChange().empty())
+      progress->Say(state->ComputationChange());
     if (std::string changes = DescribeChanges(record.extra, settings); !changes.empty())
       progress->Say(changes);
     if (std::string changes = DescribeNewEnvironment(record.environment, engine->Environment());

@@ -57,6 +57,42 @@ TEST_F(ModelTest, AnotherOptimizerSaysWhatDiffers) {
   ExpectAnother(other, "the program has no storage momentum.block");
 }
 
+// Another computation of the same parameters: refused before anything is changed, also where a
+// manifest waits to be mended. Where the parameters differ too, its words come first, since they
+// are the cause.
+TEST_F(ModelTest, AnotherComputationIsRefusedBeforeTheStateChanges) {
+  program.computation = {1, "stage block\n  %1 = gelu input\n", "1"};
+  Make({Path()});
+  Program other = program;
+  other.computation = {1, "stage block\n  %1 = silu input\n", "2"};
+  const std::string differs =
+      absl::StrCat("`", Path(), "` belongs to another computation:\n  block: gelu became silu\n");
+  auto expect_refused = [&](const std::string &message) {
+    const std::string before = Snapshot(Path());
+    ExpectMessage(StateStore::Open(disk, other, {Path()}).status(), message);
+    EXPECT_EQ(Snapshot(Path()), before);
+  };
+  expect_refused(differs + "--changed-model goes on with its weights");
+  ExpectMessage(StateStore::Peek(disk, other, Path()).status(), differs);
+  EXPECT_TRUE(StateStore::Peek(disk, other, Path(), /*changed_model=*/true).ok());
+  std::ofstream(Copy()) << "rot";
+  expect_refused(differs + "--changed-model goes on with its weights");
+  std::swap(program, other);
+  {
+    auto store = StateStore::Open(disk, program, {Path()}, 1, std::nullopt, {true, {}});
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->ComputationChange(),
+              "the computation changes, as --changed-model allows:\n  block: gelu became silu");
+  }
+  other = program;
+  other.computation.text = "stage block repeat 4\n  %1 = gelu input\n";
+  other.storages[kWeights].entries = {4};
+  expect_refused(absl::StrCat("`", Path(),
+                              "` belongs to another computation:\n"
+                              "  block: repeat was 1 and is 4\n--changed-model does not help: ",
+                              Path(), " is the state of another model or optimizer: "));
+}
+
 // Order, placement, scratch and the storages' order are the schedule's.
 TEST_F(ModelTest, TheScheduleMayChange) {
   Make({Path()}, {1});

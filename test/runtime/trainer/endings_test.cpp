@@ -22,7 +22,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
 #include <string>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -88,6 +90,17 @@ protected:
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
+  /// Until it handles a signal, or is no more.
+  void AwaitHandler(int signal) {
+    for (bool handles = false; !handles;) {
+      std::ifstream status("/proc/" + std::to_string(process) + "/status");
+      std::string word;
+      while (status >> word && word != "SigCgt:")
+        ;
+      handles = !(status >> word) || (std::stoull(word, nullptr, 16) >> (signal - 1) & 1) != 0;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
   /// The exit status, or minus the signal that ended it.
   int Wait() {
     int status = 0;
@@ -131,6 +144,25 @@ TEST_F(EndingsTest, EachSignalCommitsAndIsToldInTheStatus) {
     std::filesystem::remove_all(scratch.path("state"));
     std::filesystem::remove(Metrics());
   }
+}
+
+// A predecessor's writes have not landed: its data file is locked still.
+TEST_F(EndingsTest, ASignalEndsTheWaitForLateWrites) {
+  Start({"--steps=1"});
+  ASSERT_EQ(Wait(), 0) << Output();
+  const int data_file = open(scratch.path("state/data").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(data_file, LOCK_EX), 0); // the kernel may still close the first run's
+  Start({"--resume", "--steps=2"});
+  AwaitHandler(SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // until it waits
+  const std::string before = ReadWhole(scratch.path("state/manifest.json"));
+  kill(process, SIGTERM);
+  EXPECT_EQ(Wait(), 128 + SIGTERM) << Output();
+  EXPECT_NE(Output().find("interrupted while writes of an ended process"), std::string::npos)
+      << Output();
+  EXPECT_EQ(ReadWhole(scratch.path("state/manifest.json")), before);
+  close(data_file);
+  ExpectCommitted();
 }
 
 // A terminal that is closed sends SIGHUP, and from then on every write to it fails.
