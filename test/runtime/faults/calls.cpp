@@ -9,15 +9,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstddef>
 #include <dlfcn.h>
 #include <iterator>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <mutex>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace boa::calls {
@@ -104,6 +109,98 @@ bool RefuseRingOnThisThread(int error) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
+
+//===----------------------------------------------------------------------===//
+// A ring whose calls pass through a handler of SIGSYS
+//===----------------------------------------------------------------------===//
+
+#ifdef __x86_64__
+namespace {
+
+thread_local RingFault ring_fault;
+io_cqring_offsets ring_offsets; // the same of all rings
+long (*const raw_syscall)(long, ...) = Next<long(long, ...)>("syscall");
+
+/// Puts the error into new completions.
+void FailCompletions(int ring, RingFault &fault) {
+  auto map = [&](size_t bytes) {
+    return static_cast<char *>(
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, off_t(IORING_OFF_CQ_RING)));
+  };
+  const size_t page = 4096;
+  char *begin = map(page);
+  const auto entries = *reinterpret_cast<uint32_t *>(begin + ring_offsets.ring_entries);
+  munmap(begin, page);
+  const size_t bytes = ring_offsets.cqes + entries * sizeof(io_uring_cqe);
+  begin = map(bytes);
+  auto number = [&](uint32_t offset) { return *reinterpret_cast<uint32_t *>(begin + offset); };
+  auto *completions = reinterpret_cast<io_uring_cqe *>(begin + ring_offsets.cqes);
+  for (uint32_t i = number(ring_offsets.head); i != number(ring_offsets.tail); ++i) {
+    io_uring_cqe &completion = completions[i & number(ring_offsets.ring_mask)];
+    const bool transfer = completion.user_data < UINT32_MAX; // the number of a slot
+    if (transfer == (fault.of == RingFault::transfer) && fault.times-- > 0)
+      completion.res = -fault.error;
+  }
+  munmap(begin, bytes);
+}
+
+void OnRingCall(int, siginfo_t *, void *context) {
+  const int saved = errno;
+  greg_t *registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
+  RingFault &fault = ring_fault;
+  if (fault.of == RingFault::enter && fault.times-- > 0) {
+    registers[REG_RAX] = -fault.error;
+  } else {
+    const long result =
+        raw_syscall(SYS_io_uring_enter, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                    registers[REG_R10], registers[REG_R8], registers[REG_R9]);
+    const int error = errno;
+    if (fault.of != RingFault::enter)
+      FailCompletions(int(registers[REG_RDI]), fault);
+    registers[REG_RAX] = result < 0 ? -error : result;
+  }
+  errno = saved;
+}
+
+} // namespace
+
+bool InterceptRingOnThisThread(RingFault fault) {
+  io_uring_params parameters = {};
+  const long ring = raw_syscall(SYS_io_uring_setup, 1, &parameters);
+  if (ring < 0)
+    return false;
+  close(int(ring));
+  ring_offsets = parameters.cq_off;
+  ring_fault = fault;
+  struct sigaction action = {};
+  action.sa_sigaction = OnRingCall;
+  action.sa_flags = SA_SIGINFO;
+  sigset_t unblocked;
+  sigemptyset(&unblocked);
+  sigaddset(&unblocked, SIGSYS);
+  if (sigaction(SIGSYS, &action, nullptr) != 0 ||
+      pthread_sigmask(SIG_UNBLOCK, &unblocked, nullptr) != 0)
+    return false;
+  // The calls of the handler, which are those of the C library's syscall(), are allowed.
+  const auto allowed = reinterpret_cast<uint64_t>(raw_syscall);
+  constexpr uint32_t kBytes = 64;
+  const uint32_t at = offsetof(seccomp_data, instruction_pointer);
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 5),
+                          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at + 4),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, uint32_t(allowed >> 32), 0, 4),
+                          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
+                          BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, uint32_t(allowed), 0, 2),
+                          BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, uint32_t(allowed) + kBytes, 1, 0),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP)};
+  sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+#else
+bool InterceptRingOnThisThread(RingFault) { return false; }
+#endif
 
 } // namespace boa::calls
 

@@ -43,6 +43,16 @@ void SetDirectAlignment(uint32_t bytes);
 /// Cannot be undone. False: the kernel has no seccomp.
 bool RefuseRingOnThisThread(int error);
 
+/// What goes wrong with the ring of a thread, `times` times.
+struct RingFault {
+  enum Of { enter, transfer, wake } of = enter; // the call, or completions of these
+  int error = 0;
+  int64_t times = 1;
+};
+/// From now on every io_uring_enter of this thread passes through here. Completions of other
+/// calls do not. False: the kernel has no seccomp, or this is no x86-64.
+bool InterceptRingOnThisThread(RingFault);
+
 } // namespace boa::calls
 
 #endif // BOA_TEST_RUNTIME_FAULTS_CALLS_H

@@ -61,6 +61,43 @@ protected:
     return done.get_future().get();
   }
 
+  /// The same through a ring that has worked when the fault begins; `twice`: how another transfer
+  /// ends after it. An error: no ring can be intercepted here.
+  absl::StatusOr<absl::Status> MoveThrough(const calls::RingFault &fault, bool write,
+                                           bool twice = false) {
+    auto backend = CreateUringBackend({{file->descriptor(), "data"}}, {}, nullptr, 0, options);
+    if (!backend.ok())
+      return backend.status();
+    std::promise<bool> intercepted;
+    std::promise<absl::Status> done[2];
+    auto submit = [&](std::promise<absl::Status> &promise) {
+      (*backend)->Submit({write, 0, 0, 4 * kPage, memory,
+                          [&](absl::Status status) { promise.set_value(std::move(status)); }});
+    };
+    (*backend)->Submit({false, 0, 0, kPage, memory, [&](const absl::Status &) { // on its thread
+                          std::memset(memory, write ? ++written : 0, 4 * kPage);
+                          const bool begun = calls::InterceptRingOnThisThread(fault);
+                          if (begun)
+                            submit(done[0]);
+                          intercepted.set_value(begun);
+                        }});
+    if (!intercepted.get_future().get())
+      return absl::UnimplementedError("no seccomp, or no x86-64");
+    absl::Status status = done[0].get_future().get();
+    if (!twice)
+      return status;
+    submit(done[1]);
+    return done[1].get_future().get();
+  }
+  /// What MoveThrough moved has arrived: memory and file are the same.
+  void ExpectMoved(const absl::Status &status) {
+    ASSERT_EQ(status, absl::OkStatus());
+    const std::string moved(memory, 4 * kPage);
+    ASSERT_EQ(file->Read(0, memory, 4 * kPage), absl::OkStatus());
+    EXPECT_TRUE(moved == std::string(memory, 4 * kPage) && moved[0] != 0);
+  }
+
+  char written = 7; // what each byte of the memory was last
   Scratch scratch;
   std::unique_ptr<OpenFile> file;
   char *memory = nullptr;
@@ -107,6 +144,55 @@ TEST_F(TransferFaults, OfARingThatIsRefusedLater) {
     (*backend)->Submit({error % 2 == 0, 0, 0, 4 * kPage, memory,
                         [&](absl::Status status) { done.set_value(std::move(status)); }});
     ExpectError(done.get_future().get(), error);
+  }
+}
+
+// One call of the ring, which has the transfer to submit, fails: the next one submits it, or the
+// transfer fails.
+TEST_F(TransferFaults, OfARingThatIsRefusedOnce) {
+  for (bool write : {false, true})
+    for (int error = 1; error <= kErrors; ++error) {
+      SCOPED_TRACE(std::strerror(error));
+      absl::StatusOr<absl::Status> status = MoveThrough({calls::RingFault::enter, error, 1}, write);
+      if (!status.ok())
+        GTEST_SKIP() << status.status();
+      if (error == EINTR || error == EAGAIN || error == EBUSY || error == ENOMEM)
+        ExpectMoved(*status);
+      else
+        ExpectError(*status, error);
+    }
+}
+
+// The kernel accepts the transfer, and its completion says the error.
+TEST_F(TransferFaults, OfCompletions) {
+  for (bool write : {false, true})
+    for (int error = 1; error <= kErrors; ++error)
+      for (bool once : {false, true}) {
+        SCOPED_TRACE(std::strerror(error));
+        absl::StatusOr<absl::Status> status =
+            MoveThrough({calls::RingFault::transfer, error, once ? 1 : kForEver}, write);
+        if (!status.ok())
+          GTEST_SKIP() << status.status();
+        if (once && (error == EINTR || error == EAGAIN))
+          ExpectMoved(*status);
+        else
+          ExpectError(*status, error);
+      }
+}
+
+// Without the read that wakes it the ring would not hear of the next transfer.
+TEST_F(TransferFaults, OfTheReadThatWakesTheRing) {
+  for (int error = 1; error <= kErrors; ++error) {
+    SCOPED_TRACE(std::strerror(error));
+    const bool write = error % 2 == 0;
+    absl::StatusOr<absl::Status> status =
+        MoveThrough({calls::RingFault::wake, error, 1}, write, /*twice=*/true);
+    if (!status.ok())
+      GTEST_SKIP() << status.status();
+    if (error == EINTR || error == EAGAIN)
+      ExpectMoved(*status);
+    else
+      ExpectError(*status, error);
   }
 }
 
