@@ -26,7 +26,8 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
     Checks that the stages form a chain (each takes what the one before returns,
     the first takes tokens, the last returns a scalar loss), that at most one
     repeats, and that bodies hold compute ops only. Where there is a `boa.config @train`,
-    micro-batch, context and vocabulary must be those of the functions.
+    micro-batch, context and vocabulary must be those of the functions. Storages and entry
+    points are refused: those of the next phase have the size that is checked here.
   }];
 }
 

@@ -168,6 +168,12 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    // What the next phase makes, in a size that is checked here.
+    for (Operation &op : module.getOps())
+      if (isa<StepOp, StorageOp>(op)) {
+        op.emitOpError("is of a later phase: expected a model alone, of which it is made");
+        return signalPassFailure();
+      }
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     if (stages.size() < 2) {
       module.emitError("expected at least two stages but found ") << stages.size();

@@ -480,3 +480,32 @@ module {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// So it is of no step or storage that the module brings with it: those would be of any size.
+
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+  // expected-error @below {{'boa.step' op is of a later phase: expected a model alone, of which it is made}}
+  boa.step @predict(%step, %pending) {
+    boa.loop micro_batch %m = 0 to 100000000000 forward {
+    }
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{'boa.storage' op is of a later phase: expected a model alone, of which it is made}}
+  boa.storage @x[100000000000] : tensor<8xf32> on device role checkpoints
+}
