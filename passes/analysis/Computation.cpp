@@ -82,6 +82,20 @@ TracedComputation TracedComputation::compute(ModuleOp module) {
   recordTrained("training", training);
   if (step)
     computation.outcomes.push_back({"training", step, training.work()});
+  // A process that resumes has what is trained alone, as one that begins: that it does the same
+  // is shown above. But where parity makes a difference it may begin with an even step.
+  if (step && dependsOnParity(step)) {
+    ReadTracer resumed(training);
+    for (int runs = 0; runs < 2; ++runs) {
+      resumed.resume();
+      resumed.run(step, /*pending=*/false);
+      record("a resumed step", resumed, /*all=*/false);
+      if (drain)
+        resumed.run(drain, leavesUpdates(step));
+      recordTrained("a resumed step", resumed);
+    }
+    computation.outcomes.push_back({"a resumed step", step, resumed.work()});
+  }
   for (StepOp entry : module.getOps<StepOp>()) {
     if (entry == drain)
       continue;

@@ -212,3 +212,45 @@ module {
     }
   }
 }
+
+// -----
+
+// What the nest leaves in @y is read where an even step has nothing pending: in a process that
+// resumes from a commit. Odd steps run the loop over %k downward and write @y[1] first; in the
+// even steps of a training the pending loop does.
+
+// expected-error @below {{the vertical schedule is illegal: it would compute something else}}
+module {
+  func.func private @f(tensor<4xf32>) -> tensor<4xf32>
+  func.func private @make() -> tensor<4xf32>
+  boa.storage @v[2] : tensor<4xf32> on device role checkpoints persistent
+  boa.storage @y[2] : tensor<4xf32> on device role checkpoints
+  boa.storage @out[2] : tensor<4xf32> on device role checkpoints persistent
+  boa.step @step(%step, %pending) {
+    boa.loop micro_batch %m = 0 to 2 forward {
+      boa.loop layer %l = 0 to 2 forward {
+        %c1 = arith.constant 1 : index
+        %x = boa.read @v[%m] : tensor<4xf32>
+        %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+        boa.write %y, @y[%c1] : tensor<4xf32>
+      }
+    }
+    boa.loop layer %p = 1 to 2 forward if %pending {
+      %z = boa.call @make() : () -> tensor<4xf32>
+      boa.write %z, @y[%p] : tensor<4xf32>
+    }
+    boa.loop layer %k = 0 to 2 snake(%step) {
+      %c1 = arith.constant 1 : index
+      %z = boa.call @make() : () -> tensor<4xf32>
+      boa.write %z, @y[%k] : tensor<4xf32>
+      %y = boa.read @y[%c1] : tensor<4xf32>
+      %o = boa.call @f(%y) : (tensor<4xf32>) -> tensor<4xf32>
+      boa.write %o, @out[%k] : tensor<4xf32>
+    }
+  }
+  boa.step @drain(%step, %pending) {
+    boa.loop layer %p = 1 to 2 forward if %pending {
+      %z = boa.call @make() : () -> tensor<4xf32>
+    }
+  }
+}
