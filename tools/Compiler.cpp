@@ -13,6 +13,7 @@
 #include "runtime/printable.h"
 #include "runtime/symbols.h"
 #include "runtime/trainer/file.h"
+#include "runtime/trainer/outputs.h"
 #include "tools/Link.h"
 #include "tools/Payload.h"
 
@@ -180,6 +181,12 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
   auto module = load(request);
   if (!module.ok())
     return module.status();
+  // Both names: what has the temporary one is removed.
+  const std::string data = TrainConfig(**module).data().str();
+  if (absl::Status status =
+          CheckOutputs({{"-o", path}, {"-o", TemporaryName(path)}}, {{"the training text", data}});
+      !status.ok())
+    return status;
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
   CodegenOptions codegen;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/Payload.h"
 
+#include "runtime/io/hint.h"
 #include "runtime/trainer/file.h"
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -67,7 +69,8 @@ absl::StatusOr<void *> LoadPayload() {
   for (uint64_t done = 0; fd >= 0 && done < size;) {
     ssize_t n = write(fd, program.data() + done, size - done);
     if (n <= 0)
-      return absl::ResourceExhaustedError("no memory to load the program");
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "cannot load the program into memory: ", std::strerror(errno), HintOf(errno)));
     done += n;
   }
   void *handle = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW);

@@ -10,11 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/main.h"
+#include "runtime/trainer/process.h"
 #include "tools/Payload.h"
 
 #include <dlfcn.h>
 
 int main(int argc, char **argv) {
+  boa::IgnoreFileSizeSignal(); // the program is written to a file in memory
   auto program = boa::LoadPayload();
   if (!program.ok())
     return boa::ExitStatus(program.status());

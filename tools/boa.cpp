@@ -16,6 +16,7 @@
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/outputs.h"
+#include "runtime/trainer/process.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/sample.h"
 #include "runtime/trainer/simulate.h"
@@ -27,7 +28,9 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <string>
 #include <unistd.h>
@@ -251,12 +254,16 @@ absl::Status dispatch(Invocation &invocation) {
 /// What was printed must have arrived: on a full disk half a program is none.
 absl::Status flushOutput(absl::Status status) {
   llvm::outs().flush();
-  if (!llvm::outs().has_error())
-    return status;
-  std::string reason = llvm::outs().error().message();
+  std::string reason;
+  if (llvm::outs().has_error())
+    reason = llvm::outs().error().message();
   llvm::outs().clear_error();
-  return status.ok() ? absl::UnavailableError("cannot write to standard output: " + reason)
-                     : status;
+  errno = 0;
+  if (const bool failed = std::fflush(stdout) != 0; failed || std::ferror(stdout))
+    reason = errno != 0 ? std::strerror(errno) : "a part of it was lost";
+  return reason.empty() || !status.ok()
+             ? status
+             : absl::UnavailableError("cannot write to standard output: " + reason);
 }
 
 int run(int argc, char **argv) {
@@ -282,7 +289,10 @@ int run(int argc, char **argv) {
   }
   if (absl::Status status = readCommandLine(argc - 2, argv + 2, invocation); !status.ok())
     return UsageStatus(status);
-  absl::Status status = flushOutput(dispatch(invocation));
+  absl::Status status = dispatch(invocation);
+  // Progress may be lost: what a training made is in its state.
+  if (invocation.command != "train")
+    status = flushOutput(status);
   // An empty message: diagnostics with their places were printed already.
   if (!status.ok() && status.message().empty())
     return 1;
@@ -292,4 +302,7 @@ int run(int argc, char **argv) {
 } // namespace
 } // namespace boa
 
-int main(int argc, char **argv) { return boa::run(argc, argv); }
+int main(int argc, char **argv) {
+  boa::IgnoreFileSizeSignal();
+  return boa::run(argc, argv);
+}

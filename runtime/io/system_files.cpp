@@ -12,6 +12,7 @@
 #include "runtime/io/file_system.h"
 
 #include "runtime/abi.h"
+#include "runtime/io/hint.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -36,11 +37,7 @@ constexpr int kMostFractions = 8;               // of a block, in a row
 absl::Status Error(absl::string_view what, const std::string &path) {
   const int error = errno;
   absl::Status status = absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
-  if (error != EFBIG)
-    return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; see `ulimit -f`, or take a file system of "
-                                                     "larger files"));
+  return absl::Status(status.code(), absl::StrCat(status.message(), HintOf(error)));
 }
 
 /// A call again when a signal interrupts it. No program has so many signals in a row: then

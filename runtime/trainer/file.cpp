@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/file.h"
 
+#include "runtime/io/hint.h"
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -26,7 +28,8 @@ absl::Status ErrnoStatus(const char *what, const std::string &path) {
   const char *why = error == ELOOP   ? "it is a symbolic link; name the file itself"
                     : error == ENXIO ? "it is a pipe that nobody reads; start its reader first"
                                      : std::strerror(error);
-  return absl::Status(absl::ErrnoToStatusCode(error), absl::StrCat(what, " `", path, "`: ", why));
+  return absl::Status(absl::ErrnoToStatusCode(error),
+                      absl::StrCat(what, " `", path, "`: ", why, HintOf(error)));
 }
 
 /// The open descriptor that a name stands for; -1: it is the name of a file. Its own

@@ -24,7 +24,7 @@ constexpr char kSignalPayload[] = "boa/signal";
 // Signal handlers reach nothing but globals. They run on any thread.
 std::atomic<int> first_signal{0}, sigint_count{0};
 static_assert(std::atomic<int>::is_always_lock_free);
-struct sigaction previous[std::size(kSignals)], previous_limit;
+struct sigaction previous[std::size(kSignals)];
 
 void OnSignal(int signal) {
   if (signal == SIGINT && ++sigint_count > 1)
@@ -52,6 +52,9 @@ DiskBytes ReadDiskBytes() {
 
 int64_t PeakResidentBytes() { return ReadNumber("/proc/self/status", "VmHWM:") * 1024; }
 
+// The write itself fails with EFBIG then.
+void IgnoreFileSizeSignal() { std::signal(SIGXFSZ, SIG_IGN); }
+
 InterruptGuard::InterruptGuard() {
   first_signal = sigint_count = 0;
   struct sigaction action = {};
@@ -64,13 +67,9 @@ InterruptGuard::InterruptGuard() {
     if (previous[i].sa_handler != SIG_IGN)
       sigaction(kSignals[i], &action, nullptr);
   }
-  // A write beyond the limit of a file's size fails with EFBIG, and the run says so.
-  action.sa_handler = SIG_IGN;
-  sigaction(SIGXFSZ, &action, &previous_limit);
 }
 
 InterruptGuard::~InterruptGuard() {
-  sigaction(SIGXFSZ, &previous_limit, nullptr);
   for (size_t i = 0; i < std::size(kSignals); ++i)
     sigaction(kSignals[i], &previous[i], nullptr);
 }

@@ -24,13 +24,16 @@ DiskBytes ReadDiskBytes();
 /// The peak of resident memory so far (VmHWM), in bytes.
 int64_t PeakResidentBytes();
 
+/// From here on a write beyond the limit of a file's size (`ulimit -f`) is an error, in this
+/// process and those that it starts: SIGXFSZ is ignored. The first thing in main().
+void IgnoreFileSizeSignal();
+
 /// While it lives, the first SIGINT, SIGTERM, SIGHUP (the terminal is gone) or
 /// SIGPIPE (who read the output is gone) is only remembered, so that a run can
 /// commit before it leaves; what is written to a terminal or a pipe that is gone
 /// fails and is lost. A second SIGINT ends the process at once with status 130;
 /// others change nothing, since a terminal that closes sends several. A signal that
-/// was ignored before (nohup, a job in the background) stays so. SIGXFSZ is ignored: a write
-/// beyond the limit of a file's size (`ulimit -f`) is an error. One at a time.
+/// was ignored before (nohup, a job in the background) stays so. One at a time.
 class InterruptGuard {
 public:
   InterruptGuard();

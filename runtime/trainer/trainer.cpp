@@ -226,7 +226,9 @@ absl::Status Run::CheckRequest() {
 
 /// So that no output destroys what is needed, and that none fails after the last step.
 absl::Status Run::CheckFiles() const {
-  std::vector<FileUse> outputs = {{"--save", save}}, kept = StateFiles(directories);
+  // What has the temporary name is removed.
+  std::vector<FileUse> outputs = {{"--save", save}, {"--save", TemporaryName(save)}},
+                       kept = StateFiles(directories);
   std::vector<FileUse> others = {{"the training text", program.training.data},
                                  {"this program", "/proc/self/exe"}};
   for (const std::string &source : options.sources)

@@ -91,6 +91,10 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
       options = kept;
     }
   // Each other; the temporary file of the weights counts.
+  options.data = scratch.Write("weights.tmp", linear::Text(20000));
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("weights.tmp`, which is the training text"));
+  options.data.clear();
+  std::filesystem::remove(scratch.path("weights.tmp"));
   options.trace = options.metrics;
   EXPECT_THAT(std::string(Run().message()), HasSubstr("which is --metrics"));
   options.trace = options.save + ".tmp";

@@ -1,0 +1,21 @@
+//===- hint.h - What can be done about an errno of a file -------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_IO_HINT_H
+#define BOA_RUNTIME_IO_HINT_H
+
+#include <cerrno>
+
+namespace boa {
+
+/// Follows the words of the errno; "" where these say all.
+inline const char *HintOf(int error) {
+  return error == EFBIG ? "; see `ulimit -f`, or take a file system of larger files" : "";
+}
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_IO_HINT_H
