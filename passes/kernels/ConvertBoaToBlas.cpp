@@ -60,8 +60,8 @@ kernel::GemmOp createGemm(PatternRewriter &rewriter, Location loc, Type type, Va
   if (getElementTypeOrSelf(b).isBF16())
     a = getStored(a);
   return kernel::GemmOp::create(rewriter, loc, TypeRange(type), a, b, bias,
-                                emptyTensor(rewriter, loc, type), /*scratch=*/Value(), transposeA,
-                                transposeB, /*accumulate=*/false);
+                                emptyTensor(rewriter, loc, type), /*scratch=*/Value(),
+                                /*addend=*/Value(), transposeA, transposeB, /*accumulate=*/false);
 }
 
 struct LinearToGemm : OpRewritePattern<LinearOp> {
@@ -160,10 +160,10 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
           return failure();
         addend = AddOp::create(rewriter, loc, type, addend, gemm.getC());
       }
-      rewriter.replaceOpWithNewOp<kernel::GemmOp>(op, TypeRange(type), gemm.getA(), gemm.getB(),
-                                                  gemm.getBias(), addend, /*scratch=*/Value(),
-                                                  gemm.getTransposeA(), gemm.getTransposeB(),
-                                                  /*accumulate=*/true);
+      rewriter.replaceOpWithNewOp<kernel::GemmOp>(
+          op, TypeRange(type), gemm.getA(), gemm.getB(), gemm.getBias(), addend,
+          /*scratch=*/Value(), /*addend=*/Value(), gemm.getTransposeA(), gemm.getTransposeB(),
+          /*accumulate=*/true);
       eraseUnused(other, product, rewriter);
       return success();
     }
@@ -205,7 +205,7 @@ struct RoundProduct : OpRewritePattern<CastOp> {
       return failure();
     rewriter.replaceOpWithNewOp<kernel::GemmOp>(
         op, TypeRange(type), gemm.getA(), gemm.getB(), gemm.getBias(), into, /*scratch=*/Value(),
-        gemm.getTransposeA(), gemm.getTransposeB(), gemm.getAccumulate());
+        /*addend=*/Value(), gemm.getTransposeA(), gemm.getTransposeB(), gemm.getAccumulate());
     rewriter.eraseOp(gemm);
     return success();
   }

@@ -25,15 +25,6 @@ using namespace boa;
 
 namespace {
 
-bool isCopy(linalg::GenericOp op) {
-  if (op.getInputs().size() != 1 || op.getOutputs().size() != 1)
-    return false;
-  Block *body = op.getBody();
-  return llvm::hasSingleElement(*body) &&
-         body->getTerminator()->getOperand(0) == body->getArgument(0) &&
-         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); });
-}
-
 /// Whether all users take the memref as it is: they do not mind its strides.
 bool hasOnlyPlainUsers(Value memref) {
   return llvm::all_of(memref.getUsers(), [](Operation *user) {

@@ -44,6 +44,18 @@ Value boa::kernel::offsetPointer(OpBuilder &builder, Location loc, Value base, T
 // Library calls
 //===----------------------------------------------------------------------===//
 
+LogicalResult GemmOp::verify() {
+  Value addend = getAddend();
+  if (addend && getAccumulate())
+    return emitOpError("expected an addend or what c holds, not both");
+  auto type = addend ? cast<ShapedType>(addend.getType()) : ShapedType();
+  auto result = cast<ShapedType>(getC().getType());
+  if (addend &&
+      (type.getShape() != result.getShape() || type.getElementType() != result.getElementType()))
+    return emitOpError("expected an addend of the shape and elements of c");
+  return success();
+}
+
 MutableOperandRange GemmOp::getDpsInitsMutable() { return getCMutable(); }
 MutableOperandRange AttentionOp::getDpsInitsMutable() { return MutableOperandRange(*this, 3, 2); }
 MutableOperandRange AttentionGradOp::getDpsInitsMutable() {

@@ -66,12 +66,12 @@ class Kernel_LibraryOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
-  let summary = "c = a b + bias, or c += a b + bias";
+  let summary = "c = a b + bias + addend, or c += a b + bias";
   let description = [{
     The rows of an operand are all its leading dimensions together. With
     `transpose_a` a is [k, m], with `transpose_b` b is [n, k]. The bias, one value
     for each column, is added to every row. With `accumulate` all of it is added
-    to what c holds. b, or a and b, or all three may be bf16 where the rest is f32.
+    to what c holds; with an `addend`, which is of c's type and lies elsewhere, to that. b, or a and b, or all three may be bf16 where the rest is f32.
     `scratch` is memory that a target's library may use on the way.
     ```mlir
     %y = kernel.gemm %x, %w bias %b into %init {accumulate}
@@ -80,13 +80,15 @@ def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins AnyShaped:$a, AnyShaped:$b, Optional<AnyShaped>:$bias,
                        AnyShaped:$c, Optional<AnyMemRef>:$scratch,
+                       Optional<AnyMemRef>:$addend,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        UnitAttr:$accumulate);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $a `,` $b (`bias` $bias^)? `into` $c (`scratch` $scratch^)? attr-dict
+    $a `,` $b (`bias` $bias^)? `into` $c (`scratch` $scratch^)? (`plus` $addend^)? attr-dict
     `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {

@@ -41,6 +41,15 @@ bool boa::isMemoryOp(Operation *op) {
              kernel::ArgumentOp, arith::ConstantOp>(op);
 }
 
+bool boa::isCopy(linalg::GenericOp op) {
+  if (op.getInputs().size() != 1 || op.getOutputs().size() != 1)
+    return false;
+  Block *body = op.getBody();
+  return llvm::hasSingleElement(*body) &&
+         body->getTerminator()->getOperand(0) == body->getArgument(0) &&
+         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); });
+}
+
 void boa::hoistMemory(Operation *op, Operation *point) {
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands()) {

@@ -12,6 +12,7 @@
 #ifndef BOA_PASSES_KERNELS_MEMORYACCESS_H
 #define BOA_PASSES_KERNELS_MEMORYACCESS_H
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
@@ -30,6 +31,9 @@ mlir::Value getMemoryRoot(mlir::Value memref);
 
 /// Ops that hold or describe memory and compute nothing.
 bool isMemoryOp(mlir::Operation *op);
+
+/// Whether all that it does is to write its input to its output, element by element.
+bool isCopy(mlir::linalg::GenericOp op);
 
 /// Moves what defines the memrefs of `op` (and the ops in it) before `point`, in
 /// the same block.

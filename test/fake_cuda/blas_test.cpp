@@ -205,6 +205,32 @@ TEST_F(FakeBlasTest, Multiplies) {
   }
 }
 
+// What is added may lie apart from the result: it is read, and stays.
+TEST_F(FakeBlasTest, AddsWhatLiesApart) {
+  Product p;
+  p.beta = 1;
+  std::vector<float> before = SmallValues((p.m + 2) * p.n, 3);
+  CUdeviceptr left = Put(Encode(SmallValues((p.m + 3) * p.k, 5), p.type_ab)),
+              right = Put(Encode(SmallValues((p.k + 1) * p.n, 7), p.type_ab)),
+              data = Put(Encode(before, p.type_d)), apart = Put(Encode(before, p.type_d));
+  Describe(p, 0);
+  ASSERT_EQ(Find(), CUBLAS_STATUS_SUCCESS);
+  const float alpha = 0.5f;
+  auto multiply = [&](CUdeviceptr c, CUdeviceptr to) {
+    return cublasLtMatmul(handle, desc, &alpha, Pointer(left), a, Pointer(right), b, &p.beta,
+                          Pointer(c), d, const_cast<void *>(Pointer(to)), d, &result.algo, nullptr,
+                          0, stream);
+  };
+  EXPECT_EQ(multiply(apart, data), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Download<float>(apart, before.size(), stream), before);
+  const std::vector<float> sums = Download<float>(data, before.size(), stream);
+  EXPECT_EQ(multiply(apart, apart), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Download<float>(apart, before.size(), stream), sums);
+  EXPECT_EQ(multiply(apart, apart + 256), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(Reports(), "cublasLtMatmul: c and d overlap, but are not the same\n");
+  Forget();
+}
+
 // What was there is not read where beta is 0: it may be NaN.
 TEST_F(FakeBlasTest, BetaOfZeroReadsNothing) {
   Product p;

@@ -94,7 +94,8 @@ absl::StatusOr<std::vector<double>> Proposals::Measure(const Session &session, c
   prefer(kPrefReductions, kReductionInComputeType);
   prefer(kPrefAlignmentA, alignment(p.b));
   prefer(kPrefAlignmentB, alignment(p.a));
-  prefer(kPrefAlignmentC, alignment(p.c));
+  const void *const added = p.addend ? p.addend : p.c;
+  prefer(kPrefAlignmentC, alignment(added));
   prefer(kPrefAlignmentD, alignment(p.c));
   std::vector<MatmulHeuristic> found(static_cast<size_t>(most));
   int count = 0;
@@ -102,11 +103,11 @@ absl::StatusOr<std::vector<double>> Proposals::Measure(const Session &session, c
     status = Call(MatmulAlgoGetHeuristic, handle, desc, b, a, c, c, preference, most, found.data(),
                   &count);
   std::vector<double> times;
-  const float one = 1, beta = p.accumulate ? 1 : 0;
+  const float one = 1, beta = p.addend ? 1 : 0;
   for (int i = 0; i < count && status.ok(); ++i) {
     const MatmulHeuristic &algorithm = found[size_t(i)];
     const auto time = algorithm.state != 0 ? absl::StatusOr<double>(0.0) : MeasureMs(session, [&] {
-      return Call(Matmul, handle, desc, &one, p.b, b, p.a, a, &beta, p.c, c, p.c, c,
+      return Call(Matmul, handle, desc, &one, p.b, b, p.a, a, &beta, added, c, p.c, c,
                   &algorithm.algo, p.scratch, algorithm.workspace_bytes, session.stream());
     });
     times.push_back(time.ok() ? *time : 0);

@@ -276,7 +276,9 @@ std::string Step::Format(const Call &call) const {
   return absl::StrFormat("%c%c %d x %d x %d %s to %s, rows %d %d %d%s%s", p.transpose_a ? 'T' : 'N',
                          p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, types[p.type_ab],
                          types[p.type_c], p.lda, p.ldb, p.ldc, p.bias ? " + bias" : "",
-                         p.accumulate ? " + c" : "");
+                         p.addend == nullptr ? ""
+                         : p.addend == p.c   ? " + c"
+                                             : " + another");
 }
 
 double Step::Operations(const Call &call) {

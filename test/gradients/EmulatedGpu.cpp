@@ -65,15 +65,16 @@ void poison(void *scratch) {
 
 void multiply(boa_queue *, int32_t transposeA, int32_t transposeB, int64_t m, int64_t n, int64_t k,
               int32_t typeAB, const void *a, int64_t lda, const void *b, int64_t ldb,
-              const void *bias, int32_t accumulate, int32_t typeC, void *c, int64_t ldc,
+              const void *bias, const void *addend, int32_t typeC, void *c, int64_t ldc,
               void *scratch) {
   poison(scratch);
-  const Elements as(typeAB, a), bs(typeAB, b), biases(typeC, bias), cs(typeC, c);
+  const Elements as(typeAB, a), bs(typeAB, b), biases(typeC, bias), added(typeC, addend),
+      cs(typeC, c);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       double sum = bias ? biases.get(j) : 0;
-      if (accumulate)
-        sum += cs.get(i * ldc + j);
+      if (addend)
+        sum += added.get(i * ldc + j);
       for (int64_t x = 0; x < k; ++x)
         sum += double(as.get(transposeA ? x * lda + i : i * lda + x)) *
                bs.get(transposeB ? j * ldb + x : x * ldb + j);

@@ -25,7 +25,8 @@ func.func @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
 
 // -----
 
-// A product passes its extents, types and strides, a bias and scratch where it has them.
+// A product passes its extents, types and strides, a bias, what is added and scratch where it has
+// them. What it accumulates into is both what is added and the result.
 
 // CHECK-LABEL: llvm.func @gemm
 // CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
@@ -35,8 +36,9 @@ func.func @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
 // CHECK-DAG:     %[[DEEP:.*]] = llvm.mlir.constant(4 : i64) : i64
 // CHECK-DAG:     %[[COLUMNS:.*]] = llvm.mlir.constant(5 : i64) : i64
 // CHECK-DAG:     %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
-// CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %[[NO]], %[[YES]], %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %[[YES]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[NO]], %[[NO]], %{{.*}}, %[[COLUMNS]], %[[W]])
-// CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[YES]], %[[YES]], %{{.*}}, %{{.*}}, %[[NULL]])
+// CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %[[NO]], %[[YES]], %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %[[YES]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[NULL]], %[[NO]], %{{.*}}, %[[COLUMNS]], %[[W]])
+// CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[D:.*]], %[[YES]], %[[D]], %{{.*}}, %[[NULL]])
+// CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[E:.*]], %[[YES]], %[[D]], %{{.*}}, %[[NULL]])
 func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   %a = kernel.view %p + 0 : memref<2x3x4xbf16>
   %b = kernel.view %p + 64 : memref<5x4xbf16>
@@ -45,7 +47,9 @@ func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   %d = kernel.view %p + 1024 : memref<2x3x5xbf16>
   %s = kernel.view %w + 0 : memref<128xi8>
   kernel.gemm %a, %b bias %bias into %c scratch %s {transpose_b} : (memref<2x3x4xbf16>, memref<5x4xbf16>, memref<5xf32>, memref<2x3x5xf32>, memref<128xi8>) -> ()
+  %e = kernel.view %p + 2048 : memref<2x3x5xbf16>
   kernel.gemm %a, %b into %d {transpose_b, accumulate} : (memref<2x3x4xbf16>, memref<5x4xbf16>, memref<2x3x5xbf16>) -> ()
+  kernel.gemm %a, %b into %d plus %e {transpose_b} : (memref<2x3x4xbf16>, memref<5x4xbf16>, memref<2x3x5xbf16>, memref<2x3x5xbf16>) -> ()
   return
 }
 

@@ -24,7 +24,7 @@ func.func @tensors(%x: tensor<1x8x4xf32>, %w: tensor<4x4xf32>, %l: tensor<1x2x8x
 func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   // CHECK: %[[P:.*]] = kernel.argument %{{.*}}[2]
   %p = kernel.argument %buffers[2]
-  // CHECK: kernel.view %[[P]] + 64 : memref<8x4xf32>
+  // CHECK: %[[V:.*]] = kernel.view %[[P]] + 64 : memref<8x4xf32>
   %v = kernel.view %p + 64 : memref<8x4xf32>
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
@@ -38,6 +38,11 @@ func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   %t1 = kernel.offer_attention_grad %q, %q, %q, %q, %l, %q into %q, %q, %q scratch %l, %s {heads = 2 : i64, kv_heads = 2 : i64}
       : (memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x2x8xf32>, memref<1x8x16xbf16>,
          memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x2x8xf32>, memref<64xi8>) -> i1
+  // CHECK: kernel.gemm %{{.*}}, %{{.*}} into %[[V]] plus %{{.*}} : (memref<8x2xf32>, memref<2x4xf32>, memref<8x4xf32>, memref<8x4xf32>) -> ()
+  %ga = kernel.view %p + 256 : memref<8x2xf32>
+  %gb = kernel.view %p + 512 : memref<2x4xf32>
+  %gc = kernel.view %p + 1024 : memref<8x4xf32>
+  kernel.gemm %ga, %gb into %v plus %gc : (memref<8x2xf32>, memref<2x4xf32>, memref<8x4xf32>, memref<8x4xf32>) -> ()
   // CHECK: kernel.parallel (%[[BEGIN:.*]], %{{.*}}) of 8 grain 2 {
   // CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%[[BEGIN]], %{{.*}}]
   kernel.parallel (%begin, %end) of 8 grain 2 {

@@ -34,6 +34,8 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getAddend())
+      return op.emitOpError("expected c to be what is added to");
     LibraryCall call(rewriter, op);
     FailureOr<Product> product = call.product(op, adaptor);
     if (failed(product))

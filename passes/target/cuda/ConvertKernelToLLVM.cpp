@@ -45,13 +45,25 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
     FailureOr<Product> product = call.product(op, adaptor);
     if (failed(product))
       return failure();
+    Value addend = op.getAccumulate() ? call.address(op.getC(), adaptor.getC()) : nullptr;
+    if (op.getAddend()) {
+      FailureOr<Matrix> matrix = call.matrix(op.getAddend(), adaptor.getAddend());
+      if (failed(matrix))
+        return failure();
+      if (matrix->stride != product->c.stride)
+        return op.emitOpError("expected rows of the addend to be as far apart as those of c");
+      addend = matrix->address;
+    }
     call.add(getQueue(op));
     call.addSizes(op, *product);
     call.addInt(narrow, 32);
     call.addRows(product->a);
     call.addRows(product->b);
     call.addAddress(op.getBias(), adaptor.getBias());
-    call.addInt(op.getAccumulate(), 32);
+    if (addend)
+      call.add(addend);
+    else
+      call.addNull();
     call.addInt(result.isBF16(), 32);
     call.addRows(product->c);
     call.addAddress(op.getScratch(), adaptor.getScratch());

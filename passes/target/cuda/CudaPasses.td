@@ -14,6 +14,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CudaAddApart : Pass<"cuda-add-apart", "::mlir::func::FuncOp"> {
+  let summary = "what a product is added to, where it is";
+  let description = [{
+    cuBLASLt makes d = a b + c with c elsewhere than d. So a residual that is needed later is
+    not copied to where the sum belongs: the product reads it. Only where the product
+    alone sees what the copy writes, nothing writes the residual in between, and both have
+    the same strides and no element in common.
+
+    Before:
+    ```mlir
+    linalg.generic {copy} ins(%x) outs(%h)
+    kernel.gemm %a, %w into %h {accumulate} : ...
+    ```
+    After:
+    ```mlir
+    kernel.gemm %a, %w into %h plus %x : ...
+    ```
+  }];
+  let dependentDialects = ["::boa::kernel::KernelDialect"];
+}
+
 def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"> {
   let summary = "products as cuBLASLt takes them";
   let description = [{

@@ -74,6 +74,8 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
   // More rows than on a CPU: a gradient of a weight goes through memory once a block.
   buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, options.blockRows});
+  // While copies are ops of their own.
+  each(createCudaAddApart());
   // The casts of operands are grouped with what else goes over them.
   each(createCudaLegalizeProducts());
   each(createFormKernelGroups());

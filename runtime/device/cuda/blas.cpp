@@ -131,6 +131,9 @@ static absl::Status At(const Product &product, const absl::Status &status) {
 // Plans
 //===----------------------------------------------------------------------===//
 
+/// What the library has where nothing is added, too: it reads none of it then.
+static const void *Addend(const Product &p) { return p.addend ? p.addend : p.c; }
+
 /// By the largest power of two, up to what the library asks after.
 static uint32_t Alignment(const void *address) {
   const uintptr_t bits = reinterpret_cast<uintptr_t>(address) | 256;
@@ -140,7 +143,7 @@ static uint32_t Alignment(const void *address) {
 Blas::Key Blas::KeyOf(const Product &p) {
   return {p.transpose_a,
           p.transpose_b,
-          p.accumulate,
+          p.addend != nullptr,
           p.bias != nullptr,
           p.m,
           p.n,
@@ -150,7 +153,7 @@ Blas::Key Blas::KeyOf(const Product &p) {
           p.lda,
           p.ldb,
           p.ldc,
-          {Alignment(p.a), Alignment(p.b), Alignment(p.c), Alignment(p.bias)},
+          {Alignment(p.a), Alignment(p.b), Alignment(p.c), Alignment(p.bias), Alignment(p.addend)},
           p.scratch_bytes};
 }
 
@@ -204,7 +207,7 @@ absl::Status Blas::Choose(const Product &p, Planned &planned) {
   set(kPrefReductions, kReductionInComputeType);
   set(kPrefAlignmentA, Alignment(p.b));
   set(kPrefAlignmentB, Alignment(p.a));
-  set(kPrefAlignmentC, Alignment(p.c));
+  set(kPrefAlignmentC, Alignment(Addend(p)));
   set(kPrefAlignmentD, Alignment(p.c));
   int found = 0;
   if (status.ok())
@@ -243,8 +246,9 @@ static Trial LayOutTrial(const Product &p) {
   const int64_t b =
       p.transpose_b ? bytes(p.n, p.k, p.ldb, p.type_ab) : bytes(p.k, p.n, p.ldb, p.type_ab);
   Trial trial;
-  trial.result = std::max({a, b, bytes(1, p.n, p.n, p.type_c)});
-  trial.scratch = trial.result + bytes(p.m, p.n, p.ldc, p.type_c);
+  const int64_t result = bytes(p.m, p.n, p.ldc, p.type_c);
+  trial.result = std::max({a, b, bytes(1, p.n, p.n, p.type_c), p.addend ? result : 0});
+  trial.scratch = trial.result + result;
   trial.bytes = trial.scratch + p.scratch_bytes;
   return trial;
 }
@@ -263,6 +267,7 @@ absl::Status Blas::Try(void *memory, Stream stream) {
     const Trial trial = LayOutTrial(product);
     product.a = product.b = begin;
     product.bias = product.bias ? begin : nullptr;
+    product.addend = product.addend ? begin : nullptr;
     product.c = begin + trial.result;
     product.scratch = product.scratch ? begin + trial.scratch : nullptr;
     if (absl::Status status = Run(product, planned, stream); !status.ok())
@@ -286,8 +291,8 @@ absl::Status Blas::Run(const Product &p, const Planned &planned, Stream stream) 
             Call(MatmulDescSetAttribute, planned.desc, kDescBiasPointer, &p.bias, sizeof(p.bias));
         !status.ok())
       return status;
-  const float one = 1, beta = p.accumulate ? 1 : 0;
-  return Call(Matmul, handle, planned.desc, &one, p.b, planned.b, p.a, planned.a, &beta, p.c,
+  const float one = 1, beta = p.addend ? 1 : 0;
+  return Call(Matmul, handle, planned.desc, &one, p.b, planned.b, p.a, planned.a, &beta, Addend(p),
               planned.c, p.c, planned.c, &planned.chosen.algo, p.scratch,
               planned.chosen.workspace_bytes, stream);
 }

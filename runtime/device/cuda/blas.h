@@ -60,8 +60,8 @@ struct MatmulHeuristic {
 
 /// F(name, symbol, result, arguments).
 #define BOA_CUDA_BLAS_FUNCTIONS(F)                                                                 \
-  F(Create, cublasLtCreate, BlasResult, (BlasHandle *))                                            \
   F(GetVersion, cublasLtGetVersion, size_t, ())                                                    \
+  F(Create, cublasLtCreate, BlasResult, (BlasHandle *))                                            \
   F(Destroy, cublasLtDestroy, BlasResult, (BlasHandle))                                            \
   F(GetStatusName, cublasLtGetStatusName, const char *, (BlasResult))                              \
   F(GetStatusString, cublasLtGetStatusString, const char *, (BlasResult))                          \
@@ -87,11 +87,11 @@ struct MatmulHeuristic {
 
 /// c = op(a) op(b) + bias, or with what c was; row-major, strides of rows in elements.
 struct Product {
-  bool transpose_a, transpose_b, accumulate;
+  bool transpose_a, transpose_b;
   int64_t m, n, k;
-  int32_t type_ab, type_c; // 0 f32, 1 bf16
-  const void *a, *b, *bias;
-  void *c, *scratch; // of scratch_bytes, or null
+  int32_t type_ab, type_c;           // 0 f32, 1 bf16
+  const void *a, *b, *bias, *addend; // the last two, or null; the last may be c
+  void *c, *scratch;                 // of scratch_bytes, or null
   int64_t lda, ldb, ldc;
   int64_t scratch_bytes;
 };
@@ -125,7 +125,7 @@ private:
   /// What decides about an algorithm: operations, sizes, types, strides, how addresses are
   /// aligned, scratch.
   using Key = std::tuple<bool, bool, bool, bool, int64_t, int64_t, int64_t, int32_t, int32_t,
-                         int64_t, int64_t, int64_t, std::array<uint32_t, 4>, int64_t>;
+                         int64_t, int64_t, int64_t, std::array<uint32_t, 5>, int64_t>;
   /// A product as the library knows it, and its algorithm.
   struct Planned {
     Product first; // that was planned

@@ -88,7 +88,7 @@ void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t
 
 void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
                    int64_t k, int32_t type_ab, const void *a, int64_t lda, const void *b,
-                   int64_t ldb, const void *bias, int32_t accumulate, int32_t type_c, void *c,
+                   int64_t ldb, const void *bias, const void *addend, int32_t type_c, void *c,
                    int64_t ldc, void *scratch) {
   if (!queue->status.ok())
     return;
@@ -102,7 +102,6 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
   ++queue->launches;
   const Product product = {transpose_a != 0,
                            transpose_b != 0,
-                           accumulate != 0,
                            m,
                            n,
                            k,
@@ -111,6 +110,7 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
                            a,
                            b,
                            bias,
+                           addend,
                            c,
                            scratch,
                            lda,

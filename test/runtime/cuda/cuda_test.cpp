@@ -135,14 +135,16 @@ std::vector<float> Get(const char *from, int32_t type, int64_t count) {
 
 // Whole numbers, of which all sums are exact.
 TEST_F(CudaTest, ProductsAreRowMajor) {
-  for (int variant = 0; variant < 48; ++variant) {
-    const int types = variant / 16;
+  for (int variant = 0; variant < 96; ++variant) {
+    const int types = variant / 16 % 3;
     Program with = MakeProgram("cuda");
     use_scratch = variant % 16 == 15;
     with.kernels.push_back(
         {"multiply", {{true, true}}, use_scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0, 0, 0});
-    wanted = {bool(variant & 1), bool(variant & 2), bool(variant & 4),
-              bool(variant & 8), types > 0,         types > 1};
+    wanted = {bool(variant & 1), bool(variant & 2), bool(variant & 4), bool(variant & 8),
+              types > 0,         types > 1,         variant >= 48};
+    if (wanted.apart && !wanted.accumulate)
+      continue;
     absl::Status status = Make(with);
     ASSERT_TRUE(status.ok()) << status;
     std::minstd_rand random(variant + 1);
@@ -160,7 +162,7 @@ TEST_F(CudaTest, ProductsAreRowMajor) {
     };
     Put(quarter(0), wanted.type_ab, a);
     Put(quarter(1), wanted.type_ab, b);
-    Put(quarter(2), wanted.type_c, c);
+    Put(wanted.apart ? quarter(3) + kApart : quarter(2), wanted.type_c, c);
     Put(quarter(3), wanted.type_c, bias);
     ASSERT_TRUE(Write(kHome, 0, entry).ok());
     body = [](boa_context *context, int64_t) {
@@ -181,6 +183,8 @@ TEST_F(CudaTest, ProductsAreRowMajor) {
         expected[i * kN + j] = Narrow(sum);
       }
     EXPECT_EQ(Get(quarter(2), wanted.type_c, kM * kN), expected) << variant;
+    if (wanted.apart)
+      EXPECT_EQ(Get(quarter(3) + kApart, wanted.type_c, kM * kN), c) << "is only read";
   }
 }
 

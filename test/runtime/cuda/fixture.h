@@ -75,6 +75,7 @@ inline void Train(void *const *buffers, void *, boa_queue *queue) {
 struct Wanted {
   bool transpose_a, transpose_b, bias, accumulate;
   int32_t type_ab, type_c;
+  bool apart; // what is added to lies elsewhere than the result
 };
 inline Wanted wanted;
 inline bool use_scratch = false;
@@ -82,14 +83,16 @@ constexpr int64_t kM = 24, kN = 40, kK = 16;
 
 /// c = a b, each and the bias in a quarter of the entry, beyond where it begins.
 constexpr int64_t kQuarter = kElements, kBeyond = 48; // bytes
+constexpr int64_t kApart = 192;                       // behind the bias, what is added to
 inline void Multiply(void *const *buffers, void *workspace, boa_queue *queue) {
   auto at = [&](int64_t quarter) {
     return static_cast<char *>(buffers[0]) + quarter * kQuarter + kBeyond;
   };
   boa_cuda_gemm(queue, wanted.transpose_a, wanted.transpose_b, kM, kN, kK, wanted.type_ab, at(0),
                 wanted.transpose_a ? kM : kK, at(1), wanted.transpose_b ? kK : kN,
-                wanted.bias ? at(3) : nullptr, wanted.accumulate, wanted.type_c, at(2), kN,
-                use_scratch ? workspace : nullptr);
+                wanted.bias ? at(3) : nullptr,
+                wanted.accumulate ? wanted.apart ? at(3) + kApart : at(2) : nullptr, wanted.type_c,
+                at(2), kN, use_scratch ? workspace : nullptr);
 }
 
 inline const boa_kernel kTable[] = {Train, Multiply};

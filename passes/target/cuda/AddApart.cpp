@@ -1,0 +1,73 @@
+//===- AddApart.cpp - What a product is added to stays where it is --------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes kernels on definite memory, before groups are formed. A residual is needed by
+// others than the product that is added to it, so bufferization copied it to where the sum
+// belongs. The product may read it where it is if
+//
+//   - the product accumulates into exactly what the copy wrote;
+//   - in between nothing touches that, and nothing writes what was copied;
+//   - the two do not overlap, and their rows are as far apart.
+//
+// Then nobody sees what the copy wrote but the product: it goes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/MemoryAccess.h"
+#include "passes/target/cuda/CudaPasses.h"
+
+namespace boa {
+#define GEN_PASS_DEF_CUDAADDAPART
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+bool overlap(Value a, Value b) { return getMemoryRoot(a) == getMemoryRoot(b) && mayOverlap(a, b); }
+
+bool hasSameStrides(Value a, Value b) {
+  auto x = cast<MemRefType>(a.getType()), y = cast<MemRefType>(b.getType());
+  return x.getShape() == y.getShape() && x.getElementType() == y.getElementType() &&
+         x.getStridesAndOffset().first == y.getStridesAndOffset().first;
+}
+
+/// The product that alone sees what the copy writes, as what it accumulates into.
+kernel::GemmOp findProduct(linalg::GenericOp copy) {
+  Value from = copy.getInputs()[0], to = copy.getOutputs()[0];
+  if (overlap(from, to) || !hasSameStrides(from, to))
+    return nullptr;
+  for (Operation *op = copy->getNextNode(); op; op = op->getNextNode()) {
+    auto product = dyn_cast<kernel::GemmOp>(op);
+    if (product && product.getAccumulate() && product.getC() == to &&
+        llvm::none_of(product.getDpsInputs(), [&](Value input) { return overlap(input, to); }))
+      return product;
+    for (const MemoryAccess &access : getMemoryAccesses(op))
+      if (overlap(access.memref, to) || (access.write && overlap(access.memref, from)))
+        return nullptr;
+  }
+  return nullptr;
+}
+
+struct CudaAddApart : boa::impl::CudaAddApartBase<CudaAddApart> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(kKernelAttr))
+      return;
+    for (auto copy : llvm::to_vector(getOperation().getBody().front().getOps<linalg::GenericOp>()))
+      if (isCopy(copy))
+        if (kernel::GemmOp product = findProduct(copy)) {
+          product.getAddendMutable().assign(copy.getInputs()[0]);
+          product.setAccumulate(false);
+          copy.erase();
+        }
+  }
+};
+
+} // namespace
