@@ -165,6 +165,25 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
       "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
 }
 
+def CudaPrintWork : Pass<"cuda-print-work", "::mlir::ModuleOp"> {
+  let summary = "prints what kernels ask of a GPU";
+  let description = [{
+    For each kernel a table of its calls in order, on standard output: launches, those of them
+    that only copy, products, and attention that a library is offered; the bytes of what each
+    reads and writes, every operand once; the operations of products and attention. Operands
+    of a launch that it only writes have a `=`, those that it also reads a `+`. It changes
+    nothing.
+
+    ```
+    block_forward
+      call                     read        written       operations  what
+      launch                4194304        2097152                   1x64x256xf32 256xf32 =1x64x256xf32
+      product               ...
+      total launch          ...
+    ```
+  }];
+}
+
 def CudaEmitSums : Pass<"cuda-emit-sums", "::mlir::ModuleOp"> {
   let summary = "checksums as functions of the device's module";
   let description = [{

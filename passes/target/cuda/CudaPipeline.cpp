@@ -37,10 +37,12 @@ static void flatten(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
 }
 
-void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code) {
+void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool printsWork) {
   const bool emulated = code == DeviceCode::emulated;
   pm.addNestedPass<func::FuncOp>(createAssignWorkspace());
   pm.addPass(createCudaOutlineLaunches());
+  if (printsWork)
+    pm.addPass(createCudaPrintWork());
   pm.addPass(createCudaEmitUpdates());
   pm.addPass(createCudaEmitSums());
   if (emulated)
@@ -84,7 +86,7 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
     each(createCudaOfferAttention());
   each(createEmitCudaAttention());
   each(createCanonicalizerPass());
-  buildCudaCodePipeline(pm, options.code);
+  buildCudaCodePipeline(pm, options.code, options.printsWork);
 }
 
 namespace {
@@ -95,14 +97,21 @@ struct CudaOptions : PassPipelineOptions<CudaOptions> {
       llvm::cl::values(clEnumValN(boa::DeviceCode::ptx, "ptx", "PTX"),
                        clEnumValN(boa::DeviceCode::emulated, "emulated", "functions of the host"),
                        clEnumValN(boa::DeviceCode::none, "none", "nothing"))};
+  Option<bool> work{*this, "work", llvm::cl::desc("prints what kernels ask of a GPU"),
+                    llvm::cl::init(false)};
 };
 } // namespace
 
 void boa::registerCudaPipeline() {
   registerBoaCudaPasses();
-  PassPipelineRegistration<CudaOptions>(
-      "cuda-kernel-pipeline", "from outlined kernels to the LLVM dialect and PTX",
-      [](OpPassManager &pm, const CudaOptions &options) { buildCudaPipeline(pm, {options.code}); });
+  PassPipelineRegistration<CudaOptions>("cuda-kernel-pipeline",
+                                        "from outlined kernels to the LLVM dialect and PTX",
+                                        [](OpPassManager &pm, const CudaOptions &options) {
+                                          CudaPipelineOptions pipeline;
+                                          pipeline.code = options.code;
+                                          pipeline.printsWork = options.work;
+                                          buildCudaPipeline(pm, pipeline);
+                                        });
   PassPipelineRegistration<CudaOptions>("cuda-code-pipeline",
                                         "from launches to the LLVM dialect and PTX",
                                         [](OpPassManager &pm, const CudaOptions &options) {

@@ -19,6 +19,7 @@ struct CudaPipelineOptions {
   DeviceCode code = DeviceCode::ptx;
   int64_t blockRows = 0;       // as for a CPU
   bool offersAttention = true; // in bf16, to cuDNN, for which there is scratch then
+  bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
@@ -27,7 +28,7 @@ struct CudaPipelineOptions {
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
 /// The half of it that begins with launches and products.
-void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code);
+void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool printsWork = false);
 
 /// Adds the dialects and external models that the pipeline uses beyond those of
 /// kernels.
