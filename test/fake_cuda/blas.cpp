@@ -5,19 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One algorithm: sums of f32 over 128 values of k, which are summed in f64. It wants a
-// workspace where it may have one, and leaves nothing in it as it was.
+// One algorithm, or as many as BOA_FAKE_CUDA says: sums of f32 over 128 values of k, in later ones
+// over 8 and fewer, which are summed in f64. It wants a workspace where it may have one, and
+// leaves nothing in it as it was.
 //
 //===----------------------------------------------------------------------===//
 #include "test/fake_cuda/blas_abi.h"
 #include "test/fake_cuda/fake.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -69,7 +72,7 @@ struct Preference {
 /// What an algorithm was found for.
 struct Algorithm {
   uint64_t alive, workspace, problem;
-  uint32_t alignments[4], bias_alignment;
+  uint32_t alignments[4], bias_alignment, number;
 };
 
 static_assert(sizeof(Layout) <= sizeof(cublasLtMatrixLayoutOpaque_t) &&
@@ -214,9 +217,9 @@ cublasStatus_t ReadProblem(const char *what, cublasLtMatmulDesc_t desc, cublasLt
   return types && compute && epilogue ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-void Multiply(const Problem &p, float alpha, float beta, const char *a, const char *b,
-              const char *c, char *d, const char *bias) {
-  constexpr uint64_t kRows = 64, kCols = 4, kDepth = 128;
+void Multiply(const Problem &p, uint64_t depth, float alpha, float beta, const char *a,
+              const char *b, const char *c, char *d, const char *bias) {
+  constexpr uint64_t kRows = 64, kCols = 4;
   // op(a) by columns, rows in whole blocks; op(b) by rows of its transpose.
   uint64_t rows = (p.m + kRows - 1) / kRows * kRows;
   std::vector<float> left(p.k * rows), right(p.n * p.k);
@@ -232,9 +235,9 @@ void Multiply(const Problem &p, float alpha, float beta, const char *a, const ch
     uint64_t cols = std::min(kCols, p.n - j0);
     for (uint64_t i0 = 0; i0 < p.m; i0 += kRows) {
       double totals[kCols][kRows] = {};
-      for (uint64_t l0 = 0; l0 < p.k; l0 += kDepth) {
+      for (uint64_t l0 = 0; l0 < p.k; l0 += depth) {
         float sums[kCols][kRows] = {};
-        for (uint64_t l = l0; l < std::min(p.k, l0 + kDepth); ++l) {
+        for (uint64_t l = l0; l < std::min(p.k, l0 + depth); ++l) {
           const float *column = &left[l * rows + i0];
           for (uint64_t j = 0; j < cols; ++j) {
             const float factor = right[(j0 + j) * p.k + l];
@@ -428,11 +431,17 @@ BOA_FAKE_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   // The bias must be aligned as well later on as now.
   CUdeviceptr bias = problem.desc.bias;
   algorithm.bias_alignment = bias ? uint32_t(std::min<CUdeviceptr>(bias & -bias, 16)) : 16;
-  results[0] = {};
-  memcpy(&results[0].algo, &algorithm, sizeof algorithm);
-  results[0].workspaceSize = algorithm.workspace;
-  results[0].wavesCount = 1;
-  *found = 1;
+  const std::vector<int64_t> &algorithms = GetAlgorithms();
+  for (; *found < std::min(most, int(algorithms.size())); ++*found) {
+    cublasLtMatmulHeuristicResult_t &result = results[*found];
+    result = {};
+    algorithm.number = *found;
+    memcpy(&result.algo, &algorithm, sizeof algorithm);
+    result.workspaceSize = algorithm.workspace;
+    result.wavesCount = 1;
+    if (algorithms[*found] < 0)
+      result.state = CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -502,12 +511,17 @@ BOA_FAKE_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatm
     if (handle->on_device.insert(p.Hash()).second && TakeOverhead())
       return CUBLAS_STATUS_ALLOC_FAILED;
   }
+  const std::vector<int64_t> &algorithms = GetAlgorithms();
+  if (algorithm.number >= algorithms.size() || algorithms[algorithm.number] < 0)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  const int64_t micros = algorithms[algorithm.number];
   CUresult error =
       Enqueue(__func__, stream, std::move(ranges), [=](const std::vector<char *> &data) {
         if (algorithm.workspace)
           memset(data.back(), 0xff, algorithm.workspace);
-        Multiply(p, scales[0], scales[1], data[0], data[1], data[2], data[3],
-                 biased ? data[4] : nullptr);
+        std::this_thread::sleep_for(std::chrono::microseconds(micros));
+        Multiply(p, algorithm.number ? std::max(16 >> algorithm.number, 1) : 128, scales[0],
+                 scales[1], data[0], data[1], data[2], data[3], biased ? data[4] : nullptr);
         return std::string();
       });
   return error ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;

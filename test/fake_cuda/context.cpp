@@ -100,6 +100,8 @@ CUresult FindContext(const char *what, Context *&context) {
 
 const DnnSettings &GetDnnSettings() { return Driver::Get().settings.dnn; }
 
+const std::vector<int64_t> &GetAlgorithms() { return Driver::Get().settings.algorithm_us; }
+
 CUresult TakeOverhead() {
   if (CUresult error = RefuseUnsafe()) // it allocates
     return error;

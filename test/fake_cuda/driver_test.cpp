@@ -619,6 +619,7 @@ TEST_F(FakeCudaTest, SettingsAreAsTheyAreWritten) {
   EXPECT_EQ(cuDeviceGet(&device, 2), CUDA_ERROR_INVALID_DEVICE);
   for (auto [text, words] :
        {std::pair{"sed=1", "there is no 'sed=1'"},
+        std::pair{"algorithm_us=1,y", "expected microseconds or 'x', but found 'y'"},
         std::pair{"dnn_best=rx", "expected letters of 'nuar', or 'e', but found 'dnn_best=rx'"},
         std::pair{"seed=one", "expected NAME=NUMBER, but found 'seed=one'"},
         std::pair{"memory=1GB", "expected NAME=NUMBER, but found 'memory=1GB'"},

@@ -56,6 +56,9 @@ BOA_FAKE_API CUresult TakeOverhead();
 struct DnnSettings;
 BOA_FAKE_API const DnnSettings &GetDnnSettings();
 
+/// And of cuBLASLt's algorithms (settings.h).
+BOA_FAKE_API const std::vector<int64_t> &GetAlgorithms();
+
 /// Whether calls of the function, of any of the fakes, may be made to fail.
 BOA_FAKE_API bool MayFail(std::string_view function);
 

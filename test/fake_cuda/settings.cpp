@@ -163,6 +163,20 @@ std::string ParseSettings(const char *text, Settings &settings) {
       continue;
     }
     int64_t number = 0;
+    if (key == "algorithm_us") {
+      settings.algorithm_us.clear();
+      std::istringstream parts(value);
+      for (std::string part; std::getline(parts, part, ',');)
+        if (part == "x")
+          settings.algorithm_us.push_back(-1);
+        else if (Number(part, number))
+          settings.algorithm_us.push_back(number);
+        else
+          return "expected microseconds or 'x', but found '" + part + "'";
+      if (settings.algorithm_us.empty())
+        return "expected algorithm_us=NUMBER,NUMBER, but found '" + word + "'";
+      continue;
+    }
     if (!Number(value, number))
       return "expected NAME=NUMBER, but found '" + word + "'";
     if (key == "seed")

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace boa::fake {
 
@@ -41,6 +42,7 @@ struct Settings {
   bool pageable = false; // copies to pageable memory are not waited for
   int64_t registered = INT64_MAX, register_once = int64_t(64) << 30;
   DnnSettings dnn;
+  std::vector<int64_t> algorithm_us = {0}; // of cuBLASLt; < 0: does not do it
   std::map<std::string, Injection> fail, late;
 };
 

@@ -12,11 +12,15 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/blas.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 namespace boa::cuda {
 
@@ -163,9 +167,12 @@ absl::Status Blas::Plan(const Product &product) {
     return absl::OkStatus();
   at->second.first = product;
   absl::Status status = Describe(product, at->second);
-  if (status.ok())
-    status = Choose(product, at->second);
-  return At(product, status);
+  if (!status.ok())
+    return At(product, status);
+  absl::StatusOr<std::vector<MatmulHeuristic>> proposals = Propose(product, at->second, 1);
+  if (proposals.ok())
+    at->second.chosen = proposals->front();
+  return At(product, proposals.status());
 }
 
 absl::Status Blas::Describe(const Product &p, Planned &planned) {
@@ -196,7 +203,8 @@ absl::Status Blas::Describe(const Product &p, Planned &planned) {
   return status;
 }
 
-absl::Status Blas::Choose(const Product &p, Planned &planned) {
+absl::StatusOr<std::vector<MatmulHeuristic>> Blas::Propose(const Product &p, const Planned &planned,
+                                                           int most) {
   MatmulPreference preference = nullptr;
   absl::Status status = Call(MatmulPreferenceCreate, &preference);
   auto set = [&](int attribute, const auto &value) {
@@ -210,18 +218,22 @@ absl::Status Blas::Choose(const Product &p, Planned &planned) {
   set(kPrefAlignmentC, Alignment(Addend(p)));
   set(kPrefAlignmentD, Alignment(p.c));
   int found = 0;
+  std::vector<MatmulHeuristic> proposals(most);
   if (status.ok())
     status = Call(MatmulAlgoGetHeuristic, handle, planned.desc, planned.b, planned.a, planned.c,
-                  planned.c, preference, 1, &planned.chosen, &found);
+                  planned.c, preference, most, proposals.data(), &found);
   if (preference)
     MatmulPreferenceDestroy.address(preference);
-  if (status.ok() && found == 0)
+  if (!status.ok())
+    return status;
+  if (found == 0)
     return absl::UnimplementedError(
         absl::StrCat(MatmulAlgoGetHeuristic.symbol,
                      " knows no algorithm for it on this GPU: install a newer libcublas"));
-  if (status.ok() && planned.chosen.state != 0)
-    return Error(planned.chosen.state, MatmulAlgoGetHeuristic.symbol);
-  return status;
+  if (proposals[0].state != 0)
+    return Error(proposals[0].state, MatmulAlgoGetHeuristic.symbol);
+  proposals.resize(found);
+  return proposals;
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,16 +272,21 @@ int64_t Blas::TrialBytes() const {
   return most;
 }
 
-absl::Status Blas::Try(void *memory, Stream stream) {
+Product Blas::OnTrial(const Product &planned, void *memory) {
   char *const begin = static_cast<char *>(memory);
+  Product product = planned;
+  const Trial trial = LayOutTrial(product);
+  product.a = product.b = begin;
+  product.bias = product.bias ? begin : nullptr;
+  product.addend = product.addend ? begin : nullptr;
+  product.c = begin + trial.result;
+  product.scratch = product.scratch ? begin + trial.scratch : nullptr;
+  return product;
+}
+
+absl::Status Blas::Try(void *memory, Stream stream) {
   for (const auto &[key, planned] : products) {
-    Product product = planned.first;
-    const Trial trial = LayOutTrial(product);
-    product.a = product.b = begin;
-    product.bias = product.bias ? begin : nullptr;
-    product.addend = product.addend ? begin : nullptr;
-    product.c = begin + trial.result;
-    product.scratch = product.scratch ? begin + trial.scratch : nullptr;
+    const Product product = OnTrial(planned.first, memory);
     if (absl::Status status = Run(product, planned, stream); !status.ok())
       return At(product, status);
   }
@@ -284,7 +301,7 @@ absl::Status Blas::Enqueue(const Product &product, Stream stream) {
   return At(product, Run(product, found->second, stream));
 }
 
-absl::Status Blas::Run(const Product &p, const Planned &planned, Stream stream) {
+absl::Status Blas::Run(const Product &p, const Planned &planned, Stream stream) const {
   // The pointer is the description's; all else in it is the same for all such products.
   if (p.bias)
     if (absl::Status status =
@@ -295,6 +312,148 @@ absl::Status Blas::Run(const Product &p, const Planned &planned, Stream stream) 
   return Call(Matmul, handle, planned.desc, &one, p.b, planned.b, p.a, planned.a, &beta, Addend(p),
               planned.c, p.c, planned.c, &planned.chosen.algo, p.scratch,
               planned.chosen.workspace_bytes, stream);
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+/// How long all products are measured, and each algorithm of one beside its first run.
+constexpr std::chrono::seconds kMeasured{10};
+constexpr float kEachMs = 2;
+constexpr int kMostRuns = 10;
+/// A later proposal is chosen where it takes less than this share of the time: what is as fast
+/// within what measuring can tell is not a reason.
+constexpr float kFaster = 0.98f;
+
+absl::StatusOr<bool> Blas::WantsMeasuring() {
+  const char *const value = std::getenv("BOA_CUDA_PRODUCTS");
+  if (value && std::strcmp(value, "measured") != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("BOA_CUDA_PRODUCTS=", value, ": it is `measured`, or not set"));
+  return value != nullptr;
+}
+
+absl::StatusOr<float> Blas::Time(const Driver &driver, const Product &product,
+                                 const Planned &planned, Stream stream,
+                                 const Event (&events)[2]) const {
+  float each = 0;
+  // The first run loads its kernel.
+  for (int runs = 1, round = 0; round < 2; ++round) {
+    absl::Status status = driver.Call("measuring", driver.EventRecord, events[0], stream);
+    for (int i = 0; i < runs && status.ok(); ++i)
+      status = Run(product, planned, stream);
+    if (status.ok())
+      status = driver.Call("measuring", driver.EventRecord, events[1], stream);
+    if (status.ok())
+      status = driver.Call("measuring", driver.EventSynchronize, events[1]);
+    if (status.ok())
+      status = driver.Call("measuring", driver.EventElapsedTime, &each, events[0], events[1]);
+    if (!status.ok())
+      return status;
+    each /= float(runs);
+    runs = std::clamp(int(kEachMs / std::max(each, 1e-3f)), 1, kMostRuns);
+  }
+  return each;
+}
+
+absl::Status Blas::ChooseFastest(const Driver &driver, Planned &planned, void *memory,
+                                 Stream stream, const Event (&events)[2]) {
+  // For operands that are aligned as the program's are, not as those of a trial.
+  const absl::StatusOr<std::vector<MatmulHeuristic>> proposals =
+      Propose(planned.first, planned, kCandidates);
+  if (!proposals.ok())
+    return proposals.status();
+  const Product product = OnTrial(planned.first, memory);
+  Planned candidate = planned;
+  float least = 0;
+  for (int i = 0; i < int(proposals->size()); ++i) {
+    candidate.chosen = (*proposals)[i];
+    if (candidate.chosen.state != 0)
+      continue;
+    const absl::StatusOr<float> each = Time(driver, product, candidate, stream, events);
+    // Whatever fails but the first is not chosen.
+    if (!each.ok() && i == 0)
+      return each.status();
+    if (!each.ok() || (i > 0 && *each >= least * kFaster))
+      continue;
+    least = *each;
+    planned.chosen = candidate.chosen;
+    planned.choice = i;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Blas::Measure(const Driver &driver, void *memory, Stream stream) {
+  Event events[2] = {};
+  absl::Status status;
+  for (Event &event : events)
+    if (status.ok())
+      status = driver.Call("making an event", driver.EventCreate, &event, 0u);
+  const auto end = std::chrono::steady_clock::now() + kMeasured;
+  for (auto &[key, planned] : products)
+    if (status.ok() && std::chrono::steady_clock::now() < end)
+      status = At(planned.first, ChooseFastest(driver, planned, memory, stream, events));
+  measured = true;
+  // Nothing uses them when they go.
+  absl::Status over = driver.Call("waiting for a trial", driver.StreamSynchronize, stream);
+  for (Event event : events)
+    if (event)
+      if (absl::Status destroyed = driver.Call("destroying an event", driver.EventDestroy, event);
+          status.ok())
+        status = std::move(destroyed);
+  return status.ok() ? over : status;
+}
+
+uint64_t Blas::Fingerprint() const {
+  uint64_t hash = 1469598103934665603u; // FNV-1a
+  auto add = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  for (const auto &[key, planned] : products)
+    std::apply(
+        [&](const auto &...part) {
+          auto one = [&](const auto &value) {
+            if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>)
+              add(uint64_t(value));
+            else
+              for (uint32_t element : value)
+                add(element);
+          };
+          (one(part), ...);
+        },
+        key);
+  return hash;
+}
+
+std::string Blas::Choices() const {
+  if (!measured)
+    return "";
+  std::string text;
+  for (const auto &[key, planned] : products)
+    text += char('0' + planned.choice);
+  return absl::StrFormat("%s of products %016x", text, Fingerprint());
+}
+
+absl::StatusOr<bool> Blas::TakeChoices(const std::string &choices) {
+  const std::string ending = absl::StrFormat(" of products %016x", Fingerprint());
+  if (choices.size() != products.size() + ending.size() || !absl::EndsWith(choices, ending))
+    return false;
+  std::vector<MatmulHeuristic> chosen;
+  for (const auto &[key, planned] : products) {
+    const size_t choice = size_t(choices[chosen.size()] - '0');
+    auto proposals = Propose(planned.first, planned, kCandidates);
+    if (!proposals.ok())
+      return At(planned.first, proposals.status());
+    if (choice >= proposals->size() || (*proposals)[choice].state != 0)
+      return false;
+    chosen.push_back((*proposals)[choice]);
+  }
+  size_t i = 0;
+  for (auto &[key, planned] : products) {
+    planned.choice = choices[i] - '0';
+    planned.chosen = chosen[i++];
+  }
+  measured = true;
+  return true;
 }
 
 } // namespace boa::cuda

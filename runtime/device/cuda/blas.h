@@ -10,6 +10,12 @@
 // the answer is kept. Sums are of f32, in whole: no TF32, and no partial sums in narrower
 // types.
 //
+// Which algorithm that is decides about the last bits of sums. Of itself it is the first that the
+// library proposes, which a GPU and a version of the library always have the same. With
+// BOA_CUDA_PRODUCTS=measured it is the fastest of the first kCandidates, as measured before the
+// first step, which may be another one in another run: the choice is part of what a commit says of
+// its environment, and whoever goes on from there takes it as it is.
+//
 // BOA_CUDA_BLAS names others than libcublasLt.so.13 and .12, separated by colons, for tests.
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +26,9 @@
 
 #include <array>
 #include <map>
+#include <string>
 #include <tuple>
+#include <vector>
 
 namespace boa::cuda {
 
@@ -60,8 +68,8 @@ struct MatmulHeuristic {
 
 /// F(name, symbol, result, arguments).
 #define BOA_CUDA_BLAS_FUNCTIONS(F)                                                                 \
-  F(GetVersion, cublasLtGetVersion, size_t, ())                                                    \
   F(Create, cublasLtCreate, BlasResult, (BlasHandle *))                                            \
+  F(GetVersion, cublasLtGetVersion, size_t, ())                                                    \
   F(Destroy, cublasLtDestroy, BlasResult, (BlasHandle))                                            \
   F(GetStatusName, cublasLtGetStatusName, const char *, (BlasResult))                              \
   F(GetStatusString, cublasLtGetStatusString, const char *, (BlasResult))                          \
@@ -118,6 +126,18 @@ public:
   /// Enqueues each product that was planned once, on what is in that memory: the library puts a
   /// kernel on the GPU when it is first run, and may take device memory for it then.
   absl::Status Try(void *memory, Stream);
+
+  /// How many algorithms of a product are measured, at most.
+  static constexpr int kCandidates = 8;
+  /// Whether they are to be: BOA_CUDA_PRODUCTS=measured.
+  static absl::StatusOr<bool> WantsMeasuring();
+  /// Has each product that was planned take the fastest of its candidates, on what is in that
+  /// memory; waits for them. What there is no time for keeps its first one. Before Try.
+  absl::Status Measure(const Driver &, void *memory, Stream);
+  /// What was chosen, where it is not the first of each; for which products is part of it.
+  std::string Choices() const;
+  /// Takes what was chosen then. False: those were other products, and nothing is changed.
+  absl::StatusOr<bool> TakeChoices(const std::string &choices);
   /// Of a product for which one was asked.
   absl::Status Enqueue(const Product &, Stream);
 
@@ -132,6 +152,7 @@ private:
     MatmulDesc desc = nullptr;
     MatrixLayout a = nullptr, b = nullptr, c = nullptr;
     MatmulHeuristic chosen = {};
+    int choice = 0; // among what the library proposes
   };
 #define BOA_FUNCTION(name, symbol, result, arguments) EntryOf<result arguments>::type name;
   BOA_CUDA_BLAS_FUNCTIONS(BOA_FUNCTION)
@@ -141,8 +162,17 @@ private:
   explicit Blas(Library library) : library(std::move(library)) {}
   static Key KeyOf(const Product &);
   absl::Status Describe(const Product &, Planned &);
-  absl::Status Choose(const Product &, Planned &);
-  absl::Status Run(const Product &, const Planned &, Stream);
+  /// What the library proposes, in its order: at least one.
+  absl::StatusOr<std::vector<MatmulHeuristic>> Propose(const Product &, const Planned &, int most);
+  /// A product that was planned, on memory for a trial.
+  static Product OnTrial(const Product &, void *memory);
+  /// Milliseconds of one run.
+  absl::StatusOr<float> Time(const Driver &, const Product &, const Planned &, Stream,
+                             const Event (&)[2]) const;
+  absl::Status ChooseFastest(const Driver &, Planned &, void *memory, Stream, const Event (&)[2]);
+  /// Of which products there are, as a number that is the same in each process.
+  uint64_t Fingerprint() const;
+  absl::Status Run(const Product &, const Planned &, Stream) const;
   template <typename... P, typename... A>
   absl::Status Call(const Entry<BlasResult, P...> &entry, A... arguments) const {
     const BlasResult result = entry.address(arguments...);
@@ -153,6 +183,7 @@ private:
   Library library;
   BlasHandle handle = nullptr;
   std::map<Key, Planned> products;
+  bool measured = false; // or as chosen then
 };
 
 } // namespace boa::cuda

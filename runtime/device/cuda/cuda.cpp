@@ -36,14 +36,20 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace boa {
 namespace {
 
+using cuda::Blas;
 using cuda::Gpu;
 using cuda::GpuMemory;
 using cuda::GpuStream;
 using cuda::Pointer;
+using Facts = std::map<std::string, std::string>;
+
+/// What the environment calls algorithms of products that are not the first of each.
+constexpr char kChoices[] = "algorithms";
 
 class CudaDevice : public Device {
 public:
@@ -65,7 +71,7 @@ public:
     return absl::StrCat(host.Describe(), "; on ", gpu->Describe(), attention.empty() ? "" : ", ",
                         attention);
   }
-  std::map<std::string, std::string> Environment() const override;
+  Facts Environment() const override;
 
 private:
   std::vector<GpuStream *> Streams() const;
@@ -75,6 +81,7 @@ private:
   std::string Name(const Work &) const;
   absl::Status PlanKernels();
   absl::Status TryLibraries(bool &all);
+  absl::Status ChooseProducts(void *memory);
   absl::Status EnqueueKernel(Work &);
   absl::Status EnqueueFill(Work &, cuda::Stream);
   Pointer OnDevice(Location where) const {
@@ -95,6 +102,7 @@ private:
   boa_queue queue; // with what follows, the compute stream's first thread's
   std::vector<void *> kernel_buffers;
   void *workspace = nullptr;
+  bool products_chosen = false;
   std::unique_ptr<cuda::KernelGraphs> graphs; // with the queue
   cuda::Order order;
   std::unique_ptr<cuda::GpuUpdates> updates; // where the optimizer runs here
@@ -117,12 +125,14 @@ CudaDevice::~CudaDevice() {
   queue.dnn = nullptr;          // before its stream
 }
 
-std::map<std::string, std::string> CudaDevice::Environment() const {
-  std::map<std::string, std::string> versions = {
+Facts CudaDevice::Environment() const {
+  Facts versions = {
       {"gpu", gpu->Describe()},
       {"driver", absl::StrCat("for CUDA ", cuda::FormatVersion(gpu->driver().version()))}};
   if (queue.blas)
     versions["products"] = absl::StrCat("cuBLASLt ", queue.blas->version());
+  if (std::string choices = queue.blas ? queue.blas->Choices() : ""; !choices.empty())
+    versions[kChoices] = choices;
   if (std::string attention = queue.dnn ? queue.dnn->Describe() : ""; !attention.empty())
     versions["attention"] = std::string(absl::StripPrefix(attention, "attention "));
   return versions;
@@ -235,6 +245,30 @@ absl::Status CudaDevice::PlanKernels() {
   return graphs->Create(std::move(launches));
 }
 
+/// Algorithms of products, where they are not the first that the library proposes: as the commit
+/// says that the state goes on from, if it was made with this GPU and these versions; else as
+/// measured, where that is wanted.
+absl::Status CudaDevice::ChooseProducts(void *trial) {
+  if (std::exchange(products_chosen, true))
+    return absl::OkStatus();
+  const absl::StatusOr<bool> measures = Blas::WantsMeasuring();
+  if (!measures.ok())
+    return measures.status();
+  const Facts committed = state ? state->Committed().environment : Facts();
+  auto is_as_then = [&, now = Environment()](const char *key) {
+    const auto then = committed.find(key), here = now.find(key);
+    return then != committed.end() && here != now.end() && then->second == here->second;
+  };
+  if (const auto choices = committed.find(kChoices); choices != committed.end() &&
+                                                     is_as_then("gpu") && is_as_then("driver") &&
+                                                     is_as_then("products")) {
+    const absl::StatusOr<bool> taken = queue.blas->TakeChoices(choices->second);
+    if (!taken.ok() || *taken)
+      return taken.status();
+  }
+  return *measures ? queue.blas->Measure(*queue.driver, trial, queue.stream) : absl::OkStatus();
+}
+
 /// Runs what was planned of libraries once, on memory for a while: what they load then is loaded
 /// before the program's memory is taken. `all`: none of it is done without from now on.
 absl::Status CudaDevice::TryLibraries(bool &all) {
@@ -251,6 +285,8 @@ absl::Status CudaDevice::TryLibraries(bool &all) {
     return status;
   void *const at = reinterpret_cast<void *>(trial);
   if (queue.blas)
+    status = ChooseProducts(at);
+  if (queue.blas && status.ok())
     status = queue.blas->Try(at, queue.stream);
   if (queue.dnn && status.ok())
     all = queue.dnn->Try(at);

@@ -188,5 +188,112 @@ TEST_F(CudaTest, ProductsAreRowMajor) {
   }
 }
 
+// Of what the library proposes a program takes the first, or where it is told to measure the
+// fastest that does the product. A commit says which, and whoever goes on from there takes the
+// same, whatever is faster then: the bits of sums are the same. On another library it is chosen
+// anew.
+TEST_F(CudaTest, AlgorithmsMayBeMeasured) {
+  struct Restore {
+    ~Restore() {
+      unsetenv("BOA_CUDA_PRODUCTS");
+      wanted = {};
+    }
+  } restore;
+  wanted = {};
+  wanted.type_ab = wanted.type_c = 0;
+  use_scratch = false;
+  Program with = MakeProgram("cuda");
+  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  auto algorithms = [&] {
+    const auto now = engine->Environment();
+    auto found = now.find("algorithms");
+    return found == now.end() ? "" : found->second;
+  };
+  body = [](boa_context *context, int64_t) {
+    boa_buffer buffer = boa_rt_prefetch(context, kHome, 0, 0, 2, BOA_DEVICE, 0);
+    boa_rt_launch(context, kMultiply, 1, &buffer);
+    boa_rt_release(context, buffer, 0);
+  };
+  auto multiply = [&] {
+    EXPECT_TRUE(Write(kHome, 0, Random(7)).ok());
+    absl::Status status = engine->Run(Drive, 1, 0);
+    EXPECT_TRUE(status.ok()) << status;
+    return Read(kHome, 0);
+  };
+
+  Fake("algorithm_us=2000,x,0,2000");
+  ASSERT_TRUE(Make(with).ok());
+  EXPECT_EQ(algorithms(), "");
+  const std::vector<float> first = multiply();
+
+  setenv("BOA_CUDA_PRODUCTS", "best", 1);
+  EXPECT_EQ(std::string(Make(with).message()),
+            "BOA_CUDA_PRODUCTS=best: it is `measured`, or not set");
+  setenv("BOA_CUDA_PRODUCTS", "measured", 1);
+  ASSERT_TRUE(Make(with).ok());
+  const std::string measured = algorithms();
+  EXPECT_THAT(measured, testing::MatchesRegex("2 of products [0-9a-f]{16}"));
+  const std::vector<float> fastest = multiply();
+  EXPECT_NE(fastest, first);
+  for (int32_t storage = 0; storage <= kGradient; ++storage)
+    for (int64_t entry = 0; entry < 3; ++entry)
+      ASSERT_TRUE(Write(storage, entry, Random(1)).ok());
+  CommitRecord record;
+  record.step = 1;
+  record.environment = engine->Environment();
+  absl::Status status = engine->Commit(record);
+  ASSERT_TRUE(status.ok()) << status;
+
+  for (bool wished : {true, false}) {
+    if (!wished)
+      unsetenv("BOA_CUDA_PRODUCTS");
+    Fake("algorithm_us=0,x,2000,1000");
+    status = Reopen(with, kKernels);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(algorithms(), measured);
+    EXPECT_EQ(multiply(), fastest);
+  }
+  // Fewer algorithms than were recorded, other products, another driver.
+  Fake("algorithm_us=0");
+  ASSERT_TRUE(Reopen(with, kKernels).ok());
+  EXPECT_EQ(algorithms(), "");
+  Fake("algorithm_us=0,0,0 driver=13010");
+  ASSERT_TRUE(Reopen(with, kKernels).ok());
+  EXPECT_EQ(algorithms(), "");
+  Fake("algorithm_us=0,0,0");
+  wanted.bias = true;
+  ASSERT_TRUE(Reopen(with, kKernels).ok());
+  EXPECT_EQ(algorithms(), "");
+}
+
+// An algorithm that fails when it is measured is not chosen, unless it is the first.
+TEST_F(CudaTest, MeasuringMayFail) {
+  struct Restore {
+    ~Restore() { unsetenv("BOA_CUDA_PRODUCTS"); }
+  } restore;
+  setenv("BOA_CUDA_PRODUCTS", "measured", 1);
+  wanted = {};
+  use_scratch = false;
+  Program with = MakeProgram("cuda");
+  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  Fake("algorithm_us=2000,0 fail=cublasLtMatmul:1");
+  EXPECT_THAT(std::string(Make(with).message()),
+              StartsWith("product of 24 x 16 and 16 x 40, f32 to f32: cublasLtMatmul: "));
+  // The first one runs twice.
+  Fake("algorithm_us=2000,0 fail=cublasLtMatmul:3");
+  ASSERT_TRUE(Make(with).ok());
+  EXPECT_THAT(engine->Environment()["algorithms"], StartsWith("0 of products "));
+  for (const char *function : {"cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime"}) {
+    Fake(absl::StrCat("fail=", function, ":1000000000"));
+    ASSERT_TRUE(Make(with).ok());
+    const int64_t calls = boa_fake_cuda_calls(function);
+    for (int64_t call = 1; call <= calls; ++call) {
+      SCOPED_TRACE(absl::StrCat("call ", call, " of ", function));
+      Fake(absl::StrCat("fail=", function, ":", call));
+      EXPECT_THAT(std::string(Make(with).message()), HasSubstr(function));
+    }
+  }
+}
+
 } // namespace
 } // namespace boa::cuda_test
