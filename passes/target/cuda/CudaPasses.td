@@ -61,6 +61,26 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
+  let summary = "rows of products' temporaries begin at multiples of 16 bytes";
+  let description = [{
+    Temporaries that products read or write, as logits, have rows of whole 16 bytes: what lies
+    between them is never touched. Not where some user may count on rows side by side. Results and
+    weights lie as they are stored.
+
+    Before:
+    ```mlir
+    %logits = memref.alloc() : memref<512x50257xbf16>
+    ```
+    After:
+    ```mlir
+    %padded = memref.alloc() : memref<512x50264xbf16>
+    %logits = memref.subview %padded[0, 0] [512, 50257] [1, 1] : ... to memref<512x50257xbf16, strided<[50264, 1]>>
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
   let summary = "groups to launches of threads";
   let description = [{

@@ -80,6 +80,8 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   each(createCudaAddApart());
   // The casts of operands are grouped with what else goes over them.
   each(createCudaLegalizeProducts());
+  // Of what weights are widened to, too.
+  each(createCudaPadRows());
   each(createFormKernelGroups());
   each(createEmitCudaGroups());
   if (options.offersAttention)

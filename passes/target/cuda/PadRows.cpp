@@ -1,0 +1,80 @@
+//===- PadRows.cpp - Rows of products' temporaries begin at 16 bytes ------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Assumes kernels on definite memory, before groups are formed. A product is as fast as its
+// least aligned operand lets it load: logits of a vocabulary of 50257 in bf16 have rows of an
+// odd number of elements, of which each second one begins at no more than two bytes. A
+// temporary is ours to lay out. Refuses none; leaves alone what has a user that
+// may count on rows being side by side. Arguments lie as they are stored.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/MemoryAccess.h"
+#include "passes/target/cuda/CudaPasses.h"
+
+namespace boa {
+#define GEN_PASS_DEF_CUDAPADROWS
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+/// What cuBLASLt's fastest algorithms want rows to be multiples of, in bytes.
+constexpr int64_t kRowBytes = 16;
+
+bool isMatrixOf(Value memref, Operation *op) {
+  auto product = dyn_cast<kernel::GemmOp>(op);
+  return product && (product.getA() == memref || product.getB() == memref ||
+                     product.getC() == memref || product.getAddend() == memref);
+}
+
+/// Whether the op takes rows at whatever distance.
+bool takesStrides(Value memref, Operation *op) {
+  return isMatrixOf(memref, op) || isa<linalg::GenericOp, linalg::FillOp, memref::LoadOp>(op);
+}
+
+struct CudaPadRows : boa::impl::CudaPadRowsBase<CudaPadRows> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(kKernelAttr))
+      return;
+    for (auto alloc : llvm::to_vector(getOperation().getBody().front().getOps<memref::AllocOp>()))
+      if (int64_t columns = getPadded(alloc))
+        pad(alloc, columns);
+  }
+
+  /// The columns that make its rows multiples of 16 bytes; 0: it stays as it is.
+  static int64_t getPadded(memref::AllocOp alloc) {
+    MemRefType type = alloc.getType();
+    if (type.getRank() < 2 || !type.hasStaticShape() || !type.getLayout().isIdentity())
+      return 0;
+    const int64_t columns = type.getShape().back(), elements = kRowBytes / getElementBytes(type);
+    auto users = alloc->getUsers();
+    const bool pays = llvm::any_of(users, [&](Operation *op) { return isMatrixOf(alloc, op); }) &&
+                      llvm::all_of(users, [&](Operation *op) { return takesStrides(alloc, op); });
+    return pays && columns % elements != 0 ? llvm::alignTo(columns, elements) : 0;
+  }
+
+  static void pad(memref::AllocOp alloc, int64_t columns) {
+    OpBuilder builder(alloc);
+    MemRefType type = alloc.getType();
+    SmallVector<int64_t> shape(type.getShape()), zeros(shape.size(), 0), ones(shape.size(), 1);
+    SmallVector<int64_t> padded(shape);
+    padded.back() = columns;
+    auto memory = memref::AllocOp::create(builder, alloc.getLoc(),
+                                          MemRefType::get(padded, type.getElementType()),
+                                          alloc.getAlignmentAttr());
+    auto view = memref::SubViewOp::create(builder, alloc.getLoc(), memory, zeros, shape, ones);
+    alloc.replaceAllUsesWith(view.getResult());
+    alloc.erase();
+  }
+};
+
+} // namespace
