@@ -11,6 +11,7 @@
 #include "frontend/Frontend.h"
 #include "frontend/irgen.h"
 #include "passes/Pipeline.h"
+#include "passes/kernels/KernelPipeline.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -165,7 +166,10 @@ TEST_P(RandomExample, MutantsAreRefused) {
   for (double delay : {0.0, 0.25, 1.0})
     for (bool vertical : {true, false})
       for (const char *memory : {"unified", "separate"}) {
-        MLIRContext context(MLIRContext::Threading::DISABLED);
+        // The storage phase compiles a copy of the kernels, for their workspace.
+        DialectRegistry registry;
+        boa::registerKernelDialects(registry);
+        MLIRContext context(registry, MLIRContext::Threading::DISABLED);
         context.loadDialect<boa::BoaDialect, arith::ArithDialect, func::FuncDialect>();
         auto module = boa::frontend::generateModel(*result.spec, context);
         NamedAttrList machine(boa::getConfig(*module, boa::kMachineConfig));
