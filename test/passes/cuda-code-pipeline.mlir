@@ -10,6 +10,8 @@
 // CHECK:       llvm.mlir.global internal constant @k_launch0_name("k_launch0\00")
 // CHECK:       llvm.mlir.global internal constant @boa_device_names()
 // CHECK:         llvm.mlir.addressof @k_launch0_name
+// CHECK:       llvm.mlir.global external constant @boa_device_bytes() {{.*}} : !llvm.array<1 x i64>
+// CHECK:         llvm.mlir.constant(2560 : i64)
 // CHECK:       llvm.mlir.global internal constant @boa_device_module("
 // CHECK-SAME:    .version 8.0\0A.target sm_80
 // CHECK-SAME:    .visible .entry k_launch0(

@@ -15,7 +15,7 @@
 // CHECK-NEXT:    gpu.func @k_launch0
 // CHECK-SAME:      (%[[P:.*]]: memref<8x64xf32> {llvm.align = 64 : i64, llvm.noalias}, %[[Q:.*]]: memref<8xf32> {llvm.align = 256 : i64})
 // CHECK-SAME:      workgroup(%[[S:.*]] : memref<32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
-// CHECK-SAME:      kernel attributes {known_block_size = array<i32: 32, 2, 1>, known_grid_size = array<i32: 8, 1, 1>}
+// CHECK-SAME:      kernel attributes {boa.memory = 2080 : i64, known_block_size = array<i32: 32, 2, 1>, known_grid_size = array<i32: 8, 1, 1>}
 // CHECK:           %[[BLOCK:.*]] = gpu.block_id{{ +}}x
 // CHECK:           %[[THREAD:.*]] = gpu.thread_id{{ +}}x
 // CHECK:           %[[PART:.*]] = memref.subview %[[P]][0, 4]

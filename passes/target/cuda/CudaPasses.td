@@ -164,7 +164,8 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
     Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda`, of which the views that
     it used, or the rows of one, are the arguments (of the alignment that their offsets have,
     `noalias` unless written in a launch with a barrier), and a `kernel.launch`. Grid and block are known; the device's code is compiled for them.
-    Constants that it reads move to the device's module.
+    Constants that it reads move to the device's module. `boa.memory` is how many bytes its
+    arguments have in all.
 
     Before:
     ```mlir
@@ -176,7 +177,8 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
     After:
     ```mlir
     gpu.module @cuda {
-      gpu.func @k_launch0(%x: memref<8x32xf32> {llvm.noalias, llvm.align = 64 : i64}) kernel
+      gpu.func @k_launch0(%x: memref<8x32xf32> {llvm.noalias, llvm.align = 64 : i64})
+          kernel attributes {boa.memory = 1024 : i64}
     }
     kernel.launch @cuda::@k_launch0 grid [8, 1, 1] block [32, 1, 1] shared 0 (%x) : memref<8x32xf32>
     ```
@@ -296,7 +298,9 @@ def CudaEmbedImage : Pass<"cuda-embed-image", "::mlir::ModuleOp"> {
     The module, in the LLVM dialect, becomes PTX that a driver compiles for its device
     (sm_80 or later), or, emulated, a table of functions of the host. It and the
     functions' names are constants of the program (runtime/abi.h). PTX that calls what
-    it does not define is refused: a driver would, at the user's.
+    it does not define is refused: a driver would, at the user's. The global
+    boa_device_bytes has what arguments of each function have in all (0: that is not
+    known), for who measures launches (test/gpu).
   }];
   let options = [Option<"emulated", "emulated", "bool", /*default=*/"false",
                         "functions of the host, as --cuda-emulate leaves them">];

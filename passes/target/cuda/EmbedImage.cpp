@@ -100,6 +100,17 @@ struct CudaEmbedImage : boa::impl::CudaEmbedImageBase<CudaEmbedImage> {
       return constants.aggregate(table, values);
     });
 
+    // For who measures: no part of what the runtime takes.
+    auto sizes = LLVM::LLVMArrayType::get(constants.i64, count);
+    constants.add("boa_device_bytes", sizes, LLVM::Linkage::External, [&] {
+      SmallVector<Value> values;
+      for (LLVM::LLVMFuncOp func : functions) {
+        auto memory = func->getAttrOfType<IntegerAttr>(kMemoryAttr);
+        values.push_back(constants.number(memory ? memory.getInt() : 0));
+      }
+      return constants.aggregate(sizes, values);
+    });
+
     int64_t bytes = 0;
     if (emulated) {
       bytes = embedTable(constants, functions, names);

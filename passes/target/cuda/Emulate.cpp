@@ -81,6 +81,8 @@ public:
                                   builder.getFunctionType({pointer, pointer}, {}))) {
     SmallVector<Promise> promises = getPromises(from);
     func.getBody().takeBody(from.getBody());
+    if (Attribute memory = from->getAttr(kMemoryAttr))
+      func->setAttr(kMemoryAttr, memory);
     from.erase();
     bindArguments(promises);
     func.walk([](Operation *op) {

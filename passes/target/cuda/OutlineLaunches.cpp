@@ -156,6 +156,11 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
       shared.push_back(memory.getType());
     gpu::GPUFuncOp func = createDeviceFunction(builder, launch.getLoc(), name, arguments, shared,
                                                extents.grid, extents.block);
+    int64_t bytes = 0;
+    for (const DeviceArgument &argument : arguments)
+      if (auto memref = dyn_cast<MemRefType>(argument.type))
+        bytes += memref.getNumElements() * getElementBytes(memref);
+    func->setAttr(kMemoryAttr, builder.getI64IntegerAttr(bytes));
 
     builder.setInsertionPointToStart(&func.getBody().front());
     IRMapping mapping;
