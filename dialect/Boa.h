@@ -90,8 +90,8 @@ inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
 /// that are there for such a library alone.
 inline constexpr llvm::StringLiteral kOwnWorkspaceAttr = "boa.own_workspace",
                                      kAttentionScratchAttr = "boa.attention_scratch";
-/// On a module: bytes of the tables that its kernels bring along (of angles, say), which are in the
-/// device's memory beside the arena.
+/// On a module: bytes of the constants that its kernels read, tables of angles among them, which
+/// are in the device's memory beside the arena.
 inline constexpr llvm::StringLiteral kConstantsAttr = "boa.constants";
 /// On a kernel's arguments and results: where it lies, index of the buffer and byte offset in it.
 inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer", kOffsetAttr = "boa.offset";

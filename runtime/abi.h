@@ -64,7 +64,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 6
+#define BOA_ABI_VERSION 7
 
 typedef struct boa_context boa_context;
 
@@ -149,8 +149,9 @@ static inline int boa_needs_norm(double clip, int skips_nonfinite) {
 /// Where a kernel of a device of its own enqueues its work.
 typedef struct boa_queue boa_queue;
 
-/// One kernel: its buffers' base addresses, a workspace as large as the descriptor
-/// says, 256-byte aligned, and the queue, null on a CPU. Called on the compute thread.
+/// One kernel: its buffers' base addresses, behind them those of its tables
+/// (runtime/tables.h), a workspace as large as the descriptor says, 256-byte aligned, and
+/// the queue, null on a CPU. Called on the compute thread.
 typedef void (*boa_kernel)(void *const *buffers, void *workspace, boa_queue *queue);
 
 /// The global `boa_device_image` of a program for a device of its own; a program for a

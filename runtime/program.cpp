@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Parses the descriptor. Strict: every member of runtime/program.h must be
-// there, with its type, and nothing else; `computation` and the machine's `kernels`
-// alone may be missing. Sizes that the runtime divides by or indexes with are checked
+// there, with its type, and nothing else; `computation`, `tables` and the machine's
+// `kernels` alone may be missing. Sizes that the runtime divides by or indexes with are checked
 // here once. So a program and a runtime that do not belong together are found out before
 // anything runs.
 //
@@ -86,6 +86,16 @@ public:
       if (!element.is_number_integer())
         return Fail("field `", name, "`: expected integers but found ", element.type_name());
       ReadInteger(name, element, out.emplace_back());
+    }
+  }
+  void Read(const char *name, std::vector<double> &out) {
+    const Json *value = Find(name, "a list", &Json::is_array);
+    if (!value)
+      return;
+    for (const Json &element : *value) {
+      if (!element.is_number())
+        return Fail("field `", name, "`: expected numbers but found ", element.type_name());
+      out.push_back(element.get<double>());
     }
   }
   void Read(const char *name, std::map<std::string, int64_t> &out) {
@@ -306,6 +316,16 @@ void Parse(Fields &f, Kernel &k) {
   f.Read("flops", k.flops);
   f.Read("flops_bf16", k.flops_bf16);
   f.Read("bytes", k.bytes);
+  f.ReadOptional("tables", k.tables);
+}
+
+void Parse(Fields &f, AngleTable &t) {
+  f.Read("function", t.function);
+  f.OneOf("function", t.function, {"cosine", "sine"});
+  f.Read("rows", t.rows);
+  f.AtLeast("rows", t.rows, 1);
+  f.Counted("rows", t.rows);
+  f.Read("frequencies", t.frequencies);
 }
 
 void Parse(Fields &f, Traffic &t) {
@@ -441,6 +461,19 @@ void CheckGroupStorage(Fields &f, const Program &program, const Group &group, co
            storage.name, "` has ", storage.bytes);
 }
 
+/// Kernels read tables that there are, for whose bytes memory was planned.
+void CheckTables(Fields &f, const Program &program) {
+  if (!f.ok())
+    return;
+  for (const Kernel &kernel : program.kernels)
+    for (int64_t table : kernel.tables)
+      if (table < 0 || table >= static_cast<int64_t>(program.tables.size()))
+        return f.Fail("kernel `", kernel.name, "`: no table ", table);
+  if (const int64_t bytes = TableOffsets(program.tables).back(); bytes > program.constants)
+    f.Fail("field `constants`: expected the ", bytes, " bytes of the tables but found ",
+           program.constants);
+}
+
 /// Parameters lie inside their group's entry. They are in order of offset and
 /// apart, which export and initialisation rely on.
 void CheckParameters(Fields &f, const Group &group) {
@@ -489,6 +522,7 @@ void Parse(Fields &f, Program &p) {
   f.Read("storages", p.storages);
   f.Read("groups", p.groups);
   f.Read("kernels", p.kernels);
+  f.ReadOptional("tables", p.tables);
   f.Read("arena_device", p.arena_device);
   f.AtLeast("arena_device", p.arena_device, 0);
   f.Read("arena_host", p.arena_host);
@@ -501,6 +535,7 @@ void Parse(Fields &f, Program &p) {
   f.Read("optimizer", p.optimizer);
   f.Read("training", p.training);
   f.Read("machine", p.machine);
+  CheckTables(f, p);
   for (const Group &group : p.groups) {
     const int64_t weight = group.weight_type == "bf16" ? 2 : 4;
     CheckGroupStorage(f, p, group, "weights", group.weights, weight);

@@ -14,6 +14,7 @@
 #define BOA_RUNTIME_PROGRAM_H
 
 #include "runtime/abi.h"
+#include "runtime/tables.h"
 
 #include "absl/status/statusor.h"
 
@@ -117,6 +118,7 @@ struct Kernel {
   int64_t workspace = 0;       // bytes
   double flops = 0, bytes = 0; // of one call: what it computes, and moves in its memory
   double flops_bf16 = 0;       // of flops, those of products of bf16
+  std::vector<int64_t> tables; // of the program's: their addresses follow those of the buffers
 };
 
 /// Bytes that one call of an entry point moves, by role: from and to SSD, and
@@ -203,9 +205,10 @@ struct Program {
   std::vector<Storage> storages;
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
+  std::vector<AngleTable> tables;           // that kernels read
   int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
-  // Of arena_device: tables of kernels, which are beside the arena, and what of the workspace is
-  // there for cuDNN alone.
+  // Of arena_device: tables and constants of kernels, which are beside the arena, and what of the
+  // workspace is there for cuDNN alone.
   int64_t constants = 0, attention_scratch = 0;
   // By entry point; "first_step" finds nothing in memory or pending, "second_step" what
   // that leaves, and "step" what steps leave from then on.

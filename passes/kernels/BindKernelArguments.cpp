@@ -7,11 +7,14 @@
 //
 // Assumes a kernel of static tensors whose arguments and results all say where
 // they lie. Refuses one that does not, and an accumulator whose place is not its
-// result's.
+// result's. Tables are bound, too: they lie behind the buffers.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/Tables.h"
+
+#include <numeric>
 
 namespace boa {
 #define GEN_PASS_DEF_BINDKERNELARGUMENTS
@@ -106,6 +109,8 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
         destinations[i] = view(*place, func.getFunctionType().getResult(i));
     }
 
+    bindTables(func, buffers);
+
     Operation *terminator = entry.getTerminator();
     builder.setInsertionPoint(terminator);
     for (auto [value, destination] : llvm::zip(terminator->getOperands(), destinations))
@@ -120,6 +125,51 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
     func.removeResAttrsAttr();
     func.setFunctionType(FunctionType::get(&getContext(), {pointer, pointer, pointer}, {}));
     return success();
+  }
+
+  /// Each table once, in the order of its first use.
+  static void bindTables(func::FuncOp func, Value buffers) {
+    const int64_t first = countBuffers(func);
+    SmallVector<Attribute> tables;
+    SmallVector<Value> tensors;
+    for (auto angles : llvm::make_early_inc_range(func.getOps<kernel::AnglesOp>())) {
+      OpBuilder builder(angles);
+      Location loc = angles.getLoc();
+      Type type = angles.getTable().getType();
+      Attribute table = builder.getDictionaryAttr(
+          {builder.getNamedAttr("frequencies", angles.getFrequenciesAttr()),
+           builder.getNamedAttr("function", builder.getStringAttr(kernel::stringifyAngleFunction(
+                                                angles.getFunction()))),
+           builder.getNamedAttr("type", TypeAttr::get(type))});
+      unsigned index = llvm::find(tables, table) - tables.begin();
+      if (index == tables.size()) {
+        Value pointer = kernel::ArgumentOp::create(builder, loc, buffers, first + index);
+        Value memory = kernel::ViewOp::create(builder, loc, memoryOf(type), pointer, 0);
+        tables.push_back(table);
+        tensors.push_back(bufferization::ToTensorOp::create(builder, loc, type, memory,
+                                                            /*restrict=*/true,
+                                                            /*writable=*/false));
+      }
+      angles.replaceAllUsesWith(tensors[index]);
+      angles.erase();
+    }
+    if (!tables.empty())
+      func->setAttr(kTablesAttr, ArrayAttr::get(func.getContext(), tables));
+  }
+
+  /// Those that the runtime passes, be they used or not.
+  static int64_t countBuffers(func::FuncOp func) {
+    int64_t count = 0;
+    auto use = [&](DictionaryAttr attributes) {
+      count = std::max(count, getPlace(attributes)->buffer + 1);
+    };
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      use(func.getArgAttrDict(i));
+    for (unsigned i = 0; i < func.getNumResults(); ++i)
+      use(func.getResultAttrDict(i));
+    if (auto counts = func->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr))
+      count = std::accumulate(counts.asArrayRef().begin(), counts.asArrayRef().end(), int64_t{0});
+    return count;
   }
 };
 

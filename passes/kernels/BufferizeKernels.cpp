@@ -12,6 +12,7 @@
 
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/MemoryAccess.h"
+#include "passes/kernels/Tables.h"
 
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
@@ -81,9 +82,11 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
   });
 }
 
-/// Says how much the constants take that became globals: they are planned for.
+/// Says how much the constants take that became globals, and the tables: they are planned for.
 void countConstants(ModuleOp module) {
   int64_t bytes = 0;
+  for (Attribute table : boa::getAllTables(module))
+    bytes += boa::TableBytes(boa::getTable(table), boa::getElementBytes(boa::getTableType(table)));
   for (auto global : module.getOps<memref::GlobalOp>())
     bytes += global.getType().getNumElements() * boa::getElementBytes(global.getType());
   if (bytes > 0)

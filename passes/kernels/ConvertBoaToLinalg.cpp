@@ -196,23 +196,15 @@ struct ConcatToSlices : OpRewritePattern<ConcatOp> {
 // Rotary embedding, table lookup
 //===----------------------------------------------------------------------===//
 
-/// Cosines or sines of t * base^(-2 i / d), [time, d / 2], computed here in f64:
-/// the angles of late positions need it.
-Value angleTable(OpBuilder &b, Location loc, int64_t time, int64_t half, double base,
-                 FloatType element, double (*function)(double), double sign) {
-  SmallVector<double> frequencies, values;
+/// Cosines or sines of t * base^(-2 i / d), [time, d / 2]. The frequencies are computed
+/// here: of late positions their last bit shows, and no two machines need agree on it.
+Value angleTable(OpBuilder &b, Location loc, kernel::AngleFunction function, int64_t time,
+                 int64_t half, double base, Type element) {
+  SmallVector<double> frequencies;
   for (int64_t i = 0; i < half; ++i)
     frequencies.push_back(std::pow(base, -static_cast<double>(i) / half));
-  values.reserve(time * half);
-  for (int64_t t = 0; t < time; ++t)
-    for (double frequency : frequencies)
-      values.push_back(sign * function(t * frequency));
-  auto type = RankedTensorType::get({time, half}, element);
-  // Of many values; one by one they are rounded slowly.
-  if (element.isF64())
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef(values)));
-  SmallVector<float> rounded(values.begin(), values.end());
-  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef(rounded)));
+  return kernel::AnglesOp::create(b, loc, RankedTensorType::get({time, half}, element), function,
+                                  b.getF64ArrayAttr(frequencies));
 }
 
 Scalar widen(Scalar value, Type type) {
@@ -232,13 +224,12 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
     Location loc = op.getLoc();
     RankedTensorType type = tensorOf(op.getX());
     Type element = type.getElementType();
-    auto wide = cast<FloatType>(getSumType(type).getElementType());
+    Type wide = getSumType(type).getElementType();
     int64_t batch = type.getDimSize(0), time = type.getDimSize(1);
     int64_t heads = op.getHeads(), half = type.getDimSize(2) / heads / 2;
     double base = op.getBase().convertToDouble();
-    Value cos = angleTable(rewriter, loc, time, half, base, wide, std::cos, 1);
-    Value sin =
-        angleTable(rewriter, loc, time, half, base, wide, std::sin, op.getInverse() ? -1 : 1);
+    Value cos = angleTable(rewriter, loc, kernel::AngleFunction::Cosine, time, half, base, wide);
+    Value sin = angleTable(rewriter, loc, kernel::AngleFunction::Sine, time, half, base, wide);
 
     auto pairs = RankedTensorType::get({batch, time, heads, 2, half}, element);
     auto part = RankedTensorType::get({batch, time, heads, half}, element);
@@ -271,7 +262,8 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
             Scalar mine = widen(Scalar(b, l, args[0]), wide);
             Scalar other = widen(Scalar(b, l, args[1]), wide);
             Scalar c(b, l, args[2]), s(b, l, args[3]);
-            Scalar y = i == 0 ? mine * c - other * s : mine * c + other * s;
+            const bool back = op.getInverse(); // by the opposite angle
+            Scalar y = (i == 0) != back ? mine * c - other * s : mine * c + other * s;
             linalg::YieldOp::create(b, l, Value(narrow(y, element)));
           });
       y = tensor::InsertSliceOp::create(rewriter, loc, rotated.getResult(0), y, offsets(i), sizes,

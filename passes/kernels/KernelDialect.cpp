@@ -41,6 +41,20 @@ Value boa::kernel::offsetPointer(OpBuilder &builder, Location loc, Value base, T
 }
 
 //===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+LogicalResult AnglesOp::verify() {
+  auto type = cast<RankedTensorType>(getTable().getType());
+  if (type.getRank() != 2 || (!type.getElementType().isF32() && !type.getElementType().isF64()))
+    return emitOpError("expected a table of f32 or f64 of rank 2 but found ") << type;
+  if (type.getDimSize(1) != static_cast<int64_t>(getFrequencies().size()))
+    return emitOpError("expected a frequency for each of ")
+           << type.getDimSize(1) << " columns but found " << getFrequencies().size();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Library calls
 //===----------------------------------------------------------------------===//
 

@@ -176,8 +176,29 @@ def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows", [
   }];
 }
 
+def Kernel_AngleFunction : I32EnumAttr<"AngleFunction", "what a table holds of angles", [
+    I32EnumAttrCase<"Cosine", 0, "cosine">, I32EnumAttrCase<"Sine", 1, "sine">]> {
+  let cppNamespace = "::boa::kernel";
+}
+
+def Kernel_AnglesOp : Kernel_Op<"angles", [Pure]> {
+  let summary = "a table of cosines or sines";
+  let description = [{
+    table[t, i] is the cosine or sine of t * frequencies[i], computed in f64 and rounded
+    once. A program has the frequencies alone: the runtime computes the table before the
+    first kernel runs, and passes its address behind those of a kernel's buffers.
+    ```mlir
+    %cos = kernel.angles cosine [1.000000e+00, 1.000000e-02] : tensor<256x2xf32>
+    ```
+  }];
+  let arguments = (ins Kernel_AngleFunction:$function, F64ArrayAttr:$frequencies);
+  let results = (outs AnyStaticShapeTensor:$table);
+  let assemblyFormat = "$function $frequencies attr-dict `:` type($table)";
+  let hasVerifier = 1;
+}
+
 def Kernel_ArgumentOp : Kernel_Op<"argument", [Pure]> {
-  let summary = "the address of buffers[index]";
+  let summary = "the address of buffers[index]; behind the buffers, of a table";
   let arguments = (ins LLVM_DefaultPointer:$buffers, I64Attr:$index);
   let results = (outs LLVM_DefaultPointer:$pointer);
   let assemblyFormat = "$buffers `[` $index `]` attr-dict";

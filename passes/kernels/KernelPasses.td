@@ -83,7 +83,7 @@ def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
     %y = linalg.generic {iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %r, %w) ...
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
+  let dependentDialects = ["::boa::kernel::KernelDialect", "::mlir::arith::ArithDialect",
       "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
       "::mlir::tensor::TensorDialect"];
 }
@@ -153,8 +153,9 @@ def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> 
     Arguments and results marked `boa.buffer`, `boa.offset` become views of the
     buffers that the runtime passes; a result that accumulates into an argument
     (`boa.result`) is the same view. Everything that follows then has definite
-    memory to be computed in. The queue is where a device of its own takes its
-    work from; code for a CPU does not look at it.
+    memory to be computed in. Tables (`kernel.angles`) are views of what the runtime
+    passes behind the buffers; `boa.tables` says which. The queue is where a device of
+    its own takes its work from; code for a CPU does not look at it.
 
     Before:
     ```mlir
@@ -182,7 +183,8 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
     Upstream's empty-tensor elimination (so that results are computed where they
     belong) and one-shot bufferization, on kernels only. Elementwise ops write over
     an operand that is dead after them. Copies that could be saved may be left.
-    Tables become globals; the module says how many bytes they take (`boa.constants`).
+    Constants become globals; the module says how many bytes they and the tables of its
+    kernels take (`boa.constants`).
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];

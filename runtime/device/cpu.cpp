@@ -19,6 +19,7 @@
 
 #include "runtime/kernels/check.h"
 #include "runtime/thread_pool.h"
+#include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -42,6 +43,7 @@ public:
     copies.Stop();
   }
   absl::Status Start(const int64_t (&bytes)[2], Location workspace, DeviceListener *) override;
+  absl::Status MakeTables();
   void Submit(Work &work) override {
     Lane<Work *> *lane = LaneOf(work);
     lane ? lane->Add(&work) : host.Submit(work);
@@ -68,6 +70,11 @@ private:
   std::unique_ptr<Memory> memory;
   char *workspace = nullptr;
   std::vector<void *> kernel_buffers; // the compute thread's
+  struct Free {
+    void operator()(char *memory) const { std::free(memory); }
+  };
+  std::unique_ptr<char, Free> tables;
+  std::vector<int64_t> table_offsets;
   Host host;
   Lane<Work *> compute{[this](Work *work) { RunKernel(*work); }};
   Lane<Work *> copies{[this](Work *work) { Copy(*work); }};
@@ -95,8 +102,10 @@ absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceList
   workspace = memory->Address(Memory::Side::device, at);
   size_t most = 0;
   for (const Kernel &kernel : program.kernels)
-    most = std::max(most, kernel.buffers.size());
+    most = std::max(most, kernel.buffers.size() + kernel.tables.size());
   kernel_buffers.resize(most);
+  if (absl::Status status = MakeTables(); !status.ok())
+    return status;
   absl::Status status = host.Start(*memory, listener);
   if (!status.ok() || scheduler)
     return status;
@@ -105,6 +114,19 @@ absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceList
     if (program.machine.separate)
       copies.Start();
   });
+}
+
+absl::Status CpuDevice::MakeTables() {
+  table_offsets = TableOffsets(program.tables);
+  const int64_t bytes = table_offsets.back();
+  if (bytes == 0)
+    return absl::OkStatus();
+  tables.reset(static_cast<char *>(std::aligned_alloc(kTableAlignment, size_t(bytes))));
+  if (!tables)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", FormatBytes(double(bytes)), " of tables"));
+  FillTables(program.tables, tables.get());
+  return absl::OkStatus();
 }
 
 /// Null: the host's.
@@ -144,6 +166,9 @@ bool CpuDevice::Advance() {
 void CpuDevice::RunKernel(Work &work) {
   for (size_t i = 0; i < work.buffers.size(); ++i)
     kernel_buffers[i] = memory->Address(Memory::Side::device, work.buffers[i]);
+  void **behind = kernel_buffers.data() + work.buffers.size();
+  for (int64_t table : program.kernels[work.index].tables)
+    *behind++ = tables.get() + table_offsets[table];
   const int64_t begin = Host::Now();
   kernels[work.index](kernel_buffers.data(), workspace, nullptr);
   listener->Done(work, begin, Host::Now(), absl::OkStatus());

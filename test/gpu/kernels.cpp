@@ -51,25 +51,38 @@ std::vector<Operand> ReadOperands(const json &all) {
   return operands;
 }
 
+std::vector<Values> MakeTables(const json &all, std::vector<Operand> &operands) {
+  std::vector<Values> tables;
+  for (const json &one : all) {
+    operands.push_back(ReadOperands(one["operand"]).front());
+    const AngleTable table{one["function"].get<std::string>(), operands.back().shape.front(),
+                           one["frequencies"].get<std::vector<double>>()};
+    FillTable(table, tables.emplace_back(table.elements()).data());
+  }
+  return tables;
+}
+
 /// One kernel of a case's shared object.
 struct Kernel {
   std::string symbol;
-  std::vector<Operand> arguments, results;
+  std::vector<Operand> arguments, results, tables;
+  std::vector<Values> table_values;
   int64_t workspace = 0;
   boa_kernel function = nullptr;
   const boa_device_image *image = nullptr;
 
   Kernel(const json &from, void *library)
       : symbol(from["symbol"].get<std::string>()), arguments(ReadOperands(from["arguments"])),
-        results(ReadOperands(from["results"])), workspace(from["workspace"].get<int64_t>()),
+        results(ReadOperands(from["results"])), table_values(MakeTables(from["tables"], tables)),
+        workspace(from["workspace"].get<int64_t>()),
         function(reinterpret_cast<boa_kernel>(dlsym(library, symbol.c_str()))),
         image(static_cast<const boa_device_image *>(
             dlsym(library, absl::StrCat(symbol, "_image").c_str()))) {}
 
-  /// Arguments, then results, then the workspace.
+  /// Arguments, then results, then tables, then the workspace.
   std::vector<size_t> Sizes() const {
     std::vector<size_t> sizes;
-    for (const std::vector<Operand> *operands : {&arguments, &results})
+    for (const std::vector<Operand> *operands : {&arguments, &results, &tables})
       for (const Operand &operand : *operands)
         sizes.push_back(size_t(bytesOf(operand)));
     sizes.push_back(size_t(workspace));
@@ -99,6 +112,9 @@ std::vector<Values> RunOnCpu(const Kernel &kernel, const std::vector<Values> &ar
     buffers.push_back(memory.get() + offset);
   for (size_t i = 0; i < arguments.size(); ++i)
     store(kernel.arguments[i], arguments[i], buffers[i]);
+  for (size_t i = 0; i < kernel.tables.size(); ++i)
+    store(kernel.tables[i], kernel.table_values[i],
+          buffers[arguments.size() + kernel.results.size() + i]);
   kernel.function(buffers.data(), buffers.back(), nullptr);
   std::vector<Values> results;
   for (size_t i = 0; i < kernel.results.size(); ++i)
@@ -127,6 +143,11 @@ public:
     for (size_t i = 0; i < arguments.size() && status.ok(); ++i) {
       store(kernel.arguments[i], arguments[i], &host[offsets[i]]);
       status = memory.Put(offsets[i], &host[offsets[i]], sizes[i]);
+    }
+    for (size_t i = 0; i < kernel.tables.size() && status.ok(); ++i) {
+      const size_t at = arguments.size() + kernel.results.size() + i;
+      store(kernel.tables[i], kernel.table_values[i], &host[offsets[at]]);
+      status = memory.Put(offsets[at], &host[offsets[at]], sizes[at]);
     }
     if (status.ok())
       status = Launch(kernel, **gpu, memory, offsets);

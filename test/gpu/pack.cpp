@@ -34,6 +34,15 @@ static json Describe(const std::vector<Operand> &operands) {
   return all;
 }
 
+static json Describe(const std::vector<KernelTable> &tables) {
+  json all = json::array();
+  for (const KernelTable &table : tables)
+    all.push_back({{"function", table.table.function},
+                   {"frequencies", table.table.frequencies},
+                   {"operand", Describe(std::vector{table.operand})}});
+  return all;
+}
+
 int main(int argc, char **argv) {
   std::string directory, cpu = "host", only;
   Target device = Target::ptx;
@@ -71,6 +80,7 @@ int main(int argc, char **argv) {
         kernels.push_back({{"symbol", symbol},
                            {"arguments", Describe(made.arguments)},
                            {"results", Describe(made.results)},
+                           {"tables", Describe(made.tables)},
                            {"workspace", made.workspace}});
       }
     absl::Status status = LinkShared(objects, directory + "/" + c.name + ".so");

@@ -118,6 +118,10 @@ absl::StatusOr<std::unique_ptr<Step>> Step::Open(const Session &session, const s
   step->queue.gpu = step->gpu.get();
   step->queue.driver = &step->gpu->driver();
   step->queue.stream = session.stream();
+  step->tables = std::make_unique<cuda::GpuTables>(*step->gpu);
+  if (absl::Status status = step->tables->Create(step->packed->program.tables, session.stream());
+      !status.ok())
+    return status;
   if (absl::Status status = step->Fill(); !status.ok())
     return status;
   return step;
@@ -213,6 +217,8 @@ std::vector<Call> Step::Record(const KernelRun &run, const std::vector<bool> *li
   std::vector<void *> buffers;
   for (const Piece &piece : run.pieces)
     buffers.push_back(Address(piece));
+  for (int64_t table : KernelOf(run).tables)
+    buffers.push_back(tables->Address(table));
   Recorder recorder;
   recorder.library = library;
   recorder.ask = [&](const cuda::Attention &attention) {

@@ -14,6 +14,7 @@
 #ifndef BOA_TEST_GPU_STEP_H
 #define BOA_TEST_GPU_STEP_H
 
+#include "runtime/device/cuda/tables.h"
 #include "runtime/program.h"
 #include "test/gpu/session.h"
 
@@ -83,6 +84,7 @@ private:
 
   std::unique_ptr<cuda::Gpu> gpu;                                              // with the image
   std::map<std::pair<int32_t, int64_t>, std::unique_ptr<DeviceMemory>> memory; // entries
+  std::unique_ptr<cuda::GpuTables> tables;                                     // with the GPU
   std::unique_ptr<DeviceMemory> workspace;
   absl::Status no_blas; // why not
 };

@@ -11,6 +11,7 @@
 #include "passes/target/cpu/Codegen.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "passes/kernels/Tables.h"
 #include "passes/target/cpu/CpuPipeline.h"
 #include "passes/target/cuda/CudaPipeline.h"
 #include "runtime/abi.h"
@@ -127,6 +128,7 @@ bool isForCuda() {
 
 struct Compiled::Impl {
   std::vector<Operand> arguments, results;
+  std::vector<KernelTable> tables;
   int64_t workspace = 0;
   std::unique_ptr<JitProgram> program;
   boa_kernel kernel = nullptr;
@@ -157,6 +159,7 @@ struct Lowered {
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   std::vector<Operand> arguments, results;
+  std::vector<KernelTable> tables;
   int64_t workspace = 0;
   Target target;
 
@@ -226,6 +229,8 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
   }
   auto lowered = module->lookupSymbol<LLVM::LLVMFuncOp>("f");
   workspace = lowered->getAttrOfType<IntegerAttr>(kWorkspaceAttr).getInt();
+  for (Attribute attr : getTables(lowered))
+    tables.push_back({getTable(attr), describe(getTableType(attr))});
 }
 
 } // namespace
@@ -237,6 +242,7 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   Impl &impl = *compiled->impl;
   impl.arguments = lowered.arguments;
   impl.results = lowered.results;
+  impl.tables = lowered.tables;
   impl.workspace = lowered.workspace;
   auto program = JitProgram::create(*lowered.module, runtimeSymbols());
   if (!program)
@@ -280,7 +286,7 @@ KernelObject compileToObject(const std::string &text, bool gradient, Target targ
   if (!object)
     fail(llvm::toString(object.takeError()));
   return {std::string(object->begin(), object->end()), lowered.arguments, lowered.results,
-          lowered.workspace};
+          lowered.workspace, lowered.tables};
 }
 
 std::string compileWithoutRuntime(const std::string &text) {
@@ -319,6 +325,12 @@ std::vector<Values> Compiled::run(const std::vector<Values> &arguments,
     buffers.push_back(allocate(bytesOf(impl->results[i])));
     if (!results.empty())
       store(impl->results[i], results[i], buffers.back());
+  }
+  for (const KernelTable &table : impl->tables) {
+    Values all(table.table.elements());
+    FillTable(table.table, all.data());
+    buffers.push_back(allocate(bytesOf(table.operand)));
+    store(table.operand, all, buffers.back());
   }
   void *workspace = allocate(impl->workspace);
   impl->kernel(buffers.data(), workspace, impl->queue);

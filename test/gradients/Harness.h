@@ -14,6 +14,7 @@
 #ifndef BOA_TEST_GRADIENTS_HARNESS_H
 #define BOA_TEST_GRADIENTS_HARNESS_H
 
+#include "runtime/tables.h"
 #include "test/gradients/Values.h"
 
 #include <memory>
@@ -53,10 +54,17 @@ private:
 /// Whose kernels: the CPU's, or a GPU's, as PTX or for the emulator.
 enum class Target { cpu, ptx, emulated };
 
+/// A table that a kernel reads.
+struct KernelTable {
+  AngleTable table;
+  Operand operand;
+};
+
 struct KernelObject {
   std::string object; // the file
   std::vector<Operand> arguments, results;
   int64_t workspace;
+  std::vector<KernelTable> tables; // whose addresses follow those of the results
 };
 
 /// The object file of @f or its vector-Jacobian product, as above, for a processor

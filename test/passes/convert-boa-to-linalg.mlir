@@ -64,7 +64,8 @@ func.func @parts(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 // written.
 
 // CHECK-LABEL: func.func @rotary
-// CHECK-COUNT-2: arith.constant dense<{{.*}}> : tensor<3x2xf32>
+// CHECK-DAG:     kernel.angles cosine [1.000000e+00, 1.000000e-02] : tensor<3x2xf32>
+// CHECK-DAG:     kernel.angles sine [1.000000e+00, 1.000000e-02] : tensor<3x2xf32>
 // CHECK-COUNT-2: linalg.generic {{.*}} ins({{.*}} : tensor<2x3x2x2xbf16>, tensor<2x3x2x2xbf16>, tensor<3x2xf32>, tensor<3x2xf32>) outs(%{{.*}} : tensor<2x3x2x2xbf16>)
 // CHECK-NOT:     linalg.generic
 // CHECK:         return

@@ -30,3 +30,27 @@ func.func @k(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
 func.func @other(%x: tensor<8xf32>) -> tensor<8xf32> {
   return %x : tensor<8xf32>
 }
+
+// Tables lie behind all buffers that the kernel is called with, each once, in the order of first use.
+
+// CHECK-LABEL: func.func @tables
+// CHECK-SAME:    boa.tables = [{frequencies = [5.000000e-01, 2.500000e-01], function = "sine", type = tensor<4x2xf32>},
+// CHECK-SAME:                  {frequencies = [5.000000e-01, 2.500000e-01], function = "cosine", type = tensor<4x2xf32>}]
+// CHECK:         %[[P4:.*]] = kernel.argument %{{.*}}[4]
+// CHECK:         %[[S:.*]] = kernel.view %[[P4]] + 0 : memref<4x2xf32>
+// CHECK:         %[[SINES:.*]] = bufferization.to_tensor %[[S]] restrict : memref<4x2xf32>
+// CHECK:         %[[P5:.*]] = kernel.argument %{{.*}}[5]
+// CHECK:         %[[C:.*]] = kernel.view %[[P5]] + 0 : memref<4x2xf32>
+// CHECK:         %[[COSINES:.*]] = bufferization.to_tensor %[[C]] restrict : memref<4x2xf32>
+// CHECK-NOT:     kernel.angles
+// CHECK:         %[[A:.*]] = boa.add %[[SINES]], %[[COSINES]]
+// CHECK:         boa.mul %[[A]], %[[SINES]]
+func.func @tables() -> (tensor<4x2xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64})
+    attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 3>} {
+  %0 = kernel.angles sine [0.5, 0.25] : tensor<4x2xf32>
+  %1 = kernel.angles cosine [0.5, 0.25] : tensor<4x2xf32>
+  %2 = boa.add %0, %1 : tensor<4x2xf32>, tensor<4x2xf32>
+  %3 = kernel.angles sine [0.5, 0.25] : tensor<4x2xf32>
+  %4 = boa.mul %2, %3 : tensor<4x2xf32>, tensor<4x2xf32>
+  return %4 : tensor<4x2xf32>
+}

@@ -64,15 +64,22 @@ func.func @over_operand(%x: tensor<8x8xf32> {boa.buffer = 0 : i32, boa.offset = 
 
 // -----
 
-// Tables become globals, of which the module says how much they take: here of cosines and sines, two
-// angles at eight times each. The same again takes nothing more.
+// Tables are read where the runtime has them, behind the buffers; the module says how much they take:
+// here of cosines and sines, two angles at eight times each, 256 bytes at least. The same again, and
+// turning back, take nothing more.
 
-// CHECK:         module attributes {boa.constants = 128 : i64}
-// CHECK-COUNT-2: memref.global "private" constant @{{.*}} : memref<8x2xf32>
+// CHECK:         module attributes {boa.constants = 512 : i64}
 // CHECK-NOT:     memref.global
+// CHECK:         %[[P:.*]] = kernel.argument %{{.*}}[5]
+// CHECK:         %[[COSINES:.*]] = kernel.view %[[P]] + 0 : memref<8x2xf32>
+// CHECK:         %[[P:.*]] = kernel.argument %{{.*}}[6]
+// CHECK:         %[[SINES:.*]] = kernel.view %[[P]] + 0 : memref<8x2xf32>
+// CHECK-NOT:     kernel.argument %{{.*}}[7]
+// CHECK-COUNT-6: linalg.generic {{.*}} %[[COSINES]], %[[SINES]] :
 func.func @tables(%x: tensor<1x8x8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
     -> (tensor<1x8x8xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
   %0 = boa.rotary %x heads 2 : tensor<1x8x8xf32>
   %1 = boa.rotary %0 heads 2 : tensor<1x8x8xf32>
-  return %1 : tensor<1x8x8xf32>
+  %2 = boa.rotary %1 heads 2 inverse : tensor<1x8x8xf32>
+  return %2 : tensor<1x8x8xf32>
 }

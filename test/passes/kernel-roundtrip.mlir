@@ -43,6 +43,10 @@ func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   %gb = kernel.view %p + 512 : memref<2x4xf32>
   %gc = kernel.view %p + 1024 : memref<8x4xf32>
   kernel.gemm %ga, %gb into %v plus %gc : (memref<8x2xf32>, memref<2x4xf32>, memref<8x4xf32>, memref<8x4xf32>) -> ()
+  // CHECK: kernel.angles cosine [1.000000e+00, 1.000000e-02] : tensor<8x2xf32>
+  %cos = kernel.angles cosine [1.0, 0.01] : tensor<8x2xf32>
+  // CHECK: kernel.angles sine [0.33333333333333331] : tensor<8x1xf64>
+  %sin = kernel.angles sine [0.33333333333333331] : tensor<8x1xf64>
   // CHECK: kernel.parallel (%[[BEGIN:.*]], %{{.*}}) of 8 grain 2 {
   // CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%[[BEGIN]], %{{.*}}]
   kernel.parallel (%begin, %end) of 8 grain 2 {

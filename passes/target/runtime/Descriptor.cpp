@@ -7,6 +7,7 @@
 #include "passes/target/runtime/Descriptor.h"
 
 #include "dialect/Config.h"
+#include "passes/kernels/Tables.h"
 #include "passes/model/CanonicalText.h"
 #include "runtime/abi.h"
 
@@ -22,7 +23,8 @@ namespace {
 
 class Describer {
 public:
-  explicit Describer(ModuleOp module) : module(module), train(module), machine(module) {}
+  explicit Describer(ModuleOp module)
+      : module(module), train(module), machine(module), tables(getAllTables(module)) {}
 
   json::Value run() {
     json::Array storageList, groupList, kernelList;
@@ -60,6 +62,8 @@ public:
                          {"optimizer", describeOptimizer()},
                          {"training", describeTraining()},
                          {"machine", describeMachine()}};
+    if (!tables.empty())
+      program["tables"] = describeTables();
     // Only what came through the whole pipeline has it.
     if (auto text = module->getAttrOfType<StringAttr>(kCanonicalTextAttr))
       program["computation"] = json::Object{{"version", kCanonicalVersion},
@@ -150,12 +154,29 @@ private:
       auto attr = op->getAttrOfType<FloatAttr>(name);
       return attr ? attr.getValueAsDouble() : 0.0;
     };
-    return json::Object{{"name", SymbolTable::getSymbolName(op).getValue()},
+    json::Object kernel{{"name", SymbolTable::getSymbolName(op).getValue()},
                         {"buffers", std::move(buffers)},
                         {"workspace", integerAttr(op, kWorkspaceAttr)},
                         {"flops", real(kFlopsAttr)},
                         {"flops_bf16", real(kFlopsBf16Attr)},
                         {"bytes", real(kBytesAttr)}};
+    json::Array numbers;
+    for (Attribute table : getTables(op))
+      numbers.push_back(int64_t(llvm::find(tables, table) - tables.begin()));
+    if (!numbers.empty())
+      kernel["tables"] = std::move(numbers);
+    return kernel;
+  }
+
+  json::Value describeTables() {
+    json::Array all;
+    for (Attribute attr : tables) {
+      AngleTable table = getTable(attr);
+      all.push_back(json::Object{{"function", table.function},
+                                 {"rows", table.rows},
+                                 {"frequencies", json::Array(table.frequencies)}});
+    }
+    return all;
   }
 
   static json::Value describeTraffic(StepOp step, StringRef attr) {
@@ -239,6 +260,7 @@ private:
   ModuleOp module;
   TrainConfig train;
   MachineConfig machine;
+  const llvm::SetVector<Attribute> tables;
   llvm::StringMap<int64_t> ids;
 };
 

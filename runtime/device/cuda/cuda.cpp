@@ -26,6 +26,7 @@
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/cuda/stream.h"
 #include "runtime/device/cuda/sums.h"
+#include "runtime/device/cuda/tables.h"
 #include "runtime/device/cuda/updates.h"
 #include "runtime/device/host.h"
 #include "runtime/thread_pool.h"
@@ -101,6 +102,7 @@ private:
   std::unique_ptr<Gpu> gpu;
   boa_queue queue; // with what follows, the compute stream's first thread's
   std::vector<void *> kernel_buffers;
+  std::unique_ptr<cuda::GpuTables> tables;
   void *workspace = nullptr;
   bool products_chosen = false;
   std::unique_ptr<cuda::KernelGraphs> graphs; // with the queue
@@ -168,6 +170,9 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
     if (absl::Status status = (*stream)->Create(listener); !status.ok())
       return status;
   }
+  tables = std::make_unique<cuda::GpuTables>(*gpu);
+  if (absl::Status status = tables->Create(program.tables, compute->handle()); !status.ok())
+    return status;
   if (absl::Status status = PlanKernels(); !status.ok())
     return status;
   // Before what libraries take, which may be much: a trial needs no more than the program.
@@ -220,7 +225,8 @@ absl::Status CudaDevice::CreateUpdates() {
 }
 
 /// Finds out what the kernels' calls need: nothing is asked or allocated for it later. There is no
-/// memory yet: all buffers, and the workspace, are at an address that is aligned as theirs will be.
+/// memory yet: all buffers, the tables behind them, and the workspace are at an address that is
+/// aligned as theirs will be.
 absl::Status CudaDevice::PlanKernels() {
   queue.gpu = gpu.get();
   queue.driver = &gpu->driver();
@@ -231,7 +237,7 @@ absl::Status CudaDevice::PlanKernels() {
   queue.plans = true;
   std::vector<int64_t> launches;
   for (size_t k = 0; k < program.kernels.size() && queue.status.ok(); ++k) {
-    const size_t buffers = program.kernels[k].buffers.size();
+    const size_t buffers = program.kernels[k].buffers.size() + program.kernels[k].tables.size();
     kernel_buffers.resize(std::max(kernel_buffers.size(), buffers));
     std::fill_n(kernel_buffers.begin(), buffers, nowhere);
     queue.launches = 0;
@@ -346,6 +352,9 @@ std::string CudaDevice::Name(const Work &work) const {
 absl::Status CudaDevice::EnqueueKernel(Work &work) {
   for (size_t i = 0; i < work.buffers.size(); ++i)
     kernel_buffers[i] = memory->Address(Memory::Side::device, work.buffers[i]);
+  void **behind = kernel_buffers.data() + work.buffers.size();
+  for (int64_t table : program.kernels[work.index].tables)
+    *behind++ = tables->Address(table);
   return graphs->Enqueue(work, kernel_buffers, queue, [&] {
     kernels.table[work.index](kernel_buffers.data(), workspace, &queue);
   });

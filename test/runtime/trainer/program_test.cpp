@@ -65,6 +65,64 @@ TEST(ParseProgram, NamesTheFieldOfAnotherType) {
                                "number but found string");
 }
 
+/// A descriptor with a table of sines of three positions, which a kernel reads.
+json WithTable() {
+  json descriptor = Descriptor();
+  descriptor["tables"] = {{{"function", "sine"}, {"rows", 3}, {"frequencies", {1, 0.25}}}};
+  descriptor["kernels"][1]["tables"] = {0};
+  descriptor["constants"] = 256;
+  return descriptor;
+}
+
+TEST(ParseProgram, ReadsTables) {
+  absl::StatusOr<Program> program = ParseProgram(WithTable().dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->kernels[0].tables, std::vector<int64_t>());
+  EXPECT_EQ(program->kernels[1].tables, std::vector<int64_t>{0});
+  ASSERT_EQ(program->tables.size(), 1u);
+  EXPECT_EQ(program->tables[0].frequencies, (std::vector<double>{1, 0.25}));
+}
+
+TEST(ParseProgram, ChecksTables) {
+  json descriptor = WithTable();
+  descriptor["kernels"][1]["tables"] = {0, 1};
+  EXPECT_EQ(Error(descriptor), "program descriptor: kernel `train_bf16`: no table 1");
+  descriptor = WithTable();
+  descriptor["kernels"][1]["tables"] = {-1};
+  EXPECT_EQ(Error(descriptor), "program descriptor: kernel `train_bf16`: no table -1");
+  descriptor = WithTable();
+  descriptor["constants"] = 255;
+  EXPECT_EQ(Error(descriptor), "program descriptor: field `constants`: expected the 256 bytes of "
+                               "the tables but found 255");
+  descriptor = WithTable();
+  descriptor["tables"][0]["function"] = "tangent";
+  EXPECT_EQ(Error(descriptor), "program descriptor: tables[0]: field `function`: expected one of "
+                               "cosine, sine but found `tangent`");
+  descriptor = WithTable();
+  descriptor["tables"][0]["frequencies"] = {1, "high"};
+  EXPECT_EQ(Error(descriptor), "program descriptor: tables[0]: field `frequencies`: expected "
+                               "numbers but found string");
+  descriptor = WithTable();
+  descriptor["tables"][0]["rows"] = 0;
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: tables[0]: field `rows`: expected at least 1 but found 0");
+}
+
+// By the program's frequencies, in f64: one rounding of what the mathematics says.
+TEST(Tables, HoldAnglesOfRows) {
+  const std::vector<AngleTable> tables = {{"cosine", 70, {1, 0.1}}, {"sine", 40000, {1 / 3.0}}};
+  const std::vector<int64_t> offsets = TableOffsets(tables);
+  EXPECT_EQ(offsets, (std::vector<int64_t>{0, 768, 768 + 160000}));
+  std::vector<char> memory(size_t(offsets.back()));
+  FillTables(tables, memory.data());
+  const auto *cosines = reinterpret_cast<const float *>(memory.data());
+  const auto *sines = reinterpret_cast<const float *>(memory.data() + offsets[1]);
+  EXPECT_EQ(cosines[0], 1);
+  EXPECT_EQ(cosines[2 * 69 + 1], float(std::cos(69 * 0.1)));
+  EXPECT_EQ(sines[0], 0);
+  EXPECT_EQ(sines[39999], float(std::sin(39999 * (1 / 3.0))));
+}
+
 TEST(ParseProgram, ListsTheWordsItKnows) {
   json descriptor = Descriptor();
   descriptor["storages"][0]["homes"][0]["tier"] = "tape";
@@ -192,7 +250,7 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   descriptor["abi"] = 99;
   descriptor.erase("storages");
   EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
-                               "version 99 but this runtime is version 6; compile it again with "
+                               "version 99 but this runtime is version 7; compile it again with "
                                "the `boa` of this runtime");
 }
 

@@ -1,0 +1,54 @@
+//===- Tables.h - Tables that kernels read ----------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What --kernel-bind-arguments leaves of kernel.angles: the attribute `boa.tables` of a
+// kernel, for whoever fills the tables (runtime/tables.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_KERNELS_TABLES_H
+#define BOA_PASSES_KERNELS_TABLES_H
+
+#include "dialect/Boa.h"
+#include "runtime/tables.h"
+
+namespace boa {
+
+/// On a kernel: the tables that it reads, whose addresses follow those of its buffers.
+inline constexpr llvm::StringLiteral kTablesAttr = "boa.tables";
+
+/// Those of a kernel, in the order in which it takes them.
+inline llvm::ArrayRef<mlir::Attribute> getTables(mlir::Operation *kernel) {
+  auto tables = kernel->getAttrOfType<mlir::ArrayAttr>(kTablesAttr);
+  return tables ? tables.getValue() : llvm::ArrayRef<mlir::Attribute>();
+}
+
+/// Those of all kernels of a module, each once, in the order in which the descriptor has them.
+inline llvm::SetVector<mlir::Attribute> getAllTables(mlir::ModuleOp module) {
+  llvm::SetVector<mlir::Attribute> tables;
+  for (mlir::Operation &op : *module.getBody())
+    tables.insert_range(getTables(&op));
+  return tables;
+}
+
+inline mlir::RankedTensorType getTableType(mlir::Attribute table) {
+  auto type = llvm::cast<mlir::DictionaryAttr>(table).getAs<mlir::TypeAttr>("type");
+  return llvm::cast<mlir::RankedTensorType>(type.getValue());
+}
+
+inline AngleTable getTable(mlir::Attribute attr) {
+  auto fields = llvm::cast<mlir::DictionaryAttr>(attr);
+  AngleTable table{fields.getAs<mlir::StringAttr>("function").getValue().str(),
+                   getTableType(attr).getDimSize(0),
+                   {}};
+  for (auto frequency : fields.getAs<mlir::ArrayAttr>("frequencies").getAsRange<mlir::FloatAttr>())
+    table.frequencies.push_back(frequency.getValueAsDouble());
+  return table;
+}
+
+} // namespace boa
+
+#endif // BOA_PASSES_KERNELS_TABLES_H
