@@ -213,12 +213,27 @@ private:
   /// goes: then what is read is whatever is there.
   void Feed(const Offer &offer) {
     for (const KernelRun &run : step.packed->runs) {
-      for (const Call &call : step.Record(run))
+      for (const Call &call : step.Record(run)) {
+        // What comes after it may use the same workspace.
+        if (&run == offer.run && Begins(offer, call))
+          return;
         if (step.Prepare(call).ok())
           step.Enqueue(call).IgnoreError();
+      }
       if (&run == offer.run)
         return;
     }
+  }
+
+  /// Whether the call is the attention, or the first of the launches in its place.
+  static bool Begins(const Offer &offer, const Call &call) {
+    if (auto *attention = std::get_if<cuda::Attention>(&call))
+      return attention->shape.gradient == offer.attention.shape.gradient &&
+             attention->y == offer.attention.y && attention->dq == offer.attention.dq;
+    auto *launch = std::get_if<cuda::LaunchCall>(&call);
+    auto *first = offer.own.empty() ? nullptr : std::get_if<cuda::LaunchCall>(&offer.own.front());
+    return launch && first && launch->function == first->function &&
+           launch->arguments == first->arguments;
   }
 
   void Measure(const Offer &offer, int &failed) {
