@@ -50,7 +50,7 @@ absl::Status ShortError(const IoSegment &segment, const IoFile &file, int64_t mo
         "%s %s only %d of %d bytes at offset %d, %d times in a row: it is truncated, or its "
         "disk fails",
         file.path, segment.transfer->request.write ? "takes" : "gives", moved, segment.bytes,
-        segment.offset, kMostFractions + 1));
+        segment.offset, segment.fractions));
   if (segment.transfer->request.write)
     return absl::DataLossError(
         absl::StrFormat("%s takes no bytes at offset %d", file.path, segment.offset));
