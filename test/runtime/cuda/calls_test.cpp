@@ -46,9 +46,9 @@ const char *const kBound[] = {
 
 /// They end with words, a number or nothing, and cannot fail.
 const std::set<std::string> kWithoutStatus = {
-    "cuGetErrorName",        "cuGetErrorString",        "cublasLtGetVersion",
-    "cublasLtGetStatusName", "cublasLtGetStatusString", "cudnnGetVersion",
-    "cudnnGetCudartVersion", "cudnnGetErrorString",     "cudnnGetLastErrorString",
+    "cuGetErrorName",         "cuGetErrorString",        "cublasLtGetVersion",
+    "cublasLtGetStatusName",  "cublasLtGetStatusString", "cudnnGetVersion",
+    "cudnnGetCudartVersion",  "cudnnGetErrorString",     "cudnnGetLastErrorString",
     "cuFileHandleDeregister",
 };
 
