@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Cosines and sines of positions, which a program says and does not contain: for a context
-// of 32k they are many MiB. The host computes them at start, for every device: so kernels
-// of all devices read the same bits.
+// Cosines and sines of positions. For a context of 32k they are many MiB, so a program holds
+// their frequencies alone. The host computes them at start for every device. So kernels of
+// all devices read the same bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TABLES_H
@@ -19,7 +19,7 @@
 
 namespace boa {
 
-/// Its row r and column c hold the cosine or sine of r * frequencies[c].
+/// Row r, column c holds the cosine or sine of r * frequencies[c].
 struct AngleTable {
   std::string function; // "cosine" or "sine"
   int64_t rows = 0;
@@ -28,10 +28,10 @@ struct AngleTable {
   int64_t elements() const { return rows * static_cast<int64_t>(frequencies.size()); }
 };
 
-/// Where tables begin is a multiple of it.
+/// Tables begin at multiples of it, in bytes.
 constexpr int64_t kTableAlignment = 256;
 
-/// What one takes of memory.
+/// The bytes of memory that a table takes.
 inline int64_t TableBytes(const AngleTable &table, int64_t element_bytes = sizeof(float)) {
   const int64_t bytes = table.elements() * element_bytes;
   return (bytes + kTableAlignment - 1) / kTableAlignment * kTableAlignment;
@@ -40,7 +40,7 @@ inline int64_t TableBytes(const AngleTable &table, int64_t element_bytes = sizeo
 /// Computed in f64 and rounded once: float or double.
 template <typename T> void FillTable(const AngleTable &, T *values);
 
-/// Where each of a program's begins, which lie one after another in f32, and where the last ends.
+/// The byte offsets of tables of f32 that lie one after another, and the end of the last.
 std::vector<int64_t> TableOffsets(const std::vector<AngleTable> &);
 void FillTables(const std::vector<AngleTable> &, char *memory);
 

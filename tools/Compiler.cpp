@@ -181,7 +181,7 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
   auto module = load(request);
   if (!module.ok())
     return module.status();
-  // Both names: what has the temporary one is removed.
+  // Both names, since a file with the temporary name is removed.
   const std::string data = TrainConfig(**module).data().str();
   if (absl::Status status =
           CheckOutputs({{"-o", path}, {"-o", TemporaryName(path)}}, {{"the training text", data}});

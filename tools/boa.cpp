@@ -290,7 +290,7 @@ int run(int argc, char **argv) {
   if (absl::Status status = readCommandLine(argc - 2, argv + 2, invocation); !status.ok())
     return UsageStatus(status);
   absl::Status status = dispatch(invocation);
-  // Progress may be lost: what a training made is in its state.
+  // A training may lose its progress lines: its results are in the state.
   if (invocation.command != "train")
     status = flushOutput(status);
   // An empty message: diagnostics with their places were printed already.

@@ -82,8 +82,8 @@ TracedComputation TracedComputation::compute(ModuleOp module) {
   recordTrained("training", training);
   if (step)
     computation.outcomes.push_back({"training", step, training.work()});
-  // A process that resumes has what is trained alone, as one that begins: that it does the same
-  // is shown above. But where parity makes a difference it may begin with an even step.
+  // A process that resumes has only the trained storages, as one that begins. The check above
+  // shows that both compute the same. Where parity matters, it may begin with an even step.
   if (step && dependsOnParity(step)) {
     ReadTracer resumed(training);
     for (int runs = 0; runs < 2; ++runs) {

@@ -157,7 +157,7 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
       func->setAttr(kTablesAttr, ArrayAttr::get(func.getContext(), tables));
   }
 
-  /// Those that the runtime passes, be they used or not.
+  /// The number of buffers that the runtime passes, used or unused.
   static int64_t countBuffers(func::FuncOp func) {
     int64_t count = 0;
     auto use = [&](DictionaryAttr attributes) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What --kernel-bind-arguments leaves of kernel.angles: the attribute `boa.tables` of a
-// kernel, for whoever fills the tables (runtime/tables.h).
+// --kernel-bind-arguments turns kernel.angles into the attribute `boa.tables` of a kernel.
+// The runtime fills these tables (runtime/tables.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_KERNELS_TABLES_H
@@ -20,13 +20,13 @@ namespace boa {
 /// On a kernel: the tables that it reads, whose addresses follow those of its buffers.
 inline constexpr llvm::StringLiteral kTablesAttr = "boa.tables";
 
-/// Those of a kernel, in the order in which it takes them.
+/// The tables of a kernel, in the order of its arguments.
 inline llvm::ArrayRef<mlir::Attribute> getTables(mlir::Operation *kernel) {
   auto tables = kernel->getAttrOfType<mlir::ArrayAttr>(kTablesAttr);
   return tables ? tables.getValue() : llvm::ArrayRef<mlir::Attribute>();
 }
 
-/// Those of all kernels of a module, each once, in the order in which the descriptor has them.
+/// The distinct tables of all kernels of a module, in the order of the descriptor.
 inline llvm::SetVector<mlir::Attribute> getAllTables(mlir::ModuleOp module) {
   llvm::SetVector<mlir::Attribute> tables;
   for (mlir::Operation &op : *module.getBody())

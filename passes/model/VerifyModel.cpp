@@ -168,7 +168,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    // What the next phase makes, in a size that is checked here.
+    // The next phase makes these, and relies on the sizes that are checked here.
     for (Operation &op : module.getOps())
       if (isa<StepOp, StorageOp>(op)) {
         op.emitOpError("is of a later phase: expected a model alone, of which it is made");

@@ -123,7 +123,7 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
   return absl::OkStatus();
 }
 
-/// That the program may go on with the commit. Sets `change`.
+/// Fails unless the program may continue from the commit. Sets `change`.
 absl::Status StateStore::Impl::CheckContinues(const Program &program, const SavedCommit &commit) {
   absl::StatusOr<std::string> said =
       CheckComputation(absl::StrCat("`", paths[0].directory, "`"), manifest.computation,

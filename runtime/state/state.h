@@ -86,7 +86,7 @@ struct SavedStorage {
   int64_t chunk_bytes = 0;
 };
 
-/// What a person or the process says about opening a state.
+/// Options for opening a state, set by the user or by the process.
 struct OpenOptions {
   bool changed_model = false;        // a program of another computation may go on with it
   std::function<bool()> interrupted; // asked while it waits: whether to give up (Cancelled)

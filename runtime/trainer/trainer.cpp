@@ -224,9 +224,10 @@ absl::Status Run::CheckRequest() {
   return CheckFiles();
 }
 
-/// So that no output destroys what is needed, and that none fails after the last step.
+/// Ensures that no output overwrites a file that is needed, and that none fails after the last
+/// step.
 absl::Status Run::CheckFiles() const {
-  // What has the temporary name is removed.
+  // A file with the temporary name is removed.
   std::vector<FileUse> outputs = {{"--save", save}, {"--save", TemporaryName(save)}},
                        kept = StateFiles(directories);
   std::vector<FileUse> others = {{"the training text", program.training.data},

@@ -205,7 +205,7 @@ TEST_F(FakeBlasTest, Multiplies) {
   }
 }
 
-// What is added may lie apart from the result: it is read, and stays.
+// The addend may lie apart from the result: it is read and not changed.
 TEST_F(FakeBlasTest, AddsWhatLiesApart) {
   Product p;
   p.beta = 1;

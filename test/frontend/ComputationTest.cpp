@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Random edits of the example models. Those of the computation change the hash of the
-// canonical text; the others keep it. test/e2e/run-edits resumes a training with them.
+// Random edits of the example models. An edit of the computation changes the hash of the
+// canonical text; any other keeps it. test/e2e/run-edits resumes a training with them.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Frontend.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Edits of the example models, by a seed: those that change what is computed, and those of
-// names, order, comments and settings, which do not. The frontend refuses some of them.
+// Edits of the example models, by a seed. Some change the computation. Others change names,
+// order, comments and settings only. The frontend refuses some of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_FRONTEND_EDITS_H

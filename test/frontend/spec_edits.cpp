@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What test/e2e/run-edits cannot do in Python:
+// The part of test/e2e/run-edits that needs the frontend:
 //
 //   spec_edits changing|preserving SEED FILE    the specification after random edits
 //   spec_edits version2 DIR                     makes the state of DIR one of version 2

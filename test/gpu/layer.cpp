@@ -214,7 +214,7 @@ private:
   void Feed(const Offer &offer) {
     for (const KernelRun &run : step.packed->runs) {
       for (const Call &call : step.Record(run)) {
-        // What comes after it may use the same workspace.
+        // Later calls may overwrite its operands in the workspace.
         if (&run == offer.run && Begins(offer, call))
           return;
         if (step.Prepare(call).ok())

@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes kernels on definite memory, before groups are formed. A residual is needed by
-// others than the product that is added to it, so bufferization copied it to where the sum
-// belongs. The product may read it where it is if
+// Assumes kernels on definite memory, before groups are formed. A residual has other users
+// than the product that is added to it. So bufferization copied it to the place of the sum.
+// The product may read the source of the copy instead if
 //
-//   - the product accumulates into exactly what the copy wrote;
-//   - in between nothing touches that, and nothing writes what was copied;
-//   - the two do not overlap, and their rows are as far apart.
+//   - the product accumulates into exactly the target of the copy;
+//   - in between nothing accesses the target, and nothing writes the source;
+//   - the two do not overlap, and their strides are equal.
 //
-// Then nobody sees what the copy wrote but the product: it goes.
+// Then the product is the only reader of the copy, and the copy is removed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ bool hasSameStrides(Value a, Value b) {
          x.getStridesAndOffset().first == y.getStridesAndOffset().first;
 }
 
-/// The product that alone sees what the copy writes, as what it accumulates into.
+/// The product that accumulates into the target of the copy and is its only user; else null.
 kernel::GemmOp findProduct(linalg::GenericOp copy) {
   Value from = copy.getInputs()[0], to = copy.getOutputs()[0];
   if (overlap(from, to) || !hasSameStrides(from, to))

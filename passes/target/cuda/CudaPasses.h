@@ -29,8 +29,7 @@ inline constexpr llvm::StringLiteral kDeviceModule = "cuda";
 /// takes.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "boa.shared";
 inline constexpr llvm::StringLiteral kArgumentsAttr = "boa.arguments";
-/// On a function of the device: the bytes that its arguments have in all, what a launch moves at
-/// least.
+/// On a function of the device: the bytes of all its arguments. A launch moves at least these.
 inline constexpr llvm::StringLiteral kMemoryAttr = "boa.memory";
 
 } // namespace boa

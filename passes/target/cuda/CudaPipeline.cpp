@@ -80,7 +80,7 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   each(createCudaAddApart());
   // The casts of operands are grouped with what else goes over them.
   each(createCudaLegalizeProducts());
-  // Of what weights are widened to, too.
+  // After the casts: widened weights are padded, too.
   each(createCudaPadRows());
   each(createFormKernelGroups());
   each(createEmitCudaGroups());

@@ -100,7 +100,7 @@ struct CudaEmbedImage : boa::impl::CudaEmbedImageBase<CudaEmbedImage> {
       return constants.aggregate(table, values);
     });
 
-    // For who measures: no part of what the runtime takes.
+    // For benchmarks only: the runtime does not read it.
     auto sizes = LLVM::LLVMArrayType::get(constants.i64, count);
     constants.add("boa_device_bytes", sizes, LLVM::Linkage::External, [&] {
       SmallVector<Value> values;

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes kernels on definite memory, before groups are formed. A product is as fast as its
-// least aligned operand lets it load: logits of a vocabulary of 50257 in bf16 have rows of an
-// odd number of elements, of which each second one begins at no more than two bytes. A
-// temporary is ours to lay out. Refuses none; leaves alone what has a user that
-// may count on rows being side by side. Arguments lie as they are stored.
+// Assumes kernels on definite memory, before groups are formed. The least aligned operand
+// decides how fast a product loads. Logits of a vocabulary of 50257 in bf16 have rows of an
+// odd number of elements: every second row is aligned to two bytes only. The compiler chooses
+// the layout of temporaries, so it pads their rows. It refuses nothing. It does not change a
+// temporary whose user may need contiguous rows, and no argument of a kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using namespace boa;
 
 namespace {
 
-/// What cuBLASLt's fastest algorithms want rows to be multiples of, in bytes.
+/// cuBLASLt's fastest algorithms need rows of a multiple of this many bytes.
 constexpr int64_t kRowBytes = 16;
 
 bool isMatrixOf(Value memref, Operation *op) {
@@ -50,7 +50,7 @@ struct CudaPadRows : boa::impl::CudaPadRowsBase<CudaPadRows> {
         pad(alloc, columns);
   }
 
-  /// The columns that make its rows multiples of 16 bytes; 0: it stays as it is.
+  /// The number of columns that makes its rows multiples of 16 bytes; 0: no padding.
   static int64_t getPadded(memref::AllocOp alloc) {
     MemRefType type = alloc.getType();
     if (type.getRank() < 2 || !type.hasStaticShape() || !type.getLayout().isIdentity())

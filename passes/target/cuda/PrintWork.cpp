@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes outlined launches. An operand counts once, in whole, as read, written or both: what
-// a launch looks up by index is counted in whole, too. Attention that is offered to a library
+// Assumes outlined launches. The whole of an operand counts once as read, written or both,
+// even where a launch looks up a few rows by index. Attention that is offered to a library
 // counts as the library's.
 //
 //===----------------------------------------------------------------------===//
@@ -54,7 +54,7 @@ std::string shapeOf(Value memref) {
   return text;
 }
 
-/// Whether all that it stores is what it loaded.
+/// Whether it stores only values that it loaded.
 bool onlyCopies(Operation *function) {
   bool stores = false;
   WalkResult walked = function->walk([&](memref::StoreOp store) {

@@ -135,7 +135,7 @@ static absl::Status At(const Product &product, const absl::Status &status) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-/// What the library has where nothing is added, too: it reads none of it then.
+/// The library takes an addend in any case; where nothing is added, it does not read it.
 static const void *Addend(const Product &p) { return p.addend ? p.addend : p.c; }
 
 /// By the largest power of two, up to what the library asks after.
@@ -322,8 +322,8 @@ absl::Status Blas::Run(const Product &p, const Planned &planned, Stream stream) 
 constexpr std::chrono::seconds kMeasured{10};
 constexpr float kEachMs = 2;
 constexpr int kMostRuns = 10;
-/// A later proposal is chosen where it takes less than this share of the time: what is as fast
-/// within what measuring can tell is not a reason.
+/// A later proposal is chosen where it takes less than this share of the time. A smaller
+/// difference may be noise.
 constexpr float kFaster = 0.98f;
 
 absl::StatusOr<bool> Blas::WantsMeasuring() {
@@ -372,7 +372,7 @@ absl::Status Blas::ChooseFastest(const Driver &driver, Planned &planned, void *m
     if (candidate.chosen.state != 0)
       continue;
     const absl::StatusOr<float> each = Time(driver, product, candidate, stream, events);
-    // Whatever fails but the first is not chosen.
+    // A later proposal that fails is not chosen.
     if (!each.ok() && i == 0)
       return each.status();
     if (!each.ok() || (i > 0 && *each >= least * kFaster))

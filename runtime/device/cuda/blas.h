@@ -10,11 +10,11 @@
 // the answer is kept. Sums are of f32, in whole: no TF32, and no partial sums in narrower
 // types.
 //
-// Which algorithm that is decides about the last bits of sums. Of itself it is the first that the
-// library proposes, which a GPU and a version of the library always have the same. With
+// The algorithm decides the last bits of sums. By default it is the library's first proposal,
+// which is always the same for a GPU and a version of the library. With
 // BOA_CUDA_PRODUCTS=measured it is the fastest of the first kCandidates, as measured before the
-// first step, which may be another one in another run: the choice is part of what a commit says of
-// its environment, and whoever goes on from there takes it as it is.
+// first step. That may differ from run to run. So a commit records the choice in its
+// environment, and a trainer that resumes repeats it.
 //
 // BOA_CUDA_BLAS names others than libcublasLt.so.13 and .12, separated by colons, for tests.
 //
@@ -131,12 +131,12 @@ public:
   static constexpr int kCandidates = 8;
   /// Whether they are to be: BOA_CUDA_PRODUCTS=measured.
   static absl::StatusOr<bool> WantsMeasuring();
-  /// Has each product that was planned take the fastest of its candidates, on what is in that
-  /// memory; waits for them. What there is no time for keeps its first one. Before Try.
+  /// Measures the candidates of each planned product on the contents of that memory, chooses the
+  /// fastest, and waits. A product that time does not allow for keeps its first. Before Try.
   absl::Status Measure(const Driver &, void *memory, Stream);
-  /// What was chosen, where it is not the first of each; for which products is part of it.
+  /// The choices and a fingerprint of the products; empty where each choice is the first.
   std::string Choices() const;
-  /// Takes what was chosen then. False: those were other products, and nothing is changed.
+  /// Repeats the choices. False: they belong to other products, and nothing is changed.
   absl::StatusOr<bool> TakeChoices(const std::string &choices);
   /// Of a product for which one was asked.
   absl::Status Enqueue(const Product &, Stream);
@@ -162,7 +162,7 @@ private:
   explicit Blas(Library library) : library(std::move(library)) {}
   static Key KeyOf(const Product &);
   absl::Status Describe(const Product &, Planned &);
-  /// What the library proposes, in its order: at least one.
+  /// The library's proposals in its order: at least one.
   absl::StatusOr<std::vector<MatmulHeuristic>> Propose(const Product &, const Planned &, int most);
   /// A product that was planned, on memory for a trial.
   static Product OnTrial(const Product &, void *memory);
@@ -170,7 +170,7 @@ private:
   absl::StatusOr<float> Time(const Driver &, const Product &, const Planned &, Stream,
                              const Event (&)[2]) const;
   absl::Status ChooseFastest(const Driver &, Planned &, void *memory, Stream, const Event (&)[2]);
-  /// Of which products there are, as a number that is the same in each process.
+  /// A hash of all planned products, the same in each process.
   uint64_t Fingerprint() const;
   absl::Status Run(const Product &, const Planned &, Stream) const;
   template <typename... P, typename... A>

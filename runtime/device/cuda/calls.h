@@ -75,10 +75,10 @@ void boa_cuda_launch(boa_queue *, int64_t function, int64_t grid_x, int64_t grid
                      int64_t count, void *const *args);
 
 /// c = op(a) op(b) + bias + addend: row-major, m x k by k x n, strides of rows in elements.
-/// Types: 0 f32, 1 bf16; a and b are of one, sums are of f32. bias: one value of c's type a
-/// column, or null. addend: of c's type, with its stride; c itself, or apart from it; or null.
-/// scratch: BOA_CUDA_LIBRARY_WORKSPACE bytes of device memory,
-/// or null.
+/// Types: 0 f32, 1 bf16. a and b have the same type; sums are computed in f32.
+/// bias: one value of c's type for each column, or null.
+/// addend: of c's type, with c's stride. It is c itself, memory apart from c, or null.
+/// scratch: BOA_CUDA_LIBRARY_WORKSPACE bytes of device memory, or null.
 void boa_cuda_gemm(boa_queue *, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
                    int64_t k, int32_t type_ab, const void *a, int64_t lda, const void *b,
                    int64_t ldb, const void *bias, const void *addend, int32_t type_c, void *c,

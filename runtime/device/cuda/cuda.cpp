@@ -49,7 +49,7 @@ using cuda::GpuStream;
 using cuda::Pointer;
 using Facts = std::map<std::string, std::string>;
 
-/// What the environment calls algorithms of products that are not the first of each.
+/// The key in the environment for algorithms of products that are not the first proposals.
 constexpr char kChoices[] = "algorithms";
 
 class CudaDevice : public Device {
@@ -251,9 +251,8 @@ absl::Status CudaDevice::PlanKernels() {
   return graphs->Create(std::move(launches));
 }
 
-/// Algorithms of products, where they are not the first that the library proposes: as the commit
-/// says that the state goes on from, if it was made with this GPU and these versions; else as
-/// measured, where that is wanted.
+/// Sets the algorithms of products that are not the library's first proposals. A commit made with
+/// this GPU and these versions says which. Otherwise they are measured, where that is wanted.
 absl::Status CudaDevice::ChooseProducts(void *trial) {
   if (std::exchange(products_chosen, true))
     return absl::OkStatus();

@@ -188,10 +188,9 @@ TEST_F(CudaTest, ProductsAreRowMajor) {
   }
 }
 
-// Of what the library proposes a program takes the first, or where it is told to measure the
-// fastest that does the product. A commit says which, and whoever goes on from there takes the
-// same, whatever is faster then: the bits of sums are the same. On another library it is chosen
-// anew.
+// A program takes the library's first proposal, or the fastest where it is told to measure. A
+// commit records the choice, and a trainer that resumes repeats it, so sums have the same bits.
+// With another library it chooses anew.
 TEST_F(CudaTest, AlgorithmsMayBeMeasured) {
   struct Restore {
     ~Restore() {

@@ -43,7 +43,7 @@ void SetDirectAlignment(uint32_t bytes);
 /// Cannot be undone. False: the kernel has no seccomp.
 bool RefuseRingOnThisThread(int error);
 
-/// What goes wrong with the ring of a thread, `times` times.
+/// A fault of the ring of a thread, which occurs `times` times.
 struct RingFault {
   enum Of { enter, transfer, wake } of = enter; // the call, or completions of these
   int error = 0;

@@ -89,7 +89,7 @@ protected:
     submit(done[1]);
     return done[1].get_future().get();
   }
-  /// What MoveThrough moved has arrived: memory and file are the same.
+  /// Expects that MoveThrough succeeded, and that memory and file are equal.
   void ExpectMoved(const absl::Status &status) {
     ASSERT_EQ(status, absl::OkStatus());
     const std::string moved(memory, 4 * kPage);

@@ -108,7 +108,7 @@ TEST(ParseProgram, ChecksTables) {
             "program descriptor: tables[0]: field `rows`: expected at least 1 but found 0");
 }
 
-// By the program's frequencies, in f64: one rounding of what the mathematics says.
+// Tables are computed from the program's frequencies in f64, and rounded once.
 TEST(Tables, HoldAnglesOfRows) {
   const std::vector<AngleTable> tables = {{"cosine", 70, {1, 0.1}}, {"sine", 40000, {1 / 3.0}}};
   const std::vector<int64_t> offsets = TableOffsets(tables);
