@@ -37,6 +37,10 @@ int MeasureAttention(const std::string &file, double peak);
 /// A layer forward and backward, and each call of its kernels, of all others and of the head.
 int MeasureLayer(const std::string &file, double peak);
 
+/// The optimizer's updates, norms of gradients and checksums: their rates, and whether their
+/// results are the host's.
+int MeasureUpdates(const std::string &file, double peak);
+
 } // namespace boa::gputest
 
 #endif // BOA_TEST_GPU_MEASURES_H

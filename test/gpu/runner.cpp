@@ -74,7 +74,8 @@ int main(int argc, char **argv) {
   using Measure = int (*)(const std::string &, double);
   for (auto [name, measure] : {std::pair<const char *, Measure>{"products", MeasureProducts},
                                {"attention", MeasureAttention},
-                               {"layer", MeasureLayer}})
+                               {"layer", MeasureLayer},
+                               {"updates", MeasureUpdates}})
     if (is(name) && argc == 4)
       return measure(argv[2], std::atof(argv[3]));
   if (is("copies") && argc == 2)
@@ -87,7 +88,7 @@ int main(int argc, char **argv) {
     return Watch(argv[2], argv + 3);
   std::fprintf(
       stderr,
-      "usage: boa-gpu-runner environment | kernels DIR | peak | products, attention or layer "
-      "PROGRAM PEAK | copies | launches FILE | watch FILE COMMAND...\n");
+      "usage: boa-gpu-runner environment | kernels DIR | peak | products, attention, layer or "
+      "updates PROGRAM PEAK | copies | launches FILE | watch FILE COMMAND...\n");
   return 2;
 }

@@ -1,0 +1,295 @@
+//===- updates.cpp - The functions of an image that no kernel launches ----===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A packed program's updates, norms and checksums (layer.boa). They run by the runtime's own
+// classes, as in a training. Their results are compared with the host's, bit for bit.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/sums.h"
+#include "runtime/device/cuda/updates.h"
+#include "test/gpu/measures.h"
+#include "test/gpu/step.h"
+#include "test/gpu/timing.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <future>
+#include <set>
+
+namespace boa::gputest {
+namespace {
+
+constexpr size_t kTensors = 5; // weights, low, momentum, variance, gradient
+constexpr size_t kGradient = 4;
+constexpr int64_t kStep = 1;
+constexpr int kSumRounds = 9;
+
+const char *Verdict(bool same) { return same ? "the host's bits" : "OTHER BITS THAN THE HOST'S"; }
+
+class UpdateMeasure {
+public:
+  UpdateMeasure(const Session &session, const PackedProgram &packed, const cuda::Gpu &gpu)
+      : session(session), program(packed.program), gpu(gpu), memory(gpu, session.stream()),
+        updates(program, gpu, memory), on_host(program) {}
+
+  int Run() {
+    absl::Status status = Allocate();
+    if (status.ok())
+      status = updates.Create(session.stream(), 64);
+    if (!status.ok())
+      return NotMeasured("the optimizer", status);
+    for (int32_t group = 0; group < int32_t(program.groups.size()); ++group)
+      if (program.groups[group].gradient >= 0)
+        if (status = MeasureGroup(group); !status.ok())
+          return NotMeasured("the optimizer of " + program.groups[group].name, status);
+    if (status = MeasureSums(); !status.ok())
+      return NotMeasured("checksums", status);
+    return failed;
+  }
+
+private:
+  /// Bytes of an element of each tensor; 0 of one that the group has not.
+  static std::array<int64_t, kTensors> SizesOf(const Group &group) {
+    return {group.weight_type == "bf16" ? 2 : 4, group.low >= 0 ? 2 : 0,
+            group.momentum >= 0 ? 4 : 0, group.variance >= 0 ? 4 : 0, 4};
+  }
+
+  /// Room for the tensors of one group, one behind the other.
+  absl::Status Allocate() {
+    for (const Group &group : program.groups) {
+      int64_t bytes = 0;
+      for (int64_t size : SizesOf(group))
+        bytes += group.elements * size;
+      arena = std::max(arena, bytes);
+    }
+    int64_t bytes[2] = {};
+    bytes[BOA_DEVICE] = arena;
+    absl::Status status = gpu.CheckFree(arena);
+    return status.ok() ? memory.Allocate(bytes) : status;
+  }
+
+  /// The work of some chunks, with the place of each tensor at the first of them.
+  Work WorkOf(Work::Kind kind, int32_t group_index, int32_t first, int32_t count) const {
+    const Group &group = program.groups[group_index];
+    Work work;
+    work.kind = kind;
+    work.index = group_index;
+    work.step = kStep;
+    work.first = first;
+    work.count = count;
+    int64_t begin = 0;
+    const auto sizes = SizesOf(group);
+    for (size_t i = 0; i < kTensors; ++i) {
+      const Location at{BOA_DEVICE, begin + first * group.chunk_elements * sizes[i]};
+      if (kind == Work::Kind::update || i == kGradient)
+        work.buffers.push_back(sizes[i] > 0 ? at : Location());
+      begin += group.elements * sizes[i];
+    }
+    return work;
+  }
+
+  char *At(const Location &where) const { return memory.Address(Memory::Side::device, where); }
+
+  absl::Status Put(const Location &to, const void *from, size_t bytes) const {
+    const cuda::Driver &driver = session.driver();
+    absl::Status status =
+        driver.Call("copying to the device", driver.MemcpyHtoDAsync,
+                    reinterpret_cast<cuda::Pointer>(At(to)), from, bytes, session.stream());
+    return status.ok() ? session.Wait() : status;
+  }
+  absl::Status Get(const Location &from, void *to, size_t bytes) const {
+    const cuda::Driver &driver = session.driver();
+    absl::Status status =
+        driver.Call("copying from the device", driver.MemcpyDtoHAsync, to,
+                    reinterpret_cast<cuda::Pointer>(At(from)), bytes, session.stream());
+    return status.ok() ? session.Wait() : status;
+  }
+
+  /// Weights and moments of the first chunk at random, and its gradient; zeros elsewhere.
+  std::array<std::vector<char>, kTensors> MakeChunk(const Group &group) const {
+    std::array<std::vector<char>, kTensors> chunk;
+    const auto sizes = SizesOf(group);
+    for (size_t i = 0; i < kTensors; ++i)
+      chunk[i].resize(size_t(group.chunk_elements * sizes[i]));
+    uint32_t state = 1;
+    auto next = [&] {
+      state = state * 1664525u + 1013904223u;
+      return float(state >> 8) / float(1 << 24) - 0.5f;
+    };
+    for (size_t e = 0; e < size_t(group.chunk_elements); ++e) {
+      const float weight = next(), momentum = next() * 1e-2f, variance = (next() + 0.5f) * 1e-3f,
+                  gradient = next() * 1e-1f;
+      uint32_t bits;
+      std::memcpy(&bits, &weight, sizeof bits);
+      const uint16_t high = MasterHigh(bits);
+      const int16_t low = MasterLow(bits);
+      const void *const values[] = {sizes[0] == 2 ? static_cast<const void *>(&high) : &weight,
+                                    &low, &momentum, &variance, &gradient};
+      for (size_t i = 0; i < kTensors; ++i)
+        std::memcpy(chunk[i].data() + e * size_t(sizes[i]), values[i], size_t(sizes[i]));
+    }
+    return chunk;
+  }
+
+  absl::Status MeasureGroup(int32_t index) {
+    const Group &group = program.groups[index];
+    const auto sizes = SizesOf(group);
+    auto chunk = MakeChunk(group);
+    Work first = WorkOf(Work::Kind::update, index, 0, 1);
+    const cuda::Driver &driver = session.driver();
+    absl::Status status =
+        driver.Call("clearing", driver.MemsetD8Async,
+                    reinterpret_cast<cuda::Pointer>(memory.DeviceArena().first),
+                    static_cast<unsigned char>(0), size_t(arena), session.stream());
+    for (size_t i = 0; i < kTensors && status.ok(); ++i)
+      if (sizes[i] > 0)
+        status = Put(first.buffers[i], chunk[i].data(), chunk[i].size());
+
+    // The norm decides about the clipping factor of the update, on both sides.
+    Work norm = WorkOf(Work::Kind::norm, index, 0, group.chunks);
+    Work done;
+    done.kind = Work::Kind::norm_done;
+    done.step = kStep;
+    for (Work *work : {&norm, &done, &first})
+      if (status.ok())
+        status = updates.Enqueue(*work);
+    if (status.ok())
+      status = session.Wait();
+    if (status.ok())
+      status = updates.Finish(first);
+    std::vector<float> gradient(size_t(group.elements));
+    std::memcpy(gradient.data(), chunk[kGradient].data(), chunk[kGradient].size());
+    on_host.Norm(norm, gradient.data());
+    if (status.ok())
+      status = on_host.FinishNorm(kStep);
+    char *addresses[kTensors] = {};
+    for (size_t i = 0; i < kTensors; ++i)
+      addresses[i] = sizes[i] > 0 ? chunk[i].data() : nullptr;
+    if (status.ok())
+      status = on_host.Update(first, addresses);
+    bool same = true;
+    for (size_t i = 0; i < kGradient && status.ok(); ++i) {
+      std::vector<char> found(chunk[i].size());
+      if (sizes[i] > 0)
+        status = Get(first.buffers[i], found.data(), found.size());
+      same &= found == chunk[i];
+    }
+    if (!status.ok())
+      return status;
+    failed |= !same;
+
+    int64_t moved = 4; // an element's gradient, which is only read
+    for (size_t i = 0; i < kGradient; ++i)
+      moved += 2 * sizes[i];
+    const auto update = MeasureMs(session, [&] {
+      absl::Status all;
+      for (int32_t at = 0; at < group.chunks && all.ok(); ++at) {
+        Work work = WorkOf(Work::Kind::update, index, at, 1);
+        all = updates.Enqueue(work);
+      }
+      return all;
+    });
+    if (!update.ok())
+      return update.status();
+    std::printf("update of %s, %d chunks: %s, %s; %s\n", group.name.c_str(), int(group.chunks),
+                FormatMs(*update).c_str(),
+                FormatBandwidth(double(group.elements * moved), *update).c_str(), Verdict(same));
+    const auto norms = MeasureMs(session, [&] { return updates.Enqueue(norm); });
+    if (!norms.ok())
+      return norms.status();
+    // The norms that were measured are no part of the next group's.
+    if (status = updates.Enqueue(done); !status.ok())
+      return status;
+    std::printf("norm of %s: %s, %s\n", group.name.c_str(), FormatMs(*norms).c_str(),
+                FormatBandwidth(double(group.elements * 4), *norms).c_str());
+    return absl::OkStatus();
+  }
+
+  /// Of as many chunks at once as one launch takes: of each size that the program has.
+  absl::Status MeasureSums() {
+    cuda::GpuSums sums(program, gpu, memory);
+    if (absl::Status status = sums.Create(); !status.ok())
+      return status;
+    sums.Start();
+    absl::Status status;
+    std::set<int64_t> seen;
+    for (int32_t id = 0; id < int32_t(program.storages.size()) && status.ok(); ++id) {
+      const Storage &storage = program.storages[id];
+      const int64_t bytes = storage.chunk_bytes();
+      if (storage.LivesOn(Home::ssd) && bytes <= arena && seen.insert(bytes).second)
+        status = MeasureSum(sums, id, int32_t(std::min<int64_t>(sums.Most(), arena / bytes)));
+    }
+    sums.Stop();
+    return status;
+  }
+
+  absl::Status MeasureSum(cuda::GpuSums &sums, int32_t storage, int32_t count) {
+    const int64_t bytes = program.storages[storage].chunk_bytes();
+    Work work;
+    work.storage = storage;
+    work.buffers = {{BOA_DEVICE, 0}};
+    std::vector<char> chunk(static_cast<size_t>(bytes));
+    if (absl::Status status = Get(work.buffers[0], chunk.data(), chunk.size()); !status.ok())
+      return status;
+    std::vector<double> milliseconds;
+    bool same = true;
+    for (int round = 0; round < kSumRounds; ++round) {
+      using Told = absl::StatusOr<std::vector<uint64_t>>;
+      std::promise<Told> told;
+      const auto begin = std::chrono::steady_clock::now();
+      sums.Make(work, 0, count, [&](Told made) { told.set_value(std::move(made)); });
+      const Told made = told.get_future().get();
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - begin;
+      if (!made.ok())
+        return made.status();
+      milliseconds.push_back(took.count());
+      same &= made->front() == Checksum(chunk.data(), bytes);
+    }
+    failed |= !same;
+    std::nth_element(milliseconds.begin(), milliseconds.begin() + kSumRounds / 2,
+                     milliseconds.end());
+    const double median = milliseconds[kSumRounds / 2];
+    std::printf("checksums of %d chunks of %d bytes, the host's wait with it: %s, %s; %s\n",
+                int(count), int(bytes), FormatMs(median).c_str(),
+                FormatBandwidth(double(count * bytes), median).c_str(), Verdict(same));
+    return absl::OkStatus();
+  }
+
+  const Session &session;
+  const Program &program;
+  const cuda::Gpu &gpu;
+  cuda::GpuMemory memory;
+  int64_t arena = 0; // bytes
+  cuda::GpuUpdates updates;
+  Updates on_host;
+  int failed = 0;
+};
+
+} // namespace
+
+int MeasureUpdates(const std::string &file, double /*peak*/) {
+  auto session = Session::Open();
+  if (!session.ok())
+    return NotMeasured("the optimizer", session.status());
+  auto packed = PackedProgram::Load(file);
+  if (!packed.ok())
+    return NotMeasured("the optimizer", packed.status());
+  auto gpu = cuda::Gpu::Open();
+  absl::Status status = gpu.status();
+  if (gpu.ok())
+    status = (*gpu)->Load(*(*packed)->image);
+  return status.ok() ? UpdateMeasure(**session, **packed, **gpu).Run()
+                     : NotMeasured("the optimizer", status);
+}
+
+} // namespace boa::gputest
