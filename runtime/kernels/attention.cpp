@@ -47,7 +47,9 @@ const boa::AttentionTasks<float> &tasksOf(float) { return table().f32; }
 const boa::AttentionTasks<double> &tasksOf(double) { return table().f64; }
 const boa::AttentionTasks<uint16_t> &tasksOf(uint16_t) {
 #ifdef __x86_64__
-  if (boa::UsedIsa() >= boa::Isa::kAvx512Bf16)
+  // Processors with AMX are Intel's, whose bf16 instruction of AVX-512 is slower than FMA of f32
+  // on widened operands: 69 against 100 GFLOP/s (`kernel-bench --attention`, context 256).
+  if (boa::UsedIsa() == boa::Isa::kAvx512Bf16)
     return kAttentionAvx512Bf16;
 #endif
   return table().bf16;

@@ -41,9 +41,9 @@ struct Amx {
 
 void boa::gemmBlockAmx(const GemmBf16Bf16 &block, float *scratch) {
   Amx tiles;
-  multiplyBlock<TileKernel<Amx>>(block, scratch);
+  TileProduct<Amx>::run(block, scratch);
 }
 void boa::gemmBlockAmx(const GemmAllBf16 &block, float *scratch) {
   Amx tiles;
-  multiplyBlock<TileKernel<Amx>>(block, scratch);
+  TileProduct<Amx>::run(block, scratch);
 }

@@ -263,7 +263,7 @@ auto runTiles() {
          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, auto *c, int64_t ldc) {
         // What a block finds in its scratch is of another one.
         std::vector<float> scratch(boa::kGemmScratch, NAN);
-        multiplyBlock<TileKernel<ArrayTiles>>(
+        TileProduct<ArrayTiles>::run(
             boa::GemmBlock<uint16_t, uint16_t, std::remove_pointer_t<decltype(c)>>{
                 ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc},
             scratch.data());
@@ -324,8 +324,11 @@ TEST_P(EachIsa, ProductsOfIntegersAreExact) {
 }
 
 TEST(GemmTiles, OfIntegersAreExact) {
+  // More columns than are packed at once; then more slices of k, blocks of rows and of sums.
   expectExact<float>(runTiles(), 40, 1600, 1100);
-  expectExact<uint16_t>(runTiles(), 390, 800, 1100);
+  expectExact<float>(runTiles(), 330, 40, 3300);
+  expectExact<uint16_t>(runTiles(), 530, 40, 3300);
+  expectExact<uint16_t>(runTiles(), 40, 400, 6200);
 }
 
 template <typename A, typename B, typename C> void expectSameProductsForAnyThreads() {
