@@ -68,3 +68,20 @@ func.func @stay(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   linalg.fill ins(%zero : bf16) outs(%e : memref<144xbf16>)
   return
 }
+
+// A product reads what it adds and writes its sum by one stride: neither is padded, nor is a temporary between two.
+
+// CHECK-LABEL: func.func @residual
+// CHECK-NOT:     memref.subview
+// CHECK:         return
+func.func @residual(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %0 = kernel.argument %p[0]
+  %x = kernel.view %0 + 0 : memref<16x12xbf16>
+  %b = kernel.view %0 + 4096 : memref<12x12xbf16>
+  %1 = kernel.argument %p[1]
+  %y = kernel.view %1 + 0 : memref<16x12xbf16>
+  %h = memref.alloc() : memref<16x12xbf16>
+  kernel.gemm %x, %b into %h plus %x : (memref<16x12xbf16>, memref<12x12xbf16>, memref<16x12xbf16>, memref<16x12xbf16>) -> ()
+  kernel.gemm %h, %b into %y plus %h : (memref<16x12xbf16>, memref<12x12xbf16>, memref<16x12xbf16>, memref<16x12xbf16>) -> ()
+  return
+}

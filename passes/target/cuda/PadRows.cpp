@@ -9,7 +9,9 @@
 // decides how fast a product loads. Logits of a vocabulary of 50257 in bf16 have rows of an
 // odd number of elements: every second row is aligned to two bytes only. The compiler chooses
 // the layout of temporaries, so it pads their rows. It refuses nothing. It does not change a
-// temporary whose user may need contiguous rows, and no argument of a kernel.
+// temporary whose user may need contiguous rows, and no argument of a kernel. Nor does it change
+// an addend or a sum apart from it: cuBLASLt's C and D have one stride here, and the other of the
+// two may be an argument.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +38,12 @@ bool isMatrixOf(Value memref, Operation *op) {
                      product.getC() == memref || product.getAddend() == memref);
 }
 
-/// Whether the op takes rows at whatever distance.
+/// Whether the op takes rows of the memref at whatever distance.
 bool takesStrides(Value memref, Operation *op) {
-  return isMatrixOf(memref, op) || isa<linalg::GenericOp, linalg::FillOp, memref::LoadOp>(op);
+  if (auto product = dyn_cast<kernel::GemmOp>(op))
+    return isMatrixOf(memref, op) &&
+           (!product.getAddend() || (product.getAddend() != memref && product.getC() != memref));
+  return isa<linalg::GenericOp, linalg::FillOp, memref::LoadOp>(op);
 }
 
 struct CudaPadRows : boa::impl::CudaPadRowsBase<CudaPadRows> {
