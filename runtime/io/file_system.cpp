@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include <random>
+#include <sys/random.h>
+
+#include <cstdlib>
 #include <thread>
 
 namespace boa {
@@ -17,8 +19,12 @@ namespace boa {
 constexpr int64_t kSmallBytes = int64_t(1) << 30;
 
 uint64_t FileSystem::Unique() {
-  std::random_device random;
-  return uint64_t(random()) << 32 | random();
+  uint64_t bits = 0;
+  // std::random_device would do, but its arc4random came with glibc 2.36: a trainer also runs on
+  // the 2.35 of Ubuntu 22.04, which many machines with GPUs have.
+  if (getentropy(&bits, sizeof bits) != 0)
+    std::abort(); // no Linux that we run on lacks it
+  return bits;
 }
 
 void FileSystem::Wait(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
