@@ -308,6 +308,9 @@ int RunCases(const json &packed, size_t first, const std::string &directory, int
   return 0;
 }
 
+/// This process was told to end: what is known is printed before it does.
+volatile std::sig_atomic_t is_ended = 0;
+
 /// What was found for one element type.
 struct Summary {
   int kernels = 0, wrong = 0;
@@ -325,7 +328,10 @@ public:
       std::printf("kernels failed: error: cannot read %s/kernels.json\n", directory.c_str());
       return 1;
     }
-    while (done < packed.size() && !nothing_runs)
+    struct sigaction ending = {};
+    ending.sa_handler = [](int) { is_ended = 1; };
+    sigaction(SIGTERM, &ending, nullptr);
+    while (done < packed.size() && !nothing_runs && !is_ended)
       RunChild();
     if (!attention.empty())
       std::printf("%s\n", attention.c_str());
@@ -333,7 +339,9 @@ public:
       std::printf("%s: %d results of kernels compared with f64, %d wrong; nearest to what is "
                   "allowed: %.0f%% (%s)\n",
                   element.c_str(), s.kernels, s.wrong, 100 * s.share, s.worst.c_str());
-    return failed ? 1 : 0;
+    if (is_ended)
+      std::printf("ended after %d of %d cases\n", int(done), int(packed.size()));
+    return failed || is_ended ? 1 : 0;
   }
 
 private:
@@ -356,6 +364,7 @@ private:
       return;
     }
     if (child == 0) {
+      signal(SIGTERM, SIG_DFL);
       close(ends[0]);
       std::exit(RunCases(packed, done, directory, ends[1]));
     }
@@ -365,10 +374,12 @@ private:
     std::string line;
     pollfd ready{ends[0], POLLIN, 0};
     for (char buffer[4096];;) {
-      if (poll(&ready, 1, kPatienceMs) == 0) {
-        hangs = true;
+      const int said = poll(&ready, 1, kPatienceMs);
+      hangs |= said == 0;
+      if (hangs || is_ended)
         kill(child, SIGKILL);
-      }
+      if (said < 0 && is_ended)
+        break;
       const ssize_t count = read(ends[0], buffer, sizeof buffer);
       if (count <= 0)
         break;
@@ -381,6 +392,8 @@ private:
         }
     }
     close(ends[0]);
+    if (is_ended)
+      return; // the child may hang in the driver
     int status = 0;
     waitpid(child, &status, 0);
     if (status == 0 || nothing_runs)

@@ -261,7 +261,20 @@ absl::Status Step::Prepare(const Call &call) {
   }
   if (!queue.dnn)
     queue.dnn = std::make_unique<cuda::Dnn>();
-  return queue.dnn->Plan(std::get<cuda::Attention>(call), gpu->capability(), queue.stream);
+  absl::Status status =
+      queue.dnn->Plan(std::get<cuda::Attention>(call), gpu->capability(), queue.stream);
+  return status.ok() ? TryAttention() : status;
+}
+
+absl::Status Step::TryAttention() {
+  const int64_t bytes = queue.dnn->TrialBytes();
+  if (bytes == 0)
+    return absl::OkStatus();
+  DeviceMemory trial(session);
+  absl::Status status = trial.Allocate(size_t(bytes));
+  if (status.ok())
+    queue.dnn->Try(trial.at(0));
+  return status.ok() ? session.Wait() : status;
 }
 
 absl::Status Step::Enqueue(const Call &call) {

@@ -63,7 +63,9 @@ public:
   /// What the run's kernel asks for. Of attention that it offers, from the first on: whether a
   /// library is said to do it, as `library` says; where it is null, whether one really does.
   std::vector<Call> Record(const KernelRun &, const std::vector<bool> *library = nullptr);
-  /// All that comes before a call is enqueued for the first time. An error: it cannot be.
+  /// All that comes before a call is enqueued for the first time. An error: it cannot be. As in a
+  /// training, attention that a library planned, but fails to run, is the program's own from then
+  /// on.
   absl::Status Prepare(const Call &);
   absl::Status Enqueue(const Call &);
   /// In words.
@@ -80,6 +82,7 @@ private:
   explicit Step(const Session &session) : session(session) {}
   absl::Status Fill();
   absl::Status OpenBlas();
+  absl::Status TryAttention();
   char *Address(const Piece &) const;
 
   std::unique_ptr<cuda::Gpu> gpu;                                              // with the image
