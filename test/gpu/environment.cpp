@@ -70,11 +70,10 @@ int ShowEnvironment() {
   if (!opened.ok())
     return NotMeasured("what the GPU is", opened.status());
   const Session &session = **opened;
-  const int version = session.driver().version();
   size_t free = 0, total = 0;
   absl::Status status = session.AskMemory(free, total);
-  std::printf("GPU: %s, driver for CUDA %s\n", session.gpu().Describe().c_str(),
-              cuda::FormatVersion(version).c_str());
+  std::printf("GPU: %s, driver %s\n", session.gpu().Describe().c_str(),
+              session.driver().Describe().c_str());
   std::printf("memory: %.0f MiB, %.0f MiB free; %d multiprocessors; L2 %.0f MiB; %d copy engines; "
               "compute mode %d\n",
               double(total) / 1048576, double(free) / 1048576, Ask(session, kMultiprocessors),

@@ -128,9 +128,7 @@ CudaDevice::~CudaDevice() {
 }
 
 Facts CudaDevice::Environment() const {
-  Facts versions = {
-      {"gpu", gpu->Describe()},
-      {"driver", absl::StrCat("for CUDA ", cuda::FormatVersion(gpu->driver().version()))}};
+  Facts versions = {{"gpu", gpu->Describe()}, {"driver", gpu->driver().Describe()}};
   if (queue.blas)
     versions["products"] = absl::StrCat("cuBLASLt ", queue.blas->version());
   if (std::string choices = queue.blas ? queue.blas->Choices() : ""; !choices.empty())

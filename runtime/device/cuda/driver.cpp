@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <fstream>
 
 namespace boa::cuda {
 
@@ -73,6 +74,14 @@ static constexpr int kLeastVersion = 12000;
 
 std::string FormatVersion(int version) {
   return absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10);
+}
+
+std::string Driver::Describe() const {
+  const char *const named = std::getenv("BOA_CUDA_RELEASE");
+  std::ifstream file(named ? named : "/sys/module/nvidia/version");
+  std::string release;
+  file >> release;
+  return absl::StrCat(release, release.empty() ? "" : " ", "for CUDA ", FormatVersion(version()));
 }
 
 absl::StatusOr<std::unique_ptr<Driver>> Driver::Open() {

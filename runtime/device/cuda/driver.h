@@ -10,7 +10,8 @@
 // that no toolkit is needed to build; where there is one, test/runtime/cuda/abi_test.cpp
 // compares them with its headers.
 //
-// BOA_CUDA_DRIVER names others than libcuda.so.1, separated by colons, for tests.
+// BOA_CUDA_DRIVER names others than libcuda.so.1, separated by colons, and BOA_CUDA_RELEASE
+// another file than /sys/module/nvidia/version, for tests.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_DRIVER_H
@@ -178,6 +179,9 @@ public:
 
   /// Of CUDA, that it is for: 12040 is 12.4.
   int version() const { return cuda_version; }
+  /// "580.65.06 for CUDA 13.0"; without the first number where the system does not say it. Drivers
+  /// for one version of CUDA may compile a program to other code.
+  std::string Describe() const;
   /// Calls a function of the table; its error, with what was being done: "copying to the
   /// device".
   template <typename... P, typename... A>

@@ -14,6 +14,7 @@
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/cuda/gpu.h"
 
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -33,6 +34,18 @@ TEST_F(CudaTest, SharedMemoryIsAskedFor) {
   absl::Status status = Train();
   EXPECT_TRUE(status.ok()) << status;
   shared_bytes = 0;
+}
+
+// Two drivers for one version of CUDA are two.
+TEST_F(CudaTest, DriversAreToldApart) {
+  const std::string file = testing::TempDir() + "driver-release";
+  setenv("BOA_CUDA_RELEASE", file.c_str(), 1);
+  ASSERT_TRUE(Make().ok());
+  EXPECT_EQ(engine->Environment()["driver"], "for CUDA 13.0");
+  std::ofstream(file) << "580.65.06\n";
+  EXPECT_EQ(engine->Environment()["driver"], "580.65.06 for CUDA 13.0");
+  unsetenv("BOA_CUDA_RELEASE");
+  std::remove(file.c_str());
 }
 
 // What this GPU cannot launch is refused before the first step.
