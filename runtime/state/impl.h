@@ -161,6 +161,7 @@ struct StateStore::Impl {
   absl::Status TakePaths(Undo &);
   absl::Status Begin(const Program &, Undo &);
   void Adopt(const SavedCommit &);
+  absl::Status CheckUnchanged() const;
   absl::Status CheckManifests() const;
   absl::Status WriteManifests();
   absl::StatusOr<std::vector<SavedTable>> TablesNow() const;

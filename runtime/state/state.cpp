@@ -190,6 +190,20 @@ absl::Status StateStore::Impl::TakePaths(Undo &undo) {
   return absl::OkStatus();
 }
 
+/// Whether the manifest is still the one that was read. A process whose lock was removed may
+/// have committed until its data files were locked here.
+absl::Status StateStore::Impl::CheckUnchanged() const {
+  absl::StatusOr<ReadManifests> now = ReadManifest(*paths[0].folder);
+  if (!now.ok() && !absl::IsNotFound(now.status()))
+    return now.status();
+  if (!now.ok() ||
+      (now->manifest.sequence <= manifest.sequence && now->manifest.state == manifest.state))
+    return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      paths[0].directory,
+      " was changed by another process while this one opened it: run the same command again"));
+}
+
 /// What Create and Open have in common, once the manifest is known.
 absl::Status StateStore::Impl::Begin(const Program &program, Undo &undo) {
   computation = program.computation;
@@ -201,6 +215,8 @@ absl::Status StateStore::Impl::Begin(const Program &program, Undo &undo) {
   if (absl::Status status = CheckSpace(); !status.ok())
     return status;
   if (absl::Status status = OpenData(); !status.ok())
+    return status;
+  if (absl::Status status = CheckUnchanged(); !status.ok())
     return status;
   // Everything is known to be right: from here on something is changed.
   if (absl::Status status = MarkLocks(); !status.ok())

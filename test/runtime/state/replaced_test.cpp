@@ -151,5 +151,18 @@ TEST_F(ReplacedTest, TheDataFileIsLocked) {
   ExpectHolds(*store, 1);
 }
 
+// A process that does not see the lock waits for the data file, and its manifest grows old.
+TEST_F(ReplacedTest, ACommitDuringTheWaitIsNotLost) {
+  Make({Path()}, {1});
+  Store other = Open({Path()});
+  fs::remove(Path() + "/lock");
+  disk.on_wait = [&] {
+    Commit(*other, 2);
+    other.reset();
+  };
+  ExpectMessage(OpenStatus({Path()}), "was changed by another process");
+  ExpectWhole({Path()}, 2);
+}
+
 } // namespace
 } // namespace boa
