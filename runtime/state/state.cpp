@@ -122,6 +122,8 @@ absl::StatusOr<std::optional<CommitRecord>> StateStore::Peek(FileSystem &disk,
   state.options.changed_model = changed_model;
   state.manifest = std::move(read->manifest);
   const SavedCommit &last = state.manifest.commits.back();
+  if (absl::Status status = state.CheckReadable(last); !status.ok())
+    return status;
   if (absl::Status status = state.CheckContinues(program, last); !status.ok())
     return status;
   return last.record;

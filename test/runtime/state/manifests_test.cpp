@@ -321,6 +321,7 @@ TEST_F(ManifestTest, PartsOfANewerBoaAreRefused) {
     const std::string before = Snapshot(Path());
     ExpectMessage(OpenStatus({Path()}), "was made by a newer Boa: it ");
     ExpectMessage(OpenStatus({Path()}), c.message);
+    ExpectMessage(StateStore::Peek(disk, program, Path()).status(), c.message);
     EXPECT_EQ(Snapshot(Path()), before);
   }
 }
