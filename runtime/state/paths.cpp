@@ -190,9 +190,18 @@ absl::Status StateStore::Impl::OpenPaths() {
   return absl::OkStatus();
 }
 
-/// Whether names still lead to the directories and data files that are open.
+/// Whether names still lead to the directories and data files that are open. One that is
+/// neither given nor named by a commit may go.
 absl::Status StateStore::Impl::CheckPaths() const {
-  for (const StatePath &path : paths) {
+  std::vector<bool> needed(paths.size());
+  for (const SavedCommit &commit : manifest.commits)
+    for (const SavedTable &table : commit.tables)
+      for (const SavedChunk &chunk : table.chunks)
+        needed[size_t(chunk.extent.file)] = true;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const StatePath &path = paths[i];
+    if (!path.given && !needed[i])
+      continue;
     absl::StatusOr<bool> same = path.folder->IsCurrent();
     if (same.ok() && *same && path.data)
       same = path.folder->Names(kData, *path.data);

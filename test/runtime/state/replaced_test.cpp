@@ -62,6 +62,16 @@ TEST_F(ReplacedTest, ADirectoryThatWasRenamedKeepsItsCommit) {
       }
 }
 
+TEST_F(ReplacedTest, ADirectoryThatNothingNamesMayGo) {
+  Make(Named({"a", "b"}), {1});
+  Store store = Open({Path("a")});
+  Commit(*store, 2); // to the first one, all of it
+  fs::remove_all(Path("b"));
+  Commit(*store, 3);
+  store.reset();
+  ExpectWhole({Path("a")}, 3);
+}
+
 TEST_F(ReplacedTest, AnotherStateUnderTheNameIsLeftAsItIs) {
   Make({Path("other")}, {7});
   std::string before;
