@@ -257,7 +257,7 @@ absl::Status Run::CheckFinished() {
     return last.status();
   const int64_t steps = program.training.steps;
   if (!*last || (*last)->step != steps || options.at.value_or(steps) != steps ||
-      !IsExport(program, save, steps))
+      !IsExport(program, save, **last))
     return absl::OkStatus();
   finished = true;
   Progress(options.quiet ? nullptr : options.out, steps, steps)

@@ -22,6 +22,7 @@
 #include <memory>
 #include <new>
 #include <set>
+#include <sys/stat.h>
 #include <vector>
 
 namespace boa {
@@ -334,10 +335,14 @@ absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &
   return absl::OkStatus();
 }
 
-bool IsExport(const Program &program, const std::string &path, int64_t step) {
+bool IsExport(const Program &program, const std::string &path, const CommitRecord &commit) {
+  constexpr int64_t kCoarse = 1; // seconds that the clock of a file system may be behind
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || info.st_mtim.tv_sec + kCoarse < commit.time)
+    return false;
   absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
   return file.ok() && file->Metadata("model") == program.name &&
-         file->Metadata("step") == absl::StrCat(step) &&
+         file->Metadata("step") == absl::StrCat(commit.step) &&
          file->Metadata(kComputationHash) == program.computation.hash &&
          Mismatches(program, *file).empty();
 }

@@ -47,8 +47,9 @@ absl::Status ExportParameters(const Program &, Engine &, const std::string &path
 /// The computation that an export names; version 0 where it names none.
 absl::StatusOr<Computation> ReadComputation(const std::string &path);
 
-/// Whether `path` is a whole export of this model after `step`.
-bool IsExport(const Program &, const std::string &path, int64_t step);
+/// Whether `path` is a whole export of this model from the commit. A file that is older than the
+/// commit is that of another run of as many steps.
+bool IsExport(const Program &, const std::string &path, const CommitRecord &);
 
 /// "embed.wte", and in a layer "block.0.qkv_w", also where it is the only one.
 std::string ParameterName(const Group &, int64_t entry, const Parameter &);
