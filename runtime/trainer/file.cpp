@@ -84,22 +84,30 @@ absl::StatusOr<std::string> ReadInput(const std::string &path) {
 }
 
 absl::StatusOr<NewFile> NewFile::Create(const std::string &path) {
-  const std::string next = TemporaryName(path);
-  if (absl::Status status = SystemFiles().Unlink(next); !status.ok() && !absl::IsNotFound(status))
-    return status;
-  absl::StatusOr<std::unique_ptr<OpenFile>> opened =
-      SystemFiles().Open(next, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
-  if (!opened.ok())
-    return opened.status();
+  const std::filesystem::path named(path);
+  const std::string parent = named.parent_path().string();
+  absl::StatusOr<std::shared_ptr<Directory>> directory =
+      SystemFiles().OpenDirectory(parent.empty() ? "." : parent);
+  if (!directory.ok())
+    return directory.status();
   NewFile made;
   made.path = path;
+  made.name = named.filename().string();
+  made.directory = *std::move(directory);
+  const std::string next = TemporaryName(made.name);
+  if (absl::Status status = made.directory->Unlink(next); !status.ok() && !absl::IsNotFound(status))
+    return status;
+  absl::StatusOr<std::unique_ptr<OpenFile>> opened =
+      made.directory->Open(next, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
+  if (!opened.ok())
+    return opened.status();
   made.file = *std::move(opened);
   return made;
 }
 
 NewFile::~NewFile() {
   if (file && CheckName().ok())
-    SystemFiles().Unlink(file->path()).IgnoreError(); // the error before it is the one to tell
+    directory->Unlink(TemporaryName(name)).IgnoreError(); // the error before it is the one to tell
 }
 
 absl::Status NewFile::Append(const void *from, int64_t count) {
@@ -114,13 +122,20 @@ absl::Status NewFile::MakeExecutable() {
 }
 
 absl::Status NewFile::CheckName() const {
-  struct stat held, named;
-  if (fstat(file->descriptor(), &held) == 0 && lstat(file->path().c_str(), &named) == 0 &&
-      held.st_dev == named.st_dev && held.st_ino == named.st_ino)
-    return absl::OkStatus();
+  absl::StatusOr<bool> same = directory->Names(TemporaryName(name), *file);
+  if (!same.ok() || *same)
+    return same.status();
   return absl::AbortedError(absl::StrCat("cannot write `", path,
                                          "`: another process replaced or removed `", file->path(),
                                          "`; give each run a file of its own"));
+}
+
+absl::Status NewFile::CheckDirectory() const {
+  absl::StatusOr<bool> same = directory->IsCurrent();
+  if (!same.ok() || *same)
+    return same.status();
+  return absl::AbortedError(
+      absl::StrCat("cannot write `", path, "`: its directory was moved or replaced meanwhile"));
 }
 
 absl::Status NewFile::Publish() {
@@ -128,12 +143,14 @@ absl::Status NewFile::Publish() {
   if (status.ok())
     status = CheckName();
   if (status.ok())
-    status = SystemFiles().Rename(file->path(), path);
+    status = CheckDirectory();
+  if (status.ok())
+    status = directory->Rename(TemporaryName(name), name);
   if (!status.ok())
     return status;
   file.reset();
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return SystemFiles().SyncDirectory(parent.empty() ? "." : parent);
+  status = directory->Sync();
+  return status.ok() ? CheckDirectory() : status;
 }
 
 absl::StatusOr<OutputFile> OutputFile::Open(const std::string &path) {

@@ -53,7 +53,8 @@ absl::StatusOr<std::string> ReadInput(const std::string &path);
 /// A file that appears under its name complete and durable, or not at all.
 class NewFile {
 public:
-  /// Begins PATH.tmp. A file or link of that name is removed first, not followed.
+  /// Begins PATH.tmp. A file or link of that name is removed first, not followed. The directory
+  /// is found once: it stays the same one if its name leads elsewhere later.
   static absl::StatusOr<NewFile> Create(const std::string &path);
 
   NewFile() = default;
@@ -66,14 +67,17 @@ public:
   /// Everybody may run it.
   absl::Status MakeExecutable();
   /// Syncs, renames to the final name and syncs the directory: after a crash at any
-  /// moment that name has the old file or this one.
+  /// moment that name has the old file or this one. An error where the directory was moved.
   absl::Status Publish();
 
 private:
   /// Fails where another process has replaced PATH.tmp.
   absl::Status CheckName() const;
+  /// Fails where the path leads to another directory now.
+  absl::Status CheckDirectory() const;
 
-  std::string path;
+  std::string path, name; // the name is below the directory
+  std::shared_ptr<Directory> directory;
   std::unique_ptr<OpenFile> file; // null once it is published
   int64_t end = 0;
 };

@@ -233,6 +233,21 @@ TEST_F(OutputsTest, AFileOfAnotherProcessIsNotPublished) {
   EXPECT_EQ(ReadWhole(path), "second");
 }
 
+TEST_F(OutputsTest, AFileOfAReplacedDirectoryIsNotPublished) {
+  namespace fs = std::filesystem;
+  const std::string directory = scratch.path("out"), old = scratch.path("old");
+  fs::create_directory(directory);
+  {
+    auto file = NewFile::Create(directory + "/weights");
+    ASSERT_TRUE(file.ok()) << file.status();
+    fs::rename(directory, old);
+    fs::create_directory(directory);
+    EXPECT_THAT(std::string(file->Publish().message()), HasSubstr("was moved or replaced"));
+  }
+  EXPECT_TRUE(fs::is_empty(directory));
+  EXPECT_TRUE(fs::is_empty(old));
+}
+
 // /proc has no room at all.
 TEST_F(OutputsTest, TheExportsSpaceIsCheckedBeforeTheFirstStep) {
   if (access("/proc", W_OK) != 0)
