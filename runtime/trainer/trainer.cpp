@@ -242,7 +242,9 @@ absl::Status Run::CheckFiles() const {
     return status;
   // The weights are read before --save replaces them.
   kept.push_back({"the weights to begin from", options.weights});
-  kept.insert(kept.end(), {{"--save", save}, {"--save", TemporaryName(save)}});
+  kept.insert(kept.end(), {{"--save", save},
+                           {"--save", TemporaryName(save)},
+                           {"the trained weights", directories[0] + "/model.safetensors"}});
   return CheckOutputs({{"--metrics", options.metrics}, {"--trace", options.trace}}, kept);
 }
 

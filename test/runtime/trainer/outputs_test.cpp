@@ -99,6 +99,8 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
   EXPECT_THAT(std::string(Run().message()), HasSubstr("which is --metrics"));
   options.trace = options.save + ".tmp";
   EXPECT_THAT(std::string(Run().message()), HasSubstr("which is --save"));
+  options.trace = scratch.path("state/model.safetensors");
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("which is the trained weights"));
   EXPECT_EQ(Contents(), before);
 }
 
