@@ -40,6 +40,17 @@ absl::Status Error(absl::string_view what, const std::string &path) {
   return absl::Status(status.code(), absl::StrCat(status.message(), HintOf(error)));
 }
 
+/// The same for callers that decide by the code: NotFound means that nothing is there, and
+/// Unavailable that another process has the lock. Other errnos never get these codes.
+absl::Status DecisiveError(absl::string_view what, const std::string &path) {
+  const int error = errno;
+  absl::Status status = Error(what, path);
+  if ((absl::IsNotFound(status) && error != ENOENT) ||
+      (absl::IsUnavailable(status) && error != EWOULDBLOCK))
+    return absl::FailedPreconditionError(status.message());
+  return status;
+}
+
 /// A call again when a signal interrupts it. No program has so many signals in a row: then
 /// EINTR is an error.
 template <typename Call> auto Retrying(Call call) {
@@ -89,8 +100,9 @@ public:
     return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus() : Error("sync", name);
   }
   absl::Status Lock() override {
-    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0 ? absl::OkStatus()
-                                                                       : Error("lock", name);
+    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0
+               ? absl::OkStatus()
+               : DecisiveError("lock", name);
   }
 
 private:
@@ -259,7 +271,7 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenM
   if (fd < 0 && errno == ENOTDIR) // nor can there be anything of that name
     return absl::NotFoundError(absl::StrCat("cannot open ", place.path, ": Not a directory"));
   if (fd < 0)
-    return Error(mode.create ? "create" : "open", place.path);
+    return DecisiveError(mode.create ? "create" : "open", place.path);
   absl::StatusOr<std::string> degraded = SettleFlags(fd, place.path, mode.direct);
   auto file = std::make_unique<SystemFile>(fd, place.path, degraded.ok() ? *degraded : "");
   if (!degraded.ok())
@@ -317,7 +329,7 @@ absl::Status RenameAt(const Place &from, const Place &to) {
 
 absl::Status UnlinkAt(const Place &place) {
   return unlinkat(place.base, place.name.c_str(), 0) == 0 ? absl::OkStatus()
-                                                          : Error("remove", place.path);
+                                                          : DecisiveError("remove", place.path);
 }
 
 class SystemDirectory : public Directory {
@@ -371,7 +383,7 @@ public:
     if (fd < 0 && errno == ENOTDIR)
       return absl::NotFoundError(absl::StrCat("cannot open directory ", path, ": Not a directory"));
     if (fd < 0)
-      return Error("open directory", path);
+      return DecisiveError("open directory", path);
     return std::make_shared<SystemDirectory>(fd, path);
   }
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {

@@ -10,14 +10,17 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdarg>
 #include <cstddef>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <iterator>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <mutex>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -46,11 +49,11 @@ std::string NameOf(int fd) {
   return size < 0 ? "?" : LastPart(std::string(path, size_t(size)));
 }
 
-/// Records a call, and says what goes wrong with it.
+/// Records a call, but for one of an empty `on`, and says what goes wrong with it.
 Fault Begin(const std::string &call, const std::string &on, bool merge = false) {
   std::lock_guard<std::mutex> lock(mutex);
   const std::string line = call + " " + on;
-  if (recording && !(merge && !lines.empty() && lines.back() == line))
+  if (recording && !on.empty() && !(merge && !lines.empty() && lines.back() == line))
     lines.push_back(line);
   if (fault.call != call)
     return {};
@@ -207,6 +210,29 @@ bool InterceptRingOnThisThread(RingFault) { return false; }
 using namespace boa::calls;
 
 extern "C" {
+
+int open(const char *path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  const auto mode = mode_t(va_arg(more, int)); // used with O_CREAT only
+  va_end(more);
+  return Unless(Begin("open", ""),
+                [&] { return Next<int(const char *, int, ...)>("open")(path, flags, mode); });
+}
+
+int openat(int base, const char *path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  const auto mode = mode_t(va_arg(more, int));
+  va_end(more);
+  return Unless(Begin("open", ""), [&] {
+    return Next<int(int, const char *, int, ...)>("openat")(base, path, flags, mode);
+  });
+}
+
+int flock(int fd, int how) noexcept {
+  return Unless(Begin("flock", ""), [&] { return Next<int(int, int)>("flock")(fd, how); });
+}
 
 int fsync(int fd) {
   return Unless(Begin("fsync", NameOf(fd)), [&] { return Next<int(int)>("fsync")(fd); });

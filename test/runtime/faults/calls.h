@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// calls.cpp defines fsync, fdatasync, pread, pwrite, statx and the functions that rename and
-// link. They stand before those of the C library in an executable that links them. So a test
-// sees the calls that reach the kernel, and makes them fail.
+// calls.cpp defines fsync, fdatasync, pread, pwrite, statx, flock and the functions that open,
+// rename and link. They stand before those of the C library in an executable that links them. So a
+// test sees the calls that reach the kernel, and makes them fail.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_RUNTIME_FAULTS_CALLS_H
@@ -21,7 +21,7 @@ namespace boa::calls {
 
 /// What goes wrong. Calls are counted from 0, those of this name only.
 struct Fault {
-  std::string call; // "fsync"; renameat and renameat2 count as "rename", linkat as "link"
+  std::string call; // "fsync"; openat counts as "open", renameat as "rename", linkat as "link"
   int64_t at = 0, times = 1;
   int error = 0;     // the errno of calls that fail; 0: none
   int64_t bytes = 0; // a transfer moves this many instead; 0: all of them
@@ -32,7 +32,8 @@ void Clear();
 
 /// Begins a record; Recorded ends it. A line is "fsync data", "rename a b" or "pwrite data":
 /// last parts of paths; of a descriptor, the path that the kernel knows.
-/// Transfers to one file without another call between them are one line.
+/// Transfers to one file without another call between them are one line. Opens and locks are
+/// left out.
 void Record();
 std::vector<std::string> Recorded();
 

@@ -150,5 +150,28 @@ TEST_F(SyncTest, EachErrnoIsTold) {
     }
 }
 
+// Callers take NotFound for "nothing is there" and Unavailable for "another process has it".
+TEST_F(SyncTest, NoOtherErrnoOfOpenOrLockIsTakenForAnAnswer) {
+  FileSystem &files = SystemFiles();
+  const std::string path = scratch.Write("file", "text");
+  auto file = files.Open(path, {});
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (int error = 1; error <= 133; ++error) {
+    SCOPED_TRACE(std::strerror(error));
+    calls::Inject({"open", 0, INT64_MAX, error});
+    const absl::Status opened[] = {files.Open(path, {}).status(),
+                                   files.OpenDirectory(scratch.path()).status()};
+    calls::Inject({"flock", 0, INT64_MAX, error});
+    const absl::Status locked = (*file)->Lock();
+    calls::Clear();
+    for (const absl::Status &status : opened) {
+      EXPECT_FALSE(status.ok());
+      EXPECT_EQ(absl::IsNotFound(status), error == ENOENT || error == ENOTDIR) << status;
+    }
+    ExpectMessage(locked, std::strerror(error));
+    EXPECT_EQ(absl::IsUnavailable(locked), error == EWOULDBLOCK) << locked;
+  }
+}
+
 } // namespace
 } // namespace boa
