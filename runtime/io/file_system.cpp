@@ -40,7 +40,10 @@ static absl::StatusOr<std::string> ReadWhole(absl::StatusOr<std::unique_ptr<Open
         absl::StrFormat("cannot read %s: it has %d bytes, more than ever were written there",
                         (*file)->path(), *size));
   std::string text(size_t(*size), '\0');
-  if (absl::Status status = (*file)->Read(0, text.data(), *size); !status.ok())
+  absl::Status status = (*file)->Read(0, text.data(), *size);
+  if (absl::IsNotFound(status)) // ENXIO, ENODEV: the file is there all the same
+    return absl::FailedPreconditionError(status.message());
+  if (!status.ok())
     return status;
   return text;
 }

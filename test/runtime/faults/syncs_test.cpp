@@ -151,7 +151,7 @@ TEST_F(SyncTest, EachErrnoIsTold) {
 }
 
 // Callers take NotFound for "nothing is there" and Unavailable for "another process has it".
-TEST_F(SyncTest, NoOtherErrnoOfOpenOrLockIsTakenForAnAnswer) {
+TEST_F(SyncTest, NoOtherErrnoIsTakenForAnAnswer) {
   FileSystem &files = SystemFiles();
   const std::string path = scratch.Write("file", "text");
   auto file = files.Open(path, {});
@@ -161,6 +161,10 @@ TEST_F(SyncTest, NoOtherErrnoOfOpenOrLockIsTakenForAnAnswer) {
     calls::Inject({"open", 0, INT64_MAX, error});
     const absl::Status opened[] = {files.Open(path, {}).status(),
                                    files.OpenDirectory(scratch.path()).status()};
+    calls::Inject({"pread", 0, INT64_MAX, error});
+    const absl::Status read = ReadSmallFile(files, path).status();
+    ExpectMessage(read, std::strerror(error));
+    EXPECT_FALSE(absl::IsNotFound(read)) << read;
     calls::Inject({"flock", 0, INT64_MAX, error});
     const absl::Status locked = (*file)->Lock();
     calls::Clear();
