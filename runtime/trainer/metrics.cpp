@@ -12,26 +12,53 @@
 #include "nlohmann/json.hpp"
 
 #include <algorithm>
-#include <sstream>
+#include <string>
 
 namespace boa {
 namespace {
 
-/// The lines of the file up to those of steps after `after`.
-absl::StatusOr<std::string> LinesUntil(const std::string &path, int64_t after) {
-  absl::StatusOr<std::string> text = ReadSmallFile(SystemFiles(), path);
-  if (!text.ok())
-    return text.status();
-  std::string kept, line;
-  std::istringstream file(*text);
-  while (std::getline(file, line)) {
-    const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer() ||
-        record["step"].get<int64_t>() > after)
-      break;
-    kept += line;
-    // The last one may be whole but for its newline.
-    kept += file.eof() ? "" : "\n";
+/// Whether a line is of a step up to `after`.
+bool IsUntil(absl::string_view line, int64_t after) {
+  const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return record.is_object() && record.contains("step") && record["step"].is_number_integer() &&
+         record["step"].get<int64_t>() <= after;
+}
+
+/// The lines at the beginning of a file that a resumed run keeps.
+struct KeptLines {
+  int64_t bytes = 0;
+  bool open = false; // the last one lacks its newline
+};
+
+/// The lines up to those of steps after `after`.
+absl::StatusOr<KeptLines> LinesUntil(const std::string &path, int64_t after) {
+  constexpr int64_t kBlock = 1 << 20; // more than any line has
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok())
+    return file.status();
+  KeptLines kept;
+  while (kept.bytes < file->size()) {
+    std::string block(size_t(std::min(kBlock, file->size() - kept.bytes)), '\0');
+    if (absl::Status status = file->Read(kept.bytes, block.data(), int64_t(block.size()));
+        !status.ok())
+      return status;
+    const bool last = kept.bytes + int64_t(block.size()) == file->size();
+    absl::string_view rest = block;
+    while (!rest.empty()) {
+      const size_t end = rest.find('\n');
+      kept.open = end == absl::string_view::npos;
+      if (kept.open && !last)
+        break; // the next block has all of it
+      if (!IsUntil(rest.substr(0, end), after)) {
+        kept.open = false;
+        return kept;
+      }
+      const size_t bytes = kept.open ? rest.size() : end + 1;
+      kept.bytes += int64_t(bytes);
+      rest.remove_prefix(bytes);
+    }
+    if (rest.size() == block.size())
+      return KeptLines{kept.bytes}; // none of ours
   }
   return kept;
 }
@@ -95,11 +122,11 @@ absl::StatusOr<Metrics> Metrics::Open(const std::string &path, int64_t after) {
   metrics.kept = 0;
   if (after <= 0 || metrics.file.is_stream())
     return metrics;
-  absl::StatusOr<std::string> kept = LinesUntil(path, after);
+  absl::StatusOr<KeptLines> kept = LinesUntil(path, after);
   if (!kept.ok())
     return kept.status();
-  metrics.kept = static_cast<int64_t>(kept->size());
-  metrics.line_is_open = !kept->empty() && kept->back() != '\n';
+  metrics.kept = kept->bytes;
+  metrics.line_is_open = kept->open;
   return metrics;
 }
 

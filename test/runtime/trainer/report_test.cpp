@@ -107,6 +107,21 @@ TEST(Metrics, TheLastLineMayLackItsNewline) {
             line + "\n" + FormatMetrics(Record(2)) + "\n" + FormatMetrics(Record(3)) + "\n");
 }
 
+// A long training of a small model has so many lines; the end of this file is a hole.
+TEST(Metrics, ResumingReadsAFileOfAnySize) {
+  Scratch scratch;
+  std::string lines;
+  for (int64_t step = 1; step <= 5000; ++step)
+    lines += FormatMetrics(Record(step)) + "\n";
+  ASSERT_GT(lines.size(), size_t(1) << 20);
+  const std::string path = scratch.Write("metrics", lines);
+  std::filesystem::resize_file(path, (uint64_t(1) << 30) + 1);
+  auto metrics = Metrics::Open(path, 4999);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  ASSERT_TRUE(metrics->Write(Record(5000)).ok());
+  EXPECT_EQ(ReadWhole(path), lines);
+}
+
 TEST(Metrics, SaysWhereItCannotWrite) {
   EXPECT_EQ(Metrics::Open("/nowhere/metrics", 0).status().message(),
             "cannot create `/nowhere/metrics`: No such file or directory");
