@@ -302,6 +302,10 @@ Operand Checker::embedding() {
   auto tokens = activationAt(1, "the second argument", Shape::Kind::Tokens);
   if (!table || !tokens)
     return Operand();
+  // A target that is left out is negative; others are what the model is to predict.
+  if (tokens->value != 0)
+    return error(positional[1]->location, "expected the tokens that the first stage takes but "
+                                          "found the targets");
   const Dim &rows = shape(*table).dims[0];
   int64_t vocab = context.constants.find("vocab")->second.value.integer;
   if (rows.value < vocab)

@@ -25,9 +25,11 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
   let description = [{
     Checks that the stages form a chain (each takes what the one before returns,
     the first takes tokens, the last returns a scalar loss), that at most one
-    repeats, and that bodies hold compute ops only. Where there is a `boa.config @train`,
-    micro-batch, context and vocabulary must be those of the functions. Storages and entry
-    points are refused: those of the next phase have the size that is checked here.
+    repeats, and that bodies hold compute ops only. Embeddings look up the tokens that the
+    first stage takes. Where there is a `boa.config @train`, micro-batch, context and
+    vocabulary must be those of the functions, and attention is causal where the objective
+    is next_token. Storages and entry points are refused: those of the next phase have the
+    size that is checked here.
   }];
 }
 

@@ -104,6 +104,10 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
         result = verifyRows(op, "a table", embedding.getTable().getType().getDimSize(0));
       else if (auto loss = dyn_cast<CrossEntropyOp>(op))
         result = verifyRows(op, "logits", loss.getLogits().getType().getShape().back());
+      else if (auto attention = dyn_cast<AttentionOp>(op);
+               attention && !attention.getCausal() && train.objective() == Objective::next_token)
+        result = op->emitOpError("sees the token that it is to predict: expected causal attention "
+                                 "for the objective next_token");
       return failed(result) ? WalkResult::interrupt() : WalkResult::advance();
     });
     return failure(walked.wasInterrupted());
@@ -139,9 +143,14 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     if (last && !getElementTypeOrSelf(result).isF32())
       return stage.emitOpError("expected the last stage to return a loss of f32 but found ")
              << result;
-    for (Operation &op : func.getBody().front().without_terminator())
+    for (Operation &op : func.getBody().front().without_terminator()) {
       if (!isa<CostOpInterface, arith::ConstantOp>(op))
         return op.emitOpError("is not a compute op");
+      // Only the tokens are rows of every table: a target that is left out is negative.
+      if (auto embedding = dyn_cast<EmbeddingOp>(op);
+          embedding && !(first && embedding.getTokens() == func.getArgument(0)))
+        return op.emitOpError("expected the tokens that the first stage takes");
+    }
     if (failed(verifyParams(stage, func, activations)) ||
         failed(verifyData(stage, func, first, last)))
       return failure();

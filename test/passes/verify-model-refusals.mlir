@@ -509,3 +509,46 @@ module {
   // expected-error @below {{'boa.storage' op is of a later phase: expected a model alone, of which it is made}}
   boa.storage @x[100000000000] : tensor<8xf32> on device role checkpoints
 }
+
+// -----
+
+// Tokens alone are rows of a table: targets that are left out are negative.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x4xf32> = "ones"
+  }
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
+    return %0 : tensor<2x8x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<f32> {
+    // expected-error @below {{'boa.embedding' op expected the tokens that the first stage takes}}
+    %0 = boa.embedding %w, %t : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
+    %1 = boa.add %x, %0 : tensor<2x8x4xf32>, tensor<2x8x4xf32>
+    %2 = boa.cross_entropy %1, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+
+// -----
+
+// Attention that sees later tokens would see the next one, which is the target.
+
+module {
+  boa.config @train {batch = 2 : i64, micro_batch = 2 : i64, vocab = 4 : i64}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x8xi32>) -> tensor<2x8x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x8x4xf32>
+    // expected-error @below {{'boa.attention' op sees the token that it is to predict: expected causal attention for the objective next_token}}
+    %1, %lse = boa.attention %0, %0, %0 heads 1, 1 : (tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) -> (tensor<2x8x4xf32>, tensor<2x1x8xf32>)
+    return %1 : tensor<2x8x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
