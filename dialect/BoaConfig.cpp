@@ -13,6 +13,7 @@
 #include "dialect/Config.h"
 #include "runtime/nearest.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -172,8 +173,15 @@ LogicalResult verify(ConfigOp op, DictionaryAttr settings, ArrayRef<Setting> kno
 } // namespace
 
 LogicalResult ConfigOp::verify() {
-  if (getSymName() == kMachineConfig)
-    return boa::verify(*this, getSettings(), settingsOfMachine(), "");
+  if (getSymName() == kMachineConfig) {
+    if (failed(boa::verify(*this, getSettings(), settingsOfMachine(), "")))
+      return failure();
+    llvm::StringSet<> paths;
+    for (const SsdSettings &ssd : MachineSettings(getSettings()).ssd())
+      if (!ssd.path().empty() && !paths.insert(ssd.path()).second)
+        return emitOpError("has the ssd \"") << ssd.path() << "\" twice";
+    return success();
+  }
   if (getSymName() != kTrainConfig)
     return emitOpError("expected to be named @") << kTrainConfig << " or @" << kMachineConfig;
   if (failed(boa::verify(*this, getSettings(), settingsOfTrain(), "")))
@@ -182,6 +190,19 @@ LogicalResult ConfigOp::verify() {
   if (train.batch() % train.micro_batch() != 0)
     return emitOpError("expected batch to be a multiple of micro_batch but found ")
            << train.batch() << " and " << train.micro_batch();
+  OptimizerSettings optimizer = train.optimizer();
+  if (optimizer.rate() != RateKind::constant && optimizer.floor() > optimizer.peak())
+    return emitOpError("expected optimizer.floor to be at most optimizer.peak but found ")
+           << optimizer.floor() << " and " << optimizer.peak();
+  if (train.objective() == Objective::masked && train.vocab() != 0 &&
+      train.mask_token() >= train.vocab())
+    return emitOpError("expected mask_token to be below vocab but found ")
+           << train.mask_token() << " and " << train.vocab();
+  auto place = getSettings().getAs<DictionaryAttr>("place");
+  for (StringRef role : {"checkpoints", "boundary_gradients", "saved"})
+    if (auto parts = place ? place.getAs<ArrayAttr>(role) : ArrayAttr(); parts && parts.size() > 1)
+      return emitOpError("an activation is moved in one piece: expected one place for ")
+             << role << ", not shares";
   return success();
 }
 

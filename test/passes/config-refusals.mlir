@@ -16,9 +16,9 @@ module {
     evaluate_every = 0 : i64, evaluate_batches = 0 : i64, commit_every = 0 : i64,
     commit_seconds = 0.0, commit_keep = 1000 : i64, nonfinite = "skip", update = "device", schedule = "horizontal",
     delay = 1 : i64, prefetch = 1024 : i64, recompute = false,
-    place = {weights = "ssd", gradients = ["host", 0.4, "ssd"], optimizer = ["ssd"],
+    place = {weights = "ssd", gradients = ["host", 0.4, "ssd"], optimizer = ["device", 0.3, "host", 0.3, "ssd"],
              checkpoints = "host", boundary_gradients = "device",
-             saved = ["device", 0.3, "host", 0.3, "ssd"]}
+             saved = ["ssd"]}
   }
   boa.config @machine {
     name = "n", device = "split", memory = "separate", device_memory = 0 : i64,
@@ -237,3 +237,25 @@ boa.config @train {batch = 9 : i64, micro_batch = 2 : i64}
 
 // expected-error @below {{'boa.config' op expected batch to be a multiple of micro_batch but found 1 and 2}}
 boa.config @train {micro_batch = 2 : i64}
+
+// -----
+
+// What several settings say together.
+
+// expected-error @below {{'boa.config' op expected optimizer.floor to be at most optimizer.peak but found 2.000000e-03 and 1.000000e-03}}
+boa.config @train {optimizer = {rate = "cosine", peak = 1.0e-3, floor = 2.0e-3}}
+
+// -----
+
+// expected-error @below {{'boa.config' op expected mask_token to be below vocab but found 256 and 256}}
+boa.config @train {objective = "masked", mask_token = 256 : i64, vocab = 256 : i64}
+
+// -----
+
+// expected-error @below {{'boa.config' op an activation is moved in one piece: expected one place for checkpoints, not shares}}
+boa.config @train {place = {checkpoints = ["host", 0.4, "ssd"]}}
+
+// -----
+
+// expected-error @below {{'boa.config' op has the ssd "a" twice}}
+boa.config @machine {ssd = [{path = "a"}, {path = "b"}, {path = "a"}]}

@@ -85,9 +85,14 @@ private:
     std::string everything = random.chance(0.5) ? "\"ssd\"" : "";
     text += ", place = {";
     const char *separator = "";
+    int clauses = 0;
     for (const char *clause :
          {"weights", "gradients", "optimizer", "checkpoints", "boundary_gradients", "saved"}) {
-      text += separator + std::string(clause) + " = " + (everything.empty() ? place() : everything);
+      std::string where = everything.empty() ? place() : everything;
+      // An activation is one piece: it is where the rest of a share is.
+      if (clauses++ >= 3 && where.back() == ']')
+        where = where.substr(where.rfind(' ') + 1, where.size() - where.rfind(' ') - 2);
+      text += separator + std::string(clause) + " = " + where;
       separator = ", ";
     }
     text +=
