@@ -154,8 +154,9 @@ void Inspection::Describe() const {
   if (manifest.commits.empty())
     absl::StrAppend(&text, "  no commit: its beginning was cut short\n");
   for (const SavedCommit &commit : manifest.commits) {
-    absl::StrAppendFormat(&text, "  step %d, committed %s, %s\n", commit.record.step,
-                          Time(commit.record.time), FormatBytes(BytesOf(commit)));
+    absl::StrAppendFormat(&text, "  step %d, committed %s, %s%s\n", commit.record.step,
+                          Time(commit.record.time), FormatBytes(BytesOf(commit)),
+                          commit.computation ? ", of another computation" : "");
     for (const SavedTable &table : commit.tables)
       if (&commit == &manifest.commits.back())
         absl::StrAppendFormat(&text, "    %-24s %5d x %-4d chunks of %s\n", table.storage.name,

@@ -114,6 +114,22 @@ bool ParseTable(const Json &json, size_t paths, SavedTable &table) {
 // Commits
 //===----------------------------------------------------------------------===//
 
+Json FormatComputation(const Computation &computation) {
+  return {{"version", computation.version},
+          {"text", Escape(computation.text)},
+          {"hash", Escape(computation.hash)}};
+}
+
+/// Unknown is all empty; nothing is known by halves.
+bool ParseComputation(const Json &json, Computation &computation) {
+  Reader reader(json);
+  computation.version = int32_t(reader.Number("version", 0, INT32_MAX));
+  computation.text = reader.Text("text", kMostComputationText);
+  computation.hash = reader.Text("hash", kMostComputationHash);
+  const bool unknown = computation.version == 0;
+  return reader.ok() && computation.text.empty() == unknown && computation.hash.empty() == unknown;
+}
+
 Json FormatFacts(const std::map<std::string, std::string> &facts) {
   Json json = Json::object();
   for (const auto &[key, value] : facts)
@@ -132,6 +148,8 @@ void AppendCommit(std::string &text, const SavedCommit &commit, int32_t version)
       absent.push_back(FormatStorage(storage));
     json["plan"] = Escape(record.plan);
     json["environment"] = FormatFacts(record.environment);
+    if (commit.computation)
+      json["computation"] = FormatComputation(*commit.computation);
   }
   text += json.dump();
   text.back() = ','; // where the brace was
@@ -160,6 +178,9 @@ bool ParseCommit(const Json &json, int32_t version, size_t paths, SavedCommit &c
     record.plan = reader.Text("plan", kMostPlan);
     reader.Facts("environment", record.environment, text);
     reader.Facts("samples", record.samples, count);
+    if (json.is_object() && json.contains("computation") &&
+        !ParseComputation(reader.Object("computation"), commit.computation.emplace()))
+      return false;
     for (const Json &absent : reader.List("absent")) {
       Reader storage(absent);
       if (!ReadStorage(storage, commit.absent.emplace_back()) || !storage.ok() ||
@@ -184,16 +205,6 @@ bool ParseParameter(const Json &json, SavedParameter &parameter) {
     parameter.shape.push_back(size.get<int64_t>());
   }
   return reader.ok();
-}
-
-/// Unknown is all empty; nothing is known by halves.
-bool ParseComputation(const Json &json, Computation &computation) {
-  Reader reader(json);
-  computation.version = int32_t(reader.Number("version", 0, INT32_MAX));
-  computation.text = reader.Text("text", kMostComputationText);
-  computation.hash = reader.Text("hash", kMostComputationHash);
-  const bool unknown = computation.version == 0;
-  return reader.ok() && computation.text.empty() == unknown && computation.hash.empty() == unknown;
 }
 
 bool ParseBase(const Json &json, BaseState &base) {
@@ -254,6 +265,10 @@ bool operator==(const SavedParameter &a, const SavedParameter &b) {
   return a.name == b.name && a.offset == b.offset && a.shape == b.shape;
 }
 
+const Computation &ComputationOf(const Manifest &manifest, const SavedCommit &commit) {
+  return commit.computation ? *commit.computation : manifest.computation;
+}
+
 std::vector<SavedParameter> ParametersOf(const Program &program) {
   std::vector<SavedParameter> parameters;
   for (const Group &group : program.groups)
@@ -306,10 +321,7 @@ std::string FormatManifest(const Manifest &manifest) {
                {"paths", list(manifest.paths)},   {"former", list(manifest.former)},
                {"parameters", parameters}};
   if (manifest.version >= 3) {
-    const Computation &computation = manifest.computation;
-    rest["computation"] = {{"version", computation.version},
-                           {"text", Escape(computation.text)},
-                           {"hash", Escape(computation.hash)}};
+    rest["computation"] = FormatComputation(manifest.computation);
     rest["tokenizer"] = Escape(manifest.tokenizer);
     rest["base"] = nullptr;
     if (const std::optional<BaseState> &base = manifest.base)

@@ -66,7 +66,8 @@ struct SavedTable {
 struct SavedCommit {
   CommitRecord record; // 3: plan, environment and samples
   std::vector<SavedTable> tables;
-  std::vector<SavedStorage> absent; // 3: without chunks; they read as zero
+  std::vector<SavedStorage> absent;       // 3: without chunks; they read as zero
+  std::optional<Computation> computation; // 3: where it is not that of the last commit
 };
 
 /// The commit of another state that this one holds only the differences from.
@@ -91,6 +92,9 @@ struct Manifest {
   std::string tokenizer;            // 3: the identity; empty: the tokens are bytes
   std::optional<BaseState> base;    // 3
 };
+
+/// The computation that made one of its commits.
+const Computation &ComputationOf(const Manifest &, const SavedCommit &);
 
 /// Of its version.
 std::string FormatManifest(const Manifest &);

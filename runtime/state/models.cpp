@@ -126,7 +126,7 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
 /// Fails unless the program may continue from the commit. Sets `change`.
 absl::Status StateStore::Impl::CheckContinues(const Program &program, const SavedCommit &commit) {
   absl::StatusOr<std::string> said =
-      CheckComputation(absl::StrCat("`", paths[0].directory, "`"), manifest.computation,
+      CheckComputation(absl::StrCat("`", paths[0].directory, "`"), ComputationOf(manifest, commit),
                        program.computation, options.changed_model, CheckModel(program, commit));
   if (!said.ok())
     return said.status();

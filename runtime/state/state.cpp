@@ -324,7 +324,7 @@ StateStore::Open(FileSystem &disk, const Program &program,
     return status;
   if (absl::Status status = state.CheckContinues(program, commits[chosen]); !status.ok())
     return status;
-  if (state.manifest.computation.version == 0 &&
+  if (ComputationOf(state.manifest, commits[chosen]).version == 0 &&
       (state.manifest.version < kManifestVersion || program.computation.version > 0))
     state.notes.push_back("the state does not say what its program computes: only parameters and "
                           "storages were compared; the next commit will say it");
@@ -417,7 +417,14 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   for (SavedCommit &commit : commits)
     (stays(commit) ? kept : dropped).push_back(std::move(commit));
   commits = std::move(kept);
-  commits.push_back({record, *std::move(tables), {}});
+  // The manifest names the computation of the last commit, and of those that differ.
+  for (SavedCommit &commit : commits) {
+    Computation made = ComputationOf(impl->manifest, commit);
+    commit.computation.reset();
+    if (made.version != impl->computation.version || made.text != impl->computation.text)
+      commit.computation = std::move(made);
+  }
+  commits.push_back({record, *std::move(tables), {}, {}});
   impl->manifest.version = kManifestVersion;
   impl->manifest.computation = impl->computation;
   int64_t extra = std::max<int64_t>(int64_t(commits.size()) - impl->keep, 0);

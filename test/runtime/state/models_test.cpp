@@ -93,6 +93,35 @@ TEST_F(ModelTest, AnotherComputationIsRefusedBeforeTheStateChanges) {
                               Path(), " is the state of another model or optimizer: "));
 }
 
+// A commit that was kept belongs to the computation that made it, whatever came after it.
+TEST_F(ModelTest, KeptCommitsKeepTheirComputation) {
+  const Computation gelu = {1, "stage block\n  %1 = gelu input\n", "1"};
+  const Computation silu = {1, "stage block\n  %1 = silu input\n", "2"};
+  auto open = [&](const Computation &computation, std::optional<int64_t> at, bool changed = false) {
+    program.computation = computation;
+    return StateStore::Open(disk, program, {Path()}, 3, at, {changed, {}});
+  };
+  program.computation = gelu;
+  Make({Path()}, {1}, 3);
+  {
+    auto store = open(silu, std::nullopt, /*changed=*/true);
+    ASSERT_TRUE(store.ok()) << store.status();
+    Write(**store, 2);
+    Commit(**store, 2);
+  }
+  ExpectMessage(open(silu, 1).status(), "block: gelu became silu");
+  ExpectMessage(open(gelu, std::nullopt).status(), "block: silu became gelu");
+  {
+    auto store = open(gelu, 1);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->ComputationChange(), "");
+    Write(**store, 3);
+    Commit(**store, 3);
+  }
+  ExpectMessage(open(silu, 1).status(), "block: gelu became silu");
+  EXPECT_TRUE(open(gelu, 1).ok());
+}
+
 // Order, placement, scratch and the storages' order are the schedule's.
 TEST_F(ModelTest, TheScheduleMayChange) {
   Make({Path()}, {1});
