@@ -138,11 +138,11 @@ public:
       if (a && b)
         CompareOps(*a, *b);
       else
-        Say((a ? a : b)->name, Attributes(a ? *a : *b), a ? " is gone" : " is new");
+        Say(Word(a ? *a : *b), Attributes(a ? *a : *b), a ? " is gone" : " is new");
     if (said.empty())
       for (const auto &[a, b] : pairs)
         if (a->shapes != b->shapes)
-          Say(a->name, " was ", a->shapes, " and is ", b->shapes);
+          Say(Word(*a), " was ", a->shapes, " and is ", b->shapes);
     if (said.empty())
       CompareOperands();
   }
@@ -157,8 +157,20 @@ private:
       lines.push_back(std::move(line));
   }
 
+  static bool IsScale(const Op &op) { return op.name == "scale" && op.attributes.size() == 1; }
+
+  /// An op as a spec writes it.
+  static std::string Word(const Op &op) {
+    if (op.name == "add" || op.name == "mul")
+      return op.name == "add" ? "x + y" : "x * y";
+    return IsScale(op) ? absl::StrCat(op.attributes[0].second, " * x") : std::string(op.name);
+  }
+
+  /// What its word does not say.
   static std::string Attributes(const Op &op) {
     std::vector<std::string> parts;
+    if (IsScale(op))
+      return "";
     for (const auto &[name, value] : op.attributes)
       parts.push_back(value.empty() ? std::string(name) : absl::StrCat(name, " = ", value));
     return parts.empty() ? "" : absl::StrCat(" (", absl::StrJoin(parts, ", "), ")");
@@ -181,8 +193,8 @@ private:
   }
 
   void CompareOps(const Op &a, const Op &b) {
-    if (a.name != b.name)
-      return Say(a.name, " became ", b.name);
+    if (a.name != b.name || (IsScale(a) && IsScale(b) && a.attributes != b.attributes))
+      return Say(Word(a), " became ", Word(b));
     CompareFacts(a.attributes, b.attributes, absl::StrCat(" (", a.name, ")"));
   }
 
@@ -245,10 +257,10 @@ private:
       const bool named = x != a->operands.end() && y != b->operands.end() &&
                          !absl::StartsWith(*x, "%") && !absl::StartsWith(*y, "%");
       if (named)
-        Say(a->name, " took ", absl::StripPrefix(*x, "@"), " and takes ",
+        Say(Word(*a), " took ", absl::StripPrefix(*x, "@"), " and takes ",
             absl::StripPrefix(*y, "@"));
       else
-        Say(a->name, " takes other operands");
+        Say(Word(*a), " takes other operands");
     }
     if (before.returned != after.returned)
       Say("returns another value");

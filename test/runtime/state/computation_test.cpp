@@ -60,7 +60,11 @@ TEST(ComputationTest, DifferencesAreSaidInTheWordsOfASpec) {
   EXPECT_EQ(Edited({{"%9 = add input, %8 : [32, 64]\n  return %9",
                      "%9 = scale %8 {factor = 0.5} : [32, 64]\n"
                      "  %10 = add input, %9 : [32, 64]\n  return %10"}}),
-            Lines{"block: scale (factor = 0.5) is new"});
+            Lines{"block: 0.5 * x is new"});
+  EXPECT_EQ(DescribeDifferences("stage s\n  %1 = scale input {factor = 0.5} : [4]\n",
+                                "stage s\n  %1 = scale input {factor = 2} : [4]\n"),
+            Lines{"s: 0.5 * x became 2 * x"});
+  EXPECT_EQ(Edited({{"= mul", "= add"}}), Lines{"block: x * y became x + y"});
   EXPECT_EQ(Edited({{"repeat 4", "repeat 6"}}), Lines{"block: repeat was 4 and is 6"});
   EXPECT_EQ(Edited({{"wte [256", "wte [512"}}), Lines{"embed: wte was [256, 64] and is [512, 64]"});
   EXPECT_EQ(
