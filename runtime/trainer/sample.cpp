@@ -7,6 +7,7 @@
 #include "runtime/trainer/sample.h"
 
 #include "runtime/engine/engine.h"
+#include "runtime/printable.h"
 #include "runtime/state/computation.h"
 #include "runtime/trainer/random.h"
 #include "runtime/trainer/weights.h"
@@ -116,8 +117,12 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
                                                         program.computation, options.changed_model);
   if (!change.ok())
     return change.status();
+  if (trained->version == 0 && program.computation.version != 0)
+    *change = absl::StrCat("note: `", weights,
+                           "` does not say what its program computes: only "
+                           "parameters were compared");
   if (!change->empty())
-    std::cerr << *change << "\n";
+    std::cerr << Printable(*change) << "\n";
 
   absl::StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Create(program, kernels, /*state=*/nullptr, {});
