@@ -122,6 +122,7 @@ private:
   // In this order; each relies on those before it.
   absl::Status CheckRequest();
   absl::Status CheckFiles() const;
+  absl::Status BeyondSteps(int64_t at) const;
   absl::Status CheckFinished();
   absl::Status OpenData();
   absl::Status OpenState();
@@ -248,7 +249,14 @@ absl::Status Run::CheckFiles() const {
   return CheckOutputs({{"--metrics", options.metrics}, {"--trace", options.trace}}, kept);
 }
 
-/// Whether an earlier process did all that is asked for: then nothing is opened to write.
+absl::Status Run::BeyondSteps(int64_t at) const {
+  return absl::FailedPreconditionError(absl::StrCat("`", directories[0], "` is at step ", at,
+                                                    ", beyond the ", program.training.steps,
+                                                    " steps asked for; --steps can raise them"));
+}
+
+/// Whether an earlier process did all that is asked for, or more: then nothing is opened to
+/// write.
 absl::Status Run::CheckFinished() {
   if (!options.resume)
     return absl::OkStatus();
@@ -258,6 +266,8 @@ absl::Status Run::CheckFinished() {
   if (!last.ok())
     return last.status();
   const int64_t steps = program.training.steps;
+  if (*last && !options.at && (*last)->step > steps)
+    return BeyondSteps((*last)->step);
   if (!*last || (*last)->step != steps || options.at.value_or(steps) != steps ||
       !IsExport(program, save, **last))
     return absl::OkStatus();
@@ -380,9 +390,7 @@ absl::Status Run::BeginOrRestore() {
   if (options.resume) {
     const CommitRecord &record = state->Committed();
     if (first > program.training.steps)
-      return absl::FailedPreconditionError(
-          absl::StrCat("`", directories[0], "` is at step ", first, ", beyond the ",
-                       program.training.steps, " steps asked for; --steps can raise them"));
+      return BeyondSteps(first);
     progress->Say(absl::StrCat("resuming after step ", first));
     if (!state->ComputationChange().empty())
       progress->Say(state->ComputationChange());

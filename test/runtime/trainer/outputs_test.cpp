@@ -206,6 +206,10 @@ TEST_F(OutputsTest, AFinishedRunTouchesNothing) {
   EXPECT_THAT(said, HasSubstr("is already at step 2"));
   EXPECT_EQ(Contents(), contents);
   EXPECT_EQ(times(), before);
+  options.steps = 1;
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("at step 2, beyond the 1 steps asked for"));
+  EXPECT_EQ(times(), before);
+  options.steps.reset();
 
   auto expect_saved = [&] {
     train();
