@@ -7,6 +7,7 @@
 #include "runtime/trainer/trainer.h"
 
 #include "runtime/engine/engine.h"
+#include "runtime/state/computation.h"
 #include "runtime/state/state.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/metrics.h"
@@ -128,6 +129,7 @@ private:
   absl::Status OpenState();
   absl::Status OpenEngine();
   absl::Status OpenReports();
+  absl::Status LoadWeights();
   absl::Status BeginOrRestore();
   absl::Status Loop();
   absl::Status Finish();
@@ -386,6 +388,21 @@ std::string Run::FormatState() const {
   return text;
 }
 
+/// A run may begin from weights of another computation. That is announced.
+absl::Status Run::LoadWeights() {
+  absl::StatusOr<Computation> trained = ReadComputation(options.weights);
+  if (!trained.ok())
+    return trained.status();
+  std::vector<std::string> lines;
+  if (trained->version != 0 && trained->version == program.computation.version)
+    lines = DescribeDifferences(trained->text, program.computation.text);
+  if (!lines.empty())
+    progress->Say(absl::StrCat("note: the weights in ", options.weights,
+                               " were trained for another computation:\n  ",
+                               absl::StrJoin(lines, "\n  ")));
+  return LoadParameters(program, *engine, options.weights);
+}
+
 absl::Status Run::BeginOrRestore() {
   if (options.resume) {
     const CommitRecord &record = state->Committed();
@@ -403,8 +420,8 @@ absl::Status Run::BeginOrRestore() {
       return status;
     return ConvertMasters(program, *engine, *state);
   }
-  absl::Status status = options.weights.empty() ? InitializeParameters(program, *engine)
-                                                : LoadParameters(program, *engine, options.weights);
+  absl::Status status =
+      options.weights.empty() ? InitializeParameters(program, *engine) : LoadWeights();
   // From here on the directory can be resumed.
   return status.ok() ? Commit() : status;
 }
