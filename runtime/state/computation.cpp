@@ -166,7 +166,7 @@ private:
     return IsScale(op) ? absl::StrCat(op.attributes[0].second, " * x") : std::string(op.name);
   }
 
-  /// What its word does not say.
+  /// The attributes that its word does not hold.
   static std::string Attributes(const Op &op) {
     std::vector<std::string> parts;
     if (IsScale(op))
@@ -260,7 +260,10 @@ private:
         Say(Word(*a), " took ", absl::StripPrefix(*x, "@"), " and takes ",
             absl::StripPrefix(*y, "@"));
       else
-        Say(Word(*a), " takes other operands");
+        Say(Word(*a), std::is_permutation(a->operands.begin(), a->operands.end(),
+                                          b->operands.begin(), b->operands.end())
+                          ? " takes its operands in another order"
+                          : " takes other operands");
     }
     if (before.returned != after.returned)
       Say("returns another value");

@@ -240,7 +240,7 @@ boa.config @train {micro_batch = 2 : i64}
 
 // -----
 
-// What several settings say together.
+// Settings that contradict one another.
 
 // expected-error @below {{'boa.config' op expected optimizer.floor to be at most optimizer.peak but found 2.000000e-03 and 1.000000e-03}}
 boa.config @train {optimizer = {rate = "cosine", peak = 1.0e-3, floor = 2.0e-3}}

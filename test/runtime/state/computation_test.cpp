@@ -73,7 +73,9 @@ TEST(ComputationTest, DifferencesAreSaidInTheWordsOfASpec) {
   EXPECT_EQ(Edited({{"[32, 32], [32, 32]", "[32, 16], [32, 48]"}}),
             Lines{"block: split was [32, 32], [32, 32] and is [32, 16], [32, 48]"});
   EXPECT_EQ(Edited({{"%2, %2#1, %2 ", "%2#1, %2, %2 "}}),
-            Lines{"block: attention takes other operands"});
+            Lines{"block: attention takes its operands in another order"});
+  EXPECT_EQ(Edited({{"= add input, %8", "= add %3, %8"}}),
+            Lines{"block: x + y takes other operands"});
   EXPECT_EQ(Edited({{"@wte, input", "@embed, input"}}),
             Lines{"embed: embedding took wte and takes embed"});
   EXPECT_EQ(Edited({{"return %9", "return %8"}}), Lines{"block: returns another value"});

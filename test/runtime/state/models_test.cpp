@@ -93,6 +93,22 @@ TEST_F(ModelTest, AnotherComputationIsRefusedBeforeTheStateChanges) {
                               Path(), " is the state of another model or optimizer: "));
 }
 
+// Texts of two forms cannot be compared: parameters are, and the run says so.
+TEST_F(ModelTest, AnotherFormOfTheTextIsAnnounced) {
+  program.computation = {1, "stage block\n  %1 = gelu input\n", "1"};
+  Make({Path()});
+  program.computation.version = 2;
+  Store store = Open({Path()});
+  EXPECT_EQ(store->ComputationChange(),
+            absl::StrCat("warning: the computation of `", Path(),
+                         "` is of version 1 and the program's of version 2: only parameters and "
+                         "storages were compared"));
+  Program other = program;
+  other.groups[0].parameters[0].shape = {64, 129};
+  store.reset();
+  ExpectAnother(other, "the program has block.qkv: [64, 129] at 0");
+}
+
 // A commit that was kept belongs to the computation that made it, whatever came after it.
 TEST_F(ModelTest, KeptCommitsKeepTheirComputation) {
   const Computation gelu = {1, "stage block\n  %1 = gelu input\n", "1"};
