@@ -265,8 +265,9 @@ absl::Status Run::CheckFinished() {
   FileSystem &disk = options.disk ? *options.disk : SystemFiles();
   absl::StatusOr<std::optional<CommitRecord>> last =
       StateStore::Peek(disk, program, directories[0], options.changed_model);
+  // That is said of the last commit. Of another one StateStore::Open says it.
   if (!last.ok())
-    return last.status();
+    return options.at ? absl::OkStatus() : last.status();
   const int64_t steps = program.training.steps;
   if (*last && !options.at && (*last)->step > steps)
     return BeyondSteps((*last)->step);
