@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Matrix products on a unit like AMX: registers that hold 16 rows of 64 bytes, and an
-// instruction that adds the product of a tile of A, 16 by 32 of bf16, and one of B, 16
-// pairs by 16 columns, to one of C, 16 by 16 of f32 (Intel's Software Developer's Manual,
+// Matrix products on a unit like AMX. Its registers hold tiles: 16 rows of 64 bytes. Its
+// instruction multiplies a tile of A, 16 by 32 of bf16, by one of B, 16 pairs by 16 columns,
+// and adds the product to a tile of C, 16 by 16 of f32 (Intel's Software Developer's Manual,
 // TDPBF16PS). Four tiles of C take two of each operand.
 //
-// The loops are not those of gemm_loops.h. There a tile of C is added to in memory for each
-// block of k. Here a store of the registers costs as much as 300 cycles, in which ten tiles
-// are multiplied, and the second cache feeds the unit nearly as well as the first. So sums
-// stay in the registers for up to kDeep elements of k, and the second cache holds a block of
-// A. Measured on Granite Rapids, one thread: 1.3 to 1.5 times the rate of the loops before.
+// The loops are not those of gemm_loops.h, which add to C in memory for each block of k. A
+// store of the registers takes up to 300 cycles here, enough to multiply ten tiles. And the
+// second cache feeds the unit nearly as well as the first. So sums stay in the registers for
+// up to kDeep elements of k, and the second cache holds a block of A. Measured on Granite
+// Rapids, one thread: up to 1.5 times the rate of the shared loops, at least the same.
 //
 // Which registers do it is the parameter's business: the processor's (gemm_amx.cpp) or
 // arrays, with which tests run all the rest on any machine. The processor's instruction
@@ -160,14 +160,13 @@ template <typename Tiles> struct TileProduct {
     }
   }
 
-  /// C = A B of packed blocks, with what is added (gemm_loops.h).
+  /// C = A B + bias + addend, of packed blocks; null is no bias, no addend.
   template <typename From, typename To>
   static void block(int64_t m, int64_t n, int64_t k, const Pair *a, const Pair *b,
                     const float *bias, const From *addend, int64_t addendStride, To *to,
                     int64_t stride) {
-    // Panels begin at a page. The processor takes a load for one of a store that waits if
-    // they differ in the page alone: sums are stored to the end of theirs, half a square at a
-    // time, so the next loads are of other lines.
+    // A load waits for an earlier store whose address differs in the page alone. Panels begin
+    // at a page, so sums go to the end of theirs, half a square at a time.
     alignas(4096) float page[1024];
     float *sums = page + 512;
     const int64_t size = roundedUp(k, kTileDeep) / 2 * kTileRows;
