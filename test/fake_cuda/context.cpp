@@ -7,6 +7,7 @@
 #include "test/fake_cuda/context.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -263,6 +264,9 @@ bool Stream::Idle() {
 // By one post for which there is nothing to take.
 void Stream::Close() { sem_post(&ready); }
 
+/// See boa_fake_cuda_delays.
+static std::atomic<int64_t> delays{0};
+
 void Stream::Loop(Node *taken) {
   Random random(seed);
   for (;;) {
@@ -275,7 +279,9 @@ void Stream::Loop(Node *taken) {
     if (delay_us) {
       // Now and then much longer: what follows on other streams overtakes it.
       int64_t most = random.Below(16) ? 2 * delay_us : 16 * delay_us;
-      std::this_thread::sleep_for(std::chrono::microseconds(random.Below(most)));
+      const int64_t delay = random.Below(most);
+      delays += delay;
+      std::this_thread::sleep_for(std::chrono::microseconds(delay));
     }
     Work work = std::move(node->work);
     if (work.always || !context->error) {
@@ -293,6 +299,8 @@ void Stream::Loop(Node *taken) {
 }
 
 } // namespace boa::fake
+
+extern "C" int64_t boa_fake_cuda_delays(void) { return boa::fake::delays.exchange(0); }
 
 extern "C" const char *boa_fake_cuda_reports(void) {
   static auto *taken = new std::string;

@@ -27,6 +27,9 @@ extern "C" BOA_FAKE_API const char *boa_fake_cuda_reports(void);
 /// Of a function that BOA_FAKE_CUDA says is to fail, how often it was called since cuInit.
 extern "C" BOA_FAKE_API int64_t boa_fake_cuda_calls(const char *function);
 
+/// Microseconds that all streams slept by `delay_us` since the last call.
+extern "C" BOA_FAKE_API int64_t boa_fake_cuda_delays(void);
+
 namespace boa::fake {
 
 /// Says on stderr what was done wrong: "fake CUDA: " and the words. Returns `error`.

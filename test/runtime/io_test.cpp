@@ -468,90 +468,58 @@ TEST_P(IoTest, ALostRingWaitsForTransfersInFlight) {
     return;
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  AlignedBuffer buffer(3 * kPage), sent(3 * kPage);
+  TestFile quick(kPage);
+  AlignedBuffer buffer(kPage), sent(kPage), other(kPage);
   sent.Fill(5);
   options.faults.submit_error = EBADF;
-  options.faults.submit_fail_at = 2;
+  options.faults.submit_fail_at = 3;
   options.faults.submit_fails = 1;
-  START({{ends[0], "a slow disk", 0}});
-  // The kernel has the first one and perhaps the second when the ring is lost.
-  Waiter waiters[3];
+  START({{ends[0], "a slow disk", 0}, quick.File()});
+  Waiter slow, more;
+  Submit(false, 0, 0, kPage, buffer.data(), slow);
+  // Once a later transfer is over, the kernel has this one.
+  EXPECT_EQ(Move(false, 0, kPage, other.data(), 1), absl::OkStatus());
+  // The ring is lost in this time, or later where the machine is busy.
   for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    Submit(false, 0, i * kPage, kPage, buffer.data() + i * kPage, waiters[i]);
+    Submit(false, 1, 0, kPage, other.data(), more);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   {
-    std::lock_guard<std::mutex> lock(waiters[0].mutex);
-    EXPECT_EQ(waiters[0].arrived, 0);
+    std::lock_guard<std::mutex> lock(slow.mutex);
+    EXPECT_EQ(slow.arrived, 0);
   }
-  ASSERT_EQ(write(ends[1], sent.data(), 3 * kPage), 3 * kPage);
-  EXPECT_EQ(waiters[0].Wait(), absl::OkStatus());
+  ASSERT_EQ(write(ends[1], sent.data(), kPage), kPage);
+  EXPECT_EQ(slow.Wait(), absl::OkStatus());
   EXPECT_EQ(std::memcmp(buffer.data(), sent.data(), kPage), 0);
-  EXPECT_EQ(waiters[2].Wait().code(), absl::ErrnoToStatusCode(EBADF));
+  absl::Status lost = more.Wait();
+  for (int i = 0; i < 4 && lost.ok(); ++i)
+    lost = Move(false, 0, kPage, other.data(), 1);
+  EXPECT_EQ(lost.code(), absl::ErrnoToStatusCode(EBADF)) << lost;
   backend.reset();
   close(ends[0]);
   close(ends[1]);
 }
 #endif
 
-TEST_P(IoTest, LimitsHoldWithin15Percent) {
-  TestFile file(32 * kMiB);
-  AlignedBuffer buffer(32 * kMiB);
+// A backend starts no segment before its limit allows it. How much later it may be is the load's
+// matter: IoLimitTest below has the rates.
+TEST_P(IoTest, NoLimitIsExceeded) {
+  TestFile file(8 * kMiB);
+  AlignedBuffer buffer(8 * kMiB);
   buffer.Fill(3);
-  ASSERT_EQ(pwrite(file.fd, buffer.data(), 32 * kMiB, 0), 32 * kMiB);
-  options.segment_bytes = kMiB / 2;
+  ASSERT_EQ(pwrite(file.fd, buffer.data(), 8 * kMiB, 0), 8 * kMiB);
+  options.segment_bytes = kMiB / 4;
   START({file.File()}, {{64 * kMiB, 32 * kMiB}});
   for (bool write : {false, true}) {
-    double seconds = Seconds([&] {
+    const double seconds = Seconds([&] {
       Waiter waiter;
       for (int i = 0; i < 8; ++i)
-        Submit(write, 0, i * 4 * kMiB, 4 * kMiB, buffer.data() + i * 4 * kMiB, waiter);
+        Submit(write, 0, i * kMiB, kMiB, buffer.data() + i * kMiB, waiter);
       ASSERT_EQ(waiter.Wait(), absl::OkStatus());
     });
-    double expected = write ? 1.0 : 0.5;
-    EXPECT_NEAR(seconds, expected, 0.15 * expected) << (write ? "write" : "read");
+    // At once goes what accrues in 20 ms.
+    EXPECT_GE(seconds, (write ? 0.25 : 0.125) - 0.021) << (write ? "write" : "read");
   }
-}
-
-TEST_P(IoTest, LinksAndDirectionsHaveTheirOwnLimits) {
-  TestFile slow(16 * kMiB), fast(16 * kMiB);
-  AlignedBuffer buffer(16 * kMiB), other(16 * kMiB), third(16 * kMiB);
-  buffer.Fill(3);
-  other.Fill(4);
-  third.Fill(5);
-  for (const TestFile *file : {&slow, &fast})
-    ASSERT_EQ(pwrite(file->fd, buffer.data(), 16 * kMiB, 0), 16 * kMiB);
-  START({slow.File(0), fast.File(1)}, {{32 * kMiB, 0}, {32 * kMiB, 0}});
-  // Two links at once, and a direction without limit, take no longer than one.
-  double seconds = Seconds([&] {
-    Waiter waiter;
-    Submit(false, 0, 0, 16 * kMiB, buffer.data(), waiter);
-    Submit(false, 1, 0, 16 * kMiB, other.data(), waiter);
-    Submit(true, 1, 0, kMiB, third.data(), waiter);
-    ASSERT_EQ(waiter.Wait(), absl::OkStatus());
-  });
-  EXPECT_NEAR(seconds, 0.5, 0.15 * 0.5);
-}
-
-TEST_P(IoTest, AFastLinkKeepsItsRateBesideASlowOne) {
-  TestFile slow(16 * kMiB), fast(16 * kMiB);
-  AlignedBuffer buffer(16 * kMiB), other(16 * kMiB);
-  buffer.Fill(3);
-  for (const TestFile *file : {&slow, &fast})
-    ASSERT_EQ(pwrite(file->fd, buffer.data(), 16 * kMiB, 0), 16 * kMiB);
-  options.depth = 2;
-  START({slow.File(0), fast.File(1)}, {{4 * kMiB, 0}, {32 * kMiB, 0}});
-  Waiter slow_one, fast_one;
-  double seconds = Seconds([&] {
-    for (int i = 0; i < 4; ++i)
-      Submit(false, 0, i * kMiB, kMiB, buffer.data() + i * kMiB, slow_one);
-    Submit(false, 1, 0, 16 * kMiB, other.data(), fast_one);
-    ASSERT_EQ(fast_one.Wait(), absl::OkStatus());
-  });
-  EXPECT_GT(seconds, 0.4);
-  EXPECT_LT(seconds, 0.8) << "the slow one takes a second";
-  ASSERT_EQ(slow_one.Wait(), absl::OkStatus());
 }
 
 TEST_P(IoTest, TheEarliestDeadlineGoesFirst) {
@@ -626,6 +594,81 @@ TEST(IoQueueTest, PatienceEndsWhereNothingMoves) {
       EXPECT_NEAR(std::chrono::duration<double>(now - begin).count(), 10, 0.2);
       EXPECT_TRUE(queue.Idle());
     }
+}
+
+/// Transfers over links with limits. Time is virtual, and a disk takes none of it.
+class IoLimitTest : public testing::Test {
+protected:
+  void Start(std::vector<IoLink> links, int64_t segment_bytes, int depth = 32) {
+    std::vector<IoFile> files;
+    for (size_t link = 0; link < links.size(); ++link)
+      files.push_back({-1, "somewhere", int32_t(link)});
+    IoOptions options;
+    options.segment_bytes = segment_bytes;
+    options.depth = depth;
+    queue.emplace(std::move(files), std::move(links), NormalizeIoOptions(options), now);
+  }
+  /// `seconds` becomes how long after the beginning it is done.
+  void Submit(bool write, int32_t file, int64_t bytes, double &seconds) {
+    queue->Add({write, file, 0, bytes, buffer.data(), [&](absl::Status status) {
+                  EXPECT_EQ(status, absl::OkStatus());
+                  seconds = std::chrono::duration<double>(now - IoClock::time_point()).count();
+                }});
+  }
+  /// Until everything is done.
+  void Run() {
+    while (!queue->Idle()) {
+      if (std::optional<IoSegment> segment = queue->Pop(now)) {
+        const int64_t bytes = segment->attempt;
+        queue->Finish(std::move(*segment), bytes, now);
+        RunCompletions(queue->TakeDone());
+        continue;
+      }
+      const std::optional<IoClock::time_point> next = queue->NextStart(now);
+      ASSERT_TRUE(next && *next > now);
+      now = *next;
+    }
+  }
+
+  AlignedBuffer buffer{kPage}; // nothing is moved
+  IoClock::time_point now{};
+  std::optional<IoQueue> queue;
+};
+
+TEST_F(IoLimitTest, LimitsHold) {
+  Start({{64 * kMiB, 32 * kMiB}}, kMiB / 2);
+  double read[8], write[8];
+  for (double &seconds : read)
+    Submit(false, 0, 4 * kMiB, seconds);
+  for (double &seconds : write)
+    Submit(true, 0, 4 * kMiB, seconds);
+  Run();
+  EXPECT_NEAR(read[7], 0.5, 0.001);
+  EXPECT_NEAR(write[7], 1.0, 0.001);
+}
+
+// Two links at once, and a direction without a limit, take no longer than one.
+TEST_F(IoLimitTest, LinksAndDirectionsHaveTheirOwn) {
+  Start({{32 * kMiB, 0}, {32 * kMiB, 0}}, kMiB);
+  double first = -1, second = -1, unlimited = -1;
+  Submit(false, 0, 16 * kMiB, first);
+  Submit(false, 1, 16 * kMiB, second);
+  Submit(true, 1, kMiB, unlimited);
+  Run();
+  EXPECT_NEAR(first, 0.5, 0.001);
+  EXPECT_NEAR(second, 0.5, 0.001);
+  EXPECT_EQ(unlimited, 0);
+}
+
+TEST_F(IoLimitTest, AFastLinkKeepsItsRateBesideASlowOne) {
+  Start({{4 * kMiB, 0}, {32 * kMiB, 0}}, kMiB, /*depth=*/2);
+  double slow[4], fast = -1;
+  for (double &seconds : slow)
+    Submit(false, 0, kMiB, seconds);
+  Submit(false, 1, 16 * kMiB, fast);
+  Run();
+  EXPECT_NEAR(fast, 0.5, 0.001);
+  EXPECT_NEAR(slow[3], 1.0, 0.001);
 }
 
 // A link whose disk is slow takes its own places and no others: the other keeps

@@ -13,9 +13,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -151,19 +155,31 @@ TEST(ThreadPool, ThreadsMayChangeBetweenLoops) {
   SetThreads(0);
 }
 
+/// Whether a thread of this process sleeps, as whoever waits for a lock does.
+bool Sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat[name_end + 2] == 'S';
+}
+
 // A caller that runs one loop after another does not keep the pool to itself.
 TEST(ThreadPool, WhoWaitsIsNext) {
   for (int i = 0; i < 10; ++i) {
     std::vector<const char *> order;
     std::atomic<bool> busy{false};
+    std::atomic<pid_t> asking{0};
     std::thread other([&] {
       while (!busy)
         std::this_thread::yield();
+      asking = gettid();
       For(1, 1, [&](int64_t, int64_t) { order.push_back("other"); });
     });
     For(1, 1, [&](int64_t, int64_t) {
-      busy = true; // long enough for the other to ask
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      busy = true;
+      // Until the other waits for the pool; where it does not, not for ever.
+      for (int ms = 0; ms < 10000 && !(asking && Sleeps(asking)); ++ms)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
     For(1, 1, [&](int64_t, int64_t) { order.push_back("the same"); });
     other.join();
