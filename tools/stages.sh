@@ -31,13 +31,15 @@ compile_jobs() {
   echo "${BOA_JOBS:-$((n > 1 ? n : 1))}"
 }
 
-# build PRESET: configures and builds into build/PRESET. Prints the output of
+# build PRESET [TARGETS...]: configures and builds into build/PRESET, all or these targets. Prints the output of
 # cmake and ninja only if they fail.
 build() {
-  local log=build/$1.log
+  local preset=$1 log=build/$1.log
+  shift
   mkdir -p build
-  if cmake --preset "$1" >"$log" 2>&1 && cmake --build --preset "$1" -j "$(compile_jobs)" >>"$log" 2>&1; then
-    echo "built build/$1"
+  if cmake --preset "$preset" >"$log" 2>&1 &&
+    cmake --build --preset "$preset" -j "$(compile_jobs)" ${1:+--target "$@"} >>"$log" 2>&1; then
+    echo "built build/$preset"
   else
     grep -E -A 20 'error|Error|FAILED' "$log" | head -60 || tail -40 "$log"
     echo "the build failed; all of its output is in $log"
