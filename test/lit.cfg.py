@@ -22,6 +22,11 @@ if config.test_exec_root is None:
 if not os.path.exists(os.path.join(boa_bin, "boa-opt")):
     lit_config.fatal("no boa-opt in '%s': build it, or give --param boa_bin=DIR" % boa_bin)
 
+# BOA_TEST_SCOPE: which `tools/check` it is. Without one, everything is run.
+scope = os.environ.get("BOA_TEST_SCOPE", "nightly")
+if scope != "quick":
+    config.available_features.add("scope-all")
+
 config.environment["PATH"] = os.pathsep.join([boa_bin, llvm_bin, os.environ["PATH"]])
 # NVIDIA's assembler, where there is one: it needs no device.
 ptxas = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
