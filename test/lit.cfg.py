@@ -42,3 +42,8 @@ if os.path.exists(os.path.join(fake_cuda, "libboa_fake_cuda.so")):
 config.substitutions.append(("%examples", os.path.join(root, "examples")))
 # %tools: the scripts that a person runs.
 config.substitutions.append(("%tools", os.path.join(root, "tools")))
+# %build: what `cmake --install` takes.
+build = os.path.dirname(boa_bin)
+if shutil.which("cmake") and os.path.exists(os.path.join(build, "cmake_install.cmake")):
+    config.available_features.add("install")
+    config.substitutions.append(("%build", build))
