@@ -4,6 +4,6 @@ import sys
 
 with open(sys.argv[1]) as page:
     for line in page:
-        command = re.match(r"    ((?:boa|export|\./\S+) .*)", line)
+        command = re.match(r"    ((?:boa|export|state/\S+) .*)", line)
         if command:
             print(command.group(1))
