@@ -15,6 +15,7 @@
 #include "frontend/bodychecker.h"
 
 #include "frontend/builtins.h"
+#include "frontend/habits.h"
 
 #include <algorithm>
 
@@ -158,6 +159,11 @@ private:
       return error(expr.location, "stage '" + expr.name + "' has no parameter '" + expr.member +
                                       "'" + didYouMean(expr.member, params));
     }
+    std::string habit = findHabit(HabitKind::Function, expr.member);
+    if (habit.empty())
+      habit = findHabit(HabitKind::Word, expr.name);
+    if (!habit.empty())
+      return error(expr.location, "there is no '" + printExpr(expr) + "': " + habit);
     return error(expr.location,
                  "no stage is named '" + expr.name + "'" + didYouMean(expr.name, names));
   }

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/builtins.h"
 
+#include "frontend/habits.h"
 #include "frontend/settings.h"
 
 #include <algorithm>
@@ -469,45 +470,6 @@ bool isCausal(const Argument &argument) {
   return argument.keyword->text == "causal" && (value.isName("true") || value.isName("false"));
 }
 
-/// What there is instead of a function that other frameworks have, or "". Its
-/// spelling may be near to one that computes something else: relu, gelu.
-static std::string insteadOf(const std::string &name) {
-  static constexpr const char *kActivations = "the activations here are gelu(x) and silu(x)";
-  static constexpr const char *kNorms = "the norms here are layer_norm(x, w, b) and rms_norm(x, w)";
-  static constexpr struct {
-    const char *name, *instead;
-  } kElsewhere[] = {{"relu", kActivations},
-                    {"relu2", kActivations},
-                    {"leaky_relu", kActivations},
-                    {"elu", kActivations},
-                    {"selu", kActivations},
-                    {"celu", kActivations},
-                    {"mish", kActivations},
-                    {"tanh", kActivations},
-                    {"sigmoid", kActivations},
-                    {"softplus", kActivations},
-                    {"swish", "silu(x) is the same"},
-                    {"swiglu", "write silu(a) * b"},
-                    {"geglu", "write gelu(a) * b"},
-                    {"glu", "write silu(a) * b or gelu(a) * b"},
-                    {"batch_norm", kNorms},
-                    {"group_norm", kNorms},
-                    {"norm", kNorms},
-                    {"softmax", "attention(...) and cross_entropy(...) have their own"},
-                    {"log_softmax", "cross_entropy(...) has its own"},
-                    {"dropout", "what is trained here is trained without"},
-                    {"matmul", "linear(x, w) multiplies by a parameter"},
-                    {"dense", "write linear(x, w, b)"},
-                    {"add", "write a + b"},
-                    {"mul", "write a * b"},
-                    {"concat", "only split(x, parts) is there, not its inverse"},
-                    {"rope", "write rotary(x, heads)"}};
-  for (const auto &entry : kElsewhere)
-    if (name == entry.name)
-      return entry.instead;
-  return "";
-}
-
 Operand checkBuiltin(const Expr &call, const BuiltinContext &context) {
   std::vector<std::string> names;
   for (const Builtin &builtin : builtins()) {
@@ -517,7 +479,9 @@ Operand checkBuiltin(const Expr &call, const BuiltinContext &context) {
     Checker checker(call, builtin, context);
     return checker.match() ? (checker.*builtin.check)() : Operand();
   }
-  std::string instead = insteadOf(call.name), near = didYouMean(call.name, names);
+  // A habit's spelling may be near to a builtin that computes something else: relu, gelu.
+  std::string instead = findHabit(HabitKind::Function, call.name);
+  std::string near = didYouMean(call.name, names);
   if (!instead.empty())
     context.diagnostics.error(call.location, "there is no '" + call.name + "': " + instead);
   else

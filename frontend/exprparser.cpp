@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/exprparser.h"
 
+#include "frontend/habits.h"
+
 namespace boa::frontend {
 
 ExprPtr ExprParser::binary(ExprPtr left, char op, ExprPtr right) {
@@ -136,8 +138,29 @@ ExprPtr ExprParser::parsePrimary() {
     expr->kind = Expr::Kind::Member;
     expr->member = member.text;
     expr->location = join(start, member.location);
+    if (is(TokenKind::LeftParen) || is(TokenKind::Dot)) {
+      failAtMethod(*expr);
+      return nullptr;
+    }
   }
   return atShare() ? parseShares(std::move(expr)) : std::move(expr);
+}
+
+/// `nn.Linear(...)`, `x.view(...)`, `torch.nn.functional.gelu(x)`.
+void ExprParser::failAtMethod(const Expr &expr) {
+  Location whole = expr.location;
+  std::string last = expr.member;
+  while (is(TokenKind::Dot) && token(1).is(TokenKind::Name)) {
+    take();
+    last = token().text;
+    whole = join(whole, take().location);
+  }
+  std::string hint = findHabit(HabitKind::Function, last);
+  if (hint.empty())
+    hint = findHabit(HabitKind::Word, expr.name);
+  if (hint.empty())
+    hint = "a function stands by itself, and STAGE.NAME is another stage's parameter";
+  diagnostics.error(whole, "there is no '" + std::string(sources.text(whole)) + "': " + hint);
 }
 
 bool ExprParser::atShare() {

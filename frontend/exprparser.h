@@ -88,6 +88,7 @@ private:
   ExprPtr parseProduct();
   ExprPtr parseUnary();
   ExprPtr parsePrimary();
+  void failAtMethod(const Expr &expr);
   bool atShare();
   ExprPtr parseShares(ExprPtr first);
   ExprPtr parseNumber();

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/lexer.h"
 
+#include "frontend/habits.h"
 #include "runtime/printable.h"
 
 #include <charconv>
@@ -51,7 +52,7 @@ private:
       bool slashes = text[at] == '/' && peek(1) == '/';
       if (slashes)
         diagnostics.error({file, uint32_t(at), uint32_t(at + 2)},
-                          "unexpected '//': comments begin with #");
+                          "unexpected '//'" + habitHint(HabitKind::Sign, "//", ": "));
       if (slashes || text[at] == '#') {
         // The lexer skips the text after the slashes, too: one mistake is one error.
         while (at < text.size() && text[at] != '\n')
@@ -143,6 +144,18 @@ private:
   /// Bytes that begin no token.
   void lexStray() {
     size_t begin = at;
+    std::string habit = findHabit(HabitKind::Sign, text.substr(at, 1));
+    if (!habit.empty()) {
+      ++at;
+      diagnostics.error(location(begin),
+                        "unexpected '" + std::string(text.substr(begin, 1)) + "': " + habit);
+      // A product, where something follows; decorators begin a line.
+      size_t next = std::min(text.find_first_not_of(" \t", at), text.size());
+      char c = peek(next - at);
+      if (!newLine && (isLetter(c) || isDigit(c) || c == '('))
+        push(TokenKind::Star, begin);
+      return;
+    }
     if (const Typographic *entry = findTypographic(text.substr(at))) {
       at += entry->character.size();
       diagnostics.error(location(begin), "unexpected character '" + std::string(entry->character) +

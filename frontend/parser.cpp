@@ -29,6 +29,7 @@
 #include "frontend/parser.h"
 
 #include "frontend/exprparser.h"
+#include "frontend/habits.h"
 #include "frontend/lexer.h"
 
 namespace boa::frontend {
@@ -55,6 +56,13 @@ private:
         --level;
       take();
     }
+  }
+  /// What to write instead of the name that stands here, or "".
+  std::string suggest(const std::vector<std::string> &words) const {
+    if (!is(TokenKind::Name))
+      return "";
+    std::string habit = habitHint(HabitKind::Word, token().text);
+    return habit.empty() ? didYouMean(token().text, words) : habit;
   }
   bool atItem() const {
     return token().firstOfLine && (isName("model") || isName("train") || isName("machine"));
@@ -104,9 +112,7 @@ void Parser::parseProgram(Program &program) {
       if (parsed)
         program.machines.push_back(std::move(machine));
     } else {
-      std::string hint;
-      if (is(TokenKind::Name))
-        hint = didYouMean(token().text, {"model", "train", "machine"});
+      std::string hint = suggest({"model", "train", "machine"});
       diagnostics.error(token().location, "expected 'model', 'train' or 'machine' but found " +
                                               describe(token(), sources) + hint);
       take();
@@ -144,9 +150,7 @@ bool Parser::parseModel(ModelSyntax &model) {
       return fail("'}' at the end of the model");
     StageSyntax stage;
     if (!atStage()) {
-      std::string hint;
-      if (is(TokenKind::Name))
-        hint = didYouMean(token().text, {"stage", "layer"});
+      std::string hint = suggest({"stage", "layer"});
       diagnostics.error(token().location, "expected 'stage' or 'layer' but found " +
                                               describe(token(), sources) + hint);
       if (atItem())
@@ -245,9 +249,10 @@ bool Parser::parseDims(std::vector<ExprPtr> &dims) {
 bool Parser::parseStatement(Statement &statement) {
   statement.location = token().location;
   if (!atStatement()) {
-    std::string hint;
-    if (is(TokenKind::Name))
-      hint = didYouMean(token().text, {"param", "let", "return"});
+    std::string hint = suggest({"param", "let", "return"});
+    // `h = ...`
+    if (hint.empty() && is(TokenKind::Name) && token(1).is(TokenKind::Equals))
+      hint = "; write let " + token().text + " = ...";
     diagnostics.error(token().location, "expected 'param', 'let' or 'return' but found " +
                                             describe(token(), sources) + hint);
     take();

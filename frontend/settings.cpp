@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/settings.h"
 
+#include "frontend/habits.h"
 #include "frontend/printer.h"
 
 #include <algorithm>
@@ -17,6 +18,13 @@ std::string listWords(const std::vector<std::string> &words, const char *last) {
   for (size_t i = 0; i < words.size(); ++i)
     text += (i == 0 ? "" : i + 1 == words.size() ? " " + std::string(last) + " " : ", ") + words[i];
   return text;
+}
+
+/// A habit's spelling, which is surer than what looks alike, or that.
+static std::string suggest(HabitKind kind, const std::string &name,
+                           const std::vector<std::string> &candidates) {
+  std::string habit = habitHint(kind, name);
+  return habit.empty() ? didYouMean(name, candidates) : habit;
 }
 
 static std::vector<std::string> namesOf(const std::vector<const Setting *> &rows) {
@@ -56,7 +64,7 @@ SettingReader SettingReader::ofCall(const Expr &call, const std::string &of,
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       std::string expected = names.empty() ? "no arguments" : listWords(names);
       reader.error(location, "expected " + expected + " in " + call.name + "(...) but found '" +
-                                 name + "'" + didYouMean(name, names));
+                                 name + "'" + suggest(HabitKind::Setting, name, names));
       continue;
     }
     if (reader.find(name)) {
@@ -78,7 +86,7 @@ SettingReader SettingReader::ofFields(const std::vector<Field> &fields, const st
   for (const Field &field : fields) {
     const Name &key = field.key;
     if (std::find(names.begin(), names.end(), key.text) == names.end()) {
-      std::string near = didYouMean(key.text, names);
+      std::string near = suggest(HabitKind::Setting, key.text, names);
       reader.error(key.location,
                    what + " has no setting '" + key.text + "'" +
                        (near.empty() ? didYouMeanSetting(of + "." + key.text) : near));
@@ -244,8 +252,15 @@ int SettingReader::findWord(const Expr &expr, const std::string &name) const {
     error(expr.location, "'" + expr.name + "' takes no arguments, but found " + printExpr(expr));
     return -1;
   }
+  std::string hint;
+  if (named || expr.kind == Expr::Kind::String)
+    hint = suggest(HabitKind::Value, expr.name, setting.words);
+  // "bf16" for bf16.
+  if (expr.kind == Expr::Kind::String && hint.empty() &&
+      std::find(setting.words.begin(), setting.words.end(), expr.name) != setting.words.end())
+    hint = "; a word stands without quotes";
   error(expr.location, "expected " + name + " to be " + listWords(written) + " but found " +
-                           printExpr(expr) + (named ? didYouMean(expr.name, setting.words) : ""));
+                           printExpr(expr) + hint);
   return -1;
 }
 

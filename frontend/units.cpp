@@ -37,6 +37,10 @@ void noteOrigin(const Expr &expr, const Constants &constants, Diagnostic &diagno
 // Constant expressions
 //===----------------------------------------------------------------------===//
 
+static bool isLiteral(const Expr &expr) {
+  return expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
+}
+
 bool isNumeric(const Expr &expr, const Constants &constants) {
   switch (expr.kind) {
   case Expr::Kind::Integer:
@@ -210,21 +214,23 @@ std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &consta
 std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const Constants &constants,
                                      int64_t least, int64_t most, const std::string &what,
                                      Diagnostics &diagnostics, const std::string &below) {
-  bool literal = expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
-  if (!literal || expr.unit.empty())
+  // Of -16 sequences the sign is wrong, not the unit.
+  bool negative = expr.kind == Expr::Kind::Negate;
+  const Expr &number = negative ? *expr.operands[0] : expr;
+  if (!isLiteral(number) || number.unit.empty())
     return evaluateInteger(expr, constants, least, most, what, diagnostics, below);
-  if (unit && expr.unit == unit) {
+  if (unit && number.unit == unit) {
     Expr bare;
-    bare.kind = expr.kind;
+    bare.kind = number.kind;
     bare.location = expr.location;
-    bare.integer = expr.integer;
-    bare.real = expr.real;
+    bare.integer = negative ? -number.integer : number.integer;
+    bare.real = negative ? -number.real : number.real;
     return evaluateInteger(bare, constants, least, most, what, diagnostics, below);
   }
-  diagnostics.error(expr.unitLocation,
+  diagnostics.error(number.unitLocation,
                     "expected " + what + " " +
                         (unit ? "in " + std::string(unit) : std::string("without a unit")) +
-                        " but found '" + expr.unit + "'");
+                        " but found '" + number.unit + "'");
   return std::nullopt;
 }
 
@@ -279,16 +285,18 @@ std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
                                         const std::string &what, Diagnostics &diagnostics,
                                         const std::string &below) {
   const Units units = makeUnits(quantity);
-  if (expr.kind != Expr::Kind::Integer && expr.kind != Expr::Kind::Real) {
-    diagnostics.error(expr.location, "expected " + what + " to be " + units.example +
-                                         " but found " + printExpr(expr));
-    return std::nullopt;
-  }
   auto tooSmall = [&] {
     diagnostics.error(expr.location, "expected " + what + " of at least 1 " + units.units[0].name +
                                          " but found " + printExpr(expr) + below);
     return std::nullopt;
   };
+  if (expr.kind == Expr::Kind::Negate && isLiteral(*expr.operands[0]))
+    return tooSmall();
+  if (!isLiteral(expr)) {
+    diagnostics.error(expr.location, "expected " + what + " to be " + units.example +
+                                         " but found " + printExpr(expr));
+    return std::nullopt;
+  }
   if (expr.real == 0)
     return tooSmall();
   if (expr.unit.empty()) {
@@ -328,8 +336,9 @@ std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &cons
   constexpr double kMostSeconds = 1e9;
   constexpr int64_t kMostSteps = int64_t(1) << 40;
   Interval interval;
-  bool literal = expr.kind == Expr::Kind::Integer || expr.kind == Expr::Kind::Real;
-  if (!literal || expr.unit.empty() || expr.unit == "steps") {
+  bool negative = expr.kind == Expr::Kind::Negate;
+  const Expr &number = negative ? *expr.operands[0] : expr;
+  if (!isLiteral(number) || number.unit.empty() || number.unit == "steps") {
     auto steps = evaluateCount(expr, "steps", constants, 1, kMostSteps, what, diagnostics);
     interval.steps = steps.value_or(0);
     return steps ? std::optional(interval) : std::nullopt;
@@ -337,9 +346,9 @@ std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &cons
   std::vector<std::string> names{"steps"};
   for (const auto &unit : kUnits) {
     names.push_back(unit.name);
-    if (expr.unit != unit.name)
+    if (number.unit != unit.name)
       continue;
-    interval.seconds = expr.real * unit.seconds;
+    interval.seconds = (negative ? -number.real : number.real) * unit.seconds;
     if (interval.seconds > 0 && interval.seconds <= kMostSeconds)
       return interval;
     diagnostics.error(expr.location, "expected " + what +
@@ -347,10 +356,10 @@ std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &cons
                                          printExpr(expr));
     return std::nullopt;
   }
-  diagnostics.error(expr.unitLocation, "expected " + what +
-                                           " to be steps, such as 200, or a time, such as 5 min, "
-                                           "but found the unit '" +
-                                           expr.unit + "'" + didYouMean(expr.unit, names));
+  diagnostics.error(number.unitLocation, "expected " + what +
+                                             " to be steps, such as 200, or a time, such as 5 min, "
+                                             "but found the unit '" +
+                                             number.unit + "'" + didYouMean(number.unit, names));
   return std::nullopt;
 }
 

@@ -25,7 +25,7 @@ trian tiny {
 // As a comment, the slashes would silently make 1200 of a division by 4.
 TEST(SyntaxTest, ACommentOfSlashes) {
   EXPECT_EQ(refusal("steps = 10", "steps = 1200 // 4"),
-            R"(tiny.boa:21:16: error: unexpected '//': comments begin with #
+            R"(tiny.boa:21:16: error: unexpected '//': comments begin with #, and one / divides
   steps = 1200 // 4
                ^~
 )");
@@ -117,7 +117,7 @@ model tiny(vocab = 64, context = 16, width = 99999999999999999999, heads = 4, de
 
 TEST(SyntaxTest, AStrayCharacter) {
   EXPECT_EQ(refusal("width = 32", "width = 32 @"),
-            R"(tiny.boa:1:49: error: unexpected character '@'
+            R"(tiny.boa:1:49: error: unexpected '@': linear(x, w) multiplies by a parameter
 model tiny(vocab = 64, context = 16, width = 32 @, heads = 4, depth = 2) {
                                                 ^
 )");

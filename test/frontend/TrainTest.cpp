@@ -386,8 +386,9 @@ tiny.boa:22:15: note: skipping is set here
 }
 
 TEST(TrainTest, Tier) {
-  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place = disk"),
-            R"(tiny.boa:22:11: error: expected place to be device, host or ssd but found disk
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 10\n  place = disk"),
+      R"(tiny.boa:22:11: error: expected place to be device, host or ssd but found disk; an SSD is ssd
   place = disk
           ^~~~
 )");
