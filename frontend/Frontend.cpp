@@ -12,6 +12,7 @@
 #include "frontend/Frontend.h"
 
 #include "frontend/checker.h"
+#include "frontend/format.h"
 #include "frontend/override.h"
 #include "frontend/parser.h"
 #include "frontend/printer.h"
@@ -98,6 +99,44 @@ static bool readFile(const std::string &path, std::string &text, std::string &re
   return true;
 }
 
+FormatResult formatText(const InputText &input) {
+  Sources sources;
+  Diagnostics diagnostics;
+  Program program;
+  FormatResult result{input.text, std::nullopt, ""};
+  int32_t file = sources.add(input.name, input.text, /*isOption=*/false);
+  parse(sources, file, program, diagnostics);
+  result.diagnostics = diagnostics.render(sources);
+  if (!diagnostics.empty())
+    return result;
+  std::string after = format(sources, file, program);
+  // The author's file is overwritten with this.
+  Program again;
+  parse(sources, sources.add(input.name, after, /*isOption=*/false), again, diagnostics);
+  if (diagnostics.empty() && printProgram(again) == printProgram(program))
+    result.after = std::move(after);
+  else
+    result.diagnostics = "error: cannot lay out '" + Printable(input.name) +
+                         "' without changing what it says: this is a mistake of boa\n";
+  return result;
+}
+
+/// Whether `path` was read into `input`; if not, `diagnostics` says why.
+static bool readInput(const std::string &path, InputText &input, std::string &diagnostics) {
+  input.name = path == "-" ? "<stdin>" : path;
+  std::string reason;
+  if (readFile(path, input.text, reason))
+    return true;
+  diagnostics += "error: cannot read '" + Printable(input.name) + "': " + reason + "\n";
+  return false;
+}
+
+FormatResult formatFile(const std::string &path) {
+  InputText input;
+  FormatResult failed;
+  return readInput(path, input, failed.diagnostics) ? formatText(input) : failed;
+}
+
 FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides) {
   std::vector<InputText> inputs;
@@ -105,11 +144,8 @@ FrontendResult compileFiles(const std::vector<std::string> &paths,
   if (paths.empty())
     failed.diagnostics = "error: expected at least one spec file\n";
   for (const std::string &path : paths) {
-    InputText input{path == "-" ? "<stdin>" : path, ""};
-    std::string reason;
-    if (!readFile(path, input.text, reason))
-      failed.diagnostics += "error: cannot read '" + Printable(input.name) + "': " + reason + "\n";
-    inputs.push_back(std::move(input));
+    inputs.emplace_back();
+    readInput(path, inputs.back(), failed.diagnostics);
   }
   if (!failed.diagnostics.empty())
     return failed;

@@ -51,6 +51,18 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
 FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides = {});
 
+struct FormatResult {
+  /// The text as it is and in its canonical layout; the latter is there if and only if the text
+  /// parses.
+  std::string before;
+  std::optional<std::string> after;
+  std::string diagnostics;
+};
+
+/// Lays a text out anew. Blanks and line breaks change, tokens and comments stay.
+FormatResult formatText(const InputText &input);
+FormatResult formatFile(const std::string &path);
+
 /// A setting of a train block or of a machine, in words: for help and completion.
 struct SettingInfo {
   std::string path;   // as --set takes it: train.optimizer.betas
@@ -69,6 +81,12 @@ std::vector<std::string> settingsNamed(std::string_view name);
 
 /// All of them, in the order in which a person writes them.
 std::vector<SettingInfo> listSettings();
+
+/// A function of the language, in words.
+struct BuiltinInfo {
+  std::string signature, help;
+};
+std::vector<BuiltinInfo> listBuiltins();
 
 } // namespace boa::frontend
 

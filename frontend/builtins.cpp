@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/builtins.h"
 
+#include "frontend/Frontend.h"
 #include "frontend/habits.h"
 #include "frontend/settings.h"
 
@@ -195,6 +196,7 @@ private:
 struct Builtin {
   const char *name;
   const char *signature;
+  const char *help;
   size_t least, most;
   /// Keyword arguments; "causal" may be a bare word.
   std::vector<std::string> options;
@@ -203,22 +205,77 @@ struct Builtin {
 
 const std::vector<Builtin> &builtins() {
   static const std::vector<Builtin> table = {
-      {"linear", "linear(x, w[, b])", 2, 3, {}, &Checker::linear},
-      {"transpose", "transpose(w)", 1, 1, {}, &Checker::transpose},
-      {"embedding", "embedding(table, tokens)", 2, 2, {}, &Checker::embedding},
-      {"layer_norm", "layer_norm(x, w, b[, eps = ...])", 3, 3, {"eps"}, &Checker::norm},
-      {"rms_norm", "rms_norm(x, w[, eps = ...])", 2, 2, {"eps"}, &Checker::norm},
-      {"gelu", "gelu(x)", 1, 1, {}, &Checker::activation},
-      {"silu", "silu(x)", 1, 1, {}, &Checker::activation},
-      {"rotary", "rotary(x, heads[, base = ...])", 2, 2, {"base"}, &Checker::rotary},
+      {"linear",
+       "linear(x, w[, b])",
+       "x times w [in, out], or transpose(w) of [out, in], plus b",
+       2,
+       3,
+       {},
+       &Checker::linear},
+      {"transpose",
+       "transpose(w)",
+       "a parameter transposed, as the weight of linear",
+       1,
+       1,
+       {},
+       &Checker::transpose},
+      {"embedding",
+       "embedding(table, tokens)",
+       "the row of table [vocab, width] of each token",
+       2,
+       2,
+       {},
+       &Checker::embedding},
+      {"layer_norm",
+       "layer_norm(x, w, b[, eps = ...])",
+       "mean 0 and variance 1 in the last dimension, times w, plus b",
+       3,
+       3,
+       {"eps"},
+       &Checker::norm},
+      {"rms_norm",
+       "rms_norm(x, w[, eps = ...])",
+       "root mean square 1 in the last dimension, times w",
+       2,
+       2,
+       {"eps"},
+       &Checker::norm},
+      {"gelu",
+       "gelu(x)",
+       "x times the normal distribution function of x",
+       1,
+       1,
+       {},
+       &Checker::activation},
+      {"silu", "silu(x)", "x times its sigmoid", 1, 1, {}, &Checker::activation},
+      {"rotary",
+       "rotary(x, heads[, base = ...])",
+       "rotary position embedding of each head",
+       2,
+       2,
+       {"base"},
+       &Checker::rotary},
       {"attention",
        "attention(q, k, v, heads[, kv_heads = ...][, causal])",
+       "softmax of q k / sqrt(width of a head), times v, for each head",
        4,
        4,
        {"kv_heads", "causal"},
        &Checker::attention},
-      {"cross_entropy", "cross_entropy(logits, targets)", 2, 2, {}, &Checker::crossEntropy},
-      {"split", "split(x, parts)", 2, 2, {}, &Checker::split},
+      {"cross_entropy",
+       "cross_entropy(logits, targets)",
+       "mean loss of the targets: what the last stage returns",
+       2,
+       2,
+       {},
+       &Checker::crossEntropy},
+      {"split",
+       "split(x, parts)",
+       "the last dimension cut in 3 equal parts, or in (a, b)",
+       2,
+       2,
+       {},
+       &Checker::split},
   };
   return table;
 }
@@ -462,6 +519,13 @@ Operand Checker::split() {
 }
 
 } // namespace
+
+std::vector<BuiltinInfo> listBuiltins() {
+  std::vector<BuiltinInfo> list;
+  for (const Builtin &builtin : builtins())
+    list.push_back({builtin.signature, builtin.help});
+  return list;
+}
 
 bool isCausal(const Argument &argument) {
   const Expr &value = *argument.value;

@@ -7,11 +7,13 @@
 #include "tools/CommandLine.h"
 
 #include "frontend/Frontend.h"
+#include "frontend/habits.h"
 #include "runtime/nearest.h"
 #include "runtime/trainer/main.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace boa {
@@ -22,6 +24,14 @@ template <typename... Args> absl::Status refuse(const Args &...args) {
 }
 
 bool isModule(llvm::StringRef file) { return file.ends_with(".mlir"); }
+
+std::string exampleLines(const DriverCommand &command) {
+  std::string text;
+  for (auto [line, does] : command.examples)
+    absl::StrAppend(&text, "  ", llvm::formatv("{0,-48} {1}", line, does).str(), "\n");
+  // Nothing behind the end of a line.
+  return absl::StrReplaceAll(text, {{" \n", "\n"}});
+}
 
 std::string useLine(const DriverCommand &command, std::pair<const char *, const char *> use) {
   return llvm::formatv("{0,-33} {1}\n", absl::StrCat("boa ", command.name, " ", use.first),
@@ -73,6 +83,8 @@ absl::Status checkOperands(const DriverCommand &command, const Invocation &invoc
                   "` is a module and no spec: give the spec, or edit the module");
   if (invocation.emit == "ast")
     return refuse("--emit=ast: `", *module, "` is a module, which has no syntax tree");
+  if (invocation.command == "fmt" || invocation.command == "check")
+    return refuse("boa ", invocation.command, ": `", *module, "` is a module and no spec");
   if (invocation.command == "sample")
     return refuse("boa sample compiles the model for one sequence at a time, from its spec: `",
                   *module, "` is a module");
@@ -116,41 +128,90 @@ const std::vector<DriverCommand> &commands() {
   constexpr int kMany = 1000;
   const char *spec = "a spec file, for example examples/gpt.boa, or - for standard input";
   static const std::vector<DriverCommand> table = {
-      {"train", {{"SPEC...", "compile, then train"}}, 1, kMany, spec, Operand::spec},
+      {"train",
+       {{"SPEC...", "compile, then train"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa train examples/gpt.boa", "train on this machine"},
+        {"boa train examples/gpt.boa --resume", "go on from the last commit"},
+        {"boa train examples/gpt.boa --set train.steps=50", "change one setting"}}},
+      {"check",
+       {{"SPEC...", "check a spec without compiling it"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa check examples/gpt.boa", "names, shapes, settings"},
+        {"boa check examples/gpt.boa --set model.heads=5", "would this value do?"}}},
+      {"fmt",
+       {{"SPEC...", "lay specs out, in place"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa fmt model.boa", "rewrite it; comments stay"},
+        {"boa fmt --check *.boa", "exit 1 if one would change"},
+        {"boa fmt - < model.boa", "print the layout instead"}}},
       {"compile",
        {{"SPEC... -o TRAINER", "a stand-alone trainer"},
         {"SPEC... --emit=KIND", "one stage of the program, on stdout"}},
        1,
        kMany,
        spec,
-       Operand::spec},
+       Operand::spec,
+       {},
+       {{"boa compile examples/gpt.boa -o gpt", "then ./gpt trains"},
+        {"boa compile examples/gpt.boa --emit=storage", "where each byte is, and when"}}},
       {"simulate",
        {{"SPEC...", "compile, then run in virtual time"}},
        1,
        kMany,
        spec,
-       Operand::spec},
-      {"sample", {{"SPEC...", "text from trained weights"}}, 1, kMany, spec, Operand::spec},
+       Operand::spec,
+       {},
+       {{"boa simulate examples/gpt175b.boa examples/eight-ssds.boa", ""}}},
+      {"sample",
+       {{"SPEC...", "text from trained weights"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa sample examples/gpt.boa --length 500", "from the spec's state"},
+        {"boa sample examples/gpt.boa --prompt 'And God'", "text to continue"}}},
       {"state",
        {{"DIR", "what the state of a training holds"}},
        1,
        1,
        "the directory of a state, as --state of boa train names it",
-       Operand::directory},
+       Operand::directory,
+       {},
+       {{"boa state state", "its commits and files"},
+        {"boa state state --check", "is every byte whole?"}}},
       {"help",
-       {{"settings", "all that --set can change in a spec"}},
+       {{"TOPIC", "settings, builtins, commands or pytorch"}},
        0,
        1,
-       "a command or `settings`",
+       "a command or `settings`, `builtins`, `commands` or `pytorch`",
        Operand::word,
-       {"settings", "train", "compile", "simulate", "sample", "state", "help", "completion"}},
+       {"settings", "builtins", "commands", "pytorch", "train", "check", "fmt", "compile",
+        "simulate", "sample", "state", "help", "completion"},
+       {{"boa help settings", "what --set can change"},
+        {"boa help builtins", "the functions of a model"},
+        {"boa help pytorch", "PyTorch's names, and Boa's"}}},
       {"completion",
        {{"bash|zsh|fish", "a script: source <(boa completion bash)"}},
        1,
        1,
        "bash, zsh or fish",
        Operand::word,
-       {"bash", "zsh", "fish"}},
+       {"bash", "zsh", "fish"},
+       {{"source <(boa completion bash)", "in this shell"}}},
   };
   return table;
 }
@@ -167,7 +228,11 @@ FlagTable flagsOf(Invocation &invocation) {
                                  sample = {"sample"}, simulate = {"simulate"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
-      {specs, "set", 0, "KEY=VALUE", "override a value of the spec: train.steps=50",
+      {{"train", "check", "compile", "simulate", "sample"},
+       "set",
+       0,
+       "KEY=VALUE",
+       "override a value of the spec: train.steps=50",
        TextsValue{&compile.overrides}},
       {specs, "target", 0, "DEVICE", "cpu or cuda, instead of the machine's device",
        WordValue{&compile.target, {"cpu", "cuda"}}},
@@ -201,6 +266,7 @@ FlagTable flagsOf(Invocation &invocation) {
        WholeValue{&invocation.topK, 1, "leave --top-k out to draw from all"}},
       {sample, "seed", 0, "N", "another seed, another text (default: 1)",
        WholeValue{&invocation.seed}},
+      {{"fmt"}, "check", 0, "", "change no file; exit 1 if one would change", &invocation.check},
       {{"state"}, "check", 0, "", "read every byte and compare its checksum", &invocation.check},
   };
   for (Flag &flag : TrainerFlags(invocation.train))
@@ -280,7 +346,53 @@ std::string helpText(const DriverCommand &command) {
     text += (text.empty() ? "usage: " : "       ") + useLine(command, use);
   Invocation none;
   return absl::StrCat(text, "\n", FlagsHelp(flagsOf(none), command.name),
-                      FlagHelp("--help", "this text"));
+                      FlagHelp("--help", "this text"), "\nexamples:\n", exampleLines(command));
+}
+
+namespace {
+
+std::string commandsText() {
+  std::string text;
+  for (const DriverCommand &command : commands()) {
+    for (const auto &use : command.uses)
+      absl::StrAppend(&text, useLine(command, use));
+    absl::StrAppend(&text, exampleLines(command), "\n");
+  }
+  return text + "`boa COMMAND --help` lists the flags of a command.\n";
+}
+
+std::string builtinsText() {
+  std::string text = "Functions of a model. Shapes are checked before anything runs.\n";
+  for (const frontend::BuiltinInfo &builtin : frontend::listBuiltins())
+    absl::StrAppend(&text, "\n", builtin.signature, "\n    ", builtin.help, "\n");
+  return text + "\na + b, a * b, 0.5 * x, x / 2\n    element by element; a parameter stands on "
+                "the right\n\nstage.param\n    a parameter of another stage\n";
+}
+
+std::string habitsText() {
+  std::string text = "Spellings of PyTorch and its trainers, and Boa's.\n";
+  const std::pair<frontend::HabitKind, const char *> kinds[] = {
+      {frontend::HabitKind::Word, "in a model"},
+      {frontend::HabitKind::Sign, "signs"},
+      {frontend::HabitKind::Function, "functions, methods and modules"},
+      {frontend::HabitKind::Setting, "settings of a training"},
+      {frontend::HabitKind::Value, "their values"}};
+  for (auto [kind, title] : kinds) {
+    absl::StrAppend(&text, "\n", title, ":\n");
+    std::string spelling;
+    for (const frontend::Habit &habit : frontend::habits())
+      if (habit.kind == kind) {
+        // Names of one meaning share a line.
+        if (spelling == habit.spelling)
+          absl::StrAppend(&text, ", ", habit.written);
+        else
+          absl::StrAppend(&text, spelling.empty() ? "" : "\n      " + spelling + "\n", "  ",
+                          habit.written);
+        spelling = habit.spelling;
+      }
+    absl::StrAppend(&text, "\n      ", spelling, "\n");
+  }
+  return text;
 }
 
 std::string settingsText() {
@@ -298,6 +410,15 @@ std::string settingsText() {
                     "\n    ", setting.help, "\n");
   }
   return text + "\nmodel.NAME\n    a constant of the model\n";
+}
+
+} // namespace
+
+std::string topicText(const std::string &topic) {
+  return topic == "settings"   ? settingsText()
+         : topic == "builtins" ? builtinsText()
+         : topic == "commands" ? commandsText()
+                               : habitsText();
 }
 
 } // namespace boa

@@ -35,6 +35,8 @@ struct DriverCommand {
   const char *expected;
   enum class Operand { spec, directory, word } operand;
   std::vector<std::string> words = {};
+  /// Whole command lines, and what each does.
+  std::vector<std::pair<const char *, const char *>> examples = {};
 };
 
 const std::vector<DriverCommand> &commands();
@@ -59,10 +61,11 @@ FlagTable flagsOf(Invocation &invocation);
 /// Reads what follows `invocation.command`.
 absl::Status readCommandLine(int count, char **arguments, Invocation &invocation);
 
-/// What `boa --help`, `boa COMMAND --help` and `boa help settings` say.
+/// What `boa --help` and `boa COMMAND --help` say.
 std::string helpText();
 std::string helpText(const DriverCommand &command);
-std::string settingsText();
+/// What `boa help TOPIC` says, where the topic is no command.
+std::string topicText(const std::string &topic);
 
 } // namespace boa
 

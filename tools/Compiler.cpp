@@ -12,6 +12,7 @@
 #include "passes/kernels/KernelPipeline.h"
 #include "runtime/printable.h"
 #include "runtime/symbols.h"
+#include "runtime/units.h"
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/outputs.h"
 #include "tools/Link.h"
@@ -25,6 +26,7 @@
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -89,6 +91,42 @@ absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request)
   if (!result.spec)
     return alreadyPrinted();
   return result.ast;
+}
+
+static std::string describe(const frontend::Spec &spec) {
+  double parameters = 0;
+  std::string layers;
+  for (const frontend::StageSpec &stage : spec.model.stages) {
+    for (const frontend::ParamSpec &param : stage.params) {
+      double elements = double(stage.repeat);
+      for (int64_t dim : param.shape.values())
+        elements *= double(dim);
+      parameters += elements;
+    }
+    if (stage.isLayer)
+      layers = absl::StrCat(stage.repeat, " x ", stage.name);
+  }
+  const frontend::TrainSpec &train = spec.train;
+  return absl::StrCat(spec.model.name, ": ", FormatCount(parameters), " parameters, ", layers, "; ",
+                      spec.train.vertical ? "vertical" : "horizontal", " on ", spec.machine.device,
+                      "\n", train.steps, train.steps == 1 ? " step" : " steps", " of ", train.batch,
+                      train.batch == 1 ? " sequence" : " sequences", " (",
+                      train.batch / train.microBatch, " x ", train.microBatch, ") of ",
+                      train.context, " tokens from ", train.data, "\n");
+}
+
+absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
+  frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
+  std::fputs(result.diagnostics.c_str(), stderr);
+  if (!result.spec)
+    return alreadyPrinted();
+  Diagnostics diagnostics(context.get());
+  OwningOpRef<ModuleOp> module = frontend::generateModel(*result.spec, *context);
+  if (failed(verify(*module)))
+    return alreadyPrinted();
+  if (absl::Status status = lower(*module, request, Phase::step); !status.ok())
+    return status;
+  return describe(*result.spec);
 }
 
 absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &request) {

@@ -47,6 +47,9 @@ public:
   /// The checked spec as text (--emit=ast).
   absl::StatusOr<std::string> printSyntax(const CompileRequest &);
 
+  /// Checks the spec and verifies its model phase: what it is, in two lines.
+  absl::StatusOr<std::string> check(const CompileRequest &);
+
   /// The model phase.
   absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> load(const CompileRequest &);
 

@@ -9,11 +9,13 @@
 // Sample or DescribeState.
 //
 //===----------------------------------------------------------------------===//
+#include "frontend/Frontend.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/program.h"
 #include "runtime/state/inspect.h"
 #include "runtime/trainer/data.h"
+#include "runtime/trainer/file.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/process.h"
@@ -25,12 +27,14 @@
 #include "tools/Compiler.h"
 #include "tools/Completion.h"
 
+#include "absl/strings/str_cat.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <unistd.h>
@@ -223,13 +227,66 @@ absl::Status runCompile(const Invocation &invocation) {
   return status;
 }
 
+absl::Status runCheck(const Invocation &invocation) {
+  auto summary = Compiler().check(invocation.compile);
+  if (summary.ok())
+    llvm::outs() << *summary;
+  return summary.status();
+}
+
+/// Replaces a spec by its layout, with the permissions that it has.
+absl::Status rewrite(const std::string &path, const std::string &text) {
+  std::error_code error;
+  const std::string target = std::filesystem::canonical(path, error).string();
+  const std::filesystem::perms mode = std::filesystem::status(path, error).permissions();
+  // A rename would also replace a file that may not be written.
+  if (access(path.c_str(), W_OK) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write `", path, "`"));
+  auto file = NewFile::Create(target);
+  absl::Status status = file.status();
+  if (status.ok())
+    status = file->Append(text.data(), int64_t(text.size()));
+  if (status.ok())
+    status = file->Publish();
+  if (status.ok())
+    std::filesystem::permissions(target, mode, error);
+  return status;
+}
+
+absl::Status runFormat(const Invocation &invocation) {
+  bool refused = false;
+  size_t changed = 0;
+  for (const std::string &path : invocation.operands) {
+    const frontend::FormatResult result = frontend::formatFile(path);
+    std::fputs(result.diagnostics.c_str(), stderr);
+    refused |= !result.after;
+    if (!result.after)
+      continue;
+    const bool differs = *result.after != result.before;
+    changed += differs;
+    if (path == "-" && !invocation.check)
+      llvm::outs() << *result.after;
+    else if (differs && invocation.check)
+      llvm::outs() << path << " would change\n";
+    else if (differs)
+      if (absl::Status status = rewrite(path, *result.after); !status.ok())
+        return status;
+  }
+  // Diagnostics with their places were printed.
+  if (refused)
+    return absl::InvalidArgumentError("");
+  if (invocation.check && changed > 0)
+    return absl::FailedPreconditionError("boa fmt without --check lays them out");
+  return absl::OkStatus();
+}
+
 absl::Status runHelp(const Invocation &invocation) {
   if (invocation.operands.empty())
     llvm::outs() << helpText();
   else if (const DriverCommand *command = findCommand(invocation.operands[0]))
     llvm::outs() << helpText(*command);
   else
-    llvm::outs() << settingsText();
+    llvm::outs() << topicText(invocation.operands[0]);
   return absl::OkStatus();
 }
 
@@ -237,6 +294,10 @@ absl::Status dispatch(Invocation &invocation) {
   const std::string &command = invocation.command;
   if (command == "train")
     return runTrain(invocation);
+  if (command == "check")
+    return runCheck(invocation);
+  if (command == "fmt")
+    return runFormat(invocation);
   if (command == "simulate")
     return runSimulate(invocation);
   if (command == "compile")

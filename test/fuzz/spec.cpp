@@ -7,8 +7,8 @@
 //
 // The input is a spec, machines included; what follows a zero byte are overrides,
 // a line each. Checks besides the sanitizers: there is a spec or a diagnostic and
-// never both; what the printer writes parses and prints the same again; a spec is
-// IR that verifies.
+// never both; what the printer writes parses and prints the same again; a layout
+// keeps the tree and stays; a spec is IR that verifies.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Frontend.h"
@@ -45,6 +45,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!result.ast.empty()) {
     FrontendResult again = compileTexts({{"fuzz.boa", result.ast}});
     fuzz::Require(again.ast == result.ast, "what is printed parses and prints the same");
+  }
+  if (FormatResult layout = formatText({"fuzz.boa", text}); layout.after) {
+    FormatResult again = formatText({"fuzz.boa", *layout.after});
+    fuzz::Require(again.after == layout.after, "a layout that was made stays");
+  } else {
+    fuzz::Require(layout.diagnostics.find("mistake of boa") == std::string::npos,
+                  "a layout keeps the tree");
   }
   if (!result.spec)
     return 0;
