@@ -10,6 +10,7 @@
 #include "frontend/Frontend.h"
 #include "frontend/irgen.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "runtime/device/simulated.h"
 #include "runtime/printable.h"
 #include "runtime/symbols.h"
 #include "runtime/units.h"
@@ -198,10 +199,35 @@ absl::StatusOr<std::string> Compiler::printPtx(ModuleOp module) {
   return text.getValue().rtrim('\0').str();
 }
 
+/// Compiling takes longer than this.
+static absl::Status checkRates(ModuleOp module) {
+  const MachineConfig config(module);
+  Machine machine;
+  machine.name = config.name().str();
+  machine.separate = config.isSeparate();
+  machine.rates.compute = config.compute();
+  machine.rates.device_bandwidth = config.device_bandwidth();
+  machine.rates.to_device = config.to_device();
+  machine.rates.to_host = config.to_host();
+  machine.rates.optimizer = config.optimizer();
+  for (const SsdSettings &ssd : config.ssd()) {
+    machine.ssd.emplace_back();
+    machine.ssd.back().path = ssd.path().str();
+    machine.ssd.back().read = ssd.read();
+    machine.ssd.back().write = ssd.write();
+  }
+  const bool onDevice = machine.separate && TrainConfig(module).update() == Space::device;
+  // Whether anything lives on an SSD, the compiled program knows.
+  return CheckSimulatedRates(machine, onDevice, /*on_ssd=*/false);
+}
+
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
   auto module = load(request);
   if (!module.ok())
     return module.status();
+  if (request.simulate)
+    if (absl::Status status = checkRates(**module); !status.ok())
+      return status;
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
   std::vector<HostSymbol> symbols;

@@ -114,12 +114,15 @@ absl::Status runTrain(Invocation &invocation) {
 
 absl::Status runSimulate(Invocation &invocation) {
   invocation.compile.simulate = true;
+  invocation.simulate.sources = invocation.compile.files;
   Compiled compiled;
   EntryPoints entries;
-  absl::Status status = compiled.compile(invocation.compile);
+  // Compiling takes longer.
+  absl::Status status = CheckSimulation(invocation.simulate);
+  if (status.ok())
+    status = compiled.compile(invocation.compile);
   if (status.ok())
     status = compiled.find("boa_step", entries.step);
-  invocation.simulate.sources = invocation.compile.files;
   return status.ok() ? Simulate(compiled.program, entries, invocation.simulate) : status;
 }
 
@@ -319,12 +322,11 @@ absl::Status flushOutput(absl::Status status) {
   if (llvm::outs().has_error())
     reason = llvm::outs().error().message();
   llvm::outs().clear_error();
-  errno = 0;
-  if (const bool failed = std::fflush(stdout) != 0; failed || std::ferror(stdout))
-    reason = errno != 0 ? std::strerror(errno) : "a part of it was lost";
-  return reason.empty() || !status.ok()
-             ? status
-             : absl::UnavailableError("cannot write to standard output: " + reason);
+  const absl::Status flushed = FlushOutput();
+  if (!status.ok())
+    return status;
+  return reason.empty() ? flushed
+                        : absl::UnavailableError("cannot write to standard output: " + reason);
 }
 
 int run(int argc, char **argv) {

@@ -52,7 +52,7 @@ public:
   int64_t Now() const override { return Host::Now(); }
   bool Advance() override;
   bool HasThreads() const override { return !scheduler; }
-  std::vector<int64_t> TakeSkipped() override { return host.TakeSkipped(); }
+  std::map<int64_t, double> TakeNorms() override { return host.TakeNorms(); }
   std::string Describe() const override { return host.Describe(); }
   std::map<std::string, std::string> Environment() const override {
     return {{"kernels", IsaName(UsedIsa())}};

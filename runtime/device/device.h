@@ -73,9 +73,9 @@ public:
   /// Work::after names, so that it is given once those are, and not when they are over.
   virtual bool OrdersKernels() const { return false; }
 
-  /// Steps since the last call that were left out, in order: their gradients were
-  /// not finite and Training::nonfinite is "skip".
-  virtual std::vector<int64_t> TakeSkipped() { return {}; }
+  /// Gradient norms by step, before clipping, since the last call: of a program that needs them
+  /// (boa_needs_norm). A step whose norm is not finite was left out.
+  virtual std::map<int64_t, double> TakeNorms() { return {}; }
   /// What it does without since the last call, and why, to be said once; empty: nothing.
   virtual std::string TakeRemark() { return {}; }
   /// How it reaches the SSDs, for one line at start.

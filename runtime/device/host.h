@@ -72,7 +72,7 @@ public:
   size_t Choices();
   void Do(size_t choice);
 
-  std::vector<int64_t> TakeSkipped() { return updates.TakeSkipped(); }
+  std::map<int64_t, double> TakeNorms() { return updates.TakeNorms(); }
   std::string Describe() const { return io ? io->Describe() : "memory only"; }
 
 private:

@@ -19,8 +19,7 @@
 
 namespace boa {
 
-absl::Status CheckSimulatedRates(const Program &program) {
-  const Machine &machine = program.machine;
+absl::Status CheckSimulatedRates(const Machine &machine, bool updates_on_device, bool on_ssd) {
   const Rates &rates = machine.rates;
   std::vector<std::string> missing;
   auto need = [&](int64_t rate, std::string what) {
@@ -29,14 +28,12 @@ absl::Status CheckSimulatedRates(const Program &program) {
   };
   need(rates.compute, "device { compute = 300 TFLOP/s }, what kernels compute");
   need(rates.device_bandwidth, "device { bandwidth = 2 TB/s }, what they read and write in memory");
-  if (!program.UpdatesOnDevice())
+  if (!updates_on_device)
     need(rates.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");
   if (machine.separate) {
     need(rates.to_device, "device { to_device = 25 GB/s }, what is copied to its memory");
     need(rates.to_host, "device { to_host = 25 GB/s }, what is copied from its memory");
   }
-  const bool on_ssd = std::any_of(program.storages.begin(), program.storages.end(),
-                                  [](const Storage &s) { return s.LivesOn(Home::ssd); });
   if (on_ssd && machine.ssd.empty())
     missing.push_back("ssd \"PATH\" { read = 7 GB/s  write = 5 GB/s }, where things live");
   for (const SsdPath &ssd : machine.ssd) {
@@ -50,6 +47,12 @@ absl::Status CheckSimulatedRates(const Program &program) {
                    "`: it does not say how fast it is; write in it, or give with --set "
                    "machine.device.compute=..., say:\n  ",
                    absl::StrJoin(missing, "\n  ")));
+}
+
+absl::Status CheckSimulatedRates(const Program &program) {
+  const bool on_ssd = std::any_of(program.storages.begin(), program.storages.end(),
+                                  [](const Storage &s) { return s.LivesOn(Home::ssd); });
+  return CheckSimulatedRates(program.machine, program.UpdatesOnDevice(), on_ssd);
 }
 
 namespace {

@@ -179,19 +179,21 @@ absl::Status Updates::FinishNorm(int64_t step) {
     clip_factors[step] = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
   } else if (program.training.nonfinite == "skip") {
     clip_factors[step] = kLeftOut;
-    std::lock_guard lock(mutex);
-    left_out.push_back(step);
   } else {
     return GradientError(not_finite, step);
+  }
+  {
+    std::lock_guard lock(mutex);
+    step_norms[step] = norm;
   }
   while (clip_factors.size() > 2) // this step's and the one before
     clip_factors.erase(clip_factors.begin());
   return absl::OkStatus();
 }
 
-std::vector<int64_t> Updates::TakeSkipped() {
+std::map<int64_t, double> Updates::TakeNorms() {
   std::lock_guard lock(mutex);
-  return std::exchange(left_out, {});
+  return std::exchange(step_norms, {});
 }
 
 } // namespace boa

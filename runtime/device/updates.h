@@ -57,7 +57,7 @@ public:
   absl::Status CheckFinite(const Work &, char *const (&addresses)[5]) const;
 
   /// From any thread: device.h.
-  std::vector<int64_t> TakeSkipped();
+  std::map<int64_t, double> TakeNorms();
 
 private:
   /// Elements with the same weight decay.
@@ -79,7 +79,7 @@ private:
   std::map<std::tuple<int32_t, int64_t, int32_t>, GradientNorm> norms;
   std::map<int64_t, double> clip_factors; // by step
   std::mutex mutex;
-  std::vector<int64_t> left_out; // steps, for TakeSkipped; under the mutex
+  std::map<int64_t, double> step_norms; // for TakeNorms; under the mutex
 };
 
 } // namespace boa

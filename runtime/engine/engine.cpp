@@ -351,7 +351,7 @@ std::vector<TraceEvent> Engine::TakeTrace() {
   impl->trace_next = 0;
   return std::exchange(impl->trace, {});
 }
-std::vector<int64_t> Engine::TakeSkipped() { return impl->device->TakeSkipped(); }
+std::map<int64_t, double> Engine::TakeNorms() { return impl->device->TakeNorms(); }
 std::string Engine::TakeRemark() { return impl->device->TakeRemark(); }
 int64_t Engine::ArenaBytes(int32_t space) const { return impl->graph.Bytes(space); }
 int64_t Engine::PeakBytes(int32_t space) const {

@@ -127,9 +127,10 @@ public:
   /// after its counters were taken counts for the next that are.
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
-  /// Steps since the last call that were left out, in order: their gradients were
-  /// not finite and Training::nonfinite is "skip". Known when the step's run is done.
-  std::vector<int64_t> TakeSkipped();
+  /// Gradient norms by step, before clipping, since the last call: of a program that needs them
+  /// (boa_needs_norm). A step whose norm is not finite was left out.
+  /// Known when the step's run is done.
+  std::map<int64_t, double> TakeNorms();
   /// What the device does without since the last call, in words; empty: nothing.
   std::string TakeRemark();
   /// Allocated, exactly. Of unified memory all is the device's.

@@ -478,6 +478,7 @@ FileSystem &StateStore::Disk() const { return impl->disk; }
 const std::vector<IoFile> &StateStore::Files() const { return impl->files; }
 const std::vector<IoLink> &StateStore::Links() const { return impl->links; }
 const CommitRecord &StateStore::Committed() const { return impl->opened; }
+const std::string &StateStore::Identity() const { return impl->manifest.state; }
 const Computation &StateStore::SavedComputation() const { return impl->manifest.computation; }
 const std::string &StateStore::ComputationChange() const { return impl->change; }
 std::vector<std::string> StateStore::Notes() const { return impl->notes; }

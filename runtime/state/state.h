@@ -148,6 +148,8 @@ public:
   absl::Status Commit(const CommitRecord &);
   /// The commit that this process began from, or made last (step 0: none).
   const CommitRecord &Committed() const;
+  /// Of no other state.
+  const std::string &Identity() const;
   /// Of the program that made the last commit, as the state says it. Version 0: it does
   /// not say.
   const Computation &SavedComputation() const;

@@ -30,11 +30,8 @@ absl::StatusOr<InputFile> OpenText(const std::string &path) {
     return file;
   std::error_code error;
   const std::string whole = std::filesystem::absolute(path, error).string();
-  return absl::Status(file.status().code(),
-                      absl::StrCat("training data: ", file.status().message(),
-                                   "\n  looked for: ", error ? path : whole,
-                                   "\n  `data` in a spec is relative to the spec file; in --set "
-                                   "and --data, to the working directory"));
+  return absl::Status(file.status().code(), absl::StrCat("training data: ", file.status().message(),
+                                                         "\n  looked for: ", error ? path : whole));
 }
 
 absl::Status CheckVocabulary(const InputFile &file, const Training &options) {

@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 namespace boa {
@@ -83,6 +85,15 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   return absl::OkStatus();
 }
 
+absl::Status FlushOutput() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+    return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("cannot write to standard output: ",
+                   errno != 0 ? std::strerror(errno) : "a part of it was lost"));
+}
+
 int ExitStatus(const absl::Status &status) {
   if (status.ok())
     return 0;
@@ -109,11 +120,11 @@ int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &ker
     flag.commands.clear();
   if (AsksForHelp(argc - 1, argv + 1)) {
     std::fputs(HelpText(argv[0], *program, flags).c_str(), stdout);
-    return 0;
+    return ExitStatus(FlushOutput());
   }
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
     std::printf("%s, a trainer made by boa %s\n", program->name.c_str(), Version());
-    return 0;
+    return ExitStatus(FlushOutput());
   }
   const std::string name = std::filesystem::path(argv[0]).filename().string();
   absl::StatusOr<std::vector<std::string>> rest = ReadFlags(flags, name, "", argc - 1, argv + 1);

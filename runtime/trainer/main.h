@@ -29,6 +29,8 @@ absl::Status CheckTrainerOptions(const TrainerOptions &);
 /// Of Boa: "0.1".
 const char *Version();
 
+/// Fails where something that was printed to stdout did not arrive.
+absl::Status FlushOutput();
 /// Prints what is not OK to stderr (`error: ...`) and returns the process's exit
 /// status: 0, 128 + signal after an interrupt, else 1.
 int ExitStatus(const absl::Status &);

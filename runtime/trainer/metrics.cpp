@@ -12,7 +12,9 @@
 #include "nlohmann/json.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace boa {
 namespace {
@@ -63,6 +65,29 @@ absl::StatusOr<KeptLines> LinesUntil(const std::string &path, int64_t after) {
   return kept;
 }
 
+/// Refuses a file whose first line is of another run, or of no run. A torn line, which a kill
+/// leaves, may be any run's; older versions of boa named none.
+absl::Status CheckRun(const std::string &path, const std::string &run) {
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok())
+    return file.status();
+  std::string first(size_t(std::min<int64_t>(file->size(), 1 << 16)), '\0');
+  if (absl::Status status = file->Read(0, first.data(), int64_t(first.size())); !status.ok())
+    return status;
+  const size_t end = first.find('\n');
+  const auto record = nlohmann::json::parse(first.substr(0, end), nullptr, false);
+  const std::string begin = "{\"step\":";
+  const size_t bytes = std::min(first.size(), begin.size());
+  const bool names_run = record.is_object() && record.contains("run");
+  const bool ours = first.compare(0, bytes, begin, 0, bytes) == 0 &&
+                    (end == std::string::npos || record.is_object()) &&
+                    (!names_run || record["run"] == run);
+  return ours ? absl::OkStatus()
+              : absl::FailedPreconditionError(absl::StrCat(
+                    "--metrics: `", path,
+                    "` is not of the run that is resumed; name its file, or a new one"));
+}
+
 } // namespace
 
 void StepRecord::Take(const Program &program, const Counters &counters, const Engine &engine) {
@@ -93,8 +118,12 @@ void StepRecord::Take(const Program &program, const Counters &counters, const En
 std::string FormatMetrics(const StepRecord &record) {
   nlohmann::ordered_json line;
   line["step"] = record.step;
+  if (!record.run.empty())
+    line["run"] = record.run;
   line["loss"] = record.loss;
   line["lr"] = record.rate;
+  if (record.gradient_norm)
+    line["gradient_norm"] = *record.gradient_norm;
   line["tokens"] = record.tokens;
   line["seconds"] = record.seconds;
   line["tokens_per_s"] = record.seconds > 0 ? record.tokens / record.seconds : 0.0;
@@ -113,15 +142,40 @@ std::string FormatMetrics(const StepRecord &record) {
   return line.dump();
 }
 
-absl::StatusOr<Metrics> Metrics::Open(const std::string &path, int64_t after) {
+absl::Status Metrics::CheckNew(const std::string &path) {
+  // What is no regular file is a stream, or fails when it is opened to write.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error)) ||
+      std::filesystem::file_size(path, error) == 0 || error)
+    return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("--metrics: `", path,
+                   "` holds another run's steps or other text; name a new file, or remove it"));
+}
+
+absl::StatusOr<Metrics> Metrics::Create(const std::string &path) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok())
+    return file.status();
+  if (!file->is_stream())
+    if (absl::Status status = CheckNew(path); !status.ok())
+      return status;
+  Metrics metrics;
+  metrics.file = *std::move(file);
+  return metrics;
+}
+
+absl::StatusOr<Metrics> Metrics::Continue(const std::string &path, int64_t after,
+                                          const std::string &run) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok())
     return file.status();
   Metrics metrics;
   metrics.file = *std::move(file);
-  metrics.kept = 0;
-  if (after <= 0 || metrics.file.is_stream())
+  if (metrics.file.is_stream())
     return metrics;
+  if (absl::Status status = CheckRun(path, run); !status.ok())
+    return status;
   absl::StatusOr<KeptLines> kept = LinesUntil(path, after);
   if (!kept.ok())
     return kept.status();

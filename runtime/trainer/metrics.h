@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // What a step did, as it was measured, and the file of --metrics: one line each,
-// written when the step ends. A resumed run continues the file after the line of
-// the step that it resumes from: lines of steps that were lost, and a torn last
-// line, are cut off, but only when the first new line is written. Whatever ends the
-// run before that, a refusal or a kill, leaves the file as it was.
+// written when the step ends. A new run writes a new file. A resumed run continues its
+// own file after the line of the step that it resumes from: lines of steps that were
+// lost, and a torn last line, are cut off, but only when the first new line is written.
+// Whatever ends the run before that, a refusal or a kill, leaves the file as it was.
+// Each line names the run by the identity of its state; another run's file is refused.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_METRICS_H
@@ -36,6 +37,7 @@ using BytesByRole = std::map<std::string, std::map<std::string, int64_t>>;
 
 struct StepRecord {
   int64_t step = 0;          // from 1
+  std::string run;           // empty: of a simulation
   double loss = 0, rate = 0; // not a number: there is no loss
   int64_t tokens = 0;
   double seconds = 0;
@@ -44,6 +46,7 @@ struct StepRecord {
   BytesByRole read, written;
   std::map<std::string, double> waited; // seconds that compute waited, by link
   int64_t peak_device_bytes = 0, peak_host_bytes = 0;
+  std::optional<double> gradient_norm;   // before clipping, where the step needed it
   std::optional<double> validation_loss; // where the step was evaluated
 
   /// What an engine counted, and its peaks so far.
@@ -55,8 +58,13 @@ std::string FormatMetrics(const StepRecord &);
 
 class Metrics {
 public:
-  /// `after`: the step that the run continues from, 0 for a fresh one.
-  static absl::StatusOr<Metrics> Open(const std::string &path, int64_t after);
+  /// For a new run. Refuses a file that holds anything.
+  static absl::StatusOr<Metrics> Create(const std::string &path);
+  /// For a run that continues from step `after`. Refuses the file of another run.
+  static absl::StatusOr<Metrics> Continue(const std::string &path, int64_t after,
+                                          const std::string &run);
+  /// As Create, without making the file.
+  static absl::Status CheckNew(const std::string &path);
   /// A pipe that nobody reads any more takes every line.
   absl::Status Write(const StepRecord &);
 

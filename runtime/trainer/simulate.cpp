@@ -78,12 +78,7 @@ private:
 };
 
 absl::Status Simulation::Open() {
-  std::vector<FileUse> kept = {{"the kernel times", options.kernels}};
-  for (const std::string &source : options.sources)
-    kept.push_back({"a source of this program", source});
-  if (absl::Status status =
-          CheckOutputs({{"--metrics", options.metrics}, {"--trace", options.trace}}, kept);
-      !status.ok())
+  if (absl::Status status = CheckSimulation(options); !status.ok())
     return status;
   auto seconds = ReadKernelTimes(options.kernels);
   if (!seconds.ok())
@@ -99,7 +94,7 @@ absl::Status Simulation::Open() {
     return created.status();
   engine = *std::move(created);
   if (!options.metrics.empty()) {
-    auto opened = Metrics::Open(options.metrics, 0);
+    auto opened = Metrics::Create(options.metrics);
     if (!opened.ok())
       return opened.status();
     metrics = *std::move(opened);
@@ -201,6 +196,17 @@ absl::Status Simulation::Run() {
 }
 
 } // namespace
+
+absl::Status CheckSimulation(const SimulateOptions &options) {
+  std::vector<FileUse> kept = {{"the kernel times", options.kernels}};
+  for (const std::string &source : options.sources)
+    kept.push_back({"a source of this program", source});
+  absl::Status status =
+      CheckOutputs({{"--metrics", options.metrics}, {"--trace", options.trace}}, kept);
+  if (status.ok() && !options.metrics.empty())
+    status = Metrics::CheckNew(options.metrics);
+  return status.ok() ? ReadKernelTimes(options.kernels).status() : status;
+}
 
 absl::Status Simulate(const Program &program, const EntryPoints &entries,
                       const SimulateOptions &options) {

@@ -27,6 +27,8 @@ struct SimulateOptions {
   std::string kernels;
 };
 
+/// Refuses what can be refused before there is a program: outputs, the kernel times.
+absl::Status CheckSimulation(const SimulateOptions &);
 absl::Status Simulate(const Program &, const EntryPoints &, const SimulateOptions &);
 
 } // namespace boa

@@ -142,7 +142,7 @@ private:
   bool CommitDue(int64_t after);
   absl::Status Evaluate(std::optional<double> &loss);
   int64_t Enqueue(boa_entry_point, int64_t number, MicroBatches &);
-  absl::Status Report(int64_t run, double loss, double seconds,
+  absl::Status Report(int64_t run, double loss, double seconds, std::optional<double> norm,
                       std::optional<double> validation_loss);
 
   absl::Status DrainUpdates();
@@ -180,7 +180,8 @@ private:
   int64_t follows = 0; // steps that the engine ran one after another, until now
   int64_t pending = 0; // step with updates outstanding after these, or 0
   int64_t committed = 0;
-  int64_t commit_at = 0; // the last step after which time had come for a commit
+  std::map<int64_t, double> norms; // of gradients, by steps that are not yet reported
+  int64_t commit_at = 0;           // the last step after which time had come for a commit
   Clock::time_point last_commit = Clock::now();
   Counters unreported;              // of training, not yet in a line
   std::optional<DiskBytes> entered; // when training was last entered
@@ -283,6 +284,13 @@ absl::Status Run::CheckFinished() {
 
 absl::Status Run::OpenData() {
   absl::StatusOr<Data> opened = Data::Open(program.training);
+  if (absl::IsNotFound(opened.status()))
+    return absl::NotFoundError(
+        absl::StrCat(opened.status().message(), "\n  ",
+                     options.sources.empty()
+                         ? "--data FILE names the text; a path is relative to the working directory"
+                         : "`data` in a spec is relative to the spec file; in --set and --data, "
+                           "to the working directory"));
   if (!opened.ok())
     return opened.status();
   absl::StatusOr<uint64_t> fingerprint = opened->Fingerprint();
@@ -309,6 +317,9 @@ absl::Status Run::OpenState() {
     return absl::NotFoundError(absl::StrCat("`", directory,
                                             "` holds no training to resume; --state names its "
                                             "directory, and without --resume a new one begins"));
+  if (!exists && !options.metrics.empty())
+    if (absl::Status status = Metrics::CheckNew(options.metrics); !status.ok())
+      return status;
   const int64_t keep = program.training.commit_keep;
   const OpenOptions opening = {options.changed_model, [this] { return interrupt.interrupted(); }};
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
@@ -351,7 +362,9 @@ absl::Status Run::OpenEngine() {
 absl::Status Run::OpenReports() {
   first = step = committed = options.resume ? state->Committed().step : 0;
   if (!options.metrics.empty()) {
-    absl::StatusOr<Metrics> opened = Metrics::Open(options.metrics, first);
+    absl::StatusOr<Metrics> opened =
+        options.resume ? Metrics::Continue(options.metrics, first, state->Identity())
+                       : Metrics::Create(options.metrics);
     if (!opened.ok())
       return opened.status();
     metrics = *std::move(opened);
@@ -527,8 +540,12 @@ absl::Status Run::FinishStep() {
   if (const std::string remark = engine->TakeRemark(); !remark.empty())
     progress->Say(absl::StrCat("step ", step, ": ", remark));
   const double loss = done.data->MeanLoss();
-  const std::vector<int64_t> skipped = engine->TakeSkipped();
-  if (!skipped.empty()) {
+  norms.merge(engine->TakeNorms());
+  std::optional<double> norm;
+  if (auto it = norms.find(step); it != norms.end())
+    norm = it->second;
+  norms.erase(norms.begin(), norms.upper_bound(step));
+  if (norm && !std::isfinite(*norm)) {
     progress->Say(absl::StrCat("step ", step, " is left out: its gradient is not finite (loss ",
                                loss, "); weights and moments stay as they were"));
   } else if (!std::isfinite(loss)) {
@@ -543,7 +560,7 @@ absl::Status Run::FinishStep() {
   if (EvaluationDue(step))
     if (absl::Status status = Evaluate(validation_loss); !status.ok())
       return AtStep(status);
-  return Report(done.run, loss, seconds, validation_loss);
+  return Report(done.run, loss, seconds, norm, validation_loss);
 }
 
 /// Leaves `loss` empty if it is interrupted.
@@ -580,7 +597,7 @@ absl::Status Run::Evaluate(std::optional<double> &loss) {
   return absl::OkStatus();
 }
 
-absl::Status Run::Report(int64_t run, double loss, double seconds,
+absl::Status Run::Report(int64_t run, double loss, double seconds, std::optional<double> norm,
                          std::optional<double> validation_loss) {
   const Training &t = program.training;
   // What moves after a step counts for the next; after the last there is none.
@@ -590,11 +607,13 @@ absl::Status Run::Report(int64_t run, double loss, double seconds,
   Account(engine->TakeCounters(run));
   StepRecord record;
   record.step = step;
+  record.run = state->Identity();
   record.loss = loss;
   record.rate = LearningRate(program.optimizer, step, t.steps);
   record.tokens = t.micro_batches * t.micro_batch * t.context;
   record.seconds = seconds;
   record.Take(program, unreported, *engine);
+  record.gradient_norm = norm;
   record.validation_loss = validation_loss;
   unreported = {};
 
@@ -713,10 +732,14 @@ absl::Status Run::Interrupted() const {
 absl::Status Run::AtStep(const absl::Status &status) const {
   if (status.ok())
     return status;
-  return absl::Status(status.code(),
-                      absl::StrCat("step ", step, ": ", status.message(),
-                                   "; the last committed step is ", committed, " in `",
-                                   directories[0], "`, and --resume continues from it"));
+  return absl::Status(
+      status.code(),
+      absl::StrCat("step ", step, ": ", status.message(), "; the last committed step is ",
+                   committed, " in `", directories[0],
+                   // What is damaged may be a part of that commit.
+                   absl::IsDataLoss(status) ? absl::StrCat("`; `boa state ", directories[0],
+                                                           " --check` says whether it is whole")
+                                            : "`, and --resume continues from it"));
 }
 
 } // namespace

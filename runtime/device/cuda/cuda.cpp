@@ -63,8 +63,8 @@ public:
   void Cancel() override;
   int64_t Now() const override { return Host::Now(); }
   bool OrdersKernels() const override { return true; }
-  std::vector<int64_t> TakeSkipped() override {
-    return updates ? updates->TakeSkipped() : host.TakeSkipped();
+  std::map<int64_t, double> TakeNorms() override {
+    return updates ? updates->TakeNorms() : host.TakeNorms();
   }
   std::string TakeRemark() override { return graphs ? graphs->TakeRemark() : ""; }
   std::string Describe() const override {

@@ -36,7 +36,7 @@ public:
   absl::Status Enqueue(Work &);
   /// On another, of what is over: whether what an update made is finite.
   absl::Status Finish(const Work &);
-  std::vector<int64_t> TakeSkipped() { return updates.TakeSkipped(); }
+  std::map<int64_t, double> TakeNorms() { return updates.TakeNorms(); }
 
 private:
   /// What passes between the host and an update, in the memory of each.

@@ -67,7 +67,7 @@ TEST(Metrics, ResumingCutsWhatWasLost) {
   const std::string path = scratch.path("metrics");
   std::string expected;
   {
-    auto metrics = Metrics::Open(path, 0);
+    auto metrics = Metrics::Create(path);
     ASSERT_TRUE(metrics.ok()) << metrics.status();
     for (int64_t step = 1; step <= 4; ++step) {
       ASSERT_TRUE(metrics->Write(Record(step)).ok());
@@ -76,7 +76,7 @@ TEST(Metrics, ResumingCutsWhatWasLost) {
     }
   }
   std::ofstream(path, std::ios::app) << "{\"step\": 5, \"lo";
-  auto metrics = Metrics::Open(path, 2);
+  auto metrics = Metrics::Continue(path, 2, "a");
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   ASSERT_TRUE(metrics->Write(Record(3)).ok());
   EXPECT_EQ(ReadWhole(path), expected);
@@ -89,9 +89,33 @@ TEST(Metrics, OpeningChangesNothing) {
       FormatMetrics(Record(1)) + "\n" + FormatMetrics(Record(2)) + "\n{\"step\": 3, \"lo";
   const std::string path = scratch.Write("metrics", lines);
   for (int64_t after : {0, 1, 2}) {
-    ASSERT_TRUE(Metrics::Open(path, after).ok());
+    ASSERT_TRUE(Metrics::Continue(path, after, "a").ok());
     EXPECT_EQ(ReadWhole(path), lines) << after;
   }
+}
+
+// A new run takes no file that holds something; a resumed one takes its own, and an older
+// version's.
+TEST(Metrics, AnotherRunsFileStays) {
+  Scratch scratch;
+  StepRecord record = Record(1);
+  record.run = "a";
+  const std::string whole = FormatMetrics(record) + "\n" + FormatMetrics(Record(2)) + "\n";
+  const std::string path = scratch.Write("metrics", whole);
+  EXPECT_EQ(Metrics::Create(path).status().message(),
+            "--metrics: `" + path +
+                "` holds another run's steps or other text; name a new file, or remove it");
+  EXPECT_EQ(Metrics::Continue(path, 1, "b").status().message(),
+            "--metrics: `" + path +
+                "` is not of the run that is resumed; name its file, or a new one");
+  EXPECT_TRUE(Metrics::Continue(path, 1, "a").ok());
+  EXPECT_EQ(ReadWhole(path), whole);
+  for (const char *foreign :
+       {"a poem\n", "{\"step\": []\n", "{\"loss\":1}\n", "{\"step\":1,\"run\":[]}\n", "x"})
+    EXPECT_FALSE(Metrics::Continue(scratch.Write("foreign", foreign), 1, "a").ok()) << foreign;
+  for (const char *torn : {"", "{\"st", "{\"step\":1,\"lo"})
+    EXPECT_TRUE(Metrics::Continue(scratch.Write("torn", torn), 1, "a").ok()) << torn;
+  EXPECT_TRUE(Metrics::Create(scratch.Write("empty", "")).ok());
 }
 
 // A line that lacks nothing but its end is whole.
@@ -99,7 +123,7 @@ TEST(Metrics, TheLastLineMayLackItsNewline) {
   Scratch scratch;
   const std::string line = FormatMetrics(Record(1));
   const std::string path = scratch.Write("metrics", line);
-  auto metrics = Metrics::Open(path, 1);
+  auto metrics = Metrics::Continue(path, 1, "a");
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   ASSERT_TRUE(metrics->Write(Record(2)).ok());
   ASSERT_TRUE(metrics->Write(Record(3)).ok());
@@ -116,14 +140,14 @@ TEST(Metrics, ResumingReadsAFileOfAnySize) {
   ASSERT_GT(lines.size(), size_t(1) << 20);
   const std::string path = scratch.Write("metrics", lines);
   std::filesystem::resize_file(path, (uint64_t(1) << 30) + 1);
-  auto metrics = Metrics::Open(path, 4999);
+  auto metrics = Metrics::Continue(path, 4999, "a");
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   ASSERT_TRUE(metrics->Write(Record(5000)).ok());
   EXPECT_EQ(ReadWhole(path), lines);
 }
 
 TEST(Metrics, SaysWhereItCannotWrite) {
-  EXPECT_EQ(Metrics::Open("/nowhere/metrics", 0).status().message(),
+  EXPECT_EQ(Metrics::Create("/nowhere/metrics").status().message(),
             "cannot create `/nowhere/metrics`: No such file or directory");
 }
 

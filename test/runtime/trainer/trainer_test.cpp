@@ -28,6 +28,8 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <sys/wait.h>
 #include <thread>
@@ -81,6 +83,7 @@ protected:
     TrainerOptions kept = options;
     options.state = scratch.path("unbroken");
     options.metrics = scratch.path("unbroken.metrics");
+    std::filesystem::remove(options.metrics);
     options.resume = false;
     absl::Status status = Run();
     EXPECT_TRUE(status.ok()) << status;
@@ -191,6 +194,7 @@ TEST_F(TrainerTest, MovesWhatWasPlanned) {
   for (bool delayed : {false, true}) {
     linear.delayed = delayed;
     options.state = scratch.path(delayed ? "delayed" : "plain");
+    options.metrics = options.state + ".metrics";
     options.out = std::fopen(scratch.path("output").c_str(), "w");
     absl::Status status = Run();
     std::fclose(options.out);
@@ -338,6 +342,42 @@ TEST_F(TrainerTest, StopsAtALossThatIsNoNumber) {
   EXPECT_EQ(ReadLosses(options.metrics), expected);
 }
 
+// The norm before clipping is in the metrics of a run that needs it, and only there.
+TEST_F(TrainerTest, ReportsTheGradientNorm) {
+  linear.steps = 4;
+  for (double clip : {0.0, 0.05}) {
+    linear.clip = clip;
+    options.state = scratch.path("clip" + std::to_string(clip));
+    options.metrics = options.state + ".metrics";
+    ASSERT_TRUE(Run().ok());
+    for (const json &line : ReadLines(options.metrics)) {
+      ASSERT_EQ(line.contains("gradient_norm"), clip > 0) << line;
+      if (clip > 0)
+        EXPECT_GT(line["gradient_norm"].get<double>(), clip);
+    }
+  }
+}
+
+// A resumed run would read the same damaged bytes.
+TEST_F(TrainerTest, PromisesNothingOfADamagedState) {
+  linear.tier = "ssd";
+  linear.steps = 10;
+  ASSERT_TRUE(Run().ok());
+  const std::string data = options.state + "/data";
+  const uintmax_t bytes = std::filesystem::file_size(data);
+  std::fstream file(data, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(std::streamoff(bytes / 4));
+  file << std::string(bytes / 4 * 3, 'x');
+  file.close();
+  linear.steps = 20;
+  options.resume = true;
+  const std::string error = Error();
+  EXPECT_NE(error.find("; the last committed step is 10 in `" + options.state + "`; `boa state " +
+                       options.state + " --check` says whether it is whole"),
+            std::string::npos)
+      << error;
+}
+
 TEST_F(TrainerTest, RefusesAPlanThatDoesNotFit) {
   linear.device_memory = 200 << 10;
   const std::string error = Error();
@@ -360,6 +400,7 @@ TEST_F(TrainerTest, BeginsFromGivenWeights) {
     options.weights = scratch.path("trained.safetensors");
     options.state = scratch.path(std::string("tuned.") + type);
     options.save = scratch.path("again.safetensors");
+    options.metrics = scratch.path(std::string("tuned.metrics.") + type);
     absl::Status status = Run();
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_NEAR(ReadLosses(options.metrics)[0], trained, 0.5);
