@@ -98,6 +98,9 @@ absl::Status Updates::CheckFinite(const Work &work, char *const (&addresses)[5])
   return absl::OkStatus();
 }
 
+/// Below 1 in f32 too: at 1 a moment would never change.
+static float DecayInF32(double beta) { return std::min(float(beta), std::nextafter(1.0f, 0.0f)); }
+
 absl::StatusOr<std::optional<UpdateConstants>> Updates::Constants(int64_t step) const {
   double clip = 1;
   if (auto it = clip_factors.find(step); it != clip_factors.end())
@@ -111,12 +114,13 @@ absl::StatusOr<std::optional<UpdateConstants>> Updates::Constants(int64_t step) 
   UpdateConstants constants;
   constants.adamw = config.kind == "adamw";
   constants.rate = float(LearningRate(config, step, program.training.steps));
-  constants.beta1 = float(config.beta1);
-  constants.beta2 = float(config.beta2);
+  constants.beta1 = DecayInF32(config.beta1);
+  constants.beta2 = DecayInF32(config.beta2);
   constants.eps = float(config.eps);
   constants.momentum = float(config.momentum);
-  constants.correction1 = float(1 / (1 - std::pow(config.beta1, double(step))));
-  constants.correction2 = float(1 / (1 - std::pow(config.beta2, double(step))));
+  // Of the betas that the update uses: 1 - 0.999f is 1.3e-5 less than 0.001.
+  constants.correction1 = float(1 / (1 - std::pow(double(constants.beta1), double(step))));
+  constants.correction2 = float(1 / (1 - std::pow(double(constants.beta2), double(step))));
   constants.gradient_scale = float(clip);
   return constants;
 }

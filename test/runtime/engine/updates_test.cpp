@@ -68,6 +68,36 @@ TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
   }
 }
 
+// In AdamW's first step every element moves by the rate, whatever its gradient: the corrections
+// undo the decay of the moments exactly, though 0.999 is not a number in f32, and 1 - 1e-9 is 1.
+TEST_P(EngineTest, FirstUpdateIsTheRate) {
+  for (double beta : {0.0, 0.9, 0.999, 0.9999999, 1 - 1e-9}) {
+    Program with = MakeProgram();
+    with.optimizer.beta1 = 0.9;
+    with.optimizer.beta2 = beta;
+    with.optimizer.eps = 1e-30;
+    Make(with, Options());
+    const std::vector<float> none(kElements);
+    std::vector<float> gradient[2];
+    for (int64_t entry = 0; entry < 2; ++entry) {
+      gradient[entry] = RandomFloats(10 + entry);
+      for (int32_t storage : {kWeights, kMomentum, kVariance})
+        Write(storage, entry, none);
+      Write(kGradient, entry, gradient[entry]);
+    }
+    absl::Status status = Run([](boa_context *context) { UpdateAll(context, 1); });
+    ASSERT_TRUE(status.ok()) << status;
+    for (int64_t entry = 0; entry < 2; ++entry) {
+      std::vector<float> got = Read<float>(kWeights, entry);
+      for (int64_t i = 0; i < kElements; ++i)
+        if (InParameters(i) && gradient[entry][i] != 0) {
+          ASSERT_NEAR(got[i], std::copysign(0.01, -gradient[entry][i]), 0.01 * 1e-6)
+              << beta << " " << entry << " " << i;
+        }
+    }
+  }
+}
+
 TEST_P(EngineTest, UpdateWithoutItsNormIsAnError) {
   Program with = MakeProgram();
   with.optimizer.clip = 1;
