@@ -17,6 +17,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ CHECKS = {
     "state": ["runtime_state_test", "--gtest_fail_fast"],
     "io": ["runtime_io_test", "--gtest_fail_fast", "--gtest_filter=*Lost*"],
     "faults": ["runtime_faults_test", "--gtest_fail_fast"],
+    "trainer": ["trainer_test", "--gtest_fail_fast"],
     "engine": ["runtime_engine_test", "--gtest_fail_fast"],
     "cuda": ["runtime_cuda_test", "--gtest_fail_fast"],
     "kernels": ["boa-gradient-test", "--gtest_fail_fast",
@@ -137,6 +139,8 @@ def write_results(rows, seconds, mutations, to):
 
 
 def main():
+    # A shell's background ignores Ctrl-C, which some checks try.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")

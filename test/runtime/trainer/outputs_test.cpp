@@ -23,7 +23,9 @@
 #include <fcntl.h>
 #include <map>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace boa {
@@ -160,6 +162,32 @@ TEST_F(OutputsTest, NoOpenBlocks) {
   alarm(0);
 }
 
+// The reader begins once the pipe is full: the writer must wait for it then.
+TEST_F(OutputsTest, AFullPipeIsWaitedFor) {
+  const std::string pipe = scratch.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0666), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  const int capacity = fcntl(reader, F_GETPIPE_SZ);
+  auto file = OutputFile::Open(pipe);
+  ASSERT_TRUE(file.ok()) << file.status();
+  int64_t got = 0;
+  std::thread reading([&] {
+    for (int waiting = 0; waiting < capacity;)
+      ASSERT_EQ(ioctl(reader, FIONREAD, &waiting), 0);
+    char buffer[4096];
+    while (ssize_t count = read(reader, buffer, sizeof buffer))
+      got += count > 0 ? count : 0;
+  });
+  const std::string text(2 * capacity, 'x');
+  absl::Status status = file->Append(text.data(), text.size());
+  file = absl::CancelledError();
+  reading.join();
+  close(reader);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(got, int64_t(text.size()));
+}
+
 TEST_F(OutputsTest, DirectoriesOutsideTheStateAndMemoryBesideThePlanAreAnnounced) {
   options.trace = scratch.path("trace");
   linear.paths = {"", scratch.path("state/below"), scratch.path("beyond")};
@@ -234,6 +262,8 @@ TEST_F(OutputsTest, AFileOfAnotherProcessIsNotPublished) {
   ASSERT_TRUE(second.ok()) << second.status();
   ASSERT_TRUE(second->Append("second", 6).ok());
   EXPECT_THAT(std::string(first->Publish().message()), HasSubstr("another process"));
+  // The file that it gives up is gone; it does not remove the other one.
+  first = absl::CancelledError();
   absl::Status status = second->Publish();
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(ReadWhole(path), "second");
