@@ -26,6 +26,7 @@ TEST_F(CudaTest, TrainsAsTheCpuDoes) {
   ASSERT_TRUE(status.ok()) << status;
   const auto expected = All();
   const auto moved = engine->TakeCounters().moved;
+  int64_t waits = 0;
   for (int seed = 1; seed <= 20; ++seed) {
     Fake(absl::StrCat("seed=", seed, " delay_us=", seed % 4 * 100,
                       " fail=cuStreamWaitEvent:1000000000"));
@@ -38,9 +39,10 @@ TEST_F(CudaTest, TrainsAsTheCpuDoes) {
     EXPECT_EQ(counters.moved.to_device, moved.to_device);
     EXPECT_EQ(counters.moved.to_host, moved.to_host);
     EXPECT_GT(counters.compute_seconds, 0);
-    // A kernel is given to the GPU before the copies that it needs are over.
-    EXPECT_GT(boa_fake_cuda_calls("cuStreamWaitEvent"), 0);
+    waits += boa_fake_cuda_calls("cuStreamWaitEvent");
   }
+  // Kernels are given to the GPU before the copies that they need are over, unless those are quick.
+  EXPECT_GT(waits, 0);
 }
 
 TEST_F(CudaTest, MemoryIsZeroAtFirst) {
