@@ -61,10 +61,10 @@ FlagTable flagsOf(Invocation &invocation);
 /// Reads what follows `invocation.command`.
 absl::Status readCommandLine(int count, char **arguments, Invocation &invocation);
 
-/// What `boa --help` and `boa COMMAND --help` say.
+/// The texts of `boa --help` and `boa COMMAND --help`.
 std::string helpText();
 std::string helpText(const DriverCommand &command);
-/// What `boa help TOPIC` says, where the topic is no command.
+/// The text of `boa help TOPIC` for a topic that is no command.
 std::string topicText(const std::string &topic);
 
 } // namespace boa

@@ -47,7 +47,7 @@ public:
   /// The checked spec as text (--emit=ast).
   absl::StatusOr<std::string> printSyntax(const CompileRequest &);
 
-  /// Checks the spec and verifies its model phase: what it is, in two lines.
+  /// Checks the spec and verifies its model phase. Returns a description of two lines.
   absl::StatusOr<std::string> check(const CompileRequest &);
 
   /// The model phase.

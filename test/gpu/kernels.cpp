@@ -308,7 +308,7 @@ int RunCases(const json &packed, size_t first, const std::string &directory, int
   return 0;
 }
 
-/// This process was told to end: what is known is printed before it does.
+/// A signal asked this process to end. It prints its results first.
 volatile std::sig_atomic_t is_ended = 0;
 
 /// What was found for one element type.
