@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 

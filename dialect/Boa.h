@@ -11,7 +11,7 @@
 #ifndef BOA_DIALECT_BOA_H
 #define BOA_DIALECT_BOA_H
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"

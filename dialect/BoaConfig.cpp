@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
-#include "runtime/nearest.h"
+#include "runtime/support/nearest.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
 
-#include "runtime/abi.h"
+#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/Support/MathExtras.h"
+#include "runtime/abi/abi.h"
 
 using namespace mlir;
 

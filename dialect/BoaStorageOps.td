@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Every op here starts something and returns at once; each maps to one call of
-// the runtime's C ABI (runtime/abi.h, where the memory model is stated). What waits
+// the runtime's C ABI (runtime/abi/abi.h, where the memory model is stated). What waits
 // for what follows from the buffers and the chunks that ops read and write: that is
 // all that order rests on.
 //

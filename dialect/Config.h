@@ -14,7 +14,7 @@
 #define BOA_DIALECT_CONFIG_H
 
 #include "dialect/Boa.h"
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
 namespace boa {
 

@@ -11,12 +11,12 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/Frontend.h"
 
-#include "frontend/checker.h"
-#include "frontend/format.h"
-#include "frontend/override.h"
-#include "frontend/parser.h"
-#include "frontend/printer.h"
-#include "runtime/printable.h"
+#include "frontend/Checker.h"
+#include "frontend/Format.h"
+#include "frontend/Override.h"
+#include "frontend/Parser.h"
+#include "frontend/Printer.h"
+#include "runtime/support/printable.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The frontend's public surface (frontend/irgen.h turns its result into IR).
+// The frontend's public surface (frontend/IRGen.h turns its result into IR).
 // Reads, parses, applies overrides and checks; prints nothing and throws nothing.
 // Any bytes are accepted as input: what is wrong with them is said in
 // `diagnostics`, in the form
@@ -18,7 +18,7 @@
 #ifndef BOA_FRONTEND_FRONTEND_H
 #define BOA_FRONTEND_FRONTEND_H
 
-#include "frontend/spec.h"
+#include "frontend/Spec.h"
 
 #include <optional>
 

@@ -7,8 +7,8 @@
 #include "tools/CommandLine.h"
 
 #include "frontend/Frontend.h"
-#include "frontend/habits.h"
-#include "runtime/nearest.h"
+#include "frontend/Habits.h"
+#include "runtime/support/nearest.h"
 #include "runtime/trainer/main.h"
 
 #include "absl/strings/str_cat.h"

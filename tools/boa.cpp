@@ -12,7 +12,7 @@
 #include "frontend/Frontend.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 #include "runtime/state/inspect.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/file.h"

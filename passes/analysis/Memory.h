@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a machine's two memories make of homes and spaces (runtime/abi.h states the
+// What a machine's two memories make of homes and spaces (runtime/abi/abi.h states the
 // same for a run). On a machine of one memory the spaces are names in the accounts.
 //
 //===----------------------------------------------------------------------===//

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Runs entry points on symbols, chunk by chunk, under the memory model of
-// runtime/abi.h. What a chunk holds is a *version*; each has a value number, a hash of
+// runtime/abi/abi.h. What a chunk holds is a *version*; each has a value number, a hash of
 // what it was computed from: kernels, calls and updates are functions of what they
 // read, accumulation is a commutative sum. So whether a program reads what was never
 // written, what lives when, what moves, and whether two programs compute the same are

@@ -20,7 +20,7 @@
 namespace boa {
 
 /// What tensors in buffers, and temporaries in the workspace, begin at a multiple of
-/// (runtime/abi.h), in bytes.
+/// (runtime/abi/abi.h), in bytes.
 constexpr int64_t kMemoryAlignment = 64;
 
 /// What an element takes in memory, alone or beside others: whole bytes, of i1, too.

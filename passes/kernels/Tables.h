@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // --kernel-bind-arguments turns kernel.angles into the attribute `boa.tables` of a kernel.
-// The runtime fills these tables (runtime/tables.h).
+// The runtime fills these tables (runtime/abi/tables.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_KERNELS_TABLES_H
 #define BOA_PASSES_KERNELS_TABLES_H
 
 #include "dialect/Boa.h"
-#include "runtime/tables.h"
+#include "runtime/abi/tables.h"
 
 namespace boa {
 

@@ -21,11 +21,11 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Tracer.h"
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <map>
 

@@ -18,8 +18,8 @@
 #include "runtime/device/lane.h"
 
 #include "runtime/kernels/check.h"
-#include "runtime/thread_pool.h"
-#include "runtime/units.h"
+#include "runtime/support/thread_pool.h"
+#include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -22,10 +22,11 @@
 #ifndef BOA_RUNTIME_DEVICE_DEVICE_H
 #define BOA_RUNTIME_DEVICE_DEVICE_H
 
+#include "runtime/abi/program.h"
 #include "runtime/device/scheduler.h"
-#include "runtime/engine/work.h"
+#include "runtime/device/work.h"
 #include "runtime/io/io.h"
-#include "runtime/program.h"
+#include "runtime/state/state.h"
 
 #include "absl/status/status.h"
 

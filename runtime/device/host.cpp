@@ -12,7 +12,7 @@
 #include "runtime/device/host.h"
 
 #include "runtime/device/lane.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/memory.h"
 
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -12,7 +12,7 @@
 #ifndef BOA_RUNTIME_DEVICE_MEMORY_H
 #define BOA_RUNTIME_DEVICE_MEMORY_H
 
-#include "runtime/engine/work.h"
+#include "runtime/device/work.h"
 
 #include "absl/status/status.h"
 

@@ -29,7 +29,7 @@
 #define BOA_RUNTIME_DEVICE_SIMULATED_H
 
 #include "runtime/device/device.h"
-#include "runtime/engine/graph.h"
+#include "runtime/state/extent.h"
 
 #include <map>
 #include <memory>
@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<SimulatedDevice>>
 CreateSimulatedDevice(const Program &, const std::map<std::string, double> &kernel_seconds = {});
 
 /// Chunks on the machine's paths as a state would deal them, each written already.
-std::unique_ptr<Placement> CreateSimulatedPlacement(const Program &);
+std::unique_ptr<ChunkExtents> CreateSimulatedExtents(const Program &);
 
 } // namespace boa
 

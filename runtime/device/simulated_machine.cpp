@@ -57,9 +57,9 @@ absl::Status CheckSimulatedRates(const Program &program) {
 
 namespace {
 
-class SimulatedPlacement : public Placement {
+class SimulatedExtents : public ChunkExtents {
 public:
-  explicit SimulatedPlacement(const Program &program) {
+  explicit SimulatedExtents(const Program &program) {
     const size_t paths = std::max<size_t>(program.machine.ssd.size(), 1);
     Dealer dealer(StripeWeights(program.machine, paths));
     for (const Storage &storage : program.storages) {
@@ -87,8 +87,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Placement> CreateSimulatedPlacement(const Program &program) {
-  return std::make_unique<SimulatedPlacement>(program);
+std::unique_ptr<ChunkExtents> CreateSimulatedExtents(const Program &program) {
+  return std::make_unique<SimulatedExtents>(program);
 }
 
 } // namespace boa

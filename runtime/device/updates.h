@@ -15,9 +15,9 @@
 #ifndef BOA_RUNTIME_DEVICE_UPDATES_H
 #define BOA_RUNTIME_DEVICE_UPDATES_H
 
-#include "runtime/engine/work.h"
-#include "runtime/optimizer.h"
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
+#include "runtime/device/work.h"
+#include "runtime/kernels/optimizer.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/impl.h"
 
-#include "runtime/abi.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/abi/abi.h"
 
 #include <algorithm>
 #include <new>
@@ -18,9 +18,9 @@ namespace boa {
 namespace {
 
 /// Where a state has its chunks.
-class StatePlacement : public Placement {
+class StateExtents : public ChunkExtents {
 public:
-  explicit StatePlacement(StateStore &state) : state(state) {}
+  explicit StateExtents(StateStore &state) : state(state) {}
   Extent Current(int32_t storage, int64_t entry, int32_t chunk) override {
     return state.Current(storage, entry, chunk);
   }
@@ -256,11 +256,11 @@ Engine::~Engine() = default;
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(const Program &program,
                                                      std::unique_ptr<Device> device,
-                                                     Placement *places, StateStore *state,
+                                                     ChunkExtents *places, StateStore *state,
                                                      const EngineOptions &options) {
   if (absl::Status status = CheckProgram(program, places || state); !status.ok())
     return status;
-  auto owned = state ? std::make_unique<StatePlacement>(*state) : nullptr;
+  auto owned = state ? std::make_unique<StateExtents>(*state) : nullptr;
   auto impl =
       std::make_unique<Impl>(program, std::move(device), std::move(owned), places, state, options);
   if (absl::Status status = impl->Start(); !status.ok())
@@ -286,7 +286,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        std::unique_ptr<Device> device,
-                                                       Placement *places,
+                                                       ChunkExtents *places,
                                                        const EngineOptions &options) {
   return Make(program, std::move(device), places, nullptr, options);
 }

@@ -18,10 +18,10 @@
 #ifndef BOA_RUNTIME_ENGINE_ENGINE_H
 #define BOA_RUNTIME_ENGINE_ENGINE_H
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
+#include "runtime/abi/program.h"
 #include "runtime/device/device.h"
-#include "runtime/engine/work.h"
-#include "runtime/program.h"
+#include "runtime/device/work.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/status.h"
@@ -71,7 +71,7 @@ struct TraceEvent {
   int64_t begin_ns = 0, end_ns = 0, bytes = 0;
 };
 
-class Placement;
+class ChunkExtents;
 
 class Engine {
 public:
@@ -84,8 +84,8 @@ public:
   ~Engine();
 
   /// On any device; `places` may be null where nothing lives on SSD.
-  static absl::StatusOr<std::unique_ptr<Engine>> Create(const Program &, std::unique_ptr<Device>,
-                                                        Placement *places, const EngineOptions &);
+  static absl::StatusOr<std::unique_ptr<Engine>>
+  Create(const Program &, std::unique_ptr<Device>, ChunkExtents *places, const EngineOptions &);
 
   /// Enqueues the commands of one entry point behind those of earlier runs, and
   /// returns the run's number. `in` is copied before the first of them uses the
@@ -152,8 +152,9 @@ public:
   struct Impl; // what the C ABI works on
 
 private:
-  static absl::StatusOr<std::unique_ptr<Engine>>
-  Make(const Program &, std::unique_ptr<Device>, Placement *, StateStore *, const EngineOptions &);
+  static absl::StatusOr<std::unique_ptr<Engine>> Make(const Program &, std::unique_ptr<Device>,
+                                                      ChunkExtents *, StateStore *,
+                                                      const EngineOptions &);
   explicit Engine(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl;
 };

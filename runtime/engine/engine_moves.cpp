@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/impl.h"
 
-#include "runtime/abi.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/abi/abi.h"
 
 #include <cstdlib>
 #include <memory>

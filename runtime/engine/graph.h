@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What runtime/abi.h says of order and memory, and nothing else: no thread, no lock,
+// What runtime/abi/abi.h says of order and memory, and nothing else: no thread, no lock,
 // no address and no clock. The driver says in program order what there is to do;
 // TakeReady gives out what may begin; Complete says that it is over, and when. So the
 // same graph drives threads, a GPU's queues and virtual time.
@@ -22,8 +22,8 @@
 #ifndef BOA_RUNTIME_ENGINE_GRAPH_H
 #define BOA_RUNTIME_ENGINE_GRAPH_H
 
-#include "runtime/engine/work.h"
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
+#include "runtime/device/work.h"
 
 #include "absl/status/status.h"
 
@@ -38,22 +38,11 @@ namespace boa {
 /// Of commands outside of a run: nothing of them is counted.
 constexpr int64_t kNoRun = -1;
 
-/// Where chunks stand on SSD: in a state, or on a simulated machine.
-class Placement {
-public:
-  virtual ~Placement() = default;
-  /// Where its newest contents are, and where its next ones go; nowhere (file < 0) if
-  /// it was never written, or if there is no place, and Why says so.
-  virtual Extent Current(int32_t storage, int64_t entry, int32_t chunk) = 0;
-  virtual Extent Next(int32_t storage, int64_t entry, int32_t chunk) = 0;
-  virtual absl::Status Why() const { return absl::OkStatus(); }
-};
-
 class Graph {
 public:
   /// Both outlive it. `places` may be null where nothing lives on SSD. `device_orders`: as
   /// Device::OrdersKernels says.
-  Graph(const Program &, Placement *places, bool device_orders = false);
+  Graph(const Program &, ChunkExtents *places, bool device_orders = false);
 
   //===--------------------------------------------------------------------===//
   // Memory
@@ -271,7 +260,7 @@ private:
   int64_t Priority(const Command &) const;
 
   const Program &program;
-  Placement *const places_on_ssd;
+  ChunkExtents *const places_on_ssd;
   const bool device_orders;
   absl::Status error;
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The calls of runtime/abi.h as commands.
+// The calls of runtime/abi/abi.h as commands.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/graph.h"

@@ -24,8 +24,8 @@ struct boa_context {};
 namespace boa {
 
 struct Engine::Impl : boa_context, DeviceListener {
-  Impl(const Program &program, std::unique_ptr<Device> device, std::unique_ptr<Placement> owned,
-       Placement *places, StateStore *state, const EngineOptions &options)
+  Impl(const Program &program, std::unique_ptr<Device> device, std::unique_ptr<ChunkExtents> owned,
+       ChunkExtents *places, StateStore *state, const EngineOptions &options)
       : program(program), state(state), options(options),
         run_ahead(options.run_ahead ? options.run_ahead : RunAheadBytes(program)),
         places(std::move(owned)),
@@ -37,7 +37,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   StateStore *const state;
   const EngineOptions options;
   const int64_t run_ahead;
-  const std::unique_ptr<Placement> places; // where the engine was given a state
+  const std::unique_ptr<ChunkExtents> places; // where the engine was given a state
 
   mutable std::mutex mutex;
   std::condition_variable changed;

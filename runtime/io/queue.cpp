@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
 
-#include "runtime/abi.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/abi/abi.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -11,10 +11,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
 
-#include "runtime/abi.h"
-#include "runtime/io/hint.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/abi/abi.h"
+#include "runtime/io/hint.h"
 
 #include <algorithm>
 #include <cerrno>

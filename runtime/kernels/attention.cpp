@@ -13,10 +13,10 @@
 
 #include "runtime/kernels/attention.h"
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/kernels/attention_task.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include <cmath>
 #include <cstdlib>

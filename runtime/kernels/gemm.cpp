@@ -18,10 +18,10 @@
 
 #include "runtime/kernels/gemm.h"
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/kernels/gemm_block.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include <cblas.h>
 #include <sys/mman.h>

@@ -7,6 +7,8 @@
 #ifndef BOA_RUNTIME_STATE_CHECKSUM_H
 #define BOA_RUNTIME_STATE_CHECKSUM_H
 
+#include "runtime/abi/sums.h"
+
 #include <cstdint>
 
 namespace boa {
@@ -23,10 +25,6 @@ uint64_t Checksum(const void *data, int64_t bytes);
 ///   key: ChecksumKeys()[i + s], of the last stripe of all ChecksumKeys()[i + kLastKeys]
 ///   mixed: (lane ^ lane >> 47 ^ ChecksumKeys()[i + kMixKeys]) * kChecksumPrime
 ///   at first: ChecksumKeys()[i + kFirstLanes]
-constexpr int64_t kChecksumLanes = 8, kChecksumStripes = 16;
-constexpr int64_t kChecksumBlock = kChecksumLanes * kChecksumStripes * int64_t(sizeof(uint64_t));
-constexpr uint64_t kChecksumPrime = 0x9e3779b1;
-constexpr int64_t kMixKeys = 16, kLastKeys = 24, kFirstLanes = 32, kChecksumKeys = 40;
 const uint64_t (&ChecksumKeys())[kChecksumKeys];
 /// Of so many bytes, whose lanes these are.
 uint64_t FinishChecksum(const uint64_t (&lanes)[kChecksumLanes], int64_t bytes);

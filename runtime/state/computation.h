@@ -13,7 +13,7 @@
 #ifndef BOA_RUNTIME_STATE_COMPUTATION_H
 #define BOA_RUNTIME_STATE_COMPUTATION_H
 
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"

@@ -7,7 +7,7 @@
 #ifndef BOA_RUNTIME_STATE_DEALER_H
 #define BOA_RUNTIME_STATE_DEALER_H
 
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 
 #include <cstddef>
 #include <cstdint>

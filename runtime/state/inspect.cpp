@@ -8,7 +8,7 @@
 
 #include "runtime/state/checksum.h"
 #include "runtime/state/impl.h"
-#include "runtime/units.h"
+#include "runtime/support/units.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"

@@ -17,7 +17,7 @@
 #ifndef BOA_RUNTIME_STATE_MANIFEST_H
 #define BOA_RUNTIME_STATE_MANIFEST_H
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/statusor.h"

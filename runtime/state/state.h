@@ -35,9 +35,10 @@
 #ifndef BOA_RUNTIME_STATE_STATE_H
 #define BOA_RUNTIME_STATE_STATE_H
 
+#include "runtime/abi/program.h"
 #include "runtime/io/file_system.h"
 #include "runtime/io/io.h"
-#include "runtime/program.h"
+#include "runtime/state/extent.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,15 +52,6 @@
 #include <vector>
 
 namespace boa {
-
-/// Where one version of a chunk stands; its size is the chunk's.
-struct Extent {
-  int32_t file = -1; // index into StateStore::Files; -1: nowhere
-  int64_t offset = 0;
-};
-inline bool operator==(const Extent &a, const Extent &b) {
-  return a.file == b.file && a.offset == b.offset;
-}
 
 /// Extents on SSD of each chunk of a storage: of a persistent one, for every commit that is kept
 /// and for the next one.

@@ -21,7 +21,7 @@
 #ifndef BOA_RUNTIME_TRAINER_DATA_H
 #define BOA_RUNTIME_TRAINER_DATA_H
 
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 #include "runtime/trainer/file.h"
 
 #include "absl/status/status.h"

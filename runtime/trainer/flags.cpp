@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/flags.h"
 
-#include "runtime/nearest.h"
+#include "runtime/support/nearest.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

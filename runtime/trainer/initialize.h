@@ -13,7 +13,7 @@
 #ifndef BOA_RUNTIME_TRAINER_INITIALIZE_H
 #define BOA_RUNTIME_TRAINER_INITIALIZE_H
 
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 
 #include <cstdint>
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/main.h"
 
-#include "runtime/printable.h"
+#include "runtime/support/printable.h"
 #include "runtime/trainer/process.h"
 
 #include "absl/strings/str_cat.h"

@@ -16,8 +16,8 @@
 #ifndef BOA_RUNTIME_TRAINER_METRICS_H
 #define BOA_RUNTIME_TRAINER_METRICS_H
 
-#include "runtime/engine/work.h"
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
+#include "runtime/device/work.h"
 #include "runtime/trainer/file.h"
 
 #include "absl/status/status.h"

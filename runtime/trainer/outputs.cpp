@@ -7,8 +7,8 @@
 #include "runtime/trainer/outputs.h"
 
 #include "runtime/state/manifest.h"
+#include "runtime/support/units.h"
 #include "runtime/trainer/file.h"
-#include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
 

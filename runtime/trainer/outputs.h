@@ -16,7 +16,7 @@
 #ifndef BOA_RUNTIME_TRAINER_OUTPUTS_H
 #define BOA_RUNTIME_TRAINER_OUTPUTS_H
 
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 
 #include "absl/status/status.h"
 

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/progress.h"
 
-#include "runtime/abi.h"
-#include "runtime/printable.h"
+#include "runtime/abi/abi.h"
 #include "runtime/state/state.h"
+#include "runtime/support/printable.h"
+#include "runtime/support/units.h"
 #include "runtime/trainer/data.h"
-#include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

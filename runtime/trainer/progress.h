@@ -14,8 +14,8 @@
 #ifndef BOA_RUNTIME_TRAINER_PROGRESS_H
 #define BOA_RUNTIME_TRAINER_PROGRESS_H
 
+#include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
-#include "runtime/program.h"
 #include "runtime/trainer/metrics.h"
 
 #include <chrono>

@@ -7,8 +7,8 @@
 #include "runtime/trainer/sample.h"
 
 #include "runtime/engine/engine.h"
-#include "runtime/printable.h"
 #include "runtime/state/computation.h"
+#include "runtime/support/printable.h"
 #include "runtime/trainer/random.h"
 #include "runtime/trainer/weights.h"
 

@@ -17,8 +17,8 @@
 #ifndef BOA_RUNTIME_TRAINER_SAMPLE_H
 #define BOA_RUNTIME_TRAINER_SAMPLE_H
 
-#include "runtime/abi.h"
-#include "runtime/program.h"
+#include "runtime/abi/abi.h"
+#include "runtime/abi/program.h"
 
 #include "absl/status/status.h"
 

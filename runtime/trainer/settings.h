@@ -13,7 +13,7 @@
 #ifndef BOA_RUNTIME_TRAINER_SETTINGS_H
 #define BOA_RUNTIME_TRAINER_SETTINGS_H
 
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 #include "runtime/state/state.h"
 
 #include <cstdint>

@@ -8,12 +8,12 @@
 
 #include "runtime/device/simulated.h"
 #include "runtime/engine/engine.h"
+#include "runtime/support/units.h"
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/trace.h"
-#include "runtime/units.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -52,7 +52,7 @@ class Simulation {
 public:
   Simulation(const Program &program, const EntryPoints &entries, const SimulateOptions &options)
       : program(program), entries(entries), options(options),
-        placement(CreateSimulatedPlacement(program)) {}
+        placement(CreateSimulatedExtents(program)) {}
   absl::Status Run();
 
 private:
@@ -64,7 +64,7 @@ private:
   const Program &program;
   const EntryPoints entries;
   const SimulateOptions options;
-  const std::unique_ptr<Placement> placement;
+  const std::unique_ptr<ChunkExtents> placement;
   std::optional<Metrics> metrics;
   std::optional<OutputFile> trace;
   SimulatedDevice *device = nullptr; // the engine's

@@ -9,6 +9,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/state/computation.h"
 #include "runtime/state/state.h"
+#include "runtime/support/units.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/outputs.h"
@@ -16,7 +17,6 @@
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/settings.h"
 #include "runtime/trainer/trace.h"
-#include "runtime/units.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"

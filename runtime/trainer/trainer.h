@@ -26,10 +26,10 @@
 #ifndef BOA_RUNTIME_TRAINER_TRAINER_H
 #define BOA_RUNTIME_TRAINER_TRAINER_H
 
-#include "runtime/abi.h"
-#include "runtime/io/file_system.h"
-#include "runtime/program.h"
+#include "runtime/abi/abi.h"
+#include "runtime/abi/program.h"
 #include "runtime/device/scheduler.h"
+#include "runtime/io/file_system.h"
 
 #include "absl/status/status.h"
 
@@ -41,7 +41,7 @@
 
 namespace boa {
 
-/// The code of a program; runtime/abi.h says what each does.
+/// The code of a program; runtime/abi/abi.h says what each does.
 struct EntryPoints {
   boa_entry_point step = nullptr;
   boa_entry_point drain = nullptr;    // may be null where delay is 0

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/weights.h"
 
-#include "runtime/abi.h"
-#include "runtime/optimizer.h"
+#include "runtime/abi/abi.h"
+#include "runtime/kernels/optimizer.h"
 #include "runtime/trainer/initialize.h"
 #include "runtime/trainer/safetensors.h"
 

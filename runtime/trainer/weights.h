@@ -9,7 +9,7 @@
 // the parameters. One chunk at a time: memory holds a few chunks, not the model.
 //
 // In files a parameter is f32: the master weight, joined from its halves where
-// the group's weights are bf16 (runtime/optimizer.h).
+// the group's weights are bf16 (runtime/kernels/optimizer.h).
 //
 // A parameter's name in a file is `group.parameter`, with the entry between
 // where the group has several: `embed.wte`, `block.3.qkv_w`.
@@ -18,8 +18,8 @@
 #ifndef BOA_RUNTIME_TRAINER_WEIGHTS_H
 #define BOA_RUNTIME_TRAINER_WEIGHTS_H
 
+#include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
-#include "runtime/program.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/status.h"

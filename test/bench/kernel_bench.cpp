@@ -26,15 +26,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Boa.h"
-#include "passes/target/cpu/Codegen.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "passes/target/cpu/Codegen.h"
 #include "passes/target/cpu/CpuPipeline.h"
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Frontend.h"
-#include "frontend/irgen.h"
+#include "frontend/IRGen.h"
 #include "passes/model/CanonicalText.h"
 #include "test/frontend/Edits.h"
 

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "frontend/habits.h"
+#include "frontend/Habits.h"
 #include "test/frontend/Fixture.h"
 
 #include <set>

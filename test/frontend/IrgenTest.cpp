@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"
 
-#include "frontend/irgen.h"
-#include "frontend/printer.h"
-#include "frontend/settingtable.h"
+#include "frontend/IRGen.h"
+#include "frontend/Printer.h"
+#include "frontend/SettingTable.h"
 
 #include "dialect/Boa.h"
 
+#include "llvm/Support/raw_ostream.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace boa::frontend;
 

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
-#include "runtime/symbols.h"
+#include "runtime/engine/symbols.h"
 #include "test/fuzz/support.h"
 #include "tools/Compiler.h"
 #include "tools/Payload.h"

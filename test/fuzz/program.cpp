@@ -9,7 +9,7 @@
 // of its own: sizes do not overflow, ids are those of storages.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 #include "test/fuzz/support.h"
 
 using namespace boa;

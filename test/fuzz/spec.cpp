@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Frontend.h"
-#include "frontend/irgen.h"
+#include "frontend/IRGen.h"
 #include "test/fuzz/support.h"
 
 #include "mlir/IR/Verifier.h"

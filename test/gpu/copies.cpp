@@ -7,7 +7,7 @@
 #include "test/gpu/measures.h"
 #include "test/gpu/timing.h"
 
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 
 #include "absl/strings/str_cat.h"
 

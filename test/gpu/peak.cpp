@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/gpu/peak.h"
 
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "test/gpu/timing.h"
 
 #include <algorithm>

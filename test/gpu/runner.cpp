@@ -18,9 +18,9 @@
 // Goes with tools/gpu-check to a machine that has nothing but a driver: needs libc alone.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
-#include "runtime/device/cuda/calls.h"
 #include "test/gpu/kernels.h"
 #include "test/gpu/measures.h"
 #include "test/gpu/peak.h"
@@ -44,7 +44,7 @@ extern "C" void boa_gemm_f64(int32_t transpose_a, int32_t transpose_b, int64_t m
     }
 }
 
-// As runtime/symbols.cpp has it, which would bring all that a program may call.
+// As runtime/engine/symbols.cpp has it, which would bring all that a program may call.
 extern "C" float __truncsfbf2(float value) {
   const uint32_t bits = boa::testing::toBfloat(value);
   std::memcpy(&value, &bits, sizeof bits);

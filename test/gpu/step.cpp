@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/gpu/step.h"
 
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/trainer/initialize.h"
 #include "test/gradients/Values.h"
 
@@ -38,7 +38,7 @@ struct boa_context {
   }
 };
 
-// The ABI of programs (runtime/abi.h). Each buffer is its home, so nothing moves.
+// The ABI of programs (runtime/abi/abi.h). Each buffer is its home, so nothing moves.
 boa_buffer boa_rt_prefetch(boa_context *context, int32_t storage, int64_t entry, int32_t first,
                            int32_t, int32_t, int32_t) {
   return context->Open(storage, entry, first);

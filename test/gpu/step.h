@@ -14,8 +14,8 @@
 #ifndef BOA_TEST_GPU_STEP_H
 #define BOA_TEST_GPU_STEP_H
 
+#include "runtime/abi/program.h"
 #include "runtime/device/cuda/tables.h"
-#include "runtime/program.h"
 #include "test/gpu/session.h"
 
 #include <map>

@@ -7,7 +7,7 @@
 
 #include "test/gradients/EmulatedGpu.h"
 
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/kernels/attention.h"
 #include "test/fake_cuda/emulator.h"
 #include "test/gradients/Values.h"

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/isa.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 #include "test/gradients/Cases.h"
 #include "test/gradients/Harness.h"
 

@@ -8,14 +8,14 @@
 #include "test/gradients/Harness.h"
 
 #include "dialect/Boa.h"
-#include "passes/target/cpu/Codegen.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/kernels/Tables.h"
+#include "passes/target/cpu/Codegen.h"
 #include "passes/target/cpu/CpuPipeline.h"
 #include "passes/target/cuda/CudaPipeline.h"
-#include "runtime/abi.h"
-#include "runtime/symbols.h"
+#include "runtime/abi/abi.h"
+#include "runtime/engine/symbols.h"
 #include "test/gradients/EmulatedGpu.h"
 
 #include "mlir/IR/Verifier.h"

@@ -14,7 +14,7 @@
 #ifndef BOA_TEST_GRADIENTS_HARNESS_H
 #define BOA_TEST_GRADIENTS_HARNESS_H
 
-#include "runtime/tables.h"
+#include "runtime/abi/tables.h"
 #include "test/gradients/Values.h"
 
 #include <memory>

@@ -7,7 +7,7 @@
 #ifndef BOA_TEST_RUNTIME_CHUNKS_H
 #define BOA_TEST_RUNTIME_CHUNKS_H
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/engine/engine.h"
 
 #include <cstdlib>

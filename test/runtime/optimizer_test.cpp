@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/optimizer.h"
+#include "runtime/kernels/optimizer.h"
 
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include "gtest/gtest.h"
 

@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
 #include "gtest/gtest.h"
 

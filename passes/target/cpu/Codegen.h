@@ -7,7 +7,7 @@
 //
 // The last step, in process: a module in the LLVM dialect is optimised for a
 // processor and either run (JitProgram) or written as an object file. What the
-// code may call is the runtime's table of symbols (runtime/symbols.h) and a few
+// code may call is the runtime's table of symbols (runtime/engine/symbols.h) and a few
 // functions of the C library; anything else is an error when it is compiled.
 //
 //===----------------------------------------------------------------------===//

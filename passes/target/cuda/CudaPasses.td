@@ -211,7 +211,7 @@ def CudaEmitSums : Pass<"cuda-emit-sums", "::mlir::ModuleOp"> {
   let description = [{
     Where `direct` in `boa.config @machine` is true: for each size of chunk that lives on SSD, a
     function that makes the lanes of the checksums of chunks, which the runtime launches by its
-    name (runtime/device/cuda/sum_layout.h) with a block for each chunk. What is read from an SSD
+    name (runtime/abi/cuda_sums.h) with a block for each chunk. What is read from an SSD
     into the device's memory is compared there before anything uses it.
 
     After, for storages with chunks of 8192 bytes:
@@ -230,7 +230,7 @@ def CudaEmitUpdates : Pass<"cuda-emit-updates", "::mlir::ModuleOp"> {
   let description = [{
     Where `update` in `boa.config @train` is device: for each trained group a function that
     updates a chunk and one that adds up the squares of its gradient, which the runtime
-    launches by their names (runtime/device/cuda/update_layout.h). A thread updates four
+    launches by their names (runtime/abi/cuda_updates.h). A thread updates four
     elements side by side, 16 bytes of each tensor in f32. All is computed as the host does
     it, operation by operation: the results are the same bits.
 
@@ -284,7 +284,7 @@ def CudaEmulate : Pass<"cuda-emulate", "::mlir::ModuleOp"> {
 def CudaConvertKernelToLLVM : Pass<"cuda-convert-kernel-to-llvm", "::mlir::ModuleOp"> {
   let summary = "the host's half of kernels to the LLVM dialect";
   let description = [{
-    Launches and products become calls of runtime/device/cuda/calls.h, which enqueue.
+    Launches and products become calls of runtime/abi/cuda_calls.h, which enqueue.
     The functions of `gpu.module @cuda` are numbered in their order.
   }];
   let options = [Option<"dropDevice", "drop-device", "bool", /*default=*/"false",
@@ -297,7 +297,7 @@ def CudaEmbedImage : Pass<"cuda-embed-image", "::mlir::ModuleOp"> {
   let description = [{
     The module, in the LLVM dialect, becomes PTX that a driver compiles for its device
     (sm_80 or later), or, emulated, a table of functions of the host. It and the
-    functions' names are constants of the program (runtime/abi.h). PTX that calls what
+    functions' names are constants of the program (runtime/abi/abi.h). PTX that calls what
     it does not define is refused: a driver would, at the user's. The global
     boa_device_bytes has what arguments of each function have in all (0: that is not
     known), for who measures launches (test/gpu).

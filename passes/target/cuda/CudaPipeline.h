@@ -24,7 +24,7 @@ struct CudaPipelineOptions {
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
 /// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue what the global
-/// `boa_device_image` holds (runtime/abi.h), which there is unless `code` is none.
+/// `boa_device_image` holds (runtime/abi/abi.h), which there is unless `code` is none.
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
 /// The half of it that begins with launches and products.

@@ -8,16 +8,16 @@
 // The lanes of a chunk's checksum (runtime/state/checksum.h) by the threads of a block. What
 // its blocks add to the lanes is found by all threads, one lane of one block each; the lanes go
 // from block to block in eight of them, while the others are at the next blocks. What the
-// functions take is in runtime/device/cuda/sum_layout.h. Assumes the device's module, which
+// functions take is in runtime/abi/cuda_sums.h. Assumes the device's module, which
 // --cuda-outline-launches makes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Config.h"
-#include "passes/target/cuda/CudaPasses.h"
 #include "passes/kernels/MemoryAccess.h"
+#include "passes/target/cuda/CudaPasses.h"
 #include "passes/target/cuda/ThreadBuilder.h"
-#include "runtime/device/cuda/sum_layout.h"
+#include "runtime/abi/cuda_sums.h"
 
 #include <set>
 

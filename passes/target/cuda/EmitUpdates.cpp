@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The loops of runtime/optimizer.cpp, of one element or lane a thread: the same operations
+// The loops of runtime/kernels/optimizer.cpp, of one element or lane a thread: the same operations
 // in the same order, none of them fused, so the same bits. What the functions take is in
-// runtime/device/cuda/update_layout.h. Assumes the device's module, which
+// runtime/abi/cuda_updates.h. Assumes the device's module, which
 // --cuda-outline-launches makes.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 #include "dialect/Config.h"
 #include "passes/target/cuda/CudaPasses.h"
 #include "passes/target/cuda/EmitGroups.h"
-#include "runtime/device/cuda/update_layout.h"
+#include "runtime/abi/cuda_updates.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -177,7 +177,7 @@ private:
     storeWeight(e, weight);
   }
 
-  /// The master: JoinMaster of runtime/optimizer.h.
+  /// The master: JoinMaster of runtime/kernels/optimizer.h.
   Value loadWeight(const Element &e) {
     if (!hasLow)
       return e.weight;

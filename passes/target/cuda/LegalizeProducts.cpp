@@ -15,7 +15,7 @@
 
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CUDALEGALIZEPRODUCTS

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/target/cuda/CudaPasses.h"
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CUDAOFFERATTENTION

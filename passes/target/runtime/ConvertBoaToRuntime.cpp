@@ -6,23 +6,23 @@
 //===----------------------------------------------------------------------===//
 //
 // Each entry point becomes a function @boa_NAME(context, step, pending) in scf
-// and func that calls runtime/abi.h. Loops stay loops, so code size and compile
+// and func that calls runtime/abi/abi.h. Loops stay loops, so code size and compile
 // time do not depend on depth or on the number of micro-batches. Storages,
 // groups and kernels become numbers: their positions in the descriptor
 // (passes/target/runtime/Descriptor.h), in the order in which they stand in the module.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
-#include "passes/Passes.h"
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 

@@ -9,11 +9,11 @@
 #include "dialect/Config.h"
 #include "passes/kernels/Tables.h"
 #include "passes/model/CanonicalText.h"
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
-#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
 namespace json = llvm::json;

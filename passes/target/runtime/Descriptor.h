@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // From a module after --boa-assign-buffers and the kernel pipeline to the JSON
-// that runtime/program.h parses. Numbers of storages, groups and kernels are
+// that runtime/abi/program.h parses. Numbers of storages, groups and kernels are
 // their positions in the module, as --convert-boa-to-runtime uses them; call it
 // before that pass.
 //

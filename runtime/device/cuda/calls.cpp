@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 
 #include "runtime/device/cuda/queue.h"
 

@@ -29,7 +29,7 @@
 #include "runtime/device/cuda/tables.h"
 #include "runtime/device/cuda/updates.h"
 #include "runtime/device/host.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"

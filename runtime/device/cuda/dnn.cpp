@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/dnn.h"
 
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/gpu.h"
 
-#include "runtime/units.h"
+#include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -7,7 +7,7 @@
 #ifndef BOA_RUNTIME_DEVICE_CUDA_GPU_H
 #define BOA_RUNTIME_DEVICE_CUDA_GPU_H
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/memory.h"
 

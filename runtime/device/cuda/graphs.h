@@ -8,7 +8,7 @@
 #define BOA_RUNTIME_DEVICE_CUDA_GRAPHS_H
 
 #include "runtime/device/cuda/queue.h"
-#include "runtime/engine/work.h"
+#include "runtime/device/work.h"
 
 #include <functional>
 #include <map>

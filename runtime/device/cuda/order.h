@@ -8,7 +8,7 @@
 #define BOA_RUNTIME_DEVICE_CUDA_ORDER_H
 
 #include "runtime/device/cuda/driver.h"
-#include "runtime/engine/work.h"
+#include "runtime/device/work.h"
 
 #include <condition_variable>
 #include <map>

@@ -7,7 +7,7 @@
 #ifndef BOA_RUNTIME_DEVICE_CUDA_QUEUE_H
 #define BOA_RUNTIME_DEVICE_CUDA_QUEUE_H
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/cuda/dnn.h"
 #include "runtime/device/cuda/gpu.h"

@@ -13,9 +13,10 @@
 #ifndef BOA_RUNTIME_DEVICE_CUDA_SUMS_H
 #define BOA_RUNTIME_DEVICE_CUDA_SUMS_H
 
+#include "runtime/abi/cuda_sums.h"
 #include "runtime/device/cuda/stream.h"
-#include "runtime/device/cuda/sum_layout.h"
 #include "runtime/device/host.h"
+#include "runtime/state/checksum.h"
 
 #include <atomic>
 #include <map>

@@ -7,8 +7,8 @@
 #ifndef BOA_RUNTIME_DEVICE_CUDA_TABLES_H
 #define BOA_RUNTIME_DEVICE_CUDA_TABLES_H
 
+#include "runtime/abi/program.h"
 #include "runtime/device/cuda/gpu.h"
-#include "runtime/program.h"
 
 namespace boa::cuda {
 

@@ -14,8 +14,8 @@
 #ifndef BOA_RUNTIME_DEVICE_CUDA_UPDATES_H
 #define BOA_RUNTIME_DEVICE_CUDA_UPDATES_H
 
+#include "runtime/abi/cuda_updates.h"
 #include "runtime/device/cuda/gpu.h"
-#include "runtime/device/cuda/update_layout.h"
 #include "runtime/device/updates.h"
 
 #include <vector>

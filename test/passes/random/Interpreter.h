@@ -7,10 +7,10 @@
 //
 // Runs entry points of the step and of the storage phase on words: each chunk of each
 // entry is one. A second opinion on what passes/analysis decides, so it shares nothing
-// with it: it is written from dialect/*.td and runtime/abi.h.
+// with it: it is written from dialect/*.td and runtime/abi/abi.h.
 //
 // What is undefined is garbage, which differs from one seed to another, and is
-// marked, so that its use is known. Where a rule of runtime/abi.h is broken the first
+// marked, so that its use is known. Where a rule of runtime/abi/abi.h is broken the first
 // such is kept in words; what happens then is garbage, too.
 //
 //===----------------------------------------------------------------------===//

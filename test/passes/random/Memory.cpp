@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Buffers, homes, retained copies and slots, as runtime/abi.h has them. A buffer that is
+// Buffers, homes, retained copies and slots, as runtime/abi/abi.h has them. A buffer that is
 // not its chunks' home is memory of its own; a released one holds garbage.
 //
 //===----------------------------------------------------------------------===//

@@ -9,16 +9,16 @@
 
 #include "dialect/Boa.h"
 #include "frontend/Frontend.h"
-#include "frontend/irgen.h"
+#include "frontend/IRGen.h"
 #include "passes/Pipeline.h"
 #include "passes/kernels/KernelPipeline.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 
 #include "gtest/gtest.h"
 

@@ -11,10 +11,10 @@
 // calls fail in turn, before the first step, in a step and at the end.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/abi/cuda_updates.h"
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/cuda/dnn_abi.h"
 #include "runtime/device/cuda/files.h"
-#include "runtime/device/cuda/update_layout.h"
 #include "test/runtime/cuda/fixture.h"
 
 #include <cstring>

@@ -11,7 +11,7 @@
 // own word.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/device/cuda/dnn_graph.h"
 
 #include "absl/strings/str_cat.h"

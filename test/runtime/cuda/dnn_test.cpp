@@ -10,7 +10,7 @@
 // the program.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/kernels/attention.h"
 #include "test/fake_cuda/fake.h"

@@ -12,7 +12,7 @@
 
 namespace boa {
 
-/// As runtime/device/cuda/sum_layout.h says; the first thread does a block's work.
+/// As runtime/abi/cuda_sums.h says; the first thread does a block's work.
 template <int64_t kBytes> void EmulatedSums(boa_emulated_thread *thread, void *const *args) {
   if (thread->thread[0] != 0)
     return;

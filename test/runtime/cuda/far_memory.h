@@ -7,7 +7,7 @@
 #ifndef BOA_TEST_RUNTIME_CUDA_FAR_MEMORY_H
 #define BOA_TEST_RUNTIME_CUDA_FAR_MEMORY_H
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/device/cuda/files.h"
 #include "test/fake_cuda/fake.h"
 

@@ -7,7 +7,7 @@
 #ifndef BOA_TEST_RUNTIME_CUDA_FIXTURE_H
 #define BOA_TEST_RUNTIME_CUDA_FIXTURE_H
 
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/engine/engine.h"
 #include "test/fake_cuda/emulated.h"
 #include "test/fake_cuda/fake.h"

@@ -9,8 +9,8 @@
 // compute is updates_test.cpp's.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/abi/cuda_updates.h"
 #include "runtime/device/cuda/stream.h"
-#include "runtime/device/cuda/update_layout.h"
 #include "test/runtime/cuda/fixture.h"
 
 #include <cstring>

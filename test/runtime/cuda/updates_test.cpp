@@ -10,7 +10,8 @@
 // the host's bits is test/driver/cuda-update.test.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cuda/update_layout.h"
+#include "runtime/abi/cuda_updates.h"
+#include "runtime/kernels/optimizer.h"
 #include "test/runtime/cuda/fixture.h"
 
 #include "absl/strings/match.h"

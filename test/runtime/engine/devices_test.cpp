@@ -173,7 +173,7 @@ Program MakeProgram(std::vector<SsdPath> paths, bool separate = false, int32_t s
 }
 
 struct Simulated {
-  explicit Simulated(const Program &program) : placement(CreateSimulatedPlacement(program)) {
+  explicit Simulated(const Program &program) : placement(CreateSimulatedExtents(program)) {
     auto made = CreateSimulatedDevice(program);
     EXPECT_TRUE(made.ok()) << made.status();
     device = made->get();
@@ -192,7 +192,7 @@ struct Simulated {
     EXPECT_TRUE(engine->Drain().ok());
     return engine->Now() - begin;
   }
-  std::unique_ptr<Placement> placement;
+  std::unique_ptr<ChunkExtents> placement;
   SimulatedDevice *device = nullptr;
   std::unique_ptr<Engine> engine;
 };
@@ -461,7 +461,7 @@ private:
 // that thread has returned to the engine, which waits for both.
 TEST(EngineEnd, WhoGivesWorkReturnsFirst) {
   const Program program = MakeProgram({{"a", 1000000000, 1000000000}}, false, /*slots=*/1);
-  auto placement = CreateSimulatedPlacement(program);
+  auto placement = CreateSimulatedExtents(program);
   auto engine = Engine::Create(program, std::make_unique<SlowDevice>(/*kept=*/4), placement.get(),
                                EngineOptions());
   ASSERT_TRUE(engine.ok()) << engine.status();
@@ -473,7 +473,7 @@ TEST(EngineEnd, WhoGivesWorkReturnsFirst) {
 // kernels and files are not taken from under it.
 TEST(EngineEnd, WhatIsUnderWayEndsFirst) {
   const Program program = MakeProgram({{"a", 1000000000, 1000000000}});
-  auto placement = CreateSimulatedPlacement(program);
+  auto placement = CreateSimulatedExtents(program);
   auto engine =
       Engine::Create(program, std::make_unique<SlowDevice>(), placement.get(), EngineOptions());
   ASSERT_TRUE(engine.ok()) << engine.status();

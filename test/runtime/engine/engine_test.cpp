@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "test/runtime/engine/fixture.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
+#include "test/runtime/engine/fixture.h"
 
 #include <iostream>
 #include <sys/resource.h>

@@ -13,9 +13,9 @@
 #define BOA_TEST_RUNTIME_ENGINE_FIXTURE_H
 
 #include "runtime/engine/engine.h"
-#include "runtime/optimizer.h"
-#include "test/runtime/trainer/scratch.h"
+#include "runtime/kernels/optimizer.h"
 #include "test/runtime/chunks.h"
+#include "test/runtime/trainer/scratch.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"

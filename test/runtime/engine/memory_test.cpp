@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The model of memory of runtime/abi.h, rule by rule, where device and host are one
+// The model of memory of runtime/abi/abi.h, rule by rule, where device and host are one
 // memory, where they are two, and where SSDs reach both: of a CPU, and, where this is compiled
 // for the fake of CUDA's driver, of a GPU. Entries have six chunks; in `mixed` the first two live
 // on SSD, the next two on the host, the last two on the device.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/engine/engine.h"
 #include "test/fake_cuda/emulated.h"
 #include "test/runtime/chunks.h"

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/simulated.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/graph.h"
 
 #include "gtest/gtest.h"
 
@@ -84,7 +85,7 @@ TEST(RunAhead, CountsNoLessThanItAllocates) {
       SCOPED_TRACE(testing::Message() << chunks << " chunks" << (separate ? ", two memories" : "")
                                       << (orders ? ", which the device orders" : ""));
       const Program program = MakeProgram(chunks, 1, separate);
-      auto places = CreateSimulatedPlacement(program);
+      auto places = CreateSimulatedExtents(program);
       Graph graph(program, places.get(), orders);
       graph.BeginRun(0);
       // The first fill tables that stay.
@@ -117,7 +118,7 @@ TEST(RunAhead, TakesNoMoreInALongRun) {
     GTEST_SKIP() << "a sanitizer allocates";
   constexpr int32_t kChunks = 1000, kRounds = 200;
   const Program program = MakeProgram(kChunks, /*slots=*/1, /*separate=*/false);
-  auto places = CreateSimulatedPlacement(program);
+  auto places = CreateSimulatedExtents(program);
   Graph graph(program, places.get());
   // Other commands first, and so in another place of the tables.
   auto round = [&](int others) {
@@ -147,7 +148,7 @@ void Drive(boa_context *context, int64_t, int64_t) { body(context); }
 /// An engine in virtual time, its driver, and what is known when the driver's last word came.
 struct Simulated {
   Simulated(const Program &program, int64_t run_ahead)
-      : placement(CreateSimulatedPlacement(program)) {
+      : placement(CreateSimulatedExtents(program)) {
     auto device = CreateSimulatedDevice(program);
     EXPECT_TRUE(device.ok()) << device.status();
     EngineOptions options;
@@ -168,7 +169,7 @@ struct Simulated {
       last_word = engine->Now();
     };
   }
-  std::unique_ptr<Placement> placement;
+  std::unique_ptr<ChunkExtents> placement;
   std::unique_ptr<Engine> engine;
   int64_t last_word = 0;
 };

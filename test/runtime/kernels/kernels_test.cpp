@@ -10,13 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/check.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_tiles.h"
 #include "runtime/kernels/isa.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>

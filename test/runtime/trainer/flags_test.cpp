@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/nearest.h"
-#include "runtime/printable.h"
+#include "runtime/support/nearest.h"
+#include "runtime/support/printable.h"
 #include "runtime/trainer/flags.h"
 #include "runtime/trainer/main.h"
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/trainer/linear.h"
 
-#include "runtime/program.h"
+#include "runtime/abi/program.h"
 
-#include "nlohmann/json.hpp"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 #include <cmath>
 #include <filesystem>

@@ -4,17 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/settings.h"
+#include "runtime/support/units.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"
+#include "runtime/trainer/settings.h"
 #include "runtime/trainer/trace.h"
-#include "runtime/units.h"
 
 #include "test/runtime/trainer/linear.h"
 #include "test/runtime/trainer/scratch.h"
 
-#include "nlohmann/json.hpp"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace boa {
 namespace {

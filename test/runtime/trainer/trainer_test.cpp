@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/trainer.h"
 
-#include "runtime/nearest.h"
+#include "runtime/support/nearest.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/safetensors.h"
 #include "runtime/trainer/sample.h"
@@ -21,8 +21,8 @@
 #include "test/runtime/trainer/linear.h"
 #include "test/runtime/trainer/scratch.h"
 
-#include "nlohmann/json.hpp"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 #include <cmath>
 #include <csignal>

@@ -1,0 +1,228 @@
+//===- Checker.cpp - The program as a whole -------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds the model, the train block and the machine among all files, evaluates
+// the constants, and checks what concerns several of them: that the objective
+// fits the attention, that the tokens fit the vocabulary. Assumes a tree without
+// syntax errors; refuses a second model, train block or machine.
+//
+//===----------------------------------------------------------------------===//
+#include "frontend/Checker.h"
+
+#include "frontend/Builtins.h"
+
+#include <set>
+
+namespace boa::frontend {
+
+/// Where each constant is defined first.
+using Definitions = std::map<std::string_view, const Name *>;
+
+/// Reports the use of constants that are not known yet, but are defined: in the
+/// value of `self`, by that name itself or behind it.
+static bool usesLater(const Expr &expr, const Name &self, const Definitions &definitions,
+                      const Constants &constants, Diagnostics &diagnostics) {
+  bool found = false;
+  auto defined = definitions.end();
+  if (expr.kind == Expr::Kind::Name && !constants.count(expr.name))
+    defined = definitions.find(expr.name);
+  if (defined != definitions.end()) {
+    found = true;
+    if (expr.name == self.text)
+      diagnostics.error(expr.location,
+                        "the value of '" + expr.name + "' uses '" + expr.name + "' itself");
+    else
+      diagnostics
+          .error(expr.location,
+                 "'" + expr.name + "' is defined later: a constant can use those before it")
+          .note(defined->second->location, "defined here");
+  }
+  for (const ExprPtr &operand : expr.operands)
+    found |= usesLater(*operand, self, definitions, constants, diagnostics);
+  for (const Argument &argument : expr.arguments)
+    found |= usesLater(*argument.value, self, definitions, constants, diagnostics);
+  return found;
+}
+
+Constants checkConstants(const ModelSyntax &model, CheckContext context) {
+  Constants constants;
+  Definitions definitions;
+  for (const ConstantSyntax &constant : model.constants)
+    definitions.emplace(constant.name.text, &constant.name);
+  for (const ConstantSyntax &constant : model.constants) {
+    const Name &name = constant.name;
+    auto found = constants.find(name.text);
+    if (found != constants.end()) {
+      context.diagnostics.error(name.location, "constant '" + name.text + "' is defined twice")
+          .note(found->second.location, "first defined here");
+      continue;
+    }
+    std::optional<Number> value;
+    if (!usesLater(*constant.value, name, definitions, constants, context.diagnostics))
+      value = evaluate(*constant.value, constants, context.diagnostics);
+    if (value && value->isInteger && value->integer < 1) {
+      context.diagnostics.error(constant.value->location, "expected constant '" + name.text +
+                                                              "' to be at least 1 but found " +
+                                                              std::to_string(value->integer));
+      value.reset();
+    }
+    // After an error the name stands for 1, so that its uses are no errors too.
+    bool option = constant.value->location.file != name.location.file;
+    constants[name.text] = {value.value_or(Number::ofInteger(1)),
+                            option ? constant.value->location : name.location};
+  }
+  return constants;
+}
+
+/// Adds the names in an expression.
+static void collectNames(const Expr &expr, std::set<std::string_view> &names) {
+  if (expr.kind == Expr::Kind::Name)
+    names.insert(expr.name);
+  for (const ExprPtr &operand : expr.operands)
+    collectNames(*operand, names);
+  for (const Argument &argument : expr.arguments)
+    collectNames(*argument.value, names);
+}
+
+static void collectNames(const std::vector<Field> &fields, std::set<std::string_view> &names) {
+  for (const Field &field : fields) {
+    if (field.value)
+      collectNames(*field.value, names);
+    collectNames(field.fields, names);
+  }
+}
+
+static void collectNames(const StageSyntax &stage, std::set<std::string_view> &names) {
+  auto collectAll = [&](const std::vector<ExprPtr> &exprs) {
+    for (const ExprPtr &expr : exprs)
+      collectNames(*expr, names);
+  };
+  for (const ArgumentSyntax &argument : stage.arguments)
+    collectAll(argument.type.dims);
+  collectAll(stage.result.dims);
+  if (stage.repeat)
+    collectNames(*stage.repeat, names);
+  for (const Statement &statement : stage.body) {
+    collectAll(statement.dims);
+    collectNames(*statement.value, names);
+  }
+}
+
+std::vector<Name> findUnusedConstants(const Program &program) {
+  std::set<std::string_view> names{"vocab", "context"};
+  for (const TrainSyntax &train : program.trains)
+    collectNames(train.fields, names);
+  std::vector<Name> unused;
+  for (const ModelSyntax &model : program.models) {
+    for (const StageSyntax &stage : model.stages)
+      collectNames(stage, names);
+    // A constant uses only those before it.
+    for (size_t i = model.constants.size(); i-- > 0;) {
+      const ConstantSyntax &constant = model.constants[i];
+      if (names.count(constant.name.text))
+        collectNames(*constant.value, names);
+      else
+        unused.insert(unused.begin(), constant.name);
+    }
+  }
+  return unused;
+}
+
+/// The only item of its kind, or null, with an error, where there are several.
+template <typename Item>
+static const Item *single(const std::vector<Item> &items, const char *what,
+                          Diagnostics &diagnostics) {
+  for (size_t i = 1; i < items.size(); ++i)
+    diagnostics.error(items[i].location, std::string("expected one ") + what + " but found another")
+        .note(items[0].location, "the first is here");
+  return items.size() == 1 ? &items[0] : nullptr;
+}
+
+/// With the next token as target, attention that sees later tokens sees the
+/// answer: the loss would fall and nothing be learned.
+static void checkObjective(const TrainSpec &train, const ModelSyntax &syntax,
+                           const std::vector<Location> &attention, Diagnostics &diagnostics) {
+  if (train.masked)
+    return;
+  for (Location location : attention)
+    diagnostics
+        .error(location, "with the objective next_token every attention must be causal, or it "
+                         "sees the token that it is to predict")
+        .note(syntax.name.location, "add 'causal', or train with objective = masked(...)");
+}
+
+/// Places of the attentions without 'causal' in an expression.
+static void findOpenAttention(const Expr &expr, std::vector<Location> &found) {
+  for (const ExprPtr &operand : expr.operands)
+    findOpenAttention(*operand, found);
+  bool causal = false;
+  for (const Argument &argument : expr.arguments) {
+    causal |= isCausal(argument) && !argument.value->isName("false");
+    findOpenAttention(*argument.value, found);
+  }
+  if (expr.kind == Expr::Kind::Call && expr.name == "attention" && !causal)
+    found.push_back(expr.location);
+}
+
+std::optional<Spec> check(const Program &program, const Sources &sources,
+                          Diagnostics &diagnostics) {
+  CheckContext context{sources, diagnostics};
+  size_t before = diagnostics.count();
+  const ModelSyntax *model = single(program.models, "model", diagnostics);
+  const TrainSyntax *train = single(program.trains, "train block", diagnostics);
+  const MachineSyntax *machine = single(program.machines, "machine", diagnostics);
+  if (program.models.empty())
+    diagnostics.error({}, "expected a model, 'model NAME(...) { ... }', but found none");
+  if (program.trains.empty())
+    diagnostics.error({}, "expected a train block, 'train MODEL { ... }', but found none");
+  if (diagnostics.count() > before)
+    return std::nullopt;
+
+  Spec spec;
+  for (size_t i = 0; i < sources.size(); ++i)
+    spec.files.push_back(sources.get(int32_t(i)).name);
+  if (train->model.text != model->name.text)
+    diagnostics
+        .error(train->model.location, "no model is named '" + train->model.text + "'" +
+                                          didYouMean(train->model.text, {model->name.text}))
+        .note(model->name.location, "the model is '" + model->name.text + "'");
+
+  size_t beforeConstants = diagnostics.count();
+  Constants constants = checkConstants(*model, context);
+  for (const char *required : {"vocab", "context"})
+    if (constants.find(required) == constants.end())
+      diagnostics.error(model->name.location,
+                        "model '" + model->name.text + "' needs the constant '" + required + "'");
+  for (const ConstantSyntax &constant : model->constants)
+    if (diagnostics.count() == before &&
+        (constant.name.text == "vocab" || constant.name.text == "context"))
+      evaluateInteger(*constant.value, constants, 1, 1 << 24, "'" + constant.name.text + "'",
+                      diagnostics);
+  // Dimensions and settings alike are made of constants.
+  if (diagnostics.count() > beforeConstants)
+    return std::nullopt;
+  if (diagnostics.count() == before)
+    spec.model = checkModel(*model, constants, context);
+  spec.train = checkTrain(*train, constants, context);
+  if (machine)
+    spec.machine = checkMachine(*machine, context);
+  if (spec.machine.ssds.empty())
+    spec.machine.ssds.push_back({"state", 0, 0});
+  if (diagnostics.count() > before)
+    return std::nullopt;
+
+  std::vector<Location> attention;
+  for (const StageSyntax &stage : model->stages)
+    for (const Statement &statement : stage.body)
+      findOpenAttention(*statement.value, attention);
+  checkObjective(spec.train, *model, attention, diagnostics);
+  if (diagnostics.count() > before)
+    return std::nullopt;
+  return spec;
+}
+
+} // namespace boa::frontend

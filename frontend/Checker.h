@@ -1,0 +1,46 @@
+//===- Checker.h - From what was written to what is meant -------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_FRONTEND_CHECKER_H
+#define BOA_FRONTEND_CHECKER_H
+
+#include "frontend/AST.h"
+#include "frontend/Spec.h"
+#include "frontend/Units.h"
+
+#include <optional>
+
+namespace boa::frontend {
+
+/// What the parts of the checker share.
+struct CheckContext {
+  const Sources &sources;
+  Diagnostics &diagnostics;
+};
+
+/// Checks a program that parsed without an error: one model, one train block
+/// that names it, at most one machine. None where an error was reported.
+std::optional<Spec> check(const Program &program, const Sources &sources, Diagnostics &diagnostics);
+
+/// Values of a model's constants, in order: each may use those before it.
+Constants checkConstants(const ModelSyntax &model, CheckContext context);
+
+/// Constants that nothing uses in a program without options: an option may replace the only
+/// use. The data uses `vocab` and `context`.
+std::vector<Name> findUnusedConstants(const Program &program);
+
+/// Names, shapes and order of a model's stages (modelchecker.cpp).
+ModelSpec checkModel(const ModelSyntax &model, const Constants &constants, CheckContext context);
+
+/// The settings of a train block (trainchecker.cpp).
+TrainSpec checkTrain(const TrainSyntax &train, const Constants &constants, CheckContext context);
+
+/// The settings of a machine (trainchecker.cpp).
+MachineSpec checkMachine(const MachineSyntax &machine, CheckContext context);
+
+} // namespace boa::frontend
+
+#endif // BOA_FRONTEND_CHECKER_H

@@ -1,0 +1,382 @@
+//===- IRGen.cpp - A checked specification to model IR --------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Translates a Spec one to one: a group for each stage with parameters, a
+// boa.stage and a function NAME_forward for each stage, one op for each
+// operation. Here the implicit batch becomes a dimension: activations get the
+// micro-batch in front. Every op carries the place in the source that it came
+// from. Assumes what the checker ensures and checks nothing again; the verifiers
+// would find what it missed.
+//
+//===----------------------------------------------------------------------===//
+#include "frontend/IRGen.h"
+
+#include "dialect/Boa.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace boa::frontend {
+
+namespace {
+
+// Each enum of the frontend by name, so that the order of its words means nothing here.
+
+RateKind rateOf(OptimizerSpec::Rate rate) {
+  switch (rate) {
+  case OptimizerSpec::Rate::Constant:
+    return RateKind::constant;
+  case OptimizerSpec::Rate::Linear:
+    return RateKind::linear;
+  case OptimizerSpec::Rate::Cosine:
+    return RateKind::cosine;
+  }
+  llvm_unreachable("not a learning rate");
+}
+
+boa::Init initOf(frontend::Init init) {
+  switch (init) {
+  case frontend::Init::Zeros:
+    return boa::Init::zeros;
+  case frontend::Init::Ones:
+    return boa::Init::ones;
+  case frontend::Init::Normal:
+    return boa::Init::normal;
+  case frontend::Init::Uniform:
+    return boa::Init::uniform;
+  }
+  llvm_unreachable("not an initial value");
+}
+
+class IRGen {
+public:
+  IRGen(const Spec &spec, MLIRContext &context, const IRGenOptions &options)
+      : spec(spec), builder(&context), batch(options.batch ? options.batch : spec.train.batch),
+        microBatch(options.microBatch ? options.microBatch : spec.train.microBatch) {}
+
+  OwningOpRef<ModuleOp> run() {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(location(spec.model.position), spec.model.name);
+    setConfig(*module, kMachineConfig, machineAttr());
+    setConfig(*module, kTrainConfig, trainAttr());
+    builder.setInsertionPointToEnd(module->getBody());
+    for (const StageSpec &stage : spec.model.stages)
+      if (!stage.params.empty())
+        generateGroup(stage);
+    for (const StageSpec &stage : spec.model.stages)
+      StageOp::create(builder, location(stage.position), forwardOf(stage), stage.repeat);
+    for (const StageSpec &stage : spec.model.stages)
+      generateFunction(stage);
+    return module;
+  }
+
+private:
+  mlir::Location location(Position position) {
+    if (position.file < 0)
+      return builder.getUnknownLoc();
+    return FileLineColLoc::get(builder.getContext(), spec.files[size_t(position.file)],
+                               position.line, position.column);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Configuration
+  //===--------------------------------------------------------------------===//
+
+  NamedAttribute named(StringRef key, int64_t value) {
+    return builder.getNamedAttr(key, builder.getI64IntegerAttr(value));
+  }
+  NamedAttribute named(StringRef key, double value) {
+    return builder.getNamedAttr(key, builder.getF64FloatAttr(value));
+  }
+  NamedAttribute named(StringRef key, StringRef value) {
+    return builder.getNamedAttr(key, builder.getStringAttr(value));
+  }
+  template <typename Enum, typename = decltype(stringifyEnum(Enum()))>
+  NamedAttribute named(StringRef key, Enum word) {
+    return named(key, stringifyEnum(word));
+  }
+
+  /// A tier, or tiers with the share of each but the last behind it.
+  Attribute placement(const Placement &placement) {
+    SmallVector<Attribute> parts;
+    for (const Placement::Part &part : placement.parts) {
+      parts.push_back(builder.getStringAttr(kTierNames[size_t(part.tier)]));
+      if (&part != &placement.parts.back())
+        parts.push_back(builder.getF64FloatAttr(part.share));
+    }
+    return parts.size() == 1 ? parts[0] : builder.getArrayAttr(parts);
+  }
+
+  DictionaryAttr optimizerAttr() {
+    const OptimizerSpec &optimizer = spec.train.optimizer;
+    bool adamw = optimizer.kind == OptimizerSpec::Kind::AdamW;
+    return builder.getDictionaryAttr({
+        named("kind", adamw ? OptimizerKind::adamw : OptimizerKind::sgd),
+        named("beta1", optimizer.beta1),
+        named("beta2", optimizer.beta2),
+        named("eps", optimizer.eps),
+        named("weight_decay", optimizer.weightDecay),
+        named("momentum", optimizer.momentum),
+        named("rate", rateOf(optimizer.rate)),
+        named("peak", optimizer.peak),
+        named("floor", optimizer.floor),
+        named("warmup", optimizer.warmup),
+    });
+  }
+
+  DictionaryAttr trainAttr() {
+    const TrainSpec &train = spec.train;
+    SmallVector<NamedAttribute> place;
+    for (size_t role = 0; role < kRoles; ++role)
+      place.push_back(builder.getNamedAttr(kRoleNames[role], placement(train.place[role])));
+    return builder.getDictionaryAttr({
+        named("model", spec.model.name),
+        named("data", train.data),
+        named("objective", train.masked ? Objective::masked : Objective::next_token),
+        named("mask_probability", train.maskProbability),
+        named("mask_token", train.maskToken),
+        named("vocab", train.vocab),
+        named("context", train.context),
+        named("batch", batch),
+        named("micro_batch", microBatch),
+        named("steps", train.steps),
+        named("seed", train.seed),
+        named("clip", train.clip),
+        named("weights", train.bf16Weights ? WeightType::bf16 : WeightType::f32),
+        named("compute", train.bf16Compute ? ComputeType::bf16 : ComputeType::f32),
+        builder.getNamedAttr("optimizer", optimizerAttr()),
+        named("update", train.updateOnDevice ? Space::device : Space::host),
+        named("evaluate_every", train.evaluateEvery),
+        named("evaluate_batches", train.evaluateBatches),
+        named("commit_every", train.commitEvery),
+        named("commit_seconds", train.commitSeconds),
+        named("commit_keep", train.commitKeep),
+        named("nonfinite", train.skipNonfinite ? Nonfinite::skip : Nonfinite::stop),
+        named("schedule", train.vertical ? Schedule::vertical : Schedule::horizontal),
+        named("delay", train.delay),
+        named("prefetch", train.prefetch),
+        builder.getNamedAttr("recompute", builder.getBoolAttr(train.recompute)),
+        builder.getNamedAttr("place", builder.getDictionaryAttr(place)),
+    });
+  }
+
+  DictionaryAttr machineAttr() {
+    const MachineSpec &machine = spec.machine;
+    // Of rates only those that were given.
+    auto addGiven = [&](SmallVectorImpl<NamedAttribute> &to, StringRef key, int64_t value) {
+      if (value)
+        to.push_back(named(key, value));
+    };
+    SmallVector<Attribute> ssds;
+    for (const SsdSpec &ssd : machine.ssds) {
+      SmallVector<NamedAttribute> fields{named("path", ssd.path), named("read", ssd.read),
+                                         named("write", ssd.write)};
+      addGiven(fields, "both", ssd.both);
+      addGiven(fields, "latency", ssd.latency);
+      ssds.push_back(builder.getDictionaryAttr(fields));
+    }
+    SmallVector<NamedAttribute> fields{
+        named("name", machine.name),
+        named("device", machine.device),
+        named("memory", getMemoryKind(*symbolizeDeviceKind(machine.device))),
+        named("device_memory", machine.deviceMemory),
+        named("host_memory", machine.hostMemory),
+        named("threads", machine.threads),
+        named("attention", machine.ownAttention ? AttentionKind::own : AttentionKind::cudnn),
+        builder.getNamedAttr("ssd", builder.getArrayAttr(ssds)),
+    };
+    if (machine.kernels != 0)
+      fields.push_back(named("kernels", kKernelNames[machine.kernels]));
+    if (machine.direct)
+      fields.push_back(builder.getNamedAttr("direct", builder.getBoolAttr(true)));
+    addGiven(fields, "compute", machine.compute);
+    addGiven(fields, "compute_bf16", machine.computeBf16);
+    addGiven(fields, "device_bandwidth", machine.deviceBandwidth);
+    addGiven(fields, "to_device", machine.toDevice);
+    addGiven(fields, "to_host", machine.toHost);
+    addGiven(fields, "optimizer", machine.optimizer);
+    addGiven(fields, "host_bandwidth", machine.hostBandwidth);
+    return builder.getDictionaryAttr(fields);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Parameters
+  //===--------------------------------------------------------------------===//
+
+  /// Of a parameter: trained in f32, whatever is computed with.
+  RankedTensorType paramType(const Shape &shape) { return typeOf(shape, builder.getF32Type()); }
+  /// Of what a function computes.
+  RankedTensorType typeOf(const Shape &shape) {
+    return typeOf(shape, spec.train.bf16Compute && shape.kind != Shape::Kind::Loss
+                             ? Type(builder.getBF16Type())
+                             : Type(builder.getF32Type()));
+  }
+  RankedTensorType typeOf(const Shape &shape, Type element) {
+    SmallVector<int64_t> dims;
+    if (shape.batched && shape.kind != Shape::Kind::Loss)
+      dims.push_back(microBatch);
+    for (const Dim &dim : shape.dims)
+      dims.push_back(dim.value);
+    return RankedTensorType::get(
+        dims, shape.kind == Shape::Kind::Tokens ? Type(builder.getI32Type()) : element);
+  }
+
+  static std::string groupOf(const StageSpec &stage) { return kGroupPrefix.str() + stage.name; }
+  static std::string forwardOf(const StageSpec &stage) {
+    return getFunctionName(stage.name, StageFunction::forward);
+  }
+
+  void generateGroup(const StageSpec &stage) {
+    auto group = GroupOp::create(builder, location(stage.position), groupOf(stage), stage.repeat);
+    // Parameters of a layer are named with its index, which a count of 1 hides.
+    if (stage.isLayer && stage.repeat == 1)
+      group->setAttr(kLayerAttr, builder.getUnitAttr());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&group.getBody());
+    for (const ParamSpec &param : stage.params)
+      ParamOp::create(builder, location(param.position), builder.getStringAttr(param.name),
+                      TypeAttr::get(paramType(param.shape)),
+                      InitAttr::get(builder.getContext(), initOf(param.init)),
+                      builder.getF64FloatAttr(param.scale));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Functions
+  //===--------------------------------------------------------------------===//
+
+  void generateFunction(const StageSpec &stage) {
+    SmallVector<Type> types;
+    SmallVector<mlir::Location> locations;
+    SmallVector<uint32_t> numbers;
+    for (uint32_t i = 0; i < stage.arguments; ++i)
+      numbers.push_back(i);
+    for (const ParamUse &use : stage.uses)
+      numbers.push_back(use.value);
+    for (auto [i, number] : llvm::enumerate(numbers)) {
+      const Shape &shape = stage.values[number];
+      types.push_back(i < stage.arguments ? typeOf(shape) : paramType(shape));
+      locations.push_back(location(stage.valuePositions[number]));
+    }
+    auto type = builder.getFunctionType(types, {typeOf(stage.values[stage.result])});
+    auto func = func::FuncOp::create(builder, location(stage.position), forwardOf(stage), type);
+    for (size_t i = 0; i < stage.uses.size(); ++i) {
+      const StageSpec &owner = spec.model.stages[stage.uses[i].stage];
+      auto param =
+          FlatSymbolRefAttr::get(builder.getContext(), owner.params[stage.uses[i].param].name);
+      func.setArgAttr(unsigned(stage.arguments + i), kParamAttr,
+                      SymbolRefAttr::get(builder.getContext(), groupOf(owner), {param}));
+    }
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = builder.createBlock(&func.getBody(), {}, types, locations);
+    values.assign(stage.values.size(), Value());
+    for (auto [i, number] : llvm::enumerate(numbers)) {
+      Value value = block->getArgument(unsigned(i));
+      Type type = typeOf(stage.values[number]);
+      if (value.getType() != type)
+        value = CastOp::create(builder, locations[i], type, value);
+      values[number] = value;
+    }
+    for (const Operation &operation : stage.operations)
+      generate(stage, operation);
+    func::ReturnOp::create(builder, location(stage.resultPosition), values[stage.result]);
+  }
+
+  void generate(const StageSpec &stage, const Operation &operation) {
+    mlir::Location loc = location(operation.position);
+    auto in = [&](size_t i) { return values[operation.operands[i]]; };
+    Type type = typeOf(stage.values[operation.results[0]]);
+    Value result;
+    switch (operation.kind) {
+    case OperationKind::Linear:
+      result =
+          LinearOp::create(builder, loc, type, in(0), in(1),
+                           operation.operands.size() == 3 ? in(2) : Value(), operation.transpose)
+              .getY();
+      break;
+    case OperationKind::Embedding:
+      result = EmbeddingOp::create(builder, loc, type, in(0), in(1)).getY();
+      break;
+    case OperationKind::LayerNorm:
+      result = LayerNormOp::create(builder, loc, type, in(0), in(1), in(2),
+                                   builder.getF64FloatAttr(operation.number))
+                   .getY();
+      break;
+    case OperationKind::RmsNorm:
+      result = RmsNormOp::create(builder, loc, type, in(0), in(1),
+                                 builder.getF64FloatAttr(operation.number))
+                   .getY();
+      break;
+    case OperationKind::Gelu:
+      result = GeluOp::create(builder, loc, type, in(0)).getY();
+      break;
+    case OperationKind::Silu:
+      result = SiluOp::create(builder, loc, type, in(0)).getY();
+      break;
+    case OperationKind::Rotary:
+      result =
+          RotaryOp::create(builder, loc, type, in(0), builder.getI64IntegerAttr(operation.heads),
+                           builder.getF64FloatAttr(operation.number), UnitAttr())
+              .getY();
+      break;
+    case OperationKind::Attention:
+      result = generateAttention(operation, loc, type);
+      break;
+    case OperationKind::CrossEntropy:
+      result = CrossEntropyOp::create(builder, loc, type, in(0), in(1)).getLoss();
+      break;
+    case OperationKind::Add:
+      result = AddOp::create(builder, loc, in(0), in(1)).getResult();
+      break;
+    case OperationKind::Mul:
+      result = MulOp::create(builder, loc, in(0), in(1)).getResult();
+      break;
+    case OperationKind::Scale:
+      result = ScaleOp::create(builder, loc, type, in(0), builder.getF64FloatAttr(operation.number))
+                   .getResult();
+      break;
+    case OperationKind::Split: {
+      SmallVector<Type> types;
+      for (uint32_t number : operation.results)
+        types.push_back(typeOf(stage.values[number]));
+      auto split = SplitOp::create(builder, loc, types, in(0));
+      for (size_t i = 0; i < operation.results.size(); ++i)
+        values[operation.results[i]] = split.getParts()[i];
+      return;
+    }
+    }
+    values[operation.results[0]] = result;
+  }
+
+  /// lse is [micro_batch, heads, context].
+  Value generateAttention(const Operation &operation, mlir::Location loc, Type type) {
+    auto shape = cast<RankedTensorType>(type).getShape();
+    auto lse = RankedTensorType::get({shape[0], operation.heads, shape[1]}, builder.getF32Type());
+    auto attention = AttentionOp::create(
+        builder, loc, TypeRange{type, lse}, values[operation.operands[0]],
+        values[operation.operands[1]], values[operation.operands[2]],
+        builder.getI64IntegerAttr(operation.heads), builder.getI64IntegerAttr(operation.kvHeads),
+        operation.causal ? builder.getUnitAttr() : UnitAttr());
+    return attention.getY();
+  }
+
+  const Spec &spec;
+  OpBuilder builder;
+  int64_t batch, microBatch;
+  /// The values of the function being generated, by number.
+  std::vector<Value> values;
+};
+
+} // namespace
+
+OwningOpRef<ModuleOp> generateModel(const Spec &spec, MLIRContext &context,
+                                    const IRGenOptions &options) {
+  context.loadDialect<BoaDialect, func::FuncDialect>();
+  return IRGen(spec, context, options).run();
+}
+
+} // namespace boa::frontend

@@ -1,0 +1,92 @@
+//===- Units.h - Constant expressions and units -----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Evaluates expressions over numbers and the constants of a model. Integers are
+// 64 bits and every operation on them is checked; `/` of integers must divide.
+// A real that is not finite is an error. Units: sequences, steps and tokens
+// count ones; KiB, MiB, GiB, TiB are powers of 1024 bytes, kB, MB, GB, TB powers
+// of 1000; with /s they are bytes per second; s, min and h are times.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_FRONTEND_UNITS_H
+#define BOA_FRONTEND_UNITS_H
+
+#include "frontend/AST.h"
+
+#include <map>
+
+namespace boa::frontend {
+
+/// A number: `real` is filled for integers too.
+struct Number {
+  bool isInteger = true;
+  int64_t integer = 0;
+  double real = 0;
+  static Number ofInteger(int64_t value) { return {true, value, double(value)}; }
+  static Number ofReal(double value) { return {false, 0, value}; }
+};
+
+/// Constants by name, with the place that gave the value.
+struct ConstantValue {
+  Number value;
+  Location location;
+};
+using Constants = std::map<std::string, ConstantValue, std::less<>>;
+
+/// The expression as one writes it, with the fewest parentheses: `3 * width`.
+std::string printExpr(const Expr &expr);
+
+/// `width = 32`, or `32` where the expression is the number itself.
+std::string printWithValue(const std::string &text, int64_t value);
+
+/// Adds to an error about `expr` where the constant that it names was set, when
+/// that is another text: an option, say.
+void noteOrigin(const Expr &expr, const Constants &constants, Diagnostic &diagnostic);
+
+/// Whether an expression is built of numbers and constants alone, so that it
+/// can be evaluated as a number.
+bool isNumeric(const Expr &expr, const Constants &constants);
+
+/// The value of an expression, or none after an error. Numbers with units are
+/// refused: they mean something only in settings.
+std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
+                               Diagnostics &diagnostics);
+
+/// A whole number in [least, most]; `what` names it in messages, `below` is said
+/// where it is too small.
+std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants, int64_t least,
+                                       int64_t most, const std::string &what,
+                                       Diagnostics &diagnostics, const std::string &below = "");
+
+/// A setting of a whole number in [least, most], optionally with `unit`.
+std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const Constants &constants,
+                                     int64_t least, int64_t most, const std::string &what,
+                                     Diagnostics &diagnostics, const std::string &below = "");
+
+/// What is counted in units of its own: a size (`256 MiB`), a speed (`200 MB/s`),
+/// operations in a second (`300 TFLOP/s`), a short time (`80 us`, in nanoseconds).
+enum class Quantity { Bytes, Speed, Compute, Latency };
+
+/// A setting of at least one of them; `below` is said where it is less.
+std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
+                                        const std::string &what, Diagnostics &diagnostics,
+                                        const std::string &below = "");
+
+/// An interval of `200 steps` or of time, `5 min`: one of the two is above 0.
+struct Interval {
+  int64_t steps = 0;
+  double seconds = 0;
+};
+std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
+                                         const std::string &what, Diagnostics &diagnostics);
+
+/// a * b, or none where it does not fit 64 bits.
+std::optional<int64_t> multiplyChecked(int64_t a, int64_t b);
+
+} // namespace boa::frontend
+
+#endif // BOA_FRONTEND_UNITS_H

@@ -1,0 +1,173 @@
+//===- abi.h - What compiled code calls ---------------------------*- C -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The C ABI between a compiled program and the runtime. A compiled program is
+//
+//   const char boa_program[]            its descriptor, JSON (runtime/abi/program.h)
+//   void boa_step(ctx, step, pending)   one training step
+//   void boa_drain(ctx, step, pending)  the delayed optimizer updates, nothing else
+//   void boa_evaluate(ctx, step, 0)     forward passes of all micro-batches, no update
+//   void boa_kernel_table[]             the kernels, in the order of the descriptor
+//
+// and calls the functions below from one thread, the *driver*. Every call only
+// enqueues a command; compute, each direction of I/O and of copies, and the
+// optimizer advance on their own. A command that needs a slot when none is free waits
+// for one *in the engine*, not in the driver: slots of a pool are granted in program
+// order as releases complete. So the driver runs ahead of the device, and what bounds
+// the lookahead is the number of slots; it is held up only where very many commands
+// wait, and never where those need it to go on. No deadlock: every dependence points
+// backward in program order, and a pool has at least as many slots as the program
+// holds live at once.
+//
+// Model of memory. A *storage* is an array of equal entries (say, the weights
+// of each layer). An entry is divided into equal chunks, the unit of the
+// optimizer and of commit. A chunk has a *home*, where it lives between uses:
+// device memory, host memory or SSD; homes are given by ranges of chunks, the
+// same for all entries. A *buffer* is some chunks of one entry in a *space*, a
+// memory that kernels (device) or SSDs (host) can reach, and one of which the
+// optimizer works in: a slot, or the home itself.
+//
+// The machine's memory is *unified* (a CPU: one memory, in which a space says
+// only whose share a buffer is counted in) or *separate*.
+//
+//   - Commands are ordered by what they read and write, chunk by chunk, of
+//     buffers and of homes: a reader after the last writer, a writer after the
+//     last writer and its readers. Nothing else orders them.
+//   - So accesses to one chunk through prefetch and offload are coherent in
+//     program order: a prefetch after an offload sees what was offloaded.
+//   - A buffer is valid from prefetch or create to release. What it holds is
+//     there when a command that takes it runs.
+//   - A pool is the slots of one size of one storage in one space. A buffer that
+//     needs a slot takes one of the smallest pool of its space that can hold it;
+//     where memory is unified and its space has none such, of the other's.
+//   - On separate memories kernels take device buffers, updates and norms buffers of the
+//     space in which the descriptor has the optimizer run: anything else is an error of
+//     the program. An SSD reaches host memory
+//     alone: what passes between it and the device takes a slot of the host's for
+//     each chunk on its way, in program order. Where the descriptor says that it reaches
+//     the device's memory, too (`direct`), nothing passes the host.
+//
+// Errors are latched in the context: after the first one every call is a no-op
+// that returns 0 and the step ends; runtime/engine/engine.h tells the status.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ABI_ABI_H
+#define BOA_RUNTIME_ABI_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BOA_ABI_VERSION 7
+
+typedef struct boa_context boa_context;
+
+/// Chunks in a space. 0 is the null buffer.
+typedef int64_t boa_buffer;
+
+/// Memories in which a buffer can be.
+enum { BOA_DEVICE = 0, BOA_HOST = 1 };
+
+/// Chunks [first, first + count) of `entry` in `space`.
+/// entry < 0: past the end of a loop; returns the null buffer.
+/// Where all of them live there (unified: in memory, side by side) the buffer is
+/// their home, and nothing moves. Else they are brought into a slot: from SSD
+/// read, from a memory copied. A retained copy (boa_rt_release) is found and
+/// costs nothing.
+/// `zero` != 0: nothing is brought, they are filled with zeros instead.
+boa_buffer boa_rt_prefetch(boa_context *, int32_t storage, int64_t entry, int32_t first,
+                           int32_t count, int32_t space, int32_t zero);
+
+/// The same with undefined contents, for a kernel's results or for copies.
+boa_buffer boa_rt_create(boa_context *, int32_t storage, int64_t entry, int32_t first,
+                         int32_t count, int32_t space);
+
+/// Copies chunks that both hold, which are of one storage, in whichever spaces.
+void boa_rt_copy(boa_context *, boa_buffer from, boa_buffer to, int32_t first, int32_t count);
+
+/// Brings chunks [first, first + count) of `entry` home from `buffer`, which holds
+/// at least them. Nothing moves for those of which the buffer is the home.
+void boa_rt_offload(boa_context *, boa_buffer, int32_t storage, int64_t entry, int32_t first,
+                    int32_t count);
+
+/// Gives the slot back once the commands issued so far on it have completed.
+/// `retain` != 0: the contents stay findable by the next prefetch of exactly
+/// these chunks to that space (unified: to any), which takes the slot over, until
+/// the chunks are offloaded or another entry point runs.
+void boa_rt_release(boa_context *, boa_buffer, int32_t retain);
+
+/// Runs kernel `kernel` of the table on the compute queue, in order. The
+/// descriptor says which of the buffers it reads and which it writes.
+void boa_rt_launch(boa_context *, int32_t kernel, int32_t count, const boa_buffer *buffers);
+
+/// Applies the optimizer to chunk `chunk` of a parameter group, with the
+/// gradient, step count and learning rate of step `step`. `weights` and
+/// `gradient` hold the whole entry or the chunk alone; `low` (lower half of the
+/// master weights when weights are bf16), `momentum`, `variance`: null where the
+/// optimizer has none. Runs on the optimizer queue. step == 0: nothing pending,
+/// a no-op.
+void boa_rt_update(boa_context *, int32_t group, int32_t chunk, int64_t step, boa_buffer weights,
+                   boa_buffer low, boa_buffer momentum, boa_buffer variance, boa_buffer gradient);
+
+/// Adds the squares of one entry's gradient to the global norm of this step.
+/// Updates of this step wait for every call of it (boa_rt_norm_done).
+void boa_rt_norm(boa_context *, int32_t group, boa_buffer gradient);
+
+/// All gradients of `step` are in: the clipping factor of that step is fixed.
+void boa_rt_norm_done(boa_context *, int64_t step);
+
+/// Data-parallel loop on the shared thread pool, called by generated kernels:
+/// body(data, begin, end) over a static partition of [0, count). Deterministic
+/// in which thread runs what does not matter: parts are disjoint. Blocks.
+void boa_rt_parallel_for(int64_t count, int64_t grain,
+                         void (*body)(void *data, int64_t begin, int64_t end), void *data);
+
+/// A block: what offsets and sizes of all transfers, chunks, slots and extents are
+/// multiples of.
+#define BOA_BLOCK_BYTES INT64_C(4096)
+
+/// Bytes from one slot of the arena to the next, for slots of `bytes`: whole
+/// blocks, and no multiple of 64 KiB, since arrays spaced by powers of two fall
+/// on the same cache sets. The compiler counts with it what the engine allocates.
+static inline int64_t boa_slot_stride(int64_t bytes) {
+  int64_t rounded = (bytes + BOA_BLOCK_BYTES - 1) / BOA_BLOCK_BYTES * BOA_BLOCK_BYTES;
+  return rounded % 65536 == 0 ? rounded + BOA_BLOCK_BYTES : rounded;
+}
+
+/// Whether the updates of a step wait for its global gradient norm: to clip by it (0: not
+/// clipped), or to leave the step out where it is not finite.
+static inline int boa_needs_norm(double clip, int skips_nonfinite) {
+  return clip > 0 || skips_nonfinite;
+}
+
+/// Where a kernel of a device of its own enqueues its work.
+typedef struct boa_queue boa_queue;
+
+/// One kernel: its buffers' base addresses, behind them those of its tables
+/// (runtime/abi/tables.h), a workspace as large as the descriptor says, 256-byte aligned, and
+/// the queue, null on a CPU. Called on the compute thread.
+typedef void (*boa_kernel)(void *const *buffers, void *workspace, boa_queue *queue);
+
+/// The global `boa_device_image` of a program for a device of its own; a program for a
+/// CPU has none.
+typedef struct {
+  const void *module; // PTX text, its NUL included
+  int64_t bytes;
+  const char *const *functions; // names, in the order by which launches number them
+  int64_t count;
+} boa_device_image;
+
+/// One entry point of the program.
+typedef void (*boa_entry_point)(boa_context *, int64_t step, int64_t pending);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // BOA_RUNTIME_ABI_ABI_H

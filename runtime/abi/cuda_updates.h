@@ -1,0 +1,61 @@
+//===- cuda_updates.h - What the optimizer's functions take -----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where the optimizer runs on the GPU, the image has two functions for each group, which
+// passes/target/cuda/EmitUpdates.cpp makes and runtime/device/cuda/updates.h launches. They
+// agree on this. What is of one group (elements of a chunk, its tensors) is in the code.
+//
+//   update_GROUP(constants, flag, weights, low, momentum, variance, gradient)
+//     of one chunk, each argument but the first two at the chunk; those that the optimizer
+//     has not are left out. `flag` becomes 1 where a new weight or moment is not finite.
+//     kUpdateElements of the chunk for each thread, in blocks of kUpdateThreads.
+//
+//   norm_GROUP(gradient, sums)
+//     of a whole entry: the sums of blocks of kSumBlock elements (runtime/kernels/optimizer.h) of
+//     each parameter, in f64, those of the first parameter first. kSumLanes threads for each,
+//     in blocks of kNormThreads.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ABI_CUDA_UPDATES_H
+#define BOA_RUNTIME_ABI_CUDA_UPDATES_H
+
+#include "runtime/abi/sums.h"
+
+#include <cstdint>
+
+namespace boa::cuda {
+
+/// Before the group's name.
+inline constexpr char kUpdatePrefix[] = "update_", kNormPrefix[] = "norm_";
+
+/// The constants of an update: f32, but for the number of the chunk, which is an i32.
+enum UpdateConstant : int32_t {
+  kRate,
+  kBeta1,
+  kRest1, // 1 - beta1, in f32
+  kBeta2,
+  kRest2,
+  kEps,
+  kMomentum,
+  kCorrection1,
+  kCorrection2,
+  kGradientScale,
+  kDecay, // of what decays
+  kChunkNumber,
+  kUpdateConstants
+};
+
+/// A chunk has a multiple of their product: blocks of 4 KiB in bf16.
+constexpr int64_t kUpdateThreads = 256, kUpdateElements = 4;
+constexpr int64_t kNormThreads = 128;
+
+/// Blocks of a sum over so many elements.
+constexpr int64_t SumBlocks(int64_t elements) { return (elements + kSumBlock - 1) / kSumBlock; }
+
+} // namespace boa::cuda
+
+#endif // BOA_RUNTIME_ABI_CUDA_UPDATES_H

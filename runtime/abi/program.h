@@ -1,0 +1,241 @@
+//===- program.h - What a compiled program says of itself -------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The descriptor that stands in every compiled program as JSON (boa_program),
+// parsed. Field names in the JSON are the member names below, in snake_case as
+// they stand. All sizes in bytes unless the name says elements.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ABI_PROGRAM_H
+#define BOA_RUNTIME_ABI_PROGRAM_H
+
+#include "runtime/abi/abi.h"
+#include "runtime/abi/tables.h"
+
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace boa {
+
+/// Some chunks of each entry of a storage, and where they live between uses.
+struct Home {
+  enum Tier { device, host, ssd };
+  Tier tier = ssd;
+  int32_t chunks = 0;
+};
+const char *TierName(Home::Tier);
+
+/// Slots of one size in one space (runtime/abi/abi.h).
+struct SlotPool {
+  int32_t space = 0; // "device" or "host" in the JSON
+  int32_t chunks = 0;
+  int32_t slots = 0;
+};
+
+/// What a storage is for: the unit in which traffic is reported. In the order in which a
+/// person thinks of them.
+inline constexpr const char *kRoles[] = {
+    "weights",
+    "master", // lower halves of master weights
+    "momentum",
+    "variance",
+    "gradients",
+    "checkpoints", // boundary activations
+    "boundary_gradients",
+    "saved", // activations kept for backward
+    "tokens",
+    "targets",
+    "loss",
+    "logits",
+};
+
+struct Storage {
+  std::string name;             // "weights.block"
+  std::string role;             // of kRoles
+  std::vector<int64_t> entries; // dimensions; entry index is row-major
+  int64_t bytes = 0;            // of one entry, a multiple of 4096 * chunks
+  int32_t chunks = 1;           // equal parts of an entry
+  bool persistent = false;      // part of what a commit saves
+  std::vector<Home> homes;      // of an entry's chunks, in order; all of them
+  std::vector<SlotPool> pools;
+
+  int64_t entry_count() const;
+  int64_t chunk_bytes() const { return bytes / chunks; }
+  Home::Tier tier(int32_t chunk) const;
+  /// Whether one of its chunks lives there.
+  bool LivesOn(Home::Tier) const;
+};
+
+/// Of a tensor of that shape.
+inline int64_t CountElements(const std::vector<int64_t> &shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+struct Parameter {
+  std::string name; // "qkv_w"
+  std::vector<int64_t> shape;
+  int64_t offset = 0;    // elements, in its group's entry
+  std::string init;      // "normal", "uniform", "ones" or "zeros"
+  double init_scale = 0; // deviation, or half-width
+  bool decay = false;    // weight decay applies (matrices)
+
+  int64_t elements() const { return CountElements(shape); }
+};
+
+/// Parameters that are stored, moved and updated together: those of one layer
+/// (count = depth) or of one stage (count = 1), packed in one entry.
+struct Group {
+  std::string name; // "block"
+  int64_t count = 1;
+  bool layer = false;   // repeats, if only once: names have an index
+  int64_t elements = 0; // of one entry, padded: chunks * chunk_elements
+  int32_t chunks = 1;
+  int64_t chunk_elements = 0;
+  std::string weight_type; // "f32" or "bf16"
+  std::vector<Parameter> parameters;
+  // Storage ids; -1 where there is none.
+  int32_t weights = -1, low = -1, momentum = -1, variance = -1, gradient = -1;
+};
+
+struct KernelBuffer {
+  bool read = false, write = false;
+};
+
+struct Kernel {
+  std::string name; // "block_forward"
+  std::vector<KernelBuffer> buffers;
+  int64_t workspace = 0;       // bytes
+  double flops = 0, bytes = 0; // of one call: what it computes, and moves in its memory
+  double flops_bf16 = 0;       // of flops, those of products of bf16
+  std::vector<int64_t> tables; // of the program's: their addresses follow those of the buffers
+};
+
+/// Bytes that one call of an entry point moves, by role: from and to SSD, and
+/// where memories are separate from host to device memory and back.
+struct Traffic {
+  std::map<std::string, int64_t> read, written, to_device, to_host;
+
+  void Add(const Traffic &);
+};
+
+struct Optimizer {
+  std::string kind; // "adamw" or "sgd"
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0, momentum = 0;
+  double clip = 0;  // global norm; 0: none
+  std::string rate; // "constant", "linear" or "cosine"
+  double peak = 0, floor = 0;
+  int64_t warmup = 0; // steps
+  /// Where updates and norms run, and their buffers are; of unified memory it says nothing.
+  int32_t space = BOA_HOST; // "device" or "host" in the JSON
+};
+
+struct Training {
+  std::string data;      // path of the text
+  std::string objective; // "next_token" or "masked"
+  double mask_probability = 0.15;
+  int32_t mask_token = 0;
+  int64_t vocab = 256;
+  int64_t context = 0, micro_batch = 0, micro_batches = 0; // sequences
+  int64_t steps = 0, seed = 1;
+  int64_t evaluate_every = 0, evaluate_batches = 0; // in steps; micro-batches
+  // A commit is always made at the end; before it where one of these is not 0.
+  int64_t commit_every = 0;       // steps; 0: not by steps
+  double commit_seconds = 0;      // 0: not by time
+  int64_t commit_keep = 1;        // commits that stay readable, the last among them
+  std::string nonfinite = "stop"; // a step of such a gradient: "stop" or "skip"
+  std::string compute = "f32";    // what activations are: "f32" or "bf16"
+};
+
+struct SsdPath {
+  std::string path;
+  int64_t read = 0, write = 0; // limits in bytes/s; 0: none
+  int64_t both = 0;            // of reads and writes together; 0: none
+  int64_t latency = 0;         // of one transfer, in ns
+};
+
+/// What a machine does in a second, for who simulates it: operations or bytes. 0:
+/// nothing was said.
+struct Rates {
+  int64_t compute = 0;          // floating-point operations of kernels
+  int64_t device_bandwidth = 0; // that kernels read and write
+  int64_t to_device = 0, to_host = 0;
+  int64_t optimizer = 0;      // that updates read and write
+  int64_t host_bandwidth = 0; // all that the host's memory gives
+  int64_t compute_bf16 = 0;   // of kernels' products of bf16; 0: as compute
+};
+
+struct Machine {
+  std::string name;
+  std::string device = "cpu";
+  bool separate = false; // "memory": "unified" (one for device and host) or "separate"
+  bool direct = false;   // separate: SSDs reach the device's memory, too
+  int64_t device_memory = 0, host_memory = 0; // 0: no limit
+  int64_t threads = 0;                        // 0: all
+  std::string kernels; // the instruction set of a CPU's (kernels/isa.h); empty: the fastest
+  Rates rates;
+  std::vector<SsdPath> ssd;
+};
+
+/// The function of the parameters that a program computes, as a canonical text of the
+/// model phase. It leaves out batch, element types, initialisers, names and order.
+struct Computation {
+  int32_t version = 0; // of the canonical form; 0: unknown, and the rest is empty
+  std::string text, hash;
+};
+/// Far beyond the text of any model.
+constexpr size_t kMostComputationText = size_t{1} << 20, kMostComputationHash = 128;
+
+struct Program {
+  int32_t abi = 0;
+  std::string name;
+  Computation computation;
+  std::string schedule; // in words, for the start table
+  double delay = 0;
+  std::vector<Storage> storages;
+  std::vector<Group> groups;
+  std::vector<Kernel> kernels;
+  std::vector<AngleTable> tables;           // that kernels read
+  int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
+  // Of arena_device: tables and constants of kernels, which are beside the arena, and what of the
+  // workspace is there for cuDNN alone.
+  int64_t constants = 0, attention_scratch = 0;
+  // By entry point; "first_step" finds nothing in memory or pending, "second_step" what
+  // that leaves, and "step" what steps leave from then on.
+  std::map<std::string, Traffic> traffic;
+  Optimizer optimizer;
+  Training training;
+  Machine machine;
+
+  /// Whether updates and norms run on a device that has a memory of its own, and in it.
+  bool UpdatesOnDevice() const { return machine.separate && optimizer.space == BOA_DEVICE; }
+  /// What a step moves that comes after so many others without anything between.
+  Traffic TrafficOfStep(int64_t earlier) const;
+};
+
+/// What is compiled of a program's kernels.
+struct Kernels {
+  Kernels(const boa_kernel *table, const boa_device_image *image = nullptr)
+      : table(table), image(image) {}
+  const boa_kernel *table;       // in the descriptor's order
+  const boa_device_image *image; // for a device of its own; null on a CPU
+};
+
+absl::StatusOr<Program> ParseProgram(std::string_view json);
+
+/// Multiplier of the peak for `step`, counted from 1, times the peak.
+double LearningRate(const Optimizer &, int64_t step, int64_t steps);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_ABI_PROGRAM_H

@@ -1,0 +1,66 @@
+//===- symbols.cpp --------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/engine/symbols.h"
+
+#include "runtime/abi/abi.h"
+#include "runtime/abi/cuda_calls.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/gemm.h"
+
+#include <cstring>
+
+/// What LLVM calls, by this name, to round to bf16 a number that it keeps in f32, on
+/// processors without an instruction for it. The result is in the lower half of where an f32
+/// is returned: compilers differ in what they call such a type.
+extern "C" float __truncsfbf2(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  bits = value == value ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : bits >> 16 | 0x40;
+  std::memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+
+namespace boa {
+
+const std::vector<RuntimeSymbol> &RuntimeSymbols() {
+#define SYMBOL(name)                                                                               \
+  {                                                                                                \
+    #name, reinterpret_cast<void *>(&name)                                                         \
+  }
+  static const std::vector<RuntimeSymbol> symbols{
+      SYMBOL(boa_rt_prefetch),
+      SYMBOL(boa_rt_copy),
+      SYMBOL(boa_rt_create),
+      SYMBOL(boa_rt_offload),
+      SYMBOL(boa_rt_release),
+      SYMBOL(boa_rt_launch),
+      SYMBOL(boa_rt_update),
+      SYMBOL(boa_rt_norm),
+      SYMBOL(boa_rt_norm_done),
+      SYMBOL(boa_rt_parallel_for),
+      SYMBOL(boa_gemm_f32),
+      SYMBOL(boa_gemm_f64),
+      SYMBOL(boa_gemm_bf16),
+      SYMBOL(boa_gemm_bf16_bf16),
+      SYMBOL(boa_gemm_bf16_bf16_bf16),
+      SYMBOL(boa_attention_f32),
+      SYMBOL(boa_attention_f64),
+      SYMBOL(boa_attention_grad_f32),
+      SYMBOL(__truncsfbf2),
+      SYMBOL(boa_attention_grad_f64),
+      SYMBOL(boa_attention_bf16),
+      SYMBOL(boa_attention_grad_bf16),
+      SYMBOL(boa_cuda_launch),
+      SYMBOL(boa_cuda_gemm),
+      SYMBOL(boa_cuda_attention),
+      SYMBOL(boa_cuda_attention_grad),
+  };
+#undef SYMBOL
+  return symbols;
+}
+
+} // namespace boa

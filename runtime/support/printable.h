@@ -1,0 +1,30 @@
+//===- printable.h - Text that a terminal may see ---------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Names, paths and strings come from files that anyone may have written; a
+// terminal obeys the control characters in them. In the library of nearest.h, for
+// the same users.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_SUPPORT_PRINTABLE_H
+#define BOA_RUNTIME_SUPPORT_PRINTABLE_H
+
+#include <string>
+#include <string_view>
+
+namespace boa {
+
+/// Bytes of the UTF-8 sequence at `text[at]`; 0 where it is none.
+size_t Utf8Length(std::string_view text, size_t at);
+
+/// The text with control characters (but newline and tab) and bytes that are no
+/// UTF-8 written as \xNN.
+std::string Printable(std::string_view text);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_SUPPORT_PRINTABLE_H

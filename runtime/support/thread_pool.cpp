@@ -1,0 +1,243 @@
+//===- thread_pool.cpp - One pool for kernels and optimizer -----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A loop is cut into one part per thread, fixed by count, grain and Threads().
+// Which thread runs a part is not fixed: workers and the caller claim parts
+// from `ticket`, so that a worker that wakes late costs nothing, and the loop
+// ends even where the system gives fewer workers than asked for.
+//
+// ticket = generation << 16 | parts not yet claimed. A loop's fields may be
+// read only by who claimed one of its parts: until that part is done the caller
+// does not return, hence the fields do not change.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/support/thread_pool.h"
+
+#include "runtime/abi/abi.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <pthread.h>
+#include <sched.h>
+#include <vector>
+
+namespace boa {
+namespace {
+
+constexpr int kTicketBits = 16;
+constexpr uint64_t kTicketMask = (uint64_t(1) << kTicketBits) - 1;
+constexpr int64_t kMaxThreads = 4096;
+// About 20 microseconds: shorter than a sleep and a wake-up.
+constexpr int kSpins = 500;
+
+thread_local bool inside_body = false;
+std::atomic<int64_t> configured_threads{0};
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+int64_t Processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0)
+    return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+/// A mutex that is taken in the order of asking. The compute thread runs one
+/// loop after another: with a plain mutex, which whoever runs wins over whoever
+/// must first wake, the optimizer would get no turn for hundreds of milliseconds.
+class FairMutex {
+public:
+  void lock() {
+    std::unique_lock<std::mutex> lock(mutex);
+    uint64_t ticket = next++;
+    turn.wait(lock, [&] { return serving == ticket; });
+  }
+  void unlock() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (++serving != next)
+      turn.notify_all();
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable turn;
+  uint64_t next = 0, serving = 0;
+};
+
+class Pool {
+public:
+  void Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data);
+
+private:
+  struct Loop {
+    int64_t count = 0, grain = 1, blocks = 0, parts = 0;
+    void (*body)(void *, int64_t, int64_t) = nullptr;
+    void *data = nullptr;
+  };
+
+  static void *WorkerMain(void *pool);
+  void Work();
+  bool RunOnePart();
+  void RunPart(int64_t part);
+  void Publish(int64_t parts);
+  void WaitForParts();
+  void Resize(int64_t threads);
+  bool Unclaimed() const { return (ticket.load() & kTicketMask) != 0; }
+
+  FairMutex turn;                 // one caller at a time
+  std::vector<pthread_t> workers; // under turn
+  int64_t threads = 1;            // under turn
+  Loop loop;
+  std::atomic<uint64_t> ticket{0};
+  std::atomic<int64_t> unfinished{0};
+  std::atomic<bool> stop{false};
+
+  std::mutex sleep;
+  std::condition_variable wake, finished;
+  std::atomic<int> sleepers{0};
+  std::atomic<bool> caller_sleeps{false};
+};
+
+void Pool::RunPart(int64_t part) {
+  int64_t begin = loop.blocks * part / loop.parts * loop.grain;
+  int64_t end = loop.blocks * (part + 1) / loop.parts * loop.grain;
+  inside_body = true;
+  loop.body(loop.data, begin, std::min(end, loop.count));
+  inside_body = false;
+}
+
+/// Claims a part and runs it; false if none is left.
+bool Pool::RunOnePart() {
+  uint64_t seen = ticket.load();
+  do {
+    if ((seen & kTicketMask) == 0)
+      return false;
+  } while (!ticket.compare_exchange_weak(seen, seen - 1));
+  RunPart(int64_t(seen & kTicketMask) - 1);
+  if (unfinished.fetch_sub(1) == 1 && caller_sleeps.load()) {
+    std::lock_guard<std::mutex> lock(sleep);
+    finished.notify_one();
+  }
+  return true;
+}
+
+void *Pool::WorkerMain(void *pool) {
+  static_cast<Pool *>(pool)->Work();
+  return nullptr;
+}
+
+void Pool::Work() {
+  while (!stop.load()) {
+    while (RunOnePart()) {
+    }
+    for (int spin = 0; spin < kSpins && !Unclaimed() && !stop.load(); ++spin)
+      Pause();
+    if (Unclaimed())
+      continue;
+    std::unique_lock<std::mutex> lock(sleep);
+    sleepers.fetch_add(1);
+    wake.wait(lock, [this] { return Unclaimed() || stop.load(); });
+    sleepers.fetch_sub(1);
+  }
+}
+
+void Pool::Publish(int64_t parts) {
+  unfinished.store(parts);
+  uint64_t generation = (ticket.load() >> kTicketBits) + 1;
+  ticket.store(generation << kTicketBits | uint64_t(parts));
+  // Either a worker about to sleep sees the ticket, or it is seen here.
+  if (sleepers.load() > 0) {
+    std::lock_guard<std::mutex> lock(sleep);
+    wake.notify_all();
+  }
+}
+
+void Pool::WaitForParts() {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (unfinished.load() == 0)
+      return;
+    Pause();
+  }
+  std::unique_lock<std::mutex> lock(sleep);
+  caller_sleeps.store(true);
+  finished.wait(lock, [this] { return unfinished.load() == 0; });
+  caller_sleeps.store(false);
+}
+
+void Pool::Resize(int64_t wanted) {
+  if (wanted == threads)
+    return;
+  {
+    std::lock_guard<std::mutex> lock(sleep);
+    stop.store(true);
+    wake.notify_all();
+  }
+  for (pthread_t worker : workers)
+    pthread_join(worker, nullptr);
+  workers.clear();
+  stop.store(false);
+  threads = wanted;
+  for (int64_t i = 1; i < wanted; ++i) {
+    pthread_t worker;
+    if (pthread_create(&worker, nullptr, WorkerMain, this) != 0)
+      break; // the others claim its parts
+    workers.push_back(worker);
+  }
+}
+
+void Pool::Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data) {
+  std::lock_guard<FairMutex> lock(turn);
+  Resize(Threads());
+  int64_t blocks = (count - 1) / grain + 1;
+  int64_t parts = std::min(threads, blocks);
+  loop = {count, grain, blocks, parts, body, data};
+  if (parts == 1)
+    return RunPart(0);
+  Publish(parts);
+  while (RunOnePart()) {
+  }
+  WaitForParts();
+}
+
+Pool &SharedPool() {
+  // Never destroyed: workers may outlive main's statics.
+  static Pool *pool = new Pool;
+  return *pool;
+}
+
+} // namespace
+
+void SetThreads(int64_t threads) {
+  configured_threads.store(std::clamp<int64_t>(threads, 0, kMaxThreads));
+}
+
+int64_t Threads() {
+  static const int64_t processors = std::min(Processors(), kMaxThreads);
+  int64_t threads = configured_threads.load();
+  return threads > 0 ? threads : processors;
+}
+
+void ParallelFor(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data) {
+  if (count <= 0)
+    return;
+  if (inside_body)
+    return body(data, 0, count);
+  SharedPool().Run(count, std::max<int64_t>(grain, 1), body, data);
+}
+
+} // namespace boa
+
+extern "C" void boa_rt_parallel_for(int64_t count, int64_t grain,
+                                    void (*body)(void *, int64_t, int64_t), void *data) {
+  boa::ParallelFor(count, grain, body, data);
+}

@@ -1,0 +1,104 @@
+"""Checks the structure of the tree: no include goes up or round, and no source is too long.
+
+check-structure.py ROOT
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# From the bottom up. A file belongs to the longest prefix that it has, and includes files of its
+# own prefix and of those before it.
+LAYERS = """
+runtime/abi/
+runtime/support/
+runtime/io/
+runtime/state/
+runtime/kernels/
+runtime/device/
+runtime/device/cuda/
+runtime/engine/
+runtime/trainer/
+dialect/
+frontend/
+frontend/IRGen
+passes/
+passes/analysis/
+passes/model/
+passes/schedule/
+passes/storage/
+passes/kernels/
+passes/target/
+passes/Pipeline
+tools/
+test/
+""".split()
+
+# The compiler includes of the runtime what both share. The tools include all of it.
+SHARED = ("runtime/abi/", "runtime/support/")
+COMPILER = ("dialect/", "frontend/", "passes/")
+
+MOST_LINES = 500
+# Tables, which have no structure to split.
+TABLES = {"test/passes/verify-storage-refusals.mlir"}
+
+INCLUDE = re.compile(r'^\s*#\s*include "((?:dialect|frontend|passes|runtime|test|tools)/[^"]+)"', re.M)
+
+
+def layer(path):
+    return max((i for i, prefix in enumerate(LAYERS) if path.startswith(prefix)),
+               key=lambda i: len(LAYERS[i]), default=None)
+
+
+def main(root):
+    names = [str(path.relative_to(root))
+             for folder in ("dialect", "frontend", "passes", "runtime", "test", "tools")
+             for path in sorted((root / folder).rglob("*"))
+             if path.suffix in (".h", ".cpp", ".def", ".td")]
+    errors = []
+    includes = 0
+    graph = {}
+    for name in names:
+        text = (root / name).read_text()
+        lines = text.count("\n")
+        if lines > MOST_LINES and name not in TABLES:
+            errors.append(f"{name}: {lines} lines, at most {MOST_LINES} are allowed")
+        graph[name] = INCLUDE.findall(text)
+        for other in graph[name]:
+            includes += 1
+            # Of generated headers the folder counts.
+            if layer(other) is None or layer(name) is None:
+                errors.append(f"{name}: includes {other}, which belongs to no layer")
+            elif layer(other) > layer(name):
+                errors.append(f"{name}: includes {other}, which is above it")
+            elif name.startswith(COMPILER) and other.startswith("runtime/") and \
+                    not other.startswith(SHARED):
+                errors.append(f"{name}: includes {other}, which the compiler does not share")
+    errors += find_circles(graph)
+    print(*errors, sep="\n")
+    print(f"{len(names)} files, {includes} includes: {len(errors)} errors")
+    return 1 if errors else 0
+
+
+def find_circles(graph):
+    errors, done, path = [], set(), []
+
+    def visit(name):
+        if name in path:
+            errors.append("a circle: " + " -> ".join(path[path.index(name):] + [name]))
+            return
+        if name in done or name not in graph:
+            return
+        path.append(name)
+        for other in graph[name]:
+            visit(other)
+        path.pop()
+        done.add(name)
+
+    for name in graph:
+        visit(name)
+    return errors
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
