@@ -117,12 +117,9 @@ inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
   symbol.consume_front(kGroupPrefix);
   return symbol;
 }
-/// Which memory a device computes in: a CPU in the host's.
-inline MemoryKind getMemoryKind(DeviceKind device) {
-  return device == DeviceKind::cpu ? MemoryKind::unified : MemoryKind::separate;
-}
 /// Names of boa.config ops, and what they hold: null where there is none.
-inline constexpr llvm::StringLiteral kTrainConfig = "train", kMachineConfig = "machine";
+inline constexpr llvm::StringLiteral kModelConfig = "model", kTrainConfig = "train",
+                                     kPlanConfig = "plan", kMachineConfig = "machine";
 mlir::DictionaryAttr getConfig(mlir::ModuleOp module, llvm::StringRef name);
 /// Sets or replaces one.
 void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr settings);

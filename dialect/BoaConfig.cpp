@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// boa.config against the table of settings: no key that the table has not, no value
-// of another type, out of its range, or not among its words. Who reads a setting
-// later may rely on it.
+// boa.config against the table of settings (runtime/abi/settings.def), and its reading and
+// writing as structs. The verifier refuses a key that the table does not have, and a value of
+// another type, out of its range or not among its words. Readers rely on it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
 #include "runtime/support/nearest.h"
 
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -23,67 +24,39 @@ namespace boa {
 
 namespace {
 
-/// A row of the table.
-struct Setting {
-  StringRef key;
-  /// What a value is to be, in words, and whether one is that.
-  std::string expected;
-  bool (*fits)(Attribute);
-  /// Of a dictionary, or a list of them: the settings in it.
-  ArrayRef<Setting> (*section)() = nullptr;
-};
+//===----------------------------------------------------------------------===//
+// One value
+//===----------------------------------------------------------------------===//
 
-template <typename T> struct Range {
-  T least, most = std::numeric_limits<T>::max();
-  bool withoutMost = false;
-
-  static constexpr Range from(T least) { return {least}; }
-  constexpr Range to(T most) const { return {least, most, false}; }
-  constexpr Range below(T most) const { return {least, most, true}; }
-
-  bool contains(T value) const {
-    return value >= least && (withoutMost ? value < most : value <= most);
-  }
-  std::string describe(StringRef what) const {
-    if (most == std::numeric_limits<T>::max())
-      return llvm::formatv("{0} of at least {1}", what, print(least));
-    return llvm::formatv(withoutMost ? "{0} of at least {1} and below {2}"
-                                     : "{0} between {1} and {2}",
-                         what, print(least), print(most));
-  }
-  static std::string print(int64_t value) { return std::to_string(value); }
-  static std::string print(double value) { return llvm::formatv("{0}", llvm::format("%g", value)); }
-};
-
-template <typename T> bool is(Attribute value) { return isa<T>(value); }
-
-bool fitsInteger(Attribute value, Range<int64_t> range) {
-  auto integer = dyn_cast<IntegerAttr>(value);
-  return integer && integer.getType().isSignlessInteger(64) && range.contains(integer.getInt());
+bool isReal(SettingKind kind) { return kind == SettingKind::Real; }
+bool isInteger(SettingKind kind) {
+  return kind == SettingKind::Count || kind == SettingKind::Bytes || kind == SettingKind::Speed ||
+         kind == SettingKind::Operations || kind == SettingKind::Time;
 }
 
-bool fitsReal(Attribute value, Range<double> range) {
-  if (auto real = dyn_cast<FloatAttr>(value))
-    return range.contains(real.getValueAsDouble());
+std::optional<double> numberOf(Attribute value, bool allowReal) {
+  if (auto real = dyn_cast<FloatAttr>(value); real && allowReal)
+    return real.getValueAsDouble();
   auto integer = dyn_cast<IntegerAttr>(value); // delay = 1, say
-  return integer && integer.getType().isSignlessInteger(64) &&
-         range.contains(double(integer.getInt()));
+  if (integer && integer.getType().isSignlessInteger(64))
+    return double(integer.getInt());
+  return std::nullopt;
 }
 
-template <typename Enum> bool fitsWord(Attribute value) {
+bool isWordOf(Attribute value, StringRef list) {
   auto word = dyn_cast<StringAttr>(value);
-  return word && symbolizeEnum<Enum>(word.getValue());
+  return word && ListHasWord(list, word.getValue());
 }
 
 /// Each share is of all chunks, and leaves some to the tiers behind it.
-bool fitsPlace(Attribute value) {
+bool isPlace(Attribute value, StringRef tiers) {
   auto parts = dyn_cast<ArrayAttr>(value);
   if (!parts)
-    return fitsWord<Tier>(value);
+    return isWordOf(value, tiers);
   double left = 1;
   for (auto [i, part] : llvm::enumerate(parts)) {
     if (i % 2 == 0) {
-      if (!fitsWord<Tier>(part))
+      if (!isWordOf(part, tiers))
         return false;
       continue;
     }
@@ -95,57 +68,97 @@ bool fitsPlace(Attribute value) {
   return parts.size() % 2 == 1;
 }
 
-bool fitsList(Attribute value) {
-  auto list = dyn_cast<ArrayAttr>(value);
-  return list && llvm::all_of(list, llvm::IsaPred<DictionaryAttr>);
+/// A number in the range of its row, or its default.
+bool isNumber(Attribute value, const SettingRow &row) {
+  std::optional<double> number = numberOf(value, isReal(row.kind));
+  return number && (row.Contains(*number) || *number == std::stod(row.value));
+}
+
+bool fits(Attribute value, const SettingRow &row) {
+  switch (row.kind) {
+  case SettingKind::Flag:
+    return isa<BoolAttr>(value);
+  case SettingKind::Word:
+  case SettingKind::Rate:
+    return isWordOf(value, row.list);
+  case SettingKind::Place:
+    return isPlace(value, row.list);
+  case SettingKind::Section:
+    return isa<DictionaryAttr>(value);
+  case SettingKind::List: {
+    auto list = dyn_cast<ArrayAttr>(value);
+    return list && llvm::all_of(list, llvm::IsaPred<DictionaryAttr>);
+  }
+  case SettingKind::Text:
+  case SettingKind::Path:
+    return isa<StringAttr>(value);
+  default:
+    return isNumber(value, row);
+  }
 }
 
 /// `"a", "b" or "c"`.
-template <typename Enum> std::string describeWords(unsigned last) {
+std::string describeWords(StringRef list) {
   std::string text;
-  for (unsigned i = 0; i <= last; ++i)
-    text += (i == 0 ? "\"" : i < last ? ", \"" : " or \"") + stringifyEnum(Enum(i)).str() + '"';
+  const std::vector<std::string> words = SplitWords(list);
+  for (size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "\"" : i + 1 < words.size() ? ", \"" : " or \"") + words[i] + '"';
   return text;
 }
 
-#define BOA_SETTINGS(NAME)                                                                         \
-  ArrayRef<Setting> settingsOf##NAME() {                                                           \
-    static const std::vector<Setting> settings = {
-#define BOA_TEXT(KEY, FALLBACK, HELP) {#KEY, "a string", is<StringAttr>},
-#define BOA_WORD(KEY, ENUM, FALLBACK, HELP)                                                        \
-  {#KEY, describeWords<ENUM>(getMaxEnumValFor##ENUM()), fitsWord<ENUM>},
-#define BOA_INTEGER(KEY, RANGE, FALLBACK, HELP)                                                    \
-  {#KEY, Range<int64_t>::RANGE.describe("an i64"),                                                 \
-   [](Attribute value) { return fitsInteger(value, Range<int64_t>::RANGE); }},
-#define BOA_REAL(KEY, RANGE, FALLBACK, HELP)                                                       \
-  {#KEY, Range<double>::RANGE.describe("a number"),                                                \
-   [](Attribute value) { return fitsReal(value, Range<double>::RANGE); }},
-#define BOA_FLAG(KEY, FALLBACK, HELP) {#KEY, "true or false", is<BoolAttr>},
-#define BOA_PLACE(KEY, HELP)                                                                       \
-  {#KEY,                                                                                           \
-   describeWords<Tier>(getMaxEnumValForTier()) +                                                   \
-       ", or a list of them with a share above 0 behind each but the last, together below 1",      \
-   fitsPlace},
-#define BOA_SECTION(KEY, NAME, HELP) {#KEY, "a dictionary", is<DictionaryAttr>, settingsOf##NAME},
-#define BOA_LIST(KEY, NAME, HELP) {#KEY, "a list of dictionaries", fitsList, settingsOf##NAME},
-#define BOA_END                                                                                    \
-  }                                                                                                \
-  ;                                                                                                \
-  return settings;                                                                                 \
+std::string describeRange(const SettingRow &row) {
+  auto print = [&](double number) -> std::string {
+    if (isInteger(row.kind))
+      return std::to_string(int64_t(number));
+    return llvm::formatv("{0}", llvm::format("%g", number));
+  };
+  std::string range = llvm::formatv("{0} {1} {2}", isInteger(row.kind) ? "an i64" : "a number",
+                                    row.excludesLeast ? "above" : "of at least", print(row.least));
+  if (row.most != std::numeric_limits<double>::infinity())
+    range += (row.excludesMost ? " and below " : " and at most ") + print(row.most);
+  if (std::stod(row.value) < row.least || (row.excludesLeast && std::stod(row.value) == row.least))
+    range += ", or " + row.value;
+  return range;
+}
+
+std::string describe(const SettingRow &row) {
+  switch (row.kind) {
+  case SettingKind::Flag:
+    return "true or false";
+  case SettingKind::Word:
+  case SettingKind::Rate:
+    return describeWords(row.list);
+  case SettingKind::Place:
+    return describeWords(row.list) +
+           ", or a list of them with a share above 0 behind each but the last, together below 1";
+  case SettingKind::Section:
+    return "a dictionary";
+  case SettingKind::List:
+    return "a list of dictionaries";
+  case SettingKind::Text:
+  case SettingKind::Path:
+    return "a string";
+  default:
+    return describeRange(row);
   }
-#include "dialect/Settings.def"
+}
+
+//===----------------------------------------------------------------------===//
+// All values
+//===----------------------------------------------------------------------===//
 
 /// The settings of a dictionary, all keys of which stand behind `prefix`.
-LogicalResult verify(ConfigOp op, DictionaryAttr settings, ArrayRef<Setting> known,
+LogicalResult verify(ConfigOp op, DictionaryAttr settings, const std::vector<SettingRow> &rows,
                      const std::string &prefix) {
   for (NamedAttribute given : settings) {
     std::string path = prefix + given.getName().str();
-    auto hasKey = [&](const Setting &setting) { return setting.key == given.getName(); };
-    const Setting *setting = llvm::find_if(known, hasKey);
-    if (setting == known.end()) {
+    auto hasKey = [&](const SettingRow &row) { return row.key == given.getName().strref(); };
+    const auto row = llvm::find_if(rows, hasKey);
+    if (row == rows.end()) {
       std::vector<std::string> keys;
-      for (const Setting &other : known)
-        keys.push_back(other.key.str());
+      for (const SettingRow &other : rows)
+        if (*other.key)
+          keys.push_back(other.key);
       std::string near = NearestWord(given.getName().strref(), keys);
       auto diag = op.emitOpError("@") << op.getSymName() << " has no setting '" << path << "'";
       if (!near.empty())
@@ -153,62 +166,163 @@ LogicalResult verify(ConfigOp op, DictionaryAttr settings, ArrayRef<Setting> kno
       return diag;
     }
     Attribute value = given.getValue();
-    if (!setting->fits(value))
+    if (!fits(value, *row))
       return op.emitOpError("expected ")
-             << path << " to be " << setting->expected << " but found " << value;
-    if (!setting->section)
-      continue;
-    if (auto section = dyn_cast<DictionaryAttr>(value)) {
-      if (failed(verify(op, section, setting->section(), path + ".")))
-        return failure();
-      continue;
-    }
-    for (auto [i, section] : llvm::enumerate(cast<ArrayAttr>(value).getAsRange<DictionaryAttr>()))
-      if (failed(verify(op, section, setting->section(), llvm::formatv("{0}[{1}].", path, i))))
-        return failure();
+             << path << " to be " << describe(*row) << " but found " << value;
+    if (row->isWhole && isa<ArrayAttr>(value) && cast<ArrayAttr>(value).size() > 1)
+      return op.emitOpError("an activation is moved in one piece: expected one place for ")
+             << row->key << ", not shares";
+    if (row->kind == SettingKind::Section &&
+        failed(verify(op, cast<DictionaryAttr>(value), row->rows(), path + ".")))
+      return failure();
+    if (row->kind == SettingKind::List)
+      for (auto [i, section] : llvm::enumerate(cast<ArrayAttr>(value).getAsRange<DictionaryAttr>()))
+        if (failed(verify(op, section, row->rows(), llvm::formatv("{0}[{1}].", path, i))))
+          return failure();
   }
   return success();
 }
 
+/// Sets a member from its attribute.
+struct Reader {
+  DictionaryAttr dictionary;
+
+  template <typename Member> void operator()(const SettingRow &row, Member &member) const {
+    if (Attribute value = dictionary.get(row.key))
+      read(value, member);
+  }
+
+  template <typename Settings> static void readAll(DictionaryAttr dictionary, Settings &settings) {
+    if (dictionary)
+      settings.Visit(Reader{dictionary});
+  }
+  static void read(Attribute value, std::string &member) {
+    member = cast<StringAttr>(value).getValue().str();
+  }
+  static void read(Attribute value, bool &member) { member = cast<BoolAttr>(value).getValue(); }
+  static void read(Attribute value, int64_t &member) { member = cast<IntegerAttr>(value).getInt(); }
+  static void read(Attribute value, double &member) { member = *numberOf(value, true); }
+  static void read(Attribute value, Placement &member) {
+    member.parts.clear();
+    auto parts = dyn_cast<ArrayAttr>(value);
+    for (Attribute part : parts ? parts.getValue() : ArrayRef<Attribute>(value)) {
+      if (auto share = dyn_cast<FloatAttr>(part))
+        member.parts.back().share = share.getValueAsDouble();
+      else
+        member.parts.push_back({*ParseWord<HomeTier>(cast<StringAttr>(part).getValue())});
+    }
+  }
+  template <typename Enum>
+  static std::enable_if_t<std::is_enum_v<Enum>> read(Attribute value, Enum &member) {
+    member = *ParseWord<Enum>(cast<StringAttr>(value).getValue());
+  }
+  template <typename Settings>
+  static std::enable_if_t<std::is_class_v<Settings>> read(Attribute value, Settings &member) {
+    readAll(cast<DictionaryAttr>(value), member);
+  }
+  template <typename Settings> static void read(Attribute value, std::vector<Settings> &member) {
+    for (auto section : cast<ArrayAttr>(value).getAsRange<DictionaryAttr>())
+      readAll(section, member.emplace_back());
+  }
+};
+
+/// Makes attributes of members.
+struct Writer {
+  Builder builder;
+
+  Attribute write(const std::string &member) { return builder.getStringAttr(member); }
+  Attribute write(bool member) { return builder.getBoolAttr(member); }
+  Attribute write(int64_t member) { return builder.getI64IntegerAttr(member); }
+  Attribute write(double member) { return builder.getF64FloatAttr(member); }
+  Attribute write(const Placement &member) {
+    SmallVector<Attribute> parts;
+    for (const Placement::Part &part : member.parts) {
+      parts.push_back(write(WordOf(part.tier)));
+      if (&part != &member.parts.back())
+        parts.push_back(write(part.share));
+    }
+    return parts.size() == 1 ? parts[0] : builder.getArrayAttr(parts);
+  }
+  template <typename Enum> std::enable_if_t<std::is_enum_v<Enum>, Attribute> write(Enum member) {
+    return write(WordOf(member));
+  }
+  template <typename Settings> Attribute write(const std::vector<Settings> &member) {
+    SmallVector<Attribute> list;
+    for (const Settings &section : member)
+      list.push_back(write(section));
+    return builder.getArrayAttr(list);
+  }
+  template <typename Settings>
+  std::enable_if_t<std::is_class_v<Settings>, Attribute> write(const Settings &settings) {
+    return writeAll(settings);
+  }
+  template <typename Settings> DictionaryAttr writeAll(const Settings &settings) {
+    SmallVector<NamedAttribute> members;
+    const DictionaryAttr absent = writeDefaults(Settings());
+    settings.Visit([&](const SettingRow &row, const auto &member) {
+      Attribute value = write(member);
+      if (value != absent.get(row.key))
+        members.push_back(builder.getNamedAttr(row.key, value));
+    });
+    return builder.getDictionaryAttr(members);
+  }
+  template <typename Settings> DictionaryAttr writeDefaults(const Settings &defaults) {
+    SmallVector<NamedAttribute> members;
+    defaults.Visit([&](const SettingRow &row, const auto &member) {
+      members.push_back(builder.getNamedAttr(row.key, write(member)));
+    });
+    return builder.getDictionaryAttr(members);
+  }
+};
+
 } // namespace
 
 LogicalResult ConfigOp::verify() {
-  if (getSymName() == kMachineConfig) {
-    if (failed(boa::verify(*this, getSettings(), settingsOfMachine(), "")))
-      return failure();
-    llvm::StringSet<> paths;
-    for (const SsdSettings &ssd : MachineSettings(getSettings()).ssd())
-      if (!ssd.path().empty() && !paths.insert(ssd.path()).second)
-        return emitOpError("has the ssd \"") << ssd.path() << "\" twice";
-    return success();
-  }
-  if (getSymName() != kTrainConfig)
-    return emitOpError("expected to be named @") << kTrainConfig << " or @" << kMachineConfig;
-  if (failed(boa::verify(*this, getSettings(), settingsOfTrain(), "")))
+  const std::pair<StringRef, const std::vector<SettingRow> *> blocks[] = {
+      {kModelConfig, &RowsOf(static_cast<ModelSettings *>(nullptr))},
+      {kTrainConfig, &RowsOf(static_cast<TrainSettings *>(nullptr))},
+      {kPlanConfig, &RowsOf(static_cast<PlanSettings *>(nullptr))},
+      {kMachineConfig, &RowsOf(static_cast<MachineSettings *>(nullptr))},
+  };
+  const auto *block = llvm::find_if(blocks, [&](auto &b) { return b.first == getSymName(); });
+  if (block == std::end(blocks))
+    return emitOpError("expected to be named @model, @train, @plan or @machine");
+  if (failed(boa::verify(*this, getSettings(), *block->second, "")))
     return failure();
-  TrainConfig train(getSettings());
-  if (train.batch() % train.micro_batch() != 0)
-    return emitOpError("expected batch to be a multiple of micro_batch but found ")
-           << train.batch() << " and " << train.micro_batch();
-  OptimizerSettings optimizer = train.optimizer();
-  if (optimizer.rate() != RateKind::constant && optimizer.floor() > optimizer.peak())
-    return emitOpError("expected optimizer.floor to be at most optimizer.peak but found ")
-           << optimizer.floor() << " and " << optimizer.peak();
-  if (train.objective() == Objective::masked && train.vocab() != 0 &&
-      train.mask_token() >= train.vocab())
-    return emitOpError("expected mask_token to be below vocab but found ")
-           << train.mask_token() << " and " << train.vocab();
-  auto place = getSettings().getAs<DictionaryAttr>("place");
-  for (StringRef role : {"checkpoints", "boundary_gradients", "saved"})
-    if (auto parts = place ? place.getAs<ArrayAttr>(role) : ArrayAttr(); parts && parts.size() > 1)
-      return emitOpError("an activation is moved in one piece: expected one place for ")
-             << role << ", not shares";
+  if (getSymName() != kMachineConfig)
+    return success();
+  MachineSettings machine;
+  Reader::readAll(getSettings(), machine);
+  llvm::StringSet<> paths;
+  for (const SsdSettings &ssd : machine.ssd)
+    if (!paths.insert(ssd.path).second)
+      return emitOpError("has the ssd \"") << ssd.path << "\" twice";
   return success();
 }
 
 //===----------------------------------------------------------------------===//
 // Access
 //===----------------------------------------------------------------------===//
+
+Config::Config(ModuleOp module) {
+  Reader::readAll(getConfig(module, kModelConfig), model);
+  Reader::readAll(getConfig(module, kTrainConfig), train);
+  Reader::readAll(getConfig(module, kPlanConfig), plan);
+  Reader::readAll(getConfig(module, kMachineConfig), machine);
+}
+
+DictionaryAttr getSettingsAttr(MLIRContext *context, const ModelSettings &settings) {
+  return Writer{Builder(context)}.writeAll(settings);
+}
+DictionaryAttr getSettingsAttr(MLIRContext *context, const TrainSettings &settings) {
+  return Writer{Builder(context)}.writeAll(settings);
+}
+DictionaryAttr getSettingsAttr(MLIRContext *context, const PlanSettings &settings) {
+  return Writer{Builder(context)}.writeAll(settings);
+}
+DictionaryAttr getSettingsAttr(MLIRContext *context, const MachineSettings &settings) {
+  return Writer{Builder(context)}.writeAll(settings);
+}
 
 DictionaryAttr getConfig(ModuleOp module, StringRef name) {
   auto config = module.lookupSymbol<ConfigOp>(name);

@@ -118,28 +118,13 @@ def Boa_LoopOrder : I32EnumAttr<"LoopOrder", "the order in which a loop runs", [
   let cppNamespace = "::boa";
 }
 
-// Words of the configuration (Settings.def), and of boa.param.
+// Words of boa.param.
 
 class Boa_Words<string name, string summary, list<string> words>
     : I32Enum<name, summary, !foreach(i, !range(!size(words)), I32EnumCase<words[i], i>)> {
   let cppNamespace = "::boa";
 }
 
-def Boa_Schedule : Boa_Words<"Schedule", "which loop is outside: layers, or micro-batches",
-                             ["vertical", "horizontal"]>;
-def Boa_Nonfinite : Boa_Words<"Nonfinite", "what becomes of a step whose gradient is not finite",
-                              ["stop", "skip"]>;
-def Boa_Objective : Boa_Words<"Objective", "what is predicted", ["next_token", "masked"]>;
-def Boa_ComputeType : Boa_Words<"ComputeType", "what activations are", ["f32", "bf16"]>;
-def Boa_WeightType : Boa_Words<"WeightType", "how weights are stored", ["f32", "bf16"]>;
-def Boa_OptimizerKind : Boa_Words<"OptimizerKind", "how weights are updated", ["adamw", "sgd"]>;
-def Boa_RateKind : Boa_Words<"RateKind", "the course of the learning rate",
-                             ["constant", "linear", "cosine"]>;
-def Boa_DeviceKind : Boa_Words<"DeviceKind", "what computes", ["cpu", "split", "cuda"]>;
-def Boa_MemoryKind : Boa_Words<"MemoryKind", "whether device and host share their memory",
-                               ["unified", "separate"]>;
-def Boa_AttentionKind : Boa_Words<"AttentionKind", "whose attention a GPU computes in bf16",
-                                  ["cudnn", "own"]>;
 def Boa_Init : Boa_Words<"Init", "how a parameter begins",
                          ["zeros", "ones", "normal", "uniform"]>;
 

@@ -12,7 +12,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 
 def Boa_ConfigOp : Boa_Op<"config", [Symbol, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "settings of the training, or of the machine, one a line";
+  let summary = "settings of the model, its training, the plan or the machine, one a line";
   let description = [{
     ```mlir
     boa.config @machine {
@@ -20,9 +20,8 @@ def Boa_ConfigOp : Boa_Op<"config", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       device_memory = 268435456 : i64
     }
     ```
-    `Settings.def` is the table of them: which there are, what a value can be, and
-    what holds where one is absent. Any other is an error. It is named @train or
-    @machine.
+    The name is @model, @train, @plan or @machine. `runtime/abi/settings.def` is the
+    table of settings, with ranges and defaults. The verifier refuses any other key.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
   let assemblyFormat = "$sym_name custom<Settings>($settings) attr-dict";

@@ -127,12 +127,23 @@ struct Field {
   ExprPtr value;
   bool isBlock = false;
   std::vector<Field> fields;
+  /// Its last token.
+  Location end;
 };
 
 struct TrainSyntax {
   Name model;
   Location location;
   std::vector<Field> fields;
+  /// The brace at its end.
+  Location end;
+};
+
+struct PlanSyntax {
+  Location location;
+  std::vector<Field> fields;
+  /// The brace at its end.
+  Location end;
 };
 
 struct MachineSyntax {
@@ -145,6 +156,7 @@ struct MachineSyntax {
 struct Program {
   std::vector<ModelSyntax> models;
   std::vector<TrainSyntax> trains;
+  std::vector<PlanSyntax> plans;
   std::vector<MachineSyntax> machines;
 };
 

@@ -116,6 +116,8 @@ std::vector<Name> findUnusedConstants(const Program &program) {
   std::set<std::string_view> names{"vocab", "context"};
   for (const TrainSyntax &train : program.trains)
     collectNames(train.fields, names);
+  for (const PlanSyntax &plan : program.plans)
+    collectNames(plan.fields, names);
   std::vector<Name> unused;
   for (const ModelSyntax &model : program.models) {
     for (const StageSyntax &stage : model.stages)
@@ -144,9 +146,9 @@ static const Item *single(const std::vector<Item> &items, const char *what,
 
 /// With the next token as target, attention that sees later tokens sees the
 /// answer: the loss would fall and nothing be learned.
-static void checkObjective(const TrainSpec &train, const ModelSyntax &syntax,
+static void checkObjective(const TrainSettings &train, const ModelSyntax &syntax,
                            const std::vector<Location> &attention, Diagnostics &diagnostics) {
-  if (train.masked)
+  if (train.objective == Objective::masked)
     return;
   for (Location location : attention)
     diagnostics
@@ -174,6 +176,7 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
   size_t before = diagnostics.count();
   const ModelSyntax *model = single(program.models, "model", diagnostics);
   const TrainSyntax *train = single(program.trains, "train block", diagnostics);
+  single(program.plans, "plan", diagnostics);
   const MachineSyntax *machine = single(program.machines, "machine", diagnostics);
   if (program.models.empty())
     diagnostics.error({}, "expected a model, 'model NAME(...) { ... }', but found none");
@@ -207,11 +210,17 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
     return std::nullopt;
   if (diagnostics.count() == before)
     spec.model = checkModel(*model, constants, context);
-  spec.train = checkTrain(*train, constants, context);
+  auto constant = [&](const char *name) {
+    auto found = constants.find(name);
+    return found == constants.end() ? 1 : found->second.value.integer;
+  };
+  spec.shape = {model->name.text, constant("vocab"), constant("context")};
+  spec.trainPosition = sources.position(train->model.location);
+  checkTrain(program, constants, context, spec);
   if (machine)
-    spec.machine = checkMachine(*machine, context);
-  if (spec.machine.ssds.empty())
-    spec.machine.ssds.push_back({"state", 0, 0});
+    checkMachine(*machine, context, spec.machine);
+  if (spec.machine.ssd.empty())
+    spec.machine.ssd.emplace_back();
   if (diagnostics.count() > before)
     return std::nullopt;
 

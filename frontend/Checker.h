@@ -32,14 +32,15 @@ Constants checkConstants(const ModelSyntax &model, CheckContext context);
 /// use. The data uses `vocab` and `context`.
 std::vector<Name> findUnusedConstants(const Program &program);
 
-/// Names, shapes and order of a model's stages (modelchecker.cpp).
+/// Names, shapes and order of a model's stages (ModelChecker.cpp).
 ModelSpec checkModel(const ModelSyntax &model, const Constants &constants, CheckContext context);
 
-/// The settings of a train block (trainchecker.cpp).
-TrainSpec checkTrain(const TrainSyntax &train, const Constants &constants, CheckContext context);
+/// Reads the train block and the plan into `spec`, whose `shape` is known (TrainChecker.cpp).
+void checkTrain(const Program &program, const Constants &constants, CheckContext context,
+                Spec &spec);
 
-/// The settings of a machine (trainchecker.cpp).
-MachineSpec checkMachine(const MachineSyntax &machine, CheckContext context);
+/// Reads a machine (TrainChecker.cpp).
+void checkMachine(const MachineSyntax &syntax, CheckContext context, MachineSettings &machine);
 
 } // namespace boa::frontend
 

@@ -159,6 +159,10 @@ private:
       begin(train.location, Start::Item);
       markFields(train.fields, /*open=*/true);
     }
+    for (const PlanSyntax &plan : program.plans) {
+      begin(plan.location, Start::Item);
+      markFields(plan.fields, /*open=*/true);
+    }
     for (const MachineSyntax &machine : program.machines) {
       begin(machine.location, Start::Item);
       markFields(machine.fields, /*open=*/true);

@@ -13,6 +13,7 @@
 
 #include "frontend/Checker.h"
 #include "frontend/Format.h"
+#include "frontend/MovedSettings.h"
 #include "frontend/Override.h"
 #include "frontend/Parser.h"
 #include "frontend/Printer.h"
@@ -36,6 +37,7 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   FrontendResult result;
   for (const InputText &input : inputs)
     parse(sources, sources.add(input.name, input.text, /*isOption=*/false), program, diagnostics);
+  moveSettings(program);
   // Before the options: one may replace the only use of a constant.
   std::vector<Name> unused;
   if (diagnostics.empty())
@@ -109,11 +111,20 @@ FormatResult formatText(const InputText &input) {
   result.diagnostics = diagnostics.render(sources);
   if (!diagnostics.empty())
     return result;
+  Program whole;
+  parse(sources, file, whole, diagnostics);
+  moveSettings(whole);
+  const std::string before = printProgram(whole);
+  if (auto moved = moveSettings(sources, file, program)) {
+    file = sources.add(input.name, *moved, /*isOption=*/false);
+    program = Program();
+    parse(sources, file, program, diagnostics);
+  }
   std::string after = format(sources, file, program);
   // The author's file is overwritten with this.
   Program again;
   parse(sources, sources.add(input.name, after, /*isOption=*/false), again, diagnostics);
-  if (diagnostics.empty() && printProgram(again) == printProgram(program))
+  if (diagnostics.empty() && printProgram(again) == before)
     result.after = std::move(after);
   else
     result.diagnostics = "error: cannot lay out '" + Printable(input.name) +

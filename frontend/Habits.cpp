@@ -18,7 +18,7 @@ static std::vector<Habit> makeHabits() {
   const char *transposed = "linear(x, transpose(w)) multiplies by a transposed parameter";
   const char *views = "shapes are declared; only split(x, parts) cuts the last dimension";
   const char *noModule = "functions stand by themselves: linear(x, w), gelu(x)";
-  const char *moves = "the machine block and train's place say where tensors live";
+  const char *moves = "the machine block and the plan's place say where tensors live";
   const char *types = "types are set in the train block: compute = bf16, weights = bf16";
 
   const char *layers = "write layer NAME(x: [context, width]) -> [context, width] repeat N { ... }";
@@ -27,13 +27,14 @@ static std::vector<Habit> makeHabits() {
 
   const char *epochs = "write steps = N; an epoch is bytes of text / (batch * context) steps";
   const char *accumulation =
-      "write micro_batch = N; each step accumulates batch / micro_batch of them";
+      "write plan { micro_batch = N }; each step accumulates batch / micro_batch of them";
   const char *rate = "write optimizer = adamw(lr = 1e-3)";
   const char *course = "write adamw(lr = cosine(peak = 1e-3, warmup = 100, floor = 1e-4))";
   const char *norm = "write clip = 1.0";
   const char *precision = "write compute = bf16";
   const char *text = "write data = \"file.txt\"";
-  const char *recompute = "write schedule = vertical(recompute = true), which is the default";
+  const char *recompute =
+      "write plan { schedule = vertical(recompute = true) }, which is the default";
   const char *saves = "write commit = every(200) or every(5 min)";
   const char *evaluates = "write evaluate = every(200, batches = 16)";
   const char *context = "the sequence length is the model's constant context";

@@ -16,6 +16,7 @@
 #include "frontend/IRGen.h"
 
 #include "dialect/Boa.h"
+#include "dialect/Config.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -25,20 +26,6 @@ using namespace mlir;
 namespace boa::frontend {
 
 namespace {
-
-// Each enum of the frontend by name, so that the order of its words means nothing here.
-
-RateKind rateOf(OptimizerSpec::Rate rate) {
-  switch (rate) {
-  case OptimizerSpec::Rate::Constant:
-    return RateKind::constant;
-  case OptimizerSpec::Rate::Linear:
-    return RateKind::linear;
-  case OptimizerSpec::Rate::Cosine:
-    return RateKind::cosine;
-  }
-  llvm_unreachable("not a learning rate");
-}
 
 boa::Init initOf(frontend::Init init) {
   switch (init) {
@@ -58,12 +45,19 @@ class IRGen {
 public:
   IRGen(const Spec &spec, MLIRContext &context, const IRGenOptions &options)
       : spec(spec), builder(&context), batch(options.batch ? options.batch : spec.train.batch),
-        microBatch(options.microBatch ? options.microBatch : spec.train.microBatch) {}
+        microBatch(options.microBatch ? options.microBatch : MicroBatch(spec.train, spec.plan)) {}
 
   OwningOpRef<ModuleOp> run() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(location(spec.model.position), spec.model.name);
-    setConfig(*module, kMachineConfig, machineAttr());
-    setConfig(*module, kTrainConfig, trainAttr());
+    TrainSettings train = spec.train;
+    train.batch = batch;
+    PlanSettings plan = spec.plan;
+    plan.micro_batch = microBatch;
+    // Each goes before the one that was written before it.
+    writeConfig(*module, kMachineConfig, spec.machine);
+    writeConfig(*module, kPlanConfig, plan);
+    writeConfig(*module, kTrainConfig, train);
+    writeConfig(*module, kModelConfig, spec.shape);
     builder.setInsertionPointToEnd(module->getBody());
     for (const StageSpec &stage : spec.model.stages)
       if (!stage.params.empty())
@@ -84,126 +78,6 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Configuration
-  //===--------------------------------------------------------------------===//
-
-  NamedAttribute named(StringRef key, int64_t value) {
-    return builder.getNamedAttr(key, builder.getI64IntegerAttr(value));
-  }
-  NamedAttribute named(StringRef key, double value) {
-    return builder.getNamedAttr(key, builder.getF64FloatAttr(value));
-  }
-  NamedAttribute named(StringRef key, StringRef value) {
-    return builder.getNamedAttr(key, builder.getStringAttr(value));
-  }
-  template <typename Enum, typename = decltype(stringifyEnum(Enum()))>
-  NamedAttribute named(StringRef key, Enum word) {
-    return named(key, stringifyEnum(word));
-  }
-
-  /// A tier, or tiers with the share of each but the last behind it.
-  Attribute placement(const Placement &placement) {
-    SmallVector<Attribute> parts;
-    for (const Placement::Part &part : placement.parts) {
-      parts.push_back(builder.getStringAttr(kTierNames[size_t(part.tier)]));
-      if (&part != &placement.parts.back())
-        parts.push_back(builder.getF64FloatAttr(part.share));
-    }
-    return parts.size() == 1 ? parts[0] : builder.getArrayAttr(parts);
-  }
-
-  DictionaryAttr optimizerAttr() {
-    const OptimizerSpec &optimizer = spec.train.optimizer;
-    bool adamw = optimizer.kind == OptimizerSpec::Kind::AdamW;
-    return builder.getDictionaryAttr({
-        named("kind", adamw ? OptimizerKind::adamw : OptimizerKind::sgd),
-        named("beta1", optimizer.beta1),
-        named("beta2", optimizer.beta2),
-        named("eps", optimizer.eps),
-        named("weight_decay", optimizer.weightDecay),
-        named("momentum", optimizer.momentum),
-        named("rate", rateOf(optimizer.rate)),
-        named("peak", optimizer.peak),
-        named("floor", optimizer.floor),
-        named("warmup", optimizer.warmup),
-    });
-  }
-
-  DictionaryAttr trainAttr() {
-    const TrainSpec &train = spec.train;
-    SmallVector<NamedAttribute> place;
-    for (size_t role = 0; role < kRoles; ++role)
-      place.push_back(builder.getNamedAttr(kRoleNames[role], placement(train.place[role])));
-    return builder.getDictionaryAttr({
-        named("model", spec.model.name),
-        named("data", train.data),
-        named("objective", train.masked ? Objective::masked : Objective::next_token),
-        named("mask_probability", train.maskProbability),
-        named("mask_token", train.maskToken),
-        named("vocab", train.vocab),
-        named("context", train.context),
-        named("batch", batch),
-        named("micro_batch", microBatch),
-        named("steps", train.steps),
-        named("seed", train.seed),
-        named("clip", train.clip),
-        named("weights", train.bf16Weights ? WeightType::bf16 : WeightType::f32),
-        named("compute", train.bf16Compute ? ComputeType::bf16 : ComputeType::f32),
-        builder.getNamedAttr("optimizer", optimizerAttr()),
-        named("update", train.updateOnDevice ? Space::device : Space::host),
-        named("evaluate_every", train.evaluateEvery),
-        named("evaluate_batches", train.evaluateBatches),
-        named("commit_every", train.commitEvery),
-        named("commit_seconds", train.commitSeconds),
-        named("commit_keep", train.commitKeep),
-        named("nonfinite", train.skipNonfinite ? Nonfinite::skip : Nonfinite::stop),
-        named("schedule", train.vertical ? Schedule::vertical : Schedule::horizontal),
-        named("delay", train.delay),
-        named("prefetch", train.prefetch),
-        builder.getNamedAttr("recompute", builder.getBoolAttr(train.recompute)),
-        builder.getNamedAttr("place", builder.getDictionaryAttr(place)),
-    });
-  }
-
-  DictionaryAttr machineAttr() {
-    const MachineSpec &machine = spec.machine;
-    // Of rates only those that were given.
-    auto addGiven = [&](SmallVectorImpl<NamedAttribute> &to, StringRef key, int64_t value) {
-      if (value)
-        to.push_back(named(key, value));
-    };
-    SmallVector<Attribute> ssds;
-    for (const SsdSpec &ssd : machine.ssds) {
-      SmallVector<NamedAttribute> fields{named("path", ssd.path), named("read", ssd.read),
-                                         named("write", ssd.write)};
-      addGiven(fields, "both", ssd.both);
-      addGiven(fields, "latency", ssd.latency);
-      ssds.push_back(builder.getDictionaryAttr(fields));
-    }
-    SmallVector<NamedAttribute> fields{
-        named("name", machine.name),
-        named("device", machine.device),
-        named("memory", getMemoryKind(*symbolizeDeviceKind(machine.device))),
-        named("device_memory", machine.deviceMemory),
-        named("host_memory", machine.hostMemory),
-        named("threads", machine.threads),
-        named("attention", machine.ownAttention ? AttentionKind::own : AttentionKind::cudnn),
-        builder.getNamedAttr("ssd", builder.getArrayAttr(ssds)),
-    };
-    if (machine.kernels != 0)
-      fields.push_back(named("kernels", kKernelNames[machine.kernels]));
-    if (machine.direct)
-      fields.push_back(builder.getNamedAttr("direct", builder.getBoolAttr(true)));
-    addGiven(fields, "compute", machine.compute);
-    addGiven(fields, "compute_bf16", machine.computeBf16);
-    addGiven(fields, "device_bandwidth", machine.deviceBandwidth);
-    addGiven(fields, "to_device", machine.toDevice);
-    addGiven(fields, "to_host", machine.toHost);
-    addGiven(fields, "optimizer", machine.optimizer);
-    addGiven(fields, "host_bandwidth", machine.hostBandwidth);
-    return builder.getDictionaryAttr(fields);
-  }
-
   //===--------------------------------------------------------------------===//
   // Parameters
   //===--------------------------------------------------------------------===//
@@ -212,7 +86,7 @@ private:
   RankedTensorType paramType(const Shape &shape) { return typeOf(shape, builder.getF32Type()); }
   /// Of what a function computes.
   RankedTensorType typeOf(const Shape &shape) {
-    return typeOf(shape, spec.train.bf16Compute && shape.kind != Shape::Kind::Loss
+    return typeOf(shape, spec.train.compute == ComputeType::bf16 && shape.kind != Shape::Kind::Loss
                              ? Type(builder.getBF16Type())
                              : Type(builder.getF32Type()));
   }

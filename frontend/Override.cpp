@@ -45,13 +45,15 @@ public:
       applyToModel();
     else if (path[0].text == "train")
       applyToTrain();
+    else if (path[0].text == "plan")
+      applyToPlan();
     else if (path[0].text == "machine")
       applyToMachine();
     else
-      error(path[0].location, "expected a path that begins with model, train or machine but "
-                              "found '" +
+      error(path[0].location, "expected a path that begins with model, train, plan or machine "
+                              "but found '" +
                                   path[0].text + "'" +
-                                  didYouMean(path[0].text, {"model", "train", "machine"}));
+                                  didYouMean(path[0].text, {"model", "train", "plan", "machine"}));
   }
 
 private:
@@ -83,17 +85,24 @@ private:
       path.push_back({name, whole(begin, end)});
       at = dot + 1;
     }
-    if (path.size() >= 2 && path.size() <= 4)
+    if (path.size() >= 2 && path.size() <= 4) {
+      if (std::string block = movedTo(path[0].text, path[1].text); !block.empty())
+        path[0].text = block;
       return true;
+    }
     std::string hint = path.size() < 2 ? didYouMeanSetting(path[0].text) : "";
     error(whole(0, text.size()),
           "expected a path of two to four names, such as train.steps" + hint);
     return false;
   }
 
-  bool isPath(std::string_view first, std::string_view second, std::string_view third = "") const {
-    return path[0].text == first && path[1].text == second &&
-           (path.size() == 2 ? third.empty() : path.size() == 3 && path[2].text == third);
+  /// Whether the value names a file or a folder.
+  bool namesFile() const {
+    const std::string whole = join();
+    for (const Setting &setting : WrittenSettings())
+      if (setting.kind == SettingKind::Path && setting.path == whole)
+        return true;
+    return false;
   }
 
   /// The value from byte `begin` on; a string without quotes where it names a
@@ -101,7 +110,7 @@ private:
   ExprPtr parseOption(size_t begin) {
     const std::string &text = sources.get(file).text;
     size_t first = text.find_first_not_of(" \t\r\n", begin);
-    bool names = isPath("train", "data") || isPath("machine", "ssd", "path");
+    const bool names = namesFile();
     // What no string can hold is left to the parser to refuse.
     bool holds = first != std::string::npos && text.size() <= Sources::kMaxBytes;
     size_t end = holds ? text.find_last_not_of(" \t\r\n") + 1 : begin;
@@ -151,17 +160,26 @@ private:
   }
 
   void applyToTrain() {
-    if (program.trains.empty())
-      return;
-    std::vector<Field> &fields = program.trains[0].fields;
+    if (!program.trains.empty())
+      applyToBlock(program.trains[0].fields, "the train block");
+  }
+
+  void applyToPlan() {
+    if (program.plans.empty())
+      program.plans.push_back({path[0].location, {}, {}});
+    std::vector<Field> &fields = program.plans[0].fields;
+    if (path.size() > 2 && path[1].text == "place")
+      return setPlace(fields);
+    applyToBlock(fields, "the plan");
+  }
+
+  void applyToBlock(std::vector<Field> &fields, const char *block) {
     if (path.size() == 2)
       return setField(fields, path[1]);
-    if (path[1].text == "place")
-      return setPlace(fields);
     for (Field &field : fields)
       if (field.key.text == path[1].text && !field.isBlock)
         return setPart(*field.value);
-    error(path[1].location, "the train block sets no '" + path[1].text + "' of which '" +
+    error(path[1].location, std::string(block) + " sets no '" + path[1].text + "' of which '" +
                                 path[2].text + "' could be changed" + didYouMeanSetting(join()));
   }
 
@@ -180,11 +198,11 @@ private:
     }
     if (!place->isBlock && place->value && place->value->kind == Expr::Kind::Shares)
       return error(path[2].location, "place is given as shares of everything: expected --set of "
-                                     "train.place as a whole");
+                                     "plan.place as a whole");
     if (!place->isBlock && place->value && place->value->kind == Expr::Kind::Name)
-      for (const char *role : kRoleNames) {
+      for (const Setting *role : settingsOf("plan.place")) {
         Field field;
-        field.key = {role, place->value->location};
+        field.key = {std::string(role->name()), place->value->location};
         field.value = std::make_unique<Expr>();
         field.value->kind = Expr::Kind::Name;
         field.value->name = place->value->name;
@@ -219,7 +237,7 @@ private:
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       Argument &argument = call.arguments[i];
       if (argument.keyword ? argument.keyword->text == name
-                           : i < rows.size() && rows[i]->name == name)
+                           : i < rows.size() && rows[i]->name() == name)
         return &argument;
     }
     return nullptr;
@@ -300,7 +318,7 @@ private:
       fields.push_back(std::move(block));
       blocks.push_back(&fields.back());
     }
-    if (isPath("machine", "ssd", "path"))
+    if (namesFile()) // machine.ssd.path
       return setFolder(blocks);
     // Each ssd gets the value; a tree owns its parts, so it is parsed again.
     size_t begin = sources.get(file).text.find('=') + 1;

@@ -15,7 +15,8 @@
 //   type      = "[" { expr } "]" [ "token" ] | "loss"
 //   statement = "param" NAME ":" "[" { expr } "]" "=" expr
 //             | "let" NAME { "," NAME } "=" expr | "return" expr
-//   train     = "train" NAME fields          machine = "machine" NAME fields
+//   train     = "train" NAME fields          plan = "plan" fields
+//   machine   = "machine" NAME fields
 //   fields    = "{" { NAME "=" expr | NAME [ NAME | STRING ] fields } "}"
 //   expr      = term { ("+" | "-") term }    term = unary { ("*" | "/" | "%") unary }
 //   unary     = "-" unary | primary
@@ -65,7 +66,8 @@ private:
     return habit.empty() ? didYouMean(token().text, words) : habit;
   }
   bool atItem() const {
-    return token().firstOfLine && (isName("model") || isName("train") || isName("machine"));
+    return token().firstOfLine &&
+           (isName("model") || isName("train") || isName("plan") || isName("machine"));
   }
   bool atStage() const { return isName("stage") || isName("layer"); }
   bool atStatement() const { return isName("param") || isName("let") || isName("return"); }
@@ -101,8 +103,17 @@ void Parser::parseProgram(Program &program) {
       TrainSyntax train;
       train.location = start;
       parsed = expectName(train.model, "the name of a model") && parseFields(train.fields, 0);
+      train.end = previous();
       if (parsed)
         program.trains.push_back(std::move(train));
+    } else if (isName("plan")) {
+      take();
+      PlanSyntax plan;
+      plan.location = start;
+      parsed = parseFields(plan.fields, 0);
+      plan.end = previous();
+      if (parsed)
+        program.plans.push_back(std::move(plan));
     } else if (isName("machine")) {
       take();
       MachineSyntax machine;
@@ -112,9 +123,10 @@ void Parser::parseProgram(Program &program) {
       if (parsed)
         program.machines.push_back(std::move(machine));
     } else {
-      std::string hint = suggest({"model", "train", "machine"});
-      diagnostics.error(token().location, "expected 'model', 'train' or 'machine' but found " +
-                                              describe(token(), sources) + hint);
+      std::string hint = suggest({"model", "train", "plan", "machine"});
+      diagnostics.error(token().location,
+                        "expected 'model', 'train', 'plan' or 'machine' but found " +
+                            describe(token(), sources) + hint);
       take();
     }
     if (!parsed)
@@ -299,6 +311,7 @@ bool Parser::parseFields(std::vector<Field> &fields, int depth) {
       return fail("'}' at the end of the settings");
     Field field;
     if (parseField(field, depth)) {
+      field.end = previous();
       fields.push_back(std::move(field));
       takeIf(TokenKind::Comma);
     } else {

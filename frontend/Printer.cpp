@@ -181,6 +181,10 @@ std::string printProgram(const Program &program) {
     separate();
     text += "train " + train.model.text + " " + printFields(train.fields, "");
   }
+  for (const PlanSyntax &plan : program.plans) {
+    separate();
+    text += "plan " + printFields(plan.fields, "");
+  }
   for (const MachineSyntax &machine : program.machines) {
     separate();
     text += "machine " + machine.name.text + " " + printFields(machine.fields, "");

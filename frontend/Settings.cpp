@@ -30,136 +30,177 @@ static std::string suggest(HabitKind kind, const std::string &name,
 static std::vector<std::string> namesOf(const std::vector<const Setting *> &rows) {
   std::vector<std::string> names;
   for (const Setting *row : rows)
-    names.push_back(row->name);
+    names.emplace_back(row->name());
   return names;
 }
 
-/// How to say that there is to be none, where 0 was written.
+/// The way to write that there is none, where 0 was written.
 static std::string insteadOfZero(const Setting &setting) {
-  return setting.absent.empty()
-             ? ""
-             : "; leave " + setting.name + " out, or write none, for " + setting.absent;
+  return *setting.none
+             ? "; leave " + std::string(setting.name()) + " out, or write none, for " + setting.none
+             : "";
 }
 
-SettingReader SettingReader::ofCall(const Expr &call, const std::string &of,
-                                    const Constants &constants, CheckContext context) {
-  SettingReader reader(settingsOf(of, call.name), constants, context);
-  std::vector<std::string> names = namesOf(reader.rows);
-  bool named = false;
-  size_t before = context.diagnostics.count();
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const Argument &argument = call.arguments[i];
-    Location location = argument.keyword ? argument.keyword->location : argument.value->location;
-    named |= argument.keyword.has_value();
-    if (!argument.keyword && named) {
-      reader.error(location, "expected the name of an argument after one that has a name");
-      continue;
-    }
-    if (!argument.keyword && i >= names.size()) {
-      reader.error(location, "expected at most " + std::to_string(names.size()) + " arguments of " +
-                                 call.name);
-      continue;
-    }
-    std::string name = argument.keyword ? argument.keyword->text : names[i];
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      std::string expected = names.empty() ? "no arguments" : listWords(names);
-      reader.error(location, "expected " + expected + " in " + call.name + "(...) but found '" +
-                                 name + "'" + suggest(HabitKind::Setting, name, names));
-      continue;
-    }
-    if (reader.find(name)) {
-      reader.error(location, "'" + name + "' is given twice");
-      continue;
-    }
-    reader.add(reader.row(name), argument.value.get());
-  }
-  reader.complete = context.diagnostics.count() == before;
-  return reader;
-}
-
-SettingReader SettingReader::ofFields(const std::vector<Field> &fields, const std::string &of,
-                                      const std::string &what, const Constants &constants,
-                                      CheckContext context) {
-  SettingReader reader(settingsOf(of), constants, context);
-  std::vector<std::string> names = namesOf(reader.rows);
+SettingReader::SettingReader(const std::vector<Field> &fields, const std::string &of,
+                             const std::string &what, const Constants &constants,
+                             CheckContext context, GivenSettings &given)
+    : SettingReader(settingsOf(of), of, constants, context, given) {
+  const std::vector<std::string> names = namesOf(rows);
   std::vector<const Field *> seen;
   for (const Field &field : fields) {
     const Name &key = field.key;
-    if (std::find(names.begin(), names.end(), key.text) == names.end()) {
+    const auto row = std::find(names.begin(), names.end(), key.text);
+    if (row == names.end()) {
       std::string near = suggest(HabitKind::Setting, key.text, names);
-      reader.error(key.location,
-                   what + " has no setting '" + key.text + "'" +
-                       (near.empty() ? didYouMeanSetting(of + "." + key.text) : near));
-      reader.complete = false;
+      error(key.location, what + " has no setting '" + key.text + "'" +
+                              (near.empty() ? didYouMeanSetting(of + "." + key.text) : near));
+      complete = false;
       continue;
     }
     auto same = [&](const Field *other) { return other->key.text == key.text; };
     auto first = std::find_if(seen.begin(), seen.end(), same);
-    // Of blocks with a string there may be several: ssd "a" { } ssd "b" { }.
-    if (first != seen.end() && !field.labelIsString) {
+    if (first != seen.end()) {
       context.diagnostics.error(key.location, "'" + key.text + "' is set twice")
           .note((*first)->key.location, "first set here");
       continue;
     }
     seen.push_back(&field);
-    reader.add(reader.row(key.text), field.isBlock ? nullptr : field.value.get());
+    const Setting &setting = *rows[size_t(row - names.begin())];
+    // Only places may be a block, which TrainChecker reads.
+    if (field.isBlock && setting.kind != SettingKind::Place)
+      error(key.location, "expected '" + key.text + " = ...'");
+    add(setting, field.isBlock ? nullptr : field.value.get());
   }
+}
+
+SettingReader SettingReader::readArguments(const Setting &setting, const Expr &call) const {
+  SettingReader reader(settingsOf(setting.path, call.name), setting.path, constants, context,
+                       given);
+  reader.addArguments(call);
+  reader.requireAll(call.location, "of " + call.name);
   return reader;
 }
 
-const Setting &SettingReader::row(const std::string &name) const {
-  return **std::find_if(rows.begin(), rows.end(),
-                        [&](const Setting *row) { return row->name == name; });
+void SettingReader::addArguments(const Expr &call) {
+  const std::vector<std::string> names = namesOf(rows);
+  bool named = false;
+  const size_t before = context.diagnostics.count();
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Argument &argument = call.arguments[i];
+    Location location = argument.keyword ? argument.keyword->location : argument.value->location;
+    named |= argument.keyword.has_value();
+    if (!argument.keyword && named) {
+      error(location, "expected the name of an argument after one that has a name");
+      continue;
+    }
+    if (!argument.keyword && i >= names.size()) {
+      error(location,
+            "expected at most " + std::to_string(names.size()) + " arguments of " + call.name);
+      continue;
+    }
+    const std::string name = argument.keyword ? argument.keyword->text : names[i];
+    const auto row = std::find(names.begin(), names.end(), name);
+    if (row == names.end()) {
+      std::string expected = names.empty() ? "no arguments" : listWords(names);
+      error(location, "expected " + expected + " in " + call.name + "(...) but found '" + name +
+                          "'" + suggest(HabitKind::Setting, name, names));
+      continue;
+    }
+    if (find(name)) {
+      error(location, "'" + name + "' is given twice");
+      continue;
+    }
+    add(*rows[size_t(row - names.begin())], argument.value.get());
+  }
+  complete = context.diagnostics.count() == before;
 }
 
 void SettingReader::add(const Setting &setting, const Expr *value) {
-  bool none = value && value->isName("none") && !setting.absent.empty();
-  values.emplace_back(setting.name, none ? nullptr : value);
+  if (value && value->isName("none") && *setting.none)
+    value = nullptr;
+  values.emplace_back(&setting, value);
+  if (value)
+    given[setting.path] = value;
 }
 
-const Expr *SettingReader::find(const std::string &name) const {
-  for (const auto &[key, value] : values)
-    if (key == name)
+const Expr *SettingReader::find(std::string_view name) const {
+  for (const auto &[row, value] : values)
+    if (row->name() == name)
       return value;
   return nullptr;
 }
 
 void SettingReader::requireAll(Location location, const std::string &where) const {
   for (const Setting *row : rows) {
-    auto given = [&](const auto &value) { return value.first == row->name; };
-    if (complete && row->isRequired() && std::none_of(values.begin(), values.end(), given))
-      error(location, "expected the " +
-                          std::string(row->calls.empty() ? "setting '" : "argument '") + row->name +
-                          "' " + where);
+    auto same = [&](const auto &value) { return value.first == row; };
+    if (complete && row->isRequired && std::none_of(values.begin(), values.end(), same))
+      error(location, "expected the " + std::string(*row->calls ? "argument '" : "setting '") +
+                          std::string(row->name()) + "' " + where);
   }
 }
 
-bool SettingReader::count(const std::string &name, int64_t &value) const {
-  return count(name, rows.empty() ? 0 : row(name).most, value);
+bool SettingReader::hasArguments(const Setting &setting, const Expr &expr) const {
+  const bool isWord = setting.kind == SettingKind::Word || setting.kind == SettingKind::Rate;
+  if (!isWord || (setting.kind == SettingKind::Rate && isNumber(expr)))
+    return false;
+  // Of a form nobody else reads the word.
+  if (!*setting.key && findWord(setting, expr) < 0)
+    return false;
+  if (!ListHasWord(setting.list, expr.name))
+    return false;
+  return expr.kind == Expr::Kind::Name || !settingsOf(setting.path, expr.name).empty();
 }
 
-bool SettingReader::count(const std::string &name, int64_t most, int64_t &value) const {
-  const Expr *expr = find(name);
-  std::optional<int64_t> count;
-  if (expr)
-    count = evaluateCount(*expr, row(name).unit, constants, row(name).least, most, name,
-                          context.diagnostics, insteadOfZero(row(name)));
-  value = count.value_or(value);
-  return count.has_value();
+void SettingReader::readMember(const Setting &row, const Expr &expr, std::string &value) const {
+  const std::string name(row.name());
+  if (expr.kind != Expr::Kind::String || expr.name.empty())
+    return error(expr.location, "expected " + name +
+                                    " to be the path of a file, \"...\", but found " +
+                                    printExpr(expr));
+  value = expr.name;
+  const Source &source = context.sources.get(expr.location.file);
+  const size_t slash = source.name.rfind('/');
+  if (!source.isOption && value[0] != '/' && slash != std::string::npos)
+    value = source.name.substr(0, slash + 1) + value;
 }
 
-bool SettingReader::real(const std::string &name, double &value) const {
-  const Expr *expr = find(name);
-  return expr && realOf(*expr, name, value);
+void SettingReader::readMember(const Setting &row, const Expr &expr, int64_t &value) const {
+  const std::string name(row.name());
+  std::optional<int64_t> number;
+  if (row.kind == SettingKind::Count) {
+    const int64_t most = row.most > kMostSteps ? INT64_MAX : int64_t(row.most);
+    number = evaluateCount(expr, row.units, constants, int64_t(row.least), most, name,
+                           context.diagnostics, insteadOfZero(row));
+  } else {
+    const Quantity quantity = row.kind == SettingKind::Speed        ? Quantity::Speed
+                              : row.kind == SettingKind::Operations ? Quantity::Compute
+                              : row.kind == SettingKind::Time       ? Quantity::Latency
+                                                                    : Quantity::Bytes;
+    number = evaluateQuantity(expr, quantity, name, context.diagnostics, insteadOfZero(row));
+  }
+  value = number.value_or(value);
 }
 
-bool SettingReader::realOf(const Expr &expr, const std::string &name, double &value) const {
-  const Setting &setting = row(name);
-  double least = setting.realLeast, most = setting.realMost;
+void SettingReader::readMember(const Setting &row, const Expr &expr, double &value) const {
+  readReal(row, expr, constants, context, value);
+}
+
+void SettingReader::readMember(const Setting &row, const Expr &expr, bool &value) const {
+  const int at = findWord(row, expr);
+  if (at >= 0)
+    value = at == 0;
+}
+
+void SettingReader::readMember(const Setting &row, const Expr &expr, Placement &value) const {
+  readPlacement(row, expr, context, value);
+}
+
+bool readReal(const Setting &row, const Expr &expr, const Constants &constants,
+              CheckContext context, double &value) {
   auto number = evaluate(expr, constants, context.diagnostics);
   if (!number)
     return false;
-  if ((setting.above ? number->real > least : number->real >= least) && number->real <= most) {
+  if (row.Contains(number->real)) {
     value = number->real;
     return true;
   }
@@ -170,98 +211,94 @@ bool SettingReader::realOf(const Expr &expr, const std::string &name, double &va
     literal.real = limit;
     return printExpr(literal);
   };
-  error(expr.location, "expected " + name +
-                           (setting.above ? " above " + print(least) + " and at most "
-                                          : " between " + print(least) + " and ") +
-                           print(most) + " but found " + printExpr(expr) +
-                           (number->real <= least ? insteadOfZero(setting) : ""));
+  context.diagnostics.error(expr.location,
+                            "expected " + std::string(row.name()) +
+                                (row.excludesLeast ? " above " + print(row.least) + " and at most "
+                                                   : " between " + print(row.least) + " and ") +
+                                print(row.most) + " but found " + printExpr(expr) +
+                                (number->real <= row.least ? insteadOfZero(row) : ""));
   return false;
 }
 
-bool SettingReader::flag(const std::string &name, bool &value) const {
-  int at = value ? 0 : 1;
-  bool given = word(name, at);
-  value = at == 0;
-  return given;
-}
+static int findWordOf(const Setting &setting, const std::vector<std::string> &words,
+                      const Expr &expr, CheckContext context);
 
-bool SettingReader::quantity(const std::string &name, int64_t &value) const {
-  const Expr *expr = find(name);
-  const SettingKind kind = row(name).kind;
-  const Quantity what = kind == SettingKind::Speed     ? Quantity::Speed
-                        : kind == SettingKind::Compute ? Quantity::Compute
-                        : kind == SettingKind::Latency ? Quantity::Latency
-                                                       : Quantity::Bytes;
-  std::optional<int64_t> given;
-  if (expr)
-    given = evaluateQuantity(*expr, what, name, context.diagnostics, insteadOfZero(row(name)));
-  value = given.value_or(value);
-  return given.has_value();
-}
-
-bool SettingReader::placement(const std::string &name, Placement &value) const {
-  const Expr *expr = find(name);
-  if (!expr)
-    return false;
+bool readPlacement(const Setting &row, const Expr &expr, CheckContext context, Placement &value) {
+  const std::vector<std::string> tiers = SplitWords(WordList(HomeTier()));
   Placement placement;
   placement.parts.clear();
   double left = 1;
   auto add = [&](const Expr &tier, double share) {
-    int at = findWord(tier, name);
+    const int at = findWordOf(row, tiers, tier, context);
     if (at >= 0)
-      placement.parts.push_back({Tier(at), share});
+      placement.parts.push_back({HomeTier(at), share});
     left -= share;
     return at >= 0;
   };
-  if (expr->kind != Expr::Kind::Shares) {
-    if (!add(*expr, 1))
+  if (expr.kind != Expr::Kind::Shares) {
+    if (!add(expr, 1))
       return false;
     value = std::move(placement);
     return true;
   }
-  for (const Argument &part : expr->arguments) {
+  for (const Argument &part : expr.arguments) {
     const Expr &tier = *part.value;
     double share = left;
     if (!tier.operands.empty()) {
       share = tier.operands[0]->real / 100;
       if (!(share > 0 && share < left)) {
-        error(tier.operands[0]->location,
-              "expected a share above 0% that leaves something for the rest but found " +
-                  printNumber(tier.operands[0]->real) + "% of " + printNumber(left * 100) + "%");
+        context.diagnostics.error(
+            tier.operands[0]->location,
+            "expected a share above 0% that leaves something for the rest but found " +
+                printNumber(tier.operands[0]->real) + "% of " + printNumber(left * 100) + "%");
         return false;
       }
     }
     if (!add(tier, share))
       return false;
   }
+  if (row.isWhole && placement.parts.size() > 1) {
+    context.diagnostics.error(
+        expr.location, std::string("an activation is moved in one piece: expected one place for ") +
+                           std::string(row.name()) + ", not shares");
+    return false;
+  }
   value = std::move(placement);
   return true;
 }
 
-int SettingReader::findWord(const Expr &expr, const std::string &name) const {
-  const Setting &setting = row(name);
-  bool named = expr.kind == Expr::Kind::Name || expr.kind == Expr::Kind::Call;
+/// Index of the word that an expression is, or of the call of one that takes arguments; -1 with
+/// an error.
+static int findWordOf(const Setting &setting, const std::vector<std::string> &words,
+                      const Expr &expr, CheckContext context) {
+  const bool named = expr.kind == Expr::Kind::Name || expr.kind == Expr::Kind::Call;
   std::vector<std::string> written;
-  for (size_t i = 0; i < setting.words.size(); ++i) {
-    const std::string &word = setting.words[i];
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string &word = words[i];
     written.push_back(describeWord(setting, word));
     if (!named || expr.name != word)
       continue;
-    if (expr.kind != Expr::Kind::Call || !settingsOf(setting.path(), word).empty())
+    if (expr.kind != Expr::Kind::Call || !settingsOf(setting.path, word).empty())
       return int(i);
-    error(expr.location, "'" + expr.name + "' takes no arguments, but found " + printExpr(expr));
+    context.diagnostics.error(expr.location, "'" + expr.name + "' takes no arguments, but found " +
+                                                 printExpr(expr));
     return -1;
   }
   std::string hint;
   if (named || expr.kind == Expr::Kind::String)
-    hint = suggest(HabitKind::Value, expr.name, setting.words);
+    hint = suggest(HabitKind::Value, expr.name, words);
   // "bf16" for bf16.
   if (expr.kind == Expr::Kind::String && hint.empty() &&
-      std::find(setting.words.begin(), setting.words.end(), expr.name) != setting.words.end())
+      std::find(words.begin(), words.end(), expr.name) != words.end())
     hint = "; a word stands without quotes";
-  error(expr.location, "expected " + name + " to be " + listWords(written) + " but found " +
-                           printExpr(expr) + hint);
+  context.diagnostics.error(expr.location, "expected " + std::string(setting.name()) + " to be " +
+                                               listWords(written) + " but found " +
+                                               printExpr(expr) + hint);
   return -1;
+}
+
+int SettingReader::findWord(const Setting &setting, const Expr &expr) const {
+  return findWordOf(setting, SplitWords(setting.list), expr, context);
 }
 
 } // namespace boa::frontend

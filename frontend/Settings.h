@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What train blocks and machines share: a block of fields, or the arguments of
-// a call such as adamw(...), read by name. Which there are and their ranges stand
-// in the table (settingtable.h). Unknown and repeated names are errors when the
-// reader is made; a field that is absent leaves its default.
+// Blocks of fields, and the arguments of calls such as adamw(...), read into the structs of
+// the table (runtime/abi/settings.h). Unknown and repeated names are errors when the reader
+// is made; a member whose setting is absent keeps its default.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_FRONTEND_SETTINGS_H
@@ -17,69 +16,99 @@
 #include "frontend/Checker.h"
 #include "frontend/SettingTable.h"
 
+#include <map>
 #include <utility>
 
 namespace boa::frontend {
 
+/// The values that were given, by path: for rules between several settings.
+using GivenSettings = std::map<std::string, const Expr *, std::less<>>;
+
 class SettingReader {
 public:
-  /// The arguments of a call in the value of setting `of`. Without keywords they
-  /// fill the rows of the table in order.
-  static SettingReader ofCall(const Expr &call, const std::string &of, const Constants &constants,
-                              CheckContext context);
-  /// The fields of block `of` that are `key = value`; blocks are left out.
-  static SettingReader ofFields(const std::vector<Field> &fields, const std::string &of,
-                                const std::string &what, const Constants &constants,
-                                CheckContext context);
+  /// The fields of the block at path `of`, whose name is `what` in messages.
+  SettingReader(const std::vector<Field> &fields, const std::string &of, const std::string &what,
+                const Constants &constants, CheckContext context, GivenSettings &given);
 
-  /// Null where it is absent, or `none`, which says the same.
-  const Expr *find(const std::string &name) const;
-
-  /// Reports what must be given and is not, unless some name was wrong.
+  /// Reports required settings that are absent, unless some name was wrong.
   void requireAll(Location location, const std::string &where) const;
 
-  /// Each sets `value` where the setting is given and right, and returns whether
-  /// it did.
-  bool count(const std::string &name, int64_t &value) const;
-  /// One whose greatest value depends on others.
-  bool count(const std::string &name, int64_t most, int64_t &value) const;
-  bool real(const std::string &name, double &value) const;
-  bool flag(const std::string &name, bool &value) const;
-  /// Bytes, or a rate or a time by the kind of its row.
-  bool quantity(const std::string &name, int64_t &value) const;
-  /// The words of the table are the enumerators of T, in order.
-  template <typename T> bool word(const std::string &name, T &value) const {
-    const Expr *expr = find(name);
-    int at = expr ? findWord(*expr, name) : -1;
-    if (at >= 0)
-      value = T(at);
-    return at >= 0;
+  /// Reads the settings of this block, and those inside their values, into a struct.
+  template <typename Settings> void read(Settings &settings) const {
+    visit(settings);
+    for (const auto &[row, expr] : values)
+      if (expr && hasArguments(*row, *expr))
+        readArguments(*row, *expr).read(settings);
   }
-  /// A tier, or shares of several.
-  bool placement(const std::string &name, Placement &value) const;
-  /// A value of setting `name`, which stands elsewhere.
-  bool realOf(const Expr &expr, const std::string &name, double &value) const;
 
-  /// Index of the word of setting `name` that an expression is, or of the call of
-  /// one that takes arguments; -1 with an error.
-  int findWord(const Expr &expr, const std::string &name) const;
+private:
+  SettingReader(std::vector<const Setting *> rows, std::string of, const Constants &constants,
+                CheckContext context, GivenSettings &given)
+      : rows(std::move(rows)), of(std::move(of)), constants(constants), context(context),
+        given(given) {}
+  /// The arguments of a call in the value of a setting. Without keywords they fill the rows of
+  /// the table in order.
+  SettingReader readArguments(const Setting &setting, const Expr &call) const;
+  void addArguments(const Expr &call);
+  /// Whether the value is a call with arguments of its own; reports a word that is unknown.
+  bool hasArguments(const Setting &setting, const Expr &expr) const;
+  void add(const Setting &setting, const Expr *value);
+  const Expr *find(std::string_view name) const;
   void error(Location location, std::string message) const {
     context.diagnostics.error(location, std::move(message));
   }
 
-private:
-  SettingReader(std::vector<const Setting *> rows, const Constants &constants, CheckContext context)
-      : rows(std::move(rows)), constants(constants), context(context) {}
-  const Setting &row(const std::string &name) const;
-  void add(const Setting &setting, const Expr *value);
+  template <typename Settings> void visit(Settings &settings) const {
+    settings.Visit([&](const Setting &row, auto &member) { visitMember(row, member); });
+  }
+  template <typename Member> void visitMember(const Setting &row, Member &member) const {
+    if constexpr (std::is_class_v<Member> && !std::is_same_v<Member, std::string> &&
+                  !std::is_same_v<Member, Placement>) {
+      if (row.kind == SettingKind::Section)
+        visit(member);
+    } else if (*row.path && row.of() == of) {
+      if (const Expr *expr = find(row.name()))
+        readMember(row, *expr, member);
+    }
+  }
+  template <typename Settings> void visit(std::vector<Settings> &) const {}
 
+  void readMember(const Setting &row, const Expr &expr, std::string &value) const;
+  void readMember(const Setting &row, const Expr &expr, int64_t &value) const;
+  void readMember(const Setting &row, const Expr &expr, double &value) const;
+  void readMember(const Setting &row, const Expr &expr, bool &value) const;
+  void readMember(const Setting &row, const Expr &expr, Placement &value) const;
+  template <typename Enum>
+  std::enable_if_t<std::is_enum_v<Enum>> readMember(const Setting &row, const Expr &expr,
+                                                    Enum &value) const {
+    // A rate may be a number: TrainChecker reads it.
+    if (row.kind == SettingKind::Rate && isNumber(expr))
+      return;
+    const int at = findWord(row, expr);
+    if (at >= 0)
+      value = Enum(at);
+  }
+  static bool isNumber(const Expr &expr) {
+    return expr.kind != Expr::Kind::Call || expr.name == "sqrt";
+  }
+  int findWord(const Setting &setting, const Expr &expr) const;
+
+  friend class TrainChecker;
   std::vector<const Setting *> rows;
+  std::string of;
   const Constants &constants;
   CheckContext context;
-  /// Null: given as `none`.
-  std::vector<std::pair<std::string, const Expr *>> values;
+  GivenSettings &given;
+  /// Null: given as `none`, or wrong.
+  std::vector<std::pair<const Setting *, const Expr *>> values;
   bool complete = true;
 };
+
+/// Reads one number in the range of a setting; false with an error.
+bool readReal(const Setting &row, const Expr &expr, const Constants &constants,
+              CheckContext context, double &value);
+/// Tiers and shares.
+bool readPlacement(const Setting &row, const Expr &expr, CheckContext context, Placement &value);
 
 /// `a, b or c`.
 std::string listWords(const std::vector<std::string> &words, const char *last = "or");

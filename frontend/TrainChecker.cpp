@@ -1,351 +1,285 @@
-//===- TrainChecker.cpp - Train blocks and machines -----------------------===//
+//===- TrainChecker.cpp - Train blocks, plans and machines ----------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What settings say together; each by itself is a row of the table
-// (settingtable.h). Settings may use the constants of the model. Whether an order
-// is legal is left to the passes, which can name the dependence; of what needs the
-// gradient norm it is said here too, where the user's own line can be shown.
+// Rules between settings, and forms of the language that no row of the table reads by
+// itself. Settings may use the constants of the model. The passes decide whether an order is
+// legal, since they can name the dependence. Rules about the gradient norm are checked here,
+// too, where the user's own line can be shown.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Settings.h"
-#include "runtime/abi/abi.h"
 
 #include <cmath>
 
 namespace boa::frontend {
 
-namespace {
+static const Expr *findGiven(const GivenSettings &given, std::string_view path) {
+  auto found = given.find(path);
+  return found == given.end() ? nullptr : found->second;
+}
 
+static const Setting &rowOf(std::string_view path) {
+  for (const Setting &setting : WrittenSettings())
+    if (setting.path == path)
+      return setting;
+  std::abort();
+}
+
+/// Checks the train block and the plan together: rules cross them.
 class TrainChecker {
 public:
-  TrainChecker(const TrainSyntax &syntax, const Constants &constants, CheckContext context)
-      : syntax(syntax), constants(constants), context(context),
-        reader(
-            SettingReader::ofFields(syntax.fields, "train", "a train block", constants, context)) {}
+  TrainChecker(const Program &program, const Constants &constants, CheckContext context, Spec &spec)
+      : program(program), constants(constants), context(context), spec(spec), train(spec.train),
+        plan(spec.plan) {}
 
-  TrainSpec run() {
-    train.position = context.sources.position(syntax.model.location);
-    train.vocab = constant("vocab");
-    train.context = constant("context");
-    reader.requireAll(syntax.model.location, "in the train block");
-    checkData();
+  void run() {
+    const TrainSyntax &syntax = program.trains[0];
+    SettingReader trainReader(syntax.fields, "train", "a train block", constants, context, given);
+    trainReader.requireAll(syntax.model.location, "in the train block");
+    trainReader.read(train);
+    static const std::vector<Field> none;
+    const std::vector<Field> &planFields = program.plans.empty() ? none : program.plans[0].fields;
+    SettingReader planReader(planFields, "plan", "a plan", constants, context, given);
+    planReader.read(plan);
+    readPlace(planFields);
+    readOptimizer();
+    readCommit();
     checkBatch();
-    reader.count("steps", train.steps);
-    reader.count("seed", train.seed);
-    reader.real("clip", train.clip);
-    reader.word("nonfinite", train.skipNonfinite);
-    reader.word("weights", train.bf16Weights);
-    reader.word("compute", train.bf16Compute);
-    checkOptimizer();
-    reader.word("update", train.updateOnDevice);
     checkObjective();
-    checkIntervals();
-    checkCommit();
-    checkSchedule();
-    checkPlace();
-    return std::move(train);
+    checkDelay();
   }
 
 private:
-  int64_t constant(const char *name) const {
-    auto found = constants.find(name);
-    return found == constants.end() ? 1 : found->second.value.integer;
-  }
-  SettingReader arguments(const Expr &expr, const char *setting) const {
-    SettingReader reader = SettingReader::ofCall(expr, setting, constants, context);
-    reader.requireAll(expr.location, "of " + expr.name);
-    return reader;
+  void error(const Expr &at, std::string message) const {
+    context.diagnostics.error(at.location, std::move(message));
   }
 
-  void checkData() {
-    const Expr *data = reader.find("data");
-    if (!data)
-      return blockIsNoValue("data");
-    if (data->kind != Expr::Kind::String || data->name.empty())
-      return reader.error(data->location, "expected data to be the path of a file, \"...\", but "
-                                          "found " +
-                                              printExpr(*data));
-    train.data = data->name;
-    const Source &source = context.sources.get(data->location.file);
-    size_t slash = source.name.rfind('/');
-    if (!source.isOption && train.data[0] != '/' && slash != std::string::npos)
-      train.data = source.name.substr(0, slash + 1) + train.data;
+  void readOptimizer() {
+    OptimizerSettings &optimizer = train.optimizer;
+    const Expr *lr = findGiven(given, "train.optimizer.lr");
+    if (lr && SettingReader::isNumber(*lr))
+      readReal(rowOf("train.optimizer.lr"), *lr, constants, context, optimizer.peak);
+    if (const Expr *betas = findGiven(given, "train.optimizer.betas"))
+      readBetas(*betas);
+    const Expr *floor = findGiven(given, "train.optimizer.lr.floor");
+    if (floor && findGiven(given, "train.optimizer.lr.peak") && optimizer.floor > optimizer.peak)
+      error(*floor, "expected floor to be at most peak");
   }
 
-  /// `data { }` where `data = ...` was meant.
-  void blockIsNoValue(const std::string &name) const {
-    for (const Field &field : syntax.fields)
-      if (field.key.text == name && field.isBlock)
-        reader.error(field.key.location, "expected '" + name + " = ...'");
-  }
-
-  void checkBatch() {
-    bool batch = reader.count("batch", train.batch);
-    train.microBatch = train.batch;
-    bool micro = reader.count("micro_batch", train.microBatch);
-    for (const Setting *setting : settingsOf("train"))
-      if (setting->name != "data" && setting->name != "place")
-        blockIsNoValue(setting->name);
-    if (batch && micro && train.batch % train.microBatch != 0)
-      reader.error(reader.find("micro_batch")->location,
-                   "expected micro_batch = " + std::to_string(train.microBatch) +
-                       " to divide batch = " + std::to_string(train.batch));
-  }
-
-  void checkOptimizer() {
-    OptimizerSpec &optimizer = train.optimizer;
-    const Expr *expr = reader.find("optimizer");
-    if (!expr)
-      return;
-    int kind = reader.findWord(*expr, "optimizer");
-    if (kind < 0)
-      return;
-    optimizer.kind = kind == 0 ? OptimizerSpec::Kind::AdamW : OptimizerSpec::Kind::Sgd;
-    SettingReader call = arguments(*expr, "train.optimizer");
-    if (const Expr *lr = call.find("lr"))
-      checkRate(call, *lr);
-    if (kind == 1) {
-      call.real("momentum", optimizer.momentum);
-      return;
-    }
-    call.real("eps", optimizer.eps);
-    call.real("weight_decay", optimizer.weightDecay);
-    if (const Expr *betas = call.find("betas"))
-      checkBetas(*betas);
-  }
-
-  void checkBetas(const Expr &betas) {
+  void readBetas(const Expr &betas) {
     bool pair = betas.kind == Expr::Kind::Tuple && betas.arguments.size() == 2;
     if (!pair)
-      return reader.error(betas.location, "expected betas to be two numbers, (a, b), but found " +
-                                              printExpr(betas));
+      return error(betas,
+                   "expected betas to be two numbers, (a, b), but found " + printExpr(betas));
     double *values[] = {&train.optimizer.beta1, &train.optimizer.beta2};
     for (size_t i = 0; i < 2; ++i) {
       const Expr &beta = *betas.arguments[i].value;
       auto value = evaluate(beta, constants, context.diagnostics);
       if (value && !(value->real >= 0 && value->real < 1))
-        reader.error(beta.location,
-                     "expected a beta of at least 0 and less than 1 but found " + printExpr(beta));
+        error(beta, "expected a beta of at least 0 and less than 1 but found " + printExpr(beta));
       if (value)
         *values[i] = value->real;
     }
   }
 
-  void checkRate(const SettingReader &call, const Expr &expr) {
-    OptimizerSpec &optimizer = train.optimizer;
-    if (expr.kind != Expr::Kind::Call || expr.name == "sqrt") {
-      call.realOf(expr, "lr", optimizer.peak);
+  void readCommit() {
+    const Expr *commit = findGiven(given, "train.commit");
+    if (commit && commit->isName("end"))
+      train.commit_seconds = 0;
+    const Expr *interval = findGiven(given, "train.commit.interval");
+    if (!interval)
       return;
+    if (auto value =
+            evaluateInterval(*interval, constants, "the interval of commit", context.diagnostics)) {
+      train.commit_every = value->steps;
+      train.commit_seconds = value->seconds;
     }
-    if (call.findWord(expr, "lr") < 0)
-      return;
-    optimizer.rate = expr.name == "cosine"   ? OptimizerSpec::Rate::Cosine
-                     : expr.name == "linear" ? OptimizerSpec::Rate::Linear
-                                             : OptimizerSpec::Rate::Constant;
-    SettingReader rate = arguments(expr, "train.optimizer.lr");
-    bool peak = rate.real("peak", optimizer.peak);
-    rate.count("warmup", optimizer.warmup);
-    if (optimizer.rate == OptimizerSpec::Rate::Constant)
-      return;
-    bool floor = rate.real("floor", optimizer.floor);
-    if (peak && floor && optimizer.floor > optimizer.peak)
-      reader.error(rate.find("floor")->location, "expected floor to be at most peak");
+  }
+
+  void checkBatch() {
+    const Expr *micro = findGiven(given, "plan.micro_batch");
+    if (micro && plan.micro_batch && train.batch % plan.micro_batch != 0 &&
+        findGiven(given, "train.batch"))
+      error(*micro, "expected micro_batch = " + std::to_string(plan.micro_batch) +
+                        " to divide batch = " + std::to_string(train.batch));
   }
 
   void checkObjective() {
-    const Expr *expr = reader.find("objective");
-    if (!expr)
-      return;
-    int kind = reader.findWord(*expr, "objective");
-    if (kind < 0)
-      return;
-    train.masked = kind == 1;
-    SettingReader masked = arguments(*expr, "train.objective");
-    if (!train.masked)
-      return;
-    masked.real("probability", train.maskProbability);
-    masked.count("token", std::max<int64_t>(train.vocab - 1, 0), train.maskToken);
+    const Expr *token = findGiven(given, "train.objective.token");
+    if (token && train.mask_token >= spec.shape.vocab)
+      evaluateCount(*token, nullptr, constants, 0, std::max<int64_t>(spec.shape.vocab - 1, 0),
+                    "token", context.diagnostics);
   }
 
-  void checkIntervals() {
-    const Expr *expr = reader.find("evaluate");
-    if (!expr || reader.findWord(*expr, "evaluate") != 0)
+  void checkDelay() {
+    const Expr *delay = findGiven(given, "plan.schedule.delay");
+    if (!NeedsNorm(train))
       return;
-    SettingReader every = arguments(*expr, "train.evaluate");
-    every.count("steps", train.evaluateEvery);
-    every.count("batches", train.evaluateBatches);
-  }
-
-  void checkCommit() {
-    const Expr *expr = reader.find("commit");
-    if (!expr)
-      return;
-    int kind = reader.findWord(*expr, "commit");
-    if (kind == 1)
-      train.commitSeconds = 0;
-    if (kind != 0)
-      return;
-    SettingReader every = arguments(*expr, "train.commit");
-    every.count("keep", train.commitKeep);
-    const Expr *given = every.find("interval");
-    if (!given)
-      return;
-    if (auto interval =
-            evaluateInterval(*given, constants, "the interval of commit", context.diagnostics)) {
-      train.commitEvery = interval->steps;
-      train.commitSeconds = interval->seconds;
-    }
-  }
-
-  bool needsNorm() const { return boa_needs_norm(train.clip, train.skipNonfinite); }
-
-  void checkSchedule() {
-    bool delay = false;
-    const Expr *expr = reader.find("schedule");
-    if (expr) {
-      int kind = reader.findWord(*expr, "schedule");
-      if (kind < 0)
-        return;
-      train.vertical = kind == 0;
-      SettingReader schedule = arguments(*expr, "train.schedule");
-      delay = schedule.real("delay", train.delay);
-      if (needsNorm() && train.delay > 0 && train.delay < 1)
-        context.diagnostics
-            .error(schedule.find("delay")->location,
-                   std::string(train.clip > 0 ? "clipping by the global norm"
-                                              : "to leave out a step, nonfinite = skip") +
-                       " needs all gradients before the first update: delay must be 0 or 1")
-            .note(reader.find(train.clip > 0 ? "clip" : "nonfinite")->location,
-                  train.clip > 0 ? "clipping is set here" : "skipping is set here");
-      schedule.count("prefetch", train.prefetch);
-      schedule.flag("recompute", train.recompute);
-    }
+    const bool clips = train.clip > 0;
+    if (delay && plan.delay > 0 && plan.delay < 1)
+      context.diagnostics
+          .error(delay->location,
+                 std::string(clips ? "clipping by the global norm"
+                                   : "to leave out a step, nonfinite = skip") +
+                     " needs all gradients before the first update: delay must be 0 or 1")
+          .note(findGiven(given, clips ? "train.clip" : "train.nonfinite")->location,
+                clips ? "clipping is set here" : "skipping is set here");
     // The norm is known only after all gradients: in vertical order the whole
     // optimizer then runs in the next step.
-    if (!delay && train.vertical && needsNorm())
-      train.delay = 1;
+    if (!delay && plan.schedule == Schedule::vertical)
+      plan.delay = 1;
   }
 
-  void checkPlace() {
-    Placement all;
-    reader.placement("place", all);
-    train.place.fill(all);
-    // An activation is one piece: the rest is where all of it is.
-    for (Role role : {Role::Checkpoints, Role::BoundaryGradients, Role::Saved})
-      train.place[size_t(role)].parts.assign(1, {all.parts.back().tier, 1});
-    for (const Field &field : syntax.fields) {
+  /// `place = ssd` is of all roles, `place { ... }` of each.
+  void readPlace(const std::vector<Field> &fields) {
+    if (const Expr *all = findGiven(given, "plan.place")) {
+      Placement placement;
+      readPlacement(rowOf("plan.place"), *all, context, placement);
+      plan.place.Visit([&](const Setting &row, Placement &role) {
+        role = placement;
+        // An activation is one piece: all of it is where the rest is.
+        if (row.isWhole)
+          role.parts.assign(1, {placement.parts.back().tier, 1});
+      });
+    }
+    for (const Field &field : fields) {
       if (field.key.text != "place" || !field.isBlock)
         continue;
       if (field.label)
-        reader.error(field.label->location, "expected '{' after 'place'");
-      SettingReader places =
-          SettingReader::ofFields(field.fields, "train.place", "place", constants, context);
+        context.diagnostics.error(field.label->location, "expected '{' after 'place'");
+      SettingReader(field.fields, "plan.place", "place", constants, context, given)
+          .read(plan.place);
       for (const Field &inner : field.fields)
         if (inner.isBlock)
-          reader.error(inner.key.location, "expected '" + inner.key.text + " = ...'");
-      for (size_t role = 0; role < kRoles; ++role)
-        if (places.placement(kRoleNames[role], train.place[role]) &&
-            role >= size_t(Role::Checkpoints) && train.place[role].parts.size() > 1)
-          reader.error(places.find(kRoleNames[role])->location,
-                       std::string("an activation is moved in one piece: expected one place for ") +
-                           kRoleNames[role] + ", not shares");
+          context.diagnostics.error(inner.key.location, "expected '" + inner.key.text + " = ...'");
     }
   }
 
-  const TrainSyntax &syntax;
+  const Program &program;
   const Constants &constants;
   CheckContext context;
-  SettingReader reader;
-  TrainSpec train;
+  Spec &spec;
+  TrainSettings &train;
+  PlanSettings &plan;
+  GivenSettings given;
 };
 
-} // namespace
-
-TrainSpec checkTrain(const TrainSyntax &train, const Constants &constants, CheckContext context) {
-  return TrainChecker(train, constants, context).run();
+void checkTrain(const Program &program, const Constants &constants, CheckContext context,
+                Spec &spec) {
+  TrainChecker(program, constants, context, spec).run();
 }
 
 //===----------------------------------------------------------------------===//
 // Machines
 //===----------------------------------------------------------------------===//
 
-/// The inside of a block; none of its fields may be a block.
-static SettingReader readBlock(const Field &field, const Constants &none, CheckContext context) {
-  for (const Field &inner : field.fields)
-    if (inner.isBlock)
-      context.diagnostics.error(inner.key.location, "expected '" + inner.key.text + " = ...'");
-  return SettingReader::ofFields(field.fields, "machine." + field.key.text, field.key.text, none,
-                                 context);
-}
+namespace {
 
-MachineSpec checkMachine(const MachineSyntax &syntax, CheckContext context) {
-  MachineSpec machine;
-  machine.name = syntax.name.text;
-  Constants none;
-  SettingReader outer =
-      SettingReader::ofFields(syntax.fields, "machine", "a machine", none, context);
-  for (const Field &field : syntax.fields) {
-    const std::string &key = field.key.text;
-    if (key != "device" && key != "host" && key != "ssd")
-      continue;
-    if (!field.isBlock) {
-      outer.error(field.key.location, "expected '" + key + " { ... }'");
-      continue;
-    }
-    if (key == "device") {
-      Location location = field.label ? field.label->location : field.key.location;
-      machine.device = field.label ? field.label->text : "";
-      if (machine.device != "cpu" && machine.device != "split" && machine.device != "cuda")
-        outer.error(location,
-                    "expected 'device cpu', 'device split' or 'device cuda' but found 'device" +
-                        (field.label ? " " + machine.device : "") + "'");
-      SettingReader device = readBlock(field, none, context);
-      device.quantity("memory", machine.deviceMemory);
-      device.flag("direct", machine.direct);
-      device.count("threads", machine.threads);
-      device.word("attention", machine.ownAttention);
-      device.word("kernels", machine.kernels);
-      device.quantity("compute", machine.compute);
-      device.quantity("compute_bf16", machine.computeBf16);
-      device.quantity("bandwidth", machine.deviceBandwidth);
-      device.quantity("to_device", machine.toDevice);
-      device.quantity("to_host", machine.toHost);
-    } else if (key == "host") {
-      if (field.label)
-        outer.error(field.label->location, "expected '{' after 'host'");
-      SettingReader host = readBlock(field, none, context);
-      host.quantity("memory", machine.hostMemory);
-      host.quantity("bandwidth", machine.hostBandwidth);
-      host.quantity("optimizer", machine.optimizer);
-    } else {
-      if (!field.label || !field.labelIsString || field.label->text.empty()) {
-        outer.error(field.key.location, "expected the path of a folder after 'ssd', ssd \"...\"");
+class MachineChecker {
+public:
+  MachineChecker(const MachineSyntax &syntax, CheckContext context, MachineSettings &machine)
+      : syntax(syntax), context(context), machine(machine) {}
+
+  void run() {
+    machine.name = syntax.name.text;
+    for (const Field &field : syntax.fields) {
+      const std::string &key = field.key.text;
+      if (key != "device" && key != "host" && key != "ssd") {
+        std::string near = didYouMean(key, {"device", "host", "ssd"});
+        error(field.key.location, "a machine has no setting '" + key + "'" +
+                                      (near.empty() ? didYouMeanSetting("machine." + key) : near));
         continue;
       }
-      constexpr size_t kMaxSsds = 64;
-      if (machine.ssds.size() == kMaxSsds) {
-        outer.error(field.key.location,
-                    "a machine has at most " + std::to_string(kMaxSsds) + " ssds");
-        break;
+      if (!field.isBlock) {
+        error(field.key.location, "expected '" + key + " { ... }'");
+        continue;
       }
-      SsdSpec ssd;
-      ssd.path = field.label->text;
-      for (const SsdSpec &other : machine.ssds)
-        if (other.path == ssd.path)
-          outer.error(field.label->location, "ssd \"" + ssd.path + "\" is given twice");
-      SettingReader speeds = readBlock(field, none, context);
-      speeds.quantity("read", ssd.read);
-      speeds.quantity("write", ssd.write);
-      speeds.quantity("both", ssd.both);
-      speeds.quantity("latency", ssd.latency);
-      machine.ssds.push_back(std::move(ssd));
+      if (!isFirst(field))
+        continue;
+      if (key == "device")
+        readDevice(field);
+      if (key == "host" && field.label)
+        error(field.label->location, "expected '{' after 'host'");
+      if (key == "ssd") {
+        if (!readSsd(field))
+          return;
+      } else {
+        reader(field).read(machine);
+      }
     }
   }
-  return machine;
+
+private:
+  void error(Location location, std::string message) const {
+    context.diagnostics.error(location, std::move(message));
+  }
+
+  SettingReader reader(const Field &field) {
+    return SettingReader(field.fields, "machine." + field.key.text, field.key.text, none, context,
+                         given);
+  }
+
+  /// There may be several ssd "a" { }, but one device and one host.
+  bool isFirst(const Field &field) const {
+    for (const Field &other : syntax.fields) {
+      if (&other == &field || field.labelIsString)
+        return true;
+      if (other.key.text == field.key.text) {
+        context.diagnostics.error(field.key.location, "'" + field.key.text + "' is set twice")
+            .note(other.key.location, "first set here");
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void readDevice(const Field &field) {
+    const std::string word = field.label ? field.label->text : "";
+    auto device = ParseWord<DeviceKind>(word);
+    if (!device)
+      return error(field.label ? field.label->location : field.key.location,
+                   "expected 'device cpu', 'device split' or 'device cuda' but found 'device" +
+                       (field.label ? " " + word : "") + "'");
+    machine.device = *device;
+    machine.memory = MemoryOf(*device);
+  }
+
+  /// False: there are too many.
+  bool readSsd(const Field &field) {
+    if (!field.label || !field.labelIsString || field.label->text.empty()) {
+      error(field.key.location, "expected the path of a folder after 'ssd', ssd \"...\"");
+      return true;
+    }
+    constexpr size_t kMaxSsds = 64;
+    if (machine.ssd.size() == kMaxSsds) {
+      error(field.key.location, "a machine has at most " + std::to_string(kMaxSsds) + " ssds");
+      return false;
+    }
+    SsdSettings ssd;
+    ssd.path = field.label->text;
+    for (const SsdSettings &other : machine.ssd)
+      if (other.path == ssd.path)
+        error(field.label->location, "ssd \"" + ssd.path + "\" is given twice");
+    reader(field).read(ssd);
+    machine.ssd.push_back(std::move(ssd));
+    return true;
+  }
+
+  const MachineSyntax &syntax;
+  CheckContext context;
+  MachineSettings &machine;
+  const Constants none;
+  GivenSettings given;
+};
+
+} // namespace
+
+void checkMachine(const MachineSyntax &syntax, CheckContext context, MachineSettings &machine) {
+  MachineChecker(syntax, context, machine).run();
 }
 
 } // namespace boa::frontend

@@ -20,14 +20,13 @@ using namespace mlir;
 namespace boa {
 
 PipelineOptions PipelineOptions::get(ModuleOp module) {
-  TrainConfig train(module);
+  const Config config(module);
   PipelineOptions options;
-  options.vertical = train.schedule() == Schedule::vertical;
-  options.delay = train.delay();
-  options.recompute = train.recompute();
-  MachineConfig machine(module);
-  options.device = machine.device();
-  options.offersAttention = machine.attention() == AttentionKind::cudnn;
+  options.vertical = config.plan.schedule == Schedule::vertical;
+  options.delay = config.plan.delay;
+  options.recompute = config.plan.recompute;
+  options.device = config.machine.device;
+  options.offersAttention = config.machine.attention == AttentionKind::cudnn;
   return options;
 }
 

@@ -7,7 +7,7 @@
 #ifndef BOA_PASSES_PIPELINE_H
 #define BOA_PASSES_PIPELINE_H
 
-#include "dialect/Boa.h"
+#include "dialect/Config.h"
 #include "passes/target/cuda/CudaPipeline.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -107,13 +107,14 @@ static std::string describe(const frontend::Spec &spec) {
     if (stage.isLayer)
       layers = absl::StrCat(stage.repeat, " x ", stage.name);
   }
-  const frontend::TrainSpec &train = spec.train;
+  const TrainSettings &train = spec.train;
+  const int64_t microBatch = MicroBatch(train, spec.plan);
   return absl::StrCat(spec.model.name, ": ", FormatCount(parameters), " parameters, ", layers, "; ",
-                      spec.train.vertical ? "vertical" : "horizontal", " on ", spec.machine.device,
-                      "\n", train.steps, train.steps == 1 ? " step" : " steps", " of ", train.batch,
+                      WordOf(spec.plan.schedule), " on ", WordOf(spec.machine.device), "\n",
+                      train.steps, train.steps == 1 ? " step" : " steps", " of ", train.batch,
                       train.batch == 1 ? " sequence" : " sequences", " (",
-                      train.batch / train.microBatch, " x ", train.microBatch, ") of ",
-                      train.context, " tokens from ", train.data, "\n");
+                      MicroBatches(train, spec.plan), " x ", microBatch, ") of ",
+                      spec.shape.context, " tokens from ", train.data, "\n");
 }
 
 absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
@@ -134,11 +135,10 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
   auto module = parse(request);
   if (!module.ok() || request.target.empty())
     return module;
-  NamedAttrList settings(getConfig(**module, kMachineConfig));
-  const MemoryKind memory = getMemoryKind(*symbolizeDeviceKind(request.target));
-  settings.set("device", StringAttr::get(context.get(), request.target));
-  settings.set("memory", StringAttr::get(context.get(), stringifyMemoryKind(memory)));
-  setConfig(**module, kMachineConfig, settings.getDictionary(context.get()));
+  MachineSettings machine = Config(**module).machine;
+  machine.device = *ParseWord<DeviceKind>(request.target);
+  machine.memory = MemoryOf(machine.device);
+  writeConfig(**module, kMachineConfig, machine);
   return module;
 }
 
@@ -201,24 +201,10 @@ absl::StatusOr<std::string> Compiler::printPtx(ModuleOp module) {
 
 /// Compiling takes longer than this.
 static absl::Status checkRates(ModuleOp module) {
-  const MachineConfig config(module);
-  Machine machine;
-  machine.name = config.name().str();
-  machine.separate = config.isSeparate();
-  machine.rates.compute = config.compute();
-  machine.rates.device_bandwidth = config.device_bandwidth();
-  machine.rates.to_device = config.to_device();
-  machine.rates.to_host = config.to_host();
-  machine.rates.optimizer = config.optimizer();
-  for (const SsdSettings &ssd : config.ssd()) {
-    machine.ssd.emplace_back();
-    machine.ssd.back().path = ssd.path().str();
-    machine.ssd.back().read = ssd.read();
-    machine.ssd.back().write = ssd.write();
-  }
-  const bool onDevice = machine.separate && TrainConfig(module).update() == Space::device;
+  const Config config(module);
+  const bool onDevice = IsSeparate(config.machine) && config.updateSpace() == Space::device;
   // Whether anything lives on an SSD, the compiled program knows.
-  return CheckSimulatedRates(machine, onDevice, /*on_ssd=*/false);
+  return CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
 }
 
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
@@ -246,7 +232,7 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
   if (!module.ok())
     return module.status();
   // Both names, since a file with the temporary name is removed.
-  const std::string data = TrainConfig(**module).data().str();
+  const std::string data = Config(**module).train.data;
   if (absl::Status status =
           CheckOutputs({{"-o", path}, {"-o", TemporaryName(path)}}, {{"the training text", data}});
       !status.ok())

@@ -67,8 +67,9 @@ public:
   /// Its kernels; for a device of its own with their image.
   absl::Status find(Kernels &kernels) {
     absl::Status status = find("boa_kernel_table", kernels.table);
-    return status.ok() && program.machine.device == "cuda" ? find("boa_device_image", kernels.image)
-                                                           : status;
+    return status.ok() && program.machine.device == DeviceKind::cuda
+               ? find("boa_device_image", kernels.image)
+               : status;
   }
 
   template <typename T> absl::Status find(llvm::StringRef name, T &to) {
@@ -141,7 +142,7 @@ absl::Status runSample(Invocation &invocation) {
   defaultState(compiled.program, invocation);
   std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
                                                    : invocation.weights;
-  if (const std::string note = DescribeUnusedTokens(compiled.program.training); !note.empty())
+  if (const std::string note = DescribeUnusedTokens(compiled.program.train); !note.empty())
     std::cerr << note << "\n";
   invocation.sample.changed_model = invocation.train.changed_model;
   status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);

@@ -13,7 +13,7 @@ using namespace mlir;
 namespace boa {
 
 Memory::Memory(ModuleOp module)
-    : separate(MachineConfig(module).isSeparate()), direct(MachineConfig(module).direct()) {}
+    : separate(IsSeparate(Config(module).machine)), direct(Config(module).machine.direct) {}
 
 static Space spaceOf(Tier tier) { return tier == Tier::device ? Space::device : Space::host; }
 

@@ -164,7 +164,7 @@ struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
-    bool bf16 = TrainConfig(module).weights() == WeightType::bf16;
+    bool bf16 = Config(module).train.weights == WeightType::bf16;
     for (StageOp stage : llvm::make_early_inc_range(module.getOps<StageOp>()))
       stage.erase();
     for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {

@@ -358,7 +358,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    double seed = 1.0 / double(TrainConfig(module).microBatches());
+    double seed = 1.0 / double(Config(module).microBatches());
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     for (StageOp stage : stages) {
       auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());

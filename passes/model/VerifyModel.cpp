@@ -67,32 +67,33 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
-  /// Micro-batches that a trainer fills as `boa.config @train` says. Of context and vocabulary
-  /// it may say nothing.
+  /// A trainer fills micro-batches of the configured shape. Context and vocabulary may be
+  /// absent.
   LogicalResult verifyData(StageOp stage, func::FuncOp func, bool first, bool last) {
     ModuleOp module = getOperation();
-    if (!getConfig(module, kTrainConfig))
+    if (!getConfig(module, kModelConfig) && !getConfig(module, kTrainConfig) &&
+        !getConfig(module, kPlanConfig))
       return success();
-    const TrainConfig train(module);
+    const Config config(module);
+    const int64_t microBatch = config.microBatch(), context = config.model.context;
     auto verifyIndices = [&](StringRef what, Type type) -> LogicalResult {
       auto shape = cast<RankedTensorType>(type).getShape();
       const bool fits = getElementTypeOrSelf(type).isInteger(32) && shape.size() == 2 &&
-                        shape[0] == train.micro_batch() &&
-                        (train.context() == 0 || shape[1] == train.context());
+                        shape[0] == microBatch && (context == 0 || shape[1] == context);
       if (fits)
         return success();
       InFlightDiagnostic diag = stage.emitOpError("takes ") << what << " " << type;
-      diag << ", but boa.config @train has micro_batch = " << train.micro_batch();
-      if (train.context() != 0)
-        diag << ", context = " << train.context();
+      diag << ", but boa.config has micro_batch = " << microBatch;
+      if (context != 0)
+        diag << ", context = " << context;
       return diag;
     };
     auto verifyRows = [&](Operation *op, StringRef what, int64_t rows) -> LogicalResult {
-      if (rows >= train.vocab())
+      if (rows >= config.model.vocab)
         return success();
       return op->emitOpError("has ")
              << what << " of " << rows
-             << " tokens, but boa.config @train has vocab = " << train.vocab();
+             << " tokens, but boa.config has vocab = " << config.model.vocab;
     };
     if (first && failed(verifyIndices("tokens", func.getArgumentTypes()[0])))
       return failure();
@@ -105,7 +106,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       else if (auto loss = dyn_cast<CrossEntropyOp>(op))
         result = verifyRows(op, "logits", loss.getLogits().getType().getShape().back());
       else if (auto attention = dyn_cast<AttentionOp>(op);
-               attention && !attention.getCausal() && train.objective() == Objective::next_token)
+               attention && !attention.getCausal() &&
+               config.train.objective == Objective::next_token)
         result = op->emitOpError("sees the token that it is to predict: expected causal attention "
                                  "for the objective next_token");
       return failed(result) ? WalkResult::interrupt() : WalkResult::advance();
@@ -160,7 +162,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
 
   /// Compile time is proportional to layers x micro-batches.
   LogicalResult verifySize(ArrayRef<StageOp> stages) {
-    int64_t layers = 0, microBatches = TrainConfig(getOperation()).microBatches();
+    int64_t layers = 0, microBatches = Config(getOperation()).microBatches();
     StageOp deepest = stages.front();
     for (StageOp stage : stages) {
       layers += int64_t(stage.getRepeat());

@@ -41,9 +41,9 @@ struct Stage {
 class StepBuilder {
 public:
   StepBuilder(ModuleOp module, bool predict)
-      : module(module), builder(module.getBodyRegion()), train(module), predict(predict) {
+      : module(module), builder(module.getBodyRegion()), config(module), predict(predict) {
     builder.setInsertionPointToEnd(module.getBody());
-    microBatches = train.microBatches();
+    microBatches = config.microBatches();
     int64_t boundary = 0;
     SmallVector<StageOp> ops(module.getOps<StageOp>());
     for (auto [i, op] : llvm::enumerate(ops)) {
@@ -142,7 +142,7 @@ private:
     auto typeOf = [&](Type element) -> Type {
       return RankedTensorType::get({group.getPaddedElements()}, element);
     };
-    bool bf16 = train.weights() == WeightType::bf16;
+    bool bf16 = config.train.weights == WeightType::bf16;
     Type f32 = builder.getF32Type();
     Type weight = bf16 ? Type(builder.getBF16Type()) : f32;
     declare(Role::weights, dims, typeOf(weight), name, chunks, /*persistent=*/true);
@@ -152,16 +152,15 @@ private:
     if (bf16)
       declare(Role::master, dims, typeOf(builder.getI16Type()), name, chunks, /*persistent=*/true);
     declare(Role::momentum, dims, typeOf(f32), name, chunks, /*persistent=*/true);
-    if (train.optimizer().kind() == OptimizerKind::adamw)
+    if (config.train.optimizer.kind == OptimizerKind::adamw)
       declare(Role::variance, dims, typeOf(f32), name, chunks, /*persistent=*/true);
   }
 
   /// Text is generated one token at a time: weights that came from SSD for each
   /// would be all that it does.
   void placeInMemory() {
-    NamedAttrList settings(getConfig(module, kTrainConfig));
-    settings.erase("place");
-    setConfig(module, kTrainConfig, settings.getDictionary(module.getContext()));
+    config.plan.place = PlaceSettings();
+    writeConfig(module, kPlanConfig, config.plan);
   }
 
   //===--------------------------------------------------------------------===//
@@ -306,7 +305,7 @@ private:
     for (const Stage &stage : llvm::reverse(stages))
       backwardStage(stage, m);
     builder.setInsertionPointToEnd(entry.getBlock());
-    if (train.needsNorm())
+    if (NeedsNorm(config.train))
       measureNorm(entry);
     for (auto group : module.getOps<GroupOp>())
       perLayer(group, [&](Value layer) {
@@ -384,7 +383,7 @@ private:
 
   ModuleOp module;
   OpBuilder builder;
-  TrainConfig train;
+  Config config;
   bool predict;
   int64_t microBatches = 1, boundaries = 0;
   SmallVector<Stage> stages;

@@ -225,8 +225,8 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     FinishNormOp norm;
     step.walk([&](FinishNormOp op) { norm = op; });
     if (norm && delay > 0 && delay < 1) {
-      TrainConfig train(module);
-      bool skips = train.skipsNonfinite() && !(train.clip() > 0);
+      const TrainSettings train = Config(module).train;
+      bool skips = train.nonfinite == Nonfinite::skip && !(train.clip > 0);
       auto diag =
           step.emitOpError("cannot split the optimizer at a delay of ")
           << double(delay) << ": "

@@ -263,8 +263,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
   Arena &arenaOf(Space space) { return arenas[separate && space == Space::host ? 1 : 0]; }
 
-  void setLimits(const MachineConfig &machine) {
-    int64_t device = machine.device_memory(), host = machine.host_memory();
+  void setLimits(const MachineSettings &machine) {
+    int64_t device = machine.device_memory, host = machine.host_memory;
     if (separate) {
       arenas[0].limit = device;
       arenas[1].limit = host;
@@ -291,10 +291,11 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       return signalPassFailure();
     const int64_t workspace = findWorkspace(module);
     const int64_t constants = bytesOf(module, kConstantsAttr);
-    MachineConfig machine(module);
+    const Config config(module);
+    const MachineSettings &machine = config.machine;
     setLimits(machine);
 
-    int64_t distance = TrainConfig(module).prefetch();
+    int64_t distance = config.plan.prefetch;
     int64_t device = workspace + constants; // what is of the device, whichever memory that is
     arenaOf(Space::device).used += device;
     SmallVector<Need *> all;
@@ -331,7 +332,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     // Of one memory the device's share is filled first.
     if (separate)
       device = arenas[0].used;
-    else if (int64_t limit = machine.device_memory())
+    else if (int64_t limit = machine.device_memory)
       device = std::min(limit, total);
     module->setAttr(kArenaAttr, builder.getI64IntegerAttr(total));
     module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device));

@@ -28,43 +28,43 @@ namespace boa {
 
 namespace {
 
-/// What is said of where a role lives; empty: nothing, it stays on the device.
-SmallVector<TierShare> placeOf(Role role, PlaceSettings place) {
+/// The place of a role in the plan; null: it stays on the device.
+const Placement *placeOf(Role role, const PlaceSettings &place) {
   switch (role) {
   case Role::master:
   case Role::momentum:
   case Role::variance:
-    return place.optimizer();
+    return &place.optimizer;
   case Role::weights:
-    return place.weights();
+    return &place.weights;
   case Role::gradients:
-    return place.gradients();
+    return &place.gradients;
   case Role::checkpoints:
-    return place.checkpoints();
+    return &place.checkpoints;
   case Role::boundary_gradients:
-    return place.boundary_gradients();
+    return &place.boundary_gradients;
   case Role::saved:
-    return place.saved();
+    return &place.saved;
   case Role::tokens:
   case Role::targets:
   case Role::loss:
   case Role::logits:
-    return {};
+    return nullptr;
   }
   llvm_unreachable("a role");
 }
 
 /// The homes of `chunks` chunks: shares rounded to whole ones, the last has the rest.
-ArrayAttr homesOf(MLIRContext *context, ArrayRef<TierShare> place, int64_t chunks) {
+ArrayAttr homesOf(MLIRContext *context, const Placement &place, int64_t chunks) {
   SmallVector<Attribute> homes;
   int64_t left = chunks;
-  for (const TierShare &part : place) {
-    int64_t count = &part == &place.back()
+  for (const Placement::Part &part : place.parts) {
+    int64_t count = &part == &place.parts.back()
                         ? left
                         : std::min<int64_t>(left, std::llround(part.share * double(chunks)));
     left -= count;
     if (count > 0)
-      homes.push_back(HomeAttr::get(context, part.tier, left == 0 ? 0 : count));
+      homes.push_back(HomeAttr::get(context, getTier(part.tier), left == 0 ? 0 : count));
   }
   return ArrayAttr::get(context, homes);
 }
@@ -72,7 +72,7 @@ ArrayAttr homesOf(MLIRContext *context, ArrayRef<TierShare> place, int64_t chunk
 class Inserter {
 public:
   Inserter(ModuleOp module, StepOp step)
-      : module(module), step(step), updateSpace(TrainConfig(module).update()), builder(step) {}
+      : module(module), step(step), updateSpace(Config(module).updateSpace()), builder(step) {}
 
   LogicalResult run() {
     SmallVector<CallOp> calls;
@@ -385,11 +385,10 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    PlaceSettings settings = TrainConfig(module).place();
+    const PlaceSettings settings = Config(module).plan.place;
     for (auto storage : module.getOps<StorageOp>()) {
-      SmallVector<TierShare> place = placeOf(storage.getRole(), settings);
-      if (!place.empty())
-        storage.setHomesAttr(homesOf(&getContext(), place, storage.getChunks()));
+      if (const Placement *place = placeOf(storage.getRole(), settings))
+        storage.setHomesAttr(homesOf(&getContext(), *place, storage.getChunks()));
     }
     int64_t meaning = getAnalysis<CurrentComputation>().get().meaning();
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))

@@ -166,9 +166,9 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   }
 
   /// Updates take the moments of the optimizer that runs.
-  LogicalResult verifyMoments(StepOp step, OptimizerSettings optimizer) {
-    const bool adamw = optimizer.kind() == OptimizerKind::adamw;
-    const bool momentum = adamw || optimizer.momentum() > 0;
+  LogicalResult verifyMoments(StepOp step, const OptimizerSettings &optimizer) {
+    const bool adamw = optimizer.kind == OptimizerKind::adamw;
+    const bool momentum = adamw || optimizer.momentum > 0;
     WalkResult walked = step.walk([&](UpdateOp update) {
       if ((update.getMomentum() || !momentum) && (update.getVariance() || !adamw))
         return WalkResult::advance();
@@ -182,10 +182,10 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const bool separate = Memory(module).isSeparate();
-    const TrainConfig train(module);
+    const Config config(module);
     for (StepOp step : module.getOps<StepOp>())
-      if (failed(verifyOperands(step, separate, train.update())) ||
-          failed(verifyMoments(step, train.optimizer())))
+      if (failed(verifyOperands(step, separate, config.updateSpace())) ||
+          failed(verifyMoments(step, config.train.optimizer)))
         return signalPassFailure();
     LogicalResult result = success();
     bool steady = runEntries(module, StorageVerifier(module),

@@ -64,7 +64,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 7
+#define BOA_ABI_VERSION 8
 
 typedef struct boa_context boa_context;
 
@@ -138,12 +138,6 @@ void boa_rt_parallel_for(int64_t count, int64_t grain,
 static inline int64_t boa_slot_stride(int64_t bytes) {
   int64_t rounded = (bytes + BOA_BLOCK_BYTES - 1) / BOA_BLOCK_BYTES * BOA_BLOCK_BYTES;
   return rounded % 65536 == 0 ? rounded + BOA_BLOCK_BYTES : rounded;
-}
-
-/// Whether the updates of a step wait for its global gradient norm: to clip by it (0: not
-/// clipped), or to leave the step out where it is not finite.
-static inline int boa_needs_norm(double clip, int skips_nonfinite) {
-  return clip > 0 || skips_nonfinite;
 }
 
 /// Where a kernel of a device of its own enqueues its work.

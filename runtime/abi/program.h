@@ -7,13 +7,15 @@
 //
 // The descriptor that stands in every compiled program as JSON (boa_program),
 // parsed. Field names in the JSON are the member names below, in snake_case as
-// they stand. All sizes in bytes unless the name says elements.
+// they stand; of settings the keys of runtime/abi/settings.def. All sizes in bytes unless the name
+// says elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_PROGRAM_H
 #define BOA_RUNTIME_ABI_PROGRAM_H
 
 #include "runtime/abi/abi.h"
+#include "runtime/abi/settings.h"
 #include "runtime/abi/tables.h"
 
 #include "absl/status/statusor.h"
@@ -129,64 +131,6 @@ struct Traffic {
   void Add(const Traffic &);
 };
 
-struct Optimizer {
-  std::string kind; // "adamw" or "sgd"
-  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0, momentum = 0;
-  double clip = 0;  // global norm; 0: none
-  std::string rate; // "constant", "linear" or "cosine"
-  double peak = 0, floor = 0;
-  int64_t warmup = 0; // steps
-  /// Where updates and norms run, and their buffers are; of unified memory it says nothing.
-  int32_t space = BOA_HOST; // "device" or "host" in the JSON
-};
-
-struct Training {
-  std::string data;      // path of the text
-  std::string objective; // "next_token" or "masked"
-  double mask_probability = 0.15;
-  int32_t mask_token = 0;
-  int64_t vocab = 256;
-  int64_t context = 0, micro_batch = 0, micro_batches = 0; // sequences
-  int64_t steps = 0, seed = 1;
-  int64_t evaluate_every = 0, evaluate_batches = 0; // in steps; micro-batches
-  // A commit is always made at the end; before it where one of these is not 0.
-  int64_t commit_every = 0;       // steps; 0: not by steps
-  double commit_seconds = 0;      // 0: not by time
-  int64_t commit_keep = 1;        // commits that stay readable, the last among them
-  std::string nonfinite = "stop"; // a step of such a gradient: "stop" or "skip"
-  std::string compute = "f32";    // what activations are: "f32" or "bf16"
-};
-
-struct SsdPath {
-  std::string path;
-  int64_t read = 0, write = 0; // limits in bytes/s; 0: none
-  int64_t both = 0;            // of reads and writes together; 0: none
-  int64_t latency = 0;         // of one transfer, in ns
-};
-
-/// What a machine does in a second, for who simulates it: operations or bytes. 0:
-/// nothing was said.
-struct Rates {
-  int64_t compute = 0;          // floating-point operations of kernels
-  int64_t device_bandwidth = 0; // that kernels read and write
-  int64_t to_device = 0, to_host = 0;
-  int64_t optimizer = 0;      // that updates read and write
-  int64_t host_bandwidth = 0; // all that the host's memory gives
-  int64_t compute_bf16 = 0;   // of kernels' products of bf16; 0: as compute
-};
-
-struct Machine {
-  std::string name;
-  std::string device = "cpu";
-  bool separate = false; // "memory": "unified" (one for device and host) or "separate"
-  bool direct = false;   // separate: SSDs reach the device's memory, too
-  int64_t device_memory = 0, host_memory = 0; // 0: no limit
-  int64_t threads = 0;                        // 0: all
-  std::string kernels; // the instruction set of a CPU's (kernels/isa.h); empty: the fastest
-  Rates rates;
-  std::vector<SsdPath> ssd;
-};
-
 /// The function of the parameters that a program computes, as a canonical text of the
 /// model phase. It leaves out batch, element types, initialisers, names and order.
 struct Computation {
@@ -198,10 +142,11 @@ constexpr size_t kMostComputationText = size_t{1} << 20, kMostComputationHash = 
 
 struct Program {
   int32_t abi = 0;
-  std::string name;
+  ModelSettings model;
+  TrainSettings train;
+  PlanSettings plan;
+  MachineSettings machine;
   Computation computation;
-  std::string schedule; // in words, for the start table
-  double delay = 0;
   std::vector<Storage> storages;
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
@@ -213,12 +158,16 @@ struct Program {
   // By entry point; "first_step" finds nothing in memory or pending, "second_step" what
   // that leaves, and "step" what steps leave from then on.
   std::map<std::string, Traffic> traffic;
-  Optimizer optimizer;
-  Training training;
-  Machine machine;
 
+  /// The space whose buffers updates and norms take. Of unified memory it means nothing.
+  int32_t UpdateSpace() const { return plan.update == UpdatePlace::device ? BOA_DEVICE : BOA_HOST; }
   /// Whether updates and norms run on a device that has a memory of its own, and in it.
-  bool UpdatesOnDevice() const { return machine.separate && optimizer.space == BOA_DEVICE; }
+  bool UpdatesOnDevice() const { return IsSeparate(machine) && UpdateSpace() == BOA_DEVICE; }
+  /// Sequences of a micro-batch, and micro-batches of a step.
+  int64_t MicroBatch() const { return boa::MicroBatch(train, plan); }
+  int64_t MicroBatches() const { return boa::MicroBatches(train, plan); }
+  /// The plan in words, for the start table.
+  std::string ScheduleInWords() const;
   /// What a step moves that comes after so many others without anything between.
   Traffic TrafficOfStep(int64_t earlier) const;
 };
@@ -234,7 +183,7 @@ struct Kernels {
 absl::StatusOr<Program> ParseProgram(std::string_view json);
 
 /// Multiplier of the peak for `step`, counted from 1, times the peak.
-double LearningRate(const Optimizer &, int64_t step, int64_t steps);
+double LearningRate(const OptimizerSettings &, int64_t step, int64_t steps);
 
 } // namespace boa
 

@@ -34,7 +34,7 @@ public:
   CpuDevice(const Program &program, const boa_kernel *kernels, StateStore *state,
             const CpuOptions &options)
       : program(program), kernels(kernels), scheduler(options.scheduler),
-        memory(program.machine.separate ? CreateSplitMemory() : CreateUnifiedMemory()),
+        memory(IsSeparate(program.machine) ? CreateSplitMemory() : CreateUnifiedMemory()),
         host(program, state, options) {}
   ~CpuDevice() override {
     // All threads, before anything goes that they give work to.
@@ -81,10 +81,10 @@ private:
 };
 
 /// Follows BOA_CPU, or else the machine; else what is used stays.
-absl::Status ChooseKernels(const Machine &machine) {
+absl::Status ChooseKernels(const MachineSettings &machine) {
   const char *by_environment = std::getenv("BOA_CPU");
-  const std::string name = by_environment ? by_environment : machine.kernels;
-  if (by_environment || !name.empty())
+  const std::string name = by_environment ? by_environment : WordOf(machine.kernels);
+  if (by_environment || machine.kernels != KernelSet::fastest)
     if (absl::Status status = UseIsa(name); !status.ok())
       return absl::Status(
           status.code(), absl::StrCat(by_environment ? "BOA_CPU=" : "device cpu { kernels = ", name,
@@ -111,7 +111,7 @@ absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceList
     return status;
   return StartThreads([this] {
     compute.Start();
-    if (program.machine.separate)
+    if (IsSeparate(program.machine))
       copies.Start();
   });
 }

@@ -75,7 +75,7 @@ public:
   virtual bool OrdersKernels() const { return false; }
 
   /// Gradient norms by step, before clipping, since the last call: of a program that needs them
-  /// (boa_needs_norm). A step whose norm is not finite was left out.
+  /// (NeedsNorm). A step whose norm is not finite was left out.
   virtual std::map<int64_t, double> TakeNorms() { return {}; }
   /// What it does without since the last call, and why, to be said once; empty: nothing.
   virtual std::string TakeRemark() { return {}; }

@@ -125,13 +125,12 @@ private:
 
 Simulated::Simulated(const Program &program, const std::map<std::string, double> &kernel_seconds)
     : program(program) {
-  const Machine &machine = program.machine;
-  const Rates &rates = machine.rates;
-  const double bf16 = double(rates.compute_bf16 > 0 ? rates.compute_bf16 : rates.compute);
+  const MachineSettings &machine = program.machine;
+  const double bf16 = double(machine.compute_bf16 > 0 ? machine.compute_bf16 : machine.compute);
   for (const Kernel &kernel : program.kernels) {
     const double compute =
-        (kernel.flops - kernel.flops_bf16) / double(rates.compute) + kernel.flops_bf16 / bf16;
-    const double memory = kernel.bytes / double(std::max<int64_t>(rates.device_bandwidth, 1));
+        (kernel.flops - kernel.flops_bf16) / double(machine.compute) + kernel.flops_bf16 / bf16;
+    const double memory = kernel.bytes / double(std::max<int64_t>(machine.device_bandwidth, 1));
     const auto measured = kernel_seconds.find(kernel.name);
     kernel_ns.push_back(
         1e9 * (measured != kernel_seconds.end() ? measured->second : std::max(compute, memory)));
@@ -144,26 +143,26 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
   };
   add("compute", 0);
   const bool on_device = program.UpdatesOnDevice();
-  add("optimizer", double(on_device ? rates.device_bandwidth : rates.optimizer));
-  add("to device", double(rates.to_device));
-  add("to host", double(rates.to_host));
+  add("optimizer", double(on_device ? machine.device_bandwidth : machine.optimizer));
+  add("to device", double(machine.to_device));
+  add("to host", double(machine.to_host));
   Shared memory, into_device, out_of_device;
   auto uses_memory = [&](size_t link, double times) {
-    if (rates.host_bandwidth > 0)
-      memory.push_back({link, times * links[link].rate / double(rates.host_bandwidth), 0});
+    if (machine.host_bandwidth > 0)
+      memory.push_back({link, times * links[link].rate / double(machine.host_bandwidth), 0});
   };
   if (!on_device)
     uses_memory(kOptimizer, 1);
-  if (machine.separate) {
+  if (IsSeparate(machine)) {
     uses_memory(kToDevice, 1);
     uses_memory(kToHost, 1);
     into_device.push_back({kToDevice, 1, 0});
     out_of_device.push_back({kToHost, 1, 0});
   }
-  if (on_device || machine.device != "cuda")
+  if (on_device || machine.device != DeviceKind::cuda)
     shared.push_back({{kCompute, 1, 0}, {kOptimizer, 1, 0}});
   for (size_t path = 0; path < machine.ssd.size(); ++path) {
-    const SsdPath &ssd = machine.ssd[path];
+    const SsdSettings &ssd = machine.ssd[path];
     const size_t read = add(absl::StrCat("ssd ", path, " read"), double(ssd.read));
     const size_t write = add(absl::StrCat("ssd ", path, " write"), double(ssd.write));
     for (size_t link : {read, write}) {
@@ -171,9 +170,9 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       links[link].latency_ns = ssd.latency;
       uses_memory(link, 2);
     }
-    if (machine.separate && machine.direct) {
-      into_device.push_back({read, 0, double(ssd.read) / double(rates.to_device)});
-      out_of_device.push_back({write, 0, double(ssd.write) / double(rates.to_host)});
+    if (IsSeparate(machine) && machine.direct) {
+      into_device.push_back({read, 0, double(ssd.read) / double(machine.to_device)});
+      out_of_device.push_back({write, 0, double(ssd.write) / double(machine.to_host)});
     }
     if (ssd.both > 0) {
       const double of_read = double(ssd.read) / double(ssd.both);
@@ -207,7 +206,7 @@ int64_t Simulated::TouchedBytes(const Work &work) const {
 void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {
   Link &link = links[to];
   const bool reaches =
-      program.machine.separate && !work.outside && work.buffers[0].space == BOA_DEVICE;
+      IsSeparate(program.machine) && !work.outside && work.buffers[0].space == BOA_DEVICE;
   const bool past_host =
       reaches && ((work.IsTransfer() && program.machine.direct) || work.kind == Work::Kind::zero);
   const Job job{&work, ns, bytes, ++order, past_host};
@@ -243,14 +242,14 @@ void Simulated::Submit(Work &work) {
     return Enqueue(kCompute, work, KernelNs(work.index), 0);
   if (!work.IsFill())
     return by_rate(kOptimizer, TouchedBytes(work));
-  if (!program.machine.separate)
+  if (!IsSeparate(program.machine))
     return by_rate(kOptimizer, work.kind == Kind::copy ? 2 * work.bytes : work.bytes);
   const int32_t from = work.buffers.front().space, to = work.buffers.back().space;
   const bool in = work.kind == Kind::copy_in, out = work.kind == Kind::copy_out;
   if (work.kind == Kind::zero && to == BOA_DEVICE)
     return Enqueue(kToDevice, work,
                    1e9 * double(work.bytes) /
-                       double(std::max<int64_t>(program.machine.rates.device_bandwidth, 1)),
+                       double(std::max<int64_t>(program.machine.device_bandwidth, 1)),
                    0);
   if (!out && to == BOA_DEVICE && (in || from == BOA_HOST))
     return by_rate(kToDevice, work.bytes);

@@ -55,7 +55,7 @@ public:
 /// Refuses a machine whose rates do not say how long something takes, with what to write.
 absl::Status CheckSimulatedRates(const Program &);
 /// The same, before there is a program.
-absl::Status CheckSimulatedRates(const Machine &, bool updates_on_device, bool on_ssd);
+absl::Status CheckSimulatedRates(const MachineSettings &, bool updates_on_device, bool on_ssd);
 
 /// For a machine that says how fast it is. `kernel_seconds`: of kernels by name, as measured,
 /// instead of their rates.

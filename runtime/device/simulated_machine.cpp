@@ -19,24 +19,25 @@
 
 namespace boa {
 
-absl::Status CheckSimulatedRates(const Machine &machine, bool updates_on_device, bool on_ssd) {
-  const Rates &rates = machine.rates;
+absl::Status CheckSimulatedRates(const MachineSettings &machine, bool updates_on_device,
+                                 bool on_ssd) {
   std::vector<std::string> missing;
   auto need = [&](int64_t rate, std::string what) {
     if (rate <= 0)
       missing.push_back(std::move(what));
   };
-  need(rates.compute, "device { compute = 300 TFLOP/s }, what kernels compute");
-  need(rates.device_bandwidth, "device { bandwidth = 2 TB/s }, what they read and write in memory");
+  need(machine.compute, "device { compute = 300 TFLOP/s }, what kernels compute");
+  need(machine.device_bandwidth,
+       "device { bandwidth = 2 TB/s }, what they read and write in memory");
   if (!updates_on_device)
-    need(rates.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");
-  if (machine.separate) {
-    need(rates.to_device, "device { to_device = 25 GB/s }, what is copied to its memory");
-    need(rates.to_host, "device { to_host = 25 GB/s }, what is copied from its memory");
+    need(machine.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");
+  if (IsSeparate(machine)) {
+    need(machine.to_device, "device { to_device = 25 GB/s }, what is copied to its memory");
+    need(machine.to_host, "device { to_host = 25 GB/s }, what is copied from its memory");
   }
   if (on_ssd && machine.ssd.empty())
     missing.push_back("ssd \"PATH\" { read = 7 GB/s  write = 5 GB/s }, where things live");
-  for (const SsdPath &ssd : machine.ssd) {
+  for (const SsdSettings &ssd : machine.ssd) {
     need(ssd.read, absl::StrCat("ssd \"", ssd.path, "\" { read = 7 GB/s }"));
     need(ssd.write, absl::StrCat("ssd \"", ssd.path, "\" { write = 5 GB/s }"));
   }

@@ -105,15 +105,15 @@ absl::StatusOr<std::optional<UpdateConstants>> Updates::Constants(int64_t step) 
   double clip = 1;
   if (auto it = clip_factors.find(step); it != clip_factors.end())
     clip = it->second;
-  else if (boa_needs_norm(program.optimizer.clip, program.training.nonfinite == "skip"))
+  else if (NeedsNorm(program.train))
     return absl::InternalError(
         "the program updates before the gradient norm of that step is known");
   if (clip == kLeftOut)
     return std::nullopt;
-  const Optimizer &config = program.optimizer;
+  const OptimizerSettings &config = program.train.optimizer;
   UpdateConstants constants;
-  constants.adamw = config.kind == "adamw";
-  constants.rate = float(LearningRate(config, step, program.training.steps));
+  constants.adamw = config.kind == OptimizerKind::adamw;
+  constants.rate = float(LearningRate(config, step, program.train.steps));
   constants.beta1 = DecayInF32(config.beta1);
   constants.beta2 = DecayInF32(config.beta2);
   constants.eps = float(config.eps);
@@ -137,7 +137,7 @@ absl::Status Updates::Update(const Work &work, char *const (&addresses)[5]) {
     if (from >= to)
       continue;
     UpdateRange range = RangeOf(group, addresses, from - begin, to - from);
-    range.decay = part.decay ? float(program.optimizer.weight_decay) : 0;
+    range.decay = part.decay ? float(program.train.optimizer.weight_decay) : 0;
     finite &= UpdateElementsParallel(**constants, range);
   }
   return finite ? absl::OkStatus() : CheckFinite(work, addresses);
@@ -177,11 +177,11 @@ absl::Status Updates::FinishNorm(int64_t step) {
       not_finite = norm.not_finite;
   }
   norms.clear();
-  double norm = std::sqrt(total), limit = program.optimizer.clip;
+  double norm = std::sqrt(total), limit = program.train.clip;
   if (std::isfinite(norm)) {
     // The small number is for a norm of 0, all of whose gradients stay as they are.
     clip_factors[step] = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
-  } else if (program.training.nonfinite == "skip") {
+  } else if (program.train.nonfinite == Nonfinite::skip) {
     clip_factors[step] = kLeftOut;
   } else {
     return GradientError(not_finite, step);

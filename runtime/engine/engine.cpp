@@ -78,7 +78,7 @@ int64_t RunAheadBytes(const Program &program) {
   int64_t widest = 0;
   for (const Storage &storage : program.storages)
     widest = std::max<int64_t>(widest, storage.chunks);
-  return std::max(kLeast, kChunk * (widest + program.training.micro_batches));
+  return std::max(kLeast, kChunk * (widest + program.MicroBatches()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,7 +170,7 @@ void Engine::Impl::Record(const Work &work, int64_t begin_ns, int64_t end_ns) {
   } else if (work.kind == Kind::norm || work.kind == Kind::norm_done) {
     event.name = "norm";
   } else {
-    if (program.machine.separate && (work.ToDevice() || work.ToHost()))
+    if (IsSeparate(program.machine) && (work.ToDevice() || work.ToHost()))
       event.row = work.ToDevice() ? TraceEvent::Row::to_device : TraceEvent::Row::to_host;
     if (work.kind == Kind::zero) {
       event.name = "zero";
@@ -273,7 +273,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        const EngineOptions &options) {
   try {
     auto device =
-        program.machine.device == "cuda"
+        program.machine.device == DeviceKind::cuda
             ? CreateCudaDevice(program, kernels, state, options.io)
             : CreateCpuDevice(program, kernels.table, state, {options.io, options.scheduler});
     return Make(program, std::move(device), nullptr, state, options);

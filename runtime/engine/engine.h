@@ -128,7 +128,7 @@ public:
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
   /// Gradient norms by step, before clipping, since the last call: of a program that needs them
-  /// (boa_needs_norm). A step whose norm is not finite was left out.
+  /// (NeedsNorm). A step whose norm is not finite was left out.
   /// Known when the step's run is done.
   std::map<int64_t, double> TakeNorms();
   /// What the device does without since the last call, in words; empty: nothing.

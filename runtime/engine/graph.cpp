@@ -20,7 +20,7 @@ namespace boa {
 
 Graph::Graph(const Program &program, ChunkExtents *places, bool device_orders)
     : program(program), places_on_ssd(places),
-      device_orders(device_orders && program.machine.separate) {
+      device_orders(device_orders && IsSeparate(program.machine)) {
   LayOut();
 }
 

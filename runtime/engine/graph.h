@@ -251,7 +251,7 @@ private:
   bool HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const;
   bool Reachable(uint32_t buffer, int32_t space, const char *what);
   bool Expect(bool holds, const char *what);
-  bool Separate() const { return program.machine.separate; }
+  bool Separate() const { return IsSeparate(program.machine); }
   /// Whether an SSD reaches a buffer there by way of the host's memory alone.
   bool PassesHost(int32_t space) const {
     return Separate() && !program.machine.direct && space == BOA_DEVICE;

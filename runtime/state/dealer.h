@@ -42,7 +42,7 @@ private:
 };
 
 /// How chunks are dealt to the paths of a machine.
-std::vector<double> StripeWeights(const Machine &, size_t paths);
+std::vector<double> StripeWeights(const MachineSettings &, size_t paths);
 
 } // namespace boa
 

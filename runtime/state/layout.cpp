@@ -28,7 +28,7 @@
 
 namespace boa {
 /// How many of the bytes each path takes, in parts.
-std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
+std::vector<double> StripeWeights(const MachineSettings &machine, size_t paths) {
   bool reads = machine.ssd.size() >= paths, writes = reads;
   for (size_t path = 0; path < paths && path < machine.ssd.size(); ++path) {
     reads &= machine.ssd[path].read > 0;
@@ -48,7 +48,7 @@ std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
 
 /// Whether a manifest can hold its storages.
 absl::Status StateStore::Impl::CheckProgram(const Program &program) {
-  std::vector<std::string> written = {program.name};
+  std::vector<std::string> written = {program.model.name};
   for (const Storage &storage : program.storages)
     written.push_back(storage.name);
   for (const SavedParameter &parameter : ParametersOf(program))

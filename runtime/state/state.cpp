@@ -266,7 +266,7 @@ StateStore::Create(FileSystem &disk, const Program &program,
     undo.AddFile(state.paths[0].folder, kManifest);
     undo.AddFile(state.paths[0].folder, kManifestCopy);
   }
-  state.manifest.model = program.name;
+  state.manifest.model = program.model.name;
   state.manifest.computation = program.computation;
   state.manifest.parameters = ParametersOf(program);
   if (absl::Status status = state.Begin(program, undo); !status.ok())

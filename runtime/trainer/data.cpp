@@ -34,7 +34,7 @@ absl::StatusOr<InputFile> OpenText(const std::string &path) {
                                                          "\n  looked for: ", error ? path : whole));
 }
 
-absl::Status CheckVocabulary(const InputFile &file, const Training &options) {
+absl::Status CheckVocabulary(const InputFile &file, const DataOptions &options) {
   if (options.vocab >= 256)
     return absl::OkStatus();
   std::vector<uint8_t> block(1 << 20);
@@ -51,8 +51,8 @@ absl::Status CheckVocabulary(const InputFile &file, const Training &options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMask(const Training &options) {
-  if (options.objective != "masked")
+absl::Status CheckMask(const DataOptions &options) {
+  if (options.objective != Objective::masked)
     return absl::OkStatus();
   if (options.mask_token < 0 || options.mask_token >= options.vocab)
     return absl::InvalidArgumentError(absl::StrCat(
@@ -63,7 +63,7 @@ absl::Status CheckMask(const Training &options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLength(int64_t size, int64_t training, const Training &options) {
+absl::Status CheckLength(int64_t size, int64_t training, const DataOptions &options) {
   const int64_t need = options.context + 1;
   if (training < need)
     return absl::InvalidArgumentError(
@@ -81,8 +81,16 @@ absl::Status CheckLength(int64_t size, int64_t training, const Training &options
 
 } // namespace
 
-std::string DescribeUnusedTokens(const Training &options) {
-  const bool mask = options.objective == "masked" && options.mask_token >= 256;
+DataOptions::DataOptions(const Program &program)
+    : data(program.train.data), objective(program.train.objective),
+      mask_probability(program.train.mask_probability), mask_token(program.train.mask_token),
+      vocab(program.model.vocab), context(program.model.context), micro_batch(program.MicroBatch()),
+      micro_batches(program.MicroBatches()), seed(program.train.seed),
+      evaluate_every(program.train.evaluate_every),
+      evaluate_batches(program.train.evaluate_batches) {}
+
+std::string DescribeUnusedTokens(const DataOptions &options) {
+  const bool mask = options.objective == Objective::masked && options.mask_token >= 256;
   const int64_t used = mask ? 257 : 256;
   if (options.vocab <= used)
     return "";
@@ -92,7 +100,7 @@ std::string DescribeUnusedTokens(const Training &options) {
                       "; the others never occur and are never sampled");
 }
 
-absl::StatusOr<Data> Data::Open(const Training &options) {
+absl::StatusOr<Data> Data::Open(const DataOptions &options) {
   if (absl::Status status = CheckMask(options); !status.ok())
     return status;
   absl::StatusOr<InputFile> file = OpenText(options.data);
@@ -152,7 +160,7 @@ absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
   if (absl::Status status = file.Read(start, bytes.data(), bytes.size()); !status.ok())
     return status;
   std::copy_n(bytes.begin(), options.context, tokens);
-  if (options.objective == "masked")
+  if (options.objective == Objective::masked)
     Mask(key, tokens, targets);
   else
     std::copy_n(bytes.begin() + 1, options.context, targets);

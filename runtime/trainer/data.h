@@ -32,12 +32,27 @@
 
 namespace boa {
 
+/// Where sequences come from, and their shape. Members as in the table of settings.
+struct DataOptions {
+  std::string data;
+  Objective objective = Objective::next_token;
+  double mask_probability = 0;
+  int64_t mask_token = 0;
+  int64_t vocab = 256, context = 0;
+  int64_t micro_batch = 0, micro_batches = 0; // sequences; of a step
+  int64_t seed = 1;
+  int64_t evaluate_every = 0, evaluate_batches = 0;
+
+  DataOptions() = default;
+  explicit DataOptions(const Program &);
+};
+
 /// A note where the vocabulary has tokens that no text holds; otherwise "".
-std::string DescribeUnusedTokens(const Training &);
+std::string DescribeUnusedTokens(const DataOptions &);
 
 class Data {
 public:
-  static absl::StatusOr<Data> Open(const Training &);
+  static absl::StatusOr<Data> Open(const DataOptions &);
 
   /// One micro-batch of a training step: [micro_batch, context] each.
   absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
@@ -56,7 +71,7 @@ private:
   absl::Status FillSequence(int64_t start, uint64_t key, int32_t *tokens, int32_t *targets) const;
   void Mask(uint64_t key, int32_t *tokens, int32_t *targets) const;
 
-  Training options;
+  DataOptions options;
   InputFile file;
   int64_t training = 0; // bytes before the validation part
 };

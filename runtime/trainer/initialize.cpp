@@ -41,7 +41,7 @@ void InitialValues(const Program &program, int64_t group, int64_t entry, int64_t
                    int64_t first, int64_t count, float *values) {
   const Parameter &p = program.groups[group].parameters[parameter];
   const uint64_t key =
-      Hash({static_cast<uint64_t>(program.training.seed), static_cast<uint64_t>(group),
+      Hash({static_cast<uint64_t>(program.train.seed), static_cast<uint64_t>(group),
             static_cast<uint64_t>(entry), static_cast<uint64_t>(parameter)});
   if (p.init == "normal") {
     FillNormal(key, p.init_scale, first, count, values);

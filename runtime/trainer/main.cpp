@@ -23,11 +23,11 @@ namespace {
 
 std::string HelpText(const char *executable, const Program &program, const FlagTable &flags) {
   const std::string name = std::filesystem::path(executable).filename().string();
-  return absl::StrFormat("Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.name,
-                         program.training.steps, program.training.steps == 1 ? "" : "s",
-                         program.training.data, name, FlagsHelp(flags, ""),
-                         FlagHelp("--help", "this text") +
-                             FlagHelp("--version", "what made this trainer"));
+  return absl::StrFormat(
+      "Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.model.name,
+      program.train.steps, program.train.steps == 1 ? "" : "s", program.train.data, name,
+      FlagsHelp(flags, ""),
+      FlagHelp("--help", "this text") + FlagHelp("--version", "what made this trainer"));
 }
 
 /// Prints what is not OK.
@@ -123,7 +123,7 @@ int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &ker
     return ExitStatus(FlushOutput());
   }
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
-    std::printf("%s, a trainer made by boa %s\n", program->name.c_str(), Version());
+    std::printf("%s, a trainer made by boa %s\n", program->model.name.c_str(), Version());
     return ExitStatus(FlushOutput());
   }
   const std::string name = std::filesystem::path(argv[0]).filename().string();

@@ -101,10 +101,10 @@ void StepRecord::Take(const Program &program, const Counters &counters, const En
             {"ssd write", counters.waited_write},
             {"optimizer", counters.waited_optimizer}};
   // Of one memory what is used is of the host's part first.
-  peak_host_bytes = program.machine.separate ? engine.PeakBytes(BOA_HOST)
-                                             : std::min(program.arena_host, engine.PeakBytes());
+  peak_host_bytes = IsSeparate(program.machine) ? engine.PeakBytes(BOA_HOST)
+                                                : std::min(program.arena_host, engine.PeakBytes());
   peak_device_bytes = engine.PeakBytes() - peak_host_bytes;
-  if (!program.machine.separate)
+  if (!IsSeparate(program.machine))
     return;
   // Between the memories: what the device reads, and what it writes.
   read["host"] = moved.to_device;

@@ -58,7 +58,7 @@ Homes CollectHomes(const Program &program) {
       role = storage.role;
       return bytes;
     };
-    const int64_t extents = ExtentsOfChunk(storage.persistent, program.training.commit_keep);
+    const int64_t extents = ExtentsOfChunk(storage.persistent, program.train.commit_keep);
     for (const Home &home : storage.homes) {
       const int64_t bytes = storage.entry_count() * home.chunks * storage.chunk_bytes();
       if (home.tier != Home::ssd)
@@ -93,18 +93,18 @@ std::string Limit(int64_t limit) {
 }
 
 std::string FormatHeadline(const Program &p, int64_t training_bytes, int64_t validation_bytes) {
-  const Training &t = p.training;
-  const int64_t sequences = t.micro_batch * t.micro_batches;
-  std::string text =
-      absl::StrFormat("%s: %s parameters%s%s\n", p.name, FormatCount(ParameterCount(p)),
-                      p.schedule.empty() ? "" : "; ", p.schedule);
+  const TrainSettings &t = p.train;
+  const int64_t sequences = p.MicroBatch() * p.MicroBatches();
+  std::string text = absl::StrFormat("%s: %s parameters%s%s\n", p.model.name,
+                                     FormatCount(ParameterCount(p)), "; ", p.ScheduleInWords());
   absl::StrAppendFormat(&text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
                         t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
-                        t.micro_batches, t.micro_batch, t.context);
+                        p.MicroBatches(), p.MicroBatch(), p.model.context);
   if (training_bytes >= 0)
     absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
                           FormatBytes(training_bytes), FormatBytes(validation_bytes));
-  if (const std::string note = DescribeUnusedTokens(t); !note.empty() && training_bytes >= 0)
+  if (const std::string note = DescribeUnusedTokens(DataOptions(p));
+      !note.empty() && training_bytes >= 0)
     absl::StrAppend(&text, note, "\n");
   return text;
 }
@@ -282,7 +282,7 @@ std::string FitLine(std::string line, size_t width) {
 
 void Outcome::TakeMemory(const Program &program, const Engine &engine) {
   run_ahead_bytes = engine.PeakRunAheadBytes();
-  if (!program.machine.separate) {
+  if (!IsSeparate(program.machine)) {
     memories = {{"", engine.PeakBytes(), engine.ArenaBytes()}};
     return;
   }

@@ -26,8 +26,8 @@ namespace boa {
 namespace {
 
 absl::Status CheckRequest(const Program &program, const SampleOptions &options) {
-  if (program.training.objective != "next_token")
-    return absl::InvalidArgumentError(absl::StrCat("`", program.name,
+  if (program.train.objective != Objective::next_token)
+    return absl::InvalidArgumentError(absl::StrCat("`", program.model.name,
                                                    "` is trained to fill in masked bytes, not to "
                                                    "continue a text: it cannot be sampled"));
   if (options.prompt.empty())
@@ -39,10 +39,10 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
   if (options.length < 0 || options.top_k < 0)
     return absl::InvalidArgumentError("length and top-k must not be negative");
   for (unsigned char byte : options.prompt)
-    if (byte >= program.training.vocab)
+    if (byte >= program.model.vocab)
       return absl::InvalidArgumentError(absl::StrCat("the prompt's byte ", static_cast<int>(byte),
                                                      " is outside the vocabulary of ",
-                                                     program.training.vocab));
+                                                     program.model.vocab));
   return absl::OkStatus();
 }
 
@@ -101,8 +101,8 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
                     const std::string &weights, const SampleOptions &options, std::ostream &out) {
   if (absl::Status status = CheckRequest(program, options); !status.ok())
     return status;
-  const int64_t context = program.training.context;
-  const int64_t vocab = program.training.vocab;
+  const int64_t context = program.model.context;
+  const int64_t vocab = program.model.vocab;
   absl::StatusOr<int32_t> tokens = FindPort(program, "tokens", context * 4);
   if (!tokens.ok())
     return tokens.status();

@@ -61,33 +61,33 @@ int64_t NumberOr0(const Settings &settings, const std::string &key) {
 } // namespace
 
 Settings CollectSettings(const Program &program, uint64_t fingerprint) {
-  const Training &t = program.training;
-  const Optimizer &o = program.optimizer;
+  const TrainSettings &t = program.train;
+  const OptimizerSettings &o = program.train.optimizer;
   Settings settings = {{"data", absl::StrFormat("text with fingerprint %016x", fingerprint)},
                        {"seed", absl::StrCat(t.seed)},
-                       {"objective", t.objective},
-                       {"vocab", absl::StrCat(t.vocab)},
-                       {"context", absl::StrCat(t.context)},
+                       {"objective", WordOf(t.objective)},
+                       {"vocab", absl::StrCat(program.model.vocab)},
+                       {"context", absl::StrCat(program.model.context)},
                        // The loss is a mean of means, so its rounding depends on both.
-                       {"micro_batch", absl::StrCat(t.micro_batch)},
-                       {"micro_batches", absl::StrCat(t.micro_batches)},
+                       {"micro_batch", absl::StrCat(program.MicroBatch())},
+                       {"micro_batches", absl::StrCat(program.MicroBatches())},
                        {"steps", absl::StrCat(t.steps)},
                        {"weights", program.groups.empty() ? "" : program.groups[0].weight_type},
-                       {"nonfinite", t.nonfinite},
-                       {"optimizer", o.kind},
+                       {"nonfinite", WordOf(t.nonfinite)},
+                       {"optimizer", WordOf(o.kind)},
                        {"weight_decay", Exact(o.weight_decay)},
-                       {"clip", Exact(o.clip)},
-                       {"rate", o.rate},
+                       {"clip", Exact(t.clip)},
+                       {"rate", WordOf(o.rate)},
                        {"peak", Exact(o.peak)},
                        {"floor", Exact(o.floor)},
                        {"warmup", absl::StrCat(o.warmup)}};
-  if (t.compute != "f32") // which was not said when there was nothing else
-    settings["compute"] = t.compute;
-  if (t.objective == "masked") {
+  if (t.compute != ComputeType::f32) // which was not said when there was nothing else
+    settings["compute"] = WordOf(t.compute);
+  if (t.objective == Objective::masked) {
     settings["mask_probability"] = Exact(t.mask_probability);
     settings["mask_token"] = absl::StrCat(t.mask_token);
   }
-  if (o.kind == "adamw") {
+  if (o.kind == OptimizerKind::adamw) {
     settings["beta1"] = Exact(o.beta1);
     settings["beta2"] = Exact(o.beta2);
     settings["eps"] = Exact(o.eps);
@@ -125,7 +125,7 @@ std::string DescribeNewEnvironment(const Settings &committed, const Settings &no
 }
 
 std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,
-                                            const Training &t, const Settings &settings) {
+                                            int64_t batch, const Settings &settings) {
   std::map<std::string, int64_t> samples = committed.samples;
   // A state of version 2 did not count: all its steps are taken to be as its last ones.
   if (samples.empty() && committed.step > 0)
@@ -133,8 +133,7 @@ std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64
         CountOf(committed.step, NumberOr0(committed.extra, "micro_batches"),
                 NumberOr0(committed.extra, "micro_batch"));
   int64_t &count = samples[ValueOr(settings, "data", "unknown")];
-  count = std::min(count + CountOf(step - committed.step, t.micro_batches, t.micro_batch),
-                   kMostSamples);
+  count = std::min(count + CountOf(step - committed.step, batch, 1), kMostSamples);
   return samples;
 }
 

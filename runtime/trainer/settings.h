@@ -35,10 +35,10 @@ std::string DescribeChanges(const Settings &committed, const Settings &now);
 /// nothing is, or the commit does not say.
 std::string DescribeNewEnvironment(const Settings &committed, const Settings &now);
 
-/// Sequences consumed of each text at `step`, which came after that commit with these
-/// settings.
+/// Sequences of each text that were used at `step` of `batch` sequences each, which came after that
+/// commit with these settings.
 std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,
-                                            const Training &, const Settings &);
+                                            int64_t batch, const Settings &);
 
 } // namespace boa
 

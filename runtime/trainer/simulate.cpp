@@ -111,7 +111,7 @@ absl::Status Simulation::Open() {
 }
 
 void Simulation::Enqueue() {
-  const int64_t pending = program.delay > 0 ? enqueued : 0; // 0: of the first step, too
+  const int64_t pending = program.plan.delay > 0 ? enqueued : 0; // 0: of the first step, too
   runs.push_back(engine->Enqueue(entries.step, ++enqueued, pending));
   outcome.predicted.Add(program.TrafficOfStep(enqueued - 1));
 }
@@ -127,12 +127,12 @@ absl::Status Simulation::FinishStep() {
   const Counters counters = engine->TakeCounters(runs.front());
   uses = device->TakeUse(runs.front());
   runs.pop_front();
-  const Training &t = program.training;
+  const TrainSettings &t = program.train;
   last = {};
   last.step = done;
   last.loss = std::numeric_limits<double>::quiet_NaN();
-  last.rate = LearningRate(program.optimizer, done, t.steps);
-  last.tokens = t.micro_batches * t.micro_batch * t.context;
+  last.rate = LearningRate(program.train.optimizer, done, t.steps);
+  last.tokens = program.MicroBatches() * program.MicroBatch() * program.model.context;
   last.seconds = double(end - step_begin) * 1e-9;
   step_begin = end;
   last.Take(program, counters, *engine);
@@ -184,7 +184,8 @@ absl::Status Simulation::Run() {
       return status;
   }
   if (trace)
-    if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
+    if (absl::Status status = WriteTrace(*trace, program.model.name, engine->TakeTrace());
+        !status.ok())
       return status;
   outcome.last_step = done;
   outcome.measured = false;

@@ -45,9 +45,9 @@ using Clock = std::chrono::steady_clock;
 /// The program with what the command line says instead.
 Program Override(Program program, const TrainerOptions &options) {
   if (options.steps)
-    program.training.steps = *options.steps;
+    program.train.steps = *options.steps;
   if (!options.data.empty())
-    program.training.data = options.data;
+    program.train.data = options.data;
   return program;
 }
 
@@ -78,10 +78,10 @@ absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role
     if (storage.role != role)
       continue;
     if (storage.LivesOn(Home::ssd) || storage.bytes < bytes ||
-        storage.entry_count() != program.training.micro_batches)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "program descriptor: storage `", storage.name, "`: expected ",
-          program.training.micro_batches, " entries of at least ", bytes, " bytes in memory"));
+        storage.entry_count() != program.MicroBatches())
+      return absl::InvalidArgumentError(
+          absl::StrCat("program descriptor: storage `", storage.name, "`: expected ",
+                       program.MicroBatches(), " entries of at least ", bytes, " bytes in memory"));
     return static_cast<int32_t>(i);
   }
   return absl::InvalidArgumentError(
@@ -205,7 +205,7 @@ absl::Status Run::CheckRequest() {
     return absl::InvalidArgumentError(
         "--weights begins a run and --resume continues one: only one of them "
         "can be given");
-  const std::vector<SsdPath> &ssd = program.machine.ssd;
+  const std::vector<SsdSettings> &ssd = program.machine.ssd;
   if (!options.state.empty())
     directories.push_back(options.state);
   else
@@ -213,8 +213,8 @@ absl::Status Run::CheckRequest() {
   for (size_t i = 1; i < ssd.size(); ++i)
     directories.push_back(ssd[i].path);
 
-  const Training &t = program.training;
-  const int64_t token_bytes = t.micro_batch * t.context * sizeof(int32_t);
+  const TrainSettings &t = program.train;
+  const int64_t token_bytes = program.MicroBatch() * program.model.context * sizeof(int32_t);
   for (auto [role, bytes, port] :
        {std::tuple<const char *, int64_t, int32_t *>{"tokens", token_bytes, &tokens},
         {"targets", token_bytes, &targets},
@@ -234,7 +234,7 @@ absl::Status Run::CheckFiles() const {
   // A file with the temporary name is removed.
   std::vector<FileUse> outputs = {{"--save", save}, {"--save", TemporaryName(save)}},
                        kept = StateFiles(directories);
-  std::vector<FileUse> others = {{"the training text", program.training.data},
+  std::vector<FileUse> others = {{"the training text", program.train.data},
                                  {"this program", "/proc/self/exe"}};
   for (const std::string &source : options.sources)
     others.push_back({"a source of this program", source});
@@ -254,7 +254,7 @@ absl::Status Run::CheckFiles() const {
 
 absl::Status Run::BeyondSteps(int64_t at) const {
   return absl::FailedPreconditionError(absl::StrCat("`", directories[0], "` is at step ", at,
-                                                    ", beyond the ", program.training.steps,
+                                                    ", beyond the ", program.train.steps,
                                                     " steps asked for; --steps can raise them"));
 }
 
@@ -269,7 +269,7 @@ absl::Status Run::CheckFinished() {
   // That is said of the last commit. Of another one StateStore::Open says it.
   if (!last.ok())
     return options.at ? absl::OkStatus() : last.status();
-  const int64_t steps = program.training.steps;
+  const int64_t steps = program.train.steps;
   if (*last && !options.at && (*last)->step > steps)
     return BeyondSteps((*last)->step);
   if (!*last || (*last)->step != steps || options.at.value_or(steps) != steps ||
@@ -283,7 +283,7 @@ absl::Status Run::CheckFinished() {
 }
 
 absl::Status Run::OpenData() {
-  absl::StatusOr<Data> opened = Data::Open(program.training);
+  absl::StatusOr<Data> opened = Data::Open(DataOptions(program));
   if (absl::IsNotFound(opened.status()))
     return absl::NotFoundError(
         absl::StrCat(opened.status().message(), "\n  ",
@@ -320,7 +320,7 @@ absl::Status Run::OpenState() {
   if (!exists && !options.metrics.empty())
     if (absl::Status status = Metrics::CheckNew(options.metrics); !status.ok())
       return status;
-  const int64_t keep = program.training.commit_keep;
+  const int64_t keep = program.train.commit_keep;
   const OpenOptions opening = {options.changed_model, [this] { return interrupt.interrupted(); }};
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
       exists ? StateStore::Open(disk, program, directories, keep, options.at, opening)
@@ -344,7 +344,7 @@ absl::Status Run::OpenEngine() {
   engine = *std::move(created);
   // The plan was checked before anything was allocated; this is what was. Where device
   // and host are one memory, what was said of them adds up.
-  const Machine &machine = program.machine;
+  const MachineSettings &machine = program.machine;
   auto check = [&](int64_t allocated, const char *of, int64_t limit, const char *in_all) {
     if (limit == 0 || allocated <= limit)
       return absl::OkStatus();
@@ -352,7 +352,7 @@ absl::Status Run::OpenEngine() {
         "the program takes ", FormatBytes(allocated), " of ", of, "memory, but machine `",
         machine.name, "` gives ", FormatBytes(limit), in_all));
   };
-  if (!machine.separate)
+  if (!IsSeparate(machine))
     return check(engine->ArenaBytes(), "", machine.device_memory + machine.host_memory, " in all");
   absl::Status status = check(engine->ArenaBytes(BOA_DEVICE), "device ", machine.device_memory, "");
   return status.ok() ? check(engine->ArenaBytes(BOA_HOST), "host ", machine.host_memory, "")
@@ -375,8 +375,8 @@ absl::Status Run::OpenReports() {
       return created.status();
     trace = *std::move(created);
   }
-  progress = std::make_unique<Progress>(options.quiet ? nullptr : options.out, first,
-                                        program.training.steps);
+  progress =
+      std::make_unique<Progress>(options.quiet ? nullptr : options.out, first, program.train.steps);
   progress->Say(FormatStart(program, data->training_bytes(), data->validation_bytes()));
   progress->Say(FormatState());
   return absl::OkStatus();
@@ -387,7 +387,7 @@ std::string Run::FormatState() const {
   int64_t bytes = 0;
   for (int64_t path : state->BytesByPath())
     bytes += path;
-  const int64_t keep = program.training.commit_keep;
+  const int64_t keep = program.train.commit_keep;
   std::string text = absl::StrCat(
       "  state in ", absl::StrJoin(directories, ", "), ": ", FormatBytes(bytes), " on SSD, ",
       keep == 1 ? "the last commit is kept" : absl::StrCat("the last ", keep, " commits are kept"),
@@ -420,7 +420,7 @@ absl::Status Run::LoadWeights() {
 absl::Status Run::BeginOrRestore() {
   if (options.resume) {
     const CommitRecord &record = state->Committed();
-    if (first > program.training.steps)
+    if (first > program.train.steps)
       return BeyondSteps(first);
     progress->Say(absl::StrCat("resuming after step ", first));
     if (!state->ComputationChange().empty())
@@ -442,7 +442,7 @@ absl::Status Run::BeginOrRestore() {
 
 absl::Status Run::Loop() {
   EnterTraining();
-  while (step < program.training.steps) {
+  while (step < program.train.steps) {
     if (Ending() && enqueued.empty()) {
       absl::Status status = committed == step ? absl::OkStatus() : Commit();
       return !status.ok() ? AtStep(status) : reporting.ok() ? Interrupted() : AtStep(reporting);
@@ -468,14 +468,14 @@ absl::Status Run::Loop() {
 }
 
 bool Run::EvaluationDue(int64_t after) const {
-  const Training &t = program.training;
+  const TrainSettings &t = program.train;
   return t.evaluate_every > 0 && t.evaluate_batches > 0 && entries.evaluate &&
          (after % t.evaluate_every == 0 || after == t.steps);
 }
 
 /// Decided once for each step, before it ends: time does not stand still.
 bool Run::CommitDue(int64_t after) {
-  const Training &t = program.training;
+  const TrainSettings &t = program.train;
   if (t.commit_every > 0 && after % t.commit_every == 0)
     return true;
   const std::chrono::duration<double> since = Clock::now() - last_commit;
@@ -487,16 +487,17 @@ bool Run::CommitDue(int64_t after) {
 /// Whether nothing comes between the step that runs and the one after it.
 bool Run::NextFollowsDirectly() {
   const int64_t running = enqueued.front().step;
-  return running < program.training.steps && !EvaluationDue(running) && !CommitDue(running);
+  return running < program.train.steps && !EvaluationDue(running) && !CommitDue(running);
 }
 
 /// Reads micro-batches and enqueues what trains on, or evaluates, them.
 absl::Status Run::EnqueueStep() {
-  const Training &t = program.training;
+  const TrainSettings &t = program.train;
   EnqueuedStep next;
   next.step = (enqueued.empty() ? step : enqueued.back().step) + 1;
-  next.data = std::make_unique<MicroBatches>(t.micro_batches, t.micro_batch * t.context);
-  for (int64_t m = 0; m < t.micro_batches; ++m)
+  next.data = std::make_unique<MicroBatches>(program.MicroBatches(),
+                                             program.MicroBatch() * program.model.context);
+  for (int64_t m = 0; m < program.MicroBatches(); ++m)
     if (absl::Status status = data->FillTraining(next.step, m, next.data->tokens[m].data(),
                                                  next.data->targets[m].data());
         !status.ok())
@@ -506,7 +507,7 @@ absl::Status Run::EnqueueStep() {
   // A step that follows another has that one's updates to apply, and finds in
   // memory what it ended with.
   outcome.predicted.Add(program.TrafficOfStep(follows++));
-  pending = program.delay > 0 ? next.step : 0;
+  pending = program.plan.delay > 0 ? next.step : 0;
   enqueued.push_back(std::move(next));
   return absl::OkStatus();
 }
@@ -571,15 +572,15 @@ absl::Status Run::Evaluate(std::optional<double> &loss) {
   if (absl::Status status = Settle(); !status.ok())
     return status;
   LeaveTraining();
-  const int64_t total = program.training.evaluate_batches;
-  const int64_t at_once = program.training.micro_batches;
+  const int64_t total = program.train.evaluate_batches;
+  const int64_t at_once = program.MicroBatches();
   double sum = 0;
   for (int64_t begin = 0; begin < total; begin += at_once) {
     if (interrupt.interrupted())
       break;
     // The last call may have more room than batches: what is left over repeats
     // them and does not count.
-    MicroBatches batches(at_once, program.training.micro_batch * program.training.context);
+    MicroBatches batches(at_once, program.MicroBatch() * program.model.context);
     for (int64_t m = 0; m < at_once; ++m)
       if (absl::Status status = data->FillValidation((begin + m) % total, batches.tokens[m].data(),
                                                      batches.targets[m].data());
@@ -599,7 +600,7 @@ absl::Status Run::Evaluate(std::optional<double> &loss) {
 
 absl::Status Run::Report(int64_t run, double loss, double seconds, std::optional<double> norm,
                          std::optional<double> validation_loss) {
-  const Training &t = program.training;
+  const TrainSettings &t = program.train;
   // What moves after a step counts for the next; after the last there is none.
   if (step == t.steps)
     if (absl::Status status = Settle(); !status.ok())
@@ -609,8 +610,8 @@ absl::Status Run::Report(int64_t run, double loss, double seconds, std::optional
   record.step = step;
   record.run = state->Identity();
   record.loss = loss;
-  record.rate = LearningRate(program.optimizer, step, t.steps);
-  record.tokens = t.micro_batches * t.micro_batch * t.context;
+  record.rate = LearningRate(program.train.optimizer, step, t.steps);
+  record.tokens = program.MicroBatches() * program.MicroBatch() * program.model.context;
   record.seconds = seconds;
   record.Take(program, unreported, *engine);
   record.gradient_norm = norm;
@@ -655,9 +656,9 @@ absl::Status Run::Commit() {
   record.step = step;
   record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.extra = settings;
-  record.plan = program.schedule;
+  record.plan = program.ScheduleInWords();
   record.environment = engine->Environment();
-  record.samples = CountSamples(state->Committed(), step, program.training, settings);
+  record.samples = CountSamples(state->Committed(), step, program.train.batch, settings);
   if (absl::Status status = engine->Commit(std::move(record)); !status.ok())
     return status;
   committed = step;
@@ -675,7 +676,8 @@ absl::Status Run::Finish() {
   if (absl::Status status = ExportParameters(program, *engine, save, step); !status.ok())
     return AtStep(status);
   if (trace)
-    if (absl::Status status = WriteTrace(*trace, program.name, engine->TakeTrace()); !status.ok())
+    if (absl::Status status = WriteTrace(*trace, program.model.name, engine->TakeTrace());
+        !status.ok())
       return status;
   outcome.last_step = step;
   outcome.TakeMemory(program, *engine);
@@ -722,9 +724,8 @@ void Run::Account(const Counters &counters) {
 
 absl::Status Run::Interrupted() const {
   return InterruptedError(interrupt.signal(),
-                          absl::StrCat("interrupted after step ", step, " of ",
-                                       program.training.steps, ", which is committed in `",
-                                       directories[0],
+                          absl::StrCat("interrupted after step ", step, " of ", program.train.steps,
+                                       ", which is committed in `", directories[0],
                                        "`; the same command with --resume continues"));
 }
 

@@ -226,7 +226,7 @@ absl::Status CheckMatches(const Program &program, const std::string &path,
   if (lines.empty())
     return absl::OkStatus();
   std::string message =
-      absl::StrCat("`", path, "` does not hold the weights of `", program.name, "`:");
+      absl::StrCat("`", path, "` does not hold the weights of `", program.model.name, "`:");
   for (size_t i = 0; i < std::min(lines.size(), kShown); ++i)
     absl::StrAppend(&message, "\n  ", lines[i]);
   if (lines.size() > kShown)
@@ -341,7 +341,7 @@ bool IsExport(const Program &program, const std::string &path, const CommitRecor
   if (stat(path.c_str(), &info) != 0 || info.st_mtim.tv_sec + kCoarse < commit.time)
     return false;
   absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
-  return file.ok() && file->Metadata("model") == program.name &&
+  return file.ok() && file->Metadata("model") == program.model.name &&
          file->Metadata("step") == absl::StrCat(commit.step) &&
          file->Metadata(kComputationHash) == program.computation.hash &&
          Mismatches(program, *file).empty();
@@ -375,7 +375,7 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
   absl::StatusOr<SafetensorsWriter> writer =
       SafetensorsWriter::Create(path, std::move(tensors),
                                 {{"format", "boa"},
-                                 {"model", program.name},
+                                 {"model", program.model.name},
                                  {"step", absl::StrCat(step)},
                                  {kComputation, program.computation.text},
                                  {kComputationHash, program.computation.hash},

@@ -173,11 +173,11 @@ public:
     std::string results = x + place(4, 0), values = "%dx", types = x;
     for (size_t i = 0; i < all.size(); ++i) {
       const Parameter &p = all[i];
-      text += ", %g_" + p.name + ": " + p.type +
+      text += ", %g_" + p.model.name + ": " + p.type +
               " {boa.buffer = 3 : i32, boa.offset = " + std::to_string(p.offset) +
               " : i64, boa.result = " + std::to_string(i + 1) + " : i32}";
       results += ", " + p.type + place(3, p.offset);
-      values += ", %r_" + p.name;
+      values += ", %r_" + p.model.name;
       types += ", " + p.type;
     }
     text += ") -> (" + results + ") attributes {boa.kernel} {\n";
@@ -196,8 +196,8 @@ public:
     normGrad("dl1", "ln1", "x", "dx1");
     op("dx = boa.add %dh, %dx1 : " + x + ", " + x);
     for (const Parameter &p : all)
-      op("r_" + p.name + " = boa.add %g_" + p.name + ", %d" + p.name + " : " + p.type + ", " +
-         p.type);
+      op("r_" + p.model.name + " = boa.add %g_" + p.model.name + ", %d" + p.model.name + " : " +
+         p.type + ", " + p.type);
     return text + "  return " + values + " : " + types + "\n}\n";
   }
 
@@ -232,12 +232,13 @@ private:
   std::string parameters() const {
     std::string result;
     for (const Parameter &p : all)
-      result += ", %" + p.name + (bf16 ? "_bf16" : "") + ": " + p.stored + place(1, p.storedOffset);
+      result +=
+          ", %" + p.model.name + (bf16 ? "_bf16" : "") + ": " + p.stored + place(1, p.storedOffset);
     return result;
   }
   const std::string &type(const std::string &name) const {
     for (const Parameter &p : all)
-      if (p.name == name)
+      if (p.model.name == name)
         return p.type;
     std::abort();
   }
@@ -272,7 +273,7 @@ private:
   void body() {
     if (bf16)
       for (const Parameter &p : all)
-        op(p.name + " = boa.cast %" + p.name + "_bf16 : " + p.stored + " to " + p.type);
+        op(p.model.name + " = boa.cast %" + p.model.name + "_bf16 : " + p.stored + " to " + p.type);
     norm("l1", "x", "ln1");
     linear("qkv", "l1", x, "qkv", qkv);
     op("q, %k, %v = boa.split %qkv : (" + qkv + ") -> (" + x + ", " + x + ", " + x + ")");

@@ -39,20 +39,20 @@ TEST(FrontendTest, Defaults) {
   EXPECT_EQ(spec.model.stages[1].repeat, 2);
   EXPECT_EQ(spec.train.data, "corpus.txt");
   EXPECT_EQ(spec.train.batch, 8);
-  EXPECT_EQ(spec.train.microBatch, 2);
-  EXPECT_FALSE(spec.train.masked);
-  EXPECT_FALSE(spec.train.bf16Weights);
-  EXPECT_TRUE(spec.train.vertical);
-  EXPECT_EQ(spec.train.delay, 0);
-  EXPECT_EQ(spec.train.prefetch, 1);
-  EXPECT_TRUE(spec.train.recompute);
+  EXPECT_EQ(spec.plan.micro_batch, 2);
+  EXPECT_EQ(spec.train.objective, Objective::next_token);
+  EXPECT_EQ(spec.train.weights, WeightType::f32);
+  EXPECT_EQ(spec.plan.schedule, Schedule::vertical);
+  EXPECT_EQ(spec.plan.delay, 0);
+  EXPECT_EQ(spec.plan.prefetch, 1);
+  EXPECT_TRUE(spec.plan.recompute);
   EXPECT_EQ(spec.train.clip, 0);
   EXPECT_EQ(spec.train.optimizer.beta2, 0.999);
-  EXPECT_EQ(spec.train.place[0].parts.front().tier, Tier::Device);
-  EXPECT_EQ(spec.machine.deviceMemory, 256 << 20);
-  EXPECT_EQ(spec.machine.hostMemory, 0);
-  ASSERT_EQ(spec.machine.ssds.size(), 1u);
-  EXPECT_EQ(spec.machine.ssds[0].read, 200000000);
+  EXPECT_EQ(spec.plan.place.weights.parts.front().tier, HomeTier::device);
+  EXPECT_EQ(spec.machine.device_memory, 256 << 20);
+  EXPECT_EQ(spec.machine.host_memory, 0);
+  ASSERT_EQ(spec.machine.ssd.size(), 1u);
+  EXPECT_EQ(spec.machine.ssd[0].read, 200000000);
 }
 
 // Without a machine there is no limit, and state goes to one folder.
@@ -60,21 +60,21 @@ TEST(FrontendTest, NoMachine) {
   std::string text = kSpec;
   Spec spec = accepted(text.substr(0, text.find("machine")));
   EXPECT_EQ(spec.machine.name, "default");
-  ASSERT_EQ(spec.machine.ssds.size(), 1u);
-  EXPECT_EQ(spec.machine.ssds[0].path, "state");
+  ASSERT_EQ(spec.machine.ssd.size(), 1u);
+  EXPECT_EQ(spec.machine.ssd[0].path, "state");
 }
 
 // Without micro_batch the batch is one micro-batch.
 TEST(FrontendTest, MicroBatchIsTheBatch) {
-  EXPECT_EQ(accepted(edited("  micro_batch = 2\n", "")).train.microBatch, 8);
+  EXPECT_EQ(accepted(edited("  micro_batch = 2\n", "")).plan.micro_batch, 8);
 }
 
 // Clipping needs the norm of all gradients: vertical order then delays the whole
 // optimizer, unless a delay is given.
 TEST(FrontendTest, ClippingDelays) {
-  EXPECT_EQ(accepted(kSpec, {"train.clip=1"}).train.delay, 1);
-  EXPECT_EQ(accepted(kSpec, {"train.clip=1", "train.schedule=horizontal"}).train.delay, 0);
-  EXPECT_EQ(accepted(kSpec, {"train.clip=1", "train.schedule=vertical(delay=0)"}).train.delay, 0);
+  EXPECT_EQ(accepted(kSpec, {"train.clip=1"}).plan.delay, 1);
+  EXPECT_EQ(accepted(kSpec, {"train.clip=1", "train.schedule=horizontal"}).plan.delay, 0);
+  EXPECT_EQ(accepted(kSpec, {"train.clip=1", "train.schedule=vertical(delay=0)"}).plan.delay, 0);
 }
 
 TEST(FrontendTest, Overrides) {
@@ -84,13 +84,13 @@ TEST(FrontendTest, Overrides) {
                                "machine.ssd.read=1.5 GB/s", "train.data=\"other.txt\""});
   EXPECT_EQ(spec.train.steps, 50);
   EXPECT_EQ(spec.model.stages[1].repeat, 5);
-  EXPECT_EQ(spec.machine.hostMemory, int64_t(1) << 30);
-  EXPECT_FALSE(spec.train.vertical);
-  EXPECT_EQ(spec.train.delay, 0.5);
-  EXPECT_EQ(spec.train.place[size_t(Role::Weights)].parts.front().tier, Tier::Ssd);
-  EXPECT_EQ(spec.train.place[size_t(Role::Saved)].parts.front().tier, Tier::Host);
-  EXPECT_EQ(spec.train.optimizer.weightDecay, 0.1);
-  EXPECT_EQ(spec.machine.ssds[0].read, 1500000000);
+  EXPECT_EQ(spec.machine.host_memory, int64_t(1) << 30);
+  EXPECT_EQ(spec.plan.schedule, Schedule::horizontal);
+  EXPECT_EQ(spec.plan.delay, 0.5);
+  EXPECT_EQ(spec.plan.place.weights.parts.front().tier, HomeTier::ssd);
+  EXPECT_EQ(spec.plan.place.saved.parts.front().tier, HomeTier::host);
+  EXPECT_EQ(spec.train.optimizer.weight_decay, 0.1);
+  EXPECT_EQ(spec.machine.ssd[0].read, 1500000000);
   EXPECT_EQ(spec.train.data, "other.txt");
 }
 
@@ -98,19 +98,19 @@ TEST(FrontendTest, Overrides) {
 TEST(FrontendTest, Shares) {
   Spec spec = accepted(edited("steps = 10", "steps = 10\n  place = device 10%, host 40%, ssd"),
                        {"train.steps=20"});
-  auto parts = [&](Role role) { return spec.train.place[size_t(role)].parts; };
-  ASSERT_EQ(parts(Role::Optimizer).size(), 3u);
-  EXPECT_EQ(parts(Role::Optimizer)[1].tier, Tier::Host);
-  EXPECT_EQ(parts(Role::Optimizer)[1].share, 0.4);
-  EXPECT_EQ(parts(Role::Optimizer)[2].tier, Tier::Ssd);
-  ASSERT_EQ(parts(Role::Saved).size(), 1u);
-  EXPECT_EQ(parts(Role::Saved)[0].tier, Tier::Ssd);
+  const PlaceSettings &place = spec.plan.place;
+  ASSERT_EQ(place.optimizer.parts.size(), 3u);
+  EXPECT_EQ(place.optimizer.parts[1].tier, HomeTier::host);
+  EXPECT_EQ(place.optimizer.parts[1].share, 0.4);
+  EXPECT_EQ(place.optimizer.parts[2].tier, HomeTier::ssd);
+  ASSERT_EQ(place.saved.parts.size(), 1u);
+  EXPECT_EQ(place.saved.parts[0].tier, HomeTier::ssd);
   spec = accepted(
       edited("steps = 10", "steps = 10\n  place { optimizer = host 40%, ssd, weights = ssd }"),
       {"train.place.gradients=host 12.5%, ssd"});
-  EXPECT_EQ(parts(Role::Optimizer).size(), 2u);
-  EXPECT_EQ(parts(Role::Weights).size(), 1u);
-  EXPECT_EQ(parts(Role::Gradients)[0].share, 0.125);
+  EXPECT_EQ(place.optimizer.parts.size(), 2u);
+  EXPECT_EQ(place.weights.parts.size(), 1u);
+  EXPECT_EQ(place.gradients.parts[0].share, 0.125);
   FrontendResult result =
       compileText(edited("steps = 10", "steps = 10\n  place = host 12.5%, ssd"));
   EXPECT_EQ(compileText(result.ast).ast, result.ast);
@@ -122,8 +122,8 @@ TEST(FrontendTest, OverridesOfPlacedArguments) {
       edited("adamw(lr = 1e-3)", "adamw(cosine(1e-3, 4))\n  evaluate = every(50, 3)");
   Spec spec = accepted(text, {"train.evaluate.steps=10", "train.optimizer.lr.peak=0.5",
                               "train.optimizer.lr.floor=0.25"});
-  EXPECT_EQ(spec.train.evaluateEvery, 10);
-  EXPECT_EQ(spec.train.evaluateBatches, 3);
+  EXPECT_EQ(spec.train.evaluate_every, 10);
+  EXPECT_EQ(spec.train.evaluate_batches, 3);
   EXPECT_EQ(spec.train.optimizer.peak, 0.5);
   EXPECT_EQ(spec.train.optimizer.floor, 0.25);
   EXPECT_EQ(spec.train.optimizer.warmup, 4);
@@ -137,11 +137,11 @@ TEST(FrontendTest, PathsWithoutQuotes) {
   EXPECT_EQ(result.diagnostics, "");
   ASSERT_TRUE(result.spec);
   EXPECT_EQ(result.spec->train.data, "data/my x-1.txt");
-  ASSERT_EQ(result.spec->machine.ssds.size(), 1u);
-  EXPECT_EQ(result.spec->machine.ssds[0].path, "/mnt/state#2");
-  EXPECT_EQ(result.spec->machine.ssds[0].read, 200000000);
+  ASSERT_EQ(result.spec->machine.ssd.size(), 1u);
+  EXPECT_EQ(result.spec->machine.ssd[0].path, "/mnt/state#2");
+  EXPECT_EQ(result.spec->machine.ssd[0].read, 200000000);
   EXPECT_EQ(compileText(result.ast).ast, result.ast);
-  EXPECT_EQ(accepted(kSpec, {"machine.ssd.path=\"b\""}).machine.ssds[0].path, "b");
+  EXPECT_EQ(accepted(kSpec, {"machine.ssd.path=\"b\""}).machine.ssd[0].path, "b");
 }
 
 // A name before '{', '=' or a string is no unit, and a '{' that nothing stands
@@ -149,7 +149,7 @@ TEST(FrontendTest, PathsWithoutQuotes) {
 TEST(FrontendTest, SettingsOnOneLine) {
   Spec spec = accepted(edited("  batch = 8 sequences\n", "  batch = 32 place { weights = ssd }\n"));
   EXPECT_EQ(spec.train.batch, 32);
-  EXPECT_EQ(spec.train.place[size_t(Role::Weights)].parts.front().tier, Tier::Ssd);
+  EXPECT_EQ(spec.plan.place.weights.parts.front().tier, HomeTier::ssd);
   EXPECT_EQ(refusal("steps = 10", "steps = 10 { weights = ssd }"),
             "tiny.boa:21:14: error: expected a setting, 'name = value', but found '{'\n"
             "  steps = 10 { weights = ssd }\n"

@@ -120,11 +120,11 @@ TEST(MachineTest, NoneLiftsALimit) {
   FrontendResult result =
       compileText(edited("steps = 10", "steps = 10\n  clip = 2\n  evaluate = every(5)"), lifted);
   ASSERT_TRUE(result.spec) << result.diagnostics;
-  EXPECT_EQ(result.spec->machine.deviceMemory, 0);
-  EXPECT_EQ(result.spec->machine.ssds[0].read, 0);
-  EXPECT_EQ(result.spec->machine.ssds[0].write, 0);
+  EXPECT_EQ(result.spec->machine.device_memory, 0);
+  EXPECT_EQ(result.spec->machine.ssd[0].read, 0);
+  EXPECT_EQ(result.spec->machine.ssd[0].write, 0);
   EXPECT_EQ(result.spec->train.clip, 0);
-  EXPECT_EQ(result.spec->train.evaluateEvery, 0);
+  EXPECT_EQ(result.spec->train.evaluate_every, 0);
   // What has a default cannot be absent.
   EXPECT_EQ(overrideRefusal("train.weights=none"),
             R"(--set:1:15: error: expected weights to be f32 or bf16 but found none
@@ -142,21 +142,21 @@ TEST(MachineTest, Rates) {
        "machine.device.to_host=24 GB/s", "machine.host.optimizer=50 GB/s",
        "machine.host.bandwidth=200 GB/s", "machine.ssd.both=6 GB/s", "machine.ssd.latency=80 us"});
   ASSERT_TRUE(result.spec) << result.diagnostics;
-  const MachineSpec &machine = result.spec->machine;
+  const MachineSettings &machine = result.spec->machine;
   EXPECT_EQ(machine.compute, 312500000000000);
-  EXPECT_EQ(machine.computeBf16, 1000000000000000);
-  EXPECT_EQ(machine.deviceBandwidth, 2000000000000);
-  EXPECT_EQ(machine.toDevice, 25000000000);
-  EXPECT_EQ(machine.toHost, 24000000000);
+  EXPECT_EQ(machine.compute_bf16, 1000000000000000);
+  EXPECT_EQ(machine.device_bandwidth, 2000000000000);
+  EXPECT_EQ(machine.to_device, 25000000000);
+  EXPECT_EQ(machine.to_host, 24000000000);
   EXPECT_EQ(machine.optimizer, 50000000000);
-  EXPECT_EQ(machine.hostBandwidth, 200000000000);
-  EXPECT_EQ(machine.ssds[0].both, 6000000000);
-  EXPECT_EQ(machine.ssds[0].latency, 80000);
+  EXPECT_EQ(machine.host_bandwidth, 200000000000);
+  EXPECT_EQ(machine.ssd[0].both, 6000000000);
+  EXPECT_EQ(machine.ssd[0].latency, 80000);
   result = compileText(kSpec);
   ASSERT_TRUE(result.spec) << result.diagnostics;
   EXPECT_EQ(result.spec->machine.compute, 0);
-  EXPECT_EQ(result.spec->machine.computeBf16, 0);
-  EXPECT_EQ(result.spec->machine.ssds[0].latency, 0);
+  EXPECT_EQ(result.spec->machine.compute_bf16, 0);
+  EXPECT_EQ(result.spec->machine.ssd[0].latency, 0);
   const std::pair<const char *, const char *> refusals[] = {
       {"machine.device.compute=3 TB/s", "expected compute to be a speed such as 300 TFLOP/s but "
                                         "found the unit 'TB/s'\n"},

@@ -335,13 +335,13 @@ TEST(TrainTest, CommitIsByStepsOrByTime) {
   for (const auto &wanted : cases) {
     FrontendResult result = compileText(kSpec, wanted.overrides);
     ASSERT_TRUE(result.spec) << result.diagnostics;
-    EXPECT_EQ(result.spec->train.commitEvery, wanted.every);
-    EXPECT_EQ(result.spec->train.commitSeconds, wanted.seconds);
-    EXPECT_EQ(result.spec->train.commitKeep, wanted.keep);
+    EXPECT_EQ(result.spec->train.commit_every, wanted.every);
+    EXPECT_EQ(result.spec->train.commit_seconds, wanted.seconds);
+    EXPECT_EQ(result.spec->train.commit_keep, wanted.keep);
     // What is printed says the same again.
     FrontendResult again = compileText(result.ast);
     ASSERT_TRUE(again.spec) << again.diagnostics;
-    EXPECT_EQ(again.spec->train.commitSeconds, wanted.seconds);
+    EXPECT_EQ(again.spec->train.commit_seconds, wanted.seconds);
   }
 }
 
@@ -352,12 +352,12 @@ TEST(TrainTest, Nonfinite) {
   nonfinite = skp
               ^~~
 )");
-  EXPECT_FALSE(compileText(kSpec).spec->train.skipNonfinite);
+  EXPECT_EQ(compileText(kSpec).spec->train.nonfinite, Nonfinite::stop);
   // As with clipping, vertical order then updates in the next step.
   FrontendResult skips = compileText(kSpec, {"train.nonfinite=skip"});
   ASSERT_TRUE(skips.spec);
-  EXPECT_TRUE(skips.spec->train.skipNonfinite);
-  EXPECT_EQ(skips.spec->train.delay, 1);
+  EXPECT_EQ(skips.spec->train.nonfinite, Nonfinite::skip);
+  EXPECT_EQ(skips.spec->plan.delay, 1);
   EXPECT_EQ(skips.spec->train.clip, 0);
 }
 
@@ -367,10 +367,10 @@ TEST(TrainTest, Update) {
   update = ssd
            ^~~
 )");
-  EXPECT_FALSE(compileText(kSpec).spec->train.updateOnDevice);
+  EXPECT_EQ(compileText(kSpec).spec->plan.update, UpdatePlace::host);
   FrontendResult device = compileText(kSpec, {"train.update=device"});
   ASSERT_TRUE(device.spec);
-  EXPECT_TRUE(device.spec->train.updateOnDevice);
+  EXPECT_EQ(device.spec->plan.update, UpdatePlace::device);
 }
 
 TEST(TrainTest, SkippingAndDelay) {

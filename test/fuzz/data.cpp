@@ -29,9 +29,9 @@ int64_t Count(FuzzedDataProvider &input, int64_t least) {
              : input.ConsumeIntegralInRange<int64_t>(least, 40);
 }
 
-Training Settings(FuzzedDataProvider &input) {
-  Training settings;
-  settings.objective = input.ConsumeBool() ? "masked" : "next_token";
+DataOptions Settings(FuzzedDataProvider &input) {
+  DataOptions settings;
+  settings.objective = input.ConsumeBool() ? Objective::masked : Objective::next_token;
   settings.mask_probability = input.ConsumeBool() ? input.ConsumeProbability<double>()
                                                   : input.ConsumeFloatingPoint<double>();
   settings.mask_token = input.ConsumeIntegral<int32_t>() >> input.ConsumeIntegralInRange(0, 31);
@@ -44,7 +44,7 @@ Training Settings(FuzzedDataProvider &input) {
   return settings;
 }
 
-void Check(const Training &settings, const std::vector<int32_t> &tokens,
+void Check(const DataOptions &settings, const std::vector<int32_t> &tokens,
            const std::vector<int32_t> &targets) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     fuzz::Require(tokens[i] >= 0 && tokens[i] < settings.vocab, "a token of the vocabulary");
@@ -62,7 +62,7 @@ void Check(const Training &settings, const std::vector<int32_t> &tokens,
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   FuzzedDataProvider input(bytes, size);
-  Training settings = Settings(input);
+  DataOptions settings = Settings(input);
   const int64_t step = input.ConsumeIntegralInRange<int64_t>(0, INT64_MAX);
   const int64_t batch = Count(input, 0), validation = Count(input, 0);
   settings.evaluate_every = input.ConsumeBool(); // or never: then validation has no text

@@ -43,9 +43,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CheckStorage(storage);
   for (const Group &group : program->groups)
     CheckGroup(*program, group);
-  const int64_t steps = program->training.steps;
+  const int64_t steps = program->train.steps;
   for (int64_t step : {int64_t(1), int64_t(2), steps / 2 + 1, steps})
-    LearningRate(program->optimizer, step, steps);
+    LearningRate(program->train.optimizer, step, steps);
   return 0;
 }
 

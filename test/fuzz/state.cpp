@@ -80,7 +80,7 @@ private:
 
 Program MakeProgram() {
   Program program;
-  program.name = "fuzzed";
+  program.model.name = "fuzzed";
   auto add = [&](const char *name, const char *role, Home::Tier tier, bool persistent) {
     Storage &storage = program.storages.emplace_back();
     storage.name = name;

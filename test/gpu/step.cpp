@@ -152,7 +152,7 @@ absl::Status Step::Fill() {
       continue;
     std::vector<int32_t> tokens(size_t(storage.bytes) / sizeof(int32_t));
     for (size_t i = 0; i < tokens.size(); ++i)
-      tokens[i] = int32_t(i * 2654435761u % uint32_t(program.training.vocab));
+      tokens[i] = int32_t(i * 2654435761u % uint32_t(program.model.vocab));
     status = place->Put(0, tokens.data(), tokens.size() * sizeof(int32_t));
     if (status.ok())
       status = session.Wait();

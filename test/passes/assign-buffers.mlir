@@ -21,7 +21,7 @@
 // REMARK: remark: [Analysis] assign-buffers | Category:boa-storage | Remark="arena of ", bytes=16818176
 
 module {
-  boa.config @train {prefetch = 1 : i64}
+  boa.config @plan {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights chunks 4 persistent
   boa.storage @m[1] : tensor<1048576xf32> on ssd role momentum chunks 4 persistent
   boa.storage @d[2] : tensor<1024xf32> on device role tokens
@@ -51,7 +51,7 @@ module {
 
 module {
   boa.config @machine {device_memory = 5242880 : i64, host_memory = 4194304 : i64}
-  boa.config @train {prefetch = 1 : i64}
+  boa.config @plan {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     boa.loop layer %l = 0 to 3 forward {
@@ -70,7 +70,7 @@ module {
 
 module {
   boa.config @machine {host_memory = 9437184 : i64}
-  boa.config @train {prefetch = 1 : i64}
+  boa.config @plan {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     boa.loop layer %l = 0 to 3 forward {
@@ -89,7 +89,7 @@ module {
 // CHECK: boa.storage @x[2] : {{.*}} slots device 2 x 1
 
 module {
-  boa.config @train {prefetch = 0 : i64}
+  boa.config @plan {prefetch = 0 : i64}
   boa.storage @w[3] : tensor<1024xf32> on ssd role weights persistent
   boa.storage @x[2] : tensor<1024xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
@@ -138,7 +138,7 @@ boa.step @step(%step, %pending) {
 // CHECK-SAME:      boa.traffic = {read = {weights = 12288 : i64}, written = {}}
 
 module {
-  boa.config @train {prefetch = 0 : i64}
+  boa.config @plan {prefetch = 0 : i64}
   boa.storage @again[3] : tensor<1024xf32> on ssd role weights chunks 1 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -167,7 +167,7 @@ module {
 
 module {
   boa.config @machine {memory = "separate", device_memory = 32768 : i64, host_memory = 65536 : i64}
-  boa.config @train {prefetch = 1 : i64}
+  boa.config @plan {prefetch = 1 : i64}
   boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -195,7 +195,7 @@ module {
 
 module {
   boa.config @machine {memory = "separate", direct = true, device_memory = 65536 : i64, host_memory = 65536 : i64}
-  boa.config @train {prefetch = 1 : i64}
+  boa.config @plan {prefetch = 1 : i64}
   boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent
   boa.storage @x[1] : tensor<4096xf32> on ssd role checkpoints chunks 4
   boa.step @step(%step, %pending) {

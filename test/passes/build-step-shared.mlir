@@ -25,10 +25,12 @@
 
 module {
   boa.config @machine {device_memory = 0 : i64, host_memory = 0 : i64}
-  boa.config @train {model = "tied", batch = 8 : i64, micro_batch = 2 : i64, weights = "f32",
-               optimizer = {kind = "sgd"},
-               place = {weights = "ssd", gradients = "ssd", optimizer = "ssd",
-                        checkpoints = "ssd", boundary_gradients = "ssd"}}
+  boa.config @model {name = "tied"}
+  boa.config @train {batch = 8 : i64, weights = "f32", optimizer = {kind = "sgd"}}
+  boa.config @plan {
+    micro_batch = 2 : i64,
+    place = {weights = "ssd", gradients = "ssd", optimizer = "ssd", checkpoints = "ssd", boundary_gradients = "ssd"}
+  }
   boa.group @embed repeat 1 {
     boa.param @wte : tensor<64x32xf32> = "normal" 0.02
   }

@@ -6,19 +6,33 @@
 // All that there are, at an end of its range.
 
 module {
+  boa.config @model {name = "m", vocab = 256 : i64, context = 1 : i64}
   boa.config @train {
-    model = "m", data = "d", objective = "masked", mask_probability = 1.0, mask_token = 255 : i64,
-    vocab = 256 : i64, context = 1 : i64, batch = 1048576 : i64, micro_batch = 1 : i64,
-    steps = 1099511627776 : i64, seed = 9223372036854775807 : i64, clip = 1 : i64,
+    data = "d",
+    objective = "masked",
+    mask_probability = 1.0,
+    mask_token = 255 : i64,
+    batch = 1048576 : i64,
+    steps = 1099511627776 : i64,
+    seed = 9223372036854775807 : i64,
+    clip = 1 : i64,
     weights = "bf16",
-    optimizer = {kind = "sgd", beta1 = 0.0, beta2 = 0.9999, eps = 1.0e-30, weight_decay = 1.0,
-                 momentum = 1.0, rate = "cosine", peak = 1.0e+06, floor = 0.0, warmup = 0 : i64},
-    evaluate_every = 0 : i64, evaluate_batches = 0 : i64, commit_every = 0 : i64,
-    commit_seconds = 0.0, commit_keep = 1000 : i64, nonfinite = "skip", update = "device", schedule = "horizontal",
-    delay = 1 : i64, prefetch = 1024 : i64, recompute = false,
-    place = {weights = "ssd", gradients = ["host", 0.4, "ssd"], optimizer = ["device", 0.3, "host", 0.3, "ssd"],
-             checkpoints = "host", boundary_gradients = "device",
-             saved = ["ssd"]}
+    optimizer = {kind = "sgd", beta1 = 0.0, beta2 = 0.9999, eps = 1.0e-30, weight_decay = 1.0, momentum = 1.0, rate = "cosine", peak = 1.0e+06, floor = 0.0, warmup = 0 : i64},
+    evaluate_every = 0 : i64,
+    evaluate_batches = 0 : i64,
+    commit_every = 0 : i64,
+    commit_seconds = 0.0,
+    commit_keep = 1000 : i64,
+    nonfinite = "skip"
+  }
+  boa.config @plan {
+    micro_batch = 1 : i64,
+    update = "device",
+    schedule = "horizontal",
+    delay = 1 : i64,
+    prefetch = 1024 : i64,
+    recompute = false,
+    place = {weights = "ssd", gradients = ["host", 0.4, "ssd"], optimizer = ["device", 0.3, "host", 0.3, "ssd"], checkpoints = "host", boundary_gradients = "device", saved = ["ssd"]}
   }
   boa.config @machine {
     name = "n", device = "split", memory = "separate", device_memory = 0 : i64,
@@ -61,7 +75,7 @@ boa.config @machine {ssd = [{path = "a"}, {path = "b", reed = 1 : i64}]}
 // Words.
 
 // expected-error @below {{'boa.config' op expected schedule to be "vertical" or "horizontal" but found "vertcal"}}
-boa.config @train {schedule = "vertcal"}
+boa.config @plan {schedule = "vertcal"}
 
 // -----
 
@@ -71,7 +85,7 @@ boa.config @train {nonfinite = "skp"}
 // -----
 
 // expected-error @below {{'boa.config' op expected update to be "device" or "host" but found "ssd"}}
-boa.config @train {update = "ssd"}
+boa.config @plan {update = "ssd"}
 
 // -----
 
@@ -108,27 +122,27 @@ boa.config @machine {device = "gpu"}
 // Numbers: of another type, out of range, not a number. true is an i1.
 
 // expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found "x"}}
-boa.config @train {delay = "x"}
+boa.config @plan {delay = "x"}
 
 // -----
 
 // expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found 1.250000e+00 : f64}}
-boa.config @train {delay = 1.25}
+boa.config @plan {delay = 1.25}
 
 // -----
 
 // expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found 0x7FF8000000000000 : f64}}
-boa.config @train {delay = 0x7FF8000000000000 : f64}
+boa.config @plan {delay = 0x7FF8000000000000 : f64}
 
 // -----
 
 // expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found true}}
-boa.config @train {delay = true}
+boa.config @plan {delay = true}
 
 // -----
 
 // expected-error @below {{'boa.config' op expected delay to be a number between 0 and 1 but found 2 : i64}}
-boa.config @train {delay = 2 : i64}
+boa.config @plan {delay = 2 : i64}
 
 // -----
 
@@ -143,12 +157,12 @@ boa.config @train {batch = 8 : i32}
 // -----
 
 // expected-error @below {{'boa.config' op expected micro_batch to be an i64 between 1 and 1048576 but found 0 : i64}}
-boa.config @train {micro_batch = 0 : i64}
+boa.config @plan {micro_batch = 0 : i64}
 
 // -----
 
 // expected-error @below {{'boa.config' op expected prefetch to be an i64 between 0 and 1024 but found 1.000000e+00 : f64}}
-boa.config @train {prefetch = 1.0}
+boa.config @plan {prefetch = 1.0}
 
 // -----
 
@@ -158,7 +172,7 @@ boa.config @machine {to_host = -1 : i64}
 // -----
 
 // expected-error @below {{'boa.config' op expected recompute to be true or false but found 1 : i64}}
-boa.config @train {recompute = 1 : i64}
+boa.config @plan {recompute = 1 : i64}
 
 // -----
 
@@ -193,37 +207,37 @@ boa.config @machine {ssd = [{latency = -1 : i64}]}
 // for the last.
 
 // expected-error @below {{'boa.config' op expected place.weights to be "device", "host" or "ssd", or a list of them with a share above 0 behind each but the last, together below 1 but found "sdd"}}
-boa.config @train {place = {weights = "sdd"}}
+boa.config @plan {place = {weights = "sdd"}}
 
 // -----
 
 // expected-error @below {{but found ["host", 4.000000e-01, "sdd"]}}
-boa.config @train {place = {weights = ["host", 0.4, "sdd"]}}
+boa.config @plan {place = {weights = ["host", 0.4, "sdd"]}}
 
 // -----
 
 // expected-error @below {{but found ["host", "ssd"]}}
-boa.config @train {place = {gradients = ["host", "ssd"]}}
+boa.config @plan {place = {gradients = ["host", "ssd"]}}
 
 // -----
 
 // expected-error @below {{but found ["host", 4.000000e-01]}}
-boa.config @train {place = {optimizer = ["host", 0.4]}}
+boa.config @plan {place = {optimizer = ["host", 0.4]}}
 
 // -----
 
 // expected-error @below {{but found []}}
-boa.config @train {place = {checkpoints = []}}
+boa.config @plan {place = {checkpoints = []}}
 
 // -----
 
 // expected-error @below {{but found ["device", 5.000000e-01, "host", 5.000000e-01, "ssd"]}}
-boa.config @train {place = {saved = ["device", 0.5, "host", 0.5, "ssd"]}}
+boa.config @plan {place = {saved = ["device", 0.5, "host", 0.5, "ssd"]}}
 
 // -----
 
 // expected-error @below {{but found ["host", 0.000000e+00, "ssd"]}}
-boa.config @train {place = {boundary_gradients = ["host", 0.0, "ssd"]}}
+boa.config @plan {place = {boundary_gradients = ["host", 0.0, "ssd"]}}
 
 // -----
 
@@ -231,12 +245,13 @@ boa.config @train {place = {boundary_gradients = ["host", 0.0, "ssd"]}}
 // nothing is said.
 
 // expected-error @below {{'boa.config' op expected batch to be a multiple of micro_batch but found 9 and 2}}
-boa.config @train {batch = 9 : i64, micro_batch = 2 : i64}
+boa.config @train {batch = 9 : i64}
+boa.config @plan {micro_batch = 2 : i64}
 
 // -----
 
 // expected-error @below {{'boa.config' op expected batch to be a multiple of micro_batch but found 1 and 2}}
-boa.config @train {micro_batch = 2 : i64}
+boa.config @plan {micro_batch = 2 : i64}
 
 // -----
 
@@ -248,12 +263,13 @@ boa.config @train {optimizer = {rate = "cosine", peak = 1.0e-3, floor = 2.0e-3}}
 // -----
 
 // expected-error @below {{'boa.config' op expected mask_token to be below vocab but found 256 and 256}}
-boa.config @train {objective = "masked", mask_token = 256 : i64, vocab = 256 : i64}
+boa.config @model {vocab = 256 : i64}
+boa.config @train {objective = "masked", mask_token = 256 : i64}
 
 // -----
 
 // expected-error @below {{'boa.config' op an activation is moved in one piece: expected one place for checkpoints, not shares}}
-boa.config @train {place = {checkpoints = ["host", 0.4, "ssd"]}}
+boa.config @plan {place = {checkpoints = ["host", 0.4, "ssd"]}}
 
 // -----
 

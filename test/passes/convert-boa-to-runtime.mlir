@@ -85,8 +85,9 @@
 
 module attributes {boa.arena = 0 : i64, boa.workspace = 0 : i64} {
   boa.config @machine {}
-  boa.config @train {model = "m", batch = 4 : i64, micro_batch = 1 : i64,
-                                optimizer = {kind = "sgd"}}
+  boa.config @model {name = "m"}
+  boa.config @train {batch = 4 : i64, optimizer = {kind = "sgd"}}
+  boa.config @plan {micro_batch = 1 : i64}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }

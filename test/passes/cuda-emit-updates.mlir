@@ -52,7 +52,8 @@
 // PTX-SAME:      \00")
 
 module {
-  boa.config @train {update = "device", weights = "bf16", optimizer = {weight_decay = 0.1}}
+  boa.config @train {weights = "bf16", optimizer = {weight_decay = 0.1}}
+  boa.config @plan {update = "device"}
   boa.group @params.block repeat 2 {
     boa.param @bias : tensor<64xf32> = "zeros"
     boa.param @matrix : tensor<64x64xf32> = "ones"
@@ -72,7 +73,8 @@ module {
 // CHECK:       gpu.func @update_a(%{{[^:]*}}: memref<12xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<1xi32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}) kernel
 
 module {
-  boa.config @train {update = "device", optimizer = {kind = "sgd"}}
+  boa.config @train {optimizer = {kind = "sgd"}}
+  boa.config @plan {update = "device"}
   boa.group @a repeat 1 {
     boa.param @w : tensor<64xf32> = "zeros"
   }

@@ -25,7 +25,8 @@
 // CHECK:     boa.step @evaluate
 
 module {
-  boa.config @train {batch = 1 : i64, micro_batch = 1 : i64, optimizer = {kind = "sgd"}}
+  boa.config @train {batch = 1 : i64, optimizer = {kind = "sgd"}}
+  boa.config @plan {micro_batch = 1 : i64}
   boa.group @embed repeat 1 {
     boa.param @table : tensor<16x64xf32> = "zeros"
   }

@@ -26,7 +26,7 @@
 // CHECK-NOT:     boa.call
 
 module {
-  boa.config @train {place = {weights = "host", checkpoints = "ssd"}}
+  boa.config @plan {place = {weights = "host", checkpoints = "ssd"}}
   func.func private @f(tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
   boa.storage @tokens[2] : tensor<2xi32> on device role tokens
   boa.storage @checkpoints[3, 2] : tensor<4xf32> on device role checkpoints
@@ -99,7 +99,7 @@ module {
 // CHECK-DAG:         boa.release %[[M]]
 
 module {
-  boa.config @train {place = {optimizer = "ssd"}}
+  boa.config @plan {place = {optimizer = "ssd"}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
@@ -127,8 +127,9 @@ module {
 // CHECK:         boa.prefetch @momentum.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
 
 module {
-  boa.config @train {place = {gradients = "ssd", weights = ["device", 0.3, "host"],
-                                         optimizer = ["host", 0.4, "ssd"]}}
+  boa.config @plan {
+    place = {gradients = "ssd", weights = ["device", 0.3, "host"], optimizer = ["host", 0.4, "ssd"]}
+  }
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }
@@ -155,7 +156,8 @@ module {
 // CHECK-NOT:     host>
 
 module {
-  boa.config @train {clip = 1.0, update = "device", place = {gradients = "ssd", optimizer = "host"}}
+  boa.config @train {clip = 1.0}
+  boa.config @plan {update = "device", place = {gradients = "ssd", optimizer = "host"}}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16384xf32> = "ones"
   }

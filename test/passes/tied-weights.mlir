@@ -17,7 +17,7 @@
 // CHECK:         boa.release %[[SECOND]]
 
 module {
-  boa.config @train {prefetch = 0 : i64}
+  boa.config @plan {prefetch = 0 : i64}
   boa.storage @w[1] : tensor<8xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index

@@ -353,7 +353,9 @@ module {
 // A trainer fills the micro-batches that its config describes: in size,
 
 module {
-  boa.config @train {batch = 4 : i64, micro_batch = 1 : i64, context = 8 : i64, vocab = 4 : i64}
+  boa.config @model {context = 8 : i64, vocab = 4 : i64}
+  boa.config @train {batch = 4 : i64}
+  boa.config @plan {micro_batch = 1 : i64}
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
@@ -375,7 +377,9 @@ module {
 // in length,
 
 module {
-  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 16 : i64, vocab = 4 : i64}
+  boa.config @model {context = 16 : i64, vocab = 4 : i64}
+  boa.config @train {batch = 4 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
@@ -397,7 +401,9 @@ module {
 // in the targets,
 
 module {
-  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 8 : i64, vocab = 4 : i64}
+  boa.config @model {context = 8 : i64, vocab = 4 : i64}
+  boa.config @train {batch = 4 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
@@ -419,7 +425,9 @@ module {
 // and with its tokens: each has a row of a table
 
 module {
-  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 8 : i64, vocab = 256 : i64}
+  boa.config @model {context = 8 : i64, vocab = 256 : i64}
+  boa.config @train {batch = 4 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x4xf32> = "ones"
   }
@@ -441,7 +449,9 @@ module {
 // and a logit.
 
 module {
-  boa.config @train {batch = 4 : i64, micro_batch = 2 : i64, context = 8 : i64, vocab = 5 : i64}
+  boa.config @model {context = 8 : i64, vocab = 5 : i64}
+  boa.config @train {batch = 4 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
   boa.group @a repeat 1 {
     boa.param @w : tensor<5x4xf32> = "ones"
   }
@@ -463,7 +473,8 @@ module {
 // Compile time is bounded: a step runs so many layers, and for so many micro-batches.
 
 module {
-  boa.config @train {batch = 1048576 : i64, micro_batch = 2 : i64}
+  boa.config @train {batch = 1048576 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
   boa.stage @a_forward
   // expected-error @below {{a step runs 5 layers and stages for 524288 micro-batches: the compiler places each such run by itself, and takes at most 131072; make micro_batch larger, or batch or the depth smaller}}
   boa.stage @block_forward repeat 3
@@ -538,7 +549,9 @@ module {
 // Attention that sees later tokens would see the next one, which is the target.
 
 module {
-  boa.config @train {batch = 2 : i64, micro_batch = 2 : i64, vocab = 4 : i64}
+  boa.config @model {vocab = 4 : i64}
+  boa.config @train {batch = 2 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
   boa.stage @a_forward
   boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x8xi32>) -> tensor<2x8x4xf32> {

@@ -513,7 +513,8 @@ module {
 // -----
 
 module {
-  boa.config @train {update = "device", optimizer = {kind = "sgd"}}
+  boa.config @train {optimizer = {kind = "sgd"}}
+  boa.config @plan {update = "device"}
   boa.config @machine {memory = "separate"}
   boa.group @a repeat 1 {
     boa.param @w : tensor<4096xf32> = "ones"

@@ -38,7 +38,7 @@ TEST(Paths, OfUnequalSpeedDeliverTheirSum) {
   SimulatedDisk disk(1);
   Turns scheduler;
   Program program;
-  program.name = "paths";
+  program.model.name = "paths";
   Storage &storage = program.storages.emplace_back();
   storage.name = storage.role = "weights";
   storage.entries = {kEntries};

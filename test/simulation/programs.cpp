@@ -46,8 +46,8 @@ const boa_kernel kKernels[] = {Kernel2<1, false>, Kernel2<2, false>, Kernel2<1, 
 
 Program MakeProgram(bool separate, bool direct) {
   Program program;
-  program.name = "random";
-  program.machine.separate = separate;
+  program.model.name = "random";
+  program.machine.memory = separate ? MemoryKind::separate : MemoryKind::unified;
   program.machine.direct = direct;
   for (int32_t s = 0; s < kStorages; ++s) {
     Storage storage;

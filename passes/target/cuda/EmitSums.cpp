@@ -141,7 +141,7 @@ struct CudaEmitSums : boa::impl::CudaEmitSumsBase<CudaEmitSums> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto device = module.lookupSymbol<gpu::GPUModuleOp>(kDeviceModule);
-    if (!device || !MachineConfig(module).direct())
+    if (!device || !Config(module).machine.direct)
       return;
     std::set<int64_t> sizes;
     for (auto storage : module.getOps<StorageOp>())

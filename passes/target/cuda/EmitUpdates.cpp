@@ -70,11 +70,11 @@ private:
 class UpdateEmitter {
 public:
   UpdateEmitter(ModuleOp module, GroupOp group)
-      : group(group), train(module), elements(group.getChunkElements()) {
+      : group(group), train(Config(module).train), elements(group.getChunkElements()) {
     StringRef name = group.getSymName();
     hasLow = bool(findStorage(module, Role::master, name));
     hasMomentum = bool(findStorage(module, Role::momentum, name));
-    adamw = train.optimizer().kind() == OptimizerKind::adamw;
+    adamw = train.optimizer.kind == OptimizerKind::adamw;
   }
 
   void emit(gpu::GPUModuleOp device) {
@@ -138,7 +138,7 @@ private:
   /// Of all elements of a thread: parameters begin at multiples of more.
   Value decayAt(Value first) {
     Value none = b->number(0);
-    if (train.optimizer().weight_decay() == 0)
+    if (train.optimizer.weight_decay == 0)
       return none;
     Value some = c[kDecay];
     Value chunk = b->make<arith::IndexCastOp>(b->getIndexType(), b->bitsOf(c[kChunkNumber]));
@@ -207,7 +207,7 @@ private:
   }
 
   GroupOp group;
-  TrainConfig train;
+  const TrainSettings train;
   const int64_t elements;
   bool hasLow, hasMomentum, adamw;
   FunctionBuilder *b = nullptr;
@@ -289,7 +289,7 @@ struct CudaEmitUpdates : boa::impl::CudaEmitUpdatesBase<CudaEmitUpdates> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto device = module.lookupSymbol<gpu::GPUModuleOp>(kDeviceModule);
-    if (!device || TrainConfig(module).update() != Space::device)
+    if (!device || Config(module).updateSpace() != Space::device)
       return;
     for (auto group : module.getOps<GroupOp>()) {
       if (!findStorage(module, Role::gradients, group.getSymName()))

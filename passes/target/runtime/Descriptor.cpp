@@ -21,10 +21,54 @@ namespace json = llvm::json;
 namespace boa {
 namespace {
 
+//===----------------------------------------------------------------------===//
+// Settings
+//===----------------------------------------------------------------------===//
+
+json::Value describe(const std::string &member) { return member; }
+json::Value describe(bool member) { return member; }
+json::Value describe(int64_t member) { return member; }
+json::Value describe(double member) { return member; }
+template <typename Enum> std::enable_if_t<std::is_enum_v<Enum>, json::Value> describe(Enum member) {
+  return WordOf(member);
+}
+json::Value describe(const Placement &place) {
+  json::Array parts;
+  for (const Placement::Part &part : place.parts) {
+    parts.push_back(WordOf(part.tier));
+    if (&part != &place.parts.back())
+      parts.push_back(part.share);
+  }
+  return parts.size() == 1 ? std::move(parts[0]) : json::Value(std::move(parts));
+}
+template <typename Settings> json::Value describe(const std::vector<Settings> &list);
+/// All members of a struct of the table.
+template <typename Settings>
+std::enable_if_t<std::is_class_v<Settings>, json::Value> describe(const Settings &settings) {
+  json::Object members;
+  settings.Visit(
+      [&](const SettingRow &row, const auto &member) { members[row.key] = describe(member); });
+  return members;
+}
+template <typename Settings> json::Value describe(const std::vector<Settings> &list) {
+  json::Array members;
+  for (const Settings &settings : list)
+    members.push_back(describe(settings));
+  return members;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
 class Describer {
 public:
   explicit Describer(ModuleOp module)
-      : module(module), train(module), machine(module), tables(getAllTables(module)) {}
+      : module(module), config(module), tables(getAllTables(module)) {
+    // Of one memory nobody asks.
+    config.machine.direct = IsDirect(config.machine);
+    config.plan.micro_batch = config.microBatch();
+  }
 
   json::Value run() {
     json::Array storageList, groupList, kernelList;
@@ -48,9 +92,10 @@ public:
     int64_t device = integerAttr(module, kArenaDeviceAttr);
     int64_t total = integerAttr(module, kArenaAttr);
     json::Object program{{"abi", BOA_ABI_VERSION},
-                         {"name", train.model()},
-                         {"schedule", scheduleInWords()},
-                         {"delay", train.delay()},
+                         {"model", boa::describe(config.model)},
+                         {"train", boa::describe(config.train)},
+                         {"plan", boa::describe(config.plan)},
+                         {"machine", boa::describe(config.machine)},
                          {"storages", std::move(storageList)},
                          {"groups", std::move(groupList)},
                          {"kernels", std::move(kernelList)},
@@ -58,10 +103,7 @@ public:
                          {"arena_host", total - device},
                          {"constants", integerAttr(module, kConstantsAttr)},
                          {"attention_scratch", integerAttr(module, kAttentionScratchAttr)},
-                         {"traffic", std::move(traffic)},
-                         {"optimizer", describeOptimizer()},
-                         {"training", describeTraining()},
-                         {"machine", describeMachine()}};
+                         {"traffic", std::move(traffic)}};
     if (!tables.empty())
       program["tables"] = describeTables();
     // Only what came through the whole pipeline has it.
@@ -77,20 +119,6 @@ private:
     auto attr = op->getAttrOfType<IntegerAttr>(name);
     return attr ? attr.getInt() : 0;
   }
-
-  std::string scheduleInWords() {
-    bool updatesOnDevice =
-        machine.isSeparate() && train.update() == Space::device; // else nobody can tell
-    return llvm::formatv("{0}, {1} micro-batches of {2} sequences, delay {3}{4}{5}{6}",
-                         stringifySchedule(train.schedule()), train.microBatches(),
-                         train.micro_batch(), train.delay(),
-                         train.compute() == ComputeType::bf16 ? ", computed in bf16" : "",
-                         updatesOnDevice ? ", updated on the device" : "",
-                         direct() ? ", SSDs past the host's memory" : "");
-  }
-
-  /// Of one memory nobody asks.
-  bool direct() const { return machine.isSeparate() && machine.direct(); }
 
   json::Value describe(StorageOp storage) {
     int64_t chunks = storage.getChunks();
@@ -135,7 +163,7 @@ private:
                         {"elements", group.getPaddedElements()},
                         {"chunks", group.getChunks()},
                         {"chunk_elements", group.getChunkElements()},
-                        {"weight_type", stringifyWeightType(train.weights())},
+                        {"weight_type", WordOf(config.train.weights)},
                         {"parameters", std::move(parameters)},
                         {"weights", idOf(Role::weights, group)},
                         {"low", idOf(Role::master, group)},
@@ -192,74 +220,8 @@ private:
     return result;
   }
 
-  json::Value describeOptimizer() {
-    OptimizerSettings optimizer = train.optimizer();
-    return json::Object{{"kind", stringifyOptimizerKind(optimizer.kind())},
-                        {"beta1", optimizer.beta1()},
-                        {"beta2", optimizer.beta2()},
-                        {"eps", optimizer.eps()},
-                        {"weight_decay", optimizer.weight_decay()},
-                        {"momentum", optimizer.momentum()},
-                        {"clip", train.clip()},
-                        {"rate", stringifyRateKind(optimizer.rate())},
-                        {"peak", optimizer.peak()},
-                        {"floor", optimizer.floor()},
-                        {"warmup", optimizer.warmup()},
-                        {"space", stringifySpace(train.update())}};
-  }
-
-  json::Value describeTraining() {
-    return json::Object{{"data", train.data()},
-                        {"objective", stringifyObjective(train.objective())},
-                        {"mask_probability", train.mask_probability()},
-                        {"mask_token", train.mask_token()},
-                        {"vocab", train.vocab()},
-                        {"context", train.context()},
-                        {"micro_batch", train.micro_batch()},
-                        {"micro_batches", train.microBatches()},
-                        {"steps", train.steps()},
-                        {"seed", train.seed()},
-                        {"evaluate_every", train.evaluate_every()},
-                        {"evaluate_batches", train.evaluate_batches()},
-                        {"commit_every", train.commit_every()},
-                        {"commit_seconds", train.commit_seconds()},
-                        {"commit_keep", train.commit_keep()},
-                        {"nonfinite", stringifyNonfinite(train.nonfinite())},
-                        {"compute", stringifyComputeType(train.compute())}};
-  }
-
-  json::Value describeMachine() {
-    json::Array ssds;
-    for (const SsdSettings &ssd : machine.ssd())
-      ssds.push_back(json::Object{{"path", ssd.path()},
-                                  {"read", ssd.read()},
-                                  {"write", ssd.write()},
-                                  {"both", ssd.both()},
-                                  {"latency", ssd.latency()}});
-    json::Object rates{{"compute", machine.compute()},
-                       {"compute_bf16", machine.compute_bf16()},
-                       {"device_bandwidth", machine.device_bandwidth()},
-                       {"to_device", machine.to_device()},
-                       {"to_host", machine.to_host()},
-                       {"optimizer", machine.optimizer()},
-                       {"host_bandwidth", machine.host_bandwidth()}};
-    json::Object result{{"name", machine.name()},
-                        {"device", stringifyDeviceKind(machine.device())},
-                        {"memory", stringifyMemoryKind(machine.memory())},
-                        {"direct", direct()},
-                        {"device_memory", machine.device_memory()},
-                        {"host_memory", machine.host_memory()},
-                        {"threads", machine.threads()},
-                        {"rates", std::move(rates)},
-                        {"ssd", std::move(ssds)}};
-    if (!machine.kernels().empty())
-      result["kernels"] = machine.kernels();
-    return result;
-  }
-
   ModuleOp module;
-  TrainConfig train;
-  MachineConfig machine;
+  Config config;
   const llvm::SetVector<Attribute> tables;
   llvm::StringMap<int64_t> ids;
 };

@@ -149,7 +149,7 @@ std::vector<GpuStream *> CudaDevice::Streams() const {
 
 absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceListener *told) {
   listener = told;
-  if (!kernels.image || !program.machine.separate)
+  if (!kernels.image || !IsSeparate(program.machine))
     return absl::InternalError("the program is not one for a GPU: it has no image for it, or "
                                "takes its memory for the host's");
   SetThreads(program.machine.threads);

@@ -118,7 +118,7 @@ absl::Status GpuUpdates::EnqueueUpdate(const Work &work) {
                           c.correction1,
                           c.correction2,
                           c.gradient_scale,
-                          float(program.optimizer.weight_decay)};
+                          float(program.train.optimizer.weight_decay)};
   static_assert(std::size(values) == kChunkNumber);
   std::copy(std::begin(values), std::end(values), slot.constants);
   std::memcpy(&slot.constants[kChunkNumber], &work.first, sizeof(work.first));

@@ -1,9 +1,8 @@
 // A model with a name that no spec can hold, equal ops, casts and an op that nothing uses.
 module @odd {
-  boa.config @train {
-    batch = 2 : i64, context = 3 : i64, data = "none", micro_batch = 2 : i64, model = "odd",
-    steps = 1 : i64, vocab = 7 : i64
-  }
+  boa.config @model {context = 3 : i64, name = "odd", vocab = 7 : i64}
+  boa.config @train {batch = 2 : i64, data = "none", steps = 1 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
   boa.config @machine {
     device = "cpu"
   }

@@ -1,18 +1,28 @@
 module {
+  boa.config @model {context = 16 : i64, name = "narrow", vocab = 256 : i64}
   boa.config @train {
-    batch = 8 : i64, clip = 0.0 : f64, commit_every = 0 : i64, commit_keep = 1 : i64,
-    commit_seconds = 0.0 : f64, context = 16 : i64, data = "kjv.txt", delay = 0.0 : f64,
-    evaluate_batches = 1 : i64, evaluate_every = 0 : i64,
-    micro_batch = 2 : i64, model = "narrow",
+    batch = 8 : i64,
+    clip = 0.0 : f64,
+    commit_every = 0 : i64,
+    commit_keep = 1 : i64,
+    commit_seconds = 0.0 : f64,
+    data = "kjv.txt",
+    evaluate_batches = 1 : i64,
+    evaluate_every = 0 : i64,
     nonfinite = "stop",
     objective = "next_token",
-    optimizer = {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-08 : f64, floor = 0.0 : f64,
-                 kind = "adamw", momentum = 0.0 : f64, peak = 1.0e-03 : f64, rate = "constant",
-                 warmup = 0 : i64, weight_decay = 0.1 : f64},
-    place = {boundary_gradients = "ssd", checkpoints = "ssd", gradients = "ssd",
-             optimizer = "ssd", saved = "ssd", weights = "ssd"},
-    prefetch = 1 : i64, recompute = false, schedule = "vertical", seed = 1 : i64,
-    steps = 3 : i64, vocab = 256 : i64, weights = "f32"
+    optimizer = {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-08 : f64, floor = 0.0 : f64, kind = "adamw", momentum = 0.0 : f64, peak = 1.0e-03 : f64, rate = "constant", warmup = 0 : i64, weight_decay = 0.1 : f64},
+    seed = 1 : i64,
+    steps = 3 : i64,
+    weights = "f32"
+  }
+  boa.config @plan {
+    delay = 0.0 : f64,
+    micro_batch = 2 : i64,
+    place = {boundary_gradients = "ssd", checkpoints = "ssd", gradients = "ssd", optimizer = "ssd", saved = "ssd", weights = "ssd"},
+    prefetch = 1 : i64,
+    recompute = false,
+    schedule = "vertical"
   }
   boa.config @machine {
     device = "cpu", device_memory = 67108864 : i64, host_memory = 67108864 : i64,

@@ -1,9 +1,13 @@
 module {
   boa.config @machine {device_memory = 0 : i64, host_memory = 0 : i64}
-  boa.config @train {model = "tiny", batch = 8 : i64, micro_batch = 2 : i64, weights = "bf16",
-               optimizer = {kind = "adamw"}, delay = 0.25, prefetch = 1 : i64,
-               place = {weights = "ssd", gradients = "ssd", optimizer = "ssd", checkpoints = "ssd",
-                        boundary_gradients = "ssd", saved = "ssd"}}
+  boa.config @model {name = "tiny"}
+  boa.config @train {batch = 8 : i64, weights = "bf16", optimizer = {kind = "adamw"}}
+  boa.config @plan {
+    micro_batch = 2 : i64,
+    delay = 0.25,
+    prefetch = 1 : i64,
+    place = {weights = "ssd", gradients = "ssd", optimizer = "ssd", checkpoints = "ssd", boundary_gradients = "ssd", saved = "ssd"}
+  }
   boa.group @embed repeat 1 {
     boa.param @wte : tensor<64x512xf32> = "normal" 0.02
   }

@@ -25,9 +25,9 @@ uint64_t mix(uint64_t a, uint64_t b) {
 static uint64_t nameHash(StringRef name) { return llvm::xxh3_64bits(name); }
 
 Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(mix(seed, 77)) {
-  separate = MachineConfig(module).isSeparate();
-  direct = MachineConfig(module).direct();
-  updateSpace = TrainConfig(module).update();
+  separate = IsSeparate(Config(module).machine);
+  direct = Config(module).machine.direct;
+  updateSpace = Config(module).updateSpace();
   for (auto op : module.getOps<StorageOp>()) {
     auto store = std::make_unique<Store>();
     store->op = op;

@@ -114,7 +114,7 @@ Program MakeAll() {
   Program program = MakeProgram("cuda");
   program.machine.direct = true;
   program.storages[kData].pools = {{BOA_DEVICE, 2, 2}};
-  program.optimizer.space = BOA_DEVICE;
+  program.plan.update = UpdatePlace::device;
   program.kernels[0].name = "all";
   program.kernels[0].workspace = (8 << 10) + BOA_CUDA_ATTENTION_SCRATCH;
   program.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
@@ -316,7 +316,7 @@ TEST_F(CudaCallsTest, StepsAllocateNothing) {
       SCOPED_TRACE(absl::StrCat(space, " ", direct));
       FakeAll(all);
       Program with = MakeAll();
-      with.optimizer.space = space;
+      with.UpdateSpace() = space;
       with.machine.direct = direct;
       if (!direct)
         with.storages[kData].pools = {{BOA_DEVICE, 2, 2}, {BOA_HOST, 1, 2}};

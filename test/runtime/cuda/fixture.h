@@ -110,9 +110,9 @@ inline const Kernels kKernels(kTable, &kImage);
 inline Program MakeProgram(const char *device) {
   Program program;
   program.abi = BOA_ABI_VERSION;
-  program.name = "test";
-  program.machine.separate = true;
-  program.machine.device = device;
+  program.model.name = "test";
+  program.machine.memory = MemoryKind::separate;
+  program.machine.device = *ParseWord<DeviceKind>(device);
   program.machine.threads = 2;
   auto add = [&](const char *name, Home::Tier tier) {
     Storage &storage = program.storages.emplace_back();
@@ -145,12 +145,12 @@ inline Program MakeProgram(const char *device) {
   group.momentum = kMomentum;
   group.variance = kVariance;
   group.gradient = kGradient;
-  program.optimizer.kind = "adamw";
-  program.optimizer.weight_decay = 0.1;
-  program.optimizer.clip = 1;
-  program.optimizer.rate = "constant";
-  program.optimizer.peak = program.optimizer.floor = 0.01;
-  program.training.steps = 100;
+  program.train.optimizer.kind = OptimizerKind::adamw;
+  program.train.optimizer.weight_decay = 0.1;
+  program.train.clip = 1;
+  program.train.optimizer.rate = RateKind::constant;
+  program.train.optimizer.peak = program.train.optimizer.floor = 0.01;
+  program.train.steps = 100;
   return program;
 }
 
@@ -224,8 +224,8 @@ protected:
     state.reset();
     committed = 0;
     program = std::move(with);
-    update_space = program.optimizer.space;
-    takes_norm = boa_needs_norm(program.optimizer.clip, program.training.nonfinite == "skip");
+    update_space = program.UpdateSpace();
+    takes_norm = NeedsNorm(program.train);
     std::filesystem::remove_all(scratch.path("state"));
     program.machine.ssd = {{scratch.path("state")}};
     auto opened = StateStore::Create(SystemFiles(), program, {scratch.path("state")});
@@ -244,7 +244,7 @@ protected:
     engine.reset();
     state.reset();
     program = std::move(with);
-    update_space = program.optimizer.space;
+    update_space = program.UpdateSpace();
     program.machine.ssd = {{scratch.path("state")}};
     auto opened = StateStore::Open(SystemFiles(), program, {scratch.path("state")});
     if (!opened.ok())

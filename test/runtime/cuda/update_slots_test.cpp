@@ -49,8 +49,8 @@ protected:
   /// The optimizer and all that it works on is on the device.
   absl::Status MakeOnDevice(double clip) {
     Program with = MakeProgram("cuda");
-    with.optimizer.space = BOA_DEVICE;
-    with.optimizer.clip = clip;
+    with.plan.update = UpdatePlace::device;
+    with.train.clip = clip;
     for (int32_t storage : {kWeights, kMomentum, kVariance, kGradient})
       with.storages[storage].homes = {{Home::device, 2}};
     return Make(with, Kernels(kTable, &kSlotsImage));

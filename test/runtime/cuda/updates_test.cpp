@@ -68,7 +68,7 @@ protected:
   absl::Status MakeWith(const char *device, int32_t space,
                         const std::function<void(Program &)> &change = {}) {
     Program with = MakeProgram(device);
-    with.optimizer.space = space;
+    with.UpdateSpace() = space;
     if (change)
       change(with);
     return Make(with, Kernels(kTable, &kUpdatesImage));
@@ -119,9 +119,8 @@ TEST_F(UpdatesTest, TheOptimizerOnTheDeviceMakesTheHostsBits) {
 TEST_F(UpdatesTest, WhatIsNotFiniteIsNamed) {
   for (double clip : {1.0, 0.0})
     for (const char *device : {"split", "cuda"}) {
-      ASSERT_TRUE(MakeWith(device, BOA_DEVICE, [&](Program &program) {
-                    program.optimizer.clip = clip;
-                  }).ok());
+      ASSERT_TRUE(
+          MakeWith(device, BOA_DEVICE, [&](Program &program) { program.train.clip = clip; }).ok());
       const absl::Status status = TrainInfinite();
       EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
       EXPECT_THAT(std::string(status.message()),
@@ -137,7 +136,7 @@ TEST_F(UpdatesTest, WhatIsNotFiniteIsWaitedFor) {
   auto train = [&](const std::string &settings) {
     Fake(settings);
     EXPECT_TRUE(
-        MakeWith("cuda", BOA_DEVICE, [&](Program &program) { program.optimizer.clip = 0; }).ok());
+        MakeWith("cuda", BOA_DEVICE, [&](Program &program) { program.train.clip = 0; }).ok());
     return std::string(TrainInfinite().message());
   };
   for (int seed : {1, 2, 3})
@@ -164,7 +163,7 @@ TEST_F(UpdatesTest, WhatIsNotFiniteIsWaitedFor) {
 TEST_F(UpdatesTest, StepsAreLeftOut) {
   for (const char *device : {"split", "cuda"}) {
     ASSERT_TRUE(MakeWith(device, BOA_DEVICE, [](Program &program) {
-                  program.training.nonfinite = "skip";
+                  program.train.nonfinite = Nonfinite::skip;
                 }).ok());
     ASSERT_TRUE(TrainInfinite().ok());
     const std::map<int64_t, double> norms = engine->TakeNorms();
@@ -178,7 +177,7 @@ TEST_F(UpdatesTest, StepsAreLeftOut) {
 
 TEST_F(UpdatesTest, AnImageWithoutItsFunctionsIsRefused) {
   Program with = MakeProgram("cuda");
-  with.optimizer.space = BOA_DEVICE;
+  with.plan.update = UpdatePlace::device;
   EXPECT_EQ(std::string(Make(with).message()),
             "the program's optimizer runs on the device, but its image has no functions for group "
             "`block`: compile the program anew");

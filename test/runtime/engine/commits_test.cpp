@@ -13,7 +13,7 @@ namespace {
 // after it does not.
 TEST_P(EngineTest, CommitAndRestore) {
   Program with = MakeProgram();
-  with.optimizer.clip = 1.5;
+  with.train.clip = 1.5;
   Make(with, Options());
   FillWords(kData);
   FillWords(kMemory);

@@ -74,12 +74,12 @@ private:
 /// Runs one piece of work by itself and exits with 0.
 [[noreturn]] void RunAlone(Work work, bool separate, int32_t optimizer = BOA_HOST) {
   Program program;
-  program.machine.separate = separate;
+  program.machine.memory = separate ? MemoryKind::separate : MemoryKind::unified;
   program.machine.threads = 1;
   program.kernels = {{"touch", {{true, true}}, 4096, 0, 0}};
-  program.optimizer.kind = "sgd";
-  program.optimizer.rate = "constant";
-  program.optimizer.space = optimizer;
+  program.train.optimizer.kind = OptimizerKind::sgd;
+  program.train.optimizer.rate = RateKind::constant;
+  program.plan.update = optimizer == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;
   Group group;
   group.elements = group.chunk_elements = kChunk / 4;
   group.weight_type = "f32";
@@ -149,11 +149,14 @@ void Drive(boa_context *context, int64_t, int64_t) { body(context); }
 
 /// A thousand operations or bytes in a microsecond of everything, on paths of so many
 /// bytes each second.
-Program MakeProgram(std::vector<SsdPath> paths, bool separate = false, int32_t slots = 64) {
+Program MakeProgram(std::vector<SsdSettings> paths, bool separate = false, int32_t slots = 64) {
   Program program;
-  program.machine.device = "cuda";
-  program.machine.separate = separate;
-  program.machine.rates = {1000000000, 1000000000, 1000000000, 1000000000, 1000000000, 0};
+  program.machine.device = DeviceKind::cuda;
+  program.machine.memory = separate ? MemoryKind::separate : MemoryKind::unified;
+  for (int64_t *rate :
+       {&program.machine.compute, &program.machine.device_bandwidth, &program.machine.to_device,
+        &program.machine.to_host, &program.machine.optimizer})
+    *rate = 1000000000;
   program.machine.ssd = std::move(paths);
   auto add = [&](const char *name, Home::Tier tier) {
     Storage &storage = program.storages.emplace_back();
@@ -220,7 +223,7 @@ TEST(Simulated, KernelsTakeWhatTheyCompute) {
   // they have a rate of their own.
   program.kernels[0].flops_bf16 = 4e6;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 5000000);
-  program.machine.rates.compute_bf16 = 8000000000;
+  program.machine.compute_bf16 = 8000000000;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 1500000);
 }
 
@@ -262,20 +265,20 @@ TEST(Simulated, WhatIsSharedIsShared) {
   const double alone = double(apart.Run(Stream(100, true)));
   EXPECT_NEAR(double(shared.Run(Stream(100, true))) / alone, 2.0, 0.05);
   // The host's memory: twice for what an SSD moves.
-  program.machine.rates.host_bandwidth = 1000000000;
+  program.machine.host_bandwidth = 1000000000;
   Simulated narrow(program);
   EXPECT_NEAR(double(narrow.Run(Stream(100, true))) / alone, 4.0, 0.1);
 }
 
 // Paths of unequal speed deliver what they have together, as none waits for another.
 TEST(Simulated, PathsOfUnequalSpeedDeliverTheirSum) {
-  std::vector<SsdPath> paths;
+  std::vector<SsdSettings> paths;
   int64_t sum = 0;
   for (int64_t speed : {7, 7, 6, 5, 5, 3, 2, 1}) {
     paths.push_back({"path", speed * 1000000000, 4000000000, 0, 80000});
     sum += speed;
   }
-  for (SsdPath &path : paths)
+  for (SsdSettings &path : paths)
     path.write = path.read;
   Program program = MakeProgram(paths);
   program.kernels[0].flops = program.kernels[0].bytes = 0;
@@ -309,7 +312,7 @@ TEST(Simulated, CopiesHaveLinksOfTheirOwn) {
 TEST(Simulated, DirectTransfersShareTheWayToTheDevice) {
   Program program = MakeProgram({{"a", 4000000000, 4000000000}}, /*separate=*/true);
   program.kernels[0].flops = program.kernels[0].bytes = 0;
-  program.machine.rates.host_bandwidth = 1000000000;
+  program.machine.host_bandwidth = 1000000000;
   auto chunks = [&](std::function<void(boa_context *)> run) {
     return double(Simulated(program).Run(std::move(run))) / double(ChunkNs(1e9));
   };
@@ -329,7 +332,7 @@ TEST(Simulated, DirectTransfersShareTheWayToTheDevice) {
               }),
               200, 2);
   // Filling the device's memory with zeros takes nothing of the way there.
-  program.machine.rates.device_bandwidth = 1000000000;
+  program.machine.device_bandwidth = 1000000000;
   EXPECT_NEAR(chunks([&](boa_context *context) {
                 for (int64_t entry = 0; entry < 100; ++entry)
                   boa_rt_release(
@@ -381,8 +384,10 @@ TEST(Simulated, TimeIsReproducible) {
 
 TEST(Simulated, RatesThatAreMissingAreNamed) {
   Program program = MakeProgram({{"/mnt/a", 1, 0}}, /*separate=*/true);
+  program.machine.compute = program.machine.device_bandwidth = program.machine.to_device = 0;
+  program.machine.to_host = program.machine.optimizer = 0;
+  program.machine.memory = MemoryKind::separate;
   program.machine.name = "box";
-  program.machine.rates = {};
   EXPECT_EQ(CreateSimulatedDevice(program).status().message(),
             "cannot simulate machine `box`: it does not say how fast it is; write in it, or give "
             "with --set machine.device.compute=..., say:\n"

@@ -146,17 +146,13 @@ TEST(EngineCpu, InstructionSetIsNamed) {
   EXPECT_TRUE(UseIsa(IsaName(best)).ok());
 
   // So does the machine, but the environment's word is the last.
-  program.machine.kernels = "baseline";
+  program.machine.kernels = KernelSet::baseline;
   EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, options).ok());
   EXPECT_EQ(UsedIsa(), Isa::kBaseline);
   setenv("BOA_CPU", IsaName(best), 1);
   EXPECT_TRUE(Engine::Create(program, kKernels, nullptr, options).ok());
   EXPECT_EQ(UsedIsa(), best);
   unsetenv("BOA_CPU");
-  program.machine.kernels = "abacus";
-  EXPECT_EQ(Engine::Create(program, kKernels, nullptr, options).status().message(),
-            "device cpu { kernels = abacus }: expected \"baseline\", \"avx2\", \"avx512\", "
-            "\"avx512_bf16\" or \"amx\"");
   EXPECT_TRUE(UseIsa(IsaName(best)).ok());
 }
 

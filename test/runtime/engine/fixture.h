@@ -81,7 +81,7 @@ inline Storage MakeStorage(const char *name, Home::Tier tier, int64_t entries, b
 inline Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   Program program;
   program.abi = BOA_ABI_VERSION;
-  program.name = "test";
+  program.model.name = "test";
   program.storages = {MakeStorage("data", Home::ssd, kEntries, persistent, slots),
                       MakeStorage("memory", Home::device, kEntries, true, 0),
                       MakeStorage("weights", Home::ssd, 2, true, 4),
@@ -107,11 +107,11 @@ inline Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   group.variance = kVariance;
   group.gradient = kGradient;
   program.groups = {group};
-  program.optimizer.kind = "adamw";
-  program.optimizer.weight_decay = 0.1;
-  program.optimizer.rate = "constant";
-  program.optimizer.peak = program.optimizer.floor = 0.01;
-  program.training.steps = 100;
+  program.train.optimizer.kind = OptimizerKind::adamw;
+  program.train.optimizer.weight_decay = 0.1;
+  program.train.optimizer.rate = RateKind::constant;
+  program.train.optimizer.peak = program.train.optimizer.floor = 0.01;
+  program.train.steps = 100;
   return program;
 }
 

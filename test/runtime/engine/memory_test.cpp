@@ -65,10 +65,11 @@ void Drive(boa_context *context, int64_t, int64_t) { body(context); }
 Program MakeProgram(Memories memories) {
   Program program;
   program.abi = BOA_ABI_VERSION;
-  program.name = "memory";
-  program.machine.separate = memories != Memories::unified;
+  program.model.name = "memory";
+  program.machine.memory =
+      memories != Memories::unified ? MemoryKind::separate : MemoryKind::unified;
   program.machine.direct = IsDirect(memories);
-  program.machine.device = IsCuda(memories) ? "cuda" : "cpu";
+  program.machine.device = IsCuda(memories) ? DeviceKind::cuda : DeviceKind::cpu;
   auto add = [&](const char *name, std::vector<Home> homes, bool persistent) {
     Storage &storage = program.storages.emplace_back();
     storage.name = storage.role = name;
@@ -426,8 +427,8 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
   group.weight_type = "f32";
   group.weights = kOnHost;
   with.groups = {group};
-  with.optimizer.kind = "sgd";
-  with.optimizer.rate = "constant";
+  with.train.optimizer.kind = OptimizerKind::sgd;
+  with.train.optimizer.rate = RateKind::constant;
   struct Case {
     const char *message;
     std::function<void(boa_context *)> run;
@@ -463,7 +464,7 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
        BOA_DEVICE},
   };
   for (const auto &[message, run, space] : cases) {
-    with.optimizer.space = space;
+    with.plan.update = space == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;
     std::filesystem::remove_all(scratch.path("state"));
     Make(with);
     for (int32_t storage : {kMixed, kOnHost, kOnDevice})

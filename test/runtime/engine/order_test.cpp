@@ -67,7 +67,7 @@ protected:
   /// With one slot of each size in each memory.
   void Make(bool orders) {
     program = {};
-    program.machine.separate = true;
+    program.machine.memory = MemoryKind::separate;
     for (auto [name, tier] :
          {std::pair<const char *, Home::Tier>{"host", Home::host}, {"device", Home::device}}) {
       Storage &storage = program.storages.emplace_back();

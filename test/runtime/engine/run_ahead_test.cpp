@@ -26,9 +26,12 @@ enum StorageId : int32_t { kWeights, kMomentum, kGradient };
 /// Layers of so many chunks of 64 KiB on a slow path, with slots for `slots` of them.
 Program MakeProgram(int32_t chunks, int32_t slots, bool separate) {
   Program program;
-  program.machine.device = "cuda";
-  program.machine.separate = separate;
-  program.machine.rates = {1000000000, 1000000000, 1000000000, 1000000000, 1000000000, 0};
+  program.machine.device = DeviceKind::cuda;
+  program.machine.memory = separate ? MemoryKind::separate : MemoryKind::unified;
+  for (int64_t *rate :
+       {&program.machine.compute, &program.machine.device_bandwidth, &program.machine.to_device,
+        &program.machine.to_host, &program.machine.optimizer})
+    *rate = 1000000000;
   program.machine.ssd = {{"a", 100000000, 100000000}};
   auto add = [&](const char *name) {
     Storage &storage = program.storages.emplace_back();

@@ -16,7 +16,7 @@ bool InParameters(int64_t i) { return i < 2000 || (i >= 2048 && i < kElements - 
 
 TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
   Program with = MakeProgram();
-  with.optimizer.clip = 1.5;
+  with.train.clip = 1.5;
   Make(with, Options());
   std::vector<double> weights[2], m[2], v[2]; // by entry
   for (int64_t entry = 0; entry < 2; ++entry) {
@@ -28,7 +28,7 @@ TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
     m[entry].assign(kElements, 0);
     v[entry].assign(kElements, 0);
   }
-  const Optimizer &config = program.optimizer;
+  const OptimizerSettings &config = program.train.optimizer;
   for (int64_t step = 1; step <= 3; ++step) {
     double squares = 0;
     std::vector<float> gradient[2];
@@ -45,7 +45,7 @@ TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
         },
         step);
     ASSERT_TRUE(status.ok()) << status;
-    double factor = std::min(1.0, config.clip / (std::sqrt(squares) + 1e-6));
+    double factor = std::min(1.0, program.train.clip / (std::sqrt(squares) + 1e-6));
     ASSERT_LT(factor, 1);
     for (int64_t entry = 0; entry < 2; ++entry)
       for (int64_t i = 0; i < kElements; ++i) {
@@ -73,9 +73,9 @@ TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
 TEST_P(EngineTest, FirstUpdateIsTheRate) {
   for (double beta : {0.0, 0.9, 0.999, 0.9999999, 1 - 1e-9}) {
     Program with = MakeProgram();
-    with.optimizer.beta1 = 0.9;
-    with.optimizer.beta2 = beta;
-    with.optimizer.eps = 1e-30;
+    with.train.optimizer.beta1 = 0.9;
+    with.train.optimizer.beta2 = beta;
+    with.train.optimizer.eps = 1e-30;
     Make(with, Options());
     const std::vector<float> none(kElements);
     std::vector<float> gradient[2];
@@ -100,7 +100,7 @@ TEST_P(EngineTest, FirstUpdateIsTheRate) {
 
 TEST_P(EngineTest, UpdateWithoutItsNormIsAnError) {
   Program with = MakeProgram();
-  with.optimizer.clip = 1;
+  with.train.clip = 1;
   Make(with, Options());
   for (int64_t entry = 0; entry < 2; ++entry)
     for (int32_t storage : {kWeights, kMomentum})
@@ -112,7 +112,7 @@ TEST_P(EngineTest, UpdateWithoutItsNormIsAnError) {
 // Nothing is divided by a norm of 0: without gradients only the decay acts.
 TEST_P(EngineTest, NormOfZeroClipsNothing) {
   Program with = MakeProgram();
-  with.optimizer.clip = 0.5;
+  with.train.clip = 0.5;
   Make(with, Options());
   std::vector<float> weights = RandomFloats(3), none(kElements);
   for (int64_t entry = 0; entry < 2; ++entry) {
@@ -127,7 +127,7 @@ TEST_P(EngineTest, NormOfZeroClipsNothing) {
       },
       1);
   ASSERT_TRUE(status.ok()) << status;
-  const Optimizer &config = program.optimizer;
+  const OptimizerSettings &config = program.train.optimizer;
   for (int64_t entry = 0; entry < 2; ++entry) {
     std::vector<float> got = Read<float>(kWeights, entry);
     for (int64_t i = 0; i < kElements; ++i)
@@ -140,7 +140,7 @@ TEST_P(EngineTest, NormOfZeroClipsNothing) {
 
 TEST_P(EngineTest, NormThatIsNotANumberIsAnError) {
   Program with = MakeProgram();
-  with.optimizer.clip = 1;
+  with.train.clip = 1;
   Make(with, Options());
   std::vector<float> gradient(kElements);
   gradient[0] = std::numeric_limits<float>::quiet_NaN();
@@ -153,7 +153,7 @@ TEST_P(EngineTest, NormThatIsNotANumberIsAnError) {
 
 TEST_P(EngineTest, NormThatIsNotFiniteIsAnError) {
   Program with = MakeProgram();
-  with.optimizer.clip = 1;
+  with.train.clip = 1;
   Make(with, Options());
   std::vector<float> gradient(kElements);
   gradient[2047] = std::numeric_limits<float>::quiet_NaN(); // padding: no matter
@@ -191,7 +191,7 @@ TEST_P(EngineTest, UpdateOfAGradientThatIsNotFiniteIsAnError) {
 
 TEST_P(EngineTest, UpdateThatOverflowsIsAnError) {
   Program with = MakeProgram();
-  with.optimizer.peak = with.optimizer.floor = 1e36;
+  with.train.optimizer.peak = with.train.optimizer.floor = 1e36;
   Make(with, Options());
   WriteTensors();
   std::vector<float> weights = RandomFloats(1);
@@ -214,8 +214,8 @@ TEST_P(EngineTest, StepsThatAreNotFiniteAreLeftOut) {
       state.reset();
       std::filesystem::remove_all(scratch.path("state"));
       Program with = MakeProgram();
-      with.optimizer.clip = clip;
-      with.training.nonfinite = "skip";
+      with.train.clip = clip;
+      with.train.nonfinite = Nonfinite::skip;
       Make(with, Options());
       WriteTensors();
       std::vector<std::vector<uint32_t>> before;

@@ -144,8 +144,8 @@ TEST_F(ModelTest, TheScheduleMayChange) {
   program.storages[kMomentum].homes[0].tier = Home::ssd;
   program.storages[kCheckpoints].entries = {5};
   program.storages[kCheckpoints].bytes = 3 * kPage;
-  program.delay = 0.5;
-  program.name = "renamed";
+  program.plan.delay = 0.5;
+  program.model.name = "renamed";
   ExpectWhole({Path()}, 1);
   program.storages[kWeights].homes[0].tier = Home::device;
   program.storages[kCheckpoints].homes[0].tier = Home::host;

@@ -48,7 +48,7 @@ inline Storage MakeStorage(const char *name, const char *role, Home::Tier tier, 
 /// 12 chunks of two pages, 12 of one page, 4 of scratch.
 inline Program MakeProgram() {
   Program program;
-  program.name = "test";
+  program.model.name = "test";
   program.storages = {
       MakeStorage("weights.block", "weights", Home::ssd, true, {3}, 4, 2 * kPage),
       MakeStorage("momentum.block", "momentum", Home::host, true, {3}, 4, kPage),

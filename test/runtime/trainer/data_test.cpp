@@ -29,7 +29,7 @@ class DataTest : public testing::Test {
 protected:
   DataTest() {
     options.data = scratch.Write("text", Ramp());
-    options.objective = "next_token";
+    options.objective = Objective::next_token;
     options.context = 32;
     options.micro_batch = 4;
     options.micro_batches = 2;
@@ -46,7 +46,7 @@ protected:
   size_t Size() const { return options.micro_batch * options.context; }
 
   Scratch scratch;
-  Training options;
+  DataOptions options;
 };
 
 TEST_F(DataTest, TargetsAreTheNextTokens) {
@@ -116,16 +116,16 @@ TEST_F(DataTest, SamplingCoversTheTrainingPart) {
 }
 
 TEST_F(DataTest, MaskingPredictsWhatItHides) {
-  options.objective = "masked";
+  options.objective = Objective::masked;
   options.mask_token = 255;
   options.context = 64;
   std::vector<int32_t> tokens(Size()), targets(Size()), plain(Size()), next(Size());
   int64_t predicted = 0, masked = 0, kept = 0, total = 0;
   for (int64_t step = 1; step <= 400; ++step) {
-    options.objective = "masked";
+    options.objective = Objective::masked;
     Data data = Open();
     ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
-    options.objective = "next_token";
+    options.objective = Objective::next_token;
     ASSERT_TRUE(Open().FillTraining(step, 0, plain.data(), next.data()).ok());
     for (size_t i = 0; i < Size(); ++i, ++total) {
       if (targets[i] == -1) {
@@ -146,7 +146,7 @@ TEST_F(DataTest, MaskingPredictsWhatItHides) {
 // Else a micro-batch with more to predict would weigh as much as one with less,
 // and the loss and its gradient would depend on how a step is cut.
 TEST_F(DataTest, MaskingPredictsTheSameNumberInEverySequence) {
-  options.objective = "masked";
+  options.objective = Objective::masked;
   options.mask_token = 255;
   std::vector<int32_t> tokens(Size()), targets(Size());
   std::set<std::vector<bool>> patterns;
@@ -176,7 +176,7 @@ TEST_F(DataTest, MaskingPredictsTheSameNumberInEverySequence) {
 
 // Every position as often as any other.
 TEST_F(DataTest, MaskingPrefersNoPosition) {
-  options.objective = "masked";
+  options.objective = Objective::masked;
   options.mask_token = 255;
   Data data = Open();
   std::vector<int32_t> tokens(Size()), targets(Size());
@@ -191,7 +191,7 @@ TEST_F(DataTest, MaskingPrefersNoPosition) {
 }
 
 TEST_F(DataTest, MaskingHidesAtLeastOne) {
-  options.objective = "masked";
+  options.objective = Objective::masked;
   options.mask_token = 255;
   options.mask_probability = 1e-9;
   Data data = Open();

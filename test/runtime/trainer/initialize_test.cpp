@@ -50,7 +50,7 @@ TEST_F(InitializeTest, EntriesAndSeedsDiffer) {
   const std::vector<float> values = Values(0, 0, 100);
   EXPECT_EQ(values, Values(0, 0, 100));
   EXPECT_NE(values, Values(1, 0, 100));
-  program.training.seed = 2;
+  program.train.seed = 2;
   EXPECT_NE(values, Values(0, 0, 100));
 }
 

@@ -210,24 +210,47 @@ json MakeGroup(bool bf16) {
           {"gradient", kGradients}};
 }
 
-json MakeTraining(const Options &options) {
-  return {{"data", options.data},
-          {"objective", "next_token"},
-          {"mask_probability", 0.15},
-          {"mask_token", 0},
-          {"vocab", kVocab},
-          {"context", kContext},
-          {"micro_batch", kMicroBatch},
-          {"micro_batches", kMicroBatches},
-          {"steps", options.steps},
-          {"seed", options.seed},
-          {"evaluate_every", options.evaluate_every},
-          {"evaluate_batches", options.evaluate_every ? 3 : 0},
-          {"commit_every", options.commit_every},
-          {"commit_seconds", options.commit_seconds},
-          {"commit_keep", options.commit_keep},
-          {"nonfinite", options.nonfinite},
-          {"compute", "f32"}};
+json ToJson(const std::string &member) { return member; }
+json ToJson(bool member) { return member; }
+json ToJson(int64_t member) { return member; }
+json ToJson(double member) { return member; }
+json ToJson(const Placement &place) { return WordOf(place.parts[0].tier); }
+template <typename Enum> std::enable_if_t<std::is_enum_v<Enum>, json> ToJson(Enum member) {
+  return WordOf(member);
+}
+template <typename Settings> json ToJson(const std::vector<Settings> &list);
+template <typename Settings>
+std::enable_if_t<std::is_class_v<Settings>, json> ToJson(const Settings &settings) {
+  json members;
+  settings.Visit(
+      [&](const SettingRow &row, const auto &member) { members[row.key] = ToJson(member); });
+  return members;
+}
+template <typename Settings> json ToJson(const std::vector<Settings> &list) {
+  json members = json::array();
+  for (const Settings &settings : list)
+    members.push_back(ToJson(settings));
+  return members;
+}
+
+TrainSettings MakeTrain(const Options &options) {
+  TrainSettings train;
+  train.data = options.data;
+  train.batch = kMicroBatch * kMicroBatches;
+  train.steps = options.steps;
+  train.seed = options.seed;
+  train.evaluate_every = options.evaluate_every;
+  train.evaluate_batches = options.evaluate_every ? 3 : 1;
+  train.commit_every = options.commit_every;
+  train.commit_seconds = options.commit_seconds;
+  train.commit_keep = options.commit_keep;
+  train.nonfinite = *ParseWord<Nonfinite>(options.nonfinite);
+  train.clip = options.clip;
+  train.optimizer.beta2 = 0.95;
+  train.optimizer.weight_decay = 0.01;
+  train.optimizer.peak = train.optimizer.floor = 0.05;
+  train.optimizer.warmup = 3;
+  return train;
 }
 
 /// Nothing crosses between memories that are one.
@@ -291,9 +314,12 @@ std::string Descriptor(const Options &o) {
   const std::string &tier = o.tier;
   json program;
   program["abi"] = BOA_ABI_VERSION;
-  program["name"] = "linear";
-  program["schedule"] = o.delayed ? "by hand, delay 0.5" : "by hand";
-  program["delay"] = o.delayed ? 0.5 : 0.0;
+  program["model"] = ToJson(ModelSettings{"linear", kVocab, kContext});
+  program["train"] = ToJson(MakeTrain(o));
+  PlanSettings plan;
+  plan.micro_batch = kMicroBatch;
+  plan.delay = o.delayed ? 0.5 : 0.0;
+  program["plan"] = ToJson(plan);
   program["storages"] = {
       MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
       MakeStorage("momentum", "momentum", tier, {1}, kElements * 4, 2, true),
@@ -315,22 +341,13 @@ std::string Descriptor(const Options &o) {
   program["constants"] = 0;
   program["attention_scratch"] = 0;
   program["traffic"] = MakeTraffic(o, bf16);
-  program["optimizer"] = {{"kind", "adamw"}, {"beta1", 0.9},         {"beta2", 0.95},
-                          {"eps", 1e-8},     {"weight_decay", 0.01}, {"momentum", 0.0},
-                          {"clip", o.clip},  {"rate", "constant"},   {"peak", 0.05},
-                          {"floor", 0.05},   {"warmup", 3},          {"space", "host"}};
-  program["training"] = MakeTraining(o);
-  const json rates = {{"compute", 0},       {"compute_bf16", 0}, {"device_bandwidth", 0},
-                      {"to_device", 0},     {"to_host", 0},      {"optimizer", 0},
-                      {"host_bandwidth", 0}};
-  program["machine"] = {{"name", "bench"},     {"device", "cpu"},
-                        {"memory", "unified"}, {"device_memory", o.device_memory},
-                        {"host_memory", 0},    {"direct", false},
-                        {"threads", 2},        {"rates", rates},
-                        {"ssd", json::array()}};
+  MachineSettings machine;
+  machine.name = "bench";
+  machine.device_memory = o.device_memory;
+  machine.threads = 2;
   for (const std::string &path : o.paths)
-    program["machine"]["ssd"].push_back(
-        {{"path", path}, {"read", 0}, {"write", 0}, {"both", 0}, {"latency", 0}});
+    machine.ssd.push_back({path});
+  program["machine"] = ToJson(machine);
   return program.dump();
 }
 

@@ -30,10 +30,10 @@ std::string Error(const json &descriptor) {
 TEST(ParseProgram, ReadsWhatIsThere) {
   absl::StatusOr<Program> program = ParseProgram(Descriptor().dump());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->name, "linear");
+  EXPECT_EQ(program->model.name, "linear");
   EXPECT_EQ(program->groups[0].parameters[0].name, "table");
   EXPECT_EQ(program->groups[0].weights, 0);
-  EXPECT_EQ(program->training.context, 16);
+  EXPECT_EQ(program->model.context, 16);
   EXPECT_EQ(program->storages[0].entry_count(), 1);
 }
 
@@ -44,8 +44,8 @@ TEST(ParseProgram, RefusesWhatIsNotJson) {
 
 TEST(ParseProgram, NamesTheMissingField) {
   json descriptor = Descriptor();
-  descriptor["training"].erase("seed");
-  EXPECT_EQ(Error(descriptor), "program descriptor: training: missing field `seed`");
+  descriptor["train"].erase("seed");
+  EXPECT_EQ(Error(descriptor), "program descriptor: train: missing field `seed`");
 }
 
 TEST(ParseProgram, NamesTheUnknownField) {
@@ -60,8 +60,8 @@ TEST(ParseProgram, NamesTheFieldOfAnotherType) {
   EXPECT_EQ(Error(descriptor), "program descriptor: groups[0].parameters[0]: field `shape`: "
                                "expected integers but found string");
   descriptor = Descriptor();
-  descriptor["delay"] = "much";
-  EXPECT_EQ(Error(descriptor), "program descriptor: field `delay`: expected a "
+  descriptor["plan"]["delay"] = "much";
+  EXPECT_EQ(Error(descriptor), "program descriptor: plan: field `delay`: expected a "
                                "number but found string");
 }
 
@@ -170,43 +170,43 @@ TEST(ParseProgram, ReadsWhereTheOptimizerRuns) {
   json descriptor = Descriptor();
   absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->optimizer.space, BOA_HOST);
-  descriptor["optimizer"]["space"] = "device";
+  EXPECT_EQ(program->UpdateSpace(), BOA_HOST);
+  descriptor["plan"]["update"] = "device";
   program = ParseProgram(descriptor.dump());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->optimizer.space, BOA_DEVICE);
+  EXPECT_EQ(program->UpdateSpace(), BOA_DEVICE);
   // Of one memory it says nothing.
   EXPECT_FALSE(program->UpdatesOnDevice());
-  program->machine.separate = true;
+  program->machine.memory = MemoryKind::separate;
   EXPECT_TRUE(program->UpdatesOnDevice());
-  descriptor["optimizer"]["space"] = "ssd";
-  EXPECT_EQ(Error(descriptor), "program descriptor: optimizer: field `space`: expected one of "
-                               "device, host but found `ssd`");
+  descriptor["plan"]["update"] = "ssd";
+  EXPECT_EQ(Error(descriptor), "program descriptor: plan: field `update`: expected one of "
+                               "host, device but found `ssd`");
 }
 
 // A descriptor of another version has other fields: only the version counts.
 TEST(ParseProgram, ReadsWhenToCommitWhatToSkipAndWhatToComputeIn) {
   json descriptor = Descriptor();
-  json &training = descriptor["training"];
+  json &training = descriptor["train"];
   training["commit_seconds"] = 1.5;
   training["commit_keep"] = 3;
   training["nonfinite"] = "skip";
   absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->training.commit_seconds, 1.5);
-  EXPECT_EQ(program->training.commit_keep, 3);
-  EXPECT_EQ(program->training.nonfinite, "skip");
+  EXPECT_EQ(program->train.commit_seconds, 1.5);
+  EXPECT_EQ(program->train.commit_keep, 3);
+  EXPECT_EQ(program->train.nonfinite, Nonfinite::skip);
   training["nonfinite"] = "ignore";
-  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `nonfinite`: expected one of "
+  EXPECT_EQ(Error(descriptor), "program descriptor: train: field `nonfinite`: expected one of "
                                "stop, skip but found `ignore`");
   training["nonfinite"] = "stop";
   training["compute"] = "f16";
-  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `compute`: expected one of "
+  EXPECT_EQ(Error(descriptor), "program descriptor: train: field `compute`: expected one of "
                                "f32, bf16 but found `f16`");
   training["compute"] = "bf16";
   training["commit_keep"] = 0;
-  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `commit_keep`: expected at "
-                               "least 1 but found 0");
+  EXPECT_EQ(Error(descriptor), "program descriptor: train: field `commit_keep`: 0 is out of "
+                               "range");
 }
 
 // A program without one computes something unknown.
@@ -289,9 +289,13 @@ TEST(ParseProgram, RefusesSizesThatCannotBeCounted) {
   EXPECT_EQ(Error(descriptor), "program descriptor: group `embed`: parameter `table` has more "
                                "elements than any machine holds");
   descriptor = Descriptor();
-  descriptor["training"]["context"] = INT64_MAX;
-  EXPECT_EQ(Error(descriptor), "program descriptor: training: field `context`: expected at most "
-                               "2147483648 but found 9223372036854775807");
+  descriptor["model"]["context"] = INT64_MAX;
+  EXPECT_EQ(Error(descriptor), "program descriptor: model: field `context`: 9223372036854775807 "
+                               "is out of range");
+  descriptor = Descriptor();
+  descriptor["plan"]["micro_batch"] = 3;
+  EXPECT_EQ(Error(descriptor), "program descriptor: expected batch to be a multiple of micro_batch "
+                               "but found 16 and 3");
 }
 
 TEST(ParseProgram, RefusesIntegersThatWouldReadAsNegative) {
@@ -308,9 +312,9 @@ TEST(ParseProgram, ChecksThatChunksAreWholeBlocks) {
       << Error(descriptor);
 }
 
-Optimizer Rate(const char *rate, int64_t warmup) {
-  Optimizer optimizer;
-  optimizer.rate = rate;
+OptimizerSettings Rate(const char *rate, int64_t warmup) {
+  OptimizerSettings optimizer;
+  optimizer.rate = *ParseWord<RateKind>(rate);
   optimizer.peak = 1.0;
   optimizer.floor = 0.1;
   optimizer.warmup = warmup;

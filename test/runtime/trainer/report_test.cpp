@@ -183,7 +183,7 @@ TEST(Progress, TabulatesWhatLivesWhere) {
   auto program = ParseProgram(linear::Descriptor(options));
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(FormatStart(*program, 9000, 1000),
-            R"(linear: 4.10 k parameters; by hand
+            R"(linear: 4.10 k parameters; vertical, 2 micro-batches of 4 sequences, delay 0.00
 20 steps of 8 sequences (2 x 4) of 16 tokens
 text: 8.79 KiB to train on, 0.98 KiB to validate
 
@@ -207,9 +207,9 @@ TEST(Progress, NamesTokensThatNeverOccur) {
   auto program = ParseProgram(linear::Descriptor({}));
   ASSERT_TRUE(program.ok()) << program.status();
   auto noted = [&](int64_t vocab, const char *objective) {
-    program->training.vocab = vocab;
-    program->training.objective = objective;
-    program->training.mask_token = 256;
+    program->model.vocab = vocab;
+    program->train.objective = *ParseWord<Objective>(objective);
+    program->train.mask_token = 256;
     const std::string text = FormatStart(*program, 9000, 1000);
     const size_t begin = text.find("note: ");
     return begin == text.npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
@@ -287,20 +287,16 @@ TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
 
 // Texts and batches may change between commits; a state of version 2 did not count.
 TEST(CountSamples, AddsWhatCameAfterTheCommit) {
-  Training training;
-  training.micro_batches = 2;
-  training.micro_batch = 4;
   CommitRecord commit;
-  std::map<std::string, int64_t> samples = CountSamples(commit, 3, training, {{"data", "a"}});
+  std::map<std::string, int64_t> samples = CountSamples(commit, 3, 8, {{"data", "a"}});
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}}));
   commit.step = 3;
   commit.samples = samples;
-  training.micro_batch = 1;
-  samples = CountSamples(commit, 5, training, {{"data", "b"}});
+  samples = CountSamples(commit, 5, 2, {{"data", "b"}});
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}, {"b", 4}}));
   commit.samples.clear();
   commit.extra = {{"data", "a"}, {"micro_batches", "5"}, {"micro_batch", "6"}};
-  samples = CountSamples(commit, 5, training, {{"data", "a"}});
+  samples = CountSamples(commit, 5, 2, {{"data", "a"}});
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 3 * 30 + 4}}));
 }
 

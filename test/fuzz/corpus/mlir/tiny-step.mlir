@@ -1,6 +1,8 @@
 module {
   boa.config @machine {device_memory = 0 : i64, host_memory = 0 : i64}
-  boa.config @train {batch = 8 : i64, delay = 2.500000e-01 : f64, micro_batch = 2 : i64, model = "tiny", optimizer = {kind = "adamw"}, place = {boundary_gradients = "ssd", checkpoints = "ssd", gradients = "ssd", optimizer = "ssd", saved = "ssd", weights = "ssd"}, prefetch = 1 : i64, weights = "bf16"}
+  boa.config @model {name = "tiny"}
+  boa.config @train {batch = 8 : i64, optimizer = {kind = "adamw"}, weights = "bf16"}
+  boa.config @plan {delay = 2.500000e-01 : f64, micro_batch = 2 : i64, place = {boundary_gradients = "ssd", checkpoints = "ssd", gradients = "ssd", optimizer = "ssd", saved = "ssd", weights = "ssd"}, prefetch = 1 : i64}
   boa.group @embed repeat 1 {
     boa.param @wte : tensor<16x8xf32> = "normal" 2.000000e-02
   }

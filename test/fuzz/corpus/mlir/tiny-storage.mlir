@@ -3,15 +3,13 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     device_memory = 0 : i64,
     host_memory = 0 : i64
   }
-  boa.config @train {
-    batch = 8 : i64,
+  boa.config @model {name = "tiny"}
+  boa.config @train {batch = 8 : i64, optimizer = {kind = "adamw"}, weights = "bf16"}
+  boa.config @plan {
     delay = 2.500000e-01 : f64,
     micro_batch = 2 : i64,
-    model = "tiny",
-    optimizer = {kind = "adamw"},
     place = {boundary_gradients = "ssd", checkpoints = "ssd", gradients = "ssd", optimizer = "ssd", saved = "ssd", weights = "ssd"},
-    prefetch = 1 : i64,
-    weights = "bf16"
+    prefetch = 1 : i64
   }
   boa.group @embed repeat 1 {
     boa.param @wte : tensor<64x512xf32> = "normal" 2.000000e-02

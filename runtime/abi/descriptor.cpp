@@ -1,0 +1,298 @@
+//===- descriptor.cpp - The descriptor of a program, parsed ---------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Strict: every member of runtime/abi/program.h must be there, with its type, and nothing
+// else; only `computation` and `tables` may be missing. Sizes that the runtime divides by or
+// indexes with are checked here once. `Fields` finds the Parse of a type by its argument. So a
+// program and a runtime of different versions are found out before anything runs.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/abi/fields.h"
+#include "runtime/abi/program.h"
+
+#include <optional>
+
+namespace boa {
+
+// More bytes or elements than any machine holds: neither a few times as many nor the
+// sum of a few overflow.
+constexpr int64_t kMost = int64_t{1} << 56;
+
+/// The product of sizes that are all at least 1; nothing if it is above kMost.
+static std::optional<int64_t> Product(const std::vector<int64_t> &sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    if (__builtin_mul_overflow(product, size, &product) || product > kMost)
+      return std::nullopt;
+  return product;
+}
+
+/// A member that is "device" or "host".
+static void ReadSpace(Fields &f, const char *name, int32_t &space) {
+  std::string word;
+  f.Read(name, word);
+  f.OneOf(name, word, {"device", "host"});
+  space = word == "host" ? BOA_HOST : BOA_DEVICE;
+}
+
+static void Parse(Fields &f, Home &h) {
+  std::string tier;
+  f.Read("tier", tier);
+  f.OneOf("tier", tier, {"device", "host", "ssd"});
+  h.tier = tier == "device" ? Home::device : tier == "host" ? Home::host : Home::ssd;
+  f.Read("chunks", h.chunks);
+  f.AtLeast("chunks", h.chunks, 1);
+}
+
+static void Parse(Fields &f, SlotPool &p) {
+  ReadSpace(f, "space", p.space);
+  f.Read("chunks", p.chunks);
+  f.AtLeast("chunks", p.chunks, 1);
+  f.Read("slots", p.slots);
+  f.AtLeast("slots", p.slots, 0);
+}
+
+static void Parse(Fields &f, Storage &s) {
+  f.Read("name", s.name);
+  f.Read("role", s.role);
+  f.OneOf("role", s.role, kRoles);
+  f.Read("entries", s.entries);
+  for (int64_t dimension : s.entries)
+    f.AtLeast("entries", dimension, 1);
+  f.Read("chunks", s.chunks);
+  f.AtLeast("chunks", s.chunks, 1);
+  f.Read("bytes", s.bytes);
+  f.AtLeast("bytes", s.bytes, 1);
+  if (s.chunks >= 1 && s.bytes % (BOA_BLOCK_BYTES * int64_t{s.chunks}) != 0)
+    f.Fail("field `bytes`: ", s.bytes, " is no multiple of ", BOA_BLOCK_BYTES, " for each of ",
+           s.chunks, " chunks");
+  std::vector<int64_t> all = s.entries;
+  all.push_back(s.bytes);
+  if (f.ok() && !Product(all))
+    f.Fail("field `entries`: more entries of ", s.bytes, " bytes than any machine holds");
+  f.Read("persistent", s.persistent);
+  // A state has no schedule, so it has nothing that one leaves unfinished.
+  if (s.persistent && s.role != "weights" && s.role != "master" && s.role != "momentum" &&
+      s.role != "variance")
+    f.Fail("field `persistent`: ", s.role, " are no part of a state");
+  f.Read("homes", s.homes);
+  int64_t housed = 0;
+  for (const Home &home : s.homes)
+    housed += home.chunks;
+  if (f.ok() && housed != s.chunks)
+    f.Fail("field `homes`: expected homes for ", s.chunks, " chunks but found them for ", housed);
+  f.Read("pools", s.pools);
+  for (const SlotPool &pool : s.pools)
+    if (f.ok() && pool.chunks > s.chunks)
+      f.Fail("field `pools`: slots of ", pool.chunks, " chunks but an entry has ", s.chunks);
+}
+
+static void Parse(Fields &f, Parameter &p) {
+  f.Read("name", p.name);
+  f.Read("shape", p.shape);
+  for (int64_t dimension : p.shape)
+    f.AtLeast("shape", dimension, 1);
+  f.Read("offset", p.offset);
+  f.AtLeast("offset", p.offset, 0);
+  f.Read("init", p.init);
+  f.OneOf("init", p.init, {"normal", "uniform", "ones", "zeros"});
+  f.Read("init_scale", p.init_scale);
+  f.Read("decay", p.decay);
+}
+
+static void Parse(Fields &f, Group &g) {
+  f.Read("name", g.name);
+  f.Read("count", g.count);
+  f.AtLeast("count", g.count, 1);
+  f.Read("layer", g.layer);
+  f.Read("elements", g.elements);
+  f.Read("chunks", g.chunks);
+  f.AtLeast("chunks", g.chunks, 1);
+  f.Read("chunk_elements", g.chunk_elements);
+  f.AtLeast("chunk_elements", g.chunk_elements, 1);
+  const std::optional<int64_t> elements = Product({g.count, g.chunks, g.chunk_elements});
+  if (f.ok() && !elements)
+    f.Fail("field `chunk_elements`: more than any machine holds");
+  if (f.ok() && g.elements != g.chunks * g.chunk_elements)
+    f.Fail("field `elements`: ", g.elements, " is not ", g.chunks, " chunks of ", g.chunk_elements);
+  f.Read("weight_type", g.weight_type);
+  f.OneOf("weight_type", g.weight_type, {"f32", "bf16"});
+  f.Read("parameters", g.parameters);
+  f.Read("weights", g.weights);
+  f.AtLeast("weights", g.weights, 0);
+  f.Read("low", g.low);
+  f.Read("momentum", g.momentum);
+  f.Read("variance", g.variance);
+  f.Read("gradient", g.gradient);
+}
+
+static void Parse(Fields &f, KernelBuffer &b) {
+  f.Read("read", b.read);
+  f.Read("write", b.write);
+}
+
+static void Parse(Fields &f, Kernel &k) {
+  f.Read("name", k.name);
+  f.Read("buffers", k.buffers);
+  f.Read("workspace", k.workspace);
+  f.AtLeast("workspace", k.workspace, 0);
+  f.Read("flops", k.flops);
+  f.Read("flops_bf16", k.flops_bf16);
+  f.Read("bytes", k.bytes);
+  f.ReadOptional("tables", k.tables);
+}
+
+static void Parse(Fields &f, AngleTable &t) {
+  f.Read("function", t.function);
+  f.OneOf("function", t.function, {"cosine", "sine"});
+  f.Read("rows", t.rows);
+  f.AtLeast("rows", t.rows, 1);
+  f.Counted("rows", t.rows);
+  f.Read("frequencies", t.frequencies);
+}
+
+static void Parse(Fields &f, Traffic &t) {
+  f.Read("read", t.read);
+  f.Read("written", t.written);
+  f.Read("to_device", t.to_device);
+  f.Read("to_host", t.to_host);
+}
+
+static void Parse(Fields &f, ModelSettings &m) {
+  f.ReadSettings(m);
+  f.AtLeast("vocab", double(m.vocab), 1);
+  f.AtLeast("context", double(m.context), 1);
+}
+
+static void Parse(Fields &f, MachineSettings &m) {
+  f.ReadSettings(m);
+  if (m.direct && !IsSeparate(m))
+    f.Fail("field `direct`: expected separate memories where SSDs reach the device's");
+}
+
+/// Of sections of the table, and of the rest.
+template <typename Settings> static void Parse(Fields &f, Settings &s) { f.ReadSettings(s); }
+
+/// Storage `id`, which holds `role` of a group's entries: one element of `size`
+/// bytes for each of the group's, in the same chunks.
+static void CheckGroupStorage(Fields &f, const Program &program, const Group &group,
+                              const char *role, int32_t id, int64_t size) {
+  if (id == -1)
+    return;
+  auto where = [&] { return absl::StrCat("group `", group.name, "`: ", role); };
+  if (id < 0 || id >= static_cast<int64_t>(program.storages.size()))
+    return f.Fail(where(), ": no storage ", id);
+  const Storage &storage = program.storages[id];
+  if (storage.entry_count() != group.count)
+    return f.Fail(where(), ": expected ", group.count, " entries but storage `", storage.name,
+                  "` has ", storage.entry_count());
+  if (storage.chunks != group.chunks)
+    return f.Fail(where(), ": expected ", group.chunks, " chunks but storage `", storage.name,
+                  "` has ", storage.chunks);
+  if (storage.bytes != group.elements * size)
+    f.Fail(where(), ": expected ", group.elements * size, " bytes but an entry of storage `",
+           storage.name, "` has ", storage.bytes);
+}
+
+/// Kernels read tables that there are, for whose bytes memory was planned.
+static void CheckTables(Fields &f, const Program &program) {
+  if (!f.ok())
+    return;
+  for (const Kernel &kernel : program.kernels)
+    for (int64_t table : kernel.tables)
+      if (table < 0 || table >= static_cast<int64_t>(program.tables.size()))
+        return f.Fail("kernel `", kernel.name, "`: no table ", table);
+  if (const int64_t bytes = TableOffsets(program.tables).back(); bytes > program.constants)
+    f.Fail("field `constants`: expected the ", bytes, " bytes of the tables but found ",
+           program.constants);
+}
+
+/// Parameters lie inside their group's entry. They are in order of offset and
+/// apart, which export and initialisation rely on.
+static void CheckParameters(Fields &f, const Group &group) {
+  int64_t end = 0;
+  for (const Parameter &parameter : group.parameters) {
+    const std::optional<int64_t> elements = Product(parameter.shape);
+    if (parameter.offset < end)
+      return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` begins at ",
+                    parameter.offset, ", before ", end, " where the one before it ends");
+    if (!elements || parameter.offset > kMost)
+      return f.Fail("group `", group.name, "`: parameter `", parameter.name,
+                    "` has more elements than any machine holds");
+    end = parameter.offset + *elements;
+    if (end > group.elements)
+      return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` ends at ", end,
+                    " of ", group.elements, " elements");
+  }
+}
+
+static void Parse(Fields &f, Computation &c) {
+  f.Read("version", c.version);
+  f.AtLeast("version", c.version, 1);
+  f.Read("text", c.text);
+  f.Read("hash", c.hash);
+  if (f.ok() && (c.text.empty() || c.text.size() > kMostComputationText))
+    f.Fail("field `text`: expected 1 to ", kMostComputationText, " bytes but found ",
+           c.text.size());
+  if (f.ok() && (c.hash.empty() || c.hash.size() > kMostComputationHash))
+    f.Fail("field `hash`: expected 1 to ", kMostComputationHash, " bytes but found ",
+           c.hash.size());
+}
+
+static void Parse(Fields &f, Program &p) {
+  f.Read("abi", p.abi);
+  // Before anything else: another version may well have other fields.
+  if (p.abi != BOA_ABI_VERSION)
+    f.Fail("field `abi`: the program was compiled for version ", p.abi,
+           " but this runtime is version ", BOA_ABI_VERSION,
+           "; compile it again with the `boa` of this runtime");
+  f.Read("model", p.model);
+  f.Read("train", p.train);
+  f.Read("plan", p.plan);
+  f.Read("machine", p.machine);
+  if (std::string conflict = FindConflict(p.model, p.train, p.plan); !conflict.empty())
+    f.Fail("expected ", conflict);
+  f.ReadOptional("computation", p.computation);
+  f.Read("storages", p.storages);
+  f.Read("groups", p.groups);
+  f.Read("kernels", p.kernels);
+  f.ReadOptional("tables", p.tables);
+  f.Read("arena_device", p.arena_device);
+  f.AtLeast("arena_device", p.arena_device, 0);
+  f.Read("arena_host", p.arena_host);
+  f.AtLeast("arena_host", p.arena_host, 0);
+  f.Read("constants", p.constants);
+  f.AtLeast("constants", p.constants, 0);
+  f.Read("attention_scratch", p.attention_scratch);
+  f.AtLeast("attention_scratch", p.attention_scratch, 0);
+  f.Read("traffic", p.traffic);
+  CheckTables(f, p);
+  for (const Group &group : p.groups) {
+    const int64_t weight = group.weight_type == "bf16" ? 2 : 4;
+    CheckGroupStorage(f, p, group, "weights", group.weights, weight);
+    CheckGroupStorage(f, p, group, "low", group.low, 2);
+    CheckGroupStorage(f, p, group, "momentum", group.momentum, 4);
+    CheckGroupStorage(f, p, group, "variance", group.variance, 4);
+    if (group.gradient < -1 || group.gradient >= static_cast<int64_t>(p.storages.size()))
+      f.Fail("group `", group.name, "`: gradient: no storage ", group.gradient);
+    CheckParameters(f, group);
+  }
+}
+
+absl::StatusOr<Program> ParseProgram(std::string_view json) {
+  Json root = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded())
+    return absl::InvalidArgumentError("program descriptor: not valid JSON");
+  Program program;
+  Fields fields(root, "");
+  Parse(fields, program);
+  if (absl::Status status = fields.Finish(); !status.ok())
+    return status;
+  return program;
+}
+
+} // namespace boa
