@@ -143,6 +143,30 @@ static void printInit(OpAsmPrinter &printer, ParamOp, InitAttr init) {
   printer << '"' << stringifyInit(init.getValue()) << '"';
 }
 
+//===----------------------------------------------------------------------===//
+// The type of a buffer: <tensor<8x8xf32>, device>, without `!boa.buffer`. The generated code
+// prints only operands that are always there so.
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseBufferType(OpAsmParser &parser, Type &type) {
+  BufferType buffer;
+  if (parser.parseCustomTypeWithFallback(buffer))
+    return failure();
+  type = buffer;
+  return success();
+}
+static void printBufferType(OpAsmPrinter &printer, Operation *, Type type) {
+  printer.printStrippedAttrOrType(cast<BufferType>(type));
+}
+
+static ParseResult parseBufferTypes(OpAsmParser &parser, SmallVectorImpl<Type> &types) {
+  return parser.parseCommaSeparatedList(
+      [&] { return parseBufferType(parser, types.emplace_back()); });
+}
+static void printBufferTypes(OpAsmPrinter &printer, Operation *op, TypeRange types) {
+  llvm::interleaveComma(types, printer, [&](Type type) { printBufferType(printer, op, type); });
+}
+
 } // namespace boa
 
 #define GET_OP_CLASSES

@@ -123,6 +123,14 @@ inline constexpr llvm::StringLiteral kModelConfig = "model", kTrainConfig = "tra
 mlir::DictionaryAttr getConfig(mlir::ModuleOp module, llvm::StringRef name);
 /// Sets or replaces one.
 void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr settings);
+/// Gives the arguments of each stage's functions locations that carry names: printed with
+/// OpPrintingFlags::printNameLocAsPrefix, `%arg1` is `%ln1_w`.
+void nameArguments(mlir::ModuleOp module);
+/// The clause `traffic { ... }` of a boa.step: the attributes k*TrafficAttr, a line for each
+/// direction. Printing adds the attributes that it printed to `elided`.
+mlir::ParseResult parseTraffic(mlir::OpAsmParser &parser, mlir::NamedAttrList &attributes);
+void printTraffic(mlir::OpAsmPrinter &printer, StepOp step,
+                  llvm::SmallVectorImpl<llvm::StringRef> &elided);
 /// Null where the module has none.
 StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
 /// Computes an index or a condition that a pass can compute, too.

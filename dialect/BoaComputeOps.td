@@ -204,7 +204,7 @@ def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm"> {
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$bias,
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$y);
-  let assemblyFormat = "$x `,` $weight `,` $bias attr-dict `:` type($x)  `,` type($weight) `,` type($bias) `->` type($y)";
+  let assemblyFormat = "$x `,` $weight `,` $bias attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 def Boa_LayerNormGradOp : Boa_SumOp<"layer_norm_grad"> {
@@ -219,7 +219,7 @@ def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight,
                        DefaultValuedAttr<F64Attr, "1e-5">:$eps);
   let results = (outs Boa_Tensor:$y);
-  let assemblyFormat = "$x `,` $weight attr-dict `:` type($x)  `,` type($weight) `->` type($y)";
+  let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 def Boa_RmsNormGradOp : Boa_SumOp<"rms_norm_grad"> {

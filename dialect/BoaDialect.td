@@ -9,6 +9,7 @@
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
 
 def Boa_Dialect : Dialect {
@@ -167,6 +168,11 @@ def Boa_BufferType : TypeDef<Boa_Dialect, "Buffer"> {
   let parameters = (ins "::mlir::Type":$contents, "::boa::Space":$space);
   let assemblyFormat = "`<` $contents `,` $space `>`";
 }
+
+/// Names its results, or the arguments of its region, when it is printed (BoaAsm.cpp).
+def Boa_NamesResults : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+def Boa_NamesArguments
+    : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>;
 
 class Boa_Op<string mnemonic, list<Trait> traits = []>
     : Op<Boa_Dialect, mnemonic, traits>;

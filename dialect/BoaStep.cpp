@@ -162,12 +162,13 @@ void StepOp::build(OpBuilder &builder, OperationState &state, EntryPoint entry) 
                      {state.location, state.location});
 }
 
-// boa.step @step(%step, %pending) { ... }
+// boa.step @step(%step, %pending) [traffic { ... }] { ... }
 ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> args;
   if (parser.parseSymbolName(name, getSymNameAttrName(result.name), result.attributes) ||
       parser.parseArgumentList(args, OpAsmParser::Delimiter::Paren) ||
+      parseTraffic(parser, result.attributes) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   if (args.size() != 2)
@@ -181,7 +182,9 @@ void StepOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   printer << '(' << getStep() << ", " << getPending() << ')';
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getSymNameAttrName()});
+  SmallVector<StringRef> elided = {getSymNameAttrName()};
+  printTraffic(printer, *this, elided);
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), elided);
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

@@ -74,7 +74,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 }
 
 def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, IsolatedFromAbove,
-                                 SingleBlock, NoTerminator]> {
+                                 SingleBlock, NoTerminator, Boa_NamesArguments]> {
   let summary = "an entry point of the compiled program";
   let description = [{
     Its name says which: @step is one training step, @drain applies the delayed
@@ -100,7 +100,7 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, Isolated
 }
 
 def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegments,
-                                 RecursiveMemoryEffects]> {
+                                 RecursiveMemoryEffects, Boa_NamesArguments]> {
   let summary = "a loop over layers, micro-batches or chunks";
   let description = [{
     The induction variable takes the values lower .. upper-1: ascending
@@ -140,21 +140,21 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegm
                                  CArg<"LoopOrder", "LoopOrder::forward">:$order)>];
 }
 
-def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType]> {
+def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType, Boa_NamesResults]> {
   let summary = "an index plus a constant: `boa.shift %l, 1`";
   let arguments = (ins Index:$index, I64Attr:$by);
   let results = (outs Index:$result);
   let assemblyFormat = "$index `,` $by attr-dict";
 }
 
-def Boa_AtFirstOp : Boa_Op<"at_first", [Pure]> {
+def Boa_AtFirstOp : Boa_Op<"at_first", [Pure, Boa_NamesResults]> {
   let summary = "whether the loop of this induction variable is in its first iteration";
   let arguments = (ins Index:$index);
   let results = (outs I1:$result);
   let assemblyFormat = "$index attr-dict";
   let hasVerifier = 1;
 }
-def Boa_AtLastOp : Boa_Op<"at_last", [Pure]> {
+def Boa_AtLastOp : Boa_Op<"at_last", [Pure, Boa_NamesResults]> {
   let summary = "whether the loop of this induction variable is in its last iteration";
   let arguments = (ins Index:$index);
   let results = (outs I1:$result);
@@ -168,7 +168,7 @@ def Boa_AtLastOp : Boa_Op<"at_last", [Pure]> {
 
 def Boa_ReadOp : Boa_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
-    MemoryEffects<[MemRead]>]> {
+    MemoryEffects<[MemRead]>, Boa_NamesResults]> {
   let summary = "the value of a storage's entry: `boa.read @checkpoints[%l, %m] : tensor<...>`";
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices);
   let results = (outs AnyStaticShapeTensor:$value);
@@ -197,7 +197,7 @@ def Boa_AccumulateOp : Boa_Op<"accumulate", [DeclareOpInterfaceMethods<SymbolUse
   }];
 }
 
-def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>,
+def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_NamesResults,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a stage's function on packed parameters";
   let description = [{

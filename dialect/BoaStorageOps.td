@@ -19,10 +19,10 @@ include "dialect/BoaInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-class Boa_StorageAccessOp<string mnemonic>
-    : Boa_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
-                        DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-                        DeclareOpInterfaceMethods<Boa_AccessOpInterface>]> {
+class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
+    : Boa_Op<mnemonic, !listconcat([AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
+                                    DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                    DeclareOpInterfaceMethods<Boa_AccessOpInterface>], traits)> {
   code accessors = [{
     /// The chunks touched: [first, first + count); count 0: the whole entry.
     bool isWholeEntry() { return getCount() == 0; }
@@ -30,7 +30,7 @@ class Boa_StorageAccessOp<string mnemonic>
   let extraClassDeclaration = accessors;
 }
 
-def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch"> {
+def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", [Boa_NamesResults]> {
   let summary = "chunks of an entry, brought into a space";
   let description = [{
     Where all of them live in memory of that space the buffer is their home. Else it
@@ -53,7 +53,7 @@ def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch"> {
     `:` type($buffer)
   }];
 }
-def Boa_CreateOp : Boa_StorageAccessOp<"create"> {
+def Boa_CreateOp : Boa_StorageAccessOp<"create", [Boa_NamesResults]> {
   let summary = "a buffer for chunks of an entry, contents undefined: for a kernel's result";
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
                        Optional<Index>:$first, DefaultValuedAttr<I64Attr, "0">:$count);
@@ -109,9 +109,9 @@ def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Boa_BufferType>:$reads,
                        Variadic<Boa_BufferType>:$updates, Variadic<Boa_BufferType>:$writes);
   let assemblyFormat = [{
-    $kernel (`reads` `(` $reads^ `:` type($reads) `)`)?
-    (`updates` `(` $updates^ `:` type($updates) `)`)?
-    (`writes` `(` $writes^ `:` type($writes) `)`)? attr-dict
+    $kernel (`reads` `(` $reads^ `:` custom<BufferTypes>(type($reads)) `)`)?
+    (`updates` `(` $updates^ `:` custom<BufferTypes>(type($updates)) `)`)?
+    (`writes` `(` $writes^ `:` custom<BufferTypes>(type($writes)) `)`)? attr-dict
   }];
 }
 def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
@@ -129,9 +129,10 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
                        Optional<Boa_BufferType>:$variance);
   let assemblyFormat = [{
     $group `chunk` $chunk `step` $step `weights` `(` $weights `:` type($weights) `)`
-    `gradient` `(` $gradient `:` type($gradient) `)` (`low` `(` $low^ `:` type($low) `)`)?
-    (`momentum` `(` $momentum^ `:` type($momentum) `)`)?
-    (`variance` `(` $variance^ `:` type($variance) `)`)? attr-dict
+    `gradient` `(` $gradient `:` type($gradient) `)`
+    (`low` `(` $low^ `:` custom<BufferType>(type($low)) `)`)?
+    (`momentum` `(` $momentum^ `:` custom<BufferType>(type($momentum)) `)`)?
+    (`variance` `(` $variance^ `:` custom<BufferType>(type($variance)) `)`)? attr-dict
   }];
 }
 def Boa_NormOp : Boa_Op<"norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,

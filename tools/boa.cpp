@@ -192,7 +192,8 @@ absl::Status runEmit(const Invocation &invocation) {
   if (phase != Phase::llvm) {
     if (phase == Phase::storage)
       printPlan(**module);
-    (*module)->print(llvm::outs());
+    nameArguments(**module);
+    (*module)->print(llvm::outs(), mlir::OpPrintingFlags().printNameLocAsPrefix());
     llvm::outs() << '\n';
     return absl::OkStatus();
   }

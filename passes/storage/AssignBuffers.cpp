@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Sizes the arena exactly, by running the entry points on symbols, and writes down what
-// each of them will move (boa.traffic). A pool of slots for each size in which buffers of a
+// each of them will move (boa.step: traffic). A pool of slots for each size in which buffers of a
 // storage are taken in a space. Slots beyond the most that are live at once let the runtime
 // look ahead; they are given up one by one where memory is short. Refuses a program that
 // does not fit, with the arithmetic. Reads boa.workspace of compiled kernels. Where no

@@ -260,8 +260,8 @@ private:
     op("d" + name + "_b = boa.sum_leading %" + dy + " : " + dyType + " to " + type(name + "_b"));
   }
   void norm(const std::string &y, const std::string &in, const std::string &name) {
-    op(y + " = boa.layer_norm %" + in + ", %" + name + "_w, %" + name + "_b : " + x + ", " +
-       type(name + "_w") + ", " + type(name + "_b") + " -> " + x);
+    op(y + " = boa.layer_norm %" + in + ", %" + name + "_w, %" + name + "_b : (" + x + ", " +
+       type(name + "_w") + ", " + type(name + "_b") + ") -> " + x);
   }
   void normGrad(const std::string &dy, const std::string &name, const std::string &in,
                 const std::string &dx) {

@@ -106,7 +106,7 @@ TEST_F(IrgenTest, Layer) {
   EXPECT_EQ(
       print(module->lookupSymbol("block_forward")),
       R"(func.func @block_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<32x96xf32> {boa.param = @params.block::@w}, %arg2: tensor<96xf32> {boa.param = @params.block::@b}, %arg3: tensor<32xf32> {boa.param = @params.block::@g}) -> tensor<2x16x32xf32> {
-  %0 = boa.rms_norm %arg0, %arg3 : tensor<2x16x32xf32>, tensor<32xf32> -> tensor<2x16x32xf32>
+  %0 = boa.rms_norm %arg0, %arg3 : (tensor<2x16x32xf32>, tensor<32xf32>) -> tensor<2x16x32xf32>
   %1 = boa.linear %0, %arg1 bias %arg2 : (tensor<2x16x32xf32>, tensor<32x96xf32>, tensor<96xf32>) -> tensor<2x16x96xf32>
   %2:3 = boa.split %1 : (tensor<2x16x96xf32>) -> (tensor<2x16x32xf32>, tensor<2x16x32xf32>, tensor<2x16x32xf32>)
   %y, %lse = boa.attention %2#0, %2#1, %2#2 heads 4, 4 causal : (tensor<2x16x32xf32>, tensor<2x16x32xf32>, tensor<2x16x32xf32>) -> (tensor<2x16x32xf32>, tensor<2x4x16xf32>)

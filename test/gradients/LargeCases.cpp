@@ -33,13 +33,13 @@ std::string gptBlock(int64_t batch, int64_t time, int64_t width, int64_t heads) 
   return substitute(R"(
 func.func @f(%x: $X$, %n1: $W$, %b1: $W$, %qw: $WQ$, %qb: $Q1$, %ow: $WW$, %ob: $W$,
              %n2: $W$, %b2: $W$, %fw: $WF$, %fb: $F1$, %pw: $FW$, %pb: $W$) -> ($X$) {
-  %l1 = boa.layer_norm %x, %n1, %b1 : $X$, $W$, $W$ -> $X$
+  %l1 = boa.layer_norm %x, %n1, %b1 : ($X$, $W$, $W$) -> $X$
   %qkv = boa.linear %l1, %qw bias %qb : ($X$, $WQ$, $Q1$) -> $Q$
   %q, %k, %v = boa.split %qkv : ($Q$) -> ($X$, $X$, $X$)
   %y, %lse = boa.attention %q, %k, %v heads $H$, $H$ causal : ($X$, $X$, $X$) -> ($X$, $L$)
   %o = boa.linear %y, %ow bias %ob : ($X$, $WW$, $W$) -> $X$
   %h = boa.add %x, %o : $X$, $X$
-  %l2 = boa.layer_norm %h, %n2, %b2 : $X$, $W$, $W$ -> $X$
+  %l2 = boa.layer_norm %h, %n2, %b2 : ($X$, $W$, $W$) -> $X$
   %f = boa.linear %l2, %fw bias %fb : ($X$, $WF$, $F1$) -> $F$
   %g = boa.gelu %f : $F$
   %p = boa.linear %g, %pw bias %pb : ($F$, $FW$, $W$) -> $X$
@@ -66,7 +66,7 @@ std::string llamaBlock(int64_t batch, int64_t time, int64_t width, int64_t heads
   return substitute(R"(
 func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2: $W$,
              %gw: $FW$, %uw: $FW$, %dw: $WF$) -> ($X$) {
-  %l1 = boa.rms_norm %x, %n1 : $X$, $W$ -> $X$
+  %l1 = boa.rms_norm %x, %n1 : ($X$, $W$) -> $X$
   %q0 = boa.linear %l1, %qw transpose : ($X$, $WW$) -> $X$
   %k0 = boa.linear %l1, %kw transpose : ($X$, $KW$) -> $K$
   %v = boa.linear %l1, %vw transpose : ($X$, $KW$) -> $K$
@@ -75,7 +75,7 @@ func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2:
   %y, %lse = boa.attention %q, %k, %v heads $H$, $G$ causal : ($X$, $K$, $K$) -> ($X$, $L$)
   %o = boa.linear %y, %ow transpose : ($X$, $WW$) -> $X$
   %h = boa.add %x, %o : $X$, $X$
-  %l2 = boa.rms_norm %h, %n2 : $X$, $W$ -> $X$
+  %l2 = boa.rms_norm %h, %n2 : ($X$, $W$) -> $X$
   %g = boa.linear %l2, %gw transpose : ($X$, $FW$) -> $F$
   %u = boa.linear %l2, %uw transpose : ($X$, $FW$) -> $F$
   %s = boa.silu %g : $F$
@@ -104,7 +104,7 @@ func.func @f(%tokens: $I$, %targets: $I$, %table: $V$, %positions: $P$, %n: $W$,
     -> (tensor<WIDE>) {
   %e = boa.embedding %table, %tokens : ($V$, $I$) -> $X$
   %x = boa.add %e, %positions : $X$, $P$
-  %h = boa.layer_norm %x, %n, %b : $X$, $W$, $W$ -> $X$
+  %h = boa.layer_norm %x, %n, %b : ($X$, $W$, $W$) -> $X$
   %logits = boa.linear %h, %table transpose : ($X$, $V$) -> $L$
   %loss = boa.cross_entropy %logits, %targets : ($L$, $I$) -> tensor<WIDE>
   return %loss : tensor<WIDE>

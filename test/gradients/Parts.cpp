@@ -179,7 +179,7 @@ Case makeRows(const std::string &name, const std::string &op, std::vector<int64_
     in += ", %a" + std::to_string(i + 1);
     of += ", " + w;
   }
-  return {name, function(types, "  %y = boa." + op + " " + in + " : " + of + " -> " + x, "%y", x),
+  return {name, function(types, "  %y = boa." + op + " " + in + " : (" + of + ") -> " + x, "%y", x),
           std::move(reference)};
 }
 

@@ -14,7 +14,8 @@
 // CHECK:      boa.storage @d[2] : tensor<1024xf32> on device role tokens{{$}}
 // What moves in a step, by role: 3 layers in, one chunk of 4 out, 4 chunks both ways.
 // CHECK:      boa.step @step
-// CHECK-SAME:   boa.traffic = {read = {momentum = 4194304 : i64, weights = 12582912 : i64}, written = {momentum = 4194304 : i64, weights = 3145728 : i64}}
+// CHECK:          each read momentum 4194304, weights 12582912{{$}}
+// CHECK-NEXT:     each written momentum 4194304, weights 3145728{{$}}
 // 12 MiB of weights, 4 MiB of momentum, a slot of either skewed by 4096 bytes (no slot
 // is a multiple of 64 KiB);
 // two entries of 4096 bytes in memory, and as much workspace.
@@ -134,8 +135,10 @@ boa.step @step(%step, %pending) {
 // no more slots.
 // CHECK:         boa.storage @again[3] {{.*}}slots device 1 x 1
 // CHECK:         boa.step @step
-// CHECK-SAME:      boa.first_traffic = {read = {weights = 16384 : i64}, written = {}}
-// CHECK-SAME:      boa.traffic = {read = {weights = 12288 : i64}, written = {}}
+// CHECK-NEXT:        first read weights 16384{{$}}
+// CHECK-NEXT:        first written{{$}}
+// CHECK:             each read weights 12288{{$}}
+// CHECK-NEXT:        each written{{$}}
 
 module {
   boa.config @plan {prefetch = 0 : i64}
@@ -144,12 +147,12 @@ module {
     %c0 = arith.constant 0 : index
     boa.loop layer %l = 0 to 3 forward {
       %x = boa.prefetch @again[%l] : <tensor<1024xf32>, device>
-      boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.launch @k reads(%x : <tensor<1024xf32>, device>)
       boa.release %x : <tensor<1024xf32>, device>
     }
     %true = arith.constant true
     %y = boa.prefetch @again[%c0] : <tensor<1024xf32>, device>
-    boa.launch @k reads(%y : !boa.buffer<tensor<1024xf32>, device>)
+    boa.launch @k reads(%y : <tensor<1024xf32>, device>)
     boa.release %y retain %true : <tensor<1024xf32>, device>
   }
 }
@@ -163,7 +166,9 @@ module {
 // CHECK: boa.arena_device = 20480 : i64
 // CHECK: boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent slots device 1 x 4, host 4 x 1
 // CHECK: boa.step @step
-// CHECK-SAME: boa.traffic = {read = {weights = 24576 : i64}, to_device = {weights = 16384 : i64}, written = {weights = 12288 : i64}}
+// CHECK:      each read weights 24576{{$}}
+// CHECK-NEXT: each to_device weights 16384{{$}}
+// CHECK-NEXT: each written weights 12288{{$}}
 
 module {
   boa.config @machine {memory = "separate", device_memory = 32768 : i64, host_memory = 65536 : i64}
@@ -172,7 +177,7 @@ module {
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %w = boa.prefetch @w[%c0] : <tensor<4096xf32>, device>
-    boa.launch @k reads(%w : !boa.buffer<tensor<4096xf32>, device>)
+    boa.launch @k reads(%w : <tensor<4096xf32>, device>)
     boa.release %w : <tensor<4096xf32>, device>
     boa.loop chunk %c = 0 to 4 forward {
       %h = boa.prefetch @w[%c0] chunk %c count 1 : <tensor<4096xf32>, host>
@@ -191,7 +196,9 @@ module {
 // CHECK: boa.storage @w[1] : tensor<4096xf32> on host 1, ssd role weights chunks 4 persistent slots device 1 x 4, host 4 x 1
 // CHECK: boa.storage @x[1] : tensor<4096xf32> on ssd role checkpoints chunks 4 slots device 1 x 4{{$}}
 // CHECK: boa.step @step
-// CHECK-SAME: boa.traffic = {read = {checkpoints = 16384 : i64, weights = 24576 : i64}, to_device = {weights = 4096 : i64}, written = {checkpoints = 16384 : i64, weights = 12288 : i64}}
+// CHECK:      each read checkpoints 16384, weights 24576{{$}}
+// CHECK-NEXT: each to_device weights 4096{{$}}
+// CHECK-NEXT: each written checkpoints 16384, weights 12288{{$}}
 
 module {
   boa.config @machine {memory = "separate", direct = true, device_memory = 65536 : i64, host_memory = 65536 : i64}
@@ -202,12 +209,12 @@ module {
     %c0 = arith.constant 0 : index
     %w = boa.prefetch @w[%c0] : <tensor<4096xf32>, device>
     %x = boa.create @x[%c0] : <tensor<4096xf32>, device>
-    boa.launch @k reads(%w : !boa.buffer<tensor<4096xf32>, device>) writes(%x : !boa.buffer<tensor<4096xf32>, device>)
+    boa.launch @k reads(%w : <tensor<4096xf32>, device>) writes(%x : <tensor<4096xf32>, device>)
     boa.offload %x, @x[%c0] : <tensor<4096xf32>, device>
     boa.release %x : <tensor<4096xf32>, device>
     boa.release %w : <tensor<4096xf32>, device>
     %y = boa.prefetch @x[%c0] : <tensor<4096xf32>, device>
-    boa.launch @k reads(%y : !boa.buffer<tensor<4096xf32>, device>)
+    boa.launch @k reads(%y : <tensor<4096xf32>, device>)
     boa.release %y : <tensor<4096xf32>, device>
     boa.loop chunk %c = 0 to 4 forward {
       %h = boa.prefetch @w[%c0] chunk %c count 1 : <tensor<4096xf32>, host>

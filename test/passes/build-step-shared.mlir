@@ -49,11 +49,11 @@ module {
     return %0 : tensor<2x16x32xf32>
   }
   func.func @block_forward(%x: tensor<2x16x32xf32>, %scale: tensor<32xf32> {boa.param = @shared::@scale}) -> tensor<2x16x32xf32> {
-    %0 = boa.rms_norm %x, %scale : tensor<2x16x32xf32>, tensor<32xf32> -> tensor<2x16x32xf32>
+    %0 = boa.rms_norm %x, %scale : (tensor<2x16x32xf32>, tensor<32xf32>) -> tensor<2x16x32xf32>
     return %0 : tensor<2x16x32xf32>
   }
   func.func @head_forward(%x: tensor<2x16x32xf32>, %targets: tensor<2x16xi32>, %ln: tensor<32xf32> {boa.param = @head::@ln}, %wte: tensor<64x32xf32> {boa.param = @embed::@wte}) -> tensor<f32> {
-    %0 = boa.rms_norm %x, %ln : tensor<2x16x32xf32>, tensor<32xf32> -> tensor<2x16x32xf32>
+    %0 = boa.rms_norm %x, %ln : (tensor<2x16x32xf32>, tensor<32xf32>) -> tensor<2x16x32xf32>
     %1 = boa.linear %0, %wte transpose : (tensor<2x16x32xf32>, tensor<64x32xf32>) -> tensor<2x16x64xf32>
     %2 = boa.cross_entropy %1, %targets : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> tensor<f32>
     return %2 : tensor<f32>

@@ -161,7 +161,7 @@ module {
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
-    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%g : !boa.buffer<tensor<2048xf32>, device>) writes(%z : !boa.buffer<tensor<6xf32>, device>)
+    boa.launch @f reads(%x, %y, %w : <tensor<4xf32>, device>, <tensor<6xf32>, device>, <tensor<2048xbf16>, device>) updates(%g : <tensor<2048xf32>, device>) writes(%z : <tensor<6xf32>, device>)
   }
 }
 
@@ -185,7 +185,7 @@ module {
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected operand 0 of @f to be 'tensor<4xf32>' but found 'tensor<6xf32>'}}
-    boa.launch @f reads(%y, %x, %w : !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%g : !boa.buffer<tensor<2048xf32>, device>) writes(%z : !boa.buffer<tensor<6xf32>, device>)
+    boa.launch @f reads(%y, %x, %w : <tensor<6xf32>, device>, <tensor<4xf32>, device>, <tensor<2048xbf16>, device>) updates(%g : <tensor<2048xf32>, device>) writes(%z : <tensor<6xf32>, device>)
   }
 }
 
@@ -209,7 +209,7 @@ module {
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected gradient 0 of @f to be 'tensor<2048xf32>', of group a, but found 'tensor<6xf32>'}}
-    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%z : !boa.buffer<tensor<6xf32>, device>) writes(%g : !boa.buffer<tensor<2048xf32>, device>)
+    boa.launch @f reads(%x, %y, %w : <tensor<4xf32>, device>, <tensor<6xf32>, device>, <tensor<2048xbf16>, device>) updates(%z : <tensor<6xf32>, device>) writes(%g : <tensor<2048xf32>, device>)
   }
 }
 
@@ -233,7 +233,7 @@ module {
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected other result 0 of @f to be 'tensor<6xf32>' but found 'tensor<4xf32>'}}
-    boa.launch @f reads(%x, %y, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<6xf32>, device>, !boa.buffer<tensor<2048xbf16>, device>) updates(%g : !boa.buffer<tensor<2048xf32>, device>) writes(%x : !boa.buffer<tensor<4xf32>, device>)
+    boa.launch @f reads(%x, %y, %w : <tensor<4xf32>, device>, <tensor<6xf32>, device>, <tensor<2048xbf16>, device>) updates(%g : <tensor<2048xf32>, device>) writes(%x : <tensor<4xf32>, device>)
   }
 }
 
@@ -259,7 +259,7 @@ module {
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected buffer 0 of @f to hold 'tensor<4xf32>' but found 'tensor<6xf32>'}}
-    boa.launch @f reads(%y : !boa.buffer<tensor<6xf32>, device>) writes(%x : !boa.buffer<tensor<4xf32>, device>)
+    boa.launch @f reads(%y : <tensor<6xf32>, device>) writes(%x : <tensor<4xf32>, device>)
   }
 }
 
@@ -283,7 +283,7 @@ module {
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
     // expected-error @below {{'boa.launch' op expected 2 buffers of @f but found 1}}
-    boa.launch @f reads(%x : !boa.buffer<tensor<4xf32>, device>)
+    boa.launch @f reads(%x : <tensor<4xf32>, device>)
   }
 }
 
@@ -306,7 +306,7 @@ module {
     %b2 = boa.prefetch @momentum.a[%c0] : <tensor<2048xf32>, host>
     %b3 = boa.prefetch @variance.a[%c0] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.update' op expected a buffer of @momentum.a as momentum but found one of @variance.a}}
-    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>, host>) gradient(%b1 : <tensor<2048xf32>, host>) momentum(%b3 : !boa.buffer<tensor<2048xf32>, host>) variance(%b2 : !boa.buffer<tensor<2048xf32>, host>)
+    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>, host>) gradient(%b1 : <tensor<2048xf32>, host>) momentum(%b3 : <tensor<2048xf32>, host>) variance(%b2 : <tensor<2048xf32>, host>)
   }
 }
 

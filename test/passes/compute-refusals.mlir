@@ -276,7 +276,7 @@ func.func @f(%x: tensor<2x4x8xf32>) {
 
 func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<4xf32>, %b: tensor<8xf32>) {
   // expected-error @below {{'boa.layer_norm' op expected a weight of shape [8] but found 'tensor<4xf32>'}}
-  %0 = boa.layer_norm %x, %w, %b : tensor<2x4x8xf32>, tensor<4xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  %0 = boa.layer_norm %x, %w, %b : (tensor<2x4x8xf32>, tensor<4xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   return
 }
 
@@ -284,7 +284,7 @@ func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<4xf32>, %b: tensor<8xf32>) {
 
 func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %b: tensor<1x8xf32>) {
   // expected-error @below {{'boa.layer_norm' op expected a bias of shape [8] but found 'tensor<1x8xf32>'}}
-  %0 = boa.layer_norm %x, %w, %b : tensor<2x4x8xf32>, tensor<8xf32>, tensor<1x8xf32> -> tensor<2x4x8xf32>
+  %0 = boa.layer_norm %x, %w, %b : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<1x8xf32>) -> tensor<2x4x8xf32>
   return
 }
 
@@ -300,7 +300,7 @@ func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
 
 func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
   // expected-error @below {{'boa.rms_norm' op expected a result of shape [2, 4, 8] but found 'tensor<2x8x4xf32>'}}
-  %0 = boa.rms_norm %x, %w : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x8x4xf32>
+  %0 = boa.rms_norm %x, %w : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x8x4xf32>
   return
 }
 
@@ -308,7 +308,7 @@ func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
 
 func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
   // expected-error @below {{'boa.rms_norm' op expected an eps of 0 or more but found -1.000000e+00}}
-  %0 = boa.rms_norm %x, %w {eps = -1.0 : f64} : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  %0 = boa.rms_norm %x, %w {eps = -1.0 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   return
 }
 

@@ -11,7 +11,7 @@
 // CHECK:           math.sqrt
 // CHECK:         linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel"]} ins(%[[X]], %[[R]], %[[W]]
 func.func @rms_norm(%x: tensor<2x3x4xf32>, %w: tensor<4xf32>) -> tensor<2x3x4xf32> {
-  %y = boa.rms_norm %x, %w : tensor<2x3x4xf32>, tensor<4xf32> -> tensor<2x3x4xf32>
+  %y = boa.rms_norm %x, %w : (tensor<2x3x4xf32>, tensor<4xf32>) -> tensor<2x3x4xf32>
   return %y : tensor<2x3x4xf32>
 }
 

@@ -11,7 +11,7 @@ module {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<1024xf32>, device>
     // expected-error @below {{'boa.launch' op expected a kernel named @k}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<1024xf32>, device>)
+    boa.launch @k writes(%x : <tensor<1024xf32>, device>)
     boa.release %x : <tensor<1024xf32>, device>
   }
 }
@@ -29,7 +29,7 @@ module {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<1024xf32>, device>
     // expected-error @below {{'boa.launch' op expected the buffers that @k takes}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<1024xf32>, device>)
+    boa.launch @k writes(%x : <tensor<1024xf32>, device>)
     boa.release %x : <tensor<1024xf32>, device>
   }
 }

@@ -97,14 +97,19 @@ module attributes {boa.arena = 0 : i64, boa.workspace = 0 : i64} {
   llvm.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
     llvm.return
   }
-  boa.step @step(%step, %pending) attributes {boa.traffic = {read = {}, written = {}}, boa.first_traffic = {read = {}, written = {}}} {
+  boa.step @step(%step, %pending) traffic {
+    first read
+    first written
+    each read
+    each written
+  } {
     %c0 = arith.constant 0 : index
     boa.loop layer %l = 0 to 2 forward {
       %l1 = boa.shift %l, 1
       boa.loop micro_batch %m = 0 to 4 snake(%l + 1) {
         %x = boa.prefetch @x[%l, %m] : <tensor<1024xf32>, device>
         %y = boa.create @x[%l1, %m] : <tensor<1024xf32>, device>
-        boa.launch @k reads(%x : !boa.buffer<tensor<1024xf32>, device>) writes(%y : !boa.buffer<tensor<1024xf32>, device>)
+        boa.launch @k reads(%x : <tensor<1024xf32>, device>) writes(%y : <tensor<1024xf32>, device>)
         boa.offload %y, @x[%l1, %m] : <tensor<1024xf32>, device>
         boa.release %x : <tensor<1024xf32>, device>
         %last = boa.at_last %m

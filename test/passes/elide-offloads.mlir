@@ -28,7 +28,7 @@ boa.step @step(%step, %pending) {
     boa.release %5 : <tensor<16384xf32>, host>
   }
   %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<16384xf32>, device>
-  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.launch @backward updates(%g : <tensor<16384xf32>, device>)
   boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>, device>
   boa.release %g : <tensor<16384xf32>, device>
 }
@@ -49,13 +49,13 @@ boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
-  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>, device>)
+  boa.launch @backward writes(%0 : <tensor<16384xf32>, device>)
   boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>, device>
   boa.release %0 : <tensor<16384xf32>, device>
   boa.loop chunk %c = 0 to 4 forward if %pending {
     %w = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
     %3 = boa.create @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
-    boa.launch @fill writes(%3 : !boa.buffer<tensor<16384xf32>, host>)
+    boa.launch @fill writes(%3 : <tensor<16384xf32>, host>)
     boa.update @a chunk %c step %pending weights(%w : <tensor<16384xf32>, host>) gradient(%3 : <tensor<16384xf32>, host>)
     boa.offload %3, @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
     boa.release %w : <tensor<16384xf32>, host>
@@ -63,7 +63,7 @@ boa.step @step(%step, %pending) {
   }
   boa.loop layer %l = 0 to 1 forward {
     %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%g : <tensor<16384xf32>, device>)
     boa.release %g : <tensor<16384xf32>, device>
   }
 }
@@ -80,14 +80,14 @@ boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %0 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
-  boa.launch @backward writes(%0 : !boa.buffer<tensor<16384xf32>, device>)
+  boa.launch @backward writes(%0 : <tensor<16384xf32>, device>)
   boa.offload %0, @gradients.a[%c0] : <tensor<16384xf32>, device>
   boa.release %0 : <tensor<16384xf32>, device>
 }
 boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
-  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.launch @k reads(%g : <tensor<16384xf32>, device>)
   boa.release %g : <tensor<16384xf32>, device>
 }
 
@@ -105,7 +105,7 @@ module {
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %y = boa.create @out[%c0] : <tensor<8xf32>, device>
-    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k writes(%y : <tensor<8xf32>, device>)
     boa.offload %y, @out[%c0] : <tensor<8xf32>, device>
     boa.release %y : <tensor<8xf32>, device>
   }

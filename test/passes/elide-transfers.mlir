@@ -33,14 +33,14 @@ boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<16384xf32>, device>
-  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.launch @backward updates(%g : <tensor<16384xf32>, device>)
   boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>, device>
   boa.release %g : <tensor<16384xf32>, device>
   boa.loop chunk %c = 0 to 4 forward {
     %3 = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
     %5 = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xbf16>, host>
     %7 = boa.prefetch @low.a[%c0] chunk %c count 1 : <tensor<16384xi16>, host>
-    boa.update @a chunk %c step %step weights(%5 : <tensor<16384xbf16>, host>) gradient(%3 : <tensor<16384xf32>, host>) low(%7 : !boa.buffer<tensor<16384xi16>, host>)
+    boa.update @a chunk %c step %step weights(%5 : <tensor<16384xbf16>, host>) gradient(%3 : <tensor<16384xf32>, host>) low(%7 : <tensor<16384xi16>, host>)
     boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xbf16>, host>
     boa.offload %7, @low.a[%c0] chunk %c count 1 : <tensor<16384xi16>, host>
     boa.release %3 : <tensor<16384xf32>, host>
@@ -72,20 +72,20 @@ boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k updates(%x : <tensor<8xf32>, device>)
   boa.release %x : <tensor<8xf32>, device>
   %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k2 reads(%y : <tensor<8xf32>, device>)
   boa.release %y : <tensor<8xf32>, device>
 }
 boa.step @predict(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k updates(%x : <tensor<8xf32>, device>)
   boa.offload %x, @s[%c0] : <tensor<8xf32>, device>
   boa.release %x : <tensor<8xf32>, device>
   %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k2 reads(%y : <tensor<8xf32>, device>)
   boa.release %y : <tensor<8xf32>, device>
 }
 
@@ -103,7 +103,7 @@ boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
   %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) updates(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%x : <tensor<8xf32>, device>) updates(%y : <tensor<8xf32>, device>)
   boa.offload %y, @s[%c0] : <tensor<8xf32>, device>
   boa.release %x : <tensor<8xf32>, device>
   boa.release %y : <tensor<8xf32>, device>
@@ -122,10 +122,10 @@ boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
-  boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.launch @k reads(%g : <tensor<16384xf32>, device>)
   boa.loop chunk %c = 0 to 4 forward {
     %z = boa.prefetch @gradients.a[%c0] chunk %c count 1 zero %true : <tensor<16384xf32>, device>
-    boa.launch @k reads(%z : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%z : <tensor<16384xf32>, device>)
     boa.release %z : <tensor<16384xf32>, device>
   }
   boa.release %g : <tensor<16384xf32>, device>
@@ -159,12 +159,12 @@ boa.step @evaluate(%step, %pending) {
       boa.release %w : <tensor<16384xf32>, host>
     }
     %w = boa.prefetch @weights.a[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%w : <tensor<16384xf32>, device>)
     boa.release %w : <tensor<16384xf32>, device>
   }
   boa.loop layer %l = 0 to 1 forward {
     %g = boa.prefetch @gradients.a[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k reads(%g : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%g : <tensor<16384xf32>, device>)
     boa.release %g : <tensor<16384xf32>, device>
   }
 }
@@ -191,22 +191,22 @@ boa.storage @u[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %s0 = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k updates(%s0 : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k updates(%s0 : <tensor<8xf32>, device>)
   boa.release %s0 : <tensor<8xf32>, device>
   %s1 = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%s1 : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%s1 : <tensor<8xf32>, device>)
   boa.release %s1 : <tensor<8xf32>, device>
   %t0 = boa.prefetch @t[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%t0 : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%t0 : <tensor<8xf32>, device>)
   boa.release %t0 : <tensor<8xf32>, device>
   %t1 = boa.prefetch @t[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%t1 : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%t1 : <tensor<8xf32>, device>)
   boa.release %t1 : <tensor<8xf32>, device>
   %u0 = boa.prefetch @u[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%u0 : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%u0 : <tensor<8xf32>, device>)
   boa.release %u0 : <tensor<8xf32>, device>
   %u1 = boa.prefetch @u[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%u1 : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%u1 : <tensor<8xf32>, device>)
   boa.release %u1 : <tensor<8xf32>, device>
 }
 boa.step @predict(%step, %pending) {
@@ -242,7 +242,7 @@ boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<16384xf32>, device>
-  boa.launch @backward updates(%g : !boa.buffer<tensor<16384xf32>, device>)
+  boa.launch @backward updates(%g : <tensor<16384xf32>, device>)
   boa.offload %g, @gradients.a[%c0] : <tensor<16384xf32>, device>
   boa.release %g : <tensor<16384xf32>, device>
   boa.loop chunk %c = 0 to 4 forward {
@@ -270,13 +270,13 @@ module {
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %0 = boa.prefetch @kept[%c0] : <tensor<8xf32>, device>
-    boa.launch @k updates(%0 : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k updates(%0 : <tensor<8xf32>, device>)
     boa.release %0 : <tensor<8xf32>, device>
     %1 = boa.prefetch @kept[%c0] : <tensor<8xf32>, device>
-    boa.launch @k reads(%1 : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%1 : <tensor<8xf32>, device>)
     boa.release %1 : <tensor<8xf32>, device>
     %2 = boa.prefetch @kept[%c0] : <tensor<8xf32>, device>
-    boa.launch @k reads(%2 : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%2 : <tensor<8xf32>, device>)
     boa.release %2 : <tensor<8xf32>, device>
   }
 }

@@ -25,7 +25,7 @@ boa.step @evaluate(%step, %pending) {
     boa.loop micro_batch %m = 0 to 4 forward {
       %x = boa.prefetch @x[%l, %m] : <tensor<4xf32>, device>
       %w = boa.prefetch @w[%l] : <tensor<8xf32>, device>
-      boa.launch @k reads(%x, %w : !boa.buffer<tensor<4xf32>, device>, !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k reads(%x, %w : <tensor<4xf32>, device>, <tensor<8xf32>, device>)
       boa.release %x : <tensor<4xf32>, device>
       boa.release %w : <tensor<8xf32>, device>
     }
@@ -53,7 +53,7 @@ boa.step @evaluate(%step, %pending) {
     %c0 = arith.constant 0 : index
     %first = boa.at_first %m
     %g = boa.prefetch @g[%c0] zero %first : <tensor<8xf32>, device>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k updates(%g : <tensor<8xf32>, device>)
     boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
     boa.release %g : <tensor<8xf32>, device>
   }
@@ -75,7 +75,7 @@ boa.step @evaluate(%step, %pending) {
   boa.loop micro_batch %m = 0 to 4 forward {
     %old = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
     %new = boa.create @s[%c0] : <tensor<8xf32>, device>
-    boa.launch @k reads(%old : !boa.buffer<tensor<8xf32>, device>) writes(%new : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%old : <tensor<8xf32>, device>) writes(%new : <tensor<8xf32>, device>)
     boa.offload %new, @s[%c0] : <tensor<8xf32>, device>
     boa.release %old : <tensor<8xf32>, device>
     boa.release %new : <tensor<8xf32>, device>
@@ -123,11 +123,11 @@ boa.step @evaluate(%step, %pending) {
   %c1 = arith.constant 1 : index
   %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
   %w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>, device>) updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%w : <tensor<8xf32>, device>) updates(%x : <tensor<8xf32>, device>)
   boa.offload %x, @x[%c1] : <tensor<8xf32>, device>
   boa.release %x : <tensor<8xf32>, device>
   %y = boa.prefetch @x[%c1] : <tensor<8xf32>, device>
-  boa.launch @k reads(%w, %y : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%w, %y : <tensor<8xf32>, device>, <tensor<8xf32>, device>)
   boa.release %y : <tensor<8xf32>, device>
   boa.release %w : <tensor<8xf32>, device>
 }
@@ -146,7 +146,7 @@ boa.step @evaluate(%step, %pending) {
   %true = arith.constant true
   boa.loop micro_batch %m = 0 to 4 forward {
     %g = boa.prefetch @g[%c0] zero %true : <tensor<8xf32>, device>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k updates(%g : <tensor<8xf32>, device>)
     boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
     boa.release %g : <tensor<8xf32>, device>
   }
@@ -167,7 +167,7 @@ boa.step @evaluate(%step, %pending) {
   %false = arith.constant false
   boa.loop micro_batch %m = 0 to 4 forward {
     %g = boa.prefetch @g[%c0] zero %false : <tensor<8xf32>, device>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k updates(%g : <tensor<8xf32>, device>)
     boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
     boa.release %g : <tensor<8xf32>, device>
   }
@@ -192,13 +192,13 @@ boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop micro_batch %m = 0 to 4 forward {
     %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k updates(%g : <tensor<8xf32>, device>)
     boa.release %g : <tensor<8xf32>, device>
   }
   boa.loop micro_batch %m = 0 to 4 forward {
     %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
     boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k updates(%g : <tensor<8xf32>, device>)
     boa.release %g : <tensor<8xf32>, device>
   }
 }
@@ -216,10 +216,10 @@ boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   %g = boa.prefetch @g[%c0] : <tensor<8xf32>, device>
-  boa.launch @k reads(%g : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k reads(%g : <tensor<8xf32>, device>)
   boa.release %g : <tensor<8xf32>, device>
   %z = boa.prefetch @g[%c0] zero %true : <tensor<8xf32>, device>
-  boa.launch @k updates(%z : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k updates(%z : <tensor<8xf32>, device>)
   boa.release %z : <tensor<8xf32>, device>
 }
 
@@ -237,7 +237,7 @@ boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop micro_batch %m = 0 to 4 forward {
     %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%x : <tensor<8xf32>, device>)
     %first = boa.at_first %m
     boa.release %x retain %first : <tensor<8xf32>, device>
   }
@@ -267,13 +267,13 @@ boa.step @step(%step, %pending) {
   boa.loop micro_batch %m = 0 to 2 forward if %pending {
     %first = boa.at_first %m
     %g = boa.prefetch @g[%c0] zero %first : <tensor<8xf32>, device>
-    boa.launch @k updates(%g : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k updates(%g : <tensor<8xf32>, device>)
     boa.offload %g, @g[%c0] : <tensor<8xf32>, device>
     boa.release %g : <tensor<8xf32>, device>
   }
   boa.loop micro_batch %m = 0 to 2 forward {
     %w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>
-    boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%w : <tensor<8xf32>, device>)
     boa.release %w : <tensor<8xf32>, device>
   }
 }

@@ -20,7 +20,7 @@ func.func @block(%x: tensor<2x8x16xf32> {boa.buffer = 0 : i32, boa.offset = 0 : 
   %n32 = boa.cast %n : tensor<16xbf16> to tensor<16xf32>
   %w32 = boa.cast %w : tensor<16x64xbf16> to tensor<16x64xf32>
   %v32 = boa.cast %v : tensor<64x16xbf16> to tensor<64x16xf32>
-  %0 = boa.rms_norm %x, %n32 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  %0 = boa.rms_norm %x, %n32 : (tensor<2x8x16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
   %1 = boa.linear %0, %w32 : (tensor<2x8x16xf32>, tensor<16x64xf32>) -> tensor<2x8x64xf32>
   %2 = boa.gelu %1 : tensor<2x8x64xf32>
   %3 = boa.linear %2, %v32 : (tensor<2x8x64xf32>, tensor<64x16xf32>) -> tensor<2x8x16xf32>

@@ -18,7 +18,7 @@
 // CHECK:         return %[[Y]], %[[DX]], %[[DW]]
 func.func @norm(%x: tensor<2x3x4xbf16>, %w: tensor<4xbf16>, %dy: tensor<2x3x4xbf16>)
     -> (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<4xf32>) {
-  %0 = boa.rms_norm %x, %w : tensor<2x3x4xbf16>, tensor<4xbf16> -> tensor<2x3x4xbf16>
+  %0 = boa.rms_norm %x, %w : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
   %1 = boa.gelu %0 : tensor<2x3x4xbf16>
   %2, %3 = boa.rms_norm_grad %x, %w, %dy : (tensor<2x3x4xbf16>, tensor<4xbf16>, tensor<2x3x4xbf16>) -> (tensor<2x3x4xbf16>, tensor<4xf32>)
   return %1, %2, %3 : tensor<2x3x4xbf16>, tensor<2x3x4xbf16>, tensor<4xf32>

@@ -8,7 +8,7 @@ module {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op expected a function @k of 0 operands, 0 gradients and 1 other results}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k writes(%x : <tensor<8xf32>, device>)
     boa.release %x : <tensor<8xf32>, device>
   }
 }
@@ -26,7 +26,7 @@ module {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op expected 1 operands of @k but found 0}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k writes(%x : <tensor<8xf32>, device>)
     boa.release %x : <tensor<8xf32>, device>
   }
 }

@@ -2,11 +2,11 @@
 
 // One space on either side of what may stand before a body.
 
-//      CHECK:  boa.step @evaluate(%arg0, %arg1) {
-// CHECK-NEXT:    boa.loop layer %arg2 = 0 to 2 forward {
-//      CHECK:    boa.loop layer %arg2 = 0 to 2 snake(%arg0 + 1) {
-//      CHECK:    boa.loop layer %arg2 = 0 to 2 reverse attributes {boa.note = 1 : i64} {
-//      CHECK:  boa.step @predict(%arg0, %arg1) attributes {boa.note = 1 : i64} {
+//      CHECK:  boa.step @evaluate(%[[S:[a-z0-9]+]], %{{[a-z0-9]+}}) {
+// CHECK-NEXT:    boa.loop layer %{{[a-z0-9]+}} = 0 to 2 forward {
+//      CHECK:    boa.loop layer %{{[a-z0-9]+}} = 0 to 2 snake(%[[S]] + 1) {
+//      CHECK:    boa.loop layer %{{[a-z0-9]+}} = 0 to 2 reverse attributes {boa.note = 1 : i64} {
+//      CHECK:  boa.step @predict(%{{[a-z0-9]+}}, %{{[a-z0-9]+}}) attributes {boa.note = 1 : i64} {
 boa.step @evaluate(%step, %pending) {
   boa.loop layer %l = 0 to 2 forward {
   }

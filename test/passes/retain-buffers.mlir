@@ -25,7 +25,7 @@ boa.step @evaluate(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 snake(%l) {
       %x = boa.prefetch @x[%l, %m] : <tensor<8xf32>, device>
       %y = boa.create @x[%l1, %m] : <tensor<8xf32>, device>
-      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k reads(%x : <tensor<8xf32>, device>) writes(%y : <tensor<8xf32>, device>)
       boa.offload %y, @x[%l1, %m] : <tensor<8xf32>, device>
       boa.release %x : <tensor<8xf32>, device>
       boa.release %y : <tensor<8xf32>, device>
@@ -34,7 +34,7 @@ boa.step @evaluate(%step, %pending) {
   boa.loop micro_batch %m = 0 to 2 forward {
     %c2 = arith.constant 2 : index
     %x = boa.prefetch @x[%c2, %m] : <tensor<8xf32>, device>
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%x : <tensor<8xf32>, device>)
     boa.release %x : <tensor<8xf32>, device>
   }
 }
@@ -56,7 +56,7 @@ boa.step @evaluate(%step, %pending) {
     boa.loop micro_batch %m = 0 to 4 forward {
       %x = boa.prefetch @x[%l, %m] : <tensor<8xf32>, device>
       %y = boa.create @x[%l1, %m] : <tensor<8xf32>, device>
-      boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k reads(%x : <tensor<8xf32>, device>) writes(%y : <tensor<8xf32>, device>)
       boa.offload %y, @x[%l1, %m] : <tensor<8xf32>, device>
       boa.release %x : <tensor<8xf32>, device>
       boa.release %y : <tensor<8xf32>, device>
@@ -88,20 +88,20 @@ boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   boa.loop layer %l = 0 to 1 forward {
     %w = boa.prefetch @weights.a[%l] : <tensor<16384xf32>, device>
-    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%w : <tensor<16384xf32>, device>)
     boa.release %w : <tensor<16384xf32>, device>
   }
   boa.loop chunk %c = 3 to 4 forward {
     %3 = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
     %5 = boa.prefetch @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
-    boa.update @a chunk %c step %step weights(%5 : !boa.buffer<tensor<16384xf32>, host>) gradient(%3 : !boa.buffer<tensor<16384xf32>, host>)
+    boa.update @a chunk %c step %step weights(%5 : <tensor<16384xf32>, host>) gradient(%3 : <tensor<16384xf32>, host>)
     boa.offload %5, @weights.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
     boa.release %3 : <tensor<16384xf32>, host>
     boa.release %5 : <tensor<16384xf32>, host>
   }
   boa.loop layer %l = 0 to 1 forward {
     %w = boa.prefetch @weights.a[%l] : <tensor<16384xf32>, device>
-    boa.launch @k reads(%w : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%w : <tensor<16384xf32>, device>)
     boa.release %w : <tensor<16384xf32>, device>
   }
 }
@@ -122,20 +122,20 @@ boa.storage @s[1] : tensor<8xf32> on ssd role checkpoints persistent
 boa.step @evaluate(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k updates(%x : <tensor<8xf32>, device>)
   boa.release %x : <tensor<8xf32>, device>
   %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k2 reads(%y : <tensor<8xf32>, device>)
   boa.release %y : <tensor<8xf32>, device>
 }
 boa.step @predict(%step, %pending) {
   %c0 = arith.constant 0 : index
   %x = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k updates(%x : <tensor<8xf32>, device>)
   boa.offload %x, @s[%c0] : <tensor<8xf32>, device>
   boa.release %x : <tensor<8xf32>, device>
   %y = boa.prefetch @s[%c0] : <tensor<8xf32>, device>
-  boa.launch @k2 reads(%y : !boa.buffer<tensor<8xf32>, device>)
+  boa.launch @k2 reads(%y : <tensor<8xf32>, device>)
   boa.release %y : <tensor<8xf32>, device>
 }
 
@@ -159,12 +159,12 @@ module {
   boa.step @step(%step, %pending) {
     boa.loop layer %l = 0 to 3 forward {
       %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
-      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.launch @forward reads(%x : <tensor<1024xf32>, device>)
       boa.release %x : <tensor<1024xf32>, device>
     }
     boa.loop layer %l = 0 to 3 reverse {
       %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
-      boa.launch @backward updates(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.launch @backward updates(%x : <tensor<1024xf32>, device>)
       boa.offload %x, @w[%l] : <tensor<1024xf32>, device>
       boa.release %x : <tensor<1024xf32>, device>
     }
@@ -172,12 +172,12 @@ module {
   boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 3 forward {
       %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
-      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.launch @forward reads(%x : <tensor<1024xf32>, device>)
       boa.release %x : <tensor<1024xf32>, device>
     }
     boa.loop layer %l = 0 to 3 reverse {
       %x = boa.prefetch @w[%l] : <tensor<1024xf32>, device>
-      boa.launch @forward reads(%x : !boa.buffer<tensor<1024xf32>, device>)
+      boa.launch @forward reads(%x : <tensor<1024xf32>, device>)
       boa.release %x : <tensor<1024xf32>, device>
     }
   }

@@ -4,9 +4,9 @@
 
 // CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.update @a chunk %{{.*}} step %{{.*}} weights(%{{.*}} : <tensor<2048xf32>, host>) gradient(%{{.*}} : <tensor<2048xf32>, host>){{$}}
-// CHECK-NEXT:    boa.update @b {{.*}} low(%{{.*}} : !boa.buffer<tensor<2048xi16>, host>){{$}}
-// CHECK-NEXT:    boa.update @a {{.*}} momentum(%{{.*}} : !boa.buffer<tensor<2048xf32>, host>){{$}}
-// CHECK-NEXT:    boa.update @a {{.*}} momentum(%{{.*}}) variance(%{{.*}} : !boa.buffer<tensor<2048xf32>, host>){{$}}
+// CHECK-NEXT:    boa.update @b {{.*}} low(%{{.*}} : <tensor<2048xi16>, host>){{$}}
+// CHECK-NEXT:    boa.update @a {{.*}} momentum(%{{.*}} : <tensor<2048xf32>, host>){{$}}
+// CHECK-NEXT:    boa.update @a {{.*}} momentum(%{{.*}}) variance(%{{.*}} : <tensor<2048xf32>, host>){{$}}
 // CHECK-NEXT:    boa.norm @b gradient %{{.*}} : <tensor<2048xf32>, host>
 
 boa.group @a repeat 1 {
@@ -32,8 +32,8 @@ boa.step @evaluate(%step, %pending) {
   %bg = boa.prefetch @gradients.b[%c0] : <tensor<2048xf32>, host>
   %low = boa.prefetch @low.b[%c0] : <tensor<2048xi16>, host>
   boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>)
-  boa.update @b chunk %c0 step %step weights(%bw : <tensor<2048xbf16>, host>) gradient(%bg : <tensor<2048xf32>, host>) low(%low : !boa.buffer<tensor<2048xi16>, host>)
-  boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : !boa.buffer<tensor<2048xf32>, host>)
-  boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : !boa.buffer<tensor<2048xf32>, host>) variance(%v : !boa.buffer<tensor<2048xf32>, host>)
+  boa.update @b chunk %c0 step %step weights(%bw : <tensor<2048xbf16>, host>) gradient(%bg : <tensor<2048xf32>, host>) low(%low : <tensor<2048xi16>, host>)
+  boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : <tensor<2048xf32>, host>)
+  boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : <tensor<2048xf32>, host>) variance(%v : <tensor<2048xf32>, host>)
   boa.norm @b gradient %bg : <tensor<2048xf32>, host>
 }

@@ -62,12 +62,12 @@ func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
 
 // CHECK-LABEL: func.func @norms
 func.func @norms(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
-  // CHECK: boa.layer_norm %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
-  %0 = boa.layer_norm %x, %w, %w : tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  // CHECK: boa.layer_norm %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  %0 = boa.layer_norm %x, %w, %w : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   // CHECK: boa.layer_norm_grad %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>)
   %1:3 = boa.layer_norm_grad %x, %w, %x : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>)
-  // CHECK: boa.rms_norm %{{.*}}, %{{.*}} {eps = 6.250000e-02 : f64} : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
-  %2 = boa.rms_norm %x, %w {eps = 0.0625 : f64} : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+  // CHECK: boa.rms_norm %{{.*}}, %{{.*}} {eps = 6.250000e-02 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  %2 = boa.rms_norm %x, %w {eps = 0.0625 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   // CHECK: boa.rms_norm_grad %{{.*}}, %{{.*}}, %{{.*}} {eps = 6.250000e-02 : f64} : {{.*}} -> (tensor<2x4x8xf32>, tensor<8xf32>)
   %3:2 = boa.rms_norm_grad %x, %w, %x {eps = 0.0625 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
   return
@@ -151,11 +151,15 @@ boa.step @step(%step, %pending) {
   boa.finish_norm %pending
 }
 
-// The storage phase. Attributes stand before the body.
+// The storage phase. Traffic and other attributes stand before the body.
 
 // CHECK-LABEL: boa.step @evaluate
-// CHECK-SAME:    attributes {boa.traffic = {read = {weights = 12 : i64}}}
-boa.step @evaluate(%step, %pending) attributes {boa.traffic = {read = {weights = 12 : i64}}} {
+// CHECK-SAME:    traffic {
+// CHECK-NEXT:    each read weights 12{{$}}
+// CHECK-NEXT:  } attributes {boa.note = 1 : i64} {
+boa.step @evaluate(%step, %pending) traffic {
+  each read weights 12
+} attributes {boa.note = 1 : i64} {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   // CHECK: %[[B0:.*]] = boa.prefetch @x[%{{.*}}, %{{.*}}] :
@@ -166,8 +170,8 @@ boa.step @evaluate(%step, %pending) attributes {boa.traffic = {read = {weights =
   %g = boa.prefetch @gradients.block[%c0] zero %true : <tensor<8xf32>, device>
   // CHECK-NEXT: %[[B3:.*]] = boa.create @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>, device>
   %y = boa.create @x[%c0, %c0] : <tensor<8xf32>, device>
-  // CHECK-NEXT: boa.launch @kernel reads(%[[B0]], %[[B1]] : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xbf16>, device>) updates(%[[B2]] : !boa.buffer<tensor<8xf32>, device>) writes(%[[B3]] : !boa.buffer<tensor<8xf32>, device>)
-  boa.launch @kernel reads(%x, %w : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xbf16>, device>) updates(%g : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+  // CHECK-NEXT: boa.launch @kernel reads(%[[B0]], %[[B1]] : <tensor<8xf32>, device>, <tensor<8xbf16>, device>) updates(%[[B2]] : <tensor<8xf32>, device>) writes(%[[B3]] : <tensor<8xf32>, device>)
+  boa.launch @kernel reads(%x, %w : <tensor<8xf32>, device>, <tensor<8xbf16>, device>) updates(%g : <tensor<8xf32>, device>) writes(%y : <tensor<8xf32>, device>)
   // CHECK-NEXT: boa.offload %[[B3]], @x[%{{.*}}, %{{.*}}] : <tensor<8xf32>, device>
   boa.offload %y, @x[%c0, %c0] : <tensor<8xf32>, device>
   // CHECK-NEXT: boa.offload %[[B1]], @w[%{{.*}}] chunk %{{.*}} count 1 : <tensor<8xbf16>, device>

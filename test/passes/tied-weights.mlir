@@ -23,12 +23,12 @@ module {
     %c0 = arith.constant 0 : index
     boa.loop layer %l = 0 to 3 forward {
       %w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>
-      boa.launch @forward reads(%w : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @forward reads(%w : <tensor<8xf32>, device>)
       boa.release %w : <tensor<8xf32>, device>
     }
     boa.loop layer %l = 0 to 3 reverse {
       %w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>
-      boa.launch @backward reads(%w : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @backward reads(%w : <tensor<8xf32>, device>)
       boa.release %w : <tensor<8xf32>, device>
     }
   }

@@ -8,7 +8,7 @@ module {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'boa.prefetch' op takes a slot that is not released}}
     %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%x : <tensor<8xf32>, device>)
   }
 }
 
@@ -23,7 +23,7 @@ module {
     %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
     boa.release %x : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op uses a buffer after its release}}
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%x : <tensor<8xf32>, device>)
   }
 }
 
@@ -53,7 +53,7 @@ module {
     %x = boa.create @x[%c0] : <tensor<8xf32>, device>
     boa.loop micro_batch %m = 0 to 2 forward {
       // expected-error @below {{'boa.launch' op uses a buffer after its release}}
-      boa.launch @k updates(%x : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k updates(%x : <tensor<8xf32>, device>)
       boa.release %x : <tensor<8xf32>, device>
     }
   }
@@ -70,7 +70,7 @@ module {
     %c1 = arith.constant 1 : index
     %true = arith.constant true
     %x = boa.create @x[%c1] : <tensor<8xf32>, device>
-    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k writes(%x : <tensor<8xf32>, device>)
     boa.offload %x, @x[%c1] : <tensor<8xf32>, device>
     boa.release %x retain %true : <tensor<8xf32>, device>
   }
@@ -163,13 +163,13 @@ module {
   boa.step @step(%step, %pending) {
     boa.loop layer %l = 0 to 1 forward {
       %x = boa.create @x[%l] : <tensor<8xf32>, device>
-      boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k writes(%x : <tensor<8xf32>, device>)
       boa.offload %x, @x[%l] : <tensor<8xf32>, device>
       boa.release %x : <tensor<8xf32>, device>
       %next = boa.shift %l, 1
       // expected-error @below {{'boa.prefetch' op reads entry 1 of @x before it is written}}
       %y = boa.prefetch @x[%next] : <tensor<8xf32>, device>
-      boa.launch @k reads(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k reads(%y : <tensor<8xf32>, device>)
       boa.release %y : <tensor<8xf32>, device>
     }
   }
@@ -205,7 +205,7 @@ module {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op reads entry 0 of @x before it is written}}
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%x : <tensor<8xf32>, device>)
     boa.release %x : <tensor<8xf32>, device>
   }
 }
@@ -320,7 +320,7 @@ module {
     %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
     %y = boa.create @x[%c0] : <tensor<8xf32>, device>
     // expected-error @below {{'boa.launch' op writes @x entry 0 while another operand is the same memory}}
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xf32>, device>) writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k reads(%x : <tensor<8xf32>, device>) writes(%y : <tensor<8xf32>, device>)
     boa.release %x : <tensor<8xf32>, device>
     boa.release %y : <tensor<8xf32>, device>
   }
@@ -363,7 +363,7 @@ module {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
     %x = boa.prefetch @weights.a[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k reads(%x : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%x : <tensor<16384xf32>, device>)
     boa.release %x retain %true : <tensor<16384xf32>, device>
     boa.loop chunk %c = 0 to 1 forward if %pending {
       %g = boa.prefetch @gradients.a[%c0] chunk %c count 1 : <tensor<16384xf32>, host>
@@ -374,7 +374,7 @@ module {
       boa.release %w : <tensor<16384xf32>, host>
     }
     %4 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k writes(%4 : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k writes(%4 : <tensor<16384xf32>, device>)
     boa.offload %4, @gradients.a[%c0] : <tensor<16384xf32>, device>
     boa.release %4 : <tensor<16384xf32>, device>
   }
@@ -403,7 +403,7 @@ module {
       boa.release %w : <tensor<16384xf32>, host>
     }
     %2 = boa.create @gradients.a[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k writes(%2 : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k writes(%2 : <tensor<16384xf32>, device>)
     boa.offload %2, @gradients.a[%c0] : <tensor<16384xf32>, device>
     boa.release %2 : <tensor<16384xf32>, device>
   }
@@ -420,12 +420,12 @@ module {
     %c0 = arith.constant 0 : index
     boa.loop micro_batch %m = 0 to 2 snake(%step) {
       %x = boa.create @x[%m] : <tensor<8xf32>, device>
-      boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k writes(%x : <tensor<8xf32>, device>)
       boa.offload %x, @x[%m] : <tensor<8xf32>, device>
       boa.release %x : <tensor<8xf32>, device>
       // expected-error @below {{'boa.prefetch' op reads entry 0 of @x before it is written}}
       %y = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
-      boa.launch @k reads(%y : !boa.buffer<tensor<8xf32>, device>)
+      boa.launch @k reads(%y : <tensor<8xf32>, device>)
       boa.release %y : <tensor<8xf32>, device>
     }
   }
@@ -448,7 +448,7 @@ module {
       boa.release %x : <tensor<8xf32>, device>
     }
     %y = boa.create @x[%c0] : <tensor<8xf32>, device>
-    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k writes(%y : <tensor<8xf32>, device>)
     boa.offload %y, @x[%c0] : <tensor<8xf32>, device>
     boa.release %y : <tensor<8xf32>, device>
   }
@@ -469,7 +469,7 @@ module {
       boa.release %x : <tensor<8xf32>, device>
     }
     %y = boa.create @x[%c0] : <tensor<8xf32>, device>
-    boa.launch @k writes(%y : !boa.buffer<tensor<8xf32>, device>)
+    boa.launch @k writes(%y : <tensor<8xf32>, device>)
     boa.offload %y, @x[%c0] : <tensor<8xf32>, device>
     boa.release %y : <tensor<8xf32>, device>
   }
@@ -486,7 +486,7 @@ module {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<8xf32>, host>
     // expected-error @below {{'boa.launch' op takes a buffer in host memory: expected one in device memory, where it runs}}
-    boa.launch @k writes(%x : !boa.buffer<tensor<8xf32>, host>)
+    boa.launch @k writes(%x : <tensor<8xf32>, host>)
     boa.release %x : <tensor<8xf32>, host>
   }
 }
@@ -610,7 +610,7 @@ module {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
     %x = boa.prefetch @tokens[%c0] : <tensor<8xi32>, device>
-    boa.launch @k reads(%x : !boa.buffer<tensor<8xi32>, device>)
+    boa.launch @k reads(%x : <tensor<8xi32>, device>)
     boa.release %x retain %true : <tensor<8xi32>, device>
   }
 }
@@ -625,7 +625,7 @@ module {
     %c0 = arith.constant 0 : index
     %x = boa.prefetch @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, device>
     // expected-error @below {{'boa.launch' op takes 1 chunks of @x: expected whole entries}}
-    boa.launch @k reads(%x : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%x : <tensor<16384xf32>, device>)
     boa.release %x : <tensor<16384xf32>, device>
   }
 }
@@ -643,7 +643,7 @@ module {
     boa.loop chunk %c = 0 to 4 forward {
       %part = boa.prefetch @x[%c0] chunk %c count 1 : <tensor<16384xf32>, device>
       // expected-error @below {{'boa.copy' op copies chunks that its first buffer does not hold}}
-      boa.copy %part to %whole : !boa.buffer<tensor<16384xf32>, device>, !boa.buffer<tensor<16384xf32>, host>
+      boa.copy %part to %whole : <tensor<16384xf32>, device>, <tensor<16384xf32>, host>
       boa.release %part : <tensor<16384xf32>, device>
     }
     boa.release %whole : <tensor<16384xf32>, host>
@@ -661,7 +661,7 @@ module {
     %from = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
     %to = boa.prefetch @x[%c0] : <tensor<8xf32>, host>
     // expected-error @below {{'boa.copy' op expected a buffer to fill that boa.create made}}
-    boa.copy %from to %to : !boa.buffer<tensor<8xf32>, device>, !boa.buffer<tensor<8xf32>, host>
+    boa.copy %from to %to : <tensor<8xf32>, device>, <tensor<8xf32>, host>
     boa.release %from : <tensor<8xf32>, device>
     boa.release %to : <tensor<8xf32>, host>
   }
@@ -678,13 +678,13 @@ module {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
     %all = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k updates(%all : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k updates(%all : <tensor<16384xf32>, device>)
     boa.release %all retain %true : <tensor<16384xf32>, device>
     %home = boa.prefetch @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, host>
     boa.offload %home, @x[%c0] chunk %c0 count 1 : <tensor<16384xf32>, host>
     boa.release %home : <tensor<16384xf32>, host>
     %again = boa.prefetch @x[%c0] : <tensor<16384xf32>, device>
-    boa.launch @k reads(%again : !boa.buffer<tensor<16384xf32>, device>)
+    boa.launch @k reads(%again : <tensor<16384xf32>, device>)
     boa.release %again : <tensor<16384xf32>, device>
   }
 }
@@ -729,7 +729,7 @@ module {
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
     %m = boa.prefetch @momentum.a[%c1] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.update' op updates @momentum.a entry 1 with @weights.a entry 0}}
-    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : !boa.buffer<tensor<2048xf32>, host>)
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : <tensor<2048xf32>, host>)
     boa.release %g : <tensor<2048xf32>, host>
     boa.release %w : <tensor<2048xf32>, host>
     boa.release %m : <tensor<2048xf32>, host>
@@ -753,7 +753,7 @@ module {
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
     %m = boa.prefetch @momentum.a[%c0] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.update' op expected momentum and variance: the optimizer is adamw}}
-    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : !boa.buffer<tensor<2048xf32>, host>)
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : <tensor<2048xf32>, host>)
     boa.release %g : <tensor<2048xf32>, host>
     boa.release %w : <tensor<2048xf32>, host>
     boa.release %m : <tensor<2048xf32>, host>

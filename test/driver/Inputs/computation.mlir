@@ -26,8 +26,8 @@ module @odd {
     %wn = boa.cast %w : tensor<4xf32> to tensor<4xbf16>
     %tn = boa.cast %table : tensor<7x4xf32> to tensor<7x4xbf16>
     %unused = boa.gelu %x : tensor<2x3x4xbf16>
-    %a = boa.rms_norm %x, %wn : tensor<2x3x4xbf16>, tensor<4xbf16> -> tensor<2x3x4xbf16>
-    %b = boa.rms_norm %x, %wn {eps = 1.0e-5 : f64} : tensor<2x3x4xbf16>, tensor<4xbf16> -> tensor<2x3x4xbf16>
+    %a = boa.rms_norm %x, %wn : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
+    %b = boa.rms_norm %x, %wn {eps = 1.0e-5 : f64} : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
     %sum = boa.add %b, %a : tensor<2x3x4xbf16>, tensor<2x3x4xbf16>
     %logits = boa.linear %sum, %tn transpose : (tensor<2x3x4xbf16>, tensor<7x4xbf16>) -> tensor<2x3x7xbf16>
     %loss = boa.cross_entropy %logits, %targets : (tensor<2x3x7xbf16>, tensor<2x3xi32>) -> tensor<f32>

@@ -57,7 +57,7 @@ module {
     %b16 = boa.cast %b : tensor<64xf32> to tensor<64xbf16>
     %w16 = boa.cast %w : tensor<64x64xf32> to tensor<64x64xbf16>
     %v16 = boa.cast %v : tensor<64x64xf32> to tensor<64x64xbf16>
-    %0 = boa.layer_norm %x, %n16, %b16 : tensor<2x16x64xbf16>, tensor<64xbf16>, tensor<64xbf16> -> tensor<2x16x64xbf16>
+    %0 = boa.layer_norm %x, %n16, %b16 : (tensor<2x16x64xbf16>, tensor<64xbf16>, tensor<64xbf16>) -> tensor<2x16x64xbf16>
     %1 = boa.linear %0, %w16 bias %b16 : (tensor<2x16x64xbf16>, tensor<64x64xbf16>, tensor<64xbf16>) -> tensor<2x16x64xbf16>
     %2 = boa.rotary %1 heads 4 : tensor<2x16x64xbf16>
     %y, %lse = boa.attention %2, %2, %1 heads 4, 4 causal : (tensor<2x16x64xbf16>, tensor<2x16x64xbf16>, tensor<2x16x64xbf16>) -> (tensor<2x16x64xbf16>, tensor<2x4x16xf32>)
@@ -69,7 +69,7 @@ module {
   func.func @head_forward(%x: tensor<2x16x64xbf16>, %targets: tensor<2x16xi32>, %n: tensor<64xf32> {boa.param = @params.head::@n}, %wte: tensor<256x64xf32> {boa.param = @params.embed::@wte}) -> tensor<f32> {
     %n16 = boa.cast %n : tensor<64xf32> to tensor<64xbf16>
     %t16 = boa.cast %wte : tensor<256x64xf32> to tensor<256x64xbf16>
-    %0 = boa.rms_norm %x, %n16 : tensor<2x16x64xbf16>, tensor<64xbf16> -> tensor<2x16x64xbf16>
+    %0 = boa.rms_norm %x, %n16 : (tensor<2x16x64xbf16>, tensor<64xbf16>) -> tensor<2x16x64xbf16>
     %1 = boa.linear %0, %t16 transpose : (tensor<2x16x64xbf16>, tensor<256x64xbf16>) -> tensor<2x16x256xbf16>
     %2 = boa.cross_entropy %1, %targets : (tensor<2x16x256xbf16>, tensor<2x16xi32>) -> tensor<f32>
     return %2 : tensor<f32>

@@ -58,7 +58,7 @@ module {
     return %5 : tensor<2x16x64xf32>
   }
   func.func @head_forward(%x: tensor<2x16x64xf32>, %targets: tensor<2x16xi32>, %ln: tensor<64xf32> {boa.param = @params.head::@ln}, %wte: tensor<256x64xf32> {boa.param = @params.embed::@wte}) -> tensor<f32> {
-    %0 = boa.rms_norm %x, %ln : tensor<2x16x64xf32>, tensor<64xf32> -> tensor<2x16x64xf32>
+    %0 = boa.rms_norm %x, %ln : (tensor<2x16x64xf32>, tensor<64xf32>) -> tensor<2x16x64xf32>
     %1 = boa.linear %0, %wte transpose : (tensor<2x16x64xf32>, tensor<256x64xf32>) -> tensor<2x16x256xf32>
     %2 = boa.cross_entropy %1, %targets : (tensor<2x16x256xf32>, tensor<2x16xi32>) -> tensor<f32>
     return %2 : tensor<f32>

@@ -140,7 +140,7 @@ private:
       for (const Buffer &buffer : buffers)
         if (buffer.role == role) {
           values += (values.empty() ? "" : ", ") + buffer.value;
-          types += (types.empty() ? "" : ", ") + ("!boa.buffer" + buffer.type);
+          types += (types.empty() ? "" : ", ") + buffer.type;
         }
       if (!values.empty())
         text += formatv(" {0}({1} : {2})", word, values, types);

@@ -44,7 +44,7 @@ protected:
 };
 
 const std::string kOpen = "%w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>\n";
-const std::string kKernel = "boa.launch @k updates(%w : !boa.buffer<tensor<8xf32>, device>)\n";
+const std::string kKernel = "boa.launch @k updates(%w : <tensor<8xf32>, device>)\n";
 const std::string kHome = "boa.offload %w, @w[%c0] : <tensor<8xf32>, device>\n";
 const std::string kClose = "boa.release %w : <tensor<8xf32>, device>\n";
 const std::string kRetain = "boa.release %w retain %true : <tensor<8xf32>, device>\n";
@@ -79,8 +79,8 @@ TEST_F(Interpreter, GarbageShows) {
   std::string create = "%w = boa.create @w[%c0] : <tensor<8xf32>, device>\n";
   Observations one = run(create + kKernel + kHome + kClose);
   EXPECT_NE(one.undefined, "");
-  std::string write = "boa.launch @k writes(%w : !boa.buffer<tensor<8xf32>, device>)\n";
-  std::string read = "boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>, device>)\n";
+  std::string write = "boa.launch @k writes(%w : <tensor<8xf32>, device>)\n";
+  std::string read = "boa.launch @k reads(%w : <tensor<8xf32>, device>)\n";
   EXPECT_FALSE(same(run(create + read + kClose), run(create + read + kClose, "ssd", 2)));
   EXPECT_TRUE(
       same(run(create + write + read + kClose), run(create + write + read + kClose, "ssd", 2)));
@@ -95,8 +95,8 @@ TEST_F(Interpreter, FaultsAreTold) {
   EXPECT_NE(run(kOpen + kClose + kClose).fault.find("after its release"), std::string::npos);
   EXPECT_NE(run(kOpen + kClose + kKernel).fault.find("after its release"), std::string::npos);
   std::string twice = kOpen +
-                      "boa.launch @k reads(%w : !boa.buffer<tensor<8xf32>, device>) "
-                      "updates(%w : !boa.buffer<tensor<8xf32>, device>)\n" +
+                      "boa.launch @k reads(%w : <tensor<8xf32>, device>) "
+                      "updates(%w : <tensor<8xf32>, device>)\n" +
                       kClose;
   EXPECT_NE(run(twice).fault.find("one memory"), std::string::npos);
   std::string part = "%p = boa.prefetch @w[%c0] chunk %c1 count 1 : <tensor<8xf32>, device>\n"

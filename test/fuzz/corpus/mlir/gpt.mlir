@@ -34,13 +34,13 @@ module {
     return %1 : tensor<2x4x8xf32>
   }
   func.func @block_forward(%arg0: tensor<2x4x8xf32>, %arg1: tensor<8xf32> {boa.param = @block::@ln1_w}, %arg2: tensor<8xf32> {boa.param = @block::@ln1_b}, %arg3: tensor<8x24xf32> {boa.param = @block::@qkv_w}, %arg4: tensor<24xf32> {boa.param = @block::@qkv_b}, %arg5: tensor<8x8xf32> {boa.param = @block::@out_w}, %arg6: tensor<8xf32> {boa.param = @block::@out_b}, %arg7: tensor<8xf32> {boa.param = @block::@ln2_w}, %arg8: tensor<8xf32> {boa.param = @block::@ln2_b}, %arg9: tensor<8x32xf32> {boa.param = @block::@up_w}, %arg10: tensor<32xf32> {boa.param = @block::@up_b}, %arg11: tensor<32x8xf32> {boa.param = @block::@down_w}, %arg12: tensor<8xf32> {boa.param = @block::@down_b}) -> tensor<2x4x8xf32> {
-    %0 = boa.layer_norm %arg0, %arg1, %arg2 : tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+    %0 = boa.layer_norm %arg0, %arg1, %arg2 : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
     %1 = boa.linear %0, %arg3 bias %arg4 : (tensor<2x4x8xf32>, tensor<8x24xf32>, tensor<24xf32>) -> tensor<2x4x24xf32>
     %2:3 = boa.split %1 : (tensor<2x4x24xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>)
     %y, %lse = boa.attention %2#0, %2#1, %2#2 heads 4, 4 causal : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
     %3 = boa.linear %y, %arg5 bias %arg6 : (tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
     %4 = boa.add %arg0, %3 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
-    %5 = boa.layer_norm %4, %arg7, %arg8 : tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+    %5 = boa.layer_norm %4, %arg7, %arg8 : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
     %6 = boa.linear %5, %arg9 bias %arg10 : (tensor<2x4x8xf32>, tensor<8x32xf32>, tensor<32xf32>) -> tensor<2x4x32xf32>
     %7 = boa.gelu %6 : tensor<2x4x32xf32>
     %8 = boa.linear %7, %arg11 bias %arg12 : (tensor<2x4x32xf32>, tensor<32x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
@@ -48,7 +48,7 @@ module {
     return %9 : tensor<2x4x8xf32>
   }
   func.func @head_forward(%arg0: tensor<2x4x8xf32>, %arg1: tensor<2x4xi32>, %arg2: tensor<8xf32> {boa.param = @head::@lnf_w}, %arg3: tensor<8xf32> {boa.param = @head::@lnf_b}, %arg4: tensor<16x8xf32> {boa.param = @embed::@wte}) -> tensor<f32> {
-    %0 = boa.layer_norm %arg0, %arg2, %arg3 : tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+    %0 = boa.layer_norm %arg0, %arg2, %arg3 : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
     %1 = boa.linear %0, %arg4 transpose : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
     %2 = boa.cross_entropy %1, %arg1 : (tensor<2x4x16xf32>, tensor<2x4xi32>) -> tensor<f32>
     return %2 : tensor<f32>

@@ -29,7 +29,7 @@ module {
     return %0 : tensor<8x4x8xf32>
   }
   func.func @block_forward(%arg0: tensor<8x4x8xf32>, %arg1: tensor<8xf32> {boa.param = @block::@norm1}, %arg2: tensor<8x8xf32> {boa.param = @block::@q_w}, %arg3: tensor<8x4xf32> {boa.param = @block::@k_w}, %arg4: tensor<8x4xf32> {boa.param = @block::@v_w}, %arg5: tensor<8x8xf32> {boa.param = @block::@o_w}, %arg6: tensor<8xf32> {boa.param = @block::@norm2}, %arg7: tensor<8x704xf32> {boa.param = @block::@gate_w}, %arg8: tensor<8x704xf32> {boa.param = @block::@up_w}, %arg9: tensor<704x8xf32> {boa.param = @block::@down_w}) -> tensor<8x4x8xf32> {
-    %0 = boa.rms_norm %arg0, %arg1 : tensor<8x4x8xf32>, tensor<8xf32> -> tensor<8x4x8xf32>
+    %0 = boa.rms_norm %arg0, %arg1 : (tensor<8x4x8xf32>, tensor<8xf32>) -> tensor<8x4x8xf32>
     %1 = boa.linear %0, %arg2 : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
     %2 = boa.rotary %1 heads 2 : tensor<8x4x8xf32>
     %3 = boa.linear %0, %arg3 : (tensor<8x4x8xf32>, tensor<8x4xf32>) -> tensor<8x4x4xf32>
@@ -38,7 +38,7 @@ module {
     %y, %lse = boa.attention %2, %4, %5 heads 2, 1 causal : (tensor<8x4x8xf32>, tensor<8x4x4xf32>, tensor<8x4x4xf32>) -> (tensor<8x4x8xf32>, tensor<8x2x4xf32>)
     %6 = boa.linear %y, %arg5 : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
     %7 = boa.add %arg0, %6 : tensor<8x4x8xf32>, tensor<8x4x8xf32>
-    %8 = boa.rms_norm %7, %arg6 : tensor<8x4x8xf32>, tensor<8xf32> -> tensor<8x4x8xf32>
+    %8 = boa.rms_norm %7, %arg6 : (tensor<8x4x8xf32>, tensor<8xf32>) -> tensor<8x4x8xf32>
     %9 = boa.linear %8, %arg7 : (tensor<8x4x8xf32>, tensor<8x704xf32>) -> tensor<8x4x704xf32>
     %10 = boa.silu %9 : tensor<8x4x704xf32>
     %11 = boa.linear %8, %arg8 : (tensor<8x4x8xf32>, tensor<8x704xf32>) -> tensor<8x4x704xf32>
@@ -48,7 +48,7 @@ module {
     return %14 : tensor<8x4x8xf32>
   }
   func.func @head_forward(%arg0: tensor<8x4x8xf32>, %arg1: tensor<8x4xi32>, %arg2: tensor<8xf32> {boa.param = @head::@norm}, %arg3: tensor<8x16xf32> {boa.param = @head::@w}) -> tensor<f32> {
-    %0 = boa.rms_norm %arg0, %arg2 : tensor<8x4x8xf32>, tensor<8xf32> -> tensor<8x4x8xf32>
+    %0 = boa.rms_norm %arg0, %arg2 : (tensor<8x4x8xf32>, tensor<8xf32>) -> tensor<8x4x8xf32>
     %1 = boa.linear %0, %arg3 : (tensor<8x4x8xf32>, tensor<8x16xf32>) -> tensor<8x4x16xf32>
     %2 = boa.cross_entropy %1, %arg1 : (tensor<8x4x16xf32>, tensor<8x4xi32>) -> tensor<f32>
     return %2 : tensor<f32>

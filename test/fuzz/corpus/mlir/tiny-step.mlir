@@ -40,13 +40,13 @@ module {
     return %5, %3, %4 : tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>
   }
   func.func @head_forward(%arg0: tensor<2x4x8xf32>, %arg1: tensor<2x4xi32>, %arg2: tensor<8xf32> {boa.param = @head::@ln}, %arg3: tensor<16x8xf32> {boa.param = @embed::@wte}) -> tensor<f32> {
-    %0 = boa.rms_norm %arg0, %arg2 : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+    %0 = boa.rms_norm %arg0, %arg2 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
     %1 = boa.linear %0, %arg3 transpose : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
     %2 = boa.cross_entropy %1, %arg1 : (tensor<2x4x16xf32>, tensor<2x4xi32>) -> tensor<f32>
     return %2 : tensor<f32>
   }
   func.func @head_backward(%arg0: tensor<2x4x8xf32>, %arg1: tensor<2x4xi32>, %arg2: tensor<8xf32> {boa.param = @head::@ln}, %arg3: tensor<16x8xf32> {boa.param = @embed::@wte}) -> (tensor<f32>, tensor<2x4x8xf32>, tensor<8xf32> {boa.param = @head::@ln}, tensor<16x8xf32> {boa.param = @embed::@wte}) {
-    %0 = boa.rms_norm %arg0, %arg2 : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
+    %0 = boa.rms_norm %arg0, %arg2 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
     %1 = boa.linear %0, %arg3 transpose : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
     %2 = boa.cross_entropy %1, %arg1 : (tensor<2x4x16xf32>, tensor<2x4xi32>) -> tensor<f32>
     %cst = arith.constant dense<2.500000e-01> : tensor<f32>

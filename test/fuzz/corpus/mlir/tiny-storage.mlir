@@ -55,7 +55,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
   func.func @head_forward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16xi32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg3: tensor<64x512xbf16> {boa.buffer = 3 : i32, boa.offset = 0 : i64}) -> (tensor<f32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}) attributes {boa.buffers = array<i32: 4, 0, 1>, boa.bytes = 3.462440e+05 : f64, boa.contents = [tensor<2x16x512xf32>, tensor<2x16xi32>, tensor<2048xbf16>, tensor<32768xbf16>, tensor<f32>], boa.flops = 0x4140C80000000000 : f64, boa.kernel} {
     %0 = boa.cast %arg2 : tensor<512xbf16> to tensor<512xf32>
     %1 = boa.cast %arg3 : tensor<64x512xbf16> to tensor<64x512xf32>
-    %2 = boa.rms_norm %arg0, %0 : tensor<2x16x512xf32>, tensor<512xf32> -> tensor<2x16x512xf32>
+    %2 = boa.rms_norm %arg0, %0 : (tensor<2x16x512xf32>, tensor<512xf32>) -> tensor<2x16x512xf32>
     %3 = boa.linear %2, %1 transpose : (tensor<2x16x512xf32>, tensor<64x512xf32>) -> tensor<2x16x64xf32>
     %4 = boa.cross_entropy %3, %arg1 : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> tensor<f32>
     return %4 : tensor<f32>
@@ -63,7 +63,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
   func.func @head_backward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16xi32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg3: tensor<64x512xbf16> {boa.buffer = 3 : i32, boa.offset = 0 : i64}, %arg4: tensor<512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64, boa.result = 2 : i32}, %arg5: tensor<64x512xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64, boa.result = 3 : i32}) -> (tensor<f32> {boa.buffer = 6 : i32, boa.offset = 0 : i64}, tensor<2x16x512xf32> {boa.buffer = 7 : i32, boa.offset = 0 : i64}, tensor<512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}, tensor<64x512xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64}) attributes {boa.buffers = array<i32: 4, 2, 2>, boa.bytes = 9.730640e+05 : f64, boa.contents = [tensor<2x16x512xf32>, tensor<2x16xi32>, tensor<2048xbf16>, tensor<32768xbf16>, tensor<2048xf32>, tensor<32768xf32>, tensor<f32>, tensor<2x16x512xf32>], boa.flops = 0x41592C0000000000 : f64, boa.kernel} {
     %0 = boa.cast %arg2 : tensor<512xbf16> to tensor<512xf32>
     %1 = boa.cast %arg3 : tensor<64x512xbf16> to tensor<64x512xf32>
-    %2 = boa.rms_norm %arg0, %0 : tensor<2x16x512xf32>, tensor<512xf32> -> tensor<2x16x512xf32>
+    %2 = boa.rms_norm %arg0, %0 : (tensor<2x16x512xf32>, tensor<512xf32>) -> tensor<2x16x512xf32>
     %3 = boa.linear %2, %1 transpose : (tensor<2x16x512xf32>, tensor<64x512xf32>) -> tensor<2x16x64xf32>
     %4 = boa.cross_entropy %3, %arg1 : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> tensor<f32>
     %cst = arith.constant dense<2.500000e-01> : tensor<f32>
@@ -104,7 +104,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %7 = boa.prefetch @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
       %8 = boa.prefetch @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
       %9 = boa.prefetch @variance.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %arg2 step %arg1 weights(%0 : <tensor<32768xbf16>, device>) gradient(%6 : <tensor<32768xf32>, host>) low(%7 : !boa.buffer<tensor<32768xi16>, host>) momentum(%8 : !boa.buffer<tensor<32768xf32>, host>) variance(%9 : !boa.buffer<tensor<32768xf32>, host>)
+      boa.update @embed chunk %arg2 step %arg1 weights(%0 : <tensor<32768xbf16>, device>) gradient(%6 : <tensor<32768xf32>, host>) low(%7 : <tensor<32768xi16>, host>) momentum(%8 : <tensor<32768xf32>, host>) variance(%9 : <tensor<32768xf32>, host>)
       boa.offload %0, @weights.embed[%c0] chunk %arg2 count 1 : <tensor<32768xbf16>, device>
       boa.offload %7, @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
       boa.offload %8, @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
@@ -118,7 +118,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     boa.loop micro_batch %arg2 = 0 to 4 forward {
       %6 = boa.prefetch @tokens[%arg2] : <tensor<2x16xi32>, device>
       %7 = boa.create @checkpoints[%c0_1, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @embed_forward reads(%6, %0 : !boa.buffer<tensor<2x16xi32>, device>, !boa.buffer<tensor<32768xbf16>, device>) writes(%7 : !boa.buffer<tensor<2x16x512xf32>, device>)
+      boa.launch @embed_forward reads(%6, %0 : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%7 : <tensor<2x16x512xf32>, device>)
       boa.offload %7, @checkpoints[%c0_1, %arg2] : <tensor<2x16x512xf32>, device>
       boa.release %6 : <tensor<2x16xi32>, device>
       %8 = boa.at_last %arg2
@@ -133,7 +133,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
         %10 = boa.prefetch @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
         %11 = boa.prefetch @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
         %12 = boa.prefetch @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %arg3 step %arg1 weights(%6 : <tensor<276480xbf16>, device>) gradient(%9 : <tensor<276480xf32>, host>) low(%10 : !boa.buffer<tensor<276480xi16>, host>) momentum(%11 : !boa.buffer<tensor<276480xf32>, host>) variance(%12 : !boa.buffer<tensor<276480xf32>, host>)
+        boa.update @block chunk %arg3 step %arg1 weights(%6 : <tensor<276480xbf16>, device>) gradient(%9 : <tensor<276480xf32>, host>) low(%10 : <tensor<276480xi16>, host>) momentum(%11 : <tensor<276480xf32>, host>) variance(%12 : <tensor<276480xf32>, host>)
         boa.offload %6, @weights.block[%arg2] chunk %arg3 count 1 : <tensor<276480xbf16>, device>
         boa.offload %10, @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
         boa.offload %11, @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
@@ -147,7 +147,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
         %9 = boa.prefetch @checkpoints[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
         %10 = boa.create @checkpoints[%7, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.launch @block_forward reads(%9, %6 : !boa.buffer<tensor<2x16x512xf32>, device>, !boa.buffer<tensor<276480xbf16>, device>) writes(%10 : !boa.buffer<tensor<2x16x512xf32>, device>)
+        boa.launch @block_forward reads(%9, %6 : <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) writes(%10 : <tensor<2x16x512xf32>, device>)
         boa.offload %10, @checkpoints[%7, %arg3] : <tensor<2x16x512xf32>, device>
         boa.release %9 : <tensor<2x16x512xf32>, device>
         %11 = boa.at_last %arg3
@@ -175,7 +175,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %9 = boa.at_first %arg2
       %10 = boa.create @loss[%arg2] : <tensor<f32>, device>
       %11 = boa.create @boundary_gradients[%c3, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @head_backward reads(%6, %7, %1, %2 : !boa.buffer<tensor<2x16x512xf32>, device>, !boa.buffer<tensor<2x16xi32>, device>, !boa.buffer<tensor<2048xbf16>, device>, !boa.buffer<tensor<32768xbf16>, device>) updates(%3, %4 : !boa.buffer<tensor<2048xf32>, device>, !boa.buffer<tensor<32768xf32>, device>) writes(%10, %11 : !boa.buffer<tensor<f32>, device>, !boa.buffer<tensor<2x16x512xf32>, device>)
+      boa.launch @head_backward reads(%6, %7, %1, %2 : <tensor<2x16x512xf32>, device>, <tensor<2x16xi32>, device>, <tensor<2048xbf16>, device>, <tensor<32768xbf16>, device>) updates(%3, %4 : <tensor<2048xf32>, device>, <tensor<32768xf32>, device>) writes(%10, %11 : <tensor<f32>, device>, <tensor<2x16x512xf32>, device>)
       boa.offload %11, @boundary_gradients[%c3, %arg2] : <tensor<2x16x512xf32>, device>
       boa.release %6 : <tensor<2x16x512xf32>, device>
       boa.release %7 : <tensor<2x16xi32>, device>
@@ -191,7 +191,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %6 = boa.prefetch @low.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xi16>, host>
       %7 = boa.prefetch @momentum.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xf32>, host>
       %8 = boa.prefetch @variance.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xf32>, host>
-      boa.update @head chunk %arg2 step %arg0 weights(%1 : <tensor<2048xbf16>, device>) gradient(%3 : <tensor<2048xf32>, device>) low(%6 : !boa.buffer<tensor<2048xi16>, host>) momentum(%7 : !boa.buffer<tensor<2048xf32>, host>) variance(%8 : !boa.buffer<tensor<2048xf32>, host>)
+      boa.update @head chunk %arg2 step %arg0 weights(%1 : <tensor<2048xbf16>, device>) gradient(%3 : <tensor<2048xf32>, device>) low(%6 : <tensor<2048xi16>, host>) momentum(%7 : <tensor<2048xf32>, host>) variance(%8 : <tensor<2048xf32>, host>)
       boa.offload %1, @weights.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xbf16>, device>
       boa.offload %6, @low.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xi16>, host>
       boa.offload %7, @momentum.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xf32>, host>
@@ -216,7 +216,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
         %11 = boa.prefetch @boundary_gradients[%8, %arg3] : <tensor<2x16x512xf32>, device>
         %12 = boa.at_first %arg3
         %13 = boa.create @boundary_gradients[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.launch @block_backward reads(%10, %11, %6 : !boa.buffer<tensor<2x16x512xf32>, device>, !boa.buffer<tensor<2x16x512xf32>, device>, !boa.buffer<tensor<276480xbf16>, device>) updates(%7 : !boa.buffer<tensor<276480xf32>, device>) writes(%13 : !boa.buffer<tensor<2x16x512xf32>, device>)
+        boa.launch @block_backward reads(%10, %11, %6 : <tensor<2x16x512xf32>, device>, <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) updates(%7 : <tensor<276480xf32>, device>) writes(%13 : <tensor<2x16x512xf32>, device>)
         boa.offload %13, @boundary_gradients[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
         boa.release %10 : <tensor<2x16x512xf32>, device>
         boa.release %11 : <tensor<2x16x512xf32>, device>
@@ -229,7 +229,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
         %10 = boa.prefetch @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
         %11 = boa.prefetch @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
         %12 = boa.prefetch @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %arg3 step %arg0 weights(%6 : <tensor<276480xbf16>, device>) gradient(%7 : <tensor<276480xf32>, device>) low(%10 : !boa.buffer<tensor<276480xi16>, host>) momentum(%11 : !boa.buffer<tensor<276480xf32>, host>) variance(%12 : !boa.buffer<tensor<276480xf32>, host>)
+        boa.update @block chunk %arg3 step %arg0 weights(%6 : <tensor<276480xbf16>, device>) gradient(%7 : <tensor<276480xf32>, device>) low(%10 : <tensor<276480xi16>, host>) momentum(%11 : <tensor<276480xf32>, host>) variance(%12 : <tensor<276480xf32>, host>)
         boa.offload %6, @weights.block[%arg2] chunk %arg3 count 1 : <tensor<276480xbf16>, device>
         boa.offload %10, @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
         boa.offload %11, @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
@@ -249,7 +249,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     boa.loop micro_batch %arg2 = 0 to 4 forward {
       %6 = boa.prefetch @tokens[%arg2] : <tensor<2x16xi32>, device>
       %7 = boa.prefetch @boundary_gradients[%c0_14, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @embed_backward reads(%6, %7 : !boa.buffer<tensor<2x16xi32>, device>, !boa.buffer<tensor<2x16x512xf32>, device>) updates(%5 : !boa.buffer<tensor<32768xf32>, device>)
+      boa.launch @embed_backward reads(%6, %7 : <tensor<2x16xi32>, device>, <tensor<2x16x512xf32>, device>) updates(%5 : <tensor<32768xf32>, device>)
       boa.release %6 : <tensor<2x16xi32>, device>
       boa.release %7 : <tensor<2x16x512xf32>, device>
     }
@@ -261,7 +261,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %7 = boa.prefetch @low.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xi16>, host>
       %8 = boa.prefetch @momentum.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xf32>, host>
       %9 = boa.prefetch @variance.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %arg2 step %arg0 weights(%6 : <tensor<32768xbf16>, host>) gradient(%5 : <tensor<32768xf32>, device>) low(%7 : !boa.buffer<tensor<32768xi16>, host>) momentum(%8 : !boa.buffer<tensor<32768xf32>, host>) variance(%9 : !boa.buffer<tensor<32768xf32>, host>)
+      boa.update @embed chunk %arg2 step %arg0 weights(%6 : <tensor<32768xbf16>, host>) gradient(%5 : <tensor<32768xf32>, device>) low(%7 : <tensor<32768xi16>, host>) momentum(%8 : <tensor<32768xf32>, host>) variance(%9 : <tensor<32768xf32>, host>)
       boa.offload %6, @weights.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xbf16>, host>
       boa.offload %7, @low.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xi16>, host>
       boa.offload %8, @momentum.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xf32>, host>
@@ -281,7 +281,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %2 = boa.prefetch @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
       %3 = boa.prefetch @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
       %4 = boa.prefetch @variance.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %arg2 step %arg1 weights(%1 : <tensor<32768xbf16>, host>) gradient(%0 : <tensor<32768xf32>, host>) low(%2 : !boa.buffer<tensor<32768xi16>, host>) momentum(%3 : !boa.buffer<tensor<32768xf32>, host>) variance(%4 : !boa.buffer<tensor<32768xf32>, host>)
+      boa.update @embed chunk %arg2 step %arg1 weights(%1 : <tensor<32768xbf16>, host>) gradient(%0 : <tensor<32768xf32>, host>) low(%2 : <tensor<32768xi16>, host>) momentum(%3 : <tensor<32768xf32>, host>) variance(%4 : <tensor<32768xf32>, host>)
       boa.offload %1, @weights.embed[%c0] chunk %arg2 count 1 : <tensor<32768xbf16>, host>
       boa.offload %2, @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
       boa.offload %3, @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
@@ -299,7 +299,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
         %2 = boa.prefetch @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
         %3 = boa.prefetch @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
         %4 = boa.prefetch @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %arg3 step %arg1 weights(%1 : <tensor<276480xbf16>, host>) gradient(%0 : <tensor<276480xf32>, host>) low(%2 : !boa.buffer<tensor<276480xi16>, host>) momentum(%3 : !boa.buffer<tensor<276480xf32>, host>) variance(%4 : !boa.buffer<tensor<276480xf32>, host>)
+        boa.update @block chunk %arg3 step %arg1 weights(%1 : <tensor<276480xbf16>, host>) gradient(%0 : <tensor<276480xf32>, host>) low(%2 : <tensor<276480xi16>, host>) momentum(%3 : <tensor<276480xf32>, host>) variance(%4 : <tensor<276480xf32>, host>)
         boa.offload %1, @weights.block[%arg2] chunk %arg3 count 1 : <tensor<276480xbf16>, host>
         boa.offload %2, @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
         boa.offload %3, @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
@@ -319,7 +319,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     boa.loop micro_batch %arg2 = 0 to 4 forward {
       %3 = boa.prefetch @tokens[%arg2] : <tensor<2x16xi32>, device>
       %4 = boa.create @checkpoints[%c0, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @embed_forward reads(%3, %0 : !boa.buffer<tensor<2x16xi32>, device>, !boa.buffer<tensor<32768xbf16>, device>) writes(%4 : !boa.buffer<tensor<2x16x512xf32>, device>)
+      boa.launch @embed_forward reads(%3, %0 : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%4 : <tensor<2x16x512xf32>, device>)
       boa.offload %4, @checkpoints[%c0, %arg2] : <tensor<2x16x512xf32>, device>
       boa.release %3 : <tensor<2x16xi32>, device>
       %5 = boa.at_last %arg2
@@ -333,7 +333,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
         %5 = boa.prefetch @checkpoints[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
         %6 = boa.create @checkpoints[%4, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.launch @block_forward reads(%5, %3 : !boa.buffer<tensor<2x16x512xf32>, device>, !boa.buffer<tensor<276480xbf16>, device>) writes(%6 : !boa.buffer<tensor<2x16x512xf32>, device>)
+        boa.launch @block_forward reads(%5, %3 : <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) writes(%6 : <tensor<2x16x512xf32>, device>)
         boa.offload %6, @checkpoints[%4, %arg3] : <tensor<2x16x512xf32>, device>
         boa.release %5 : <tensor<2x16x512xf32>, device>
         %7 = boa.at_last %arg3
@@ -350,7 +350,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %3 = boa.prefetch @checkpoints[%c3, %arg2] : <tensor<2x16x512xf32>, device>
       %4 = boa.prefetch @targets[%arg2] : <tensor<2x16xi32>, device>
       %5 = boa.create @loss[%arg2] : <tensor<f32>, device>
-      boa.launch @head_forward reads(%3, %4, %1, %2 : !boa.buffer<tensor<2x16x512xf32>, device>, !boa.buffer<tensor<2x16xi32>, device>, !boa.buffer<tensor<2048xbf16>, device>, !boa.buffer<tensor<32768xbf16>, device>) writes(%5 : !boa.buffer<tensor<f32>, device>)
+      boa.launch @head_forward reads(%3, %4, %1, %2 : <tensor<2x16x512xf32>, device>, <tensor<2x16xi32>, device>, <tensor<2048xbf16>, device>, <tensor<32768xbf16>, device>) writes(%5 : <tensor<f32>, device>)
       boa.offload %5, @loss[%arg2] : <tensor<f32>, device>
       boa.release %3 : <tensor<2x16x512xf32>, device>
       boa.release %4 : <tensor<2x16xi32>, device>

@@ -1,0 +1,309 @@
+//===- BoaAsm.cpp - Printed names, and the clause of traffic --------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A value is named after its meaning: an index after the axis of its loop, a buffer after
+// the role of its storage. The description of the dialect lists the names.
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Boa.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace boa {
+
+//===----------------------------------------------------------------------===//
+// Names of entries of storages
+//===----------------------------------------------------------------------===//
+
+/// `made`: a result that is written, as opposed to an operand that is read.
+static StringRef getRoleName(Role role, bool made) {
+  switch (role) {
+  case Role::weights:
+    return "w";
+  case Role::master:
+    return "low";
+  case Role::gradients:
+    return "g";
+  case Role::checkpoints:
+    return made ? "y" : "x";
+  case Role::boundary_gradients:
+    return made ? "dx" : "dy";
+  default:
+    return stringifyRole(role);
+  }
+}
+
+static bool isLayerIndex(Value index) {
+  if (auto shift = index.getDefiningOp<ShiftOp>())
+    index = shift.getIndex();
+  auto arg = dyn_cast<BlockArgument>(index);
+  auto loop = arg ? dyn_cast_or_null<LoopOp>(arg.getOwner()->getParentOp()) : LoopOp();
+  return loop && loop.getDimension() == Dimension::layer;
+}
+
+/// Empty for a storage that does not exist. Outside the loop over layers several entries with
+/// one role are live side by side: there the name adds the stage, or the layer's number.
+static std::string getEntryName(Operation *op, FlatSymbolRefAttr name, ValueRange indices,
+                                bool chunk, bool made) {
+  auto storage = name ? SymbolTable::lookupNearestSymbolFrom<StorageOp>(op, name) : StorageOp();
+  if (!storage)
+    return {};
+  std::string result = getRoleName(storage.getRole(), made).str();
+  // "weights.block", "saved.block.bf16"
+  auto [stage, type] = storage.getSymName().split('.').second.split('.');
+  APInt layer;
+  if (!indices.empty() && !isLayerIndex(indices.front())) {
+    if (!stage.empty())
+      result += ("." + stage).str();
+    else if (matchPattern(indices.front(), m_ConstantInt(&layer)))
+      result += "." + std::to_string(layer.getSExtValue());
+  }
+  if (!type.empty())
+    result += ("." + type).str();
+  return chunk ? result + ".c" : result;
+}
+
+void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getValue(), getEntryName(*this, getStorageAttr(), getIndices(), false, /*made=*/false));
+}
+void PrefetchOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getBuffer(), getEntryName(*this, getStorageAttr(), getIndices(), bool(getFirst()),
+                                    /*made=*/false));
+}
+void CreateOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getBuffer(), getEntryName(*this, getStorageAttr(), getIndices(), bool(getFirst()),
+                                    /*made=*/true));
+}
+
+// A result is named after the storage in which it is put.
+void CallOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  for (Value result : getOutputs()) {
+    std::string name;
+    for (Operation *user : result.getUsers()) {
+      if (auto write = dyn_cast<WriteOp>(user))
+        name = getEntryName(user, write.getStorageAttr(), write.getIndices(), false, /*made=*/true);
+      else if (auto add = dyn_cast<AccumulateOp>(user))
+        name = getEntryName(user, add.getStorageAttr(), add.getIndices(), false, /*made=*/true);
+      if (!name.empty())
+        break;
+    }
+    setName(result, name);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Names of indices and conditions
+//===----------------------------------------------------------------------===//
+
+void StepOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  static constexpr StringRef names[] = {"step", "pending"};
+  if (!region.empty())
+    for (auto [arg, name] : llvm::zip(region.getArguments(), names))
+      setName(arg, name);
+}
+
+void LoopOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  if (!region.empty() && region.getNumArguments() > 0)
+    setName(region.getArgument(0), stringifyDimension(getDimension()).take_front());
+}
+
+void ShiftOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  const int64_t by = getBy();
+  setName(getResult(), by > 0 ? "next" : by < 0 ? "previous" : "");
+}
+void AtFirstOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getResult(), isLayerIndex(getIndex()) ? "begin" : "first");
+}
+void AtLastOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getResult(), isLayerIndex(getIndex()) ? "end" : "last");
+}
+
+//===----------------------------------------------------------------------===//
+// Names of arguments of a stage's functions
+//===----------------------------------------------------------------------===//
+
+/// The arguments of one function, in order. The last activation that a backward function
+/// takes is `dy`. The last stage begins at the loss: its only activation is `x`.
+static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, bool backward,
+                                               bool lastStage) {
+  SmallVector<StringRef> names;
+  int64_t activations = 0, lastActivation = 0;
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    if (auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr)) {
+      names.push_back(param.getLeafReference().getValue());
+    } else if (func.getArgAttr(i, kSavedAttr)) {
+      names.push_back("saved");
+    } else if (getElementTypeOrSelf(type).isInteger()) {
+      names.push_back(i == 0 ? "tokens" : "targets");
+    } else {
+      names.push_back("x");
+      lastActivation = int64_t(i);
+      ++activations;
+    }
+  }
+  if (backward && activations > (lastStage ? 1 : 0))
+    names[lastActivation] = "dy";
+  return names;
+}
+
+void nameArguments(ModuleOp module) {
+  const auto stages = llvm::to_vector(module.getOps<StageOp>());
+  for (StageOp stage : stages) {
+    for (int kind = 0; kind <= int(getMaxEnumValForStageFunction()); ++kind) {
+      const auto function = StageFunction(kind);
+      auto func =
+          module.lookupSymbol<FunctionOpInterface>(getFunctionName(stage.getStageName(), function));
+      if (!func || func.isExternal())
+        continue;
+      auto names =
+          getArgumentNames(func, function == StageFunction::backward, stage == stages.back());
+      for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
+        Location place = arg.getLoc();
+        if (auto named = dyn_cast<NameLoc>(place))
+          place = named.getChildLoc();
+        arg.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name), place));
+      }
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// boa.step @step(%step, %pending) traffic {
+//   first read checkpoints 6094848, weights 6639616
+//   ...
+// } { ... }
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct TrafficRow {
+  StringRef word;
+  StringLiteral attr;
+};
+} // namespace
+static constexpr TrafficRow kTrafficRows[] = {
+    {"first", kFirstTrafficAttr}, {"second", kSecondTrafficAttr}, {"each", kTrafficAttr}};
+static constexpr StringLiteral kDirections[] = {"read", "written", "to_device", "to_host"};
+
+/// {read = {weights = 12 : i64}, ...}: directions, roles and bytes only.
+static bool isTraffic(Attribute attr) {
+  auto directions = dyn_cast_or_null<DictionaryAttr>(attr);
+  return directions && !directions.empty() &&
+         llvm::all_of(directions, [](NamedAttribute direction) {
+           auto roles = dyn_cast<DictionaryAttr>(direction.getValue());
+           return roles && llvm::is_contained(kDirections, direction.getName().getValue()) &&
+                  llvm::all_of(roles, [](NamedAttribute role) {
+                    auto bytes = dyn_cast<IntegerAttr>(role.getValue());
+                    return symbolizeRole(role.getName()) && bytes &&
+                           bytes.getType().isSignlessInteger(64);
+                  });
+         });
+}
+
+static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute direction) {
+  static constexpr size_t kWidth = 100;
+  std::string line = (run + " " + direction.getName().getValue()).str();
+  StringRef separator = " ";
+  printer.printNewline();
+  for (NamedAttribute role : cast<DictionaryAttr>(direction.getValue())) {
+    const std::string next =
+        (role.getName().getValue() + " " + Twine(cast<IntegerAttr>(role.getValue()).getInt()))
+            .str();
+    if (line.size() + separator.size() + next.size() > kWidth) {
+      printer << line << ',';
+      printer.printNewline();
+      line = "  ";
+      separator = "";
+    }
+    line += (separator + next).str();
+    separator = ", ";
+  }
+  printer << line;
+}
+
+void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
+  SmallVector<std::pair<StringRef, DictionaryAttr>> rows;
+  for (const TrafficRow &row : kTrafficRows)
+    if (Attribute attr = step->getDiscardableAttr(row.attr); isTraffic(attr)) {
+      rows.emplace_back(row.word, cast<DictionaryAttr>(attr));
+      elided.push_back(row.attr);
+    }
+  if (rows.empty())
+    return;
+  printer << " traffic {";
+  printer.increaseIndent();
+  for (auto [run, directions] : rows)
+    for (NamedAttribute direction : directions)
+      printTrafficRow(printer, run, direction);
+  printer.decreaseIndent();
+  printer.printNewline();
+  printer << '}';
+}
+
+/// weights 12, momentum 24
+static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result) {
+  SmallVector<StringRef> known;
+  for (unsigned role = 0; role <= getMaxEnumValForRole(); ++role)
+    known.push_back(stringifyRole(Role(role)));
+  NamedAttrList roles;
+  StringRef role;
+  SMLoc loc = parser.getCurrentLocation();
+  for (bool more = succeeded(parser.parseOptionalKeyword(&role, known)); more;) {
+    int64_t bytes;
+    if (parser.parseInteger(bytes))
+      return failure();
+    if (roles.set(role, parser.getBuilder().getI64IntegerAttr(bytes)))
+      return parser.emitError(loc, "counts ") << role << " twice";
+    more = succeeded(parser.parseOptionalComma());
+    loc = parser.getCurrentLocation();
+    if (more && parser.parseKeyword(&role))
+      return failure();
+    if (more && !symbolizeRole(role))
+      return parser.emitError(loc, "expected the role of a storage but found ") << role;
+  }
+  result = roles.getDictionary(parser.getContext());
+  return success();
+}
+
+ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) {
+  if (failed(parser.parseOptionalKeyword("traffic")))
+    return success();
+  NamedAttrList rows[std::size(kTrafficRows)];
+  if (parser.parseLBrace())
+    return failure();
+  while (failed(parser.parseOptionalRBrace())) {
+    StringRef run, direction;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&run))
+      return failure();
+    const TrafficRow *row =
+        llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
+    if (row == std::end(kTrafficRows))
+      return parser.emitError(loc, "expected first, second or each but found ") << run;
+    loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&direction))
+      return failure();
+    if (!llvm::is_contained(kDirections, direction))
+      return parser.emitError(loc, "expected read, written, to_device or to_host but found ")
+             << direction;
+    DictionaryAttr roles;
+    if (parseBytes(parser, roles))
+      return failure();
+    if (rows[row - kTrafficRows].set(direction, roles))
+      return parser.emitError(loc, "counts ") << run << ' ' << direction << " twice";
+  }
+  for (auto [row, directions] : llvm::zip_equal(kTrafficRows, rows))
+    if (!directions.empty())
+      attributes.set(row.attr, directions.getDictionary(parser.getContext()));
+  return success();
+}
+
+} // namespace boa
