@@ -182,7 +182,9 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
     pm.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
                                   [](Pass *, Operation *) { return true; },
                                   /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
-                                  /*printAfterOnlyOnFailure=*/false, request.dump);
+                                  /*printAfterOnlyOnFailure=*/false, request.dump,
+                                  OpPrintingFlags().printNameLocAsPrefix());
+    nameArguments(module);
   }
   buildPipeline(pm, options);
   if (failed(pm.run(module)))

@@ -370,6 +370,8 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
       if (failed(StageDifferentiator(stage.getStageName(), func, seed, !keep).run()))
         return signalPassFailure();
     }
+    // For dumps after later passes.
+    nameArguments(module);
   }
 };
 

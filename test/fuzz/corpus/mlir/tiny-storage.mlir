@@ -95,269 +95,288 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
   boa.storage @low.head[1] : tensor<2048xi16> on ssd role master persistent slots device 1 x 1
   boa.storage @momentum.head[1] : tensor<2048xf32> on ssd role momentum persistent slots device 1 x 1
   boa.storage @variance.head[1] : tensor<2048xf32> on ssd role variance persistent slots device 1 x 1
-  boa.step @step(%arg0, %arg1) attributes {boa.first_traffic = {read = {boundary_gradients = 786432 : i64, checkpoints = 1572864 : i64, master = 1269760 : i64, momentum = 2539520 : i64, variance = 2539520 : i64, weights = 2883584 : i64}, written = {boundary_gradients = 1048576 : i64, checkpoints = 1048576 : i64, gradients = 917504 : i64, master = 1269760 : i64, momentum = 2539520 : i64, variance = 2539520 : i64, weights = 1269760 : i64}}, boa.second_traffic = {read = {boundary_gradients = 786432 : i64, checkpoints = 1572864 : i64, gradients = 917504 : i64, master = 1724416 : i64, momentum = 3448832 : i64, variance = 3448832 : i64, weights = 2326528 : i64}, written = {boundary_gradients = 1048576 : i64, checkpoints = 1048576 : i64, gradients = 917504 : i64, master = 1728512 : i64, momentum = 3457024 : i64, variance = 3457024 : i64, weights = 1728512 : i64}}, boa.traffic = {read = {boundary_gradients = 786432 : i64, checkpoints = 1572864 : i64, gradients = 917504 : i64, master = 1724416 : i64, momentum = 3448832 : i64, variance = 3448832 : i64, weights = 2326528 : i64}, written = {boundary_gradients = 1048576 : i64, checkpoints = 1048576 : i64, gradients = 917504 : i64, master = 1728512 : i64, momentum = 3457024 : i64, variance = 3457024 : i64, weights = 1728512 : i64}}} {
+  boa.step @step(%step, %pending) traffic {
+    first read boundary_gradients 786432, checkpoints 1572864, master 1269760, momentum 2539520,
+      variance 2539520, weights 2883584
+    first written boundary_gradients 1048576, checkpoints 1048576, gradients 917504, master 1269760,
+      momentum 2539520, variance 2539520, weights 1269760
+    second read boundary_gradients 786432, checkpoints 1572864, gradients 917504, master 1724416,
+      momentum 3448832, variance 3448832, weights 2326528
+    second written boundary_gradients 1048576, checkpoints 1048576, gradients 917504, master 1728512,
+      momentum 3457024, variance 3457024, weights 1728512
+    each read boundary_gradients 786432, checkpoints 1572864, gradients 917504, master 1724416,
+      momentum 3448832, variance 3448832, weights 2326528
+    each written boundary_gradients 1048576, checkpoints 1048576, gradients 917504, master 1728512,
+      momentum 3457024, variance 3457024, weights 1728512
+  } {
     %c0 = arith.constant 0 : index
     %c0_0 = arith.constant 0 : index
-    %0 = boa.prefetch @weights.embed[%c0_0] : <tensor<32768xbf16>, device>
-    boa.loop chunk %arg2 = 6 to 8 forward if %arg1 {
-      %6 = boa.prefetch @gradients.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      %7 = boa.prefetch @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
-      %8 = boa.prefetch @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      %9 = boa.prefetch @variance.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %arg2 step %arg1 weights(%0 : <tensor<32768xbf16>, device>) gradient(%6 : <tensor<32768xf32>, host>) low(%7 : <tensor<32768xi16>, host>) momentum(%8 : <tensor<32768xf32>, host>) variance(%9 : <tensor<32768xf32>, host>)
-      boa.offload %0, @weights.embed[%c0] chunk %arg2 count 1 : <tensor<32768xbf16>, device>
-      boa.offload %7, @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
-      boa.offload %8, @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.offload %9, @variance.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.release %6 : <tensor<32768xf32>, host>
-      boa.release %7 : <tensor<32768xi16>, host>
-      boa.release %8 : <tensor<32768xf32>, host>
-      boa.release %9 : <tensor<32768xf32>, host>
+    %w.embed = boa.prefetch @weights.embed[%c0_0] : <tensor<32768xbf16>, device>
+    boa.loop chunk %c = 6 to 8 forward if %pending {
+      %g.embed.c = boa.prefetch @gradients.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      %low.embed.c = boa.prefetch @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
+      %momentum.embed.c = boa.prefetch @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      %variance.embed.c = boa.prefetch @variance.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.update @embed chunk %c step %pending weights(%w.embed : <tensor<32768xbf16>, device>) gradient(%g.embed.c : <tensor<32768xf32>, host>) low(%low.embed.c : <tensor<32768xi16>, host>) momentum(%momentum.embed.c : <tensor<32768xf32>, host>) variance(%variance.embed.c : <tensor<32768xf32>, host>)
+      boa.offload %w.embed, @weights.embed[%c0] chunk %c count 1 : <tensor<32768xbf16>, device>
+      boa.offload %low.embed.c, @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
+      boa.offload %momentum.embed.c, @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.offload %variance.embed.c, @variance.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.release %g.embed.c : <tensor<32768xf32>, host>
+      boa.release %low.embed.c : <tensor<32768xi16>, host>
+      boa.release %momentum.embed.c : <tensor<32768xf32>, host>
+      boa.release %variance.embed.c : <tensor<32768xf32>, host>
     }
     %c0_1 = arith.constant 0 : index
-    boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %6 = boa.prefetch @tokens[%arg2] : <tensor<2x16xi32>, device>
-      %7 = boa.create @checkpoints[%c0_1, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @embed_forward reads(%6, %0 : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%7 : <tensor<2x16x512xf32>, device>)
-      boa.offload %7, @checkpoints[%c0_1, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.release %6 : <tensor<2x16xi32>, device>
-      %8 = boa.at_last %arg2
-      boa.release %7 retain %8 : <tensor<2x16x512xf32>, device>
+    boa.loop micro_batch %m = 0 to 4 forward {
+      %tokens = boa.prefetch @tokens[%m] : <tensor<2x16xi32>, device>
+      %y.0 = boa.create @checkpoints[%c0_1, %m] : <tensor<2x16x512xf32>, device>
+      boa.launch @embed_forward reads(%tokens, %w.embed : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%y.0 : <tensor<2x16x512xf32>, device>)
+      boa.offload %y.0, @checkpoints[%c0_1, %m] : <tensor<2x16x512xf32>, device>
+      boa.release %tokens : <tensor<2x16xi32>, device>
+      %last = boa.at_last %m
+      boa.release %y.0 retain %last : <tensor<2x16x512xf32>, device>
     }
     %true = arith.constant true
-    boa.release %0 retain %true : <tensor<32768xbf16>, device>
-    boa.loop layer %arg2 = 0 to 3 forward {
-      %6 = boa.prefetch @weights.block[%arg2] : <tensor<276480xbf16>, device>
-      boa.loop chunk %arg3 = 11 to 15 forward if %arg1 {
-        %9 = boa.prefetch @gradients.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        %10 = boa.prefetch @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
-        %11 = boa.prefetch @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        %12 = boa.prefetch @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %arg3 step %arg1 weights(%6 : <tensor<276480xbf16>, device>) gradient(%9 : <tensor<276480xf32>, host>) low(%10 : <tensor<276480xi16>, host>) momentum(%11 : <tensor<276480xf32>, host>) variance(%12 : <tensor<276480xf32>, host>)
-        boa.offload %6, @weights.block[%arg2] chunk %arg3 count 1 : <tensor<276480xbf16>, device>
-        boa.offload %10, @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
-        boa.offload %11, @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.offload %12, @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.release %9 : <tensor<276480xf32>, host>
-        boa.release %10 : <tensor<276480xi16>, host>
-        boa.release %11 : <tensor<276480xf32>, host>
-        boa.release %12 : <tensor<276480xf32>, host>
+    boa.release %w.embed retain %true : <tensor<32768xbf16>, device>
+    boa.loop layer %l = 0 to 3 forward {
+      %w = boa.prefetch @weights.block[%l] : <tensor<276480xbf16>, device>
+      boa.loop chunk %c = 11 to 15 forward if %pending {
+        %g.c = boa.prefetch @gradients.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        %low.c = boa.prefetch @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
+        %momentum.c = boa.prefetch @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        %variance.c = boa.prefetch @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.update @block chunk %c step %pending weights(%w : <tensor<276480xbf16>, device>) gradient(%g.c : <tensor<276480xf32>, host>) low(%low.c : <tensor<276480xi16>, host>) momentum(%momentum.c : <tensor<276480xf32>, host>) variance(%variance.c : <tensor<276480xf32>, host>)
+        boa.offload %w, @weights.block[%l] chunk %c count 1 : <tensor<276480xbf16>, device>
+        boa.offload %low.c, @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
+        boa.offload %momentum.c, @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.offload %variance.c, @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.release %g.c : <tensor<276480xf32>, host>
+        boa.release %low.c : <tensor<276480xi16>, host>
+        boa.release %momentum.c : <tensor<276480xf32>, host>
+        boa.release %variance.c : <tensor<276480xf32>, host>
       }
-      %7 = boa.shift %arg2, 1
-      boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
-        %9 = boa.prefetch @checkpoints[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
-        %10 = boa.create @checkpoints[%7, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.launch @block_forward reads(%9, %6 : <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) writes(%10 : <tensor<2x16x512xf32>, device>)
-        boa.offload %10, @checkpoints[%7, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.release %9 : <tensor<2x16x512xf32>, device>
-        %11 = boa.at_last %arg3
-        boa.release %10 retain %11 : <tensor<2x16x512xf32>, device>
+      %next = boa.shift %l, 1
+      boa.loop micro_batch %m = 0 to 4 snake(%l + 1) {
+        %x = boa.prefetch @checkpoints[%l, %m] : <tensor<2x16x512xf32>, device>
+        %y = boa.create @checkpoints[%next, %m] : <tensor<2x16x512xf32>, device>
+        boa.launch @block_forward reads(%x, %w : <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) writes(%y : <tensor<2x16x512xf32>, device>)
+        boa.offload %y, @checkpoints[%next, %m] : <tensor<2x16x512xf32>, device>
+        boa.release %x : <tensor<2x16x512xf32>, device>
+        %last = boa.at_last %m
+        boa.release %y retain %last : <tensor<2x16x512xf32>, device>
       }
-      %8 = boa.at_last %arg2
-      boa.release %6 retain %8 : <tensor<276480xbf16>, device>
+      %end = boa.at_last %l
+      boa.release %w retain %end : <tensor<276480xbf16>, device>
     }
     %c0_2 = arith.constant 0 : index
     %c0_3 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
     %c3_4 = arith.constant 3 : index
     %c0_5 = arith.constant 0 : index
-    %1 = boa.prefetch @weights.head[%c0_5] : <tensor<2048xbf16>, device>
+    %w.head = boa.prefetch @weights.head[%c0_5] : <tensor<2048xbf16>, device>
     %c0_6 = arith.constant 0 : index
-    %2 = boa.prefetch @weights.embed[%c0_6] : <tensor<32768xbf16>, device>
-    %true_7 = arith.constant true
-    %3 = boa.prefetch @gradients.head[%c0_3] zero %true_7 : <tensor<2048xf32>, device>
+    %w.embed_7 = boa.prefetch @weights.embed[%c0_6] : <tensor<32768xbf16>, device>
     %true_8 = arith.constant true
-    %4 = boa.prefetch @gradients.embed[%c0_2] zero %true_8 : <tensor<32768xf32>, device>
-    boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %6 = boa.prefetch @checkpoints[%c3_4, %arg2] : <tensor<2x16x512xf32>, device>
-      %7 = boa.prefetch @targets[%arg2] : <tensor<2x16xi32>, device>
-      %8 = boa.at_first %arg2
-      %9 = boa.at_first %arg2
-      %10 = boa.create @loss[%arg2] : <tensor<f32>, device>
-      %11 = boa.create @boundary_gradients[%c3, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @head_backward reads(%6, %7, %1, %2 : <tensor<2x16x512xf32>, device>, <tensor<2x16xi32>, device>, <tensor<2048xbf16>, device>, <tensor<32768xbf16>, device>) updates(%3, %4 : <tensor<2048xf32>, device>, <tensor<32768xf32>, device>) writes(%10, %11 : <tensor<f32>, device>, <tensor<2x16x512xf32>, device>)
-      boa.offload %11, @boundary_gradients[%c3, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.release %6 : <tensor<2x16x512xf32>, device>
-      boa.release %7 : <tensor<2x16xi32>, device>
-      boa.release %10 : <tensor<f32>, device>
-      %12 = boa.at_last %arg2
-      boa.release %11 retain %12 : <tensor<2x16x512xf32>, device>
-    }
+    %g.head = boa.prefetch @gradients.head[%c0_3] zero %true_8 : <tensor<2048xf32>, device>
     %true_9 = arith.constant true
-    boa.release %4 retain %true_9 : <tensor<32768xf32>, device>
-    boa.release %2 : <tensor<32768xbf16>, device>
-    %c0_10 = arith.constant 0 : index
-    boa.loop chunk %arg2 = 0 to 1 forward {
-      %6 = boa.prefetch @low.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xi16>, host>
-      %7 = boa.prefetch @momentum.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xf32>, host>
-      %8 = boa.prefetch @variance.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xf32>, host>
-      boa.update @head chunk %arg2 step %arg0 weights(%1 : <tensor<2048xbf16>, device>) gradient(%3 : <tensor<2048xf32>, device>) low(%6 : <tensor<2048xi16>, host>) momentum(%7 : <tensor<2048xf32>, host>) variance(%8 : <tensor<2048xf32>, host>)
-      boa.offload %1, @weights.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xbf16>, device>
-      boa.offload %6, @low.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xi16>, host>
-      boa.offload %7, @momentum.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xf32>, host>
-      boa.offload %8, @variance.head[%c0_10] chunk %arg2 count 1 : <tensor<2048xf32>, host>
-      %true_16 = arith.constant true
-      boa.release %6 retain %true_16 : <tensor<2048xi16>, host>
-      %true_17 = arith.constant true
-      boa.release %7 retain %true_17 : <tensor<2048xf32>, host>
-      %true_18 = arith.constant true
-      boa.release %8 retain %true_18 : <tensor<2048xf32>, host>
+    %g.embed = boa.prefetch @gradients.embed[%c0_2] zero %true_9 : <tensor<32768xf32>, device>
+    boa.loop micro_batch %m = 0 to 4 forward {
+      %x.3 = boa.prefetch @checkpoints[%c3_4, %m] : <tensor<2x16x512xf32>, device>
+      %targets = boa.prefetch @targets[%m] : <tensor<2x16xi32>, device>
+      %first = boa.at_first %m
+      %first_18 = boa.at_first %m
+      %loss = boa.create @loss[%m] : <tensor<f32>, device>
+      %dx.3 = boa.create @boundary_gradients[%c3, %m] : <tensor<2x16x512xf32>, device>
+      boa.launch @head_backward reads(%x.3, %targets, %w.head, %w.embed_7 : <tensor<2x16x512xf32>, device>, <tensor<2x16xi32>, device>, <tensor<2048xbf16>, device>, <tensor<32768xbf16>, device>) updates(%g.head, %g.embed : <tensor<2048xf32>, device>, <tensor<32768xf32>, device>) writes(%loss, %dx.3 : <tensor<f32>, device>, <tensor<2x16x512xf32>, device>)
+      boa.offload %dx.3, @boundary_gradients[%c3, %m] : <tensor<2x16x512xf32>, device>
+      boa.release %x.3 : <tensor<2x16x512xf32>, device>
+      boa.release %targets : <tensor<2x16xi32>, device>
+      boa.release %loss : <tensor<f32>, device>
+      %last = boa.at_last %m
+      boa.release %dx.3 retain %last : <tensor<2x16x512xf32>, device>
     }
-    boa.release %3 : <tensor<2048xf32>, device>
-    %true_11 = arith.constant true
-    boa.release %1 retain %true_11 : <tensor<2048xbf16>, device>
+    %true_10 = arith.constant true
+    boa.release %g.embed retain %true_10 : <tensor<32768xf32>, device>
+    boa.release %w.embed_7 : <tensor<32768xbf16>, device>
+    %c0_11 = arith.constant 0 : index
+    boa.loop chunk %c = 0 to 1 forward {
+      %low.head.c = boa.prefetch @low.head[%c0_11] chunk %c count 1 : <tensor<2048xi16>, host>
+      %momentum.head.c = boa.prefetch @momentum.head[%c0_11] chunk %c count 1 : <tensor<2048xf32>, host>
+      %variance.head.c = boa.prefetch @variance.head[%c0_11] chunk %c count 1 : <tensor<2048xf32>, host>
+      boa.update @head chunk %c step %step weights(%w.head : <tensor<2048xbf16>, device>) gradient(%g.head : <tensor<2048xf32>, device>) low(%low.head.c : <tensor<2048xi16>, host>) momentum(%momentum.head.c : <tensor<2048xf32>, host>) variance(%variance.head.c : <tensor<2048xf32>, host>)
+      boa.offload %w.head, @weights.head[%c0_11] chunk %c count 1 : <tensor<2048xbf16>, device>
+      boa.offload %low.head.c, @low.head[%c0_11] chunk %c count 1 : <tensor<2048xi16>, host>
+      boa.offload %momentum.head.c, @momentum.head[%c0_11] chunk %c count 1 : <tensor<2048xf32>, host>
+      boa.offload %variance.head.c, @variance.head[%c0_11] chunk %c count 1 : <tensor<2048xf32>, host>
+      %true_18 = arith.constant true
+      boa.release %low.head.c retain %true_18 : <tensor<2048xi16>, host>
+      %true_19 = arith.constant true
+      boa.release %momentum.head.c retain %true_19 : <tensor<2048xf32>, host>
+      %true_20 = arith.constant true
+      boa.release %variance.head.c retain %true_20 : <tensor<2048xf32>, host>
+    }
+    boa.release %g.head : <tensor<2048xf32>, device>
     %true_12 = arith.constant true
-    boa.loop layer %arg2 = 0 to 3 reverse {
-      %6 = boa.prefetch @weights.block[%arg2] : <tensor<276480xbf16>, device>
-      %7 = boa.prefetch @gradients.block[%arg2] zero %true_12 : <tensor<276480xf32>, device>
-      %8 = boa.shift %arg2, 1
-      boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
-        %10 = boa.prefetch @checkpoints[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
-        %11 = boa.prefetch @boundary_gradients[%8, %arg3] : <tensor<2x16x512xf32>, device>
-        %12 = boa.at_first %arg3
-        %13 = boa.create @boundary_gradients[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.launch @block_backward reads(%10, %11, %6 : <tensor<2x16x512xf32>, device>, <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) updates(%7 : <tensor<276480xf32>, device>) writes(%13 : <tensor<2x16x512xf32>, device>)
-        boa.offload %13, @boundary_gradients[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.release %10 : <tensor<2x16x512xf32>, device>
-        boa.release %11 : <tensor<2x16x512xf32>, device>
-        %14 = boa.at_last %arg3
-        boa.release %13 retain %14 : <tensor<2x16x512xf32>, device>
+    boa.release %w.head retain %true_12 : <tensor<2048xbf16>, device>
+    %true_13 = arith.constant true
+    boa.loop layer %l = 0 to 3 reverse {
+      %w = boa.prefetch @weights.block[%l] : <tensor<276480xbf16>, device>
+      %g = boa.prefetch @gradients.block[%l] zero %true_13 : <tensor<276480xf32>, device>
+      %next = boa.shift %l, 1
+      boa.loop micro_batch %m = 0 to 4 snake(%l + 1) {
+        %x = boa.prefetch @checkpoints[%l, %m] : <tensor<2x16x512xf32>, device>
+        %dy = boa.prefetch @boundary_gradients[%next, %m] : <tensor<2x16x512xf32>, device>
+        %first = boa.at_first %m
+        %dx = boa.create @boundary_gradients[%l, %m] : <tensor<2x16x512xf32>, device>
+        boa.launch @block_backward reads(%x, %dy, %w : <tensor<2x16x512xf32>, device>, <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) updates(%g : <tensor<276480xf32>, device>) writes(%dx : <tensor<2x16x512xf32>, device>)
+        boa.offload %dx, @boundary_gradients[%l, %m] : <tensor<2x16x512xf32>, device>
+        boa.release %x : <tensor<2x16x512xf32>, device>
+        boa.release %dy : <tensor<2x16x512xf32>, device>
+        %last = boa.at_last %m
+        boa.release %dx retain %last : <tensor<2x16x512xf32>, device>
       }
       %c11 = arith.constant 11 : index
-      boa.offload %7, @gradients.block[%arg2] chunk %c11 count 4 : <tensor<276480xf32>, device>
-      boa.loop chunk %arg3 = 0 to 11 forward {
-        %10 = boa.prefetch @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
-        %11 = boa.prefetch @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        %12 = boa.prefetch @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %arg3 step %arg0 weights(%6 : <tensor<276480xbf16>, device>) gradient(%7 : <tensor<276480xf32>, device>) low(%10 : <tensor<276480xi16>, host>) momentum(%11 : <tensor<276480xf32>, host>) variance(%12 : <tensor<276480xf32>, host>)
-        boa.offload %6, @weights.block[%arg2] chunk %arg3 count 1 : <tensor<276480xbf16>, device>
-        boa.offload %10, @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
-        boa.offload %11, @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.offload %12, @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.release %10 : <tensor<276480xi16>, host>
-        boa.release %11 : <tensor<276480xf32>, host>
-        boa.release %12 : <tensor<276480xf32>, host>
+      boa.offload %g, @gradients.block[%l] chunk %c11 count 4 : <tensor<276480xf32>, device>
+      boa.loop chunk %c = 0 to 11 forward {
+        %low.c = boa.prefetch @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
+        %momentum.c = boa.prefetch @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        %variance.c = boa.prefetch @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.update @block chunk %c step %step weights(%w : <tensor<276480xbf16>, device>) gradient(%g : <tensor<276480xf32>, device>) low(%low.c : <tensor<276480xi16>, host>) momentum(%momentum.c : <tensor<276480xf32>, host>) variance(%variance.c : <tensor<276480xf32>, host>)
+        boa.offload %w, @weights.block[%l] chunk %c count 1 : <tensor<276480xbf16>, device>
+        boa.offload %low.c, @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
+        boa.offload %momentum.c, @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.offload %variance.c, @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.release %low.c : <tensor<276480xi16>, host>
+        boa.release %momentum.c : <tensor<276480xf32>, host>
+        boa.release %variance.c : <tensor<276480xf32>, host>
       }
-      boa.release %7 : <tensor<276480xf32>, device>
-      %9 = boa.at_last %arg2
-      boa.release %6 retain %9 : <tensor<276480xbf16>, device>
+      boa.release %g : <tensor<276480xf32>, device>
+      %end = boa.at_last %l
+      boa.release %w retain %end : <tensor<276480xbf16>, device>
     }
     %false = arith.constant false
-    %c0_13 = arith.constant 0 : index
-    %5 = boa.prefetch @gradients.embed[%c0_13] zero %false : <tensor<32768xf32>, device>
     %c0_14 = arith.constant 0 : index
-    boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %6 = boa.prefetch @tokens[%arg2] : <tensor<2x16xi32>, device>
-      %7 = boa.prefetch @boundary_gradients[%c0_14, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @embed_backward reads(%6, %7 : <tensor<2x16xi32>, device>, <tensor<2x16x512xf32>, device>) updates(%5 : <tensor<32768xf32>, device>)
-      boa.release %6 : <tensor<2x16xi32>, device>
-      boa.release %7 : <tensor<2x16x512xf32>, device>
+    %g.embed_15 = boa.prefetch @gradients.embed[%c0_14] zero %false : <tensor<32768xf32>, device>
+    %c0_16 = arith.constant 0 : index
+    boa.loop micro_batch %m = 0 to 4 forward {
+      %tokens = boa.prefetch @tokens[%m] : <tensor<2x16xi32>, device>
+      %dy.0 = boa.prefetch @boundary_gradients[%c0_16, %m] : <tensor<2x16x512xf32>, device>
+      boa.launch @embed_backward reads(%tokens, %dy.0 : <tensor<2x16xi32>, device>, <tensor<2x16x512xf32>, device>) updates(%g.embed_15 : <tensor<32768xf32>, device>)
+      boa.release %tokens : <tensor<2x16xi32>, device>
+      boa.release %dy.0 : <tensor<2x16x512xf32>, device>
     }
     %c6 = arith.constant 6 : index
-    boa.offload %5, @gradients.embed[%c0_13] chunk %c6 count 2 : <tensor<32768xf32>, device>
-    %c0_15 = arith.constant 0 : index
-    boa.loop chunk %arg2 = 0 to 6 forward {
-      %6 = boa.prefetch @weights.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xbf16>, host>
-      %7 = boa.prefetch @low.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xi16>, host>
-      %8 = boa.prefetch @momentum.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      %9 = boa.prefetch @variance.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %arg2 step %arg0 weights(%6 : <tensor<32768xbf16>, host>) gradient(%5 : <tensor<32768xf32>, device>) low(%7 : <tensor<32768xi16>, host>) momentum(%8 : <tensor<32768xf32>, host>) variance(%9 : <tensor<32768xf32>, host>)
-      boa.offload %6, @weights.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xbf16>, host>
-      boa.offload %7, @low.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xi16>, host>
-      boa.offload %8, @momentum.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.offload %9, @variance.embed[%c0_15] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.release %6 : <tensor<32768xbf16>, host>
-      boa.release %7 : <tensor<32768xi16>, host>
-      boa.release %8 : <tensor<32768xf32>, host>
-      boa.release %9 : <tensor<32768xf32>, host>
+    boa.offload %g.embed_15, @gradients.embed[%c0_14] chunk %c6 count 2 : <tensor<32768xf32>, device>
+    %c0_17 = arith.constant 0 : index
+    boa.loop chunk %c = 0 to 6 forward {
+      %w.embed.c = boa.prefetch @weights.embed[%c0_17] chunk %c count 1 : <tensor<32768xbf16>, host>
+      %low.embed.c = boa.prefetch @low.embed[%c0_17] chunk %c count 1 : <tensor<32768xi16>, host>
+      %momentum.embed.c = boa.prefetch @momentum.embed[%c0_17] chunk %c count 1 : <tensor<32768xf32>, host>
+      %variance.embed.c = boa.prefetch @variance.embed[%c0_17] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.update @embed chunk %c step %step weights(%w.embed.c : <tensor<32768xbf16>, host>) gradient(%g.embed_15 : <tensor<32768xf32>, device>) low(%low.embed.c : <tensor<32768xi16>, host>) momentum(%momentum.embed.c : <tensor<32768xf32>, host>) variance(%variance.embed.c : <tensor<32768xf32>, host>)
+      boa.offload %w.embed.c, @weights.embed[%c0_17] chunk %c count 1 : <tensor<32768xbf16>, host>
+      boa.offload %low.embed.c, @low.embed[%c0_17] chunk %c count 1 : <tensor<32768xi16>, host>
+      boa.offload %momentum.embed.c, @momentum.embed[%c0_17] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.offload %variance.embed.c, @variance.embed[%c0_17] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.release %w.embed.c : <tensor<32768xbf16>, host>
+      boa.release %low.embed.c : <tensor<32768xi16>, host>
+      boa.release %momentum.embed.c : <tensor<32768xf32>, host>
+      boa.release %variance.embed.c : <tensor<32768xf32>, host>
     }
-    boa.release %5 : <tensor<32768xf32>, device>
+    boa.release %g.embed_15 : <tensor<32768xf32>, device>
   }
-  boa.step @drain(%arg0, %arg1) attributes {boa.traffic = {read = {gradients = 917504 : i64, master = 458752 : i64, momentum = 917504 : i64, variance = 917504 : i64, weights = 458752 : i64}, written = {master = 458752 : i64, momentum = 917504 : i64, variance = 917504 : i64, weights = 458752 : i64}}} {
+  boa.step @drain(%step, %pending) traffic {
+    each read gradients 917504, master 458752, momentum 917504, variance 917504, weights 458752
+    each written master 458752, momentum 917504, variance 917504, weights 458752
+  } {
     %c0 = arith.constant 0 : index
-    boa.loop chunk %arg2 = 6 to 8 forward if %arg1 {
-      %0 = boa.prefetch @gradients.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      %1 = boa.prefetch @weights.embed[%c0] chunk %arg2 count 1 : <tensor<32768xbf16>, host>
-      %2 = boa.prefetch @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
-      %3 = boa.prefetch @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      %4 = boa.prefetch @variance.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %arg2 step %arg1 weights(%1 : <tensor<32768xbf16>, host>) gradient(%0 : <tensor<32768xf32>, host>) low(%2 : <tensor<32768xi16>, host>) momentum(%3 : <tensor<32768xf32>, host>) variance(%4 : <tensor<32768xf32>, host>)
-      boa.offload %1, @weights.embed[%c0] chunk %arg2 count 1 : <tensor<32768xbf16>, host>
-      boa.offload %2, @low.embed[%c0] chunk %arg2 count 1 : <tensor<32768xi16>, host>
-      boa.offload %3, @momentum.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.offload %4, @variance.embed[%c0] chunk %arg2 count 1 : <tensor<32768xf32>, host>
-      boa.release %0 : <tensor<32768xf32>, host>
-      boa.release %1 : <tensor<32768xbf16>, host>
-      boa.release %2 : <tensor<32768xi16>, host>
-      boa.release %3 : <tensor<32768xf32>, host>
-      boa.release %4 : <tensor<32768xf32>, host>
+    boa.loop chunk %c = 6 to 8 forward if %pending {
+      %g.embed.c = boa.prefetch @gradients.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      %w.embed.c = boa.prefetch @weights.embed[%c0] chunk %c count 1 : <tensor<32768xbf16>, host>
+      %low.embed.c = boa.prefetch @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
+      %momentum.embed.c = boa.prefetch @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      %variance.embed.c = boa.prefetch @variance.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.update @embed chunk %c step %pending weights(%w.embed.c : <tensor<32768xbf16>, host>) gradient(%g.embed.c : <tensor<32768xf32>, host>) low(%low.embed.c : <tensor<32768xi16>, host>) momentum(%momentum.embed.c : <tensor<32768xf32>, host>) variance(%variance.embed.c : <tensor<32768xf32>, host>)
+      boa.offload %w.embed.c, @weights.embed[%c0] chunk %c count 1 : <tensor<32768xbf16>, host>
+      boa.offload %low.embed.c, @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
+      boa.offload %momentum.embed.c, @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.offload %variance.embed.c, @variance.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
+      boa.release %g.embed.c : <tensor<32768xf32>, host>
+      boa.release %w.embed.c : <tensor<32768xbf16>, host>
+      boa.release %low.embed.c : <tensor<32768xi16>, host>
+      boa.release %momentum.embed.c : <tensor<32768xf32>, host>
+      boa.release %variance.embed.c : <tensor<32768xf32>, host>
     }
-    boa.loop layer %arg2 = 0 to 3 forward {
-      boa.loop chunk %arg3 = 11 to 15 forward if %arg1 {
-        %0 = boa.prefetch @gradients.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        %1 = boa.prefetch @weights.block[%arg2] chunk %arg3 count 1 : <tensor<276480xbf16>, host>
-        %2 = boa.prefetch @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
-        %3 = boa.prefetch @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        %4 = boa.prefetch @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %arg3 step %arg1 weights(%1 : <tensor<276480xbf16>, host>) gradient(%0 : <tensor<276480xf32>, host>) low(%2 : <tensor<276480xi16>, host>) momentum(%3 : <tensor<276480xf32>, host>) variance(%4 : <tensor<276480xf32>, host>)
-        boa.offload %1, @weights.block[%arg2] chunk %arg3 count 1 : <tensor<276480xbf16>, host>
-        boa.offload %2, @low.block[%arg2] chunk %arg3 count 1 : <tensor<276480xi16>, host>
-        boa.offload %3, @momentum.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.offload %4, @variance.block[%arg2] chunk %arg3 count 1 : <tensor<276480xf32>, host>
-        boa.release %0 : <tensor<276480xf32>, host>
-        boa.release %1 : <tensor<276480xbf16>, host>
-        boa.release %2 : <tensor<276480xi16>, host>
-        boa.release %3 : <tensor<276480xf32>, host>
-        boa.release %4 : <tensor<276480xf32>, host>
+    boa.loop layer %l = 0 to 3 forward {
+      boa.loop chunk %c = 11 to 15 forward if %pending {
+        %g.c = boa.prefetch @gradients.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        %w.c = boa.prefetch @weights.block[%l] chunk %c count 1 : <tensor<276480xbf16>, host>
+        %low.c = boa.prefetch @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
+        %momentum.c = boa.prefetch @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        %variance.c = boa.prefetch @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.update @block chunk %c step %pending weights(%w.c : <tensor<276480xbf16>, host>) gradient(%g.c : <tensor<276480xf32>, host>) low(%low.c : <tensor<276480xi16>, host>) momentum(%momentum.c : <tensor<276480xf32>, host>) variance(%variance.c : <tensor<276480xf32>, host>)
+        boa.offload %w.c, @weights.block[%l] chunk %c count 1 : <tensor<276480xbf16>, host>
+        boa.offload %low.c, @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
+        boa.offload %momentum.c, @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.offload %variance.c, @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
+        boa.release %g.c : <tensor<276480xf32>, host>
+        boa.release %w.c : <tensor<276480xbf16>, host>
+        boa.release %low.c : <tensor<276480xi16>, host>
+        boa.release %momentum.c : <tensor<276480xf32>, host>
+        boa.release %variance.c : <tensor<276480xf32>, host>
       }
     }
   }
-  boa.step @evaluate(%arg0, %arg1) attributes {boa.traffic = {read = {checkpoints = 786432 : i64, weights = 1728512 : i64}, written = {checkpoints = 1048576 : i64}}} {
+  boa.step @evaluate(%step, %pending) traffic {
+    each read checkpoints 786432, weights 1728512
+    each written checkpoints 1048576
+  } {
     %c0 = arith.constant 0 : index
     %c0_0 = arith.constant 0 : index
-    %0 = boa.prefetch @weights.embed[%c0_0] : <tensor<32768xbf16>, device>
-    boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %3 = boa.prefetch @tokens[%arg2] : <tensor<2x16xi32>, device>
-      %4 = boa.create @checkpoints[%c0, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.launch @embed_forward reads(%3, %0 : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%4 : <tensor<2x16x512xf32>, device>)
-      boa.offload %4, @checkpoints[%c0, %arg2] : <tensor<2x16x512xf32>, device>
-      boa.release %3 : <tensor<2x16xi32>, device>
-      %5 = boa.at_last %arg2
-      boa.release %4 retain %5 : <tensor<2x16x512xf32>, device>
+    %w.embed = boa.prefetch @weights.embed[%c0_0] : <tensor<32768xbf16>, device>
+    boa.loop micro_batch %m = 0 to 4 forward {
+      %tokens = boa.prefetch @tokens[%m] : <tensor<2x16xi32>, device>
+      %y.0 = boa.create @checkpoints[%c0, %m] : <tensor<2x16x512xf32>, device>
+      boa.launch @embed_forward reads(%tokens, %w.embed : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%y.0 : <tensor<2x16x512xf32>, device>)
+      boa.offload %y.0, @checkpoints[%c0, %m] : <tensor<2x16x512xf32>, device>
+      boa.release %tokens : <tensor<2x16xi32>, device>
+      %last = boa.at_last %m
+      boa.release %y.0 retain %last : <tensor<2x16x512xf32>, device>
     }
     %true = arith.constant true
-    boa.release %0 retain %true : <tensor<32768xbf16>, device>
-    boa.loop layer %arg2 = 0 to 3 forward {
-      %3 = boa.prefetch @weights.block[%arg2] : <tensor<276480xbf16>, device>
-      %4 = boa.shift %arg2, 1
-      boa.loop micro_batch %arg3 = 0 to 4 snake(%arg2 + 1) {
-        %5 = boa.prefetch @checkpoints[%arg2, %arg3] : <tensor<2x16x512xf32>, device>
-        %6 = boa.create @checkpoints[%4, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.launch @block_forward reads(%5, %3 : <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) writes(%6 : <tensor<2x16x512xf32>, device>)
-        boa.offload %6, @checkpoints[%4, %arg3] : <tensor<2x16x512xf32>, device>
-        boa.release %5 : <tensor<2x16x512xf32>, device>
-        %7 = boa.at_last %arg3
-        boa.release %6 retain %7 : <tensor<2x16x512xf32>, device>
+    boa.release %w.embed retain %true : <tensor<32768xbf16>, device>
+    boa.loop layer %l = 0 to 3 forward {
+      %w = boa.prefetch @weights.block[%l] : <tensor<276480xbf16>, device>
+      %next = boa.shift %l, 1
+      boa.loop micro_batch %m = 0 to 4 snake(%l + 1) {
+        %x = boa.prefetch @checkpoints[%l, %m] : <tensor<2x16x512xf32>, device>
+        %y = boa.create @checkpoints[%next, %m] : <tensor<2x16x512xf32>, device>
+        boa.launch @block_forward reads(%x, %w : <tensor<2x16x512xf32>, device>, <tensor<276480xbf16>, device>) writes(%y : <tensor<2x16x512xf32>, device>)
+        boa.offload %y, @checkpoints[%next, %m] : <tensor<2x16x512xf32>, device>
+        boa.release %x : <tensor<2x16x512xf32>, device>
+        %last = boa.at_last %m
+        boa.release %y retain %last : <tensor<2x16x512xf32>, device>
       }
-      boa.release %3 : <tensor<276480xbf16>, device>
+      boa.release %w : <tensor<276480xbf16>, device>
     }
     %c3 = arith.constant 3 : index
     %c0_1 = arith.constant 0 : index
-    %1 = boa.prefetch @weights.head[%c0_1] : <tensor<2048xbf16>, device>
+    %w.head = boa.prefetch @weights.head[%c0_1] : <tensor<2048xbf16>, device>
     %c0_2 = arith.constant 0 : index
-    %2 = boa.prefetch @weights.embed[%c0_2] : <tensor<32768xbf16>, device>
-    boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %3 = boa.prefetch @checkpoints[%c3, %arg2] : <tensor<2x16x512xf32>, device>
-      %4 = boa.prefetch @targets[%arg2] : <tensor<2x16xi32>, device>
-      %5 = boa.create @loss[%arg2] : <tensor<f32>, device>
-      boa.launch @head_forward reads(%3, %4, %1, %2 : <tensor<2x16x512xf32>, device>, <tensor<2x16xi32>, device>, <tensor<2048xbf16>, device>, <tensor<32768xbf16>, device>) writes(%5 : <tensor<f32>, device>)
-      boa.offload %5, @loss[%arg2] : <tensor<f32>, device>
-      boa.release %3 : <tensor<2x16x512xf32>, device>
-      boa.release %4 : <tensor<2x16xi32>, device>
-      boa.release %5 : <tensor<f32>, device>
+    %w.embed_3 = boa.prefetch @weights.embed[%c0_2] : <tensor<32768xbf16>, device>
+    boa.loop micro_batch %m = 0 to 4 forward {
+      %x.3 = boa.prefetch @checkpoints[%c3, %m] : <tensor<2x16x512xf32>, device>
+      %targets = boa.prefetch @targets[%m] : <tensor<2x16xi32>, device>
+      %loss = boa.create @loss[%m] : <tensor<f32>, device>
+      boa.launch @head_forward reads(%x.3, %targets, %w.head, %w.embed_3 : <tensor<2x16x512xf32>, device>, <tensor<2x16xi32>, device>, <tensor<2048xbf16>, device>, <tensor<32768xbf16>, device>) writes(%loss : <tensor<f32>, device>)
+      boa.offload %loss, @loss[%m] : <tensor<f32>, device>
+      boa.release %x.3 : <tensor<2x16x512xf32>, device>
+      boa.release %targets : <tensor<2x16xi32>, device>
+      boa.release %loss : <tensor<f32>, device>
     }
-    boa.release %2 : <tensor<32768xbf16>, device>
-    boa.release %1 : <tensor<2048xbf16>, device>
+    boa.release %w.embed_3 : <tensor<32768xbf16>, device>
+    boa.release %w.head : <tensor<2048xbf16>, device>
   }
 }
 
