@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Activations are [batch, time, width]; "rows" are all leading dimensions
-// together. Tensors are f32 or bf16 (f64 in gradient tests), all of one op the same
-// but for boa.cast and sums: what is summed over rows, and what an op knows of a row,
-// is f32 where the rest is bf16. Arithmetic on bf16 is done in f32 and its result
-// rounded. Ops that end in _grad are what the VJPs are built of; they are
-// differentiable no further.
+// Activations are [batch, time, width]; "rows" are all leading dimensions together.
+// Tensors are f32 or bf16 (f64 in gradient tests). All tensors of an op have one element
+// type, except in boa.cast and for sums: sums over rows and statistics of a row are f32
+// if the rest is bf16. Arithmetic on bf16 is done in f32 and its result rounded. Ops
+// that end in _grad are the parts of VJPs; they are not differentiable themselves.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_COMPUTE_OPS_TD
@@ -31,8 +30,8 @@ def Boa_OneFloatType : NativeOpTrait<"OneFloatType"> {
   let cppNamespace = "::boa";
 }
 
-/// What it computes is products of matrices of the first operand's element type, to speak of:
-/// devices may have a rate of their own for each.
+/// It computes mostly products of matrices of the first operand's element type. Devices may
+/// have another rate for each type.
 def Boa_MatrixProduct : NativeOpTrait<"MatrixProduct"> {
   let cppNamespace = "::boa";
 }
@@ -150,7 +149,7 @@ def Boa_CastOp : Boa_Op<"cast", [Pure,
   let summary = "to another floating-point type, same shape";
   let description = [{
     Rounds to nearest, ties to even. VJP: the gradient in the operand's type. A cast
-    that is exact costs nothing: what is widened is kept narrow and widened again.
+    that is exact costs nothing: the narrow value is kept and widened again.
     `boa.cast %x : tensor<8x256x384xf32> to tensor<8x256x384xbf16>`
   }];
   let arguments = (ins Boa_Tensor:$x);

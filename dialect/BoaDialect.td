@@ -44,6 +44,23 @@ def Boa_Dialect : Dialect {
     The configuration stands first in the module, one setting a line: of the training
     in `boa.config @train`, of the machine in `boa.config @machine`. `Settings.def`
     is the table of all settings.
+
+    Values are printed with names that say their meaning:
+
+    | name | value |
+    |---|---|
+    | `%step`, `%pending` | the numbers of the step and of the pending step |
+    | `%l`, `%m`, `%c` | the layer, micro-batch or chunk of a loop |
+    | `%next`, `%previous` | an index shifted up or down |
+    | `%begin`, `%end` | the first or last layer: `boa.at_first`, `boa.at_last` |
+    | `%first`, `%last` | the same of micro-batches and chunks |
+    | `%x`, `%y` | a checkpoint that is read, or written |
+    | `%dy`, `%dx` | a boundary gradient that is read, or written |
+    | `%w`, `%g`, `%low`, `%momentum`, `%variance` | weights, gradients, master weights, moments |
+    | `%w.c` | a buffer of single chunks |
+    | `%w.embed`, `%x.4` | outside of the loop over layers: of a stage, of a layer |
+
+    An argument of a stage's function is named after its parameter.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -68,7 +85,7 @@ def Boa_Tier : I32EnumAttr<"Tier", "where a chunk lives between uses", [
   let cppNamespace = "::boa";
 }
 
-def Boa_Role : I32EnumAttr<"Role", "what a storage is for: the unit in which traffic is told", [
+def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage; traffic is counted by role", [
   I32EnumAttrCase<"tokens", 0>,
   I32EnumAttrCase<"targets", 1>,
   I32EnumAttrCase<"loss", 2>,
@@ -85,7 +102,7 @@ def Boa_Role : I32EnumAttr<"Role", "what a storage is for: the unit in which tra
   let cppNamespace = "::boa";
 }
 
-def Boa_EntryPoint : I32EnumAttr<"EntryPoint", "what of a compiled program is called from outside", [
+def Boa_EntryPoint : I32EnumAttr<"EntryPoint", "a function of a compiled program that the trainer calls", [
   I32EnumAttrCase<"step", 0>,
   I32EnumAttrCase<"drain", 1>,
   I32EnumAttrCase<"evaluate", 2>,
@@ -94,7 +111,7 @@ def Boa_EntryPoint : I32EnumAttr<"EntryPoint", "what of a compiled program is ca
   let cppNamespace = "::boa";
 }
 
-def Boa_StageFunction : I32EnumAttr<"StageFunction", "what a function computes of a stage", [
+def Boa_StageFunction : I32EnumAttr<"StageFunction", "the part of a stage that a function computes", [
   I32EnumAttrCase<"forward", 0>,
   I32EnumAttrCase<"backward", 1>,
   I32EnumAttrCase<"forward_saving", 2>,
@@ -163,7 +180,7 @@ def Boa_BufferType : TypeDef<Boa_Dialect, "Buffer"> {
   let summary = "(some chunks of) a storage's entry in a memory";
   let description = [{
     A slot of the arena, or, where the chunks live in memory of that space, their
-    home itself. What uses a buffer waits for what fills it.
+    home itself. A command that uses a buffer waits for the command that fills it.
   }];
   let parameters = (ins "::mlir::Type":$contents, "::boa::Space":$space);
   let assemblyFormat = "`<` $contents `,` $space `>`";

@@ -18,11 +18,11 @@ def Boa_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let methods = [
     InterfaceMethod<[{
       Builds the gradients of the operands, given those of the results (null
-      where a result has none). Leaves null in `operands` where an operand has
-      no gradient (token indices). Gradients are of the types of what they are
-      gradients of; one that was summed over rows is of getSumType, and a cast takes
-      it as it is: a weight's gradient is not rounded on its way there. May use the op's operands and results: what
-      it uses is what must be kept or recomputed for the backward pass.
+      where a result has none). Leaves null in `operands` for an operand
+      without a gradient (token indices). A gradient has the type of its value; a sum
+      over rows has getSumType, and a cast passes it on unchanged, so that a weight's
+      gradient is never rounded on its way. The gradients may use the op's operands and
+      results: these are then kept, or computed again, for the backward pass.
     }], "void", "buildVJP",
     (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$results,
          "::llvm::SmallVectorImpl<::mlir::Value> &":$operands)>
@@ -31,7 +31,7 @@ def Boa_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
 
 def Boa_CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::boa";
-  let description = [{ What a compute op costs, for planning and for the bound. }];
+  let description = [{ The cost of a compute op, for planning and for bounds. }];
   let methods = [
     InterfaceMethod<"Floating-point operations of one execution.",
       "double", "getFlops", (ins), [{}], [{ return 0; }]>,
@@ -52,12 +52,12 @@ def Boa_CostOpInterface : OpInterface<"CostOpInterface"> {
 def Boa_AccessOpInterface : OpInterface<"AccessOpInterface"> {
   let cppNamespace = "::boa";
   let description = [{
-    An op of the step or storage phase that touches entries of storages by name. All
-    that passes know of dependences they know from here: order, legality, liveness,
-    traffic. What an op does to a buffer is said by its operands.
+    An op of the step or storage phase that touches entries of storages by name. Passes
+    take all dependences from this interface: order, legality, liveness, traffic. The
+    operands of an op say how it uses its buffers.
   }];
   let methods = [
-    InterfaceMethod<"What it touches of storages, in no order.",
+    InterfaceMethod<"The chunks that it touches, in no order.",
       "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins)>
   ];
 }

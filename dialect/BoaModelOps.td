@@ -44,8 +44,8 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
       boa.param @qkv_w : tensor<384x1152xf32> = "normal" 2.0e-02
     }
     ```
-    `params.` before the name is for modules made of a user's names, which then
-    meet none of the compiler's; it is no part of the name.
+    A frontend puts `params.` before the name that a user gave, so that it cannot meet a
+    symbol of the compiler. The prefix is no part of the name.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Boa_RepeatAttr:$repeat);
   let regions = (region SizedRegion<1>:$body);
@@ -56,11 +56,11 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
     /// Elements of an entry, without and with padding to whole chunks.
     int64_t getElements();
     int64_t getPaddedElements() { return getChunks() * getChunkElements(); }
-    /// An entry is divided into equal chunks, the unit of the optimizer's
-    /// streaming and of the delay: up to 16 of them, more where a chunk would
-    /// exceed 2 Mi elements, fewer where it would fall under 4096. Each holds some
-    /// of the parameters: only the last may end in padding. They depend on the
-    /// parameters alone, and are the same for f32 and bf16.
+    /// An entry is divided into equal chunks. The optimizer streams chunks, and the
+    /// delay counts them. There are up to 16; more if a chunk would exceed 2 Mi
+    /// elements, fewer if it would fall under 4096. Each holds some of the parameters:
+    /// only the last may end in padding. Their number depends on the parameters alone,
+    /// and is the same for f32 and bf16.
     int64_t getChunks();
     int64_t getChunkElements();
   }];

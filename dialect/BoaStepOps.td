@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Values that cross layers, micro-batches or steps live in storages, indexed by
-// (layer, micro_batch); that is scalar expansion done once and for all, and it
-// is what makes the loops distributable and interchangeable. Control is static:
-// every bound is a constant, so a pass may enumerate the step exactly
-// (passes/analysis/Enumeration.h) instead of approximating its dependences.
+// (layer, micro_batch). This is scalar expansion: it makes loops distributable and
+// interchangeable. Control is static: every bound is a constant. So a pass can
+// enumerate the step exactly (passes/analysis/Enumeration.h) instead of approximating
+// its dependences.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_STEP_OPS_TD
@@ -29,10 +29,10 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     boa.storage @checkpoints[7, 4] : tensor<8x256x384xf32> on ssd role checkpoints
     boa.storage @weights.block[6] : tensor<1779712xf32> on host 4, ssd role weights chunks 16 persistent
     ```
-    Of each entry of the second 4 chunks live in host memory and 12 on SSD.
-    What is `persistent` is part of a commit: weights and the optimizer's state. A
-    gradient never is: what of it waits for the next step is drained before.
-    `slots` are the pools that the arena holds for it, set by --boa-assign-buffers.
+    In each entry of the second storage, 4 chunks live in host memory and 12 on SSD.
+    A commit contains the `persistent` storages: weights and the optimizer's state. It
+    contains no gradients: @drain applies the delayed updates before. `slots` are the
+    storage's pools in the arena, set by --boa-assign-buffers.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$dims,
                        TypeAttr:$type, Boa_HomesAttr:$homes,
@@ -63,12 +63,12 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     };
     /// In order, one after another; they cover the entry.
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges();
-    /// Those of chunks [first, first + count).
+    /// The ranges of chunks [first, first + count).
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t first, int64_t count);
     /// Whether the entries hold values that the program did not write: trained state,
-    /// and what the trainer brings for a step.
+    /// or the tokens and targets of a step.
     bool isLiveIn();
-    /// Whether what is written is read after the program.
+    /// Whether written values are read after the program.
     bool isLiveOut();
   }];
 }
@@ -77,12 +77,23 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, Isolated
                                  SingleBlock, NoTerminator, Boa_NamesArguments]> {
   let summary = "an entry point of the compiled program";
   let description = [{
-    Its name says which: @step is one training step, @drain applies the delayed
-    optimizer updates alone, @evaluate runs forward passes to the loss, @predict one
-    to the logits. The block's arguments are `step`,
-    counted from 1, and `pending`: the step whose delayed updates are still
-    outstanding, 0 for none. The delayed tail of the optimizer is carried across
-    the back edge of the step loop as `pending`; @drain is its epilogue.
+    Its name is one of four. @step is one training step. @drain applies the delayed
+    optimizer updates alone. @evaluate runs forward passes up to the loss, @predict one up
+    to the logits.
+
+    The block's arguments are `step`, counted from 1, and `pending`: the step whose
+    delayed updates are outstanding, 0 for none. The delayed part of the optimizer
+    crosses the back edge of the step loop as `pending`; @drain is its epilogue.
+
+    `traffic` says how many bytes a run moves, by direction and role: the `first` and the
+    `second` step of a training, and `each` later one. --boa-assign-buffers sets it.
+    ```mlir
+    boa.step @step(%step, %pending) traffic {
+      first read weights 6639616
+      each read gradients 1900544, weights 5718016
+      each written gradients 1900544, weights 3796992
+    } { ... }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
@@ -104,7 +115,7 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegm
   let summary = "a loop over layers, micro-batches or chunks";
   let description = [{
     The induction variable takes the values lower .. upper-1: ascending
-    (`forward`), descending (`reverse`), or by turns (`snake`): descending where
+    (`forward`), descending (`reverse`), or by turns (`snake`): descending if
     `parity` + `phase` is odd. In the vertical schedule the snake makes the last
     micro-batch of one layer the first of the next.
     ```mlir
@@ -113,8 +124,8 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegm
     }
     boa.loop chunk %c = 12 to 16 forward if %pending { ... }
     ```
-    With a guard, the `pending` of the entry point, the loop runs only where that is
-    not 0: where updates of an earlier step are outstanding.
+    The guard is the `pending` of the entry point. A loop with a guard runs only if that
+    is not 0: if updates of an earlier step are outstanding.
   }];
   let arguments = (ins Boa_Dimension:$dimension, I64Attr:$lower, I64Attr:$upper,
                        DefaultValuedAttr<Boa_LoopOrder, "LoopOrder::forward">:$order,
@@ -128,7 +139,7 @@ def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegm
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::BlockArgument getInductionVar() { return getBlock()->getArgument(0); }
     int64_t getTripCount() { return getUpper() - getLower(); }
-    /// Whether it runs downward, where the parity is that.
+    /// Whether it runs downward for this parity.
     bool isDescending(int64_t parity) {
       return getOrder() == ::boa::LoopOrder::snake ? (parity + int64_t(getPhase())) & 1
                                                    : getOrder() == ::boa::LoopOrder::reverse;
@@ -187,8 +198,8 @@ def Boa_AccumulateOp : Boa_Op<"accumulate", [DeclareOpInterfaceMethods<SymbolUse
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to a storage's entry: a reduction, free to be reordered";
   let description = [{
-    Where `initial` holds the entry is set instead: the first contribution of a
-    step. (Reordering changes rounding only.)
+    If `initial` holds, the op sets the entry: it is the first contribution of a step.
+    (Reordering changes rounding only.)
   }];
   let arguments = (ins AnyStaticShapeTensor:$value, FlatSymbolRefAttr:$storage,
                        Variadic<Index>:$indices, I1:$initial);
@@ -215,9 +226,9 @@ def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethod
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "one optimizer step on chunks of a group's entry";
   let description = [{
-    Reads @gradients.G, reads and writes @weights.G and the optimizer's storages
-    of group G, chunks [first, last) of entry `layer`, with the step count and
-    the learning rate of `step`; nothing where `step` is 0.
+    Updates chunks [first, last) of entry `layer` of group G. Reads @gradients.G; reads
+    and writes @weights.G and the optimizer's storages of G. Uses the step count and the
+    learning rate of `step`. Does nothing if `step` is 0.
     ```mlir
     boa.optimizer_update @block[%l] chunks 0 to 12 step %step
     ```

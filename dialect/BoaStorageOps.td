@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every op here starts something and returns at once; each maps to one call of
-// the runtime's C ABI (runtime/abi/abi.h, where the memory model is stated). What waits
-// for what follows from the buffers and the chunks that ops read and write: that is
-// all that order rests on.
+// Every op here enqueues a command and returns at once. Each maps to one call of the
+// runtime's C ABI (runtime/abi/abi.h, which states the memory model). The order of commands
+// follows only from the buffers and the chunks that they read and write.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_STORAGE_OPS_TD
@@ -33,16 +32,16 @@ class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
 def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", [Boa_NamesResults]> {
   let summary = "chunks of an entry, brought into a space";
   let description = [{
-    Where all of them live in memory of that space the buffer is their home. Else it
-    is a slot, and they come from where they live: on a machine whose memories are
-    separate, from SSD to the device through slots of host memory. Where `zero` holds,
-    the buffer is filled with zeros and nothing is read.
+    If all of them live in memory of that space, the buffer is their home. Otherwise it is
+    a slot, and the chunks are read from their homes. On a machine with separate memories
+    they go from SSD to the device through slots of host memory. If `zero` holds, the
+    buffer is filled with zeros and nothing is read.
     ```mlir
-    %w = boa.prefetch @weights.block[%l] : !boa.buffer<tensor<4096xf32>, device>
-    %m = boa.prefetch @momentum.block[%l] chunk %c count 1 : !boa.buffer<tensor<4096xf32>, host>
-    %g = boa.prefetch @gradients.block[%l] zero %first : !boa.buffer<tensor<4096xf32>, device>
+    %w = boa.prefetch @weights.block[%l] : <tensor<4096xf32>, device>
+    %momentum.c = boa.prefetch @momentum.block[%l] chunk %c count 1 : <tensor<4096xf32>, host>
+    %g = boa.prefetch @gradients.block[%l] zero %first : <tensor<4096xf32>, device>
     ```
-    The type is that of the whole entry, whatever chunks of it the buffer holds.
+    The type is that of the whole entry, even if the buffer holds only some chunks.
   }];
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
                        Optional<Index>:$first,
@@ -63,12 +62,13 @@ def Boa_CreateOp : Boa_StorageAccessOp<"create", [Boa_NamesResults]> {
   }];
 }
 def Boa_CopyOp : Boa_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "what one buffer holds, to the same chunks of another";
+  let summary = "copies chunks of an entry from one buffer to another";
   let description = [{
-    For an entry that is live in two spaces at once: the gradient that a kernel made
-    on the device, for an optimizer on the host. All chunks of `to`, which `from` holds, too.
+    For an entry that is live in two spaces at once: a kernel made the gradient on the
+    device, and the optimizer runs on the host. Copies all chunks of `to`; `from` holds
+    these, too.
     ```mlir
-    boa.copy %g to %h : !boa.buffer<tensor<4096xf32>, device>, !boa.buffer<tensor<4096xf32>, host>
+    boa.copy %g to %g.c : <tensor<4096xf32>, device>, <tensor<4096xf32>, host>
     ```
   }];
   let arguments = (ins Boa_BufferType:$from, Boa_BufferType:$to);
@@ -78,7 +78,7 @@ def Boa_CopyOp : Boa_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
   let summary = "takes chunks of an entry home";
   let description = [{
-    To where each of them lives; nothing moves for those whose home the buffer is.
+    Writes each chunk to its home. Nothing moves for a chunk whose home is the buffer.
   }];
   let arguments = (ins Boa_BufferType:$buffer, FlatSymbolRefAttr:$storage,
                        Variadic<Index>:$indices, Optional<Index>:$first,
@@ -88,11 +88,11 @@ def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
   }];
 }
 def Boa_ReleaseOp : Boa_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "gives a slot back; where `retain` holds its contents stay for the next prefetch";
+  let summary = "frees a slot; with `retain` its contents stay for the next prefetch";
   let description = [{
-    A retained copy is found by the next prefetch of exactly its chunks, in this run
-    of the entry point or in the next one, unless they are written before or another
-    entry point runs in between.
+    The next prefetch of exactly the same chunks finds a retained copy, in this run of
+    the entry point or in the next one. It finds none if the chunks are written before, or
+    if another entry point runs in between.
   }];
   let arguments = (ins Boa_BufferType:$buffer, Optional<I1>:$retain);
   let assemblyFormat = "$buffer (`retain` $retain^)? attr-dict `:` type($buffer)";
@@ -102,9 +102,9 @@ def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
   let summary = "runs a kernel on the compute queue";
   let description = [{
     `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the
-    buffers in the kernel's order: those read, those read and written, those
-    written whole. Their contents are what the function takes and returns; weights
-    may be stored as bf16.
+    buffers in the kernel's order. First those that it reads, then those that it reads and
+    writes, then those that it writes whole. They hold the operands and the results of the
+    function; weights may be stored as bf16.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Boa_BufferType>:$reads,
                        Variadic<Boa_BufferType>:$updates, Variadic<Boa_BufferType>:$writes);
@@ -118,10 +118,10 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the optimizer on one chunk, on the optimizer queue";
   let description = [{
-    Each buffer is of the group's own storage for that part, whole or the chunk:
-    weights f32, or bf16 with the masters' lower halves (`low`, i16); gradient,
-    momentum and variance f32. On separate memories all are in one, in which the
-    optimizer runs: `update` of `boa.config @train`.
+    Each buffer belongs to the group's storage of that role, and holds the entry or the
+    chunk. Weights are f32, or bf16 with the masters' lower halves (`low`, i16). Gradient,
+    momentum and variance are f32. On separate memories all buffers are in the memory of
+    the optimizer: `update` of `boa.config @train`.
   }];
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$chunk, Index:$step,
                        Boa_BufferType:$weights, Boa_BufferType:$gradient,
@@ -138,7 +138,7 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
 def Boa_NormOp : Boa_Op<"norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds the squares of a gradient buffer to the global norm";
-  let description = [{ Where the updates run, out of its memory. }];
+  let description = [{ Runs on the same memory as the updates. }];
   let arguments = (ins FlatSymbolRefAttr:$group, Boa_BufferType:$gradient);
   let assemblyFormat = "$group `gradient` $gradient attr-dict `:` type($gradient)";
 }

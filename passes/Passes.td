@@ -23,13 +23,15 @@ class BoaPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
 def VerifyModel : BoaPass<"boa-verify-model"> {
   let summary = "closes the model phase";
   let description = [{
-    Checks that the stages form a chain (each takes what the one before returns,
-    the first takes tokens, the last returns a scalar loss), that at most one
-    repeats, and that bodies hold compute ops only. Embeddings look up the tokens that the
-    first stage takes. Where there is a `boa.config @train`, micro-batch, context and
-    vocabulary must be those of the functions, and attention is causal where the objective
-    is next_token. Storages and entry points are refused: those of the next phase have the
-    size that is checked here.
+    Checks the stages of the model:
+
+    - They form a chain: each takes the result of the one before. The first takes
+      tokens, the last returns a scalar loss. At most one repeats.
+    - Bodies hold compute ops only. Embeddings look up the tokens of the first stage.
+    - If the module has a `boa.config @train`, the functions have its micro-batch,
+      context and vocabulary. Attention is causal if the objective is next_token.
+    - The module has no storages or entry points: these belong to the next phase, and
+      get their sizes from the model.
   }];
 }
 
@@ -39,14 +41,17 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     Reverse-mode differentiation of each stage's function through
     DifferentiableOpInterface. `@block_forward(x, params) -> y` gains
     `@block_backward(x, params, dy) -> (dx, dparams)`, which computes the forward
-    values it needs again from the boundary activation `x`. With
-    `recompute=false` there is also `@block_forward_saving(x, params) -> (y,
-    saved)`, and the backward function takes `saved`, of as many element types as
-    there are; a value that costs nothing (a split, a cast that widens, a parameter
-    that is rounded) is computed again rather than saved. The last stage's backward is
-    fused with its forward and returns the loss too; its seed is 1/M, so that the
-    gradients add up to those of the mean over the M micro-batches. A gradient that was
-    summed over rows is f32 up to its parameter, also where activations are bf16.
+    values it needs again from the boundary activation `x`.
+
+    With `recompute=false` the pass also makes `@block_forward_saving(x, params) ->
+    (y, saved)`, and the backward function takes `saved`: a tensor for each value. A
+    value that costs nothing is computed again all the same: a split, a cast that
+    widens, a parameter that is rounded.
+
+    The last stage's backward function contains its forward pass and returns the loss,
+    too. Its seed is 1/M: then the gradients of M micro-batches add up to the gradient
+    of their mean. A gradient that is summed over rows stays f32 up to its parameter,
+    even if activations are bf16.
   }];
   let options = [Option<"recompute", "recompute", "bool", "true",
                         "compute a layer's inner activations again in backward">];
@@ -88,14 +93,14 @@ def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {
   let summary = "all micro-batches of a layer before the next layer";
   let description = [{
     Distributes the micro_batch loop over the statements of its body and
-    interchanges it with the layer loops; then lets every other nest run its
-    micro-batches in reverse (the snake), so that the last micro-batch of one
-    layer is the first of the next.
+    interchanges it with the layer loops. Then every other nest runs its
+    micro-batches in reverse (the snake): the last micro-batch of one layer is the
+    first of the next.
 
-    Legality is decided exactly: control is static, so the program is enumerated
-    before and after; every read must see the same write, and every entry end with
-    the same one, since somebody may read it after the step. Otherwise the pass
-    refuses and names the dependence. Accumulations may be reordered: that
+    Legality is decided exactly. Control is static, so the pass enumerates the program
+    before and after. Every read must see the same write, and the last write of every
+    entry must be the same, since the entry may be read after the step. Otherwise the
+    pass refuses and names the dependence. Accumulations may be reordered: that
     changes rounding, not the sum.
   }];
   let options = [Option<"snake", "snake", "bool", "true", "alternate the direction">];
@@ -105,10 +110,10 @@ def SplitOptimizer : BoaPass<"boa-split-optimizer"> {
   let summary = "fuses the optimizer with backward and splits it across the step boundary";
   let description = [{
     The update of a group's entry moves to where its gradient is complete. A share
-    `delay` of its chunks moves on, across the back edge of the step loop, to
-    before the first use of the weights in the next step, where it applies with
-    the step count and learning rate of the step that made the gradient
-    (`%pending`). The entry point @drain is the epilogue.
+    `delay` of its chunks moves further, across the back edge of the step loop, to
+    the first use of the weights in the next step. There it applies the step count and
+    the learning rate of the step that made the gradient (`%pending`). The entry point
+    @drain is the epilogue.
 
     Refused with 0 < delay < 1 under global-norm clipping and under nonfinite =
     skip, since the head of the update would come before all gradients are in.
@@ -134,80 +139,84 @@ def InsertOffload : BoaPass<"boa-insert-offload"> {
                                               boa.offload %y, @checkpoints[%l1, %m]
                                               boa.release %y
     ```
-    An optimizer update becomes a loop over chunks. Kernels take buffers on the device,
-    updates and norms where `update` in `boa.config @train` has them run. Homes come from `place` in `boa.config @train`, shares of chunks rounded to
-    whole ones.
+    An optimizer update becomes a loop over chunks. Kernels take buffers on the device.
+    Updates and norms run where `update` in `boa.config @train` says, and take buffers
+    there. Homes come from `place` in `boa.config @train`; its shares are rounded to
+    whole chunks.
   }];
 }
 
 def HoistPrefetch : BoaPass<"boa-hoist-prefetch"> {
   let summary = "transfers that do not depend on a loop leave it; prefetches move up";
   let description = [{
-    A prefetch whose entry is the same in every iteration moves before the loop,
-    with its offload and release after it: in the vertical order the weights of a
-    layer move once for all micro-batches. Then each prefetch moves to the top of
-    its block, as far as no offload of the same storage is in the way.
+    A prefetch whose entry is the same in every iteration moves before the loop, and
+    its offload and release move behind it. In the vertical order the weights of a
+    layer then move once for all micro-batches. Next, each prefetch moves up in its
+    block, until it meets an offload of the same storage.
 
-    A move after which the program would compute something else is not made, and told
-    in a remark.
+    A move that would change the result of the program is not made. A remark reports it.
   }];
 }
 
 def ElideTransfers : BoaPass<"boa-elide-transfers"> {
-  let summary = "drops transfers of what is already in memory";
+  let summary = "drops transfers of data that is already in memory";
   let description = [{
-    Within a block, an access to an entry whose buffer is still live, or will be live,
-    uses that buffer (the optimizer takes the gradients and weights of the backward pass
-    that has just ended). Where that buffer is in another memory, what is only read is
-    copied from there.
+    If a buffer of an entry is live anyway, other accesses to the entry in the same
+    block use that buffer. So the optimizer takes the gradients and weights of the
+    backward pass that has just ended. If the buffer is in the other memory, an access
+    that only reads copies from it.
 
-    What would then make the program compute something else is not shared, and told
-    in a remark.
+    Sharing that would change the result of the program is not done. A remark reports it.
   }];
 }
 
 def RetainBuffers : BoaPass<"boa-retain-buffers"> {
-  let summary = "keeps in memory what is used again at once";
+  let summary = "keeps a buffer that is used again at once";
   let description = [{
-    Where the next use of an entry follows at once, its buffer is retained instead of
-    given back: the snake's boundary activation, the last layer's weights between
-    forward and backward, the first layer's between a step and the next. Not where a
-    chunk of the entry is written in between, or the buffer holds what never went home.
+    If the next use of an entry follows at once, its buffer is retained instead of
+    released. This holds for the boundary activation at a turn of the snake, for the last
+    layer's weights between forward and backward, and for the first layer's between two
+    steps. A buffer is not retained if a chunk of its entry is written in between, or if
+    it holds data that was never offloaded.
   }];
 }
 
 def ElideOffloads : BoaPass<"boa-elide-offloads"> {
-  let summary = "drops what is written home and never read there";
+  let summary = "drops offloads that nothing reads";
   let description = [{
-    An offload that nothing reads before it is overwritten is dropped, or narrowed to
-    the chunks that are read; not of trained state, which outlives the program.
+    Drops an offload if its data is overwritten before it is read, or narrows it to the
+    chunks that are read. Trained state outlives the program: its offloads stay.
   }];
 }
 
 def AssignBuffers : BoaPass<"boa-assign-buffers"> {
   let summary = "static slots: how many of each storage the arena holds";
   let description = [{
-    Enumerates the program, counts the most slots that are live at once, of each size in
-    each space, adds `prefetch` to look ahead where the memory limits allow it, and
-    refuses, with the arithmetic, a program that cannot fit.
+    Enumerates the program and counts the slots that are live at once, for each size and
+    space. Adds slots to look ahead (`prefetch`) as far as the memory limits allow.
+    Refuses a program that cannot fit, with the arithmetic.
 
-    Where device and host are one memory, limits that are given add up, and a limit given
-    for one of them alone is the limit of all. Where they are two, each has its own, and
-    what passes between SSD and device has a slot in the host's. The workspace of kernels
-    and their tables (`boa.constants`) are the device's.
+    If device and host are one memory, their limits add up; a limit for only one of them
+    is the limit of all memory. If they are two memories, each has its own limit, and a
+    transfer between SSD and device also takes a slot of the host. The workspace of
+    kernels and their tables (`boa.constants`) are in the device's memory.
   }];
 }
 
 def VerifyStorage : BoaPass<"boa-verify-storage"> {
   let summary = "closes the storage phase";
   let description = [{
-    Enumerates what a trainer runs, @step until it is steady: every buffer is
-    released exactly once and not used after; every retained copy is taken up; no
-    more slots are live than were assigned; every chunk read was written before,
-    or existed before the step; buffers go home to their own storage; no kernel
-    writes memory that another of its operands reads; updates take weights, gradient and
-    moments of one layer, and all moments of the optimizer; where the memories are two,
-    kernels take buffers on the device and updates on the host.
+    Enumerates the runs of a trainer, with @step until it is steady, and checks:
+
+    - Every buffer is released exactly once and not used afterwards. The next prefetch
+      of its chunks takes every retained copy.
+    - No more slots are live than were assigned.
+    - Every chunk that is read was written before, or existed before the step.
+    - A buffer is offloaded to its own storage.
+    - No kernel writes memory that another of its operands reads.
+    - Updates take weights, gradient and moments of one layer, and all moments of the
+      optimizer.
+    - If the memories are two, kernels take buffers on the device and updates on the host.
   }];
 }
 
@@ -218,9 +227,9 @@ def VerifyStorage : BoaPass<"boa-verify-storage"> {
 def OutlineKernels : BoaPass<"boa-outline-kernels"> {
   let summary = "stage functions as kernels on packed buffers";
   let description = [{
-    Gives each argument and result of a launched function its place,
-    `boa.buffer` and `boa.offset`; makes gradients accumulators (arguments tied to
-    results); widens weights stored as bf16. All layers share one kernel.
+    Gives each argument and result of a launched function its place: `boa.buffer` and
+    `boa.offset`. Turns gradients into accumulators: arguments tied to results. Widens
+    weights stored as bf16. All layers share one kernel.
   }];
 }
 

@@ -142,7 +142,7 @@ absl::Status runSample(Invocation &invocation) {
   defaultState(compiled.program, invocation);
   std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
                                                    : invocation.weights;
-  if (const std::string note = DescribeUnusedTokens(compiled.program.train); !note.empty())
+  if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program)); !note.empty())
     std::cerr << note << "\n";
   invocation.sample.changed_model = invocation.train.changed_model;
   status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);

@@ -15,12 +15,12 @@
 include "mlir/Pass/PassBase.td"
 
 def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
-  let summary = "ops on bf16 to ops on f32, of which each result is rounded";
+  let summary = "ops on bf16 to ops on f32; each result is rounded";
   let description = [{
-    No lowering hears of bf16 but that of `boa.cast`, of attention, which is a call
-    for bf16, too, and of `boa.rotary`, which reads and writes slices, with which casts
-    are not fused: what else is computed of bf16 is computed in f32. Casts are fused
-    with what else is elementwise; a product takes its operands as they were.
+    Only three lowerings see bf16: of `boa.cast`; of attention, which is a call for bf16,
+    too; and of `boa.rotary`, since casts are not fused with its slices. All other
+    arithmetic on bf16 is done in f32. Later, casts are fused with elementwise ops, and a
+    product takes its operands before the cast.
 
     Before:
     ```mlir
@@ -40,10 +40,10 @@ def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
   let summary = "matrix products, attention and scatter to library calls";
   let description = [{
     Matrix products are the vendor's business, and attention is a blocked
-    routine of the runtime. What is added to a product becomes the matrix that
-    the product is accumulated into: a bias, a residual, another product, or a
-    gradient that is summed over micro-batches. So none of these costs a pass
-    over memory of its own, and no temporary holds a weight's gradient.
+    routine of the runtime. A product is accumulated into the matrix that
+    is added to it: a bias, a residual, another product, or a gradient that is summed
+    over micro-batches. So none of these costs a pass over memory of its own, and no
+    temporary holds a weight's gradient.
 
     Before:
     ```mlir
@@ -91,30 +91,29 @@ def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
 def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "fuses elementwise producers into their consumers";
   let description = [{
-    Upstream's fusion of linalg on tensors, with a rule for when: a producer with
-    one consumer is always fused; one with several is computed again in each
-    where that is a few additions and multiplications, and kept where it calls
-    exp or the like. So a value is written to memory only where a library call,
-    a reduction of another shape or an expensive recomputation wants it there.
+    Upstream's fusion of linalg on tensors, with a rule. A producer with one consumer is
+    always fused. A producer with several is computed again in each if it is a few
+    additions and multiplications; it is kept if it calls exp or the like. So a value is
+    written to memory only for a library call, for a reduction of another shape, or to
+    save an expensive computation.
   }];
 }
 
 def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
-  let summary = "a wide product and what reduces its rows, by blocks of rows";
+  let summary = "a wide product and the reductions of its rows, in blocks of rows";
   let description = [{
     The logits of a large vocabulary, and their gradient, would be the largest tensors of
-    a training by far, and nothing is wanted of them but a number for each row and two
-    products. So where a product is wider than what it is made of, all that looks at its
-    rows is computed for a block of rows, then for the next: tensors as wide as the
-    product exist for a block alone. Sums over rows (gradients of weights and biases) go
-    on from block to block; nothing else is computed otherwise than it was. It is
-    recognised by what the ops do, not by what they are for: products, and linalg that
-    goes over the same rows.
+    a training by far. The training needs only a number for each row of them, and two
+    products. So if a product is wider than its operands, the pass computes it and all ops
+    on its rows for one block of rows, then for the next. Tensors as wide as the product
+    then exist only for one block. Sums over rows (gradients of weights and biases)
+    continue from block to block; all other results stay the same to the bit. The pass
+    matches any product, and linalg over the same rows, whatever they mean in the model.
 
-    There are at most 64 blocks, since each is code, and each has at least `least` rows,
-    which products need to be worth their name. Within that, a block has at most so many
-    rows that a tensor as wide as the product takes `bytes`: more where blocks would be too
-    many, or too small. What fits one block, or is too small for two, is left as it is.
+    There are at most 64 blocks, since each is code. Each has at least `least` rows, since
+    small products are slow. Within these limits, a block of a tensor as wide as the
+    product takes at most `bytes`. A product that fits one block, or is too small for two,
+    stays whole.
 
     Before:
     ```mlir
@@ -134,15 +133,15 @@ def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
     %dx0 = tensor.insert_slice %part0 into %e2[0, 0, 0] [1, 256, 384] [1, 1, 1] ...
     %dw0 = kernel.gemm %x0, %d0 into %acc {accumulate, transpose_a} : ...
     ```
-    Remarks of category `boa-kernel` say what was divided, and what kept a large product
-    from it.
+    Remarks of category `boa-kernel` name the products that were divided, and the reasons
+    why other large ones were not.
   }];
   let options = [
     Option<"bytes", "bytes", "int64_t", /*default=*/"33554432",
-           "what a tensor as wide as the product is to take">,
-    Option<"least", "least", "int64_t", /*default=*/"128", "rows that a block has at least">,
+           "bytes of a block of a tensor as wide as the product">,
+    Option<"least", "least", "int64_t", /*default=*/"128", "the fewest rows of a block">,
     Option<"rows", "rows", "int64_t", /*default=*/"0",
-           "rows that a block has at most, whatever it takes; 0: as the others say">];
+           "the most rows of a block, whatever its bytes; 0: no such limit">];
   let dependentDialects = ["::boa::kernel::KernelDialect", "::mlir::linalg::LinalgDialect",
       "::mlir::tensor::TensorDialect"];
 }
@@ -152,10 +151,10 @@ def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> 
   let description = [{
     Arguments and results marked `boa.buffer`, `boa.offset` become views of the
     buffers that the runtime passes; a result that accumulates into an argument
-    (`boa.result`) is the same view. Everything that follows then has definite
-    memory to be computed in. Tables (`kernel.angles`) are views of what the runtime
-    passes behind the buffers; `boa.tables` says which. The queue is where a device of
-    its own takes its work from; code for a CPU does not look at it.
+    (`boa.result`) is the same view. All later results then have
+    definite memory. Tables (`kernel.angles`) are views of pointers that the runtime
+    passes behind the buffers; `boa.tables` lists them. A separate device takes its work
+    from the queue; code for a CPU ignores it.
 
     Before:
     ```mlir
@@ -191,12 +190,11 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
 }
 
 def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
-  let summary = "computes in place what would be copied there";
+  let summary = "computes results at the target of their copy";
   let description = [{
-    Bufferization is correct first: the parts of a concatenation that one op
-    computes together are copied into it, since its analysis takes one slice at
-    a time. Here the memory is definite and a temporary that is only copied
-    gives way to the slice that it is copied to.
+    Bufferization analyses one slice at a time. So if one op computes several parts of a
+    concatenation, it computes temporaries and copies them. Here the memory is definite:
+    the slice replaces a temporary that is only copied to it.
 
     Before:
     ```mlir
@@ -214,12 +212,12 @@ def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
 def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
   let summary = "linalg on memrefs to groups that are computed together";
   let description = [{
-    Ops that go over the same rows (leading parallel dimensions) and touch only their
-    own row of what the others write are put into one `kernel.group`: a row stays in
-    the innermost memory from the first reduction of a norm to the last elementwise
-    op. Sums over rows are grouped by columns instead, so that each sum has one owner
-    and one order. What only one group uses is allocated in it. After it a kernel is
-    groups and library calls; how a group is carried out is the target's business.
+    Puts ops over the same rows (leading parallel dimensions) into one `kernel.group`, if
+    each reads only its own row of the others' results. A row then stays in the innermost
+    memory from the first reduction of a norm to the last elementwise op. Sums over rows
+    are grouped by columns instead, so that each sum has one owner and one order.
+    Temporaries of only one group are allocated in it. Afterwards a kernel consists of
+    groups and library calls; a target lowers the groups.
 
     Before:
     ```mlir
@@ -242,17 +240,17 @@ def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
 }
 
 //===----------------------------------------------------------------------===//
-// What every target does with groups and calls once they are emitted
+// After groups and calls are emitted: for every target
 //===----------------------------------------------------------------------===//
 
 def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
   let summary = "static offsets in the workspace for all temporaries";
   let description = [{
-    Every `memref.alloc` becomes a view of the workspace at a fixed offset,
-    64-byte aligned, or as `memref.alloc` says; temporaries that are not live at once share
-    memory. The bytes needed are written on the function as `boa.workspace`; and what they
-    would be without what is there for a library that may take attention, where that is less,
-    as `boa.own_workspace`. An alloc of a size that is not static is an error.
+    Every `memref.alloc` becomes a view of the workspace at a fixed offset. It is aligned
+    to 64 bytes, or as `memref.alloc` says. Temporaries that are not live at once share
+    memory. `boa.workspace` on the function is the number of bytes needed.
+    `boa.own_workspace` is the number without the scratch memory of a library's attention,
+    if that is less. An alloc of a size that is not static is an error.
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect"];
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which CudaPipeline.cpp runs them. Those on functions work on
-// kernels, marked `boa.kernel`, and leave others alone.
+// In the order in which CudaPipeline.cpp runs them. Function passes work on kernels,
+// marked `boa.kernel`, and leave other functions alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_CUDA_PASSES_TD
@@ -15,12 +15,12 @@
 include "mlir/Pass/PassBase.td"
 
 def CudaAddApart : Pass<"cuda-add-apart", "::mlir::func::FuncOp"> {
-  let summary = "what a product is added to, where it is";
+  let summary = "reads the addend of a product in place";
   let description = [{
-    cuBLASLt makes d = a b + c with c elsewhere than d. So a residual that is needed later is
-    not copied to where the sum belongs: the product reads it. Only where the product
-    alone sees what the copy writes, nothing writes the residual in between, and both have
-    the same strides and no element in common.
+    cuBLASLt computes d = a b + c with c in other memory than d. So a residual that is
+    needed later is not copied to the place of the sum: the product reads it. This needs
+    three conditions: only the product reads the copy; nothing writes the residual in
+    between; both have the same strides and share no element.
 
     Before:
     ```mlir
@@ -39,11 +39,11 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
   let summary = "products as cuBLASLt takes them";
   let description = [{
     cuBLASLt multiplies matrices of one type, adds a bias of the type of its result, and
-    wants scratch memory. So the narrower of two operands is widened into a temporary,
-    a bias in f32 of a product in bf16 is rounded to bf16, and each product has scratch
-    of its own, which lives as long as it runs. Products of one operand one after another,
-    as of a head in blocks of rows, share what it is widened to. Before groups are formed,
-    which take these casts.
+    needs scratch memory. So the narrower of two operands is widened into a temporary, and
+    a bias in f32 of a product in bf16 is rounded to bf16. Each product has scratch of its
+    own while it runs. Consecutive products of one operand, as of a head in blocks of
+    rows, share its widened copy. The pass runs before groups are formed, which take the
+    casts.
 
     Before:
     ```mlir
@@ -64,9 +64,9 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
 def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
   let summary = "rows of products' temporaries begin at multiples of 16 bytes";
   let description = [{
-    Temporaries that products read or write, as logits, have rows of whole 16 bytes: what lies
-    between them is never touched. Not where some user may count on rows side by side. Results and
-    weights lie as they are stored.
+    Temporaries that products read or write, such as logits, get rows of whole 16 bytes.
+    The padding is never touched. A temporary stays dense if a user may need dense rows.
+    Results and weights keep their layout in storage.
 
     Before:
     ```mlir
@@ -89,16 +89,16 @@ def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
 
     - All elementwise, alike: a thread for each 16 bytes.
     - Rows with sums in them: a team of threads for each row, a warp if the row is
-      narrow, several rows a block. A thread holds its elements of a row, and what
-      there is one of for a row, in registers from op to op; sums are combined by
-      shuffles, of more than a warp through workgroup memory. What nothing outside
-      the group reads is never written.
+      narrow, several rows a block. A thread holds its elements of a row, and
+      statistics of the row, in registers from op to op. Shuffles combine sums of a warp;
+      workgroup memory combines sums of several warps. Values that only the group reads
+      are never written.
     - Columns: blocks of some columns by some slices of the rows, whose sums are
       combined in workgroup memory. Scattered rows: a warp for each, the first of
       a place takes the others of it in order.
 
-    Sums are always added up in the same order. There is a barrier only where a
-    thread needs what another one wrote.
+    Sums are always added up in the same order. There is a barrier only before a thread
+    reads a value that another one wrote.
 
     Before: a norm over rows. After:
     ```mlir
@@ -119,14 +119,14 @@ def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
 }
 
 def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
-  let summary = "attention to a library where it takes it";
+  let summary = "offers attention to a library first";
   let description = [{
-    Attention in bf16 may be cuDNN's, if the machine that runs the program has it and it
-    takes this shape. The program has both: it offers the op to the runtime, and does it
-    itself if that says no. For the library there is scratch: 256 KiB, or for gradients,
-    what cuDNN keeps of scores so that it may add up in one order: of as many heads as fit
-    into 512 MiB, and of one head of keys up to 2 GiB. Attention in bf16 that cannot be
-    offered is warned of.
+    cuDNN computes attention in bf16 if the machine that runs the program has it and it
+    supports the shape. The program contains both ways: it offers the op to the runtime,
+    and computes it itself if the runtime declines. The library gets scratch memory:
+    256 KiB for the forward pass. For gradients cuDNN keeps scores, so that it can add up
+    in one order: of as many heads as fit into 512 MiB, and of one head of keys up to
+    2 GiB. If attention in bf16 cannot be offered, the pass warns.
 
     Before:
     ```mlir
@@ -161,11 +161,12 @@ def EmitCudaAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
 def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
   let summary = "bodies of gpu.launch to functions of the device's module";
   let description = [{
-    Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda`, of which the views that
-    it used, or the rows of one, are the arguments (of the alignment that their offsets have,
-    `noalias` unless written in a launch with a barrier), and a `kernel.launch`. Grid and block are known; the device's code is compiled for them.
-    Constants that it reads move to the device's module. `boa.memory` is how many bytes its
-    arguments have in all.
+    Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda` and a `kernel.launch`. The
+    arguments of the function are the views that the launch used, or rows of them. They
+    carry the alignment of their offsets, and `noalias` unless a launch with a barrier
+    writes them. Grid and block are known; the device's code is compiled for them.
+    Constants that it reads move to the device's module. `boa.memory` is the number of
+    bytes of all arguments.
 
     Before:
     ```mlir
@@ -188,13 +189,13 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
 }
 
 def CudaPrintWork : Pass<"cuda-print-work", "::mlir::ModuleOp"> {
-  let summary = "prints what kernels ask of a GPU";
+  let summary = "prints the work of kernels on a GPU";
   let description = [{
-    For each kernel a table of its calls in order, on standard output: launches, those of them
-    that only copy, products, and attention that a library is offered; the bytes of what each
-    reads and writes, every operand once; the operations of products and attention. Operands
-    of a launch that it only writes have a `=`, those that it also reads a `+`. It changes
-    nothing.
+    Prints a table of each kernel's calls in order, on standard output. The calls are
+    launches, launches that only copy, products, and attention that a library is offered.
+    Each has the bytes that it reads and writes, counting every operand once; products and
+    attention have their operations. `=` marks an operand that a launch only writes, `+`
+    one that it also reads. The pass changes nothing.
 
     ```
     block_forward
@@ -209,10 +210,10 @@ def CudaPrintWork : Pass<"cuda-print-work", "::mlir::ModuleOp"> {
 def CudaEmitSums : Pass<"cuda-emit-sums", "::mlir::ModuleOp"> {
   let summary = "checksums as functions of the device's module";
   let description = [{
-    Where `direct` in `boa.config @machine` is true: for each size of chunk that lives on SSD, a
-    function that makes the lanes of the checksums of chunks, which the runtime launches by its
-    name (runtime/abi/cuda_sums.h) with a block for each chunk. What is read from an SSD
-    into the device's memory is compared there before anything uses it.
+    If `direct` in `boa.config @machine` is true, adds a function for each size of chunk on
+    SSD. It computes the lanes of the checksums of chunks. The runtime launches it by name
+    (runtime/abi/cuda_sums.h), with a block for each chunk. Data from an SSD is
+    verified in the device's memory before any command uses it.
 
     After, for storages with chunks of 8192 bytes:
     ```mlir
@@ -228,11 +229,11 @@ def CudaEmitSums : Pass<"cuda-emit-sums", "::mlir::ModuleOp"> {
 def CudaEmitUpdates : Pass<"cuda-emit-updates", "::mlir::ModuleOp"> {
   let summary = "the optimizer as functions of the device's module";
   let description = [{
-    Where `update` in `boa.config @train` is device: for each trained group a function that
-    updates a chunk and one that adds up the squares of its gradient, which the runtime
-    launches by their names (runtime/abi/cuda_updates.h). A thread updates four
-    elements side by side, 16 bytes of each tensor in f32. All is computed as the host does
-    it, operation by operation: the results are the same bits.
+    If `update` in `boa.config @train` is device, adds two functions for each trained group:
+    one updates a chunk, one adds up the squares of its gradient. The runtime launches them
+    by name (runtime/abi/cuda_updates.h). A thread updates four elements side by
+    side, 16 bytes of each tensor in f32. The operations are those of the host, in its
+    order: the results are the same bits.
 
     After, for `boa.group @params.block` with weights in bf16:
     ```mlir
@@ -250,9 +251,9 @@ def CudaEmitUpdates : Pass<"cuda-emit-updates", "::mlir::ModuleOp"> {
 def CudaConvertDeviceToNVVM : Pass<"cuda-convert-device-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "the device's functions to the LLVM and NVVM dialects";
   let description = [{
-    Memrefs are passed as the pointers that they begin at: their shapes are static.
-    What is left of math becomes intrinsics of LLVM, for which PTX has instructions;
-    where it has none the op is refused.
+    A memref is passed as the pointer to its beginning: its shape is static. Remaining math
+    ops become intrinsics of LLVM for which PTX has instructions. An op without one is
+    refused.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
@@ -261,9 +262,9 @@ def CudaEmulate : Pass<"cuda-emulate", "::mlir::ModuleOp"> {
   let summary = "the device's functions as functions for the host, a thread at a time";
   let description = [{
     For tests without a GPU: each `gpu.func` becomes a function of one thread, which
-    asks what runs it (test/fake_cuda/emulated.h) for its place, for barriers and
-    shuffles. Every load and store is checked against the shape of its memref, and arguments
-    against what they are marked as: aligned, and `noalias`.
+    asks the emulator (test/fake_cuda/emulated.h) for its place, for barriers and
+    shuffles. Every load and store is checked against the shape of its memref, and every
+    argument against its attributes: alignment, and `noalias`.
 
     Before:
     ```mlir
@@ -297,10 +298,10 @@ def CudaEmbedImage : Pass<"cuda-embed-image", "::mlir::ModuleOp"> {
   let description = [{
     The module, in the LLVM dialect, becomes PTX that a driver compiles for its device
     (sm_80 or later), or, emulated, a table of functions of the host. It and the
-    functions' names are constants of the program (runtime/abi/abi.h). PTX that calls what
-    it does not define is refused: a driver would, at the user's. The global
-    boa_device_bytes has what arguments of each function have in all (0: that is not
-    known), for who measures launches (test/gpu).
+    functions' names are constants of the program (runtime/abi/abi.h). PTX that calls an
+    undefined function is refused here, since a driver would refuse it at the user's. The
+    global boa_device_bytes has the number of bytes of all arguments of each function
+    (0: unknown), for measurements of launches (test/gpu).
   }];
   let options = [Option<"emulated", "emulated", "bool", /*default=*/"false",
                         "functions of the host, as --cuda-emulate leaves them">];
