@@ -24,7 +24,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace boa {
-/// What tensors of this type are added up in: f32 for bf16, else the type itself.
+/// The type of a sum of such tensors: f32 for bf16, else the type itself.
 mlir::RankedTensorType getSumType(mlir::Type tensor);
 /// Succeeds if all floating-point tensors of the op have one element type, but for
 /// `sums`, which have that of getSumType.
@@ -34,7 +34,7 @@ mlir::LogicalResult verifyOneFloatType(mlir::Operation *op, mlir::ValueRange sum
 struct StorageAccess {
   enum class Kind {
     read,
-    write,      // what was there is of no matter
+    write,      // the old contents do not matter
     update,     // read and written
     accumulate, // added to: a reduction, free to be reordered
   };
@@ -43,7 +43,7 @@ struct StorageAccess {
   llvm::SmallVector<mlir::Value> indices; // of the entry
   mlir::Value chunk;                      // the first one; null: `first`
   int64_t first = 0, count = 0;           // chunks; 0: all of the entry
-  mlir::Value fresh = {};                 // where it holds, nothing is read
+  mlir::Value fresh = {};                 // if it holds, nothing is read
   bool ifDeclared = false;                // f32 weights have no lower halves, SGD no variance
 
   bool writes() const { return kind != Kind::read; }
@@ -72,41 +72,41 @@ namespace boa {
 
 // Names of the attributes that one pass leaves for another.
 
-/// On arguments and results of a stage's functions: the parameter that it is, or the
-/// gradient of; or that it is kept from forward for backward.
+/// On arguments and results of a stage's functions: their parameter, or the parameter of their
+/// gradient; or a mark that forward keeps the value for backward.
 inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved";
 /// On a group: is of a layer, if only of one.
 inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
 /// On a function: is a kernel.
 inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
-/// On a kernel: the types of what its buffers hold, in their order; how many are read,
-/// updated and written; what a call computes, products of bf16 among it, and moves in its memory.
+/// On a kernel: the types of its buffers' contents, in order; how many buffers are read, updated
+/// and written; the operations of a call, those in products of bf16, and the bytes that it moves.
 inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAttr = "boa.buffers",
                                      kFlopsAttr = "boa.flops", kFlopsBf16Attr = "boa.flops_bf16",
                                      kBytesAttr = "boa.bytes";
-/// On a kernel: bytes of workspace that it needs; on a module: that any of them needs.
+/// On a kernel: bytes of workspace that it needs; on a module: the most that a kernel needs.
 inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
-/// On a kernel: what that would be if no library were offered attention; on a module: the bytes
-/// that are there for such a library alone.
+/// On a kernel: its workspace if no library is offered attention; on a module: the bytes that
+/// only such a library uses.
 inline constexpr llvm::StringLiteral kOwnWorkspaceAttr = "boa.own_workspace",
                                      kAttentionScratchAttr = "boa.attention_scratch";
 /// On a module: bytes of the constants that its kernels read, tables of angles among them, which
 /// are in the device's memory beside the arena.
 inline constexpr llvm::StringLiteral kConstantsAttr = "boa.constants";
-/// On a kernel's arguments and results: where it lies, index of the buffer and byte offset in it.
+/// On a kernel's arguments and results: their place, index of the buffer and byte offset in it.
 inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer", kOffsetAttr = "boa.offset";
 /// On a kernel's argument: the result that is accumulated in its memory.
 inline constexpr llvm::StringLiteral kResultAttr = "boa.result";
-/// On a boa.step: what a run moves, by link and role; on @step also what the first two that
-/// follow one another do.
+/// On a boa.step: the bytes that a run moves, by link and role; on @step also those of the first
+/// and the second step. Printed as `traffic { ... }`.
 inline constexpr llvm::StringLiteral kTrafficAttr = "boa.traffic",
                                      kFirstTrafficAttr = "boa.first_traffic",
                                      kSecondTrafficAttr = "boa.second_traffic";
-/// On a module: bytes of memory that are planned for, constants among them, and of it the device's.
+/// On a module: bytes of memory that the plan takes, with constants, and the device's part of it.
 inline constexpr llvm::StringLiteral kArenaAttr = "boa.arena",
                                      kArenaDeviceAttr = "boa.arena_device";
-/// On a module: what the entry points compute, in one number: set when the step phase
-/// ends, and checked when the storage phase does.
+/// On a module: a hash of the results of the entry points. Set at the end of the step phase,
+/// and checked at the end of the storage phase.
 inline constexpr llvm::StringLiteral kComputesAttr = "boa.computes";
 
 /// Frontends put it before the name that a user gave to a group: a user's names have
@@ -117,7 +117,7 @@ inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
   symbol.consume_front(kGroupPrefix);
   return symbol;
 }
-/// Names of boa.config ops, and what they hold: null where there is none.
+/// Names of boa.config ops, and their settings: null if the module has none.
 inline constexpr llvm::StringLiteral kModelConfig = "model", kTrainConfig = "train",
                                      kPlanConfig = "plan", kMachineConfig = "machine";
 mlir::DictionaryAttr getConfig(mlir::ModuleOp module, llvm::StringRef name);
@@ -133,30 +133,30 @@ void printTraffic(mlir::OpAsmPrinter &printer, StepOp step,
                   llvm::SmallVectorImpl<llvm::StringRef> &elided);
 /// Null where the module has none.
 StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
-/// Computes an index or a condition that a pass can compute, too.
+/// Whether it computes an index or a condition that a pass can compute, too.
 bool isIndexOp(mlir::Operation *op);
 
-/// The storage for a role, of the group or stage `of` where each has one: "checkpoints",
+/// The storage for a role, of the group or stage `of` if each has one: "checkpoints",
 /// "weights.block".
 std::string getStorageName(Role role, llvm::StringRef of = {});
-/// Null where there is none.
+/// Null if the module has none.
 StorageOp findStorage(mlir::ModuleOp module, Role role, llvm::StringRef of = {});
-/// What an update changes of a group.
+/// The roles of a group that an update changes.
 inline constexpr Role kTrainedRoles[] = {Role::weights, Role::master, Role::momentum,
                                          Role::variance};
 
 /// The name of a function of a stage: "block_forward".
 std::string getFunctionName(llvm::StringRef stage, StageFunction function);
 
-/// The storage whose chunks a buffer holds, and which entry and chunks, are said by the
-/// prefetch or create that it comes from; null for a buffer from anywhere else.
+/// The prefetch or create that made a buffer: it names the storage, the entry and the chunks.
+/// Null for a buffer from anywhere else.
 mlir::Operation *getOrigin(mlir::Value buffer);
 
-/// What chunks of a group are a multiple of, in elements: whole blocks also in bf16.
+/// A group's chunks are multiples of this many elements: whole blocks also in bf16.
 inline constexpr int64_t kChunkUnit = BOA_BLOCK_BYTES / 2;
 
-/// A share of the step's chunks, rounded to whole chunks: how many of `chunks`
-/// are delayed into the next step.
+/// The number of `chunks` that are delayed into the next step: the share, rounded to whole
+/// chunks.
 int64_t getDelayedChunks(int64_t chunks, double delay);
 
 } // namespace boa

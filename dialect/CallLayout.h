@@ -47,8 +47,8 @@ struct CallLayout {
 
   /// Of a function for which `whyNot` finds nothing.
   static CallLayout get(mlir::FunctionOpInterface func);
-  /// Why a call of `func` cannot be laid out: it takes or returns what is no tensor
-  /// of static shape, or names a parameter that does not exist. Empty if it can.
+  /// The reason why a call of `func` has no layout: a type that is no tensor of static
+  /// shape, or a parameter that does not exist. Empty if it has one.
   static std::string whyNot(mlir::FunctionOpInterface func);
 };
 

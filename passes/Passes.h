@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Passes.td documents each: why it exists, what it leaves for the next.
+// Passes.td documents each pass: its reason, and the program that it leaves.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_PASSES_H

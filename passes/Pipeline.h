@@ -31,7 +31,7 @@ struct PipelineOptions {
   bool offersAttention = true;             // to cuDNN, where the device is a GPU
   Phase stop = Phase::llvm;
 
-  /// What the module's boa.config @train and @machine say.
+  /// From the module's boa.config @train and @machine.
   static PipelineOptions get(mlir::ModuleOp module);
 };
 

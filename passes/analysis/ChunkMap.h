@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A layer has thousands of chunks, most of which hold the same: what holds for one is
-// kept, and computed, once for all of a run. (llvm::IntervalMap does that too, but it cannot
-// be copied.)
+// A layer has thousands of chunks, and most are alike. The map keeps and computes one value for
+// each run of equal chunks. (llvm::IntervalMap does that, too, but it cannot be copied.)
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_ANALYSIS_CHUNKMAP_H

@@ -267,8 +267,8 @@ static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRe
     if (it != after.reads.end() && it->second == was)
       continue;
     InFlightDiagnostic diag = step.emitOpError(transformation)
-                              << " is illegal: it would change what a read of @" << place.first
-                              << " entry " << place.second << " sees";
+                              << " is illegal: a read of @" << place.first << " entry "
+                              << place.second << " would see another write";
     Diagnostic &read = diag.attachNote(before.ops[reader.mark]->getLoc()) << "the read is here";
     if (!reader.iteration.empty())
       read << ", in " << reader.iteration;
@@ -307,7 +307,7 @@ LogicalResult checkSameOrder(ModuleOp module, ArrayRef<Reordered> entries,
   for (Reordered entry : entries)
     if (failed(checkDependences(module, entry, transformation)))
       return failure();
-  return module.emitError(transformation) << " is illegal: it would compute something else";
+  return module.emitError(transformation) << " is illegal: it would change the results";
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a module computes, as value numbers (Tracer.h), and how a transformation
-// proves itself by them: it is made, looked at, and refused or undone where anything
-// came out otherwise.
+// The results of a module as value numbers (Tracer.h). A transformation proves itself by
+// them: a pass makes it, compares the results, and refuses or undoes it if they differ.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_ANALYSIS_COMPUTATION_H
@@ -19,7 +18,7 @@
 
 namespace boa {
 
-/// What all entry points compute, in the runs of runEntries.
+/// The results of all entry points, in the runs of runEntries.
 struct TracedComputation {
   bool steady = true;
   /// Something that came out, and where: a storage, or an entry point whose kernels saw
@@ -32,11 +31,11 @@ struct TracedComputation {
   /// Results of each run; trained state when no update is pending, and the kernels and
   /// updates that ran until then, in any order.
   std::vector<Outcome> outcomes;
-  /// What the step phase reads in all that, in any order.
+  /// The reads of the step phase in these runs, in any order.
   std::vector<Outcome> reads;
   /// Trained state after each step, some of whose updates may be pending.
   std::vector<Outcome> afterSteps;
-  /// What all storages hold after each run, whoever reads it.
+  /// The contents of all storages after each run, read or not.
   std::vector<Outcome> left;
 
   static TracedComputation compute(mlir::ModuleOp module);
@@ -44,8 +43,8 @@ struct TracedComputation {
   int64_t meaning() const;
 };
 
-/// What the module computes as it is, for as long as passes preserve it: one that proves
-/// itself hands on what it found, so that the next need not look again.
+/// The results of the current module, an analysis that passes preserve. A pass that proves
+/// itself hands its findings on, so that the next pass need not trace the module again.
 class CurrentComputation {
 public:
   explicit CurrentComputation(mlir::Operation *module)
@@ -58,8 +57,8 @@ public:
   }
   /// For a pass that ends so; it must mark this analysis as preserved.
   void replace(TracedComputation after) { known = std::move(after); }
-  /// For a pass that called `get` before it began: that the module computes the same still,
-  /// which is then what is known. Else an error: it would not, as `wrong`.
+  /// For a pass that called `get` before it began: checks that the module still computes the
+  /// same, and keeps these results. Otherwise emits the error `wrong`.
   mlir::LogicalResult checkSame(llvm::StringRef wrong);
 
 private:
@@ -78,25 +77,25 @@ const TracedComputation::Outcome *findDifference(const TracedComputation &before
 struct Reordered {
   StepOp step, original;
 };
-/// Whether the module computes the same in the new order; what each storage is left with
-/// counts, too. Else emits an error that names the dependence: which read of which entry
-/// sees another write, or which write comes last, and in which iteration.
+/// Whether the module computes the same in the new order, final contents of storages
+/// included. Otherwise emits an error that names the dependence: the read that sees another
+/// write, or the write that comes last, with its entry and iteration.
 mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, llvm::ArrayRef<Reordered> entries,
                                    const TracedComputation &before, const TracedComputation &after,
                                    llvm::StringRef transformation);
 
-/// Numbers the ops of an entry point (attribute boa.mark), so that they are known
-/// again in what is made of it; and removes the numbers.
+/// Numbers the ops of an entry point (attribute boa.mark), so that a pass recognises them
+/// after a transformation; and removes the numbers.
 void markOps(StepOp step);
 void unmarkOps(StepOp step);
 
 /// The moves of a transformation, in the order in which it asks for them.
 class Moves {
 public:
-  /// Whether to make the next one, of a transfer `op`. One that is not allowed must
-  /// leave the program as it is, and is not asked for again.
+  /// Whether to make the next one, of a transfer `op`. The pass
+  /// does not make a move that is refused, and does not ask for it again.
   bool allow(mlir::Operation *op);
-  /// Those asked for that are known to be bad.
+  /// Moves that are known to be wrong.
   struct Refusal {
     mlir::Location loc;
     std::string transferred;
@@ -110,10 +109,10 @@ private:
   std::vector<Refusal> refusedMoves; // met in this run: a later move may erase the op
 };
 
-/// Transforms each entry point of a module in the storage phase that computes `before`; a
-/// move after which it would compute something else is not made, and told in a remark
-/// named `name`. `transform` returns how much it did, which is set in `done` by entry
-/// point. Returns what is computed then.
+/// Transforms each entry point of a module in the storage phase with results `before`. A move
+/// that would change the results is not made; a remark named `name` reports it. `transform`
+/// returns the number of its moves, which `done` keeps by entry point. Returns the results of
+/// the transformed module.
 TracedComputation transformEntries(mlir::ModuleOp module, const TracedComputation &before,
                                    llvm::StringRef name,
                                    llvm::function_ref<unsigned(StepOp, Moves &)> transform,

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Control in the step and storage phases is static: every loop bound is a
-// constant and every index is computed from induction variables. So the ops can
-// be enumerated as they will run, with their concrete indices, in time
-// proportional to layers x micro-batches, and dependences, liveness and traffic
-// are exact instead of approximated.
+// constant and every index is computed from induction variables. So a pass can
+// enumerate the ops as they will run, with their concrete indices, in time
+// proportional to layers x micro-batches. Dependences, liveness and traffic are exact,
+// not approximated.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_ANALYSIS_ENUMERATION_H
@@ -22,8 +22,8 @@
 
 namespace boa {
 
-/// What a run of an entry point is given: the number of its step, and that of the step
-/// whose updates are outstanding, 0 for none.
+/// The arguments of a run of an entry point: the number of its step, and the number of the
+/// step whose updates are outstanding, 0 for none.
 struct RunNumbers {
   int64_t step = 1, pending = 0;
 };
@@ -64,15 +64,15 @@ private:
 std::string inWords(const Position::Iteration &iteration);
 
 /// Calls `visit` for each op of the entry point in the order in which it runs,
-/// except loops and index arithmetic. What the verifier of boa.step lets in is all
-/// that there is. `together` says how many iterations of a loop over chunks, from `chunk` on,
-/// may be visited at once (canRunAsOne); their order is then of no matter.
+/// except loops and index arithmetic. The verifier of boa.step lets in no other ops.
+/// `together` returns the number of iterations of a loop over chunks, from `chunk` on, that
+/// may be visited at once (canRunAsOne): their order does not matter then.
 void enumerate(StepOp step, RunNumbers numbers,
                llvm::function_ref<void(mlir::Operation *, const Position &)> visit,
                llvm::function_ref<int64_t(LoopOp, int64_t chunk)> together);
 
-/// A loop over chunks of which each iteration has a chunk, and buffers, to itself: they
-/// may as well run all at once.
+/// Whether each iteration of a loop over chunks has a chunk, and buffers, to itself. All
+/// iterations may then run at once.
 bool canRunAsOne(LoopOp loop);
 
 } // namespace boa

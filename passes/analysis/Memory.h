@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a machine's two memories make of homes and spaces (runtime/abi/abi.h states the
-// same for a run). On a machine of one memory the spaces are names in the accounts.
+// Maps homes and spaces to the memories of a machine (runtime/abi/abi.h states the same for a
+// run). On a machine of one memory the spaces are names in the accounts only.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_ANALYSIS_MEMORY_H
@@ -18,7 +18,7 @@
 
 namespace boa {
 
-/// What bytes move over.
+/// A way that bytes take between memories and SSD.
 enum class Link { ssdRead, ssdWrite, toDevice, toHost };
 
 class Memory {
@@ -28,19 +28,19 @@ public:
   /// Whether device and host are two memories.
   bool isSeparate() const { return separate; }
 
-  /// Chunks of an entry that live side by side in one memory: where device and host are
-  /// one, that of the first is told.
+  /// Chunks of an entry that live side by side in one memory. If device and host are one,
+  /// the space is that of the first chunk.
   struct Piece {
     Space space;
     int64_t first, count;
   };
-  /// What lives in memory of these chunks, in their order.
+  /// The pieces of these chunks that live in memory, in order.
   llvm::SmallVector<Piece, 2> getPieces(StorageOp storage, int64_t first, int64_t count) const;
   /// Whether a buffer of these chunks in `space` is their home itself: one piece there.
   bool isHome(StorageOp storage, int64_t first, int64_t count, Space space) const;
 
-  /// The pool of which a buffer of so many chunks in `space` takes a slot: the smallest
-  /// of the space that can hold it; in one memory, else, of the other. Null: none.
+  /// The pool that gives a slot to a buffer of so many chunks in `space`: the smallest of
+  /// that space that holds it; on one memory, otherwise, of the other space. Null: none.
   PoolAttr getPool(StorageOp storage, Space space, int64_t chunks) const;
 
   /// Calls `move` for each link that chunks take from their homes to a buffer in `space`

@@ -6,13 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Runs entry points on symbols, chunk by chunk, under the memory model of
-// runtime/abi/abi.h. What a chunk holds is a *version*; each has a value number, a hash of
-// what it was computed from: kernels, calls and updates are functions of what they
-// read, accumulation is a commutative sum. So whether a program reads what was never
-// written, what lives when, what moves, and whether two programs compute the same are
-// decided exactly, in the step phase and in the storage phase alike. All passes that
-// need any of that ask here; what an op touches of storages it says itself
-// (AccessOpInterface).
+// runtime/abi/abi.h. The contents of a chunk are a *version*. Each version has a value number,
+// a hash of its inputs: kernels, calls and updates are functions of their operands,
+// accumulation is a commutative sum. So the tracer decides exactly, in the step phase and in
+// the storage phase alike: whether a program reads data that was never written, lifetimes,
+// traffic, and whether two programs compute the same. All passes ask here. An op itself
+// names the chunks that it touches (AccessOpInterface).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_ANALYSIS_TRACER_H
@@ -29,8 +28,8 @@
 
 namespace boa {
 
-/// What a chunk holds. Those of the state before the program are positive, those that
-/// the program makes negative.
+/// The contents of a chunk. Versions of the state before the program are positive, versions
+/// that the program makes are negative.
 using Version = int64_t;
 inline constexpr Version kUndefined = 0;
 /// Zeros of a prefetch: below all versions that a program can make.
@@ -65,16 +64,16 @@ public:
   /// persistent storages are defined.
   void resume();
 
-  /// All that what runs next depends on. Versions are told by the run that made them,
-  /// counted backward, and by their number in it: where two snapshots are equal, the same
-  /// runs do the same after both.
+  /// All state that later runs depend on. A version is the run that made it, counted
+  /// backward, and its number in that run. After two equal snapshots the same runs do the
+  /// same.
   using Snapshot = std::vector<int64_t>;
   virtual Snapshot snapshot() const;
 
   /// The value number of all that a storage's homes hold.
   uint64_t contents(StorageOp storage) const;
-  /// The sum of value numbers of all kernels and updates so far: what was computed, in
-  /// whatever order.
+  /// The sum of value numbers of all kernels and updates so far: the work that was done, in
+  /// any order.
   uint64_t work() const { return workDone; }
 
 protected:
@@ -91,7 +90,7 @@ protected:
     int64_t slotChunks() const { return access.count / access.parts; }
   };
 
-  /// What a version was made by.
+  /// The run and the op that made a version.
   struct Made {
     mlir::Operation *op;
     uint64_t value;
@@ -115,7 +114,7 @@ protected:
   /// A retained copy that is lost because another entry point runs.
   virtual void abandoned(const Buffer &) {}
 
-  /// What all chunks of an entry hold in its home.
+  /// The versions of all chunks of an entry in its home.
   Versions &homeOf(const Access &access);
   /// A version as a snapshot tells it.
   int64_t inSnapshot(Version version) const;
@@ -160,15 +159,15 @@ private:
   void update(UpdateOp op, const Position &at);
   void norm(NormOp op);
 
-  /// What `op` touches now; nothing where that is out of bounds, which is told.
+  /// The accesses of `op` now. Reports an access out of bounds, and leaves it out.
   llvm::SmallVector<Access> accessesOf(mlir::Operation *op, const Position &at);
   static Access resolve(const StorageAccess &access, StorageOp storage, const Position &at);
   Version make(mlir::Operation *op, uint64_t value, Version before = kUndefined);
-  /// The value of what an op takes, which must be defined.
+  /// The value of an op's operand, which must be defined.
   uint64_t use(mlir::Operation *op, const Access &access, const Versions &versions);
   void addTo(mlir::Operation *op, const Access &access, Versions &versions, uint64_t value);
   /// One update of chunks [first, first + count): `parts` are the gradient's versions, then
-  /// each trained part's; null: there is none. Returns false where one is undefined.
+  /// each trained part's; null: there is none. Returns false if one is undefined.
   bool updateChunks(mlir::Operation *op, llvm::StringRef group, int64_t step, int64_t first,
                     int64_t count, llvm::ArrayRef<Versions *> parts);
   BufferRef lookup(mlir::Operation *op, mlir::Value buffer);
@@ -179,12 +178,12 @@ private:
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;
   llvm::DenseMap<mlir::Value, uint64_t> values; // of tensors
-  /// What each op touches, looked up once.
+  /// The storages that each op touches, looked up once.
   struct Touched {
     llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
   };
   llvm::DenseMap<mlir::Operation *, std::shared_ptr<Touched>> touched;
-  /// What a loop that can run as one touches; none: it cannot.
+  /// The storages that a loop touches if it can run as one; none: it cannot.
   llvm::DenseMap<mlir::Operation *, std::optional<llvm::SmallVector<StorageOp, 4>>> independent;
   std::vector<Made> made;
   uint64_t gradientSum = 0;          // of the norm under way
@@ -204,9 +203,9 @@ bool leavesUpdates(StepOp step);
 /// As many steps show at least whether they are steady.
 inline size_t leastSteps(StepOp step) { return dependsOnParity(step) ? 4 : 3; }
 
-/// Runs @step, first with nothing pending, until what it leaves is what it left after an
-/// earlier run (of the same parity, where that makes a difference): from there on steps do
-/// what they did. Gives up where that takes too long.
+/// Runs @step, first with nothing pending, until it leaves the same state as after an earlier
+/// run (of the same parity, if that makes a difference): later steps then repeat. Gives up
+/// after too many runs.
 template <typename TracerT, typename RunT>
 bool trainUntilSteady(TracerT &tracer, StepOp step, RunT run) {
   constexpr size_t kMostSteps = 8;
@@ -224,10 +223,10 @@ bool trainUntilSteady(TracerT &tracer, StepOp step, RunT run) {
   return false;
 }
 
-/// Calls `run(tracer, entry, pending)` for what a trainer runs, with copies of `fresh`: @step
+/// Calls `run(tracer, entry, pending)` for the runs of a trainer, with copies of `fresh`: @step
 /// until it is steady; each other entry point after that, and by itself. Then @drain, and a
-/// process that resumes there: it runs each entry point. Where parity makes a difference,
-/// another process resumes one step later. False where steps do not become steady.
+/// process that resumes there: it runs each entry point. If parity makes a difference,
+/// another process resumes one step later. Returns false if steps do not become steady.
 template <typename TracerT, typename RunT>
 bool runEntries(mlir::ModuleOp module, const TracerT &fresh, RunT run) {
   auto runOn = [&](TracerT tracer, StepOp entry, bool pending) { run(tracer, entry, pending); };

@@ -78,7 +78,7 @@ void Tracer::offload(OffloadOp op, const Position &at) {
     offloaded(op, access, *buffer);
     if (held.entry != access.entry)
       violation(op, "writes " + nameEntry(held) + " to entry " + Twine(access.entry).str() +
-                        ", but moves nothing where a storage lives in memory");
+                        ", but the buffer is a home in memory: nothing moves");
     return;
   }
   homeOf(access).copy(buffer->own, access.first, access.count);

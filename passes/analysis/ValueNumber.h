@@ -19,10 +19,10 @@ namespace boa::value_number {
 inline uint64_t mix(uint64_t hash, uint64_t value) {
   return llvm::rotl((hash ^ value) * 0x9e3779b97f4a7c15ull, 29);
 }
-/// For sums: what is added must not cancel.
+/// For sums: two terms must not cancel.
 inline uint64_t term(uint64_t value) { return mix(mix(value, 0x632be59bd9b4e019ull), value); }
 inline uint64_t hashOf(llvm::StringRef name) { return llvm::xxh3_64bits(name); }
-/// A result of a function of what it takes.
+/// A result of a function of `inputs`.
 inline uint64_t resultOf(uint64_t inputs, unsigned number) { return mix(inputs, number + 1); }
 
 } // namespace boa::value_number

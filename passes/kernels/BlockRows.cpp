@@ -306,7 +306,7 @@ SmallVector<Operation *> Chain::getLate() const {
 std::optional<std::string> Chain::find() {
   SmallVector<Value> wide;
   if (!add(product, wide))
-    return "its rows are not those of its operands";
+    return "its rows differ from the rows of its operands";
   while (true) {
     while (!wide.empty())
       for (Operation *user : wide.pop_back_val().getUsers())

@@ -20,23 +20,22 @@ struct CapturedMemory {
   mlir::MemRefType type; // of the argument: without the place in whatever it is a part of
   mlir::Value base;      // what it is `offset` bytes behind
   int64_t offset;
-  /// That all have of which the function may be told the same: what `offset` is a multiple of,
-  /// up to `most`; where it is a part of a view, up to a vector of 16 bytes.
+  /// An alignment that holds for all: `offset` is a multiple of it. Up to `most`; for a part
+  /// of a view, up to a vector of 16 bytes.
   int64_t getAlignment(int64_t most) const;
 
   bool isSlice = false;
 };
 
-/// What a region that becomes a function takes from outside: memory, which becomes its
-/// arguments, and ops that are repeated inside, in order.
+/// The values from outside that a region uses when it becomes a function: memory becomes
+/// arguments, and some ops are repeated inside, in order.
 struct Captures {
   mlir::SmallVector<CapturedMemory> memory;
   llvm::SetVector<mlir::Operation *> repeated;
 
-  /// Refuses what cannot be computed again inside: all but views, ops that describe
-  /// memory with static offsets, and constants. Some rows of a view, side by side, are an argument
-  /// by themselves where the region knows no others: so what is done with them is the same code
-  /// whichever they are.
+  /// Views, ops that describe memory with static offsets, and constants can be repeated
+  /// inside; any other op is refused. If the region uses only some rows of a view, these rows
+  /// are the argument. So the code is the same for any rows.
   static mlir::FailureOr<Captures> get(mlir::Region &region);
 };
 

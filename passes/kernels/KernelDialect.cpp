@@ -61,7 +61,7 @@ LogicalResult AnglesOp::verify() {
 LogicalResult GemmOp::verify() {
   Value addend = getAddend();
   if (addend && getAccumulate())
-    return emitOpError("expected an addend or what c holds, not both");
+    return emitOpError("expected an addend or accumulate, not both");
   auto type = addend ? cast<ShapedType>(addend.getType()) : ShapedType();
   auto result = cast<ShapedType>(getC().getType());
   if (addend &&

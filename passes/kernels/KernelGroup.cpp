@@ -83,7 +83,7 @@ std::optional<GroupFault> boa::findFault(const GroupSpace &space, ArrayRef<Group
             continue;
           if (!columns && a.isByRow(extents.size()) && b.isByRow(extents.size()))
             continue;
-          std::string reason = self ? "reads what it writes"
+          std::string reason = self ? "reads its own results"
                                     : "shares memory with another op, and one of them writes it";
           if (!columns)
             reason += ", not row by row of " + print(extents);

@@ -17,7 +17,7 @@
 
 namespace boa {
 
-/// What the parts of a group are: rows or columns, and how many.
+/// The parts of a group: rows or columns, and their number.
 struct GroupSpace {
   kernel::GroupAxis axis;
   llvm::SmallVector<int64_t> extents;
@@ -37,7 +37,7 @@ struct GroupMember {
   /// None if the op has no loops, or not over static memrefs: a library call.
   static std::optional<GroupMember> get(mlir::Operation *op);
 
-  /// What the op by itself is divided into. Its last dimension stays whole if
+  /// The parts of the op by itself. Its last dimension stays whole if
   /// there is another one, so that a row is worth vectorising.
   GroupSpace getSpace() const;
 };

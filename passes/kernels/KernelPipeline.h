@@ -11,16 +11,16 @@
 
 namespace boa {
 
-/// How large the blocks are in which products of wide rows are computed: see
-/// --kernel-block-rows, of which these are the options.
+/// The size of the blocks in which products of wide rows are computed: the options of
+/// --kernel-block-rows.
 struct RowBlocks {
   int64_t bytes, least, rows;
 };
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to functions of
-/// the runtime's signature, of library calls and linalg on definite memory. What every
-/// target begins with; --kernel-form-groups follows, once the target has said what its
-/// library takes. The pass manager is for modules.
+/// the runtime's signature, of library calls and linalg on definite memory. Every
+/// target begins with these passes. Then the target adapts the calls to its library, and
+/// --kernel-form-groups follows. The pass manager is for modules.
 void buildKernelPipeline(mlir::OpPassManager &pm, const RowBlocks &blocks);
 
 /// Adds the dialects of kernels and the external models (bufferization, translation

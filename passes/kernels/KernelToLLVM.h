@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the targets' conversions share: memory, arithmetic and control flow are
-// converted alike, and a library call is the call of a C function with addresses and
-// the strides of rows. Which functions those are, a target says with its patterns.
+// The common part of the targets' conversions. Memory, arithmetic and control flow are
+// converted alike. A library call is the call of a C function with addresses and the
+// strides of rows; the patterns of a target name the function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_KERNELS_KERNELTOLLVM_H
@@ -44,9 +44,9 @@ public:
   void addNull();
   void add(mlir::Value value);
   void addRows(const Matrix &matrix);
-  /// An address, or null where there is no such operand.
+  /// An address, or null if the operand is absent.
   void addAddress(mlir::Value memref, mlir::Value descriptor);
-  /// What is transposed, then m, n and k.
+  /// The flags of transposed operands, then m, n and k.
   void addSizes(kernel::GemmOp op, const Product &product);
 
   /// Refuses an operand whose rows are not contiguous and evenly spaced.

@@ -19,11 +19,11 @@
 
 namespace boa {
 
-/// What tensors in buffers, and temporaries in the workspace, begin at a multiple of
-/// (runtime/abi/abi.h), in bytes.
+/// The alignment of tensors in buffers, and of temporaries in the workspace, in bytes
+/// (runtime/abi/abi.h).
 constexpr int64_t kMemoryAlignment = 64;
 
-/// What an element takes in memory, alone or beside others: whole bytes, of i1, too.
+/// The bytes of an element in memory, alone or beside others: whole bytes also for i1.
 int64_t getElementBytes(mlir::ShapedType type);
 
 /// The alloc, kernel.view or global that a memref is (a part of).

@@ -137,7 +137,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       return stage.emitOpError("takes ")
              << input << " but the stage before it returns " << boundary;
     if (stage.getRepeat() > 1 && result != input)
-      return stage.emitOpError("repeats, so it must return what it takes: ")
+      return stage.emitOpError("repeats, so its result must have the type of its input: ")
              << input << " but it returns " << result;
     if (last && cast<RankedTensorType>(result).getRank() != 0)
       return stage.emitOpError("expected the last stage to return a scalar loss but found ")
@@ -182,7 +182,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     // The next phase makes these, and relies on the sizes that are checked here.
     for (Operation &op : module.getOps())
       if (isa<StepOp, StorageOp>(op)) {
-        op.emitOpError("is of a later phase: expected a model alone, of which it is made");
+        op.emitOpError("belongs to a later phase: expected only the model");
         return signalPassFailure();
       }
     SmallVector<StageOp> stages(module.getOps<StageOp>());

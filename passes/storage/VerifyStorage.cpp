@@ -51,7 +51,7 @@ private:
     for (const auto &copy : retained)
       if (StorageOp storage = copy->access.storage; storage.isLiveIn() && !storage.getPersistent())
         violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
-                            Twine(copy->access.entry) + ", of which the next run brings another");
+                            Twine(copy->access.entry) + ", which the next run replaces");
   }
 
   void violation(Operation *op, const Twine &message) override {

@@ -57,7 +57,7 @@ module {
   boa.storage @x[1] : tensor<1024xf32> on ssd role checkpoints persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{'boa.read' op is of the step phase: expected what --boa-insert-offload makes of it}}
+    // expected-error @below {{'boa.read' op belongs to the step phase: expected the output of --boa-insert-offload}}
     %x = boa.read @x[%c0] : tensor<1024xf32>
   }
 }

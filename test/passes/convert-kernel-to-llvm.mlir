@@ -153,7 +153,7 @@ func.func @plus(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   %a = kernel.view %p + 0 : memref<8x4xf32>
   %b = kernel.view %p + 256 : memref<4x4xf32>
   %c = kernel.view %p + 512 : memref<8x4xf32>
-  // expected-error @below {{'kernel.gemm' op expected c to be what is added to}}
+  // expected-error @below {{'kernel.gemm' op expected c to be the addend}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %a, %b into %c plus %a : (memref<8x4xf32>, memref<4x4xf32>, memref<8x4xf32>, memref<8x4xf32>) -> ()
   return

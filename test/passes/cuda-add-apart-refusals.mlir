@@ -4,7 +4,7 @@
 // the same stride where cuBLASLt computes it.
 
 func.func @both(%a: memref<8x4xf32>, %b: memref<4x4xf32>) {
-  // expected-error @below {{expected an addend or what c holds, not both}}
+  // expected-error @below {{expected an addend or accumulate, not both}}
   kernel.gemm %a, %b into %a plus %a {accumulate} : (memref<8x4xf32>, memref<4x4xf32>, memref<8x4xf32>, memref<8x4xf32>) -> ()
   return
 }
@@ -33,7 +33,7 @@ func.func @stride(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
   %wide = kernel.view %p + 512 : memref<8x8xf32>
   %c = memref.reinterpret_cast %wide to offset: [0], sizes: [8, 4], strides: [8, 1] : memref<8x8xf32> to memref<8x4xf32, strided<[8, 1]>>
   %y = kernel.view %p + 1024 : memref<8x4xf32>
-  // expected-error @below {{'kernel.gemm' op expected rows of the addend to be as far apart as those of c}}
+  // expected-error @below {{'kernel.gemm' op expected the addend and c to have one stride of rows}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %a, %b into %y plus %c : (memref<8x4xf32>, memref<4x4xf32>, memref<8x4xf32>, memref<8x4xf32, strided<[8, 1]>>) -> ()
   return

@@ -6,7 +6,7 @@ gpu.module @cuda {
   gpu.func @k(%x: memref<32xf32>) kernel {
     %t = gpu.thread_id x
     %0 = memref.load %x[%t] : memref<32xf32>
-    // expected-error @below {{'math.erf' op is none of PTX's instructions, and --kernel-expand-math does not expand it}}
+    // expected-error @below {{'math.erf' op has no PTX instruction, and --kernel-expand-math does not expand it}}
     %1 = math.erf %0 : f32
     memref.store %1, %x[%t] : memref<32xf32>
     gpu.return
@@ -21,7 +21,7 @@ gpu.module @cuda {
   gpu.func @k(%x: memref<32xf32>) kernel {
     %t = gpu.thread_id x
     %0 = memref.load %x[%t] : memref<32xf32>
-    // expected-error @below {{'math.sin' op is none of PTX's instructions, and --kernel-expand-math does not expand it}}
+    // expected-error @below {{'math.sin' op has no PTX instruction, and --kernel-expand-math does not expand it}}
     %1 = math.sin %0 : f32
     memref.store %1, %x[%t] : memref<32xf32>
     gpu.return

@@ -9,7 +9,7 @@ func.func @difference(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %x = kernel.view %p + 0 : memref<4x128xf32>
   %s = kernel.view %p + 4096 : memref<4xf32>
   kernel.group rows [4] {
-    // expected-error @+1 {{'linalg.generic' op expected a sum, or what else can be put together from parts}}
+    // expected-error @+1 {{'linalg.generic' op expected a sum, or another reduction that can combine partial results}}
     linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]}
         ins(%x : memref<4x128xf32>) outs(%s : memref<4xf32>) {
     ^bb0(%a: f32, %m: f32):
@@ -70,7 +70,7 @@ func.func @partly(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 func.func @itself(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %x = kernel.view %p + 0 : memref<4x128xf32>
   kernel.group rows [4] {
-    // expected-error @+1 {{'linalg.generic' op expected not to read what it writes in another iteration}}
+    // expected-error @+1 {{'linalg.generic' op expected not to read results of other iterations}}
     linalg.generic {indexing_maps = [#turned, #all], iterator_types = ["parallel", "parallel"]}
         ins(%x : memref<4x128xf32>) outs(%x : memref<4x128xf32>) {
     ^bb0(%a: f32, %out: f32):

@@ -109,7 +109,7 @@ gpu.module @cuda {
     %l = gpu.thread_id x
     %0 = memref.load %x[%l] : memref<8xbf16>
     %four = arith.constant 4 : i32
-    // expected-error @below {{'gpu.shuffle' op is emulated of 32 bits, and does not say what is valid}}
+    // expected-error @below {{'gpu.shuffle' op is emulated for 32 bits only, and without its result `valid`}}
     %1, %valid = gpu.shuffle xor %0, %four, %four : bf16
     memref.store %1, %x[%l] : memref<8xbf16>
     gpu.return

@@ -71,7 +71,7 @@ func.func @other_row(%x: memref<8x8xf32>, %y: memref<8x8xf32>, %zero: f32) {
 
 func.func @turned_in_place(%x: memref<8x8xf32>) {
   kernel.group rows [8] {
-    // expected-error @below {{'linalg.generic' op does not fit its group: reads what it writes, not row by row of [8]}}
+    // expected-error @below {{'linalg.generic' op does not fit its group: reads its own results, not row by row of [8]}}
     linalg.generic {indexing_maps = [#turned, #all], iterator_types = ["parallel", "parallel"]}
         ins(%x : memref<8x8xf32>) outs(%x : memref<8x8xf32>) {
     ^bb0(%a: f32, %b: f32):

@@ -135,7 +135,7 @@ module {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
   boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op repeats, so it must return what it takes: 'tensor<2x4x8xf32>' but it returns 'tensor<2x4x4xf32>'}}
+  // expected-error @below {{'boa.stage' op repeats, so its result must have the type of its input: 'tensor<2x4x8xf32>' but it returns 'tensor<2x4x4xf32>'}}
   boa.stage @b_forward repeat 2
   boa.stage @c_forward
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
@@ -507,7 +507,7 @@ module {
     %0 = arith.constant dense<0.0> : tensor<f32>
     return %0 : tensor<f32>
   }
-  // expected-error @below {{'boa.step' op is of a later phase: expected a model alone, of which it is made}}
+  // expected-error @below {{'boa.step' op belongs to a later phase: expected only the model}}
   boa.step @predict(%step, %pending) {
     boa.loop micro_batch %m = 0 to 100000000000 forward {
     }
@@ -517,7 +517,7 @@ module {
 // -----
 
 module {
-  // expected-error @below {{'boa.storage' op is of a later phase: expected a model alone, of which it is made}}
+  // expected-error @below {{'boa.storage' op belongs to a later phase: expected only the model}}
   boa.storage @x[100000000000] : tensor<8xf32> on device role checkpoints
 }
 

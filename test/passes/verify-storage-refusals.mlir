@@ -303,7 +303,7 @@ module {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
-    // expected-error @below {{'boa.offload' op writes @x entry 0 to entry 1, but moves nothing where a storage lives in memory}}
+    // expected-error @below {{'boa.offload' op writes @x entry 0 to entry 1, but the buffer is a home in memory: nothing moves}}
     boa.offload %x, @x[%c1] : <tensor<8xf32>, device>
     boa.release %x : <tensor<8xf32>, device>
   }
@@ -605,7 +605,7 @@ module {
 
 module {
   boa.storage @tokens[1] : tensor<8xi32> on ssd role tokens
-  // expected-error @below {{'boa.step' op retains a copy of @tokens entry 0, of which the next run brings another}}
+  // expected-error @below {{'boa.step' op retains a copy of @tokens entry 0, which the next run replaces}}
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true

@@ -8,7 +8,7 @@ module {
   func.func private @f(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   boa.storage @w[2] : tensor<4xf32> on device role checkpoints persistent
   boa.storage @state[1] : tensor<4xf32> on device role checkpoints persistent
-  // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change what a read of @state entry 0 sees}}
+  // expected-error @below {{'boa.step' op the vertical schedule is illegal: a read of @state entry 0 would see another write}}
   boa.step @step(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
       boa.loop layer %l = 0 to 2 forward {
@@ -33,7 +33,7 @@ module {
   func.func private @f(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   boa.storage @v[2] : tensor<4xf32> on device role checkpoints persistent
   boa.storage @state[2] : tensor<4xf32> on device role checkpoints persistent
-  // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change what a read of @state entry 1 sees}}
+  // expected-error @below {{'boa.step' op the vertical schedule is illegal: a read of @state entry 1 would see another write}}
   boa.step @step(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
       boa.loop layer %l = 0 to 2 forward {
@@ -106,7 +106,7 @@ module {
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
   boa.storage @state[2] : tensor<4xf32> on device role checkpoints persistent
-  // expected-error @below {{'boa.step' op the vertical schedule is illegal: it would change what a read of @weights.a entry 1 sees}}
+  // expected-error @below {{'boa.step' op the vertical schedule is illegal: a read of @weights.a entry 1 would see another write}}
   boa.step @step(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
       boa.loop layer %l = 0 to 2 forward {
@@ -219,7 +219,7 @@ module {
 // resumes from a commit. Odd steps run the loop over %k downward and write @y[1] first; in the
 // even steps of a training the pending loop does.
 
-// expected-error @below {{the vertical schedule is illegal: it would compute something else}}
+// expected-error @below {{the vertical schedule is illegal: it would change the results}}
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
   func.func private @make() -> tensor<4xf32>

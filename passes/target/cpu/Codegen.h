@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The last step, in process: a module in the LLVM dialect is optimised for a
-// processor and either run (JitProgram) or written as an object file. What the
-// code may call is the runtime's table of symbols (runtime/engine/symbols.h) and a few
-// functions of the C library; anything else is an error when it is compiled.
+// processor and either run (JitProgram) or written as an object file. The code may
+// call the runtime's table of symbols (runtime/engine/symbols.h) and a few functions of the C
+// library; any other call is an error at compile time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CPU_CODEGEN_H
@@ -43,7 +43,7 @@ struct CodegenOptions {
 /// A module compiled into this process.
 class JitProgram {
 public:
-  /// `symbols`: what the code may call; usually the runtime's table.
+  /// `symbols`: the functions that the code may call; usually the runtime's table.
   static llvm::Expected<std::unique_ptr<JitProgram>> create(mlir::ModuleOp module,
                                                             llvm::ArrayRef<HostSymbol> symbols,
                                                             const CodegenOptions &options = {});
@@ -61,7 +61,7 @@ public:
 
 private:
   explicit JitProgram(std::unique_ptr<llvm::orc::LLJIT> jit);
-  /// What the linker said: which symbols it did not find. Outlives the session.
+  /// The linker's errors: symbols that it did not find. Outlives the session.
   std::string reported;
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };

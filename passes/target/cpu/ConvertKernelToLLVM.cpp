@@ -35,7 +35,7 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   LogicalResult matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     if (op.getAddend())
-      return op.emitOpError("expected c to be what is added to");
+      return op.emitOpError("expected c to be the addend");
     LibraryCall call(rewriter, op);
     FailureOr<Product> product = call.product(op, adaptor);
     if (failed(product))

@@ -13,9 +13,9 @@ namespace boa {
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM
 /// functions `void (ptr buffers, ptr workspace, ptr queue)` of the same names, with
-/// `boa.workspace` = bytes. The pass manager is for modules; other functions are left
-/// alone, apart from func.func, which becomes llvm.func. `blockRows`: at most so many rows
-/// at once of wide products, for tests; 0: as many as are worth it (RowBlocks).
+/// `boa.workspace` = bytes. The pass manager is for modules. Other functions stay as
+/// they were, except that func.func becomes llvm.func. `blockRows`: the most rows of wide
+/// products at once, for tests; 0: the compiler chooses (RowBlocks).
 void buildCpuPipeline(mlir::OpPassManager &pm, int64_t blockRows = 0);
 
 /// `--boa-kernel-pipeline` for boa-opt.

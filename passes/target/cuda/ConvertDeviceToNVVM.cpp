@@ -46,7 +46,7 @@ struct CudaConvertDeviceToNVVM : boa::impl::CudaConvertDeviceToNVVMBase<CudaConv
     WalkResult walked = getOperation().walk([](Operation *op) {
       if (!isa_and_present<math::MathDialect>(op->getDialect()) || isInstruction(op))
         return WalkResult::advance();
-      op->emitOpError("is none of PTX's instructions, and --kernel-expand-math does not expand it");
+      op->emitOpError("has no PTX instruction, and --kernel-expand-math does not expand it");
       return WalkResult::interrupt();
     });
     if (walked.wasInterrupted())

@@ -51,7 +51,7 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
       if (failed(matrix))
         return failure();
       if (matrix->stride != product->c.stride)
-        return op.emitOpError("expected rows of the addend to be as far apart as those of c");
+        return op.emitOpError("expected the addend and c to have one stride of rows");
       addend = matrix->address;
     }
     call.add(getQueue(op));

@@ -94,12 +94,12 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
 namespace {
 struct CudaOptions : PassPipelineOptions<CudaOptions> {
   Option<boa::DeviceCode> code{
-      *this, "code", llvm::cl::desc("what the device's functions become"),
+      *this, "code", llvm::cl::desc("form of the device's functions"),
       llvm::cl::init(boa::DeviceCode::ptx),
       llvm::cl::values(clEnumValN(boa::DeviceCode::ptx, "ptx", "PTX"),
                        clEnumValN(boa::DeviceCode::emulated, "emulated", "functions of the host"),
                        clEnumValN(boa::DeviceCode::none, "none", "nothing"))};
-  Option<bool> work{*this, "work", llvm::cl::desc("prints what kernels ask of a GPU"),
+  Option<bool> work{*this, "work", llvm::cl::desc("prints the work of kernels on a GPU"),
                     llvm::cl::init(false)};
 };
 } // namespace

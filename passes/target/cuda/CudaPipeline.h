@@ -11,8 +11,8 @@
 
 namespace boa {
 
-/// What a device's functions become; none: they are left out, and nothing can run the kernels, of
-/// which all is known that there is to know.
+/// The form of a device's functions. With `none` they are left out: the kernels cannot run, but
+/// their descriptions are complete.
 enum class DeviceCode { ptx, emulated, none };
 
 struct CudaPipelineOptions {
@@ -23,8 +23,8 @@ struct CudaPipelineOptions {
 };
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
-/// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue what the global
-/// `boa_device_image` holds (runtime/abi/abi.h), which there is unless `code` is none.
+/// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue functions of the
+/// image in the global `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is none.
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
 /// The half of it that begins with launches and products.

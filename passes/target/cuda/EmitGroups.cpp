@@ -79,7 +79,7 @@ FailureOr<Combiner> Combiner::get(linalg::LinalgOp op, unsigned result) {
   ArrayRef<BlockArgument> results = op.getRegionOutputArgs();
   if (!matchReduction(results, result, combiners) || combiners.size() != 1 ||
       combiners[0]->getNumOperands() != 2 || !arith::getNeutralElement(combiners[0]))
-    return op->emitOpError("expected a sum, or what else can be put together from parts");
+    return op->emitOpError("expected a sum, or another reduction that can combine partial results");
   Combiner combiner{combiners[0], combiners[0]->getOperand(0) == results[result] ? 0u : 1u};
   if (combiner.getType().getIntOrFloatBitWidth() != 32)
     return op->emitOpError("expected a sum of 32 bits but found ") << combiner.getType();

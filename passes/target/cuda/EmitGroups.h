@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What EmitRows and EmitColumns share: how many elements a thread takes side by side,
-// and how sums of several threads become one.
+// Shared by EmitRows and EmitColumns: the number of elements that a thread takes side by side,
+// and sums across threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_EMITGROUPS_H
@@ -17,11 +17,10 @@
 
 namespace boa {
 
-/// How many iterations of the last dimension, side by side, a thread takes: 16
-/// bytes of the widest element, where all that is read and written along this
-/// dimension lies at a multiple of it.
+/// The number of iterations of the last dimension that a thread takes side by side. They fill 16
+/// bytes of the widest element, if all memory along this dimension is aligned to that.
 int64_t getVectorSize(mlir::linalg::LinalgOp op);
-/// The same of memory of which all is gone over, of `extent` in this dimension.
+/// The same for memory that is traversed whole, of `extent` in this dimension.
 int64_t getVectorSize(llvm::ArrayRef<mlir::MemRefType> types, int64_t extent);
 
 /// How an op adds to one of its results: `result = op(result, new)`.

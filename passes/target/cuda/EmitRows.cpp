@@ -229,7 +229,7 @@ LogicalResult RowEmitter::check(linalg::LinalgOp op, Shape *shape, bool sums) {
         continue;
       Place other = memory.getPlace(op, operand, shape);
       if (other.overlaps(place) && !(other == place))
-        return op->emitOpError("expected not to read what it writes in another iteration");
+        return op->emitOpError("expected not to read results of other iterations");
     }
   }
   return success();

@@ -232,7 +232,7 @@ private:
     Type type = shuffle.getValue().getType();
     if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() != 32 ||
         !shuffle.getValid().use_empty())
-      return shuffle.emitOpError("is emulated of 32 bits, and does not say what is valid");
+      return shuffle.emitOpError("is emulated for 32 bits only, and without its result `valid`");
     int32_t mode = 0;
     switch (shuffle.getMode()) {
     case gpu::ShuffleMode::XOR:

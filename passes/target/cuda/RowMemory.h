@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Part of EmitRows: how the iterations of an op in a row are dealt out to a team of
-// threads, what each has in registers from one op to the next, and where they wait for
-// one another.
+// Part of EmitRows. Deals the iterations of an op in a row out to a team of threads, keeps
+// values in registers from one op to the next, and places the barriers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_ROWMEMORY_H
@@ -17,8 +16,8 @@
 
 namespace boa {
 
-/// Iterations side by side in the last dimension, one for each lane, and whether
-/// there are such (null: there are). Where there are not, these are others.
+/// Iterations side by side in the last dimension, one for each lane, and a condition that they
+/// exist (null: they do). If it is false, the indices are those of other iterations.
 struct Chunk {
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> ivs;
   mlir::Value valid;
@@ -52,14 +51,14 @@ struct Place {
   bool overlaps(const Place &other) const;
 };
 
-/// What a thread has in registers of a place: of each round each lane.
+/// The elements of a place that a thread has in registers: of each round each lane.
 struct Held {
   Place place;
   llvm::SmallVector<mlir::Value> values;
   bool dirty; // memory has not
 };
 
-/// The registers of a thread of a team that has a row, and what the team did in memory.
+/// The registers of a thread of a team that has a row, and the team's accesses to memory.
 class RowMemory {
 public:
   RowMemory(ThreadBuilder &builder, llvm::SmallVector<mlir::Value> row, mlir::Value lane,
@@ -69,11 +68,11 @@ public:
   Place getPlace(mlir::linalg::LinalgOp op, mlir::OpOperand &operand, Shape *shape) const;
   /// The chunk of a round that is in no loop.
   const Chunk &getChunk(Shape &shape, int64_t round);
-  /// Null where it is not held.
+  /// Null if it is not held.
   Held *find(const Place &place);
 
-  /// Loads what there is one of for a row, and a thread's elements of a row that it
-  /// keeps; what remains is loaded where it is used.
+  /// Loads values of which a row has one, and the elements of a row that a thread keeps. The
+  /// other elements are loaded at their use.
   void acquire(const Place &place, Shape *shape);
   /// Values of all rounds, which memory has not.
   void hold(const Place &place, llvm::SmallVector<mlir::Value> values);
@@ -91,7 +90,7 @@ public:
   const int64_t team;
 
 private:
-  /// What is done in memory since the last barrier.
+  /// An access to memory since the last barrier.
   struct Touch {
     Place place;
     bool write;
@@ -105,7 +104,7 @@ private:
   ThreadBuilder &builder;
   llvm::SmallVector<Held> held;
   llvm::SmallVector<Touch> touched;
-  // What the op will touch when it goes through its chunks: not before all of its barriers.
+  // The accesses of the op when it goes through its chunks: after all of its barriers.
   llvm::SmallVector<Touch> coming;
 };
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What everything shares that is emitted for a GPU: launches, index arithmetic, loops,
-// and how values of several threads become one.
+// Shared by all code for a GPU: launches, index arithmetic, loops, and reductions across
+// threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_THREADBUILDER_H
@@ -25,7 +25,7 @@ namespace boa {
 
 constexpr int64_t kWarpSize = 32;
 constexpr int64_t kMaxThreads = 1024; // of a block
-/// What a block may have of it without asking.
+/// The shared memory that a block may use without an attribute of the function.
 constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
 
 /// A builder at one place of the source, with arithmetic that folds.
@@ -76,8 +76,8 @@ public:
   Values compute(mlir::linalg::LinalgOp op, mlir::ValueRange ivs, mlir::ValueRange operands);
   /// `then` if `condition`, which may be null: always.
   void when(mlir::Value condition, llvm::function_ref<void()> then);
-  /// `body` of each `step`th index in [from, to); it changes what is carried to the
-  /// next, which is returned.
+  /// `body` for each `step`th index in [from, to). It maps the carried values to those of the
+  /// next iteration; the last ones are returned.
   Values loop(mlir::Value from, mlir::Value to, int64_t step, Values carried,
               llvm::function_ref<void(mlir::Value, Values &)> body);
 
@@ -103,8 +103,8 @@ struct DeviceArgument {
   bool isApart = true; // from all other memory that is written: `noalias`
 };
 
-/// A function of the device's module, where `builder` is, for launches of that grid, or of any
-/// where it is empty, and of that block alone. Its workgroup attributions are of the types in
+/// A function of the device's module, at the builder's place, for launches of that grid and that
+/// block; of any grid if it is empty. Its workgroup attributions have the types in
 /// `shared`. The body is empty.
 mlir::gpu::GPUFuncOp
 createDeviceFunction(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name,

@@ -301,7 +301,7 @@ LogicalResult checkNames(ModuleOp module) {
       return op->emitOpError("names a group that does not exist: @") << group;
     if (isa<ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp>(op))
       return op->emitOpError(
-          "is of the step phase: expected what --boa-insert-offload makes of it");
+          "belongs to the step phase: expected the output of --boa-insert-offload");
     return WalkResult::advance();
   });
   return failure(walked.wasInterrupted());
