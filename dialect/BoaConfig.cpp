@@ -112,10 +112,18 @@ std::string describeRange(const SettingRow &row) {
       return std::to_string(int64_t(number));
     return llvm::formatv("{0}", llvm::format("%g", number));
   };
+  const bool bounded = row.most != std::numeric_limits<double>::infinity();
+  const bool closed = bounded && !row.excludesLeast && !row.excludesMost;
   std::string range = llvm::formatv("{0} {1} {2}", isInteger(row.kind) ? "an i64" : "a number",
-                                    row.excludesLeast ? "above" : "of at least", print(row.least));
-  if (row.most != std::numeric_limits<double>::infinity())
-    range += (row.excludesMost ? " and below " : " and at most ") + print(row.most);
+                                    closed              ? "between"
+                                    : row.excludesLeast ? "above"
+                                                        : "of at least",
+                                    print(row.least));
+  if (bounded)
+    range += (closed             ? " and "
+              : row.excludesMost ? " and below "
+                                 : " and at most ") +
+             print(row.most);
   if (std::stod(row.value) < row.least || (row.excludesLeast && std::stod(row.value) == row.least))
     range += ", or " + row.value;
   return range;

@@ -42,7 +42,7 @@ def Boa_Dialect : Dialect {
       of that parameter.
 
     The configuration stands first in the module, one setting a line: of the training
-    in `boa.config @train`, of the machine in `boa.config @machine`. `Settings.def`
+    in `boa.config @train` and `@plan`, of the machine in `@machine`. `runtime/abi/settings.def`
     is the table of all settings.
 
     Values are printed with names that say their meaning:

@@ -84,7 +84,7 @@ std::vector<SettingInfo> listSettings();
 
 /// A function of the language, in words.
 struct BuiltinInfo {
-  std::string signature, help;
+  std::string signature, shapes, help;
 };
 std::vector<BuiltinInfo> listBuiltins();
 

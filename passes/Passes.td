@@ -28,7 +28,7 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
     - They form a chain: each takes the result of the one before. The first takes
       tokens, the last returns a scalar loss. At most one repeats.
     - Bodies hold compute ops only. Embeddings look up the tokens of the first stage.
-    - If the module has a `boa.config @train`, the functions have its micro-batch,
+    - If the module has a configuration, the functions have its micro-batch,
       context and vocabulary. Attention is causal if the objective is next_token.
     - The module has no storages or entry points: these belong to the next phase, and
       get their sizes from the model.
@@ -140,8 +140,8 @@ def InsertOffload : BoaPass<"boa-insert-offload"> {
                                               boa.release %y
     ```
     An optimizer update becomes a loop over chunks. Kernels take buffers on the device.
-    Updates and norms run where `update` in `boa.config @train` says, and take buffers
-    there. Homes come from `place` in `boa.config @train`; its shares are rounded to
+    Updates and norms run where `update` in `boa.config @plan` says, and take buffers
+    there. Homes come from `place` in `boa.config @plan`; its shares are rounded to
     whole chunks.
   }];
 }

@@ -11,6 +11,7 @@
 #include "runtime/support/nearest.h"
 #include "runtime/trainer/main.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -194,13 +195,13 @@ const std::vector<DriverCommand> &commands() {
        {{"boa state state", "its commits and files"},
         {"boa state state --check", "is every byte whole?"}}},
       {"help",
-       {{"TOPIC", "settings, builtins, commands or pytorch"}},
+       {{"TOPIC", "settings, builtins, commands, reference or pytorch"}},
        0,
        1,
-       "a command or `settings`, `builtins`, `commands` or `pytorch`",
+       "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
        Operand::word,
-       {"settings", "builtins", "commands", "pytorch", "train", "check", "fmt", "compile",
-        "simulate", "sample", "state", "help", "completion"},
+       {"settings", "builtins", "commands", "reference", "pytorch", "train", "check", "fmt",
+        "compile", "simulate", "sample", "state", "help", "completion"},
        {{"boa help settings", "what --set can change"},
         {"boa help builtins", "the functions of a model"},
         {"boa help pytorch", "PyTorch's names, and Boa's"}}},
@@ -364,7 +365,8 @@ std::string commandsText() {
 std::string builtinsText() {
   std::string text = "Functions of a model. Shapes are checked before anything runs.\n";
   for (const frontend::BuiltinInfo &builtin : frontend::listBuiltins())
-    absl::StrAppend(&text, "\n", builtin.signature, "\n    ", builtin.help, "\n");
+    absl::StrAppend(&text, "\n", builtin.signature, "\n    ", builtin.help, "\n    ",
+                    builtin.shapes, "\n");
   return text + "\na + b, a * b, 0.5 * x, x / 2\n    element by element; a parameter stands on "
                 "the right\n\nstage.param\n    a parameter of another stage\n";
 }
@@ -412,13 +414,43 @@ std::string settingsText() {
   return text + "\nmodel.NAME\n    a constant of the model\n";
 }
 
+/// frontend/REFERENCE.md.
+std::string referenceText() {
+  std::string text = "<!-- Written by `boa help reference`. -->\n\n# Settings, builtins and "
+                     "commands\n\n## Settings\n\n`--set PATH=VALUE` takes these paths. An "
+                     "argument of a call is set where the spec makes that call.\n\n"
+                     "| path | values | default | |\n|---|---|---|---|\n";
+  auto cell = [](const std::string &part) { return absl::StrReplaceAll(part, {{"|", "\\|"}}); };
+  for (const frontend::SettingInfo &setting : frontend::listSettings())
+    absl::StrAppend(&text, "| `", setting.path, "`",
+                    setting.calls.empty() ? "" : absl::StrCat(" (of ", setting.calls, ")"), " | ",
+                    cell(setting.values), " | ",
+                    setting.isRequired
+                        ? "required"
+                        : absl::StrCat("`", setting.fallback, "`",
+                                       setting.absent.empty() ? "" : ": ", setting.absent),
+                    " | ", cell(setting.help), " |\n");
+  absl::StrAppend(&text, "\n## Builtins\n\n| signature | shapes | |\n|---|---|---|\n");
+  for (const frontend::BuiltinInfo &builtin : frontend::listBuiltins())
+    absl::StrAppend(&text, "| `", builtin.signature, "` | `", builtin.shapes, "` | ", builtin.help,
+                    " |\n");
+  absl::StrAppend(&text, "\n## Commands\n");
+  for (const DriverCommand &command : commands())
+    absl::StrAppend(&text, "\n    ",
+                    absl::StrReplaceAll(absl::StripTrailingAsciiWhitespace(helpText(command)),
+                                        {{"\n", "\n    "}, {"\n\n", "\n\n    "}}),
+                    "\n");
+  return text;
+}
+
 } // namespace
 
 std::string topicText(const std::string &topic) {
-  return topic == "settings"   ? settingsText()
-         : topic == "builtins" ? builtinsText()
-         : topic == "commands" ? commandsText()
-                               : habitsText();
+  return topic == "settings"    ? settingsText()
+         : topic == "reference" ? referenceText()
+         : topic == "builtins"  ? builtinsText()
+         : topic == "commands"  ? commandsText()
+                                : habitsText();
 }
 
 } // namespace boa

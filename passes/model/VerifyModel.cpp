@@ -185,6 +185,12 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
         op.emitOpError("belongs to a later phase: expected only the model");
         return signalPassFailure();
       }
+    const Config config(module);
+    if (std::string conflict = FindConflict(config.model, config.train, config.plan);
+        !conflict.empty()) {
+      module.emitError("boa.config: expected ") << conflict;
+      return signalPassFailure();
+    }
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     if (stages.size() < 2) {
       module.emitError("expected at least two stages but found ") << stages.size();

@@ -359,7 +359,7 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config @train has micro_batch = 1, context = 8}}
+  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config has micro_batch = 1, context = 8}}
   boa.stage @a_forward
   boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
@@ -383,7 +383,7 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config @train has micro_batch = 2, context = 16}}
+  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config has micro_batch = 2, context = 16}}
   boa.stage @a_forward
   boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
@@ -408,7 +408,7 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op takes targets 'tensor<2x9xi32>', but boa.config @train has micro_batch = 2, context = 8}}
+  // expected-error @below {{'boa.stage' op takes targets 'tensor<2x9xi32>', but boa.config has micro_batch = 2, context = 8}}
   boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
@@ -434,7 +434,7 @@ module {
   boa.stage @a_forward
   boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
-    // expected-error @below {{'boa.embedding' op has a table of 16 tokens, but boa.config @train has vocab = 256}}
+    // expected-error @below {{'boa.embedding' op has a table of 16 tokens, but boa.config has vocab = 256}}
     %0 = boa.embedding %w, %x : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
   }
@@ -462,7 +462,7 @@ module {
     return %0 : tensor<2x8x4xf32>
   }
   func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>) -> tensor<f32> {
-    // expected-error @below {{'boa.cross_entropy' op has logits of 4 tokens, but boa.config @train has vocab = 5}}
+    // expected-error @below {{'boa.cross_entropy' op has logits of 4 tokens, but boa.config has vocab = 5}}
     %0 = boa.cross_entropy %x, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
@@ -564,4 +564,29 @@ module {
     %0 = boa.cross_entropy %x, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
+}
+
+// -----
+
+// A step is a whole number of micro-batches.
+
+// expected-error @below {{boa.config: expected batch to be a multiple of micro_batch but found 9 and 2}}
+module {
+  boa.config @train {batch = 9 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
+}
+
+// -----
+
+// expected-error @below {{boa.config: expected optimizer.floor to be at most optimizer.peak but found 0.002 and 0.001}}
+module {
+  boa.config @train {optimizer = {rate = "linear", peak = 0.001, floor = 0.002}}
+}
+
+// -----
+
+// expected-error @below {{boa.config: expected mask_token to be below vocab but found 256 and 256}}
+module {
+  boa.config @model {vocab = 256 : i64}
+  boa.config @train {objective = "masked", mask_token = 256 : i64}
 }

@@ -229,7 +229,7 @@ def CudaEmitSums : Pass<"cuda-emit-sums", "::mlir::ModuleOp"> {
 def CudaEmitUpdates : Pass<"cuda-emit-updates", "::mlir::ModuleOp"> {
   let summary = "the optimizer as functions of the device's module";
   let description = [{
-    If `update` in `boa.config @train` is device, adds two functions for each trained group:
+    If `update` in `boa.config @plan` is device, adds two functions for each trained group:
     one updates a chunk, one adds up the squares of its gradient. The runtime launches them
     by name (runtime/abi/cuda_updates.h). A thread updates four elements side by
     side, 16 bytes of each tensor in f32. The operations are those of the host, in its

@@ -34,7 +34,7 @@ BATCH, MICRO_BATCH = 4, 2
 CONTEXT, WIDTH, HEADS, DEPTH = 32, 64, 4, 2
 KV_HEADS, HIDDEN = 2, 96
 SETTINGS = [f"model.context={CONTEXT}", f"model.width={WIDTH}", f"model.heads={HEADS}",
-            f"model.depth={DEPTH}", f"train.batch={BATCH}", f"train.micro_batch={MICRO_BATCH}",
+            f"model.depth={DEPTH}", f"train.batch={BATCH}", f"plan.micro_batch={MICRO_BATCH}",
             f"train.steps={STEPS}", f"train.seed={SEED}", f"train.optimizer.lr.warmup={WARMUP}",
             f"train.evaluate=every({EVERY}, batches = {EVALUATED // MICRO_BATCH})"]
 

@@ -76,12 +76,15 @@ private:
     clipped = random.chance(0.25);
     limited = random.chance(0.25);
     std::string text =
-        formatv("boa.config @train {{batch = {0} : i64, micro_batch = 1 : i64, weights = "
-                "\"{1}\", optimizer = {{kind = \"{2}\"}, update = \"{3}\", prefetch = {4} : i64",
-                batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}),
+        formatv("boa.config @train {{batch = {0} : i64, weights = \"{1}\", optimizer = {{kind = "
+                "\"{2}\"}",
+                batches, random.pick({"f32", "bf16"}), random.pick({"adamw", "sgd"}));
+    std::string plan =
+        formatv("boa.config @plan {{micro_batch = 1 : i64, update = \"{0}\", prefetch = {1} : i64",
                 random.pick({"host", "device"}), random.between(0, 2));
     if (clipped)
       text += random.chance(0.5) ? ", clip = 1.0" : ", nonfinite = \"skip\"";
+    text += "}\n" + plan;
     std::string everything = random.chance(0.5) ? "\"ssd\"" : "";
     text += ", place = {";
     const char *separator = "";

@@ -1,0 +1,254 @@
+//===- BuiltinChecker.cpp - Calls of builtins, checked --------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "frontend/BuiltinChecker.h"
+
+#include "frontend/Settings.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace boa::frontend {
+
+bool BuiltinChecker::match() {
+  for (const Argument &argument : call.arguments) {
+    const Expr &value = *argument.value;
+    bool takesCausal = std::count(builtin.options.begin(), builtin.options.end(), "causal") > 0;
+    if (takesCausal && isCausal(argument)) {
+      if (saidCausal)
+        return error(value.location, "'causal' is given twice"), false;
+      saidCausal = true;
+      causal = !value.isName("false");
+      continue;
+    }
+    if (takesCausal && argument.keyword && argument.keyword->text == "causal")
+      return error(value.location,
+                   "expected causal to be true or false but found " + printExpr(value)),
+             false;
+    if (!argument.keyword) {
+      positional.push_back(&value);
+      continue;
+    }
+    const Name &keyword = *argument.keyword;
+    bool known = std::count(builtin.options.begin(), builtin.options.end(), keyword.text) > 0;
+    if (!known || option(keyword.text.c_str())) {
+      error(keyword.location, known ? "'" + keyword.text + "' is given twice"
+                                    : "expected " + std::string(builtin.signature) +
+                                          " but found the argument '" + keyword.text + "'" +
+                                          didYouMean(keyword.text, builtin.options));
+      return false;
+    }
+    options.emplace_back(keyword.text, &value);
+  }
+  if (positional.size() >= builtin.least && positional.size() <= builtin.most)
+    return true;
+  error(call.location, "expected " + std::string(builtin.signature) + " but found " +
+                           std::to_string(positional.size()) +
+                           (positional.size() == 1 ? " argument" : " arguments"));
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// The builtins
+//===----------------------------------------------------------------------===//
+
+Operand BuiltinChecker::linear() {
+  auto x = activationAt(0, "x");
+  auto w = paramAt(1, "the weight", 2, /*mayTranspose=*/true);
+  if (!x || !w)
+    return Operand();
+  const Dim in = shape(*w).dims[w->transposed ? 1 : 0], out = shape(*w).dims[w->transposed ? 0 : 1];
+  if (last(*x).value != in.value)
+    return error(positional[1]->location, "expected a weight whose " +
+                                              std::string(w->transposed ? "last" : "first") +
+                                              " dimension is the last of x, " + shape(*x).print() +
+                                              ", but found " + shape(*w).print());
+  std::vector<uint32_t> operands = {x->value, w->value};
+  if (positional.size() == 3) {
+    auto bias = vectorAt(2, "the bias", out);
+    if (!bias)
+      return Operand();
+    operands.push_back(bias->value);
+  }
+  Operation result = operation(OperationKind::Linear, operands);
+  result.transpose = w->transposed;
+  Shape shape = this->shape(*x);
+  shape.dims.back() = out;
+  return finish(std::move(result), shape);
+}
+
+Operand BuiltinChecker::transpose() {
+  auto w = paramAt(0, "the argument", 2);
+  if (!w)
+    return Operand();
+  w->transposed = true;
+  return *w;
+}
+
+Operand BuiltinChecker::embedding() {
+  auto table = paramAt(0, "the table", 2);
+  auto tokens = activationAt(1, "the second argument", Shape::Kind::Tokens);
+  if (!table || !tokens)
+    return Operand();
+  // A target that is left out is negative; others are what the model is to predict.
+  if (tokens->value != 0)
+    return error(positional[1]->location, "expected the tokens that the first stage takes but "
+                                          "found the targets");
+  const Dim &rows = shape(*table).dims[0];
+  int64_t vocab = context.constants.find("vocab")->second.value.integer;
+  if (rows.value < vocab)
+    return error(positional[0]->location,
+                 "expected a table with a row for each of vocab = " + std::to_string(vocab) +
+                     " tokens but found " + shape(*table).print());
+  Shape result = shape(*tokens);
+  result.kind = Shape::Kind::Tensor;
+  result.dims.push_back(shape(*table).dims[1]);
+  return finish(operation(OperationKind::Embedding, {table->value, tokens->value}), result);
+}
+
+Operand BuiltinChecker::norm() {
+  bool layer = call.name == "layer_norm";
+  auto x = activationAt(0, "x");
+  if (!x)
+    return Operand();
+  auto weight = vectorAt(1, "the weight", last(*x));
+  std::vector<uint32_t> operands = {x->value, weight ? weight->value : 0};
+  if (layer) {
+    auto bias = vectorAt(2, "the bias", last(*x));
+    if (!bias)
+      return Operand();
+    operands.push_back(bias->value);
+  }
+  auto eps = positive(option("eps"), 1e-5, "eps", 1);
+  if (!weight || !eps)
+    return Operand();
+  Operation result = operation(layer ? OperationKind::LayerNorm : OperationKind::RmsNorm, operands);
+  result.number = *eps;
+  return finish(std::move(result), shape(*x));
+}
+
+Operand BuiltinChecker::activation() {
+  auto x = activationAt(0, "x");
+  if (!x)
+    return Operand();
+  auto kind = call.name == "gelu" ? OperationKind::Gelu : OperationKind::Silu;
+  return finish(operation(kind, {x->value}), shape(*x));
+}
+
+Operand BuiltinChecker::rotary() {
+  auto x = activationAt(0, "x");
+  auto heads = integer(*positional[1], "heads");
+  auto base = positive(option("base"), 1e4, "base", 1e12);
+  if (!x || !heads || !base || !isSequence(*x, 0) ||
+      !divides(*heads, "heads", last(*x), *positional[1]))
+    return Operand();
+  int64_t head = last(*x).value / *heads;
+  if (head % 2 != 0)
+    return error(positional[1]->location, "expected heads of an even width, which rotary turns "
+                                          "in pairs, but found " +
+                                              std::to_string(head));
+  Operation result = operation(OperationKind::Rotary, {x->value});
+  result.heads = *heads;
+  result.number = *base;
+  return finish(std::move(result), shape(*x));
+}
+
+Operand BuiltinChecker::attention() {
+  auto q = activationAt(0, "q"), k = activationAt(1, "k"), v = activationAt(2, "v");
+  auto heads = integer(*positional[3], "heads");
+  const Expr *kvExpr = option("kv_heads");
+  auto kvHeads = kvExpr ? integer(*kvExpr, "kv_heads") : heads;
+  if (!q || !k || !v || !heads || !kvHeads || !isSequence(*q, 0) ||
+      !divides(*heads, "heads", last(*q), *positional[3]))
+    return Operand();
+  if (kvExpr && *heads % *kvHeads != 0)
+    return error(kvExpr->location, "expected kv_heads = " + std::to_string(*kvHeads) +
+                                       " to divide heads = " + std::to_string(*heads));
+  std::vector<int64_t> wanted = {shape(*q).dims[0].value, last(*q).value / *heads * *kvHeads};
+  for (size_t i : {size_t(1), size_t(2)}) {
+    const Operand &side = i == 1 ? *k : *v;
+    if (shape(side).values() != wanted)
+      return error(positional[i]->location,
+                   std::string("expected ") + (i == 1 ? "k" : "v") + " of attention to be [" +
+                       std::to_string(wanted[0]) + ", " + std::to_string(wanted[1]) +
+                       "], the length of q and kv_heads times the width of a head, but found " +
+                       shape(side).print());
+  }
+  Operation result = operation(OperationKind::Attention, {q->value, k->value, v->value});
+  result.heads = *heads;
+  result.kvHeads = *kvHeads;
+  result.causal = causal;
+  return finish(std::move(result), shape(*q));
+}
+
+Operand BuiltinChecker::crossEntropy() {
+  auto logits = activationAt(0, "the logits");
+  auto targets = activationAt(1, "the targets", Shape::Kind::Tokens);
+  if (!logits || !targets)
+    return Operand();
+  int64_t vocab = context.constants.find("vocab")->second.value.integer;
+  std::vector<int64_t> values = shape(*logits).values();
+  std::vector<int64_t> rows(values.begin(), values.end() - 1);
+  if (rows != shape(*targets).values() || values.back() < vocab)
+    return error(positional[0]->location,
+                 "expected logits [context, vocab] with vocab = " + std::to_string(vocab) +
+                     " for targets " + shape(*targets).print() + " but found " +
+                     shape(*logits).print());
+  Shape loss;
+  loss.kind = Shape::Kind::Loss;
+  return finish(operation(OperationKind::CrossEntropy, {logits->value, targets->value}), loss);
+}
+
+Operand BuiltinChecker::split() {
+  auto x = activationAt(0, "x");
+  if (!x)
+    return Operand();
+  constexpr int64_t kMaxParts = 64;
+  const Expr &parts = *positional[1];
+  const Dim whole = last(*x);
+  std::vector<Dim> sizes;
+  if (parts.kind == Expr::Kind::Tuple) {
+    int64_t sum = 0;
+    for (const Argument &part : parts.arguments) {
+      auto size = integer(*part.value, "the size of a part");
+      if (!size)
+        return Operand();
+      sizes.push_back({*size, printExpr(*part.value)});
+      // Each is under 2^31 and there are under 2^22 bytes of text.
+      sum += *size;
+    }
+    if (sum != whole.value || int64_t(sizes.size()) > kMaxParts)
+      return error(parts.location,
+                   sum != whole.value
+                       ? "expected parts that add up to the last dimension of " +
+                             shape(*x).print() + " but found " + std::to_string(sum)
+                       : "expected at most 64 parts but found " + std::to_string(sizes.size()));
+  } else {
+    auto count = evaluateInteger(parts, context.constants, 1, kMaxParts, "the number of parts",
+                                 context.diagnostics);
+    if (!count || !divides(*count, "the number of parts", whole, parts))
+      return Operand();
+    int64_t size = whole.value / *count;
+    std::string prefix = std::to_string(*count) + " * ";
+    // 3 * width in three parts is width, three times.
+    std::string text =
+        whole.text.rfind(prefix, 0) == 0 && whole.text.find_first_of("+-/%(") == std::string::npos
+            ? whole.text.substr(prefix.size())
+            : std::to_string(size);
+    sizes.assign(size_t(*count), {size, text});
+  }
+  Operation result = operation(OperationKind::Split, {x->value});
+  Operand operand(Operand::Kind::Parts);
+  for (const Dim &size : sizes) {
+    Shape part = shape(*x);
+    part.dims.back() = size;
+    operand.parts.push_back(addResult(result, std::move(part)));
+  }
+  stage.operations.push_back(std::move(result));
+  return operand;
+}
+
+} // namespace boa::frontend
