@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Deletes one safeguard of the runtime, or barrier of a GPU's kernels, at a time and sees whether the tests notice.
 
-Reads mutations.toml. Each mutation is one exact piece of text that is replaced in a
-copy of its file; the copy is compiled as the file is, and linked in its place into
-the check, which runs for at most a minute over a fixed range of seeds and must fail.
-Nothing in the tree is touched. Writes RESULTS.md, of which --only writes some rows anew. A row
-whose text is not found once and only once is stale: the table is behind the code. Stale rows are
-listed and not run; they are no failure.
+Reads mutations.toml. Each mutation changes one place in a copy of a file. The copy is
+compiled as the file is, and linked in its place into the check. The check runs for at most
+a minute over a fixed range of seeds, and must fail. Nothing in the tree is touched.
+Writes RESULTS.md, of which --only writes some rows anew. A row is stale if its function is
+gone, or what it names in there. Stale rows are listed and not run. They are no failure.
 
-  test/mutations/run.py [--build DIR] [--only WORD] [--jobs N] [--seconds N] [--results FILE] [--dry]
+  test/mutations/run.py [--build DIR] [--only WORD] [--new] [--jobs N] [--seconds N] [--results FILE] [--dry]
 """
 import argparse
 import concurrent.futures
@@ -23,6 +22,8 @@ import sys
 import tempfile
 import time
 import tomllib
+
+import places
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -44,6 +45,17 @@ CHECKS = {
 ENVIRONMENT = {"kernels": {"BOA_TEST_TARGET": "cuda"}}
 
 
+def read_mutations():
+    """The rows of the table, each with its file, function, description and check."""
+    rows = []
+    for file, functions in tomllib.loads((HERE / "mutations.toml").read_text()).items():
+        check = functions.pop("check", "campaign")
+        for function, mutations in functions.items():
+            rows += [{"file": file, "function": function, "what": what, "check": check, **row}
+                     for what, row in mutations.items()]
+    return rows
+
+
 def run(command, **options):
     return subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
 
@@ -62,9 +74,8 @@ def link_command(build, target):
 
 def make(build, mutation, check, scratch):
     """The check with the mutated file in place of its own; or what the compiler said."""
-    text = (ROOT / mutation["file"]).read_text()
     source, made = scratch / pathlib.Path(mutation["file"]).name, scratch / "mutated.o"
-    source.write_text(text.replace(mutation["find"], mutation["replace"]))
+    source.write_text(places.mutated((ROOT / mutation["file"]).read_text(), mutation))
     command = compile_command(build, mutation["file"])
     command[command.index("-c") + 1] = str(source)
     command[command.index("-o") + 1] = str(made)
@@ -100,25 +111,29 @@ def run_check(binary, check, seconds):
 
 
 def try_one(build, mutation, seconds):
-    check = mutation.get("check", "campaign")
+    check = mutation["check"]
     with tempfile.TemporaryDirectory() as scratch:
         binary, errors = make(build, mutation, check, pathlib.Path(scratch))
         if not binary:
-            return {**mutation, "check": check, "errors": errors}
+            return {**mutation, "errors": errors}
         failed, took, why = run_check(binary, check, seconds)
-    return {**mutation, "check": check, "failed": failed, "seconds": took, "why": why}
+    return {**mutation, "failed": failed, "seconds": took, "why": why}
 
 
 def cell(text):
     return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
 
 
+def read_results():
+    """The lines of RESULTS.md by what they delete."""
+    results = HERE / "RESULTS.md"
+    lines = results.read_text().split("\n") if results.exists() else []
+    return {line.split(" | ")[0].removeprefix("| "): line for line in lines}
+
+
 def write_results(rows, seconds, mutations, to):
     """Of the whole table, in its order; what was not run now stays as it was."""
-    results = HERE / "RESULTS.md"
-    known = {}
-    for line in results.read_text().split("\n") if results.exists() else []:
-        known[line.split(" | ")[0].removeprefix("| ")] = line
+    known = read_results()
     for row in rows:
         when = f"after {row['seconds']:.1f} s" if row["failed"] else "**NOT**"
         why = row["why"] if row["failed"] else row.get("note", "")
@@ -145,30 +160,34 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--only", default="", help="those whose description or file has this")
+    parser.add_argument("--new", action="store_true", help="those that have no result yet")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "RESULTS.md", metavar="FILE")
     parser.add_argument("--dry", action="store_true", help="only list stale rows")
     options = parser.parse_args()
-    mutations = tomllib.loads((HERE / "mutations.toml").read_text())["mutation"]
+    mutations = read_mutations()
     chosen = [m for m in mutations if options.only in m["what"] or options.only in m["file"]]
+    if options.new:
+        known = read_results()
+        chosen = [m for m in chosen if cell(m["what"]) not in known]
     stale = []
     for mutation in chosen:
-        file = ROOT / mutation["file"]
-        times = file.read_text().count(mutation["find"]) if file.exists() else 0
-        if times != 1:
+        try:
+            places.mutated((ROOT / mutation["file"]).read_text(), mutation)
+        except (OSError, places.Missing) as error:
             stale.append(mutation)
-            print(f"STALE {mutation['file']}: {mutation['what']}: the text is there {times} times",
-                  flush=True)
+            print(f"STALE {mutation['file']}: {mutation['what']}: {error}", flush=True)
     chosen = [mutation for mutation in chosen if mutation not in stale]
     if options.dry:
         return 0
 
     build = options.build.resolve()
-    targets = sorted({command[0] for command in CHECKS.values()})
+    checks = {check: CHECKS[check] for check in sorted({mutation["check"] for mutation in chosen})}
+    targets = sorted({command[0] for command in checks.values()})
     subprocess.run(["cmake", "--build", build, f"-j{options.jobs}", "--target", *targets],
                    check=True, stdout=subprocess.DEVNULL)
-    for check, command in CHECKS.items():
+    for check, command in checks.items():
         failed, _, why = run_check(build / "bin" / command[0], check, 15)
         if failed:
             print(f"{check} fails without any mutation: {why}")
