@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/fake_cuda/blas_abi.h"
 #include "test/fake_cuda/fake.h"
+#include "test/fake_cuda/numbers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -136,32 +137,6 @@ template <typename T> std::pair<void *, size_t> Place(T &member) {
   return {&member, sizeof member};
 }
 
-float ToFloat(const char *data, size_t index, int type) {
-  float value;
-  if (type == CUDA_R_32F) {
-    memcpy(&value, data + index * 4, 4);
-    return value;
-  }
-  uint16_t high;
-  memcpy(&high, data + index * 2, 2);
-  uint32_t bits = uint32_t(high) << 16;
-  memcpy(&value, &bits, 4);
-  return value;
-}
-
-void FromFloat(float value, char *data, size_t index, int type) {
-  if (type == CUDA_R_32F) {
-    memcpy(data + index * 4, &value, 4);
-    return;
-  }
-  uint32_t bits;
-  memcpy(&bits, &value, 4);
-  // To the nearest, ties to even; a NaN stays one.
-  uint16_t high = value != value ? uint16_t(bits >> 16 | 0x40)
-                                 : uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  memcpy(data + index * 2, &high, 2);
-}
-
 struct Problem {
   Desc desc;
   Layout a, b, c, d;
@@ -226,11 +201,11 @@ void Multiply(const Problem &p, uint64_t depth, float alpha, float beta, const c
   for (uint64_t l = 0; l < p.k; ++l)
     for (uint64_t i = 0; i < p.m; ++i)
       left[l * rows + i] =
-          ToFloat(a, p.desc.transpose[0] ? p.a.Index(l, i) : p.a.Index(i, l), p.a.type);
+          Load(a, p.desc.transpose[0] ? p.a.Index(l, i) : p.a.Index(i, l), p.a.type == CUDA_R_16BF);
   for (uint64_t j = 0; j < p.n; ++j)
     for (uint64_t l = 0; l < p.k; ++l)
       right[j * p.k + l] =
-          ToFloat(b, p.desc.transpose[1] ? p.b.Index(j, l) : p.b.Index(l, j), p.b.type);
+          Load(b, p.desc.transpose[1] ? p.b.Index(j, l) : p.b.Index(l, j), p.b.type == CUDA_R_16BF);
   for (uint64_t j0 = 0; j0 < p.n; j0 += kCols) {
     uint64_t cols = std::min(kCols, p.n - j0);
     for (uint64_t i0 = 0; i0 < p.m; i0 += kRows) {
@@ -254,10 +229,10 @@ void Multiply(const Problem &p, uint64_t depth, float alpha, float beta, const c
           size_t at = p.d.Index(i0 + i, j0 + j);
           double value = alpha * totals[j][i];
           if (beta != 0)
-            value += beta * ToFloat(c, p.c.Index(i0 + i, j0 + j), p.c.type);
+            value += beta * Load(c, p.c.Index(i0 + i, j0 + j), p.c.type == CUDA_R_16BF);
           if (bias)
-            value += ToFloat(bias, i0 + i, p.d.type);
-          FromFloat(float(value), d, at, p.d.type);
+            value += Load(bias, i0 + i, p.d.type == CUDA_R_16BF);
+          Store(float(value), d, at, p.d.type == CUDA_R_16BF);
         }
     }
   }

@@ -5,20 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Descriptors take the attributes of a table, of the type and number that it says, until
-// they are finalized, and have them from then on. There is one engine; which configurations its
-// heuristics give for a graph, each a letter, BOA_FAKE_CUDA says.
+// As much of it as attention needs. There is one engine. BOA_FAKE_CUDA says which configurations
+// its heuristics give for a graph, a letter for each.
 //
 //===----------------------------------------------------------------------===//
-#include "test/fake_cuda/dnn_descriptor.h"
+#include "test/fake_cuda/dnn_graph.h"
 #include "test/fake_cuda/fake.h"
 #include "test/fake_cuda/settings.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <mutex>
+#include <set>
+#include <stdexcept>
 
 using namespace boa::fake;
 
@@ -30,8 +30,14 @@ struct cudnnContext {
 namespace {
 
 constexpr uint64_t kAlive = 0xd11d11d11d11d11du;
-/// What is proposed: what says that it sums in no order, what turns out not to be supported, what
-/// adds up gradients as blocks end and does not say so. All else is as it should be.
+constexpr int kDescriptor = CUDNN_TYPE_BACKEND_DESCRIPTOR,
+              kGraph = CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+              kHeuristic = CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
+              kConfig = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+              kEngine = CUDNN_BACKEND_ENGINE_DESCRIPTOR,
+              kPlan = CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
+/// A proposal that says that it sums in no order, one that turns out not to be supported, and one
+/// that adds up gradients as blocks end and does not say so. All others are right.
 constexpr char kInNoOrder = 'n', kUnsupported = 'u', kAtomics = 'a';
 /// In place of proposals: the heuristics fail.
 const char *const kFail = "e";
@@ -39,37 +45,60 @@ const char *const kFail = "e";
 /// Of the mode that the descriptor of heuristics has.
 const std::string &ProposalsOf(const DnnDescriptor &heuristic) {
   const DnnSettings &settings = GetDnnSettings();
-  return heuristic.Number(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? settings.best
-                                                                           : settings.fallback;
+  return heuristic.Get(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? settings.best
+                                                                        : settings.fallback;
 }
 
-bool SumsInNoOrder(const DnnDescriptor &plan) {
-  return plan.proposal == kInNoOrder || (plan.proposal == kAtomics && plan.graph->IsGradient());
+/// The type of an attribute's values, where it is not a descriptor's.
+const std::map<int, std::set<int>> kAttributes = {
+    {CUDNN_TYPE_DATA_TYPE,
+     {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_ATTR_MATMUL_COMP_TYPE,
+      CUDNN_ATTR_REDUCTION_COMP_TYPE}},
+    {CUDNN_TYPE_INT64,
+     {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_ATTR_TENSOR_UNIQUE_ID,
+      CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_ATTR_POINTWISE_AXIS,
+      CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS}},
+    {CUDNN_TYPE_BOOLEAN, {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_ATTR_TENSOR_IS_BY_VALUE}},
+    {CUDNN_TYPE_HANDLE, {CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_HANDLE}},
+    {CUDNN_TYPE_VOID_PTR,
+     {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_ATTR_VARIANT_PACK_WORKSPACE}},
+    {CUDNN_TYPE_POINTWISE_MODE, {CUDNN_ATTR_POINTWISE_MODE}},
+    {CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, {CUDNN_ATTR_REDUCTION_OPERATOR}},
+    {CUDNN_TYPE_HEUR_MODE, {CUDNN_ATTR_ENGINEHEUR_MODE}},
+};
+
+int TypeOf(int attribute) {
+  for (const auto &[type, attributes] : kAttributes)
+    if (attributes.count(attribute))
+      return type;
+  return kDescriptor;
 }
 
 size_t BytesOf(int type) {
-  switch (type) {
-  case CUDNN_TYPE_BOOLEAN:
-    return 1;
-  case CUDNN_TYPE_INT64:
-  case CUDNN_TYPE_VOID_PTR:
-  case CUDNN_TYPE_HANDLE:
-  case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-    return 8;
-  }
-  return 4; // enumerations
+  const bool eight = type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_VOID_PTR ||
+                     type == CUDNN_TYPE_HANDLE || type == kDescriptor;
+  return eight ? 8 : type == CUDNN_TYPE_BOOLEAN ? 1 : 4; // an enumeration has four
 }
 
 struct Library {
   std::mutex mutex;
   std::map<void *, std::shared_ptr<DnnDescriptor>> descriptors;
   std::string last_error;
+  int handles = 0;
 
   static Library &Get() {
     static Library *const library = new Library; // outlives what is destroyed at exit
     return *library;
   }
 };
+
+/// When the library is closed.
+const struct AtEnd {
+  ~AtEnd() {
+    if (Library::Get().handles != 0)
+      Report(CUDNN_STATUS_BAD_PARAM, "left when cuDNN was closed: a handle");
+  }
+} at_end;
 
 /// A mistake of the caller.
 cudnnStatus_t Refuse(const char *what, const std::string &words) {
@@ -106,20 +135,14 @@ BOA_FAKE_API size_t cudnnGetCudartVersion(void) { return GetDnnSettings().cuda; 
 
 BOA_FAKE_API const char *cudnnGetErrorString(cudnnStatus_t status) {
   switch (status) {
-  case CUDNN_STATUS_SUCCESS:
-    return "CUDNN_STATUS_SUCCESS";
-  case CUDNN_STATUS_NOT_INITIALIZED:
-    return "CUDNN_STATUS_NOT_INITIALIZED";
   case CUDNN_STATUS_BAD_PARAM:
     return "CUDNN_STATUS_BAD_PARAM";
   case CUDNN_STATUS_NOT_SUPPORTED:
     return "CUDNN_STATUS_NOT_SUPPORTED";
   case CUDNN_STATUS_INTERNAL_ERROR:
     return "CUDNN_STATUS_INTERNAL_ERROR";
-  case CUDNN_STATUS_EXECUTION_FAILED:
-    return "CUDNN_STATUS_EXECUTION_FAILED";
   }
-  return "CUDNN_STATUS_UNKNOWN";
+  return "another status";
 }
 
 BOA_FAKE_API void cudnnGetLastErrorString(char *message, size_t most) {
@@ -136,6 +159,7 @@ BOA_FAKE_API cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
   if (TakeOverhead())
     return Decline(CUDNN_STATUS_INTERNAL_ERROR, "out of device memory");
   *handle = new cudnnContext{kAlive, nullptr};
+  ++Library::Get().handles;
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -146,6 +170,7 @@ BOA_FAKE_API cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
     return Refuse(__func__, "of what is no handle");
   handle->alive = 0;
   delete handle;
+  --Library::Get().handles;
   Library &library = Library::Get();
   std::lock_guard<std::mutex> lock(library.mutex);
   return library.descriptors.empty() ? status
@@ -166,8 +191,6 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendCreateDescriptor(int kind,
                                                         cudnnBackendDescriptor_t *descriptor) {
   if (cudnnStatus_t status = Begin(__func__))
     return status;
-  if (!IsKind(kind))
-    return Refuse(__func__, "the fake has no descriptor " + std::to_string(kind));
   auto made = std::make_shared<DnnDescriptor>();
   made->kind = kind;
   *descriptor = made.get();
@@ -193,23 +216,17 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t han
   std::shared_ptr<DnnDescriptor> d = Find(handle);
   if (!d || d->finalized)
     return Refuse(__func__, "of no descriptor, or of one that is finalized");
-  const DnnRule *const rule = FindRule(d->kind, attribute);
-  if (!rule || rule->type != type || count < rule->least || count > rule->most || !values)
-    return Refuse(__func__, "the fake has no " + Name(d->kind, attribute) + " of " +
-                                std::to_string(count) + " values of type " + std::to_string(type));
-  DnnDescriptor::Attribute set;
+  const std::string name = "attribute " + std::to_string(attribute);
+  if (type != TypeOf(attribute) || count < 1 || !values)
+    return Refuse(__func__, name + " has no values, or has not the type " + std::to_string(type));
+  std::vector<int64_t> set(count);
   for (int64_t i = 0; i < count; ++i) {
-    const size_t bytes = BytesOf(type);
-    int64_t value = 0;
-    memcpy(&value, static_cast<const char *>(values) + i * bytes, bytes);
-    set.values.push_back(value);
+    memcpy(&set[i], static_cast<const char *>(values) + i * BytesOf(type), BytesOf(type));
     if (type != kDescriptor)
       continue;
-    auto of = Find(reinterpret_cast<void *>(value));
-    if (!of || !of->finalized || (rule->of < 0 ? !IsOp(of->kind) : of->kind != rule->of))
-      return Refuse(__func__,
-                    Name(d->kind, attribute) + " is no descriptor of its kind, or not finalized");
-    set.of.push_back(std::move(of));
+    const auto of = Find(reinterpret_cast<void *>(set[i]));
+    if (!of || !of->finalized)
+      return Refuse(__func__, name + " is no descriptor, or one that is not finalized");
   }
   d->attributes[attribute] = std::move(set);
   return CUDNN_STATUS_SUCCESS;
@@ -221,8 +238,19 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle)
   std::shared_ptr<DnnDescriptor> d = Find(handle);
   if (!d || d->finalized)
     return Refuse(__func__, "of no descriptor, or of one that is finalized");
-  if (std::string fault = Complete(*d); !fault.empty())
-    return Refuse(__func__, fault);
+  try {
+    if (d->kind == kGraph)
+      d->graph = std::make_shared<DnnGraph>(*d);
+    if (d->kind == kHeuristic)
+      d->graph = d->Of(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).graph;
+    if (d->kind == kPlan) {
+      const DnnDescriptor &config = d->Of(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+      d->graph = config.graph;
+      d->proposal = config.proposal;
+    }
+  } catch (const std::out_of_range &) {
+    return Refuse(__func__, "an attribute is missing");
+  }
   if (d->kind == kPlan && d->proposal == kUnsupported)
     return Decline(CUDNN_STATUS_NOT_SUPPORTED, "a configuration that is not supported after all");
   if (d->kind == kHeuristic && ProposalsOf(*d) == kFail)
@@ -278,7 +306,7 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t han
     *static_cast<int64_t *>(values) = d->graph->WorkspaceBytes(d->proposal != kAtomics);
     return CUDNN_STATUS_SUCCESS;
   }
-  return Refuse(__func__, "the fake gives no " + Name(d->kind, attribute));
+  return Refuse(__func__, "the fake gives no attribute " + std::to_string(attribute));
 }
 
 BOA_FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
@@ -287,37 +315,31 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
   if (cudnnStatus_t status = Begin(__func__))
     return status;
   std::shared_ptr<DnnDescriptor> plan = Find(plan_handle), pack = Find(pack_handle);
-  if (!handle || handle->alive != kAlive || !plan || plan->kind != kPlan || !plan->finalized ||
-      !pack || pack->kind != kPack || !pack->finalized)
+  if (!handle || handle->alive != kAlive || !plan || !plan->finalized || !pack || !pack->finalized)
     return Refuse(__func__, "no handle, no plan or no pack, or they are not finalized");
-  if (SumsInNoOrder(*plan))
+  if (plan->proposal == kInNoOrder || (plan->proposal == kAtomics && plan->graph->IsGradient()))
     return Refuse(__func__, "a plan that sums in no order");
-  const auto &ids = pack->attributes.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).values;
-  const auto &pointers = pack->attributes.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS).values;
-  std::map<int64_t, int64_t> given;
-  for (size_t i = 0; i < ids.size(); ++i)
-    given[ids[i]] = pointers[i];
+  const auto &ids = pack->attributes.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  const auto &pointers = pack->attributes.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   const std::vector<DnnTensor> bound = plan->graph->Bound();
-  if (given.size() != bound.size() || ids.size() != bound.size())
-    return Refuse(__func__, std::to_string(ids.size()) + " pointers, where the plan has " +
-                                std::to_string(bound.size()) + " tensors");
+  if (ids.size() != bound.size() || pointers.size() != bound.size())
+    return Refuse(__func__, "not as many pointers as the plan has tensors");
   // Values are read now; the rest when its turn comes.
   std::map<int64_t, float> numbers;
   std::vector<DeviceRange> ranges;
   std::vector<int64_t> in_memory;
-  const auto workspace = CUdeviceptr(pack->Number(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
-  const size_t workspace_bytes = size_t(plan->graph->WorkspaceBytes());
+  const auto workspace = CUdeviceptr(pack->Get(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
+  const auto workspace_bytes = size_t(plan->graph->WorkspaceBytes());
   for (const DnnTensor &tensor : bound) {
     const std::string name = "tensor " + std::to_string(tensor.id);
-    auto at = given.find(tensor.id);
-    if (at == given.end() || !at->second)
+    const size_t at = std::find(ids.begin(), ids.end(), tensor.id) - ids.begin();
+    if (at == ids.size() || !pointers[at])
       return Refuse(__func__, "no pointer for " + name);
     if (tensor.by_value) {
-      memcpy(&numbers[tensor.id], reinterpret_cast<const void *>(at->second), sizeof(float));
+      memcpy(&numbers[tensor.id], reinterpret_cast<const void *>(pointers[at]), sizeof(float));
       continue;
     }
-    const DeviceRange range = {CUdeviceptr(at->second),
-                               size_t(tensor.Span() * tensor.ElementBytes()), name};
+    const DeviceRange range = {CUdeviceptr(pointers[at]), size_t(tensor.Bytes()), name};
     if (range.address % tensor.alignment != 0)
       return Refuse(__func__, name + " is not as aligned as it says");
     if (workspace < range.address + range.bytes && range.address < workspace + workspace_bytes)
@@ -338,9 +360,9 @@ BOA_FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
         for (size_t i = 0; i < in_memory.size(); ++i)
           memory[in_memory[i]] = data[i];
         memset(data.back(), 0xff, workspace_bytes);
-        graph->Run(memory);
+        std::string fault = graph->Run(memory);
         memset(data.back(), 0xff, workspace_bytes);
-        return std::string();
+        return fault;
       });
   return error ? Decline(CUDNN_STATUS_EXECUTION_FAILED, "the driver's: " + std::to_string(error))
                : CUDNN_STATUS_SUCCESS;

@@ -1,4 +1,4 @@
-//===- dnn_graph.h - Graphs of ops, and what they compute --------*- C++ -*-===//
+//===- dnn_graph.h - Descriptors of cuDNN and graphs of its ops ----*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,58 +11,77 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace boa::fake {
 
+class DnnGraph;
+
+struct DnnDescriptor {
+  int kind;
+  bool finalized = false;
+  std::map<int, std::vector<int64_t>> attributes; // numbers, enumerations, addresses
+  std::shared_ptr<const DnnGraph> graph;          // of a graph, and of what is made from it
+  char proposal = 0;                              // of a configuration, and of its engine and plan
+
+  /// Throws std::out_of_range if the attribute was never set.
+  int64_t Get(int attribute) const { return attributes.at(attribute).at(0); }
+  int64_t Get(int attribute, int64_t otherwise) const {
+    return attributes.count(attribute) ? Get(attribute) : otherwise;
+  }
+  const DnnDescriptor &Of(int attribute) const {
+    return *reinterpret_cast<const DnnDescriptor *>(Get(attribute));
+  }
+};
+
+using DnnExtents = std::array<int64_t, 4>;
+
 struct DnnTensor {
-  using Extents = std::array<int64_t, 4>;
   int64_t id = 0;
   int type = 0;
-  Extents dims = {}, strides = {};
+  DnnExtents dims = {}, strides = {};
   int64_t alignment = 0;
   bool is_virtual = false, by_value = false;
 
-  int64_t ElementBytes() const { return type == CUDNN_DATA_BFLOAT16 ? 2 : 4; }
   int64_t Elements() const { return dims[0] * dims[1] * dims[2] * dims[3]; }
   /// From the first to behind the last.
   int64_t Span() const;
+  int64_t Bytes() const { return Span() * (type == CUDNN_DATA_BFLOAT16 ? 2 : 4); }
 };
 
-/// Of tensors by their ids.
-struct DnnOp {
-  int descriptor; // CUDNN_BACKEND_OPERATION_*
-  int mode = 0;   // of pointwise and reduction
-  int64_t axis = -1;
-  int64_t a = 0, b = 0, t = 0, y = 0; // 0: none
-};
-
+/// Knows nothing of attention but what it supports: it computes op by op.
 class DnnGraph {
 public:
-  /// Why it is none: sizes that do not fit, what is read before it is written, and so on; or
-  /// nothing. A tensor may be named twice, if it is the same.
-  std::string Add(const DnnTensor &);
-  std::string Add(const DnnOp &);
-  std::string Finish() const;
+  /// Throws std::out_of_range if an attribute of an op is missing.
+  explicit DnnGraph(const DnnDescriptor &);
 
-  /// Whether the fake has a kernel for it: for attention as cuDNN 9.19 has, by its own word
+  /// Whether it is attention that cuDNN 9.19 has a kernel for
   /// (test/runtime/cuda/dnn_plan_test.cpp).
   bool IsSupported() const;
   bool IsGradient() const { return Matmuls() == 5; }
-  /// As 9.19's; of a form that keeps no gradients of scores it is smaller.
+  /// As much as 9.19 takes. A plan that keeps no gradients of scores takes less.
   int64_t WorkspaceBytes(bool keeps_scores = true) const;
-  /// Those in memory, and values.
+  /// The tensors in memory, and values.
   std::vector<DnnTensor> Bound() const;
-  /// Where the bound tensors lie.
-  void Run(const std::map<int64_t, char *> &memory) const;
+  /// Returns what is wrong with the graph, or nothing.
+  std::string Run(const std::map<int64_t, char *> &memory) const;
 
 private:
-  const DnnTensor &Of(int64_t id) const { return tensors.at(id); }
+  using Values = std::vector<float>; // of a tensor in the order of its dimensions
+  /// Of tensors by their ids; 0: none.
+  struct Op {
+    int kind, mode;
+    int64_t axis, a, b, t, y;
+  };
+
+  int64_t Add(const DnnDescriptor &op, int attribute);
   int Matmuls() const;
-  bool IsWritten(int64_t id) const;
+  Values Compute(const Op &, const std::map<int64_t, Values> &) const;
+
   std::map<int64_t, DnnTensor> tensors;
-  std::vector<DnnOp> ops;
+  std::vector<Op> ops;
 };
 
 } // namespace boa::fake
