@@ -38,6 +38,7 @@ CHECKS = {
     "trainer": ["trainer_test", "--gtest_fail_fast"],
     "engine": ["runtime_engine_test", "--gtest_fail_fast"],
     "cuda": ["runtime_cuda_test", "--gtest_fail_fast"],
+    "dnn": ["runtime_cuda_dnn_test", "--gtest_fail_fast"],
     "kernels": ["boa-gradient-test", "--gtest_fail_fast",
                 "--gtest_filter=*MatchesDouble*:*ForwardMatches*-*_rows_*:*128256*"],
 }
@@ -105,7 +106,7 @@ def run_check(binary, check, seconds):
     except subprocess.TimeoutExpired:
         output, failed = "hangs", True
     lines = [line for line in output.split("\n")
-             if re.match(r"seed |flip |hangs|\[  FAILED  \]", line)]
+             if re.match(r"seed |flip |hangs|\[  FAILED  \]|fake CUDA: left", line)]
     why = lines[0] if lines else output.strip().split("\n")[-1]
     return failed, time.monotonic() - begin, why.replace(f"{ROOT}/", "")
 
