@@ -10,9 +10,8 @@
 // leaves nothing in it as it was.
 //
 //===----------------------------------------------------------------------===//
-#include "test/fake_cuda/blas_abi.h"
+#include "test/fake_cuda/blas_product.h"
 #include "test/fake_cuda/fake.h"
-#include "test/fake_cuda/numbers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -37,33 +36,6 @@ namespace {
 
 constexpr uint64_t kAlive = 0xb1a5b1a5b1a5b1a5u;
 constexpr uint64_t kWorkspace = 1 << 20; // what the algorithm takes of what it may have
-
-struct Layout {
-  int32_t type, order;
-  uint64_t rows, cols;
-  int64_t ld;
-  uint64_t alive;
-
-  size_t Size() const { return type == CUDA_R_32F ? 4 : 2; }
-  size_t Bytes() const {
-    return order == CUBLASLT_ORDER_COL ? ((cols - 1) * ld + rows) * Size()
-                                       : ((rows - 1) * ld + cols) * Size();
-  }
-  size_t Index(uint64_t row, uint64_t col) const {
-    return order == CUBLASLT_ORDER_COL ? row + col * ld : row * ld + col;
-  }
-  bool Valid() const {
-    return rows && cols && ld >= int64_t(order == CUBLASLT_ORDER_COL ? rows : cols) &&
-           (order == CUBLASLT_ORDER_COL || order == CUBLASLT_ORDER_ROW);
-  }
-};
-
-struct Desc {
-  int32_t compute, scale, transpose[2], bias_type;
-  uint32_t epilogue;
-  CUdeviceptr bias;
-  uint64_t alive;
-};
 
 struct Preference {
   uint64_t workspace, alive;
@@ -137,26 +109,6 @@ template <typename T> std::pair<void *, size_t> Place(T &member) {
   return {&member, sizeof member};
 }
 
-struct Problem {
-  Desc desc;
-  Layout a, b, c, d;
-  uint64_t m, n, k;
-
-  /// Of everything by which algorithms are chosen but alignments.
-  uint64_t Hash() const {
-    uint64_t hash = 1469598103934665603u;
-    auto add = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
-    for (uint64_t value : {uint64_t(desc.compute), uint64_t(desc.transpose[0]),
-                           uint64_t(desc.transpose[1]), uint64_t(desc.epilogue)})
-      add(value);
-    for (const Layout *layout : {&a, &b, &c, &d})
-      for (uint64_t value : {uint64_t(layout->type), uint64_t(layout->order), layout->rows,
-                             layout->cols, uint64_t(layout->ld)})
-        add(value);
-    return hash;
-  }
-};
-
 /// Reads and checks it as far as no pointers are needed.
 cublasStatus_t ReadProblem(const char *what, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
                            cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
@@ -190,52 +142,6 @@ cublasStatus_t ReadProblem(const char *what, cublasLtMatmulDesc_t desc, cublasLt
                   (p.desc.epilogue == CUBLASLT_EPILOGUE_BIAS && p.d.order == CUBLASLT_ORDER_COL &&
                    (p.desc.bias_type == -1 || p.desc.bias_type == p.d.type));
   return types && compute && epilogue ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
-}
-
-void Multiply(const Problem &p, uint64_t depth, float alpha, float beta, const char *a,
-              const char *b, const char *c, char *d, const char *bias) {
-  constexpr uint64_t kRows = 64, kCols = 4;
-  // op(a) by columns, rows in whole blocks; op(b) by rows of its transpose.
-  uint64_t rows = (p.m + kRows - 1) / kRows * kRows;
-  std::vector<float> left(p.k * rows), right(p.n * p.k);
-  for (uint64_t l = 0; l < p.k; ++l)
-    for (uint64_t i = 0; i < p.m; ++i)
-      left[l * rows + i] =
-          Load(a, p.desc.transpose[0] ? p.a.Index(l, i) : p.a.Index(i, l), p.a.type == CUDA_R_16BF);
-  for (uint64_t j = 0; j < p.n; ++j)
-    for (uint64_t l = 0; l < p.k; ++l)
-      right[j * p.k + l] =
-          Load(b, p.desc.transpose[1] ? p.b.Index(j, l) : p.b.Index(l, j), p.b.type == CUDA_R_16BF);
-  for (uint64_t j0 = 0; j0 < p.n; j0 += kCols) {
-    uint64_t cols = std::min(kCols, p.n - j0);
-    for (uint64_t i0 = 0; i0 < p.m; i0 += kRows) {
-      double totals[kCols][kRows] = {};
-      for (uint64_t l0 = 0; l0 < p.k; l0 += depth) {
-        float sums[kCols][kRows] = {};
-        for (uint64_t l = l0; l < std::min(p.k, l0 + depth); ++l) {
-          const float *column = &left[l * rows + i0];
-          for (uint64_t j = 0; j < cols; ++j) {
-            const float factor = right[(j0 + j) * p.k + l];
-            for (uint64_t i = 0; i < kRows; ++i)
-              sums[j][i] += column[i] * factor;
-          }
-        }
-        for (uint64_t j = 0; j < cols; ++j)
-          for (uint64_t i = 0; i < kRows; ++i)
-            totals[j][i] += sums[j][i];
-      }
-      for (uint64_t j = 0; j < cols; ++j)
-        for (uint64_t i = 0; i < std::min(kRows, p.m - i0); ++i) {
-          size_t at = p.d.Index(i0 + i, j0 + j);
-          double value = alpha * totals[j][i];
-          if (beta != 0)
-            value += beta * Load(c, p.c.Index(i0 + i, j0 + j), p.c.type == CUDA_R_16BF);
-          if (bias)
-            value += Load(bias, i0 + i, p.d.type == CUDA_R_16BF);
-          Store(float(value), d, at, p.d.type == CUDA_R_16BF);
-        }
-    }
-  }
 }
 
 CUdeviceptr Address(const void *pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }

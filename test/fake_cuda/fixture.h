@@ -12,8 +12,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace boa::fake {
@@ -67,6 +70,31 @@ template <typename T> std::vector<T> Download(CUdeviceptr from, size_t count, CU
   EXPECT_EQ(cuMemcpyDtoHAsync_v2(to.data(), from, count * sizeof(T), stream), CUDA_SUCCESS);
   return to;
 }
+
+/// Memory that is registered while it lives.
+template <typename T> struct Pinned {
+  explicit Pinned(size_t count, T value = {}) : values(count, value) {
+    EXPECT_EQ(cuMemHostRegister_v2(values.data(), values.size() * sizeof(T), 0), CUDA_SUCCESS);
+  }
+  ~Pinned() { EXPECT_EQ(cuMemHostUnregister(values.data()), CUDA_SUCCESS); }
+  std::vector<T> values;
+};
+
+/// Holds a stream until it is told to go on.
+class Gate {
+public:
+  explicit Gate(CUstream stream) {
+    auto wait = [](void *flag) {
+      while (!*static_cast<std::atomic<bool> *>(flag))
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    EXPECT_EQ(cuLaunchHostFunc(stream, wait, &open), CUDA_SUCCESS);
+  }
+  void Open() { open = true; }
+
+private:
+  std::atomic<bool> open{false};
+};
 
 } // namespace boa::fake
 
