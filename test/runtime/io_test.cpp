@@ -131,6 +131,13 @@ TEST_P(IoTest, ArenaAndOtherMemory) {
   EXPECT_EQ(std::memcmp(arena.data() + kMiB, outside.data(), kMiB), 0);
 }
 
+TEST_P(IoTest, WritesExtendFiles) {
+  TestFile file(0);
+  START({file.File()});
+  RoundTrip(3 * kPage);
+  EXPECT_EQ(lseek(file.fd, 0, SEEK_END), 3 * kPage);
+}
+
 TEST_P(IoTest, ShortTransfersAreContinued) {
   for (int64_t every : {1, 2, 3}) {
     TestFile file(2 * kMiB);

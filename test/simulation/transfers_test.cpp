@@ -1,16 +1,15 @@
-//===- transfers_test.cpp - What holds of any backend ---------------------===//
+//===- transfers_test.cpp - Transfers of the simulated disk ---------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The promises of io.h, on files that a file system opened and with the backend
-// that it makes: io_uring and threads on the real one, and the simulated one.
+// The contracts of io.h for the simulated backend. test/runtime/io_test.cpp checks the same for
+// the real ones.
 //
 //===----------------------------------------------------------------------===//
-#include "test/runtime/trainer/scratch.h"
-#include "test/simulation/simulated_disk.h"
+#include "runtime/io/simulated_disk.h"
 
 #include "gtest/gtest.h"
 
@@ -77,34 +76,23 @@ private:
   std::condition_variable changed;
 };
 
-class TransfersTest : public testing::TestWithParam<const char *> {
+class TransfersTest : public testing::Test {
 protected:
-  TransfersTest() : simulated(7) {
-    const bool real = GetParam() != std::string("simulated");
-    files = real ? &SystemFiles() : &simulated;
-    directory = real ? scratch.path() : "/disk";
-    if (!real)
-      simulated.AddDevice(directory);
-    options.prefer_threads = GetParam() == std::string("threads");
-  }
+  TransfersTest() { disk.AddDevice("/disk"); }
 
   /// Files of so many bytes, each on a link of its own.
   void Start(std::vector<int64_t> bytes, std::vector<IoLink> links = {}) {
     backend.reset();
     std::vector<IoFile> list;
     for (size_t i = 0; i < bytes.size(); ++i) {
-      const std::string path = directory + "/" + std::to_string(opened.size());
-      opened.push_back(*files->Open(path, {true, true, false, true}));
+      const std::string path = "/disk/" + std::to_string(opened.size());
+      opened.push_back(*disk.Open(path, {true, true, false, true}));
       ASSERT_TRUE(bytes[i] == 0 || opened.back()->Reserve(bytes[i]).ok());
       list.push_back({opened.back()->descriptor(), path, int32_t(i)});
     }
-    auto made = files->CreateIo(list, std::move(links), nullptr, 0, options);
+    auto made = disk.CreateIo(list, std::move(links), nullptr, 0, options);
     ASSERT_TRUE(made.ok()) << made.status();
     backend = *std::move(made);
-    if (backend->Describe().rfind(GetParam(), 0) != 0) {
-      RecordProperty("lacking", GetParam());
-      GTEST_SKIP() << backend->Describe();
-    }
   }
   absl::Status Move(bool write, int64_t offset, int64_t bytes, void *data, int32_t file = 0) {
     Waiter waiter;
@@ -119,16 +107,13 @@ protected:
     EXPECT_TRUE(written.Equals(read)) << bytes;
   }
 
-  Scratch scratch;
-  SimulatedDisk simulated;
-  FileSystem *files;
-  std::string directory;
+  SimulatedDisk disk{7};
   IoOptions options;
   std::vector<std::unique_ptr<OpenFile>> opened;
   std::unique_ptr<IoBackend> backend;
 };
 
-TEST_P(TransfersTest, RoundTripsOfManySizes) {
+TEST_F(TransfersTest, RoundTripsOfManySizes) {
   for (int64_t segment : {int64_t(1), 3 * kPage, 100 * kPage + 1, kMiB}) {
     options.segment_bytes = segment;
     Start({8 * kMiB});
@@ -137,20 +122,20 @@ TEST_P(TransfersTest, RoundTripsOfManySizes) {
   }
 }
 
-TEST_P(TransfersTest, DepthOfOne) {
+TEST_F(TransfersTest, DepthOfOne) {
   options.depth = 1;
   options.segment_bytes = 16 * kPage;
   Start({2 * kMiB});
   RoundTrip(2 * kMiB);
 }
 
-TEST_P(TransfersTest, WritesExtendFiles) {
+TEST_F(TransfersTest, WritesExtendFiles) {
   Start({0});
   RoundTrip(3 * kPage);
   EXPECT_EQ(opened.back()->Size().value(), 3 * kPage);
 }
 
-TEST_P(TransfersTest, ShortTransfersAreContinued) {
+TEST_F(TransfersTest, ShortTransfersAreContinued) {
   options.segment_bytes = 64 * kPage;
   for (int64_t every : {1, 2, 3}) {
     options.faults.short_every = every;
@@ -159,7 +144,7 @@ TEST_P(TransfersTest, ShortTransfersAreContinued) {
   }
 }
 
-TEST_P(TransfersTest, InterruptedTransfersAreDoneAgain) {
+TEST_F(TransfersTest, InterruptedTransfersAreDoneAgain) {
   options.segment_bytes = 16 * kPage;
   options.faults.fail_at = 3;
   for (int error : {EINTR, EAGAIN}) {
@@ -169,12 +154,12 @@ TEST_P(TransfersTest, InterruptedTransfersAreDoneAgain) {
   }
 }
 
-TEST_P(TransfersTest, EmptyTransfersComplete) {
+TEST_F(TransfersTest, EmptyTransfersComplete) {
   Start({kMiB});
   EXPECT_EQ(Move(false, 0, 0, nullptr), absl::OkStatus());
 }
 
-TEST_P(TransfersTest, WrongTransfersAreRefused) {
+TEST_F(TransfersTest, WrongTransfersAreRefused) {
   Memory buffer(2 * kPage);
   Start({kMiB});
   using absl::IsInvalidArgument;
@@ -184,7 +169,7 @@ TEST_P(TransfersTest, WrongTransfersAreRefused) {
   EXPECT_TRUE(IsInvalidArgument(Move(false, 0, kPage, buffer.data(), 7)));
 }
 
-TEST_P(TransfersTest, ReadsBeyondTheEndFail) {
+TEST_F(TransfersTest, ReadsBeyondTheEndFail) {
   Memory buffer(4 * kPage);
   Start({2 * kPage});
   for (int64_t page : {0, 1, 2, 8}) {
@@ -194,7 +179,7 @@ TEST_P(TransfersTest, ReadsBeyondTheEndFail) {
   }
 }
 
-TEST_P(TransfersTest, ErrorsNameTheFileAndOffset) {
+TEST_F(TransfersTest, ErrorsNameTheFileAndOffset) {
   options.faults.fail_at = 3;
   options.segment_bytes = 16 * kPage;
   options.depth = 1;
@@ -211,11 +196,10 @@ TEST_P(TransfersTest, ErrorsNameTheFileAndOffset) {
   }
 }
 
-TEST_P(TransfersTest, AFileThatIsOnlyReadIsNotWritten) {
+TEST_F(TransfersTest, AFileThatIsOnlyReadIsNotWritten) {
   Start({kMiB});
-  std::unique_ptr<OpenFile> reader =
-      *files->Open(opened.back()->path(), {false, false, false, true});
-  backend = *files->CreateIo({{reader->descriptor(), reader->path(), 0}}, {}, nullptr, 0, options);
+  std::unique_ptr<OpenFile> reader = *disk.Open(opened.back()->path(), {false, false, false, true});
+  backend = *disk.CreateIo({{reader->descriptor(), reader->path(), 0}}, {}, nullptr, 0, options);
   Memory buffer(kPage);
   buffer.Fill(1);
   EXPECT_EQ(Move(true, 0, kPage, buffer.data()).code(), absl::ErrnoToStatusCode(EBADF));
@@ -223,7 +207,7 @@ TEST_P(TransfersTest, AFileThatIsOnlyReadIsNotWritten) {
   backend.reset();
 }
 
-TEST_P(TransfersTest, ManyTransfersOfManyFiles) {
+TEST_F(TransfersTest, ManyTransfersOfManyFiles) {
   constexpr int kFiles = 3, kEach = 40;
   options.depth = 7;
   options.segment_bytes = 5 * kPage;
@@ -241,7 +225,7 @@ TEST_P(TransfersTest, ManyTransfersOfManyFiles) {
   EXPECT_TRUE(written.Equals(read));
 }
 
-TEST_P(TransfersTest, CompletionsMaySubmit) {
+TEST_F(TransfersTest, CompletionsMaySubmit) {
   Start({kMiB});
   Memory buffer(kPage);
   Waiter waiter;
@@ -258,7 +242,7 @@ TEST_P(TransfersTest, CompletionsMaySubmit) {
   backend.reset();
 }
 
-TEST_P(TransfersTest, DestructionCompletesWhatIsLeft) {
+TEST_F(TransfersTest, DestructionCompletesWhatIsLeft) {
   Memory written(4 * kMiB), read(4 * kMiB);
   written.Fill(9);
   Start({4 * kMiB}, {{0, 64 * kMiB}});
@@ -271,10 +255,6 @@ TEST_P(TransfersTest, DestructionCompletesWhatIsLeft) {
     ASSERT_TRUE(opened.back()->Read(i * kMiB, read.data() + i * kMiB, kMiB).ok());
   EXPECT_TRUE(written.Equals(read));
 }
-
-INSTANTIATE_TEST_SUITE_P(Backends, TransfersTest,
-                         testing::Values("io_uring", "threads", "simulated"),
-                         [](const auto &info) { return std::string(info.param); });
 
 } // namespace
 } // namespace boa
