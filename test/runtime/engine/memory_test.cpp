@@ -4,163 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The model of memory of runtime/abi/abi.h, rule by rule, where device and host are one
-// memory, where they are two, and where SSDs reach both: of a CPU, and, where this is compiled
-// for the fake of CUDA's driver, of a GPU. Entries have six chunks; in `mixed` the first two live
-// on SSD, the next two on the host, the last two on the device.
-//
-//===----------------------------------------------------------------------===//
-#include "runtime/abi/cuda_calls.h"
-#include "runtime/engine/engine.h"
-#include "test/fake_cuda/emulated.h"
-#include "test/runtime/chunks.h"
-#include "test/runtime/cuda/emulated_sums.h"
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/engine/memory_fixture.h"
 
-#include "gtest/gtest.h"
-
-#include <cstdlib>
-#include <functional>
-
-namespace boa {
+namespace boa::memory_tests {
 namespace {
-
-constexpr int64_t kChunk = 4096, kWords = kChunk / 8, kEntries = 2;
-constexpr int32_t kChunks = 6;
-enum StorageId : int32_t { kMixed, kDisk, kOnHost, kOnDevice };
-enum KernelId : int32_t { kDouble, kDoubleTwo };
-
-/// Twice what was there, and 1 where it was 0.
-void DoubleWord(uint64_t &word) { word = word ? 2 * word : 1; }
-void EmulatedWord(boa_emulated_thread *thread, void *const *args) {
-  DoubleWord((*static_cast<uint64_t *const *>(args[0]))[thread->block[0] * 64 + thread->thread[0]]);
-}
-
-/// In so many chunks.
-template <int kCount> void Double(void *const *buffers, void *, boa_queue *queue) {
-  if (queue)
-    return boa_cuda_launch(queue, 0, kCount * kWords / 64, 1, 1, 64, 1, 1, 0, 1, buffers);
-  auto *words = static_cast<uint64_t *>(buffers[0]);
-  for (int64_t i = 0; i < kCount * kWords; ++i)
-    DoubleWord(words[i]);
-}
-const boa_kernel kTable[] = {Double<kChunks>, Double<2>};
-const boa_emulated_function kFunctions[] = {{"double", EmulatedWord, 0, 1},
-                                            {"sums_4096", EmulatedSums<kChunk>, 0, 3}};
-const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 2, kFunctions};
-const char *const kNames[] = {"double", "sums_4096"};
-const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 2};
-const Kernels kKernels(kTable, &kImage);
-
-enum class Memories { unified, separate, direct, cuda, cuda_direct };
-bool IsCuda(Memories memories) { return memories >= Memories::cuda; }
-bool IsDirect(Memories memories) {
-  return memories == Memories::direct || memories == Memories::cuda_direct;
-}
-
-std::function<void(boa_context *)> body;
-void Drive(boa_context *context, int64_t, int64_t) { body(context); }
-
-Program MakeProgram(Memories memories) {
-  Program program;
-  program.abi = BOA_ABI_VERSION;
-  program.model.name = "memory";
-  program.machine.memory =
-      memories != Memories::unified ? MemoryKind::separate : MemoryKind::unified;
-  program.machine.direct = IsDirect(memories);
-  program.machine.device = IsCuda(memories) ? DeviceKind::cuda : DeviceKind::cpu;
-  auto add = [&](const char *name, std::vector<Home> homes, bool persistent) {
-    Storage &storage = program.storages.emplace_back();
-    storage.name = storage.role = name;
-    storage.entries = {kEntries};
-    storage.chunks = kChunks;
-    storage.bytes = kChunks * kChunk;
-    storage.persistent = persistent;
-    storage.homes = std::move(homes);
-    storage.pools = {{BOA_DEVICE, kChunks, 2}, {BOA_HOST, kChunks, 1}, {BOA_HOST, 1, 3}};
-  };
-  add("mixed", {{Home::ssd, 2}, {Home::host, 2}, {Home::device, 2}}, true);
-  add("disk", {{Home::ssd, kChunks}}, false);
-  add("on_host", {{Home::host, kChunks}}, true);
-  add("on_device", {{Home::device, kChunks}}, true);
-  program.kernels = {{"double", {{true, true}}, 0, 0, 0}, {"double_two", {{true, true}}, 0, 0, 0}};
-  return program;
-}
-
-class MemoryTest : public testing::TestWithParam<Memories> {
-protected:
-#ifdef BOA_FAKE_DRIVER
-  void SetUp() override {
-    setenv("BOA_CUDA_DRIVER", BOA_FAKE_DRIVER, 1);
-    setenv("BOA_CUDA_FILE", BOA_FAKE_FILE, 1);
-    setenv("BOA_FAKE_CUDA", "delay_us=100", 1);
-    setenv("BOA_FAKE_CUFILE", "delay_us=100", 1);
-  }
-#endif
-  bool separate() const { return GetParam() != Memories::unified; }
-  /// Whether what passes between SSD and the device passes the host.
-  bool staged() const { return separate() && !IsDirect(GetParam()); }
-
-  void Make(Program with, bool reopen = false) {
-    engine.reset();
-    state.reset();
-    program = std::move(with);
-    program.machine.ssd = {{scratch.path("state")}};
-    auto opened = reopen ? StateStore::Open(SystemFiles(), program, {scratch.path("state")})
-                         : StateStore::Create(SystemFiles(), program, {scratch.path("state")});
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    state = *std::move(opened);
-    auto made = Engine::Create(program, kKernels, state.get(), {});
-    ASSERT_TRUE(made.ok()) << made.status();
-    engine = *std::move(made);
-  }
-  void Make() {
-    Make(MakeProgram(GetParam()));
-    for (int32_t storage : {kMixed, kDisk, kOnHost, kOnDevice})
-      for (int64_t entry = 0; entry < kEntries; ++entry)
-        Fill(storage, entry, 100 * (entry + 1));
-    ASSERT_TRUE(engine->Drain().ok());
-    engine->TakeCounters();
-  }
-
-  absl::Status Run(std::function<void(boa_context *)> run) {
-    body = std::move(run);
-    absl::Status status = engine->Run(Drive, 1, 0);
-    return status.ok() ? engine->Drain() : status;
-  }
-  /// Chunk c of the entry: base + c.
-  void Fill(int32_t storage, int64_t entry, uint64_t base) {
-    for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
-      std::vector<uint64_t> words(kWords, base + chunk);
-      absl::Status status = WriteChunk(*engine, storage, entry, chunk, words.data(), kChunk);
-      ASSERT_TRUE(status.ok()) << status;
-    }
-  }
-  /// The first word of each chunk; all of a chunk are the same.
-  std::vector<uint64_t> Read(int32_t storage, int64_t entry) {
-    std::vector<uint64_t> firsts;
-    for (int32_t chunk = 0; chunk < kChunks; ++chunk) {
-      std::vector<uint64_t> words(kWords);
-      absl::Status status = ReadChunk(*engine, storage, entry, chunk, words.data(), kChunk);
-      EXPECT_TRUE(status.ok()) << status;
-      EXPECT_EQ(words, std::vector<uint64_t>(kWords, words[0]));
-      firsts.push_back(words[0]);
-    }
-    return firsts;
-  }
-  static std::vector<uint64_t> Times(uint64_t factor, uint64_t base) {
-    std::vector<uint64_t> words;
-    for (int32_t chunk = 0; chunk < kChunks; ++chunk)
-      words.push_back(factor * (base + chunk));
-    return words;
-  }
-
-  Scratch scratch;
-  Program program;
-  std::unique_ptr<StateStore> state;
-  std::unique_ptr<Engine> engine;
-};
 
 std::string NameOf(const testing::TestParamInfo<Memories> &info) {
   const char *const names[] = {"unified", "separate", "direct", "cuda", "cuda_direct"};
@@ -332,45 +179,6 @@ TEST_P(MemoryTest, SlotsAreOfTheirSize) {
   EXPECT_EQ(engine->PeakBytes(), before + 3 * one + 3 * all);
 }
 
-TEST_P(MemoryTest, WithoutASlotOfThatSizeNothingOpens) {
-  Program with = MakeProgram(GetParam());
-  with.storages[kDisk].pools = {{BOA_HOST, 2, 1}};
-  Make(with);
-  auto create = [](int32_t space, int32_t count) {
-    return [=](boa_context *context) {
-      boa_rt_release(context, boa_rt_create(context, kDisk, 0, 0, count, space), 0);
-    };
-  };
-  EXPECT_TRUE(Run(create(BOA_HOST, 2)).ok());
-  // Of one memory the other space's slots are as good.
-  absl::Status status = Run(create(BOA_DEVICE, 2));
-  EXPECT_EQ(status.message(),
-            separate() ? "the program asks for chunks that no slot can hold" : "");
-  EXPECT_EQ(Run(create(BOA_HOST, 3)).message(),
-            "the program asks for chunks that no slot can hold");
-}
-
-TEST_P(MemoryTest, CopiesAreOfChunksThatBothHold) {
-  for (auto [first, count] : {std::pair<int32_t, int32_t>{1, 2}, {0, 1}, {2, 1}, {1, 0}}) {
-    std::filesystem::remove_all(scratch.path("state"));
-    Make();
-    absl::Status status = Run([first = first, count = count](boa_context *context) {
-      boa_buffer from = boa_rt_prefetch(context, kOnDevice, 0, 0, 2, BOA_DEVICE, 0);
-      boa_buffer to = boa_rt_create(context, kOnDevice, 1, 1, 3, BOA_HOST);
-      boa_rt_copy(context, from, to, first, count);
-    });
-    EXPECT_EQ(status.message(), "the program copies chunks that a buffer does not hold");
-  }
-  std::filesystem::remove_all(scratch.path("state"));
-  Make();
-  absl::Status status = Run([](boa_context *context) {
-    boa_buffer from = boa_rt_prefetch(context, kOnDevice, 0, 0, 2, BOA_DEVICE, 0);
-    boa_buffer to = boa_rt_prefetch(context, kOnHost, 0, 0, 2, BOA_HOST, 0);
-    boa_rt_copy(context, from, to, 0, 1);
-  });
-  EXPECT_FALSE(status.ok()) << "of two storages";
-}
-
 // Between SSD and a device of its own memory each chunk passes through a slot of the
 // host's, of which one is enough; where the SSD reaches the device's memory it needs none.
 TEST_P(MemoryTest, ChunksPassThroughTheHost) {
@@ -415,65 +223,6 @@ TEST_P(MemoryTest, ChunksPassThroughTheHost) {
                 : "");
 }
 
-// Of two memories, kernels reach one, the optimizer that in which it runs.
-TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
-  Program with = MakeProgram(GetParam());
-  Group group;
-  group.name = "block";
-  group.count = kEntries;
-  group.chunks = kChunks;
-  group.chunk_elements = kChunk / 4;
-  group.elements = kChunks * group.chunk_elements;
-  group.weight_type = "f32";
-  group.weights = kOnHost;
-  with.groups = {group};
-  with.train.optimizer.kind = OptimizerKind::sgd;
-  with.train.optimizer.rate = RateKind::constant;
-  struct Case {
-    const char *message;
-    std::function<void(boa_context *)> run;
-    int32_t space = BOA_HOST; // of the optimizer
-  };
-  const Case cases[] = {
-      {"the program runs a kernel on a buffer in host memory",
-       [](boa_context *context) {
-         boa_buffer whole = boa_rt_prefetch(context, kOnHost, 0, 0, kChunks, BOA_HOST, 0);
-         boa_rt_launch(context, kDouble, 1, &whole);
-       }},
-      {"the program updates a buffer in device memory",
-       [](boa_context *context) {
-         boa_buffer weights = boa_rt_prefetch(context, kOnHost, 0, 0, kChunks, BOA_HOST, 0);
-         boa_buffer gradient = boa_rt_prefetch(context, kOnDevice, 0, 0, kChunks, BOA_DEVICE, 0);
-         boa_rt_update(context, 0, 0, 1, weights, 0, 0, 0, gradient);
-       }},
-      {"the program takes the norm of a buffer in device memory",
-       [](boa_context *context) {
-         boa_rt_norm(context, 0, boa_rt_prefetch(context, kOnDevice, 0, 0, 1, BOA_DEVICE, 0));
-       }},
-      {"the program updates a buffer in host memory",
-       [](boa_context *context) {
-         boa_buffer weights = boa_rt_prefetch(context, kOnHost, 0, 0, kChunks, BOA_HOST, 0);
-         boa_buffer gradient = boa_rt_prefetch(context, kOnDevice, 0, 0, kChunks, BOA_DEVICE, 0);
-         boa_rt_update(context, 0, 0, 1, weights, 0, 0, 0, gradient);
-       },
-       BOA_DEVICE},
-      {"the program takes the norm of a buffer in host memory",
-       [](boa_context *context) {
-         boa_rt_norm(context, 0, boa_rt_prefetch(context, kOnHost, 0, 0, 1, BOA_HOST, 0));
-       },
-       BOA_DEVICE},
-  };
-  for (const auto &[message, run, space] : cases) {
-    with.plan.update = space == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;
-    std::filesystem::remove_all(scratch.path("state"));
-    Make(with);
-    for (int32_t storage : {kMixed, kOnHost, kOnDevice})
-      Fill(storage, 0, 0);
-    absl::Status status = Run(run);
-    EXPECT_EQ(status.message(), separate() ? message : "");
-  }
-}
-
 // A retained copy is found again, in its space; where memory is one, from either.
 TEST_P(MemoryTest, RetainedCopiesAreOfTheirSpace) {
   Make();
@@ -516,4 +265,4 @@ TEST_P(MemoryTest, CommitAndRestore) {
 }
 
 } // namespace
-} // namespace boa
+} // namespace boa::memory_tests

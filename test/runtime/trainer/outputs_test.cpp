@@ -12,13 +12,10 @@
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/safetensors.h"
-#include "runtime/trainer/trainer.h"
 
-#include "test/runtime/trainer/linear.h"
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/trainer/trainer_fixture.h"
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 #include <fcntl.h>
 #include <map>
@@ -34,19 +31,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class OutputsTest : public testing::Test {
+class OutputsTest : public TrainerTest {
 protected:
   OutputsTest() {
-    linear.data = scratch.Write("text", linear::Text(20000));
     linear.steps = 2;
-    options.state = scratch.path("state");
-    options.quiet = true;
-  }
-  absl::Status Run() {
-    absl::StatusOr<Program> program = ParseProgram(linear::Descriptor(linear));
-    if (!program.ok())
-      return program.status();
-    return Train(*program, linear::kKernels, linear::Entries(linear), options);
+    options.metrics.clear();
   }
   /// All files by name: their contents.
   std::map<std::string, std::string> Contents() {
@@ -56,10 +45,6 @@ protected:
         files[entry.path()] = ReadWhole(entry.path());
     return files;
   }
-
-  Scratch scratch;
-  linear::Options linear;
-  TrainerOptions options;
 };
 
 TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
