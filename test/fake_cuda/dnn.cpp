@@ -36,8 +36,8 @@ constexpr int kDescriptor = CUDNN_TYPE_BACKEND_DESCRIPTOR,
               kConfig = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
               kEngine = CUDNN_BACKEND_ENGINE_DESCRIPTOR,
               kPlan = CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
-/// A proposal that says that it sums in no order, one that turns out not to be supported, and one
-/// that adds up gradients as blocks end and does not say so. All others are right.
+/// Proposals. The first says that it sums in no order, the second gets no plan, and the third adds
+/// up gradients as blocks end without a note. All others are right.
 constexpr char kInNoOrder = 'n', kUnsupported = 'u', kAtomics = 'a';
 /// In place of proposals: the heuristics fail.
 const char *const kFail = "e";
@@ -49,7 +49,7 @@ const std::string &ProposalsOf(const DnnDescriptor &heuristic) {
                                                                         : settings.fallback;
 }
 
-/// The type of an attribute's values, where it is not a descriptor's.
+/// Attributes by the type of their values. All others are descriptors.
 const std::map<int, std::set<int>> kAttributes = {
     {CUDNN_TYPE_DATA_TYPE,
      {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_ATTR_MATMUL_COMP_TYPE,

@@ -51,7 +51,7 @@ struct DnnTensor {
   int64_t Bytes() const { return Span() * (type == CUDNN_DATA_BFLOAT16 ? 2 : 4); }
 };
 
-/// Knows nothing of attention but what it supports: it computes op by op.
+/// Computes op by op. Only IsSupported knows of attention.
 class DnnGraph {
 public:
   /// Throws std::out_of_range if an attribute of an op is missing.
@@ -65,7 +65,7 @@ public:
   int64_t WorkspaceBytes(bool keeps_scores = true) const;
   /// The tensors in memory, and values.
   std::vector<DnnTensor> Bound() const;
-  /// Returns what is wrong with the graph, or nothing.
+  /// Returns the error of the graph, or nothing.
   std::string Run(const std::map<int64_t, char *> &memory) const;
 
 private:

@@ -13,10 +13,10 @@ TOKEN = re.compile(r"""
   """, re.VERBOSE | re.DOTALL | re.MULTILINE)
 OPENING = {"(": ")", "[": "]", "{": "}"}
 CLOSING = {")": "(", "]": "[", "}": "{"}
-# What stands around a condition.
+# Tokens before and behind a condition.
 BEFORE = {"(", "{", "&&", "||", ";", "?", ",", "=", "&=", "|=", "return"}
 BEHIND = {")", "}", "&&", "||", ";", "?", ","}
-# What a row can change, and what it becomes unless the row says so.
+# Kinds of places, and their default replacements.
 KINDS = {"statement": ";", "call": "absl::OkStatus()", "condition": None, "value": None, "tokens": None}
 
 
@@ -33,7 +33,7 @@ def tokens_of(text):
 
 
 class Missing(Exception):
-    """What a row names is not there, or is there more often than the row says."""
+    """The place of a row is gone, or no longer the only one."""
 
 
 def mutated(text, row):
@@ -86,7 +86,7 @@ class Source:
             i += 1
 
     def name_of(self, head, brace):
-        """What the brace behind these tokens opens."""
+        """The name and the kind of the block that the brace opens."""
         words, plain = self.words, []
         i = head
         while i < brace:
@@ -242,7 +242,7 @@ class Source:
         return first, last
 
     def value_at(self, first, last, i, count):
-        """What is assigned to the tokens from i, or returned."""
+        """The expression that is assigned to the tokens from i, or returned."""
         words = self.words
         if words[i] != "return" and words[i + count] != "=":
             return None

@@ -140,7 +140,11 @@ def write_results(rows, seconds, mutations, to):
         why = row["why"] if row["failed"] else row.get("note", "")
         known[cell(row["what"])] = (f"| {cell(row['what'])} | {row['file']} | {row['check']} | "
                                     f"{when} | {cell(why)[:160]} |")
-    table = [known[cell(m["what"])] for m in mutations if cell(m["what"]) in known]
+    table = []
+    for mutation in mutations:
+        if line := known.get(cell(mutation["what"])):
+            what, _, rest = line.split(" | ", 2)
+            table.append(f"{what} | {mutation['file']} | {rest}")  # it may have moved
     caught = sum(" | **NOT** | " not in line for line in table)
     lines = ["# Mutations",
              "",
