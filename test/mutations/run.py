@@ -105,8 +105,9 @@ def run_check(binary, check, seconds):
         output, failed = done.stderr + done.stdout, done.returncode != 0
     except subprocess.TimeoutExpired:
         output, failed = "hangs", True
-    lines = [line for line in output.split("\n")
-             if re.match(r"seed |flip |hangs|\[  FAILED  \]|fake CUDA: left", line)]
+    # Googletest prints a failure before the fake says at exit what is left.
+    lines = [line for reason in (r"seed |flip |hangs|\[  FAILED  \]", "fake CUDA: left")
+             for line in output.split("\n") if re.match(reason, line)]
     why = lines[0] if lines else output.strip().split("\n")[-1]
     return failed, time.monotonic() - begin, why.replace(f"{ROOT}/", "")
 
