@@ -33,7 +33,7 @@
 #include "runtime/abi/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 #include "test/bench/kernel_bench.h"
 #include "test/bench/kernel_bench_block.h"
 

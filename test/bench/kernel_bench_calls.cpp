@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"

@@ -10,8 +10,8 @@
 // commit must survive, so the next process must have synced that directory.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/io/simulated_disk.h"
 #include "test/runtime/state/state_fixture.h"
+#include "test/simulation/simulated_disk.h"
 
 namespace boa {
 namespace {

@@ -9,7 +9,7 @@
 // the real ones.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/io/simulated_disk.h"
+#include "test/simulation/simulated_disk.h"
 
 #include "gtest/gtest.h"
 

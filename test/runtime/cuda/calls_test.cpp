@@ -316,7 +316,7 @@ TEST_F(CudaCallsTest, StepsAllocateNothing) {
       SCOPED_TRACE(absl::StrCat(space, " ", direct));
       FakeAll(all);
       Program with = MakeAll();
-      with.UpdateSpace() = space;
+      with.plan.update = space == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;
       with.machine.direct = direct;
       if (!direct)
         with.storages[kData].pools = {{BOA_DEVICE, 2, 2}, {BOA_HOST, 1, 2}};

@@ -68,7 +68,7 @@ protected:
   absl::Status MakeWith(const char *device, int32_t space,
                         const std::function<void(Program &)> &change = {}) {
     Program with = MakeProgram(device);
-    with.UpdateSpace() = space;
+    with.plan.update = space == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;
     if (change)
       change(with);
     return Make(with, Kernels(kTable, &kUpdatesImage));

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The model of memory of runtime/abi.h, rule by rule, where device and host are one
+// The model of memory of runtime/abi/abi.h, rule by rule, where device and host are one
 // memory, where they are two, and where SSDs reach both: of a CPU, and, where this is compiled
 // for the fake of CUDA's driver, of a GPU. Entries have six chunks; in `mixed` the first two live
 // on SSD, the next two on the host, the last two on the device.
@@ -14,7 +14,7 @@
 #ifndef BOA_TEST_RUNTIME_ENGINE_MEMORY_FIXTURE_H
 #define BOA_TEST_RUNTIME_ENGINE_MEMORY_FIXTURE_H
 
-#include "runtime/device/cuda/calls.h"
+#include "runtime/abi/cuda_calls.h"
 #include "runtime/engine/engine.h"
 #include "test/fake_cuda/emulated.h"
 #include "test/runtime/chunks.h"
@@ -70,10 +70,11 @@ inline void Drive(boa_context *context, int64_t, int64_t) { body(context); }
 inline Program MakeProgram(Memories memories) {
   Program program;
   program.abi = BOA_ABI_VERSION;
-  program.name = "memory";
-  program.machine.separate = memories != Memories::unified;
+  program.model.name = "memory";
+  program.machine.memory =
+      memories != Memories::unified ? MemoryKind::separate : MemoryKind::unified;
   program.machine.direct = IsDirect(memories);
-  program.machine.device = IsCuda(memories) ? "cuda" : "cpu";
+  program.machine.device = IsCuda(memories) ? DeviceKind::cuda : DeviceKind::cpu;
   auto add = [&](const char *name, std::vector<Home> homes, bool persistent) {
     Storage &storage = program.storages.emplace_back();
     storage.name = storage.role = name;

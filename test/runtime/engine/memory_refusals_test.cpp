@@ -60,8 +60,8 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
   group.weight_type = "f32";
   group.weights = kOnHost;
   with.groups = {group};
-  with.optimizer.kind = "sgd";
-  with.optimizer.rate = "constant";
+  with.train.optimizer.kind = OptimizerKind::sgd;
+  with.train.optimizer.rate = RateKind::constant;
   struct Case {
     const char *message;
     std::function<void(boa_context *)> run;
@@ -97,7 +97,7 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
        BOA_DEVICE},
   };
   for (const auto &[message, run, space] : cases) {
-    with.optimizer.space = space;
+    with.plan.update = space == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;
     std::filesystem::remove_all(scratch.path("state"));
     Make(with);
     for (int32_t storage : {kMixed, kOnHost, kOnDevice})

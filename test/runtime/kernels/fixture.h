@@ -8,7 +8,7 @@
 #define BOA_TEST_RUNTIME_KERNELS_FIXTURE_H
 
 #include "runtime/kernels/isa.h"
-#include "runtime/thread_pool.h"
+#include "runtime/support/thread_pool.h"
 
 #include <gtest/gtest.h>
 

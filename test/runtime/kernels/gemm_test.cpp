@@ -9,7 +9,7 @@
 // number of threads. Results must not depend on the number of threads by a bit.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/gemm_tiles.h"
 #include "test/runtime/kernels/fixture.h"
