@@ -7,8 +7,11 @@
 #ifndef BOA_RUNTIME_STATE_EXTENT_H
 #define BOA_RUNTIME_STATE_EXTENT_H
 
+#include "runtime/abi/abi.h"
+
 #include "absl/status/status.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace boa {
@@ -21,6 +24,12 @@ struct Extent {
 inline bool operator==(const Extent &a, const Extent &b) {
   return a.file == b.file && a.offset == b.offset;
 }
+
+struct ExtentHash {
+  size_t operator()(const Extent &extent) const {
+    return size_t(extent.offset / BOA_BLOCK_BYTES) * 0x9e3779b97f4a7c15 + size_t(extent.file);
+  }
+};
 
 /// The extents of all chunks on SSD: of a state, or of a simulated machine.
 class ChunkExtents {

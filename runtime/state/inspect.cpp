@@ -7,7 +7,8 @@
 #include "runtime/state/inspect.h"
 
 #include "runtime/state/checksum.h"
-#include "runtime/state/impl.h"
+#include "runtime/state/manifest_files.h"
+#include "runtime/state/state.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/escaping.h"
@@ -18,6 +19,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <ctime>
+#include <mutex>
 #include <thread>
 #include <unordered_map>
 

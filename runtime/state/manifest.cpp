@@ -265,6 +265,31 @@ bool operator==(const SavedParameter &a, const SavedParameter &b) {
   return a.name == b.name && a.offset == b.offset && a.shape == b.shape;
 }
 
+SavedStorage SavedStorageOf(const Storage &storage) {
+  const int32_t chunks = std::max(storage.chunks, 1);
+  return {storage.name, storage.role, storage.entry_count(), chunks, storage.bytes / chunks};
+}
+
+bool SameShape(const SavedStorage &a, const SavedStorage &b) {
+  return a.entries == b.entries && a.chunks == b.chunks && a.chunk_bytes == b.chunk_bytes;
+}
+
+const SavedTable *FindTable(const SavedCommit &commit, const std::string &name) {
+  for (const SavedTable &table : commit.tables)
+    if (table.storage.name == name)
+      return &table;
+  return nullptr;
+}
+
+std::vector<bool> NamedPaths(const Manifest &manifest, size_t paths) {
+  std::vector<bool> named(paths);
+  for (const SavedCommit &commit : manifest.commits)
+    for (const SavedTable &table : commit.tables)
+      for (const SavedChunk &chunk : table.chunks)
+        named[size_t(chunk.extent.file)] = true;
+  return named;
+}
+
 const Computation &ComputationOf(const Manifest &manifest, const SavedCommit &commit) {
   return commit.computation ? *commit.computation : manifest.computation;
 }
@@ -276,31 +301,6 @@ std::vector<SavedParameter> ParametersOf(const Program &program) {
       parameters.push_back(
           {absl::StrCat(group.name, ".", parameter.name), parameter.offset, parameter.shape});
   return parameters;
-}
-
-absl::Status CheckRecord(const CommitRecord &record) {
-  size_t facts = 0, longest = 0;
-  auto add = [&](const std::string &key, size_t value) {
-    longest = std::max({longest, key.size(), value});
-  };
-  for (const auto *texts : {&record.extra, &record.environment}) {
-    facts = std::max(facts, texts->size());
-    for (const auto &[key, value] : *texts)
-      add(key, value.size());
-  }
-  facts = std::max(facts, record.samples.size());
-  bool counted = true;
-  for (const auto &[source, count] : record.samples) {
-    add(source, 0);
-    counted &= count >= 0 && count <= kMostSamples;
-  }
-  if (facts <= kMostFacts && longest <= kMostText && record.plan.size() <= kMostPlan && counted)
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "cannot commit step %d: its record has %d facts of up to %d bytes and a plan of %d bytes%s; "
-      "a manifest can hold %d of %d, and %d",
-      record.step, facts, longest, record.plan.size(),
-      counted ? "" : ", and a number of samples out of range", kMostFacts, kMostText, kMostPlan));
 }
 
 std::string FormatManifest(const Manifest &manifest) {

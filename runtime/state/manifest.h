@@ -52,6 +52,11 @@ struct SavedParameter {
 };
 bool operator==(const SavedParameter &, const SavedParameter &);
 
+/// The storage of a program as a commit holds it.
+SavedStorage SavedStorageOf(const Storage &);
+/// Whether both have the same chunks, whatever their names and contents.
+bool SameShape(const SavedStorage &, const SavedStorage &);
+
 /// Where a chunk of a commit stands, and what it holds.
 struct SavedChunk {
   Extent extent; // file: index into Manifest::paths
@@ -69,6 +74,9 @@ struct SavedCommit {
   std::vector<SavedStorage> absent;       // 3: without chunks; they read as zero
   std::optional<Computation> computation; // 3: where it is not that of the last commit
 };
+
+/// The table of that name, or null.
+const SavedTable *FindTable(const SavedCommit &, const std::string &name);
 
 /// The commit of another state that this one holds only the differences from.
 struct BaseState {
@@ -96,11 +104,11 @@ struct Manifest {
 /// The computation that made one of its commits.
 const Computation &ComputationOf(const Manifest &, const SavedCommit &);
 
+/// Which of the paths a commit names, by their index.
+std::vector<bool> NamedPaths(const Manifest &, size_t paths);
+
 /// Of its version.
 std::string FormatManifest(const Manifest &);
-
-/// Whether a manifest can hold it; else InvalidArgument.
-absl::Status CheckRecord(const CommitRecord &);
 
 /// Refuses, with `path` in the message: what is no manifest (FailedPrecondition),
 /// one of another version (Unimplemented), a damaged one (DataLoss). What it

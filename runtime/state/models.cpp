@@ -4,35 +4,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A state belongs to a model, told by its parameters and where they stand, and to
-// an optimizer, told by its persistent storages; and to a computation. Master weights may be in one
-// storage or in two halves.
-//
-//===----------------------------------------------------------------------===//
-#include "runtime/state/impl.h"
+#include "runtime/state/models.h"
 
-#include "runtime/state/checksum.h"
 #include "runtime/state/computation.h"
+#include "runtime/state/sealed.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 namespace boa {
-
-bool SameShape(const SavedStorage &a, const SavedStorage &b) {
-  return a.entries == b.entries && a.chunks == b.chunks && a.chunk_bytes == b.chunk_bytes;
-}
-
-const SavedTable *FindTable(const SavedCommit &commit, const std::string &name) {
-  for (const SavedTable &table : commit.tables)
-    if (table.storage.name == name)
-      return &table;
-  return nullptr;
-}
 
 namespace {
 
@@ -59,8 +44,37 @@ std::string Describe(const SavedStorage &storage) {
 
 } // namespace
 
-/// Whether it has nothing that only a later trainer can read.
-absl::Status StateStore::Impl::CheckReadable(const SavedCommit &commit) const {
+absl::Status CheckProgram(const Program &program) {
+  std::vector<std::string> written = {program.name};
+  for (const Storage &storage : program.storages)
+    written.push_back(storage.name);
+  for (const SavedParameter &parameter : ParametersOf(program))
+    written.push_back(parameter.name);
+  for (const std::string &name : written)
+    if (name.size() > kMostText)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: the name `%s...` has %d bytes: a state can hold %d",
+                          name.substr(0, 40), name.size(), kMostText));
+  std::set<std::string> names;
+  for (const Storage &storage : program.storages) {
+    if (!storage.persistent && !storage.LivesOn(Home::ssd))
+      continue;
+    if (!names.insert(storage.name).second)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: two storages `%s`", storage.name));
+    int64_t chunks = std::max(storage.chunks, 1);
+    if (storage.entry_count() < 1 || storage.bytes < 1 || storage.bytes % (chunks * kStateBlock))
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: storage `%s` has %d entries of %d bytes in %d "
+                          "chunks: expected whole "
+                          "blocks of %d bytes",
+                          storage.name, storage.entry_count(), storage.bytes, chunks, kStateBlock));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckReadable(const std::string &home, const Manifest &manifest,
+                           const SavedCommit &commit) {
   std::string part;
   if (manifest.base)
     part = absl::StrFormat("holds the differences from the state in %s", manifest.base->directory);
@@ -73,11 +87,11 @@ absl::Status StateStore::Impl::CheckReadable(const SavedCommit &commit) const {
   return absl::UnimplementedError(
       absl::StrFormat("%s was made by a newer Boa: it %s. This trainer cannot read that; use the "
                       "one that made it",
-                      paths[0].directory, part));
+                      home, part));
 }
 
-absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCommit &commit) const {
-  const std::string &home = paths[0].directory;
+static absl::Status CheckModel(const std::string &home, const Manifest &manifest,
+                               const SavedCommit &commit, const Program &program) {
   std::vector<SavedParameter> ours = ParametersOf(program);
   const std::vector<SavedParameter> &theirs = manifest.parameters;
   for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i)
@@ -91,8 +105,7 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
     if (!storage.persistent)
       continue;
     known.push_back(storage.name);
-    SavedStorage wanted{storage.name, storage.role, storage.entry_count(),
-                        std::max(storage.chunks, 1), storage.bytes / std::max(storage.chunks, 1)};
+    const SavedStorage wanted = SavedStorageOf(storage);
     const SavedTable *table = FindTable(commit, storage.name);
     if (table && SameShape(table->storage, wanted))
       continue;
@@ -108,7 +121,7 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
     if (!IsMaster(table.storage) &&
         std::find(known.begin(), known.end(), table.storage.name) == known.end())
       return Another(home, absl::StrFormat("the program has no storage %s", table.storage.name));
-  // What is in another form must be all of it.
+  // Only all of the weights together may be in another form.
   int64_t ours_bytes = 0, their_bytes = 0;
   for (const Storage &storage : program.storages)
     if (storage.persistent && (storage.role == "weights" || storage.role == "master"))
@@ -123,51 +136,12 @@ absl::Status StateStore::Impl::CheckModel(const Program &program, const SavedCom
   return absl::OkStatus();
 }
 
-/// Fails unless the program may continue from the commit. Sets `change`.
-absl::Status StateStore::Impl::CheckContinues(const Program &program, const SavedCommit &commit) {
-  absl::StatusOr<std::string> said =
-      CheckComputation(absl::StrCat("`", paths[0].directory, "`"), ComputationOf(manifest, commit),
-                       program.computation, options.changed_model, CheckModel(program, commit));
-  if (!said.ok())
-    return said.status();
-  change = *std::move(said);
-  return absl::OkStatus();
-}
-
-//===----------------------------------------------------------------------===//
-// Weights in another form
-//===----------------------------------------------------------------------===//
-
-std::vector<SavedStorage> StateStore::Foreign() const {
-  std::vector<SavedStorage> foreign;
-  const SavedCommit *commit = impl->Opened();
-  for (size_t i = 0; commit && i < commit->tables.size(); ++i) {
-    const SavedStorage &storage = commit->tables[i].storage;
-    bool known = std::any_of(impl->tables.begin(), impl->tables.end(), [&](const Table &table) {
-      return table.persistent && table.storage.name == storage.name &&
-             SameShape(table.storage, storage);
-    });
-    if (!known)
-      foreign.push_back(storage);
-  }
-  return foreign;
-}
-
-absl::Status StateStore::ReadForeign(const std::string &name, int64_t entry, int32_t chunk,
-                                     void *data) {
-  const SavedCommit *commit = impl->Opened();
-  const SavedTable *table = commit ? FindTable(*commit, name) : nullptr;
-  if (!table || entry < 0 || entry >= table->storage.entries || chunk < 0 ||
-      chunk >= table->storage.chunks)
-    return absl::NotFoundError(absl::StrCat("the state has no chunk ", chunk, " of ", name));
-  const SavedChunk &saved = table->chunks[size_t(entry * table->storage.chunks + chunk)];
-  const StatePath &path = impl->paths[size_t(saved.extent.file)];
-  int64_t bytes = table->storage.chunk_bytes;
-  if (absl::Status status = path.data->Read(saved.extent.offset, data, bytes); !status.ok())
-    return status;
-  if (boa::Checksum(data, bytes) == saved.checksum)
-    return absl::OkStatus();
-  return DamagedChunk(table->storage.name, entry, chunk, path.DataPath(), saved.extent.offset);
+absl::StatusOr<std::string> CheckContinues(const std::string &home, const Manifest &manifest,
+                                           const SavedCommit &commit, const Program &program,
+                                           bool changed_model) {
+  return CheckComputation(absl::StrCat("`", home, "`"), ComputationOf(manifest, commit),
+                          program.computation, changed_model,
+                          CheckModel(home, manifest, commit, program));
 }
 
 } // namespace boa

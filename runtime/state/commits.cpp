@@ -1,0 +1,107 @@
+//===- commits.cpp - The commits of a state -------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/commits.h"
+
+#include "runtime/state/sealed.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace boa {
+
+absl::Status CheckRecord(const CommitRecord &record) {
+  size_t facts = 0, longest = 0;
+  auto add = [&](const std::string &key, size_t value) {
+    longest = std::max({longest, key.size(), value});
+  };
+  for (const auto *texts : {&record.extra, &record.environment}) {
+    facts = std::max(facts, texts->size());
+    for (const auto &[key, value] : *texts)
+      add(key, value.size());
+  }
+  facts = std::max(facts, record.samples.size());
+  bool counted = true;
+  for (const auto &[source, count] : record.samples) {
+    add(source, 0);
+    counted &= count >= 0 && count <= kMostSamples;
+  }
+  if (facts <= kMostFacts && longest <= kMostText && record.plan.size() <= kMostPlan && counted)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "cannot commit step %d: its record has %d facts of up to %d bytes and a plan of %d bytes%s; "
+      "a manifest can hold %d of %d, and %d",
+      record.step, facts, longest, record.plan.size(),
+      counted ? "" : ", and a number of samples out of range", kMostFacts, kMostText, kMostPlan));
+}
+
+absl::StatusOr<const SavedCommit *>
+Commits::GoTo(std::optional<int64_t> at, const std::string &home, std::vector<std::string> &notes) {
+  const std::vector<SavedCommit> &commits = kept.commits;
+  if (commits.empty())
+    return absl::NotFoundError(absl::StrCat(home, " holds no commit"));
+  size_t chosen = commits.size() - 1;
+  if (at) {
+    std::vector<int64_t> steps;
+    for (chosen = 0; chosen < commits.size() && commits[chosen].record.step != *at; ++chosen)
+      steps.push_back(commits[chosen].record.step);
+    if (chosen == commits.size())
+      return absl::NotFoundError(
+          absl::StrFormat("%s has no commit of step %d: it keeps those of %s", home, *at,
+                          absl::StrJoin(steps, ", ")));
+    for (size_t later = chosen + 1; later < commits.size(); ++later)
+      notes.push_back(absl::StrFormat("the commit of step %d goes when the next is made",
+                                      commits[later].record.step));
+  }
+  present = commits[chosen].record;
+  return &commits[chosen];
+}
+
+const SavedCommit *Commits::Present() const {
+  for (const SavedCommit &commit : kept.commits)
+    if (present && commit.record.step == present->step)
+      return &commit;
+  return nullptr;
+}
+
+const CommitRecord &Commits::record() const {
+  static const CommitRecord none;
+  return present ? *present : none;
+}
+
+std::vector<SavedCommit> Commits::Add(const CommitRecord &record, std::vector<SavedTable> tables,
+                                      const Computation &computation) {
+  // Commits after the present one belong to a past that this process left.
+  std::vector<SavedCommit> stay, dropped;
+  for (SavedCommit &commit : kept.commits) {
+    const int64_t step = commit.record.step;
+    const bool stays = present && step <= present->step && step != record.step;
+    (stays ? stay : dropped).push_back(std::move(commit));
+  }
+  std::vector<SavedCommit> &commits = kept.commits = std::move(stay);
+  // The manifest names the computation of the last commit. Each other commit names its own if
+  // that differs.
+  for (SavedCommit &commit : commits) {
+    Computation made = ComputationOf(kept, commit);
+    commit.computation.reset();
+    if (made.version != computation.version || made.text != computation.text)
+      commit.computation = std::move(made);
+  }
+  commits.push_back({record, std::move(tables), {}, {}});
+  kept.version = kManifestVersion;
+  kept.computation = computation;
+  int64_t extra = std::max<int64_t>(int64_t(commits.size()) - most_kept, 0);
+  std::move(commits.begin(), commits.begin() + extra, std::back_inserter(dropped));
+  commits.erase(commits.begin(), commits.begin() + extra);
+  return dropped;
+}
+
+} // namespace boa

@@ -1,0 +1,292 @@
+//===- extents.cpp - Where each chunk stands ------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/extents.h"
+
+#include "runtime/state/dealer.h"
+
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace boa {
+
+//===----------------------------------------------------------------------===//
+// Opening
+//===----------------------------------------------------------------------===//
+
+Extents::Extents(const Program &program, size_t files, Grow grow) : grow(std::move(grow)) {
+  Dealer dealer(StripeWeights(program.machine, files));
+  for (const Storage &storage : program.storages) {
+    Table &table = tables.emplace_back();
+    table.storage = SavedStorageOf(storage);
+    table.persistent = storage.persistent;
+    if (!storage.persistent && !storage.LivesOn(Home::ssd))
+      continue;
+    size_t count = size_t(table.storage.entries * table.storage.chunks);
+    std::vector<bool> placed; // by chunk of an entry; a persistent one has its extent anyway
+    for (int32_t chunk = 0; chunk < table.storage.chunks; ++chunk)
+      placed.push_back(storage.persistent || storage.tier(chunk) == Home::ssd);
+    dealer.NextStorage();
+    for (size_t chunk = 0; chunk < count; ++chunk)
+      table.file.push_back(
+          placed[chunk % placed.size()] ? int32_t(dealer.Deal(table.storage.chunk_bytes)) : -1);
+    table.current.resize(count);
+    table.spare.resize(count);
+    table.named.resize(count);
+  }
+  spaces.resize(files);
+}
+
+std::vector<int64_t> Extents::BytesNeeded(int64_t keep) const {
+  std::vector<int64_t> bytes(spaces.size(), kStateBlock);
+  for (const Table &table : tables)
+    for (int32_t file : table.file) {
+      if (file < 0)
+        continue;
+      int64_t more = 0, &sum = bytes[size_t(file)];
+      if (__builtin_mul_overflow(table.storage.chunk_bytes, ExtentsOfChunk(table.persistent, keep),
+                                 &more) ||
+          __builtin_add_overflow(sum, more, &sum))
+        sum = kMostFileBytes;
+    }
+  return bytes;
+}
+
+absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
+                            const std::vector<File> &files) {
+  struct Place {
+    int64_t begin, end;
+    size_t commit, index;
+    const SavedTable *table;
+  };
+  std::vector<std::vector<Place>> places(files.size());
+  for (size_t i = 0; i < commits.size(); ++i)
+    for (const SavedTable &table : commits[i].tables)
+      for (size_t index = 0; index < table.chunks.size(); ++index) {
+        const Extent &extent = table.chunks[index].extent;
+        places[size_t(extent.file)].push_back(
+            {extent.offset, extent.offset + table.storage.chunk_bytes, i, index, &table});
+      }
+  spaces.resize(files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    std::sort(places[i].begin(), places[i].end(), [](const Place &a, const Place &b) {
+      return std::tie(a.begin, a.end, a.commit) < std::tie(b.begin, b.end, b.commit);
+    });
+    Place last = {0, kStateBlock, 0, 0, nullptr};
+    for (const Place &place : places[i]) {
+      if (place.end > files[i].bytes)
+        return absl::DataLossError(absl::StrFormat(
+            "%s is truncated: it has %d bytes, and a chunk of the commit of step %d "
+            "ends at %d; restore the state from a copy",
+            files[i].path, files[i].bytes, commits[place.commit].record.step, place.end));
+      // A chunk that was not written between two commits belongs to both.
+      const bool shared = place.begin == last.begin && place.end == last.end &&
+                          place.commit != last.commit && place.index == last.index &&
+                          place.table->storage.name == last.table->storage.name;
+      if (place.begin < last.end && !shared)
+        return absl::DataLossError(
+            absl::StrFormat("two chunks stand in one place, at offset %d of %s: restore the state "
+                            "from a copy",
+                            place.begin, files[i].path));
+      spaces[i].free.Give(last.end, place.begin - last.end); // nothing if it is shared
+      last = place;
+    }
+    spaces[i].bytes = last.end;
+  }
+  return absl::OkStatus();
+}
+
+void Extents::Adopt(const SavedCommit &commit) {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const SavedTable &saved : commit.tables) {
+    for (const SavedChunk &chunk : saved.chunks)
+      checksums[chunk.extent] = chunk.checksum;
+    for (Table &table : tables) {
+      if (!table.persistent || table.storage.name != saved.storage.name ||
+          !SameShape(table.storage, saved.storage))
+        continue;
+      for (size_t i = 0; i < saved.chunks.size(); ++i)
+        table.current[i] = saved.chunks[i].extent;
+      MarkNamed(table);
+    }
+  }
+}
+
+absl::Status Extents::Begin(const std::vector<int64_t> &bytes) {
+  for (size_t i = 0; i < spaces.size(); ++i) {
+    spaces[i].free.Give(spaces[i].bytes, bytes[i] - spaces[i].bytes);
+    spaces[i].bytes = bytes[i];
+  }
+  for (size_t storage = 0; storage < tables.size(); ++storage) {
+    const Table &table = tables[storage];
+    for (size_t i = 0; !table.persistent && i < table.file.size(); ++i)
+      if (table.file[i] >= 0)
+        if (auto next = Next(int32_t(storage), int64_t(i) / table.storage.chunks,
+                             int32_t(int64_t(i) % table.storage.chunks));
+            !next.ok())
+          return next.status();
+  }
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Shadow paging
+//===----------------------------------------------------------------------===//
+
+Extent Extents::Current(int32_t storage, int64_t entry, int32_t chunk) const {
+  const Table &table = tables[size_t(storage)];
+  return table.current[table.Index(entry, chunk)];
+}
+
+absl::StatusOr<Extent> Extents::Next(int32_t storage, int64_t entry, int32_t chunk) {
+  Table &table = tables[size_t(storage)];
+  size_t i = table.Index(entry, chunk);
+  if (table.current[i].file >= 0 && !table.named[i])
+    return table.current[i];
+  if (table.spare[i] == 0)
+    if (absl::Status status = TakeRun(table, entry, table.file[i]); !status.ok())
+      return status;
+  table.current[i] = {table.file[i], std::exchange(table.spare[i], 0)};
+  table.named[i] = 0;
+  return table.current[i];
+}
+
+/// Spare extents for all chunks of an entry that are dealt to the file and have none. They are
+/// one range if there is such a range.
+absl::Status Extents::TakeRun(Table &table, int64_t entry, int32_t file) {
+  Pool &free = spaces[size_t(file)].free;
+  int64_t bytes = table.storage.chunk_bytes;
+  std::vector<size_t> chunks;
+  for (size_t i = table.Index(entry, 0); i < table.Index(entry + 1, 0); ++i)
+    if (table.file[i] == file && table.spare[i] == 0 &&
+        (table.current[i].file < 0 || table.named[i]))
+      chunks.push_back(i);
+  int64_t all = int64_t(chunks.size()) * bytes;
+  std::optional<int64_t> run = table.persistent ? free.Take(all) : free.TakeLast(all);
+  for (size_t i : chunks) {
+    if (run) {
+      table.spare[i] = *run;
+      *run += bytes;
+      continue;
+    }
+    absl::StatusOr<int64_t> offset = TakeOne(file, bytes);
+    if (!offset.ok())
+      return offset.status();
+    table.spare[i] = *offset;
+  }
+  return absl::OkStatus();
+}
+
+/// An extent for one chunk. The file grows if no free range is large enough.
+absl::StatusOr<int64_t> Extents::TakeOne(int32_t file, int64_t bytes) {
+  Space &space = spaces[size_t(file)];
+  if (std::optional<int64_t> offset = space.free.Take(bytes))
+    return *offset;
+  if (absl::Status status = grow(file, space.bytes + bytes); !status.ok())
+    return status;
+  space.free.Give(space.bytes, bytes);
+  space.bytes += bytes;
+  return *space.free.Take(bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Checksums
+//===----------------------------------------------------------------------===//
+
+void Extents::SetChecksum(const Extent &extent, uint64_t checksum) {
+  std::lock_guard<std::mutex> lock(mutex);
+  checksums[extent] = checksum;
+}
+
+std::optional<uint64_t> Extents::Checksum(const Extent &extent) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = checksums.find(extent);
+  if (found == checksums.end())
+    return std::nullopt;
+  return found->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Committing
+//===----------------------------------------------------------------------===//
+
+absl::StatusOr<std::vector<SavedTable>> Extents::Tables() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<SavedTable> saved;
+  for (const Table &table : tables) {
+    if (!table.persistent)
+      continue;
+    SavedTable &to = saved.emplace_back();
+    to.storage = table.storage;
+    to.chunks.reserve(table.current.size());
+    for (size_t i = 0; i < table.current.size(); ++i) {
+      auto sum = checksums.find(table.current[i]);
+      if (sum == checksums.end())
+        return absl::InternalError(
+            absl::StrFormat("cannot commit: entry %d chunk %d of %s was never written",
+                            int64_t(i) / table.storage.chunks, int64_t(i) % table.storage.chunks,
+                            table.storage.name));
+      to.chunks.push_back({table.current[i], sum->second});
+    }
+  }
+  return saved;
+}
+
+/// Several commits name an extent only for one chunk that was not written between them (Claim).
+/// So chunks of one index are compared.
+void Extents::Committed(const std::vector<SavedCommit> &kept,
+                        const std::vector<SavedCommit> &dropped) {
+  for (Table &table : tables)
+    if (table.persistent)
+      MarkNamed(table);
+  std::vector<std::pair<Extent, int64_t>> gone; // with its bytes
+  for (const SavedCommit &commit : dropped)
+    for (const SavedTable &table : commit.tables) {
+      std::vector<const SavedTable *> others;
+      for (const SavedCommit &other : kept)
+        if (const SavedTable *same = FindTable(other, table.storage.name);
+            same && SameShape(same->storage, table.storage))
+          others.push_back(same);
+      for (size_t i = 0; i < table.chunks.size(); ++i)
+        if (std::none_of(others.begin(), others.end(), [&](const SavedTable *other) {
+              return other->chunks[i].extent == table.chunks[i].extent;
+            }))
+          gone.push_back({table.chunks[i].extent, table.storage.chunk_bytes});
+    }
+  // Each once, even if several commits named it.
+  std::sort(gone.begin(), gone.end(), [](const auto &a, const auto &b) {
+    return std::tie(a.first.file, a.first.offset) < std::tie(b.first.file, b.first.offset);
+  });
+  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const auto &[extent, bytes] : gone) {
+    checksums.erase(extent);
+    spaces[size_t(extent.file)].free.Give(extent.offset, bytes);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+bool Extents::Holds(const SavedStorage &storage) const {
+  return std::any_of(tables.begin(), tables.end(), [&](const Table &table) {
+    return table.persistent && table.storage.name == storage.name &&
+           SameShape(table.storage, storage);
+  });
+}
+
+std::vector<int64_t> Extents::Bytes() const {
+  std::vector<int64_t> bytes;
+  for (const Space &space : spaces)
+    bytes.push_back(space.bytes);
+  return bytes;
+}
+
+} // namespace boa

@@ -1,0 +1,118 @@
+//===- extents.h - Where each chunk stands ----------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chunks are dealt to the given paths in proportion to their bandwidth. The deal decides where
+// a chunk is written. The manifest records where it is read. So a path that is added or taken
+// away needs no copying: a step writes every chunk.
+//
+// A persistent chunk has at most one extent more than commits are kept. The chunks of an entry
+// on one path take neighbouring extents, so that they move in large transfers. A chunk of
+// scratch that lives on an SSD has one extent, at the end of the file.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_STATE_EXTENTS_H
+#define BOA_RUNTIME_STATE_EXTENTS_H
+
+#include "runtime/state/manifest.h"
+#include "runtime/state/pool.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace boa {
+
+/// The extents of a program's chunks and the free space of the data files. It touches no disk.
+/// The order of the calls is Claim, Adopt if there is a commit, Begin; then all others.
+///
+/// Ownership: it owns everything it knows; `grow` is called while it exists.
+/// Threads: SetChecksum and Checksum from any; all others one at a time.
+/// Errors: Claim finds a damaged manifest. Next and Begin fail with the error of `grow`, and
+/// Tables if a chunk was never written. None of them changes where a chunk stands.
+class Extents {
+public:
+  /// Makes a data file this long. Called when no free range is large enough.
+  using Grow = std::function<absl::Status(int32_t file, int64_t bytes)>;
+
+  /// `files`: the number of given paths, to which chunks are dealt.
+  Extents(const Program &, size_t files, Grow grow);
+
+  /// The size of the data file of each given path, if `keep` commits are kept.
+  std::vector<int64_t> BytesNeeded(int64_t keep) const;
+
+  /// Takes the extents that the commits name. `files`: name and size of each data file.
+  /// DataLoss if an extent is beyond its file, or if two chunks share a byte.
+  struct File {
+    std::string path;
+    int64_t bytes = 0;
+  };
+  absl::Status Claim(const std::vector<SavedCommit> &, const std::vector<File> &files);
+  /// The chunks hold this commit.
+  void Adopt(const SavedCommit &);
+  /// Everything else in files of these sizes is free. Scratch takes its extents of it.
+  absl::Status Begin(const std::vector<int64_t> &bytes);
+
+  Extent Current(int32_t storage, int64_t entry, int32_t chunk) const;
+  /// The extent for the next contents, which is the current one from now on. It is the same
+  /// extent as long as no commit names it.
+  absl::StatusOr<Extent> Next(int32_t storage, int64_t entry, int32_t chunk);
+
+  void SetChecksum(const Extent &, uint64_t);
+  std::optional<uint64_t> Checksum(const Extent &) const;
+
+  /// The persistent storages as a commit would hold them now.
+  absl::StatusOr<std::vector<SavedTable>> Tables() const;
+  /// A commit of Tables is durable: no Next returns its extents. Extents that only `dropped`
+  /// commits named become free.
+  void Committed(const std::vector<SavedCommit> &kept, const std::vector<SavedCommit> &dropped);
+
+  /// Whether the program has a persistent storage of this name and shape.
+  bool Holds(const SavedStorage &) const;
+  /// The size of each data file.
+  std::vector<int64_t> Bytes() const;
+
+private:
+  /// A storage of the program. Vectors are by entry, then chunk; empty if it has no extents.
+  struct Table {
+    SavedStorage storage;
+    bool persistent = false;
+    std::vector<int32_t> file;   // the chunk is dealt to it; -1: none, the chunk lives in memory
+    std::vector<Extent> current; // newest contents
+    std::vector<int64_t> spare;  // offset in `file`, taken with a neighbour's; 0: none
+    std::vector<uint8_t> named;  // persistent: whether a commit names `current`
+
+    size_t Index(int64_t entry, int32_t chunk) const {
+      return size_t(entry * storage.chunks + chunk);
+    }
+  };
+  struct Space {
+    Pool free;
+    int64_t bytes = 0; // of the file; nothing beyond is free or taken
+  };
+
+  absl::StatusOr<int64_t> TakeOne(int32_t file, int64_t bytes);
+  absl::Status TakeRun(Table &, int64_t entry, int32_t file);
+  void MarkNamed(Table &table) { table.named.assign(table.named.size(), 1); }
+
+  const Grow grow;
+  std::vector<Table> tables; // by storage of the program
+  std::vector<Space> spaces; // by path
+  mutable std::mutex mutex;
+  std::unordered_map<Extent, uint64_t, ExtentHash> checksums; // under mutex
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_STATE_EXTENTS_H

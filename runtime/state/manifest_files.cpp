@@ -1,0 +1,135 @@
+//===- manifest_files.cpp - The two manifests of a state ------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/manifest_files.h"
+
+#include "runtime/state/checksum.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <utility>
+#include <vector>
+
+namespace boa {
+
+static absl::Status HoldsNone(const std::string &home) {
+  return absl::NotFoundError(absl::StrCat(home, " holds no training state"));
+}
+
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home) {
+  absl::StatusOr<std::shared_ptr<Directory>> directory = disk.OpenDirectory(home);
+  if (absl::IsNotFound(directory.status()))
+    return HoldsNone(home);
+  return directory.ok() ? ReadManifest(**directory) : directory.status();
+}
+
+absl::StatusOr<ReadManifests> ReadManifest(Directory &directory) {
+  const std::string &home = directory.path();
+  const std::string paths[] = {absl::StrCat(home, "/", kManifest),
+                               absl::StrCat(home, "/", kManifestCopy)};
+  std::vector<absl::StatusOr<Manifest>> read;
+  std::string before;
+  for (const char *name : {kManifest, kManifestCopy}) {
+    const std::string &path = paths[read.size()];
+    absl::StatusOr<std::string> text = ReadSmallFile(directory, name);
+    if (text.ok() && !read.empty() && read[0].ok() && *text == before)
+      return ReadManifests{*std::move(read[0]), ""};
+    read.push_back(text.ok() ? ParseManifest(*text, path) : text.status());
+    if (text.ok())
+      before = *std::move(text);
+    // A manifest of another version may hold facts that this trainer does not know.
+    if (absl::IsUnimplemented(read.back().status()))
+      return read.back().status();
+  }
+  if (read[0].ok() && read[1].ok()) {
+    Manifest &first = *read[0], &second = *read[1];
+    if (first.state != second.state)
+      return absl::FailedPreconditionError(
+          absl::StrFormat("%s and %s are of two states: remove the one that does not belong there",
+                          paths[0], paths[1]));
+    if (first.sequence == second.sequence)
+      return ReadManifests{std::move(first), ""};
+    const bool newer = second.sequence > first.sequence; // the second one
+    return ReadManifests{std::move(newer ? second : first),
+                         absl::StrCat(paths[newer ? 0 : 1], " is older than ", paths[newer ? 1 : 0],
+                                      ": a commit was cut short")};
+  }
+  for (size_t i : {0, 1})
+    if (read[i].ok())
+      return ReadManifests{*std::move(read[i]), absl::IsNotFound(read[1 - i].status())
+                                                    ? absl::StrCat(paths[1 - i], " is missing")
+                                                    : std::string(read[1 - i].status().message())};
+  for (size_t i : {0, 1})
+    if (absl::IsNotFound(read[i].status())) {
+      const absl::Status &other = read[1 - i].status();
+      if (absl::IsNotFound(other))
+        return HoldsNone(home);
+      if (!absl::IsDataLoss(other))
+        return other;
+      return absl::DataLossError(absl::StrCat(other.message(), ", and ", paths[i],
+                                              " is missing: restore ", home, " from a copy"));
+    }
+  // The caller hears first of another program's file, or of one that cannot be read.
+  for (const absl::StatusOr<Manifest> &manifest : read)
+    if (!absl::IsDataLoss(manifest.status()))
+      return manifest.status();
+  return absl::DataLossError(absl::StrCat(read[0].status().message(),
+                                          ", and so is its copy: restore ", home, " from a copy"));
+}
+
+absl::Status CheckUnchanged(Directory &home, const Manifest &manifest) {
+  absl::StatusOr<ReadManifests> now = ReadManifest(home);
+  if (!now.ok() && !absl::IsNotFound(now.status()))
+    return now.status();
+  if (!now.ok() ||
+      (now->manifest.sequence <= manifest.sequence && now->manifest.state == manifest.state))
+    return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      home.path(),
+      " was changed by another process while this one opened it: run the same command again"));
+}
+
+absl::Status ManifestWriter::CheckOwn(Directory &directory) const {
+  const std::string &home = directory.path();
+  bool mine = false;
+  for (const char *name : {kManifest, kManifestCopy}) {
+    absl::StatusOr<std::string> text = ReadSmallFile(directory, name);
+    if (!text.ok() && !absl::IsNotFound(text.status()) && !absl::IsDataLoss(text.status()))
+      return text.status();
+    if (text.ok() && Checksum(text->data(), int64_t(text->size())) == written) {
+      mine = true;
+      continue;
+    }
+    const std::string path = absl::StrCat(home, "/", name);
+    const absl::Status found = text.ok() ? ParseManifest(*text, path).status() : text.status();
+    if (found.ok() || absl::IsUnimplemented(found)) // of this version or another
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, " was replaced while this process used the state: end the other process that "
+                "writes there"));
+  }
+  if (!mine)
+    return absl::DataLossError(
+        absl::StrFormat("%s/%s and %s were removed or damaged while this process used the state: "
+                        "restore %s from a copy",
+                        home, kManifest, kManifestCopy, home));
+  return absl::OkStatus();
+}
+
+absl::Status ManifestWriter::Write(Directory &home, Manifest &manifest) {
+  if (written)
+    if (absl::Status status = CheckOwn(home); !status.ok())
+      return status;
+  ++manifest.sequence;
+  const std::string text = FormatManifest(manifest);
+  for (const char *name : {kManifest, kManifestCopy})
+    if (absl::Status status = ReplaceFile(home, name, text); !status.ok())
+      return status;
+  written = Checksum(text.data(), int64_t(text.size()));
+  return absl::OkStatus();
+}
+
+} // namespace boa

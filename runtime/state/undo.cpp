@@ -1,0 +1,27 @@
+//===- undo.cpp - Removes what a failed opening made ----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/undo.h"
+
+namespace boa {
+
+/// The latest first, and each removal is durable before the next.
+Undo::~Undo() {
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    absl::Status status = file->first->Unlink(file->second);
+    if (status.ok())
+      status = file->first->Sync();
+    if (!status.ok() && !absl::IsNotFound(status))
+      return;
+  }
+  // A directory whose sync failed must not stay: no later sync would make its name durable.
+  constexpr int kAttempts = 3;
+  for (auto path = directories.rbegin(); path != directories.rend(); ++path)
+    for (int i = 0; i < kAttempts && !disk.RemoveDirectory(*path).ok(); ++i)
+      ;
+}
+
+} // namespace boa
