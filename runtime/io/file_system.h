@@ -1,15 +1,14 @@
-//===- file_system.h - What the state asks of a file system -----*- C++ -*-===//
+//===- file_system.h - The file system below a state ------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Everything that the state directory does to disks goes through here, so that a
-// disk made for failing can stand in for the real one (simulated_disk.h). The
-// promises are those of POSIX and no more:
+// The state directory reaches disks only through this interface. So a simulated disk that
+// fails can replace the real one (simulated_disk.h). The promises are those of POSIX and no more:
 //
-//   - what was written is durable after Sync of the file, with its size;
+//   - written bytes and the file's size are durable after Sync of the file;
 //   - a name made, replaced or removed is durable after SyncDirectory;
 //   - Rename replaces atomically; without a sync nothing is known of its order.
 //
@@ -50,8 +49,8 @@ public:
   /// ResourceExhausted: the disk is too full.
   virtual absl::Status Reserve(int64_t bytes) = 0;
   virtual absl::Status Sync() = 0;
-  /// Locks the file. The lock ends when the file is closed, or its process is dead,
-  /// and the last transfer of it has ended. Unavailable if somebody else holds it.
+  /// Locks the file. The lock ends when the file is closed or its process has died, and its last
+  /// transfer has ended. Unavailable if another process holds it.
   virtual absl::Status Lock() = 0;
   /// Empty, or why the bytes go through the page cache in spite of `direct`.
   virtual std::string Degraded() const { return ""; }
@@ -64,10 +63,10 @@ struct OpenMode {
   bool direct = false;    // past the page cache, where the file system can
 };
 
-/// What a name stands for; links are not followed.
+/// The kind of file that a name stands for. Links are not followed.
 enum class PathKind { nothing, file, directory, other };
 
-/// Where bytes go: paths of one device share its space.
+/// The device of a directory. Paths of one device share its space.
 struct DeviceSpace {
   uint64_t device = 0;
   int64_t free_bytes = 0;
@@ -100,8 +99,8 @@ public:
   virtual absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) = 0;
   /// NotFound where it does not exist.
   virtual absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode) = 0;
-  /// The lock file at `path`, made if need be and held until it is closed, or
-  /// until the process dies. Unavailable if somebody else holds it.
+  /// The lock file at `path`, made if need be. It is held until it is closed or the process dies.
+  /// Unavailable if another process holds it.
   virtual absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) = 0;
   virtual absl::StatusOr<PathKind> Kind(const std::string &path) = 0;
   /// Absolute and without links: the same for all names of a directory.
@@ -114,7 +113,7 @@ public:
   virtual absl::Status SyncDirectory(const std::string &path) = 0;
   virtual absl::StatusOr<DeviceSpace> Space(const std::string &directory) = 0;
 
-  /// A number that no other call gives, here or elsewhere: for identities.
+  /// A number for identities. No other call gives it, on any machine.
   virtual uint64_t Unique();
   /// Lets time pass.
   virtual void Wait(std::chrono::nanoseconds);
@@ -133,8 +132,8 @@ FileSystem &SystemFiles();
 absl::StatusOr<std::string> ReadSmallFile(FileSystem &, const std::string &path);
 absl::StatusOr<std::string> ReadSmallFile(Directory &, const std::string &name);
 
-/// Replaces a file of the directory so that after a crash at any instant the old or
-/// the new contents are there; when it returns, the new ones are durable.
+/// Replaces a file of the directory. After a crash at any instant it has the old or the new
+/// contents. The new ones are durable when this returns.
 absl::Status ReplaceFile(Directory &, const std::string &name, absl::string_view contents);
 absl::Status ReplaceFile(FileSystem &, const std::string &directory, const std::string &name,
                          absl::string_view contents);

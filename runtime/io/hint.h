@@ -1,4 +1,4 @@
-//===- hint.h - What can be done about an errno of a file -------*- C++ -*-===//
+//===- hint.h - Advice for an errno of a file -------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 
 namespace boa {
 
-/// Follows the words of the errno; "" where these say all.
+/// Advice to append to the words of the errno, or "".
 inline const char *HintOf(int error) {
   return error == EFBIG ? "; see `ulimit -f`, or take a file system of larger files" : "";
 }

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One interface, two backends: io_uring, and threads with pread/pwrite where the
-// kernel refuses it. A backend owns its thread or threads; requests complete on
-// them, in any order.
+// One interface, two backends: io_uring, and threads with pread and pwrite if the kernel
+// refuses it. A backend owns its thread or threads. Requests complete on them, in any order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_IO_H
@@ -25,8 +24,8 @@
 
 namespace boa {
 
-/// A file that transfers go to. The descriptor is the caller's, opened with
-/// O_DIRECT where the file system has it, and stays open longer than the backend.
+/// A file of transfers. The caller owns the descriptor and keeps it open longer than the
+/// backend. It is opened with O_DIRECT if the file system has that.
 struct IoFile {
   int fd = -1;
   std::string path; // for messages
@@ -38,44 +37,45 @@ struct IoLink {
   int64_t read = 0, write = 0;
 };
 
-/// One transfer. `data`, `offset` and `bytes` are multiples of 4096. `done` runs
-/// on a backend thread, once, with all bytes moved or an error that says which
-/// file and offset; it must not block. The memory is the caller's, and must stay
-/// valid and, for a write, unchanged until then.
+/// One transfer. `data`, `offset` and `bytes` are multiples of 4096.
+///
+/// `done` runs once, on a backend thread, and must not block. Either all bytes have moved, or
+/// its error names the file and the offset. The caller owns the memory. Until then it stays
+/// valid, and nobody changes it during a write.
 struct IoRequest {
   bool write = false;
   int32_t file = 0;
   int64_t offset = 0, bytes = 0;
   void *data = nullptr;
   std::function<void(absl::Status)> done;
-  /// Of those that wait for the same link and direction the least goes first,
-  /// and before what is left of one that has begun; equal ones in order of Submit.
+  /// The queue of a link and a direction starts the earliest deadline first, even before the rest
+  /// of a transfer that has begun. Equal ones start in order of Submit.
   int64_t deadline = 0;
 };
 
-/// Memory that pread and pwrite do not reach, of a device, and who moves bytes between it and
-/// the backend's files. Outlives the backend.
+/// Memory of a device that pread and pwrite do not reach. Moves bytes between it and the
+/// backend's files. Outlives the backend.
 class FarMemory {
 public:
   virtual ~FarMemory() = default;
   /// Whether this address is in it. A request lies in it as a whole or not at all.
   virtual bool Holds(const void *data) const = 0;
-  /// On any thread of the backend, several at once; blocks. As pread and pwrite: bytes moved,
-  /// or a negated errno, with `words` where more is known of it. `file`: its number.
+  /// Runs on any thread of the backend, on several at once, and blocks. Returns the bytes moved,
+  /// or a negated errno and perhaps its cause in `words`. `file`: its number.
   virtual int64_t Move(bool write, int32_t file, int64_t offset, void *data, int64_t bytes,
                        std::string &words) = 0;
   /// "the GPU's memory through cuFile"
   virtual std::string Describe() const = 0;
 };
 
-/// What tests make go wrong on purpose.
+/// Faults that tests inject.
 struct IoFaults {
   int64_t short_every = 0; // every nth transfer moves half
   int64_t fail_at = -1;    // the nth transfer fails with `error`
   int64_t fails = 1;       // and as many as this from there on
   int error = 0;           // errno, for example EIO or ENOSPC
-  // Of io_uring: its creation fails with an errno, or `submit_fails` calls that
-  // submit do, from the nth on.
+  // Of io_uring: its creation fails with `ring_error`. From the nth on, `submit_fails` calls that
+  // submit fail with `submit_error`.
   int ring_error = 0, submit_error = 0;
   int64_t submit_fail_at = 0, submit_fails = 0;
 };
@@ -95,10 +95,10 @@ public:
   virtual ~IoBackend() = default;
   /// Starts a transfer. From any thread; does not block on the transfer.
   virtual void Submit(IoRequest) = 0;
-  /// "io_uring" or "threads", and what was degraded, for one line at start.
+  /// "io_uring" or "threads", and the features that are missing. For one line at start.
   virtual std::string Describe() const = 0;
-  /// For a backend without a thread of its own (runtime/device/scheduler.h): whether
-  /// transfers are under way, and lets one of them complete on this thread.
+  /// For a backend without a thread of its own (runtime/device/scheduler.h). Pending: whether
+  /// transfers are under way. Advance completes one of them on this thread.
   virtual bool Pending() const { return false; }
   virtual void Advance() {}
 };
@@ -114,7 +114,7 @@ absl::StatusOr<std::unique_ptr<IoBackend>> CreateUringBackend(std::vector<IoFile
                                                               std::vector<IoLink> links,
                                                               void *arena, int64_t arena_bytes,
                                                               const IoOptions &);
-/// `why`, if given, is part of the description: why there is no io_uring.
+/// `why`: the reason that there is no io_uring, for the description.
 absl::StatusOr<std::unique_ptr<IoBackend>> CreateThreadBackend(std::vector<IoFile> files,
                                                                std::vector<IoLink> links,
                                                                const IoOptions &,

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A transfer completes when all of its bytes were handed out and no segment of
-// it is in flight, or when a segment failed and the others in flight are back:
-// its memory is never in use once `done` runs.
+// A transfer completes when all of its bytes were handed out and none of its segments is in
+// flight. It also completes when a segment has failed and the others in flight are back. So its
+// memory is never in use once `done` runs.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
@@ -30,7 +30,7 @@ constexpr IoClock::duration kBurst = std::chrono::milliseconds(20);
 // A transfer may move part of a block, for instance where a device fails halfway. The block is
 // tried again this often.
 constexpr int kMostFractions = 8;
-// Between attempts of what was interrupted.
+// Between attempts of a segment that was interrupted.
 constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
 constexpr IoClock::duration kLongestPause = std::chrono::milliseconds(100);
 

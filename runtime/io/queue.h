@@ -1,17 +1,18 @@
-//===- queue.h - What the I/O backends share ----------------*- C++ -*-===//
+//===- queue.h - The common queue of the I/O backends -----------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A queue that divides transfers into segments and says which may start: the
-// earliest deadline first within a lane (a link and a direction), round robin
-// among lanes, each lane held to its limit, and each link to a depth of its own, so
-// that a slow one does not take the places of the others. Backends pop segments, move their bytes,
-// and report the outcome; the queue requeues what is left of a segment and
-// collects the transfers that are done. It reads no clock: time is what the backend
-// says it is. Not thread safe: a backend guards it.
+// A queue that divides transfers into segments and decides which may start. A lane is a link
+// and a direction. Within a lane the earliest deadline goes first; among lanes it is round robin.
+// Each lane has a limit, and each link a depth of its own, so that a slow link does not take the
+// slots of the others.
+//
+// Backends pop segments, move their bytes and report the result. The queue requeues the rest of a
+// short segment and collects the completed transfers. It reads no clock: the backend passes the
+// time. It is not thread safe: a backend guards it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_IO_QUEUE_H
@@ -53,15 +54,15 @@ struct IoTransfer {
   absl::Status status;
 };
 
-/// Part of a transfer that one system call moves. What a signal or a shortage
-/// interrupts is tried again, up to `IoOptions::patience` without progress.
+/// Part of a transfer that one system call moves. After a signal or a shortage it is tried again,
+/// up to `IoOptions::patience` without progress.
 struct IoSegment {
   std::shared_ptr<IoTransfer> transfer;
   int64_t offset = 0, bytes = 0;
   char *data = nullptr;
   int64_t attempt = 0; // bytes to ask for now: fewer under injected faults
   int error = 0;       // injected: report this instead of moving anything
-  std::string words;   // of the error that it ended with, where its number is not all
+  std::string words;   // the cause of its error, if more is known than the number
   // After an interruption: tried again then, and the pause grows until some of its
   // bytes move.
   IoClock::duration pause{0};
@@ -79,7 +80,7 @@ public:
   void Add(IoRequest);
   /// The next segment that may start by `now`.
   std::optional<IoSegment> Pop(IoClock::time_point now);
-  /// When Pop has to be tried again; nothing: not before Add or Finish.
+  /// The time to try Pop again. Nothing if only Add or Finish can help.
   std::optional<IoClock::time_point> NextStart(IoClock::time_point now);
   /// `result`: bytes moved, or a negated errno.
   void Finish(IoSegment, int64_t result, IoClock::time_point now);
@@ -87,7 +88,7 @@ public:
   /// flight still succeeds if its last segments do; nothing is tried again.
   void Abort(const absl::Status &);
 
-  /// The most segments that are ever popped and not finished.
+  /// The most segments that are popped and not finished at any time.
   int Capacity() const { return depth * int(in_flight.size()); }
   /// Callbacks to run, without any lock held.
   std::vector<Completion> TakeDone() { return std::exchange(done, {}); }

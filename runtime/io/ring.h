@@ -38,7 +38,8 @@ public:
   /// The features that the kernel refused.
   const std::vector<std::string> &degraded() const { return refused; }
 
-  /// Adds an entry, which the next Enter submits. The ring must have room for it.
+  /// Adds an entry, which the next Enter submits. The ring must have room for it. A tag is any
+  /// number but the greatest, which liburing uses itself.
   void Add(const IoSegment &, uint64_t tag);
   void AddRead(int fd, uint64_t *value, uint64_t tag);
 

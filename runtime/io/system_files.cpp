@@ -110,7 +110,7 @@ private:
     int flags = fcntl(fd, F_GETFL);
     return flags >= 0 && (flags & O_DIRECT) != 0;
   }
-  /// What counts of `moved` bytes: O_DIRECT continues at aligned offsets only.
+  /// How many of `moved` bytes count: O_DIRECT continues at aligned offsets only.
   static int64_t Moved(ssize_t moved, bool direct) {
     return direct ? moved / kAlignment * kAlignment : moved;
   }
@@ -195,7 +195,7 @@ absl::Status SystemFile::Reserve(int64_t bytes) {
     status = *size < bytes ? WriteZeros(*size, bytes) : absl::OkStatus();
   if (status.ok())
     return status;
-  // Part of it may have been reserved; whoever failed needs none of it.
+  // Part of it may have been reserved. After a failure none of it is needed.
   const bool undone = Retrying([&] { return ftruncate(fd, *size); }) == 0;
   absl::StatusOr<DeviceSpace> space = SpaceOf(ParentOf(name));
   std::string detail = absl::StrFormat(" (to reserve %d bytes more", bytes - *size);

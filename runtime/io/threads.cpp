@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A few threads share one queue; each moves one segment at a time, to and from a device's
-// memory as whoever has that does. Destruction waits for everything that was submitted.
+// A few threads share one queue. Each moves one segment at a time; FarMemory moves those of a
+// device's memory. The destructor waits for all transfers that were submitted.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"

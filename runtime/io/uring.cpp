@@ -9,7 +9,7 @@
 // an eventfd, which the ring reads. The thread submits segments in batches, at most `depth` in
 // flight.
 //
-// A call may fail for want of memory or of room, or be interrupted. Then the entries stay in
+// A call may be interrupted, or fail because memory or room is short. Then the entries stay in
 // the ring, and the thread tries again after a pause. Pauses that add up to
 // `IoOptions::patience` without a successful call end the ring with an error. The completion
 // queue cannot overflow: it is twice the ring, and the ring has an entry for each slot.
@@ -37,8 +37,8 @@
 namespace boa {
 namespace {
 
-// Not the greatest one: where the kernel cannot wait with a limit, liburing
-// waits for a completion of its own, which has that tag.
+// Not the greatest one (ring.h). If the kernel cannot wait with a limit, liburing waits for a
+// completion of its own with that tag.
 constexpr uint64_t kWakeTag = ~uint64_t(1);
 // Shortages may pass.
 constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
@@ -184,7 +184,7 @@ void UringBackend::Work() {
       break;
     ArmWake();
     int error = SubmitAndWait();
-    // What has completed counts even where the ring is of no more use.
+    // Completions count even if the ring is lost.
     if (int other = Reap(); error == 0)
       error = other;
     if (error != 0) {
@@ -329,8 +329,8 @@ void UringBackend::GiveUp(int error) {
   Refuse();
 }
 
-/// Answers every further request with the error, until the end. Does not read
-/// the eventfd: a read of the ring may be left that takes what is written there.
+/// Answers every further request with the error, until the end. Does not read the eventfd: a
+/// read of the lost ring may still take the next signal.
 void UringBackend::Refuse() {
   while (true) {
     TakeInbox();

@@ -17,19 +17,19 @@ namespace boa {
 /// ARM (NEON), and the same value on each. Pure; from any thread.
 uint64_t Checksum(const void *data, int64_t bytes);
 
-/// The same in parts, for who makes it elsewhere, of whole blocks. A block is sixteen stripes of
-/// eight words, one for each lane. What a block adds to the lanes depends on nothing else; then
-/// all lanes are mixed, but after the last block.
+/// The parts of the same checksum, for code that computes it elsewhere, over whole blocks. A
+/// block is sixteen stripes of eight words, one for each lane. A block's addition to the lanes
+/// depends on that block only. All lanes are mixed after each block except the last.
 ///
 ///   lane i of stripe s: x = word i ^ key;  low half of x * high half of x + word (i ^ 1)
 ///   key: ChecksumKeys()[i + s], of the last stripe of all ChecksumKeys()[i + kLastKeys]
 ///   mixed: (lane ^ lane >> 47 ^ ChecksumKeys()[i + kMixKeys]) * kChecksumPrime
 ///   at first: ChecksumKeys()[i + kFirstLanes]
 const uint64_t (&ChecksumKeys())[kChecksumKeys];
-/// Of so many bytes, whose lanes these are.
+/// The checksum of `bytes` bytes that gave these lanes.
 uint64_t FinishChecksum(const uint64_t (&lanes)[kChecksumLanes], int64_t bytes);
 
-/// The ways to it: for any processor, and for those with AVX2 (on x86-64).
+/// Its implementations: for any processor, and for those with AVX2 (on x86-64).
 uint64_t ChecksumBaseline(const void *data, int64_t bytes);
 uint64_t ChecksumAvx2(const void *data, int64_t bytes);
 

@@ -44,8 +44,8 @@ public:
   /// Its record; step 0 if there is none.
   const CommitRecord &record() const;
 
-  /// Adds a commit of the program with this computation, and returns those that it drops: the
-  /// later ones, one of the same step, and the oldest beyond the number to keep.
+  /// Adds a commit of the program with this computation, and returns the dropped ones. They are
+  /// the later ones, one of the same step, and the oldest beyond the number to keep.
   std::vector<SavedCommit> Add(const CommitRecord &, std::vector<SavedTable>, const Computation &);
   /// Goes to the last commit, which is on disk now.
   void GoToLast() { present = kept.commits.back().record; }

@@ -32,7 +32,7 @@ constexpr size_t kShown = 8;           // differences
 constexpr size_t kLongest = 200;       // bytes of one
 constexpr size_t kMostCells = 1 << 22; // of all alignments
 
-/// What a text holds, in its order, by name.
+/// Names and values of a text, in its order.
 using Facts = std::vector<std::pair<absl::string_view, absl::string_view>>;
 
 struct Op {
@@ -247,7 +247,7 @@ private:
       pairs.push_back({&a[i], &b[end_b + i - end_a]});
   }
 
-  /// Where ops are the same, one by one, and only what they take may differ.
+  /// Of pairs of equal ops, whose operands may still differ.
   void CompareOperands() {
     for (const auto &[a, b] : pairs) {
       if (a->operands == b->operands)

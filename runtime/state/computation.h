@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A state and the weights that it leaves belong to a computation, told by its canonical
-// text (passes/model/CanonicalText.h prints it). Another program may go on with them only
-// if a person says so, and is told what differs, in the words of a spec.
+// A state and its weights belong to a computation. The canonical text identifies it
+// (passes/model/CanonicalText.h prints it). A program of another computation may go on with
+// them only if the user allows it. The user sees the differences in the words of a spec.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_STATE_COMPUTATION_H
@@ -23,16 +23,16 @@
 
 namespace boa {
 
-/// A line for each difference: `block: gelu became silu`. The texts may be any: where they
-/// are no canonical texts, the first line that differs is quoted. None: they are equal.
-/// Time and memory are bounded for any two texts.
+/// A line for each difference: `block: gelu became silu`. No line if the texts are equal. Of
+/// texts that are not canonical it quotes the first line that differs. Time and memory are
+/// bounded for any two texts.
 std::vector<std::string> DescribeDifferences(absl::string_view before, absl::string_view after);
 
-/// Compares the computation of a program with that of `where` (a state or a file, as
-/// messages name it). Refuses another one unless it is `allowed`. Returns what a person
-/// should know, or "". Of a state of version 0 StateStore::Open says what is not known.
-/// `fit`: whether the parameters and storages do. Where they do not, nothing is allowed, and
-/// the differences stand before that error: they are its cause.
+/// Compares the computation of a program with that of `where`: the name of a state or file, for
+/// messages. FailedPrecondition if it is another one and not `allowed`. Returns a message for
+/// the user, or "". For a computation of version 0, StateStore::Open makes the message.
+/// `fit`: whether the parameters and storages fit. An error of it is returned in any case, after
+/// the differences that cause it.
 absl::StatusOr<std::string> CheckComputation(const std::string &where, const Computation &saved,
                                              const Computation &ours, bool allowed,
                                              const absl::Status &fit = absl::OkStatus());

@@ -16,8 +16,8 @@
 
 namespace boa {
 
-/// Deals chunks to the paths in proportion to their weights, so that each storage by
-/// itself is in proportion, and all of them together where one is too small for that.
+/// Deals chunks to the paths in proportion to their weights. Each storage is in proportion by
+/// itself. A storage with too few chunks keeps the proportion of all storages together.
 class Dealer {
 public:
   explicit Dealer(std::vector<double> the_weights)
@@ -41,8 +41,9 @@ private:
   std::vector<double> weights, total, storage;
 };
 
-/// How chunks are dealt to the paths of a machine.
-std::vector<double> StripeWeights(const MachineSettings &, size_t paths);
+/// The weights of a machine's paths: the bytes that each moves in the same time. All are equal
+/// unless the machine gives the limits of every path.
+std::vector<double> StripeWeights(const Machine &, size_t paths);
 
 } // namespace boa
 

@@ -16,7 +16,7 @@
 
 namespace boa {
 
-/// Where one version of a chunk is; its size is the chunk's.
+/// The place of one version of a chunk. Its size is the chunk's.
 struct Extent {
   int32_t file = -1; // index into StateStore::Files; -1: nowhere
   int64_t offset = 0;
@@ -35,8 +35,8 @@ struct ExtentHash {
 class ChunkExtents {
 public:
   virtual ~ChunkExtents() = default;
-  /// Where the newest contents of a chunk are, and where its next contents go. Nowhere
-  /// (file < 0) if the chunk was never written, or if there is no space: Why has the error.
+  /// The extents of a chunk's newest contents and of its next. Nowhere (file < 0) if the chunk was
+  /// never written, or if there is no space: Why has the error.
   virtual Extent Current(int32_t storage, int64_t entry, int32_t chunk) = 0;
   virtual Extent Next(int32_t storage, int64_t entry, int32_t chunk) = 0;
   virtual absl::Status Why() const { return absl::OkStatus(); }

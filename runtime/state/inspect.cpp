@@ -85,7 +85,7 @@ int64_t ParameterElements(const Manifest &manifest) {
   return elements;
 }
 
-/// What the whole state says of itself: its computation and where it comes from.
+/// The computation of the state, its tokenizer and its base.
 std::string DescribeOrigin(const Manifest &manifest) {
   const Computation &computation = manifest.computation;
   std::string text = absl::StrFormat(
@@ -102,7 +102,7 @@ std::string DescribeOrigin(const Manifest &manifest) {
   return text;
 }
 
-/// What a commit says of the run that made it.
+/// The facts that a commit records of its run.
 std::string DescribeRun(const CommitRecord &record) {
   std::string text;
   if (!record.plan.empty())

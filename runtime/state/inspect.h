@@ -16,11 +16,11 @@
 
 namespace boa {
 
-/// Writes to `out` what the state in `directory` holds: its identity, model,
-/// commits with their settings, where its bytes are, and what it takes to move it.
-/// Needs no program, and may look while a trainer runs. With `check` it also reads
-/// every byte that a commit names, while no trainer runs (Unavailable otherwise):
-/// DataLoss, with the damaged chunks in `out`, if any is not what was written.
+/// Describes the state in `directory` to `out`: its identity and model, its commits with their
+/// settings, its paths, and how to move it. It needs no program and works beside a trainer.
+///
+/// With `check` it also reads every chunk that a commit names. Unavailable while a trainer runs.
+/// DataLoss, with the damaged chunks in `out`, if the checksum of a chunk does not match.
 absl::Status DescribeState(FileSystem &, const std::string &directory, bool check, std::FILE *out);
 
 } // namespace boa

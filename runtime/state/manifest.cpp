@@ -1,4 +1,4 @@
-//===- manifest.cpp - What a state writes down of itself ------------------===//
+//===- manifest.cpp - The manifest of a state -----------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- manifest.h - What a state writes down of itself ----------*- C++ -*-===//
+//===- manifest.h - The manifest of a state ---------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,7 @@ namespace boa {
 /// Everything on SSD is in whole blocks; the first of a data file is its head.
 constexpr int64_t kStateBlock = BOA_BLOCK_BYTES;
 
-/// What a manifest can name.
+/// Limits of a manifest.
 constexpr size_t kMostPaths = 256;
 constexpr int64_t kMostFileBytes = int64_t(1) << 52;
 constexpr size_t kMostPlan = size_t(1) << 20; // bytes
@@ -57,7 +57,7 @@ SavedStorage SavedStorageOf(const Storage &);
 /// Whether both have the same chunks, whatever their names and contents.
 bool SameShape(const SavedStorage &, const SavedStorage &);
 
-/// Where a chunk of a commit stands, and what it holds.
+/// The place of a chunk of a commit, and the checksum of its contents.
 struct SavedChunk {
   Extent extent; // file: index into Manifest::paths
   uint64_t checksum = 0;
@@ -107,12 +107,12 @@ const Computation &ComputationOf(const Manifest &, const SavedCommit &);
 /// Which of the paths a commit names, by their index.
 std::vector<bool> NamedPaths(const Manifest &, size_t paths);
 
-/// Of its version.
+/// The text of a manifest, in its version.
 std::string FormatManifest(const Manifest &);
 
-/// Refuses, with `path` in the message: what is no manifest (FailedPrecondition),
-/// one of another version (Unimplemented), a damaged one (DataLoss). What it
-/// returns is consistent: tables are complete, places aligned and on known paths.
+/// Fails, with `path` in the message, if the text is no manifest (FailedPrecondition), is of
+/// another version (Unimplemented) or is damaged (DataLoss). Its result is consistent: tables
+/// are complete, and places are aligned and on known paths.
 absl::StatusOr<Manifest> ParseManifest(absl::string_view text, const std::string &path);
 
 /// The first block of a data file.
@@ -125,7 +125,7 @@ struct DataHead {
 std::string FormatHead(const DataHead &);
 absl::StatusOr<DataHead> ParseHead(absl::string_view block, const std::string &path);
 
-/// What a program's parameters look like in a manifest.
+/// The parameters of a program, as a manifest lists them.
 std::vector<SavedParameter> ParametersOf(const Program &);
 
 } // namespace boa

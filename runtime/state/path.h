@@ -54,7 +54,7 @@ absl::Status OfAnother(const std::string &directory, const DataHead &);
 /// destroyed.
 class StatePath {
 public:
-  /// `real`: the absolute name without links, where it is known.
+  /// `real`: the absolute name without links, if it is known.
   explicit StatePath(std::string directory, std::string real = "")
       : name(std::move(directory)), real_name(std::move(real)) {}
 

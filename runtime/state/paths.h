@@ -8,7 +8,7 @@
 // Which directories hold the state, and which path of the manifest each of them is.
 //
 // A data file is taken only if its head names this state and one of its paths. Everything else
-// is refused and stays as it is. That is checked before anything is made or locked, and again
+// is refused and not changed. That is checked before anything is made or locked, and again
 // under the locks. The process writes its number into a lock only when all paths are known to
 // belong to the state.
 //
@@ -44,8 +44,8 @@ public:
   absl::Status Take(const std::string &state, Undo &);
 
   /// Finds out which path of the manifest each directory is, or gives it an identity. Opens
-  /// and locks those that are not given but named by a commit. Then renumbers the extents of
-  /// the manifest and lists the paths in it, as they are here.
+  /// and locks those that are not given but named by a commit. Then gives the manifest this list
+  /// of paths, and renumbers its extents.
   absl::Status Identify(Manifest &, Undo &, std::vector<std::string> &notes);
 
   /// ResourceExhausted unless the disks have room for data files of these sizes, by given path.

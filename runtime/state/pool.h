@@ -16,11 +16,14 @@
 
 namespace boa {
 
-/// The ranges of a file that nothing stands in; neighbours are one range.
+/// The free ranges of a file. Neighbours are one range.
 ///
-/// Runs are taken from the lowest place where they fit. Between two commits all of
-/// a state is written once, in the same order each time, so what a commit gives
-/// back is what the next one takes, and nothing is scattered.
+/// A run takes the lowest range in which it fits. Between two commits a trainer writes the whole
+/// state once, always in the same order. So the next commit takes the ranges that the last one
+/// gave back, and nothing is scattered.
+///
+/// Ownership: it owns only its lists. Threads: one at a time. Errors: none; the caller gives
+/// only ranges that are not free already.
 class Pool {
 public:
   void Give(int64_t offset, int64_t bytes) {
@@ -42,7 +45,7 @@ public:
     Add(offset, bytes);
   }
 
-  /// The lowest place for `bytes`; where there are very many, the smallest one.
+  /// The lowest place for `bytes`. If many ranges are too small, the smallest that fits.
   std::optional<int64_t> Take(int64_t bytes) {
     int tried = 0;
     for (auto range = ranges.begin(); range != ranges.end() && tried < kMostTried; ++range, ++tried)
@@ -54,7 +57,7 @@ public:
     return Cut(ranges.find(fit->second), fit->second, bytes);
   }
 
-  /// The highest one.
+  /// The highest place for `bytes`.
   std::optional<int64_t> TakeLast(int64_t bytes) {
     for (auto range = ranges.rbegin(); range != ranges.rend(); ++range)
       if (range->second >= bytes)

@@ -25,8 +25,8 @@ absl::Status Damaged(const std::string &path, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(path, " is damaged (", what, ")"));
 }
 
-/// Whether one wrong byte, or a piece that is missing, could have made this of
-/// what Seal made; else it is somebody else's.
+/// Whether this may be a text of Seal with one wrong byte or a missing piece. Otherwise another
+/// program wrote it.
 static bool MayBeOurs(absl::string_view text, const char *format) {
   // Members are in order of their names, so `commits` is the first of a manifest.
   for (absl::string_view begin : {"{\"commits\":[", "{\"format\":\"boa-"})

@@ -25,30 +25,30 @@ namespace boa {
 
 using Json = nlohmann::json;
 
-/// What a manifest can hold, in bytes and by number.
+/// Limits of a manifest.
 constexpr size_t kMostText = size_t(1) << 16;  // bytes of a name, a path or a setting
 constexpr size_t kMostFacts = size_t(1) << 12; // settings, versions or sources of a commit
 
 /// A line of JSON and the line with its checksum.
 std::string Seal(std::string line);
 
-/// The line of JSON that Seal made. `format`: what it must be of, in a version from
-/// `oldest` to `newest`. Refuses, with `path` in the message, as ParseManifest does.
+/// The line of JSON that Seal made. It must have this format, in a version from `oldest` to
+/// `newest`. Otherwise it fails as ParseManifest does, with `path` in the message.
 absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, const char *format,
                             int32_t oldest, int32_t newest);
 
 absl::Status Damaged(const std::string &path, absl::string_view what);
 
-/// So that any bytes survive JSON.
+/// The text in escapes, so that any bytes survive JSON.
 std::string Escape(const std::string &text);
-/// What Escape made, of at most `most` bytes.
+/// Reverses Escape. False if the value is no such text, or has more than `most` bytes.
 bool Unescape(const Json &value, size_t most, std::string &text);
 
-/// Members of an object; remembers whether all were there and in range.
+/// Reads the members of an object, and remembers whether all were there and in range.
 class Reader {
 public:
   explicit Reader(const Json &json) : json(json) {}
-  /// Whether all members were read, too.
+  /// Whether that held for all, and whether the object has no other member.
   bool ok() const { return good && json.is_object() && json.size() == known.size(); }
 
   std::string Text(const char *name, size_t most = kMostText) {
@@ -56,7 +56,7 @@ public:
     std::string text;
     return value && Unescape(*value, most, text) ? text : Bad(std::string());
   }
-  /// Of which no character was escaped.
+  /// A text without escapes.
   absl::string_view Plain(const char *name) {
     const Json *value = Find(name);
     if (value && value->is_string())
@@ -74,14 +74,14 @@ public:
   }
   const Json &List(const char *name) { return Of(name, Json::value_t::array); }
   const Json &Object(const char *name) { return Of(name, Json::value_t::object); }
-  /// An object; null where there is null.
+  /// An object, or null if the value is null.
   const Json *ObjectOrNull(const char *name) {
     const Json *value = Find(name);
     if (value && value->is_null())
       return nullptr;
     return &Object(name);
   }
-  /// Facts by their names, each read by `read(value, fact)`.
+  /// Facts by their names. `read(value, fact)` reads each of them.
   template <typename T, typename Read>
   void Facts(const char *name, std::map<std::string, T> &facts, Read read) {
     const Json &object = Object(name);

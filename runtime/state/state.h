@@ -5,31 +5,32 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where each chunk stands on SSD, and how a training survives its trainer.
+// The places of all chunks on SSD, and the commits from which a training resumes.
 //
 // A state belongs to a model and its optimizer: weights, the lower halves of their
-// masters, moments. It does not belong to a schedule: the same state is
-// continued in another order, with another delay, placement, number of
-// micro-batches or of paths.
+// masters, moments. It does not belong to a schedule. So a run may go on with it in another
+// order, with another delay, placement, number of micro-batches or of paths.
 //
-// Shadow paging: a chunk is never written over where a commit names it. Its next
-// contents go to another extent of the pool; a commit makes what was written
-// durable and then names it, by renaming a new manifest over the old. So at any
-// instant the commits are whole on disk, and a commit copies nothing. An extent
-// goes back to the pool when the last commit that names it is dropped.
+// Shadow paging: an extent that a commit names is never written over. The next contents of its
+// chunk go to another extent. A commit makes these extents durable, then names them: it renames
+// a new manifest over the old one. So at any instant the commits are whole on disk, and a
+// commit copies nothing. An extent is free again when the last commit that names it is dropped.
 //
-//   HOME/manifest.json        what is committed; replaced atomically
-//   HOME/manifest.copy.json   the same once more
-//   PATH/data                 on each ssd path, of which HOME is the first: a block
-//                             that says whose it is, then extents
+//   HOME/manifest.json        the commits; replaced atomically
+//   HOME/manifest.copy.json   the same
+//   PATH/data                 a block with the identities of state and path, then extents
 //   PATH/lock                 held while a trainer runs
 //
-// Each state has an identity, in its manifest and at the head of every data file;
-// each path has one too, so that paths may move and stand in any order. Files of
-// another state are refused by name and never touched.
+// Each ssd path is a PATH, and HOME is the first of them.
 //
-// Thread safety: Current and Next are called by the driver in program order;
-// SetChecksum and Checksum from any thread; all else while nothing is under way.
+// A state has an identity, in its manifest and at the head of every data file. Each path has
+// one too, so that paths may move and be given in any order. Files of another state are refused
+// by name and never touched.
+//
+// A StateStore is composed of paths.h, extents.h, commits.h and manifest_files.h.
+//
+// Thread safety: the driver calls Current and Next in program order. SetChecksum and Checksum
+// may come from any thread. All other calls need that no transfer is under way.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_STATE_STATE_H
@@ -53,14 +54,14 @@
 
 namespace boa {
 
-/// Extents on SSD of each chunk of a storage: of a persistent one, for every commit that is kept
-/// and for the next one.
+/// The number of extents of each chunk of a storage. A persistent chunk has one for every commit
+/// that is kept, and one for the next.
 inline int64_t ExtentsOfChunk(bool persistent, int64_t keep) { return persistent ? keep + 1 : 1; }
 
-/// No source has more sequences.
+/// The most sequences of a source.
 constexpr int64_t kMostSamples = int64_t(1) << 56;
 
-/// What a commit says beside where the chunks are.
+/// The facts of a commit beside its chunks.
 struct CommitRecord {
   int64_t step = 0;                               // steps done
   int64_t time = 0;                               // seconds since 1970
@@ -89,26 +90,26 @@ public:
   /// Whether `directory` holds a manifest.
   static absl::StatusOr<bool> Exists(FileSystem &, const std::string &directory);
 
-  /// The last commit of the state in `directory`, without a lock and without a change.
-  /// Nothing where there is none, or where Open would mend a manifest. Fails as Open
-  /// if it is damaged, or of another model or computation.
+  /// The last commit of the state in `directory`. Takes no lock and changes nothing. Nothing if
+  /// there is no commit, or if Open would mend a manifest. Fails as Open if the state is damaged,
+  /// or of another model or computation.
   static absl::StatusOr<std::optional<CommitRecord>>
   Peek(FileSystem &, const Program &, const std::string &directory, bool changed_model = false);
 
-  /// A new state. `directories[i]` belongs to Machine.ssd[i] (at least one, no two
-  /// the same); the first is its home. Fails, leaving nothing behind, if one of
-  /// them holds files of another state or is in use, or if a disk is too full
-  /// (saying how much is needed and free). Keeps `keep` commits.
+  /// A new state, which keeps `keep` commits. `directories[i]` belongs to Machine.ssd[i]; the
+  /// first is its home. There is at least one, and no two are the same. Fails if one of them
+  /// holds files of another state or is in use, or if a disk is too full. Then it leaves nothing
+  /// behind.
   static absl::StatusOr<std::unique_ptr<StateStore>>
   Create(FileSystem &, const Program &, const std::vector<std::string> &directories,
          int64_t keep = 1, const OpenOptions & = {});
 
-  /// An existing one, at the commit of step `at` or else the last. `directories`
-  /// may be others than before: those that hold a part of this state are
-  /// recognised, new ones are taken into use, and what stands on one that is not
-  /// given is read there until a commit no longer names it. Fails, without a change, if it is
-  /// in use, damaged, of another model, optimizer or computation (saying what differs), or
-  /// lacks a part.
+  /// An existing state, at the commit of step `at`, or else at the last one. `directories` may be
+  /// others than before. A directory with a part of this state is recognised, and a new one is
+  /// taken into use. A part on a path that is not given is read there until no commit names it.
+  ///
+  /// Fails if the state is in use, is damaged or lacks a part, or if it is of another model,
+  /// optimizer or computation. Then it changes nothing.
   static absl::StatusOr<std::unique_ptr<StateStore>>
   Open(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep = 1,
        std::optional<int64_t> at = std::nullopt, const OpenOptions & = {});
@@ -119,44 +120,42 @@ public:
   const std::vector<IoFile> &Files() const;
   const std::vector<IoLink> &Links() const;
 
-  /// Where the chunk's newest contents are, in program order; nowhere: it was
-  /// never written.
+  /// The extent of the chunk's newest contents, in program order. Nowhere if the chunk was never
+  /// written.
   Extent Current(int32_t storage, int64_t entry, int32_t chunk) const;
-  /// Where its next contents go; from now on that is Current. An extent that no
-  /// commit names is written over: earlier reads of it must have completed by
-  /// then. Nowhere: the disk is full or a commit failed, and status() says so.
+  /// The extent of its next contents, which is Current from now on. An extent that no commit
+  /// names is written over, so earlier reads of it must complete before. Nowhere if the disk is
+  /// full or a commit failed; status() has the error.
   Extent Next(int32_t storage, int64_t entry, int32_t chunk);
   absl::Status status() const;
 
-  /// The checksum of what an extent holds: set when a write of it has completed,
-  /// known until the next one has.
+  /// The checksum of an extent's contents. The writer sets it when a write completes, and it is
+  /// known until the next write does.
   void SetChecksum(const Extent &, uint64_t);
   std::optional<uint64_t> Checksum(const Extent &) const;
 
-  /// Makes the current contents of persistent storages a commit, and drops those
-  /// beyond the number to keep. All writes have completed. If it fails, the old or
-  /// the new one is on disk: this process can write nothing more, and who opens the
-  /// state anew finds one of them, whole.
+  /// Makes the current contents of persistent storages a commit, and drops the oldest beyond the
+  /// number to keep. All writes have completed. After a failure the old or the new commit is on
+  /// disk, whole, and the next process opens it. This process can write nothing more.
   absl::Status Commit(const CommitRecord &);
   /// The commit that this process began from, or made last (step 0: none).
   const CommitRecord &Committed() const;
-  /// Of no other state.
+  /// No other state has it.
   const std::string &Identity() const;
-  /// Of the program that made the last commit, as the state says it. Version 0: it does
-  /// not say.
+  /// The computation that made the last commit. Version 0 if the manifest does not name it.
   const Computation &SavedComputation() const;
-  /// How the program's computation differs from it, in words; "": it does not, or nobody knows.
+  /// The change from it to the program's computation, in words. "" if there is none, or if it is
+  /// unknown.
   const std::string &ComputationChange() const;
 
-  /// Storages of the opened commit whose chunks the program has in another form
-  /// (weights f32 where they were in two halves, or the reverse); their bytes, for
-  /// who converts them. `data` holds a chunk, aligned to 4096.
+  /// Storages of the opened commit that the program has in another form: weights in one storage
+  /// of f32 that were in two halves, or the reverse. ReadForeign reads a chunk to convert it.
+  /// `data` has room for the chunk and is aligned to 4096.
   std::vector<SavedStorage> Foreign() const;
   absl::Status ReadForeign(const std::string &name, int64_t entry, int32_t chunk, void *data);
 
-  /// What a person should know of how it was opened: a damaged copy that was
-  /// mended, a path that was taken into use or is still read, commits that a return
-  /// to an earlier one will drop. One line each.
+  /// Messages of the opening for the user, one line each. They report a damaged manifest that was
+  /// mended, a path that was taken into use or is still read, and commits that the next will drop.
   std::vector<std::string> Notes() const;
 
   /// Bytes on each path, for the start table.
@@ -169,8 +168,7 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// The error of a chunk whose bytes are not those that were written. `persistent`:
-/// it is part of a state.
+/// The error of a chunk whose checksum does not match. `persistent`: it is part of a commit.
 absl::Status DamagedChunk(const std::string &storage, int64_t entry, int32_t chunk,
                           const std::string &file, int64_t offset, bool persistent = true);
 
