@@ -36,9 +36,8 @@ static absl::StatusOr<std::string> ReadWhole(absl::StatusOr<std::unique_ptr<Open
   if (!size.ok())
     return size.status();
   if (*size > kSmallBytes)
-    return absl::FailedPreconditionError(
-        absl::StrFormat("cannot read %s: it has %d bytes, more than ever were written there",
-                        (*file)->path(), *size));
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot read %s: it has %d bytes, more than Boa writes there", (*file)->path(), *size));
   std::string text(size_t(*size), '\0');
   absl::Status status = (*file)->Read(0, text.data(), *size);
   if (absl::IsNotFound(status)) // ENXIO, ENODEV: the file is there all the same

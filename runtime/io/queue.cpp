@@ -326,7 +326,7 @@ absl::StatusOr<std::unique_ptr<IoBackend>> CreateIoBackend(std::vector<IoFile> f
   if (options.far && wanted == "io_uring")
     return absl::InvalidArgumentError(
         absl::StrCat("BOA_IO=io_uring, but ", options.far->Describe(),
-                     ", which threads do: unset it, or compile the program without `direct`"));
+                     " needs threads: unset it, or compile the program without `direct`"));
   if (options.far || options.prefer_threads || wanted == "threads")
     return CreateThreadBackend(std::move(files), std::move(links), options,
                                options.far ? options.far->Describe() : "");

@@ -38,7 +38,7 @@ absl::Status CheckRecord(const CommitRecord &record) {
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "cannot commit step %d: its record has %d facts of up to %d bytes and a plan of %d bytes%s; "
-      "a manifest can hold %d of %d, and %d",
+      "a manifest can hold %d facts of %d bytes, and a plan of %d bytes",
       record.step, facts, longest, record.plan.size(),
       counted ? "" : ", and a number of samples out of range", kMostFacts, kMostText, kMostPlan));
 }

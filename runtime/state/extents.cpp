@@ -90,10 +90,9 @@ absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
                           place.commit != last.commit && place.index == last.index &&
                           place.table->storage.name == last.table->storage.name;
       if (place.begin < last.end && !shared)
-        return absl::DataLossError(
-            absl::StrFormat("two chunks stand in one place, at offset %d of %s: restore the state "
-                            "from a copy",
-                            place.begin, files[i].path));
+        return absl::DataLossError(absl::StrFormat(
+            "two chunks have one place, at offset %d of %s: restore the state from a copy",
+            place.begin, files[i].path));
       spaces[i].free.Give(last.end, place.begin - last.end); // nothing if it is shared
       last = place;
     }

@@ -68,8 +68,8 @@ absl::StatusOr<std::optional<FoundData>> FindData(FileSystem &disk, const std::s
 absl::Status OfAnother(const std::string &directory, const DataHead &head) {
   return absl::AlreadyExistsError(absl::StrFormat(
       "%s belongs to another training, which was begun in %s: name another directory; if that "
-      "training is no more, remove the files `data` and `lock` there",
-      directory, head.home.empty() ? "a directory of a long name" : head.home));
+      "training no longer exists, remove the files `data` and `lock` there",
+      directory, head.home.empty() ? "a directory with a long name" : head.home));
 }
 
 absl::Status Unwritable(const absl::Status &status) {
@@ -190,8 +190,8 @@ absl::Status StatePath::LockData(FileSystem &disk, const std::function<bool()> &
       return status;
     if (interrupted && interrupted())
       return absl::CancelledError(
-          absl::StrFormat("interrupted while writes of an ended process to %s had not landed: the "
-                          "state is as it was",
+          absl::StrFormat("interrupted while writes of an ended process to %s were under way: the "
+                          "state did not change",
                           DataPath()));
     if (waited == kLongest)
       return absl::UnavailableError(absl::StrFormat(

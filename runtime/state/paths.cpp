@@ -123,10 +123,11 @@ absl::Status StatePaths::CheckNames(const Manifest &manifest) const {
     if (!same.ok())
       return same.status();
     if (!*same)
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "%s was moved or replaced while this process used it: what was committed there is whole; "
-          "move it back to %s, or give its new place with --state or in the machine's ssd",
-          path.directory(), path.real()));
+      return absl::FailedPreconditionError(
+          absl::StrFormat("%s was moved or replaced while this process used it: the commits there "
+                          "are whole; move it back to %s, or give its new place with --state or in "
+                          "the machine's ssd",
+                          path.directory(), path.real()));
   }
   return absl::OkStatus();
 }
@@ -173,8 +174,8 @@ absl::Status StatePaths::Identify(Manifest &manifest, Undo &undo, std::vector<st
     }
   if (paths.size() > kMostPaths)
     return absl::InvalidArgumentError(
-        absl::StrFormat("the state would stand in %d directories, and %d is the most: give fewer "
-                        "new ones at a time",
+        absl::StrFormat("the state would be in %d directories, and %d is the most: give fewer new "
+                        "ones at a time",
                         paths.size(), kMostPaths));
   if (absl::Status status = RefuseCopy(manifest, known, place); !status.ok())
     return status;
@@ -208,9 +209,8 @@ absl::Status StatePaths::FindUngiven(const SavedPath &wanted, const std::string 
   data = opened.ok() ? path.Find() : opened;
   if (!data.ok() || !*data || (*data)->head.state != state || (*data)->head.path != wanted.id)
     return absl::NotFoundError(
-        absl::StrFormat("%s is missing, which holds a part of the state of %s%s: put it back, or "
-                        "name the directory "
-                        "in which it is now as an ssd path of the machine",
+        absl::StrFormat("%s is missing, and a part of the state of %s is in it%s: put it back, or "
+                        "name its new directory as an ssd path of the machine",
                         path.DataPath(), home().directory(),
                         data.ok() ? "" : absl::StrCat(" (", data.status().message(), ")")));
   path.Identify(wanted.id, (*data)->bytes);
@@ -239,8 +239,8 @@ absl::Status StatePaths::RefuseCopy(const Manifest &manifest, const std::vector<
     const std::string &before = known[saved].directory;
     if (copied && path.real() == before)
       return absl::FailedPreconditionError(absl::StrFormat(
-          "%s is a copy of the state in %s and would write to %s, which belongs to that one: copy "
-          "this directory too and name the copy in the machine's ssd, or resume the state in %s",
+          "%s is a copy of the state in %s, and %s belongs to the original: copy "
+          "that directory too and name the copy in the machine's ssd, or resume the state in %s",
           home().directory(), manifest.home, path.directory(), manifest.home));
     if (copied || path.real() == before)
       continue;
@@ -248,10 +248,10 @@ absl::Status StatePaths::RefuseCopy(const Manifest &manifest, const std::vector<
     if (other.ok() && *other && (*other)->head.state == manifest.state &&
         (*other)->head.path == path.id())
       return absl::FailedPreconditionError(
-          absl::StrFormat("%s holds a part of the state of %s, and %s too, where it stood last: "
-                          "one is a copy; name "
-                          "%s, or if it was moved remove the files `data` and `lock` there",
-                          path.directory(), home().directory(), before, before));
+          absl::StrFormat("%s and %s hold the same part of the state of %s, so one is a copy: name "
+                          "%s, its last place; if it was moved from there, remove the files `data` "
+                          "and `lock` there",
+                          path.directory(), before, home().directory(), before));
   }
   return absl::OkStatus();
 }

@@ -240,7 +240,7 @@ TEST_F(ManifestTest, EntriesOutOfRangeAreRefused) {
            {first, "01" + first.substr(2), "an entry is missing"},
            {first, "000000000000", "an entry is missing"},
            {first, "00" + std::string(7, '0') + "fff", "is truncated"},
-           {first, second, "stand in one place"}}) {
+           {first, second, "have one place"}}) {
     std::string other = line;
     const size_t at = other.find(c.from);
     ASSERT_NE(at, std::string::npos) << c.from;

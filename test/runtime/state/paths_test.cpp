@@ -271,8 +271,10 @@ TEST_F(PathsTest, PathsOfACopyAndOfTheFirstAreNotMixed) {
   Continue(Named({"a2", "b2"}), 2);
   Continue(Named({"a", "b"}), 5);
   const std::string before = Snapshot(Path("b")), other = Snapshot(Path("b2"));
-  ExpectMessage(OpenStatus(Named({"a2", "b"})), "and " + Path("b2") + " too");
-  ExpectMessage(OpenStatus(Named({"a", "b2"})), "and " + Path("b") + " too");
+  ExpectMessage(OpenStatus(Named({"a2", "b"})),
+                Path("b") + " and " + Path("b2") + " hold the same part");
+  ExpectMessage(OpenStatus(Named({"a", "b2"})),
+                Path("b2") + " and " + Path("b") + " hold the same part");
   EXPECT_EQ(Snapshot(Path("b")), before);
   EXPECT_EQ(Snapshot(Path("b2")), other);
   ExpectWhole(Named({"a2", "b2"}), 2);
