@@ -8,7 +8,7 @@
 
 namespace boa {
 
-std::vector<double> StripeWeights(const Machine &machine, size_t paths) {
+std::vector<double> StripeWeights(const MachineSettings &machine, size_t paths) {
   bool reads = machine.ssd.size() >= paths, writes = reads;
   for (size_t path = 0; path < paths && path < machine.ssd.size(); ++path) {
     reads &= machine.ssd[path].read > 0;

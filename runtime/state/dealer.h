@@ -43,7 +43,7 @@ private:
 
 /// The weights of a machine's paths: the bytes that each moves in the same time. All are equal
 /// unless the machine gives the limits of every path.
-std::vector<double> StripeWeights(const Machine &, size_t paths);
+std::vector<double> StripeWeights(const MachineSettings &, size_t paths);
 
 } // namespace boa
 

@@ -45,7 +45,7 @@ std::string Describe(const SavedStorage &storage) {
 } // namespace
 
 absl::Status CheckProgram(const Program &program) {
-  std::vector<std::string> written = {program.name};
+  std::vector<std::string> written = {program.model.name};
   for (const Storage &storage : program.storages)
     written.push_back(storage.name);
   for (const SavedParameter &parameter : ParametersOf(program))

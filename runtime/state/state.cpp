@@ -45,7 +45,7 @@ struct StateStore::Impl {
 
   static absl::StatusOr<std::unique_ptr<Impl>>
   Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
-  absl::Status Begin(const Machine &, const OpenOptions &, Undo &);
+  absl::Status Begin(const MachineSettings &, const OpenOptions &, Undo &);
   absl::Status WriteManifests();
 
   FileSystem &disk;
@@ -113,7 +113,7 @@ StateStore::Impl::Make(FileSystem &disk, const Program &program,
 
 /// The common part of Create and Open, once the manifest is read and the process is at one of
 /// its commits.
-absl::Status StateStore::Impl::Begin(const Machine &machine, const OpenOptions &options,
+absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenOptions &options,
                                      Undo &undo) {
   Manifest &manifest = commits.manifest();
   if (absl::Status status = paths.Identify(manifest, undo, notes); !status.ok())
@@ -188,7 +188,7 @@ StateStore::Create(FileSystem &disk, const Program &program,
     undo.AddFile(folder, kManifest);
     undo.AddFile(folder, kManifestCopy);
   }
-  read->model = program.name;
+  read->model = program.model.name;
   read->computation = program.computation;
   read->parameters = ParametersOf(program);
   (*impl)->commits.manifest() = *std::move(read);
