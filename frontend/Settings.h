@@ -21,7 +21,8 @@
 
 namespace boa::frontend {
 
-/// The values that were given, by path: for rules between several settings.
+/// The values that were given and are right by themselves, by path: for rules between several
+/// settings.
 using GivenSettings = std::map<std::string, const Expr *, std::less<>>;
 
 class SettingReader {
@@ -67,8 +68,12 @@ private:
       if (row.kind == SettingKind::Section)
         visit(member);
     } else if (*row.path && row.of() == of) {
-      if (const Expr *expr = find(row.name()))
+      const Expr *expr = find(row.name());
+      const size_t errors = context.diagnostics.count();
+      if (expr)
         readMember(row, *expr, member);
+      if (context.diagnostics.count() > errors)
+        given.erase(row.path);
     }
   }
   template <typename Settings> void visit(std::vector<Settings> &) const {}

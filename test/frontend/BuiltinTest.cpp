@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"
 
+using namespace boa;
 using namespace boa::frontend;
 
 TEST(BuiltinTest, UnknownFunction) {

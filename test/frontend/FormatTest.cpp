@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+using namespace boa;
 using namespace boa::frontend;
 
 static std::string formatted(const std::string &text) {
@@ -91,16 +92,18 @@ model m(vocab = 256, context = 8,
 }
 
 train m {
-  data        = "a"
-  batch       = 1 sequences
+  data      = "a"
+  batch     = 1 sequences
+  optimizer = adamw(lr = 1e-3,
+                    betas = (0.9, 0.99))
+  steps     = 50
+}
+
+plan {
   micro_batch = 1
-  optimizer   = adamw(lr = 1e-3,
-                      betas = (0.9, 0.99))
   place       { weights = ssd  optimizer = host 40%, ssd
                 # Small.
                 saved = host }
-
-  steps = 50
 }
 
 machine laptop {

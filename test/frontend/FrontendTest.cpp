@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"
 
+using namespace boa;
 using namespace boa::frontend;
 
 namespace {
@@ -66,7 +67,8 @@ TEST(FrontendTest, NoMachine) {
 
 // Without micro_batch the batch is one micro-batch.
 TEST(FrontendTest, MicroBatchIsTheBatch) {
-  EXPECT_EQ(accepted(edited("  micro_batch = 2\n", "")).plan.micro_batch, 8);
+  Spec spec = accepted(edited("  micro_batch = 2\n", ""));
+  EXPECT_EQ(MicroBatch(spec.train, spec.plan), 8);
 }
 
 // Clipping needs the norm of all gradients: vertical order then delays the whole
@@ -114,6 +116,31 @@ TEST(FrontendTest, Shares) {
   FrontendResult result =
       compileText(edited("steps = 10", "steps = 10\n  place = host 12.5%, ssd"));
   EXPECT_EQ(compileText(result.ast).ast, result.ast);
+}
+
+// Settings of a plan mean the same in the train block, and in --set.
+TEST(FrontendTest, PlanSettingsMayStandInTheTrainBlock) {
+  std::string text = edited("  micro_batch = 2\n", "  schedule = vertical(delay = 0.5)\n");
+  std::string plan = edited("  micro_batch = 2\n", "");
+  plan.insert(plan.find("machine laptop"), "plan { schedule = vertical(delay = 0.5) }\n\n");
+  FrontendResult old = compileText(text, {"train.micro_batch=4", "train.place.saved=ssd"});
+  FrontendResult now = compileText(plan, {"plan.micro_batch=4", "plan.place.saved=ssd"});
+  ASSERT_EQ(old.diagnostics + now.diagnostics, "");
+  EXPECT_EQ(old.ast, now.ast);
+  EXPECT_EQ(now.spec->plan.delay, 0.5);
+  EXPECT_EQ(now.spec->plan.micro_batch, 4);
+  EXPECT_EQ(now.spec->plan.place.saved.parts[0].tier, HomeTier::ssd);
+  // An option adds a plan where there is none.
+  EXPECT_EQ(accepted(edited("  micro_batch = 2\n", ""), {"plan.update=device"}).plan.update,
+            UpdatePlace::device);
+}
+
+TEST(FrontendTest, APlanIsSetOnce) {
+  std::string text = edited("machine laptop", "plan { micro_batch = 4 }\n\nmachine laptop");
+  EXPECT_NE(compileText(text).diagnostics.find("'micro_batch' is set twice"), std::string::npos);
+  EXPECT_NE(compileText(edited("machine laptop", "plan { }\nplan { }\nmachine laptop"))
+                .diagnostics.find("expected one plan but found another"),
+            std::string::npos);
 }
 
 // An argument without a name is overridden by the name of its place.

@@ -9,6 +9,7 @@
 
 #include <set>
 
+using namespace boa;
 using namespace boa::frontend;
 
 /// The line of the only error.
@@ -53,7 +54,7 @@ TEST(HabitTest, IsOneErrorWithTheSpelling) {
       {kReturn, "return Dropout(x)",
        "11:12: error: there is no 'Dropout': what is trained here is trained without"},
       {"model tiny", "import torch\nmodel tiny",
-       "1:1: error: expected 'model', 'train' or 'machine' but found 'import'; functions are built "
+       "1:1: error: expected 'model', 'train', 'plan' or 'machine' but found 'import'; functions are built "
        "in; files are given together on the command line"},
       {"  stage head(x", "  def forward(x): pass\n  stage head(x",
        "13:3: error: expected 'stage' or 'layer' but found 'def'; write stage NAME(x: [context, "
@@ -62,8 +63,8 @@ TEST(HabitTest, IsOneErrorWithTheSpelling) {
        "22:3: error: a train block has no setting 'epochs'; write steps = N; an epoch is bytes of "
        "text / (batch * context) steps"},
       {"micro_batch = 2", "gradient_accumulation_steps = 4",
-       "20:3: error: a train block has no setting 'gradient_accumulation_steps'; write micro_batch "
-       "= N; each step accumulates batch / micro_batch of them"},
+       "20:3: error: a train block has no setting 'gradient_accumulation_steps'; write plan { "
+       "micro_batch = N }; each step accumulates batch / micro_batch of them"},
       {"adamw(lr = 1e-3)", "AdamW(lr = 1e-3)",
        "22:15: error: expected optimizer to be adamw(...) or sgd(...) but found AdamW(lr = 0.001); "
        "write adamw(lr = 1e-3)"},

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 
+using namespace boa;
 using namespace boa::frontend;
 
 namespace {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"
 
+using namespace boa;
 using namespace boa::frontend;
 
 TEST(MachineTest, SizeWithoutUnit) {
@@ -183,7 +184,7 @@ train.steps
 TEST(OverrideTest, UnknownRoot) {
   EXPECT_EQ(
       overrideRefusal("trian.steps=5"),
-      R"(--set:1:1: error: expected a path that begins with model, train or machine but found 'trian', did you mean 'train'?
+      R"(--set:1:1: error: expected a path that begins with model, train, plan or machine but found 'trian', did you mean 'train'?
 trian.steps=5
 ^~~~~
 )");

@@ -10,13 +10,14 @@
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"
 
+using namespace boa;
 using namespace boa::frontend;
 
 // What stands at the top level is a model, a train block or a machine.
 TEST(SyntaxTest, AnUnknownItem) {
   EXPECT_EQ(
       refusal("train tiny {", "trian tiny {"),
-      R"(tiny.boa:17:1: error: expected 'model', 'train' or 'machine' but found 'trian', did you mean 'train'?
+      R"(tiny.boa:17:1: error: expected 'model', 'train', 'plan' or 'machine' but found 'trian', did you mean 'train'?
 trian tiny {
 ^~~~~
 )");

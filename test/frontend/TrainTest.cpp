@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"
 
+using namespace boa;
 using namespace boa::frontend;
 
 TEST(TrainTest, MissingData) {
@@ -34,7 +35,7 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
 TEST(TrainTest, UnknownSetting) {
   EXPECT_EQ(
       refusal("micro_batch = 2", "microbatch = 2"),
-      R"(tiny.boa:20:3: error: a train block has no setting 'microbatch', did you mean 'micro_batch'?
+      R"(tiny.boa:20:3: error: a train block has no setting 'microbatch', did you mean 'plan.micro_batch'?
   microbatch = 2
   ^~~~~~~~~~
 )");
