@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Holds the mutex for one call of the driver, and gives out what it made ready.
+/// Holds the mutex for one call of the driver. At its end, ready work goes to the device.
 struct Call {
   explicit Call(boa_context *context)
       : impl(*static_cast<boa::Engine::Impl *>(context)), lock(impl.mutex) {}

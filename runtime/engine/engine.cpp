@@ -17,7 +17,7 @@ namespace boa {
 
 namespace {
 
-/// Where a state has its chunks.
+/// The extents of a state.
 class StateExtents : public ChunkExtents {
 public:
   explicit StateExtents(StateStore &state) : state(state) {}
@@ -33,9 +33,9 @@ private:
   StateStore &state;
 };
 
-/// What the rest relies on: chunks are whole blocks, homes are for all of them, and
-/// the memory, but for the gaps between slots, is no more than was planned.
-absl::Status CheckProgram(const Program &program, bool places) {
+/// Checks that chunks are whole blocks, that each has a home, and that the memory, without the
+/// gaps between slots, is not more than planned.
+absl::Status CheckProgram(const Program &program, bool has_extents) {
   int64_t needed = 0;
   for (const Kernel &kernel : program.kernels)
     needed = std::max(needed, kernel.workspace);
@@ -55,7 +55,7 @@ absl::Status CheckProgram(const Program &program, bool places) {
     if (housed != storage.chunks)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " has homes for ", housed, " of ", storage.chunks, " chunks"));
-    if (storage.LivesOn(Home::ssd) && !places)
+    if (storage.LivesOn(Home::ssd) && !has_extents)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " lives on ssd but there is no state directory"));
     for (const SlotPool &pool : storage.pools)
@@ -89,9 +89,8 @@ absl::Status Engine::Impl::Start() {
   return device->Start({graph.Bytes(BOA_DEVICE), graph.Bytes(BOA_HOST)}, graph.Workspace(), this);
 }
 
-/// What is under way cannot be stopped: the memory and the kernels are the device's
-/// until it is over. Nor does the device go while a thread is in a call of it, which may be
-/// after the work that it gives is over.
+/// Work under way cannot be stopped, and uses memory and kernels until it is over. The device
+/// also stays while a thread is in a call of it. Such a call may return after its work is over.
 Engine::Impl::~Impl() {
   std::unique_lock lock(mutex);
   graph.Fail(absl::CancelledError("the engine is gone"));
@@ -99,9 +98,8 @@ Engine::Impl::~Impl() {
   Await(lock, [&] { return graph.UnderWay() == 0 && in_device == 0; });
 }
 
-/// Gives the device what may begin. What runs in the order given is given under the
-/// mutex, so that two threads do not change it; transfers may be over at once, and so
-/// are given without.
+/// Gives the device the work that may begin. Queues need their order, so their work is submitted
+/// under the mutex. Transfers may complete inside of Submit, so they are submitted without it.
 void Engine::Impl::Pump(std::unique_lock<std::mutex> &lock) {
   std::vector<Work *> ready, transfers;
   graph.TakeReady(ready, driver_waits);
@@ -183,7 +181,7 @@ void Engine::Impl::Record(const Work &work, int64_t begin_ns, int64_t end_ns) {
 }
 
 void Engine::Impl::Record(const TraceEvent &event) {
-  if (trace.empty()) // else it would grow by doubling, beyond what is announced
+  if (trace.empty()) // growth by doubling would exceed the announced size
     trace.reserve(size_t(options.trace_events));
   if (trace.size() < size_t(options.trace_events))
     trace.push_back(event);
@@ -203,7 +201,7 @@ void Engine::Impl::Await(std::unique_lock<std::mutex> &lock, Condition over) {
       lock.unlock();
       const bool advanced = device->Advance();
       lock.lock();
-      // Else something of it has threads (a backend of I/O).
+      // If not, a part of the device has threads (an I/O backend).
       if (advanced || wakes != seen)
         continue;
     }
@@ -211,15 +209,15 @@ void Engine::Impl::Await(std::unique_lock<std::mutex> &lock, Condition over) {
   }
 }
 
-/// Holds up the driver while too many commands wait, unless nothing can go on
-/// without it. A quarter is left for what one call adds.
+/// The driver waits while the commands that are left take too much memory, unless no work can
+/// go on without it. A quarter remains for the commands of one call.
 void Engine::Impl::HoldUp(std::unique_lock<std::mutex> &lock) {
   peak_run_ahead = std::max(peak_run_ahead, graph.IncompleteBytes());
   if (graph.IncompleteBytes() <= run_ahead / 4 * 3 || !graph.status().ok())
     return;
   driver_waits = true;
   Pump(lock);
-  // In one go, lest it stops again after every command.
+  // Down to half, so that it does not stop again after every command.
   const int64_t few = run_ahead / 2;
   Await(lock, [&] {
     return graph.IncompleteBytes() <= few || graph.UnderWay() == 0 || !graph.status().ok();
@@ -227,7 +225,7 @@ void Engine::Impl::HoldUp(std::unique_lock<std::mutex> &lock) {
   driver_waits = false;
 }
 
-/// Waits until the condition holds, or an error has come to rest.
+/// Waits until the condition holds, or, after an error, until no work is under way.
 template <typename Condition> absl::Status Engine::Impl::WaitFor(Condition condition) {
   std::unique_lock lock(mutex);
   Pump(lock);
@@ -248,7 +246,7 @@ absl::Status Engine::Wait(int64_t run, double share) {
 }
 
 //===----------------------------------------------------------------------===//
-// What the trainer asks
+// Calls of the trainer
 //===----------------------------------------------------------------------===//
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -256,13 +254,13 @@ Engine::~Engine() = default;
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(const Program &program,
                                                      std::unique_ptr<Device> device,
-                                                     ChunkExtents *places, StateStore *state,
+                                                     ChunkExtents *extents, StateStore *state,
                                                      const EngineOptions &options) {
-  if (absl::Status status = CheckProgram(program, places || state); !status.ok())
+  if (absl::Status status = CheckProgram(program, extents || state); !status.ok())
     return status;
   auto owned = state ? std::make_unique<StateExtents>(*state) : nullptr;
   auto impl =
-      std::make_unique<Impl>(program, std::move(device), std::move(owned), places, state, options);
+      std::make_unique<Impl>(program, std::move(device), std::move(owned), extents, state, options);
   if (absl::Status status = impl->Start(); !status.ok())
     return status;
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
@@ -286,9 +284,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        std::unique_ptr<Device> device,
-                                                       ChunkExtents *places,
+                                                       ChunkExtents *extents,
                                                        const EngineOptions &options) {
-  return Make(program, std::move(device), places, nullptr, options);
+  return Make(program, std::move(device), extents, nullptr, options);
 }
 
 int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
@@ -297,7 +295,7 @@ int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
   Graph &graph = impl->graph;
   const int64_t run = graph.BeginRun(impl->device->Now());
   if (!graph.status().ok())
-    return run; // Wait says which
+    return run; // Wait returns the error
   if (std::exchange(impl->previous, entry) != entry)
     graph.DropRetained();
   for (const Port &port : in)
@@ -330,7 +328,7 @@ void Engine::WriteChunks(int32_t storage, int64_t entry, int32_t first, int32_t 
 absl::Status Engine::Commit(CommitRecord record) {
   if (absl::Status status = Drain(); !status.ok())
     return status;
-  // The manifest names what was written only once all of it is.
+  // The manifest may name only chunks that are written.
   if (absl::Status status = impl->MoveResident(/*write=*/true); !status.ok())
     return status;
   return impl->state->Commit(record);
@@ -344,7 +342,7 @@ Counters Engine::TakeCounters(int64_t run) {
 }
 std::vector<TraceEvent> Engine::TakeTrace() {
   std::unique_lock lock(impl->mutex);
-  // Once full, the oldest event stands where the next would go.
+  // In a full trace, the next event would replace the oldest.
   if (impl->trace_next > 0)
     std::rotate(impl->trace.begin(), impl->trace.begin() + impl->trace_next % impl->trace.size(),
                 impl->trace.end());

@@ -1,18 +1,26 @@
-//===- engine.h - Runs a compiled program's commands -*- C++ -*-===//
+//===- engine.h - Runs the commands of a compiled program -------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The boa_context behind the C ABI: the graph (engine/graph.h), which orders, on a
-// device (device/device.h), which carries out. The driver (the thread that calls
-// Enqueue) says what there is to do; what may begin is given to the device by whoever
-// made it so. One mutex guards the graph; no work is done under it.
+// The boa_context behind the C ABI: a graph (engine/graph.h) that orders commands, and a
+// device (device/device.h) that runs them. The driver is the thread that calls Enqueue;
+// it adds commands. The thread that makes a command ready also gives it to the device:
+// the driver, or the device's thread that ended the command before.
 //
-// A run is one call of an entry point. The next may be enqueued before the last
-// has ended: then there is no gap between them. The driver is held up where commands
-// wait that take as much memory as they may.
+// A run is one call of an entry point. The next may be enqueued before the last has
+// ended, so that no gap is between them. The driver waits if the commands that are left
+// take too much memory.
+//
+// Ownership: the engine owns the graph and the device. Program and state must outlive
+// it. Memory of a Port, or of ReadChunks and WriteChunks, is the engine's until the call
+// that waits for it returns.
+// Threads: one driver calls; completions come on the device's threads. One mutex guards
+// the graph. Nobody computes or moves data under it.
+// Errors: the first error stays. All later calls return it, and the device gets no more
+// work.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ENGINE_ENGINE_H
@@ -37,7 +45,7 @@
 
 namespace boa {
 
-/// A trace keeps the newest of its events. Their memory is beside the plan's.
+/// A trace keeps only its newest events. The plan does not count their memory.
 inline constexpr int64_t kTraceEvents = 1 << 20;
 
 struct EngineOptions {
@@ -45,16 +53,16 @@ struct EngineOptions {
   int64_t trace_events = kTraceEvents;
   IoOptions io;
   Scheduler *scheduler = nullptr; // outlives the engine; null: threads
-  /// Memory of commands that wait; what would be more holds up the driver. 0: RunAheadBytes.
+  /// Most memory of the commands that are left. At this limit the driver waits. 0: RunAheadBytes.
   int64_t run_ahead = 0;
 };
 
-/// What the commands of about two of the widest layers take, which keeps all queues busy:
-/// what a program promises beside its arena.
+/// Memory for the commands of about two of the widest layers, which keep all queues busy. A
+/// program states this number beside its arena.
 int64_t RunAheadBytes(const Program &);
 
-/// Memory of the caller that is copied to or from the beginning of an entry of a
-/// storage that lives in memory: tokens in, losses out.
+/// Memory of the caller, to copy to or from the beginning of an entry: tokens in, losses out.
+/// The storage lives in memory.
 struct Port {
   int32_t storage = 0;
   int64_t entry = 0;
@@ -75,28 +83,24 @@ class ChunkExtents;
 
 class Engine {
 public:
-  /// On the device that the program's machine is: a CPU with one memory or two, or a GPU.
-  /// `state` may be null where no storage lives on SSD and nothing is committed;
-  /// it must outlive the engine. Allocates everything: nothing is allocated for data
-  /// later.
+  /// Makes the device of the program's machine: a CPU with one memory or two, or a GPU. `state`
+  /// may be null if no storage lives on SSD and nobody commits. Allocates all memory for data.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(const Program &, const Kernels &,
                                                         StateStore *state, const EngineOptions &);
   ~Engine();
 
-  /// On any device; `places` may be null where nothing lives on SSD.
+  /// The same, on any device. `extents` may be null if no storage lives on SSD.
   static absl::StatusOr<std::unique_ptr<Engine>>
-  Create(const Program &, std::unique_ptr<Device>, ChunkExtents *places, const EngineOptions &);
+  Create(const Program &, std::unique_ptr<Device>, ChunkExtents *extents, const EngineOptions &);
 
-  /// Enqueues the commands of one entry point behind those of earlier runs, and
-  /// returns the run's number. `in` is copied before the first of them uses the
-  /// entry and after the last earlier one does, `out` after the last of them has
-  /// written it; the memory of both must stay until the run is done.
+  /// Enqueues the commands of one entry point behind those of earlier runs, and returns the run's
+  /// number. Copies `in` after earlier runs have used the entries, before this one does. Copies
+  /// `out` after this run has written it. The memory of both must stay until the run is done.
   int64_t Enqueue(boa_entry_point, int64_t step, int64_t pending, const std::vector<Port> &in = {},
                   const std::vector<Port> &out = {});
 
-  /// Waits until at most `share` of the run's kernels is left: with 0, until its
-  /// kernels, updates and copies are done, and those of all runs before it.
-  /// Transfers to SSD may still be under way. After an error all calls return it.
+  /// Waits until at most `share` of the run's kernels is left. With 0: until its kernels, updates
+  /// and copies are over, and those of all runs before it. Transfers to SSD may still run.
   absl::Status Wait(int64_t run, double share = 0);
 
   /// Enqueues one entry point and waits for it.
@@ -105,51 +109,49 @@ public:
     return Wait(Enqueue(entry, step, pending, in, out));
   }
 
-  /// Waits for everything, transfers too.
+  /// Waits for all commands, including transfers.
   absl::Status Drain();
   absl::Status status() const;
 
-  /// Begins to bring chunks of one entry from wherever they live to `data`, or back, behind
-  /// all that was enqueued; Drain ends it. Until then `data`, of so many whole chunks and
-  /// aligned to BOA_BLOCK_BYTES, is the engine's. Errors are latched, as are those of
-  /// Commit and Restore.
+  /// Begins to copy chunks of one entry from their homes to `data`, or back, behind all enqueued
+  /// commands. Drain waits for the end; until then `data` is the engine's. It holds `count` whole
+  /// chunks and is aligned to BOA_BLOCK_BYTES.
   void ReadChunks(int32_t storage, int64_t entry, int32_t first, int32_t count, void *data);
   void WriteChunks(int32_t storage, int64_t entry, int32_t first, int32_t count, const void *data);
 
-  /// Drains, writes persistent storages that live in memory to their extents and
-  /// commits. No update may be pending: a state knows nothing of the schedule.
+  /// Drains, writes persistent storages that live in memory to their extents, and commits. No
+  /// update may be pending: a state knows nothing of the schedule.
   absl::Status Commit(CommitRecord);
-  /// After StateStore::Open: brings persistent storages that live in memory back,
-  /// but for those that the state has in another form (StateStore::Foreign).
+  /// After StateStore::Open: reads the persistent storages that live in memory. Leaves out those
+  /// that the state has in another form (StateStore::Foreign).
   absl::Status Restore();
 
-  /// Of the runs up to this one; of all, if none is given. What moves for a run
-  /// after its counters were taken counts for the next that are.
+  /// Takes out the counters of the runs up to this one. Moves that end later are in the
+  /// result of the next call.
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
-  /// Gradient norms by step, before clipping, since the last call: of a program that needs them
-  /// (NeedsNorm). A step whose norm is not finite was left out.
-  /// Known when the step's run is done.
+  /// Takes out gradient norms by step, before clipping, if the program needs them
+  /// (boa_needs_norm). The optimizer left out a step whose norm is not finite. A norm is known
+  /// when the step's run is done.
   std::map<int64_t, double> TakeNorms();
-  /// What the device does without since the last call, in words; empty: nothing.
+  /// Takes out the device's remark about a feature that it lost since the last call; often empty.
   std::string TakeRemark();
-  /// Allocated, exactly. Of unified memory all is the device's.
+  /// The size of the arenas. Unified memory belongs to the device alone.
   int64_t ArenaBytes() const { return ArenaBytes(BOA_DEVICE) + ArenaBytes(BOA_HOST); }
   int64_t ArenaBytes(int32_t space) const;
-  /// Of them, the most that were in use: homes, the workspace, and as many slots of
-  /// each pool as were ever granted at once.
+  /// The largest part of them in use: see Slots::PeakBytes.
   int64_t PeakBytes() const { return PeakBytes(BOA_DEVICE) + PeakBytes(BOA_HOST); }
   int64_t PeakBytes(int32_t space) const;
-  /// The most that commands which waited took; at most the option's run_ahead.
+  /// The most memory that commands took before they were over; at most EngineOptions::run_ahead.
   int64_t PeakRunAheadBytes() const;
-  std::string DescribeIo() const; // backend and what was degraded
-  /// Versions of what the device's bits depend on, by name.
+  std::string DescribeIo() const; // the backend, and features that it lacks
+  /// The versions that the bits of results depend on, by name.
   std::map<std::string, std::string> Environment() const;
   int64_t Now() const; // nanoseconds of the device's clock
-  /// When a run that was waited for was done: the driver may have come back later.
+  /// The end of a run that is done. Wait may have returned later.
   int64_t EndOf(int64_t run) const;
 
-  struct Impl; // what the C ABI works on
+  struct Impl; // the boa_context
 
 private:
   static absl::StatusOr<std::unique_ptr<Engine>> Make(const Program &, std::unique_ptr<Device>,

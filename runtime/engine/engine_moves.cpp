@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Chunks that the trainer reads and writes, and what a commit saves of memory. Nothing
-// else runs meanwhile.
+// Chunks that the trainer reads and writes, and the storages in memory that a commit
+// saves. Nothing else runs meanwhile.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/impl.h"
@@ -43,13 +43,13 @@ void Engine::Impl::Exchange(bool write, int32_t storage, int64_t entry, int32_t 
   Pump(lock);
 }
 
-/// Chunks that live side by side in memory, to or from their extents; from memory that no
-/// SSD reaches first to some that it does, and back.
+/// Moves chunks that live side by side in memory to or from their extents. If no SSD reaches that
+/// memory, they pass other memory on the way.
 absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count,
                                     bool write) {
   const Location home = graph.HomeOf(storage, entry, first);
-  const bool reached = !IsSeparate(program.machine) || home.space == BOA_HOST;
-  if (reached) { // straight from and to where they live
+  const bool reached = !program.machine.separate || home.space == BOA_HOST;
+  if (reached) {
     std::unique_lock lock(mutex);
     graph.MoveDisk(write, storage, entry, first, count, nullptr);
     Pump(lock);
@@ -72,14 +72,13 @@ absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t firs
   return absl::OkStatus();
 }
 
-/// All persistent chunks that live in memory, to or from their extents. Nothing else
-/// runs meanwhile.
+/// Moves all persistent chunks that live in memory to or from their extents.
 absl::Status Engine::Impl::MoveResident(bool write) {
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage &storage = program.storages[s];
     for (int64_t entry = 0; storage.persistent && entry < storage.entry_count(); ++entry)
       for (int32_t chunk = 0, next; chunk < storage.chunks; chunk = next) {
-        // As much as is in one piece.
+        // As many chunks as lie side by side.
         const Location home = graph.HomeOf(s, entry, chunk);
         auto follows = [&](int32_t c) {
           const Location other = graph.HomeOf(s, entry, c);
@@ -88,7 +87,7 @@ absl::Status Engine::Impl::MoveResident(bool write) {
         };
         for (next = chunk + 1; home.space >= 0 && next < storage.chunks && follows(next);)
           ++next;
-        // What the state has in another form is not there to be read.
+        // The state may have the chunk in another form. Then it has no extent to read.
         if (home.space >= 0 && (write || state->Current(s, entry, chunk).file >= 0))
           if (absl::Status status = MoveHome(s, entry, chunk, next - chunk, write); !status.ok())
             return status;

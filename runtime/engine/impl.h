@@ -5,7 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What engine.cpp and abi.cpp share; nobody else includes it.
+// The implementation of Engine, for engine.cpp, engine_moves.cpp and abi.cpp alone.
+//
+// Ownership: see engine.h.
+// Threads: the mutex guards all members from `graph` on, but not the device. Transfers
+// are submitted without it, because a device may complete them inside of Submit.
+// Errors: the graph keeps the first one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ENGINE_IMPL_H
@@ -25,11 +30,11 @@ namespace boa {
 
 struct Engine::Impl : boa_context, DeviceListener {
   Impl(const Program &program, std::unique_ptr<Device> device, std::unique_ptr<ChunkExtents> owned,
-       ChunkExtents *places, StateStore *state, const EngineOptions &options)
+       ChunkExtents *extents, StateStore *state, const EngineOptions &options)
       : program(program), state(state), options(options),
         run_ahead(options.run_ahead ? options.run_ahead : RunAheadBytes(program)),
-        places(std::move(owned)),
-        graph(program, this->places ? this->places.get() : places, device->OrdersKernels()),
+        extents(std::move(owned)),
+        graph(program, this->extents ? this->extents.get() : extents, device->OrdersKernels()),
         device(std::move(device)) {}
   ~Impl() override;
 
@@ -37,20 +42,20 @@ struct Engine::Impl : boa_context, DeviceListener {
   StateStore *const state;
   const EngineOptions options;
   const int64_t run_ahead;
-  const std::unique_ptr<ChunkExtents> places; // where the engine was given a state
+  const std::unique_ptr<ChunkExtents> extents; // of the state, if there is one
 
   mutable std::mutex mutex;
   std::condition_variable changed;
-  Graph graph;       // under the mutex, with all that follows but the device
-  int64_t wakes = 0; // by the device
+  Graph graph;
+  int64_t wakes = 0; // calls of the device
   int64_t peak_run_ahead = 0;
-  bool cancelled = false;             // the device was told of an error
+  bool cancelled = false;             // Device::Cancel was called
   int64_t in_device = 0;              // threads in a call of the device, without the mutex
-  bool driver_waits = false;          // for commands to be over, in the middle of a run
-  boa_entry_point previous = nullptr; // that ran last
+  bool driver_waits = false;          // in the middle of a run, for commands to end
+  boa_entry_point previous = nullptr; // the entry point of the last run
   std::vector<TraceEvent> trace;
   size_t trace_next = 0;
-  std::unique_ptr<Device> device; // last: it may tell the rest until it is gone
+  std::unique_ptr<Device> device; // last: its calls use the rest until it is gone
 
   absl::Status Start();
 

@@ -13,9 +13,9 @@
 
 #include <cstring>
 
-/// What LLVM calls, by this name, to round to bf16 a number that it keeps in f32, on
-/// processors without an instruction for it. The result is in the lower half of where an f32
-/// is returned: compilers differ in what they call such a type.
+/// LLVM calls this function to round an f32 to bf16 on processors without such an instruction.
+/// The result is in the lower half of the register that returns an f32. Compilers have different
+/// names for such a type, so the declaration says float.
 extern "C" float __truncsfbf2(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);

@@ -1,12 +1,12 @@
-//===- symbols.h - What compiled code may call ------------------*- C++ -*-===//
+//===- symbols.h - Functions for compiled code -------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The table through which a JIT-compiled program is bound to the runtime: no
-// symbol is looked for in the process at large.
+// A JIT-compiled program finds the runtime's functions in this table, and nowhere else in
+// the process.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ENGINE_SYMBOLS_H

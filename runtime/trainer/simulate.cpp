@@ -52,7 +52,7 @@ class Simulation {
 public:
   Simulation(const Program &program, const EntryPoints &entries, const SimulateOptions &options)
       : program(program), entries(entries), options(options),
-        placement(CreateSimulatedExtents(program)) {}
+        extents(CreateSimulatedExtents(program)) {}
   absl::Status Run();
 
 private:
@@ -64,7 +64,7 @@ private:
   const Program &program;
   const EntryPoints entries;
   const SimulateOptions options;
-  const std::unique_ptr<ChunkExtents> placement;
+  const std::unique_ptr<ChunkExtents> extents;
   std::optional<Metrics> metrics;
   std::optional<OutputFile> trace;
   SimulatedDevice *device = nullptr; // the engine's
@@ -89,7 +89,7 @@ absl::Status Simulation::Open() {
   device = made->get();
   EngineOptions engine_options;
   engine_options.trace = !options.trace.empty();
-  auto created = Engine::Create(program, *std::move(made), placement.get(), engine_options);
+  auto created = Engine::Create(program, *std::move(made), extents.get(), engine_options);
   if (!created.ok())
     return created.status();
   engine = *std::move(created);

@@ -1,0 +1,200 @@
+//===- slots.cpp - Homes, buffers and slots -------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/engine/slots.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace boa {
+
+//===----------------------------------------------------------------------===//
+// The arena
+//===----------------------------------------------------------------------===//
+
+Slots::Slots(const Program &program) : program(program), places(program.storages.size()) {
+  int64_t most = 0;
+  for (const Kernel &kernel : program.kernels)
+    most = std::max(most, kernel.workspace);
+  scratch = Take(BOA_DEVICE, boa_slot_stride(most));
+  LayOutHomes();
+  for (Space &space : spaces)
+    space.fixed = space.bytes;
+  LayOutPools();
+}
+
+Location Slots::Take(int32_t space, int64_t bytes) {
+  if (!program.machine.separate)
+    space = BOA_DEVICE;
+  return {space, std::exchange(spaces[space].bytes, spaces[space].bytes + bytes)};
+}
+
+void Slots::LayOutHomes() {
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
+    Place &place = places[s];
+    int32_t first = 0;
+    for (const Home &home : storage.homes) {
+      const bool memory = home.tier != Home::ssd;
+      const int32_t space = home.tier == Home::host ? BOA_HOST : BOA_DEVICE;
+      if (memory && first > 0 && place.range_of.back() >= 0 &&
+          (!program.machine.separate || place.ranges.back().space == space))
+        place.ranges.back().count += home.chunks;
+      else if (memory)
+        place.ranges.push_back({first, home.chunks, space});
+      place.range_of.resize(first + home.chunks, memory ? int32_t(place.ranges.size()) - 1 : -1);
+      first += home.chunks;
+    }
+    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
+      for (const Range &range : place.ranges) {
+        homes = NewBuffer(s, entry, range.first, range.count, range.space);
+        buffers[homes].home = true;
+        buffers[homes].base = Take(range.space, boa_slot_stride(range.count * ChunkBytes(s)));
+        place.homes.push_back(homes);
+      }
+  }
+}
+
+void Slots::LayOutPools() {
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    for (const SlotPool &slots : program.storages[s].pools) {
+      places[s].pools.push_back(int32_t(pools.size()));
+      Pool &pool = pools.emplace_back();
+      pool.space = slots.space;
+      pool.chunks = slots.chunks;
+      pool.stride = boa_slot_stride(slots.chunks * ChunkBytes(s));
+      pool.base = Take(slots.space, slots.slots * pool.stride);
+      for (int32_t slot = slots.slots; slot-- > 0;)
+        pool.free.push_back(slot);
+    }
+    std::stable_sort(places[s].pools.begin(), places[s].pools.end(),
+                     [&](int32_t a, int32_t b) { return pools[a].chunks < pools[b].chunks; });
+  }
+}
+
+int64_t Slots::PeakBytes(int32_t space) const {
+  int64_t bytes = spaces[space].fixed;
+  for (const Pool &pool : pools)
+    if (pool.base.space == space)
+      bytes += pool.most_used * pool.stride;
+  return bytes;
+}
+
+bool Slots::HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t count) const {
+  if (storage < 0 || storage >= int32_t(program.storages.size()))
+    return false;
+  const Storage &of = program.storages[storage];
+  return entry >= 0 && entry < of.entry_count() && first >= 0 && count > 0 &&
+         first + count <= of.chunks;
+}
+
+//===----------------------------------------------------------------------===//
+// Homes
+//===----------------------------------------------------------------------===//
+
+const Slots::Range *Slots::RangeOf(int32_t storage, int32_t chunk) const {
+  const Place &place = places[storage];
+  const int32_t range = place.range_of[chunk];
+  return range < 0 ? nullptr : &place.ranges[range];
+}
+
+int32_t Slots::EndOfRange(int32_t storage, int32_t chunk, int32_t end) const {
+  const std::vector<int32_t> &range_of = places[storage].range_of;
+  int32_t next = chunk + 1;
+  while (next < end && range_of[next] == range_of[chunk])
+    ++next;
+  return next;
+}
+
+uint32_t Slots::HomeBuffer(int32_t storage, int64_t entry, int32_t chunk) const {
+  const Place &place = places[storage];
+  const int32_t range = place.range_of[chunk];
+  return range < 0 ? 0 : place.homes[entry * place.ranges.size() + range];
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers and their slots
+//===----------------------------------------------------------------------===//
+
+Location Slots::At(uint32_t id, int32_t chunk) const {
+  const Buffer &buffer = buffers[id];
+  return {buffer.base.space,
+          buffer.base.offset + (chunk - buffer.first) * ChunkBytes(buffer.storage)};
+}
+
+int32_t Slots::PoolFor(int32_t storage, int32_t count, int32_t space) const {
+  for (bool any : {false, true})
+    for (int32_t pool : places[storage].pools)
+      if (pools[pool].chunks >= count &&
+          (any ? !program.machine.separate : pools[pool].space == space))
+        return pool;
+  return -1;
+}
+
+uint32_t Slots::NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count,
+                          int32_t space) {
+  uint32_t id = uint32_t(buffers.size());
+  if (unused.empty()) {
+    buffers.emplace_back();
+  } else {
+    id = unused.back();
+    unused.pop_back();
+  }
+  Buffer &buffer = buffers[id];
+  buffer.storage = storage;
+  buffer.entry = entry;
+  buffer.first = first;
+  buffer.count = count;
+  buffer.space = space;
+  buffer.base = {};
+  return id;
+}
+
+uint32_t Slots::Open(int32_t storage, int64_t entry, int32_t first, int32_t count, int32_t space,
+                     int32_t pool) {
+  const uint32_t id = NewBuffer(storage, entry, first, count, space);
+  buffers[id].pool = pool;
+  return id;
+}
+
+bool Slots::Request(uint32_t id, uint32_t opener) {
+  Pool &pool = pools[buffers[id].pool];
+  // A slot that comes free goes to the first buffer that waits. So if one is free, none waits.
+  if (!pool.free.empty()) {
+    Grant(pool, id);
+    return true;
+  }
+  buffers[id].opener = opener;
+  pool.waiting.push_back(id);
+  return false;
+}
+
+void Slots::Grant(Pool &pool, uint32_t id) {
+  Buffer &buffer = buffers[id];
+  buffer.slot = pool.free.back();
+  pool.free.pop_back();
+  pool.most_used = std::max(pool.most_used, ++pool.used);
+  buffer.base = {pool.base.space, pool.base.offset + buffer.slot * pool.stride};
+}
+
+void Slots::GiveBack(uint32_t id) {
+  Pool &pool = pools[buffers[id].pool];
+  pool.free.push_back(buffers[id].slot);
+  --pool.used;
+  unused.push_back(id);
+}
+
+uint32_t Slots::GrantNext(int32_t number) {
+  Pool &pool = pools[number];
+  if (pool.free.empty() || pool.waiting.empty())
+    return 0;
+  const uint32_t next = pool.waiting.front();
+  pool.waiting.pop_front();
+  Grant(pool, next);
+  return std::exchange(buffers[next].opener, 0);
+}
+
+} // namespace boa
