@@ -5,22 +5,26 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs a compiled program to its last step: fills batches, calls the entry
-// points, evaluates, commits, exports the weights and tells what happened.
+// Runs a compiled program to its last step: fills batches, calls the entry points,
+// evaluates, commits, exports the weights and reports.
 //
-// What holds:
-//   - The losses of a run do not depend on how often it was killed and resumed,
-//     nor on when it evaluates or commits: draining the delayed updates early
-//     applies the same updates.
-//   - Refused before the first step: a plan above the memory limits, a state
-//     directory that is in use, not empty without `resume`, or of another model or
-//     optimizer. Everything else may differ from the run that is resumed, and what
-//     changes the training is said.
+// Guarantees:
+//   - Kills, resumptions, evaluations and commits change no loss of a run. Delayed updates
+//     that are applied early are the same updates.
+//   - A refusal comes before the first step. It concerns a plan above the memory limits, or
+//     a state directory: in use, not empty without `resume`, or of another model or
+//     optimizer. A resumed run may differ in everything else, and reports each change of
+//     the training.
 //   - A commit holds no delayed update: they are applied first.
-//   - Nothing that is not finite is ever committed.
-//   - SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress,
-//     committed; a second SIGINT ends the process at once, which loses what was
-//     not committed.
+//   - Each committed number is finite.
+//   - SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress, with a
+//     commit. A second SIGINT ends the process at once and loses the steps since the last
+//     commit.
+//
+// Ownership: program, kernels and options are copied or outlive the call.
+// Threads: Train runs on the caller's thread, the driver. Only one run at a time, because
+// it handles signals.
+// Errors: see Train.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_TRAINER_H
@@ -41,16 +45,15 @@
 
 namespace boa {
 
-/// The code of a program; runtime/abi/abi.h says what each does.
+/// The code of a program: see runtime/abi/abi.h.
 struct EntryPoints {
   boa_entry_point step = nullptr;
-  boa_entry_point drain = nullptr;    // may be null where delay is 0
+  boa_entry_point drain = nullptr;    // may be null if delay is 0
   boa_entry_point evaluate = nullptr; // may be null: no evaluation
 };
 
-/// The next step is enqueued when this share of a step's kernels is left: late
-/// enough that an interrupt need not wait for two whole steps, early enough that
-/// what the next one reads first is there in time.
+/// The next step is enqueued when this share of a step's kernels is left. Earlier, an interrupt
+/// would wait for two whole steps. Later, the next step would wait for its first reads.
 inline constexpr double kEnqueueAhead = 0.25;
 
 struct TrainerOptions {
@@ -70,9 +73,8 @@ struct TrainerOptions {
   Scheduler *scheduler = nullptr;   // runtime/device/scheduler.h; null: threads
 };
 
-/// kCancelled: interrupted, committed, and the
-/// message tells how to resume. Every message says what was being done, and
-/// where it can, what to do.
+/// kCancelled: the run was interrupted and has committed; the message says how to resume. Every
+/// message names the action that failed and, if there is one, the way out.
 absl::Status Train(const Program &, const Kernels &, const EntryPoints &, const TrainerOptions &);
 
 } // namespace boa

@@ -1,0 +1,46 @@
+//===- evaluation.cpp - The validation loss -------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/evaluation.h"
+
+#include <algorithm>
+
+namespace boa {
+
+bool Evaluation::IsDue(int64_t step) const {
+  return settings.evaluate_every > 0 && settings.evaluate_batches > 0 && possible &&
+         (step % settings.evaluate_every == 0 || step == settings.steps);
+}
+
+absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
+  if (absl::Status status = steps.ApplyUpdates(step); !status.ok())
+    return status;
+  if (absl::Status status = traffic.Settle(); !status.ok())
+    return status;
+  traffic.End();
+  const int64_t total = settings.evaluate_batches, at_once = settings.micro_batches;
+  double sum = 0;
+  for (int64_t begin = 0; begin < total && !interrupt.interrupted(); begin += at_once) {
+    // The last call may have more room than batches. Then it repeats batches that do not count.
+    MicroBatches batches(settings);
+    for (int64_t m = 0; m < at_once; ++m)
+      if (absl::Status status = data.FillValidation((begin + m) % total, batches.tokens[m].data(),
+                                                    batches.targets[m].data());
+          !status.ok())
+        return status;
+    if (absl::Status status = steps.Evaluate(step, batches); !status.ok())
+      return status;
+    for (int64_t m = 0, count = std::min(at_once, total - begin); m < count; ++m)
+      sum += batches.losses[m];
+  }
+  std::optional<double> loss;
+  if (!interrupt.interrupted())
+    loss = sum / total;
+  traffic.Begin();
+  return loss;
+}
+
+} // namespace boa

@@ -1,0 +1,56 @@
+//===- evaluation.h - The validation loss -----------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Computes the loss of the validation text with the weights after a step. It applies
+// delayed updates first. To apply them early changes no update.
+//
+// Ownership: none. All parts that it gets must outlive it.
+// Threads: one, the driver.
+// Errors: those of the text and of the engine.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_EVALUATION_H
+#define BOA_RUNTIME_TRAINER_EVALUATION_H
+
+#include "runtime/abi/program.h"
+#include "runtime/trainer/data.h"
+#include "runtime/trainer/process.h"
+#include "runtime/trainer/step_queue.h"
+#include "runtime/trainer/step_traffic.h"
+
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace boa {
+
+class Evaluation {
+public:
+  /// `possible`: the program has an entry point for it.
+  Evaluation(const Training &settings, bool possible, const Data &data, StepQueue &steps,
+             StepTraffic &traffic, const InterruptGuard &interrupt)
+      : settings(settings), possible(possible), data(data), steps(steps), traffic(traffic),
+        interrupt(interrupt) {}
+
+  /// Whether an evaluation follows this step.
+  bool IsDue(int64_t step) const;
+  /// The mean loss, or nothing after an interrupt. No step may be enqueued.
+  absl::StatusOr<std::optional<double>> Run(int64_t step);
+
+private:
+  const Training &settings;
+  const bool possible;
+  const Data &data;
+  StepQueue &steps;
+  StepTraffic &traffic;
+  const InterruptGuard &interrupt;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_EVALUATION_H

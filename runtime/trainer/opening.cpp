@@ -1,0 +1,144 @@
+//===- opening.cpp - Opens the parts of a training run --------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/opening.h"
+
+#include "runtime/state/computation.h"
+#include "runtime/support/units.h"
+#include "runtime/trainer/metrics.h"
+#include "runtime/trainer/outputs.h"
+#include "runtime/trainer/weights.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace boa {
+
+absl::StatusOr<Data> OpenData(const TrainRequest &request) {
+  absl::StatusOr<Data> opened = Data::Open(request.program().training);
+  if (absl::IsNotFound(opened.status()))
+    return absl::NotFoundError(
+        absl::StrCat(opened.status().message(), "\n  ",
+                     request.options().sources.empty()
+                         ? "--data FILE names the text; a path is relative to the working directory"
+                         : "`data` in a spec is relative to the spec file; in --set and --data, "
+                           "to the working directory"));
+  return opened;
+}
+
+absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &request,
+                                                      const InterruptGuard &interrupt) {
+  const TrainerOptions &options = request.options();
+  const std::string &directory = request.directories()[0];
+  absl::StatusOr<bool> found = StateStore::Exists(request.disk(), directory);
+  if (!found.ok())
+    return found.status();
+  const bool exists = *found;
+  if (exists && !options.resume)
+    return absl::AlreadyExistsError(
+        absl::StrCat("`", directory,
+                     "` already holds a training; continue it with --resume, "
+                     "or begin another with --state and a new directory"));
+  if (!exists && options.resume)
+    return absl::NotFoundError(absl::StrCat("`", directory,
+                                            "` holds no training to resume; --state names its "
+                                            "directory, and without --resume a new one begins"));
+  if (!exists && !options.metrics.empty())
+    if (absl::Status status = Metrics::CheckNew(options.metrics); !status.ok())
+      return status;
+  const Program &program = request.program();
+  const int64_t keep = program.training.commit_keep;
+  const OpenOptions opening = {options.changed_model, [&] { return interrupt.interrupted(); }};
+  absl::StatusOr<std::unique_ptr<StateStore>> opened =
+      exists ? StateStore::Open(request.disk(), program, request.directories(), keep, options.at,
+                                opening)
+             : StateStore::Create(request.disk(), program, request.directories(), keep, opening);
+  if (absl::IsCancelled(opened.status()))
+    return InterruptedError(interrupt.signal(), std::string(opened.status().message()));
+  if (!opened.ok())
+    return opened.status();
+  // The state has its space already, so the export may take all that is free now.
+  if (absl::Status status = CheckExportSpace(program, request.save()); !status.ok())
+    return status;
+  return opened;
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &request,
+                                                   const Kernels &kernels, StateStore &state) {
+  EngineOptions options;
+  options.trace = !request.options().trace.empty();
+  options.scheduler = request.options().scheduler;
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      Engine::Create(request.program(), kernels, &state, options);
+  if (!engine.ok())
+    return engine.status();
+  // The plan was checked before; these are the sizes of the allocations. The limits of device and
+  // host add up if both are one memory.
+  const Machine &machine = request.program().machine;
+  auto check = [&](int64_t allocated, const char *of, int64_t limit, const char *in_all) {
+    if (limit == 0 || allocated <= limit)
+      return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the program takes ", FormatBytes(allocated), " of ", of, "memory, but machine `",
+        machine.name, "` gives ", FormatBytes(limit), in_all));
+  };
+  absl::Status status;
+  if (!machine.separate) {
+    status =
+        check((*engine)->ArenaBytes(), "", machine.device_memory + machine.host_memory, " in all");
+  } else {
+    status = check((*engine)->ArenaBytes(BOA_DEVICE), "device ", machine.device_memory, "");
+    if (status.ok())
+      status = check((*engine)->ArenaBytes(BOA_HOST), "host ", machine.host_memory, "");
+  }
+  if (!status.ok())
+    return status;
+  return engine;
+}
+
+/// A run may begin from the weights of another computation. The report says so.
+static absl::Status LoadWeights(const TrainRequest &request, Engine &engine, RunReport &report) {
+  const Program &program = request.program();
+  const std::string &path = request.options().weights;
+  absl::StatusOr<Computation> trained = ReadComputation(path);
+  if (!trained.ok())
+    return trained.status();
+  std::vector<std::string> lines;
+  if (trained->version != 0 && trained->version == program.computation.version)
+    lines = DescribeDifferences(trained->text, program.computation.text);
+  if (!lines.empty())
+    report.Say(absl::StrCat("note: the weights in ", path,
+                            " were trained for another computation:\n  ",
+                            absl::StrJoin(lines, "\n  ")));
+  return LoadParameters(program, engine, path);
+}
+
+absl::Status FillParameters(const TrainRequest &request, Engine &engine, RunReport &report) {
+  return request.options().weights.empty() ? InitializeParameters(request.program(), engine)
+                                           : LoadWeights(request, engine, report);
+}
+
+absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings, StateStore &state,
+                           Engine &engine, RunReport &report) {
+  const CommitRecord &record = state.Committed();
+  if (record.step > request.program().training.steps)
+    return request.BeyondSteps(record.step);
+  report.Say(absl::StrCat("resuming after step ", record.step));
+  for (const std::string &change :
+       {state.ComputationChange(), DescribeChanges(record.extra, settings),
+        DescribeNewEnvironment(record.environment, engine.Environment())})
+    if (!change.empty())
+      report.Say(change);
+  if (absl::Status status = engine.Restore(); !status.ok())
+    return status;
+  return ConvertMasters(request.program(), engine, state);
+}
+
+} // namespace boa

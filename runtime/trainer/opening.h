@@ -1,0 +1,53 @@
+//===- opening.h - Opens the parts of a training run ------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The text, the state and the engine of a run, and their contents before its first step:
+// fresh parameters, weights from a file, or a commit.
+//
+// Ownership: the caller owns each part. The engine uses the state, so it must go first.
+// Both refer to the request.
+// Threads: one, the driver.
+// Errors: each says the way out. kCancelled: a signal came while the state was opened.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_OPENING_H
+#define BOA_RUNTIME_TRAINER_OPENING_H
+
+#include "runtime/engine/engine.h"
+#include "runtime/state/state.h"
+#include "runtime/trainer/data.h"
+#include "runtime/trainer/process.h"
+#include "runtime/trainer/report.h"
+#include "runtime/trainer/request.h"
+#include "runtime/trainer/settings.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <memory>
+
+namespace boa {
+
+absl::StatusOr<Data> OpenData(const TrainRequest &);
+
+/// Creates the state of a new run, or opens that of a run to resume.
+absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &, const InterruptGuard &);
+
+/// Refuses an engine that takes more memory than the machine gives.
+absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &, const Kernels &,
+                                                   StateStore &);
+
+/// The parameters of a new run: fresh, or from a file. The caller commits them.
+absl::Status FillParameters(const TrainRequest &, Engine &, RunReport &);
+
+/// Brings the parameters of the opened commit to memory, and reports changes since then.
+absl::Status RestoreCommit(const TrainRequest &, const Settings &, StateStore &, Engine &,
+                           RunReport &);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_OPENING_H

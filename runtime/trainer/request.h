@@ -1,0 +1,76 @@
+//===- request.h - A checked request for a training run ---------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The program of a run, with the command line's changes, and the files of the run. The
+// checks here open nothing to write, so a refusal leaves all files as they were.
+//
+// Ownership: it owns its program, to which the engine and the state refer. So it must
+// outlive them, and it cannot be copied.
+// Threads: one, the driver.
+// Errors: each names the rule and, if there is one, the way out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_REQUEST_H
+#define BOA_RUNTIME_TRAINER_REQUEST_H
+
+#include "runtime/abi/program.h"
+#include "runtime/io/file_system.h"
+#include "runtime/trainer/trainer.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// The storages through which tokens enter a step and losses leave it.
+struct Ports {
+  int32_t tokens = -1, targets = -1, losses = -1;
+};
+
+class TrainRequest {
+public:
+  TrainRequest(const Program &compiled, const TrainerOptions &);
+  TrainRequest(const TrainRequest &) = delete;
+  TrainRequest &operator=(const TrainRequest &) = delete;
+
+  /// Refuses plans that need too much memory, options that contradict each other, programs
+  /// without ports, and outputs that would replace a file in use. Comes before all other calls.
+  absl::Status Check();
+
+  /// Whether an earlier process has trained to the last step and saved the weights. Says so.
+  absl::StatusOr<bool> IsFinished() const;
+
+  /// The refusal of a state at step `at`, beyond the last step.
+  absl::Status BeyondSteps(int64_t at) const;
+
+  const Program &program() const { return changed; }
+  const TrainerOptions &options() const { return given; }
+  const Ports &ports() const { return found; }
+  /// The directories of the state, by SSD path. The first one names the state.
+  const std::vector<std::string> &directories() const { return state; }
+  /// The path of the trained weights.
+  const std::string &save() const { return weights; }
+  FileSystem &disk() const;
+
+private:
+  absl::Status FindPorts();
+  absl::Status CheckFiles() const;
+
+  const Program changed;
+  const TrainerOptions given;
+  Ports found;
+  std::vector<std::string> state;
+  std::string weights;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_REQUEST_H
