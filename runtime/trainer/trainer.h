@@ -21,7 +21,7 @@
 //     commit. A second SIGINT ends the process at once and loses the steps since the last
 //     commit.
 //
-// Ownership: program, kernels and options are copied or outlive the call.
+// Ownership: the arguments must outlive the call.
 // Threads: Train runs on the caller's thread, the driver. Only one run at a time, because
 // it handles signals.
 // Errors: see Train.
