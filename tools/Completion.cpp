@@ -22,7 +22,7 @@ namespace {
 enum class Value { none, file, directory, words, setting, other };
 
 Value valueOf(const Flag &flag) {
-  if (flag.isSwitch())
+  if (flag.IsSwitch())
     return Value::none;
   if (flag.name == "set")
     return Value::setting;
@@ -42,7 +42,7 @@ FlagTable flagsOf(Invocation &none, const DriverCommand &command) {
   static bool help;
   FlagTable table;
   for (Flag &flag : flagsOf(none))
-    if (flag.takenBy(command.name) && !flag.help.empty())
+    if (flag.IsTakenBy(command.name) && !flag.help.empty())
       table.push_back(std::move(flag));
   table.push_back({{}, "help", 'h', "", "its flags", &help});
   return table;
@@ -185,11 +185,11 @@ std::string zshScript() {
       const bool repeats = std::holds_alternative<TextsValue>(flag.to);
       const std::string help = absl::StrCat(
           "[", zshQuote(flag.help), "]",
-          flag.isSwitch() ? "" : absl::StrCat(":", zshQuote(flag.value), zshAction(flag)));
+          flag.IsSwitch() ? "" : absl::StrCat(":", zshQuote(flag.value), zshAction(flag)));
       absl::StrAppend(&text, "      '", repeats ? "*" : "", "--", flag.name,
-                      flag.isSwitch() ? "" : "=", help, "' \\\n");
+                      flag.IsSwitch() ? "" : "=", help, "' \\\n");
       if (flag.letter)
-        absl::StrAppend(&text, "      '-", std::string(1, flag.letter), flag.isSwitch() ? "" : "+",
+        absl::StrAppend(&text, "      '-", std::string(1, flag.letter), flag.IsSwitch() ? "" : "+",
                         help, "' \\\n");
     }
     absl::StrAppend(&text, "      '*:argument:",

@@ -33,7 +33,7 @@ namespace {
 
 using boa::AttentionArgs;
 
-const boa::AttentionTable &table() {
+const boa::AttentionTable &Table() {
 #ifdef __x86_64__
   if (boa::UsedIsa() >= boa::Isa::kAvx512)
     return kAttentionAvx512;
@@ -43,16 +43,16 @@ const boa::AttentionTable &table() {
   return kAttentionBaseline;
 }
 
-const boa::AttentionTasks<float> &tasksOf(float) { return table().f32; }
-const boa::AttentionTasks<double> &tasksOf(double) { return table().f64; }
-const boa::AttentionTasks<uint16_t> &tasksOf(uint16_t) {
+const boa::AttentionTasks<float> &TasksOf(float) { return Table().f32; }
+const boa::AttentionTasks<double> &TasksOf(double) { return Table().f64; }
+const boa::AttentionTasks<uint16_t> &TasksOf(uint16_t) {
 #ifdef __x86_64__
   // Processors with AMX are Intel's, whose bf16 instruction of AVX-512 is slower than FMA of f32
   // on widened operands: 69 against 100 GFLOP/s (`kernel-bench --attention`, context 256).
   if (boa::UsedIsa() == boa::Isa::kAvx512Bf16)
     return kAttentionAvx512Bf16;
 #endif
-  return table().bf16;
+  return Table().bf16;
 }
 
 template <typename E> using Sum = typename AttentionArgs<E>::T;
@@ -61,7 +61,7 @@ template <typename E> using Sum = typename AttentionArgs<E>::T;
 /// do not.
 constexpr int64_t kMostSums = 1 << 22;
 
-void *scratch(int64_t bytes) {
+void *Scratch(int64_t bytes) {
   struct Free {
     void operator()(void *p) const { std::free(p); }
   };
@@ -86,14 +86,14 @@ template <typename E> struct Work {
 };
 
 template <typename E>
-void runTasks(const AttentionArgs<E> &args, Task<E> task, int64_t count, int64_t sums = 0) {
-  int64_t numbers = boa::attentionBlocks(args.d) + sums;
+void RunTasks(const AttentionArgs<E> &args, Task<E> task, int64_t count, int64_t sums = 0) {
+  int64_t numbers = boa::AttentionBlocks(args.d) + sums;
   Work<E> work{&args, task, numbers * static_cast<int64_t>(sizeof(Sum<E>))};
   boa_rt_parallel_for(
       count, 1,
       [](void *data, int64_t begin, int64_t end) {
         const Work<E> &w = *static_cast<const Work<E> *>(data);
-        auto *memory = static_cast<Sum<E> *>(scratch(w.scratch));
+        auto *memory = static_cast<Sum<E> *>(Scratch(w.scratch));
         for (int64_t i = begin; i < end; ++i)
           w.task(*w.args, i, memory);
       },
@@ -101,7 +101,7 @@ void runTasks(const AttentionArgs<E> &args, Task<E> task, int64_t count, int64_t
 }
 
 template <typename E>
-AttentionArgs<E> shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
+AttentionArgs<E> Shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
                        int32_t causal) {
   AttentionArgs<E> args{};
   args.batch = batch;
@@ -115,23 +115,23 @@ AttentionArgs<E> shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_he
   return args;
 }
 
-template <typename E> int64_t chunksOf(const AttentionArgs<E> &args) {
+template <typename E> int64_t ChunksOf(const AttentionArgs<E> &args) {
   return (args.time + boa::kAttentionChunk - 1) / boa::kAttentionChunk;
 }
 
 template <typename E>
-void forward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v,
+void Forward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v,
              int64_t ldv, E *y, int64_t ldy, Sum<E> *lse) {
   args.q = q, args.ldq = ldq;
   args.k = k, args.ldk = ldk;
   args.v = v, args.ldv = ldv;
   args.y = y, args.ldy = ldy;
   args.lse = lse;
-  runTasks<E>(args, tasksOf(E()).forward, args.batch * args.heads * chunksOf(args));
+  RunTasks<E>(args, TasksOf(E()).forward, args.batch * args.heads * ChunksOf(args));
 }
 
 template <typename E>
-void backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v,
+void Backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v,
               int64_t ldv, const E *y, int64_t ldy, const Sum<E> *lse, const E *dy, int64_t lddy,
               E *dq, int64_t lddq, E *dk, int64_t lddk, E *dv, int64_t lddv) {
   args.q = q, args.ldq = ldq;
@@ -143,18 +143,18 @@ void backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_
   args.dq = dq, args.lddq = lddq;
   args.dk = dk, args.lddk = lddk;
   args.dv = dv, args.lddv = lddv;
-  const boa::AttentionTasks<E> &tasks = tasksOf(E());
+  const boa::AttentionTasks<E> &tasks = TasksOf(E());
   // Long contexts of few heads: more, smaller tasks, at 7/5 of the products.
   int64_t whole = args.batch * args.kv_heads, threads = boa::Threads();
   int64_t blocks = (args.time + boa::kAttentionRowBlock - 1) / boa::kAttentionRowBlock;
   bool even = (whole + threads - 1) / threads * threads * 5 <= whole * 7;
-  int64_t sums = boa::attentionSums(args);
+  int64_t sums = boa::AttentionSums(args);
   if ((even && sums <= kMostSums) || blocks == 1) {
-    runTasks<E>(args, tasks.backward, whole, sums);
+    RunTasks<E>(args, tasks.backward, whole, sums);
     return;
   }
-  runTasks<E>(args, tasks.keys, whole * blocks);
-  runTasks<E>(args, tasks.queries, args.batch * args.heads * chunksOf(args));
+  RunTasks<E>(args, tasks.keys, whole * blocks);
+  RunTasks<E>(args, tasks.queries, args.batch * args.heads * ChunksOf(args));
 }
 
 } // namespace
@@ -164,7 +164,7 @@ void backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_
                                          int64_t kv_heads, int64_t d, int32_t causal, const E *q,  \
                                          int64_t ldq, const E *k, int64_t ldk, const E *v,         \
                                          int64_t ldv, E *y, int64_t ldy, T *lse) {                 \
-    forward<E>(shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy,  \
+    Forward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy,  \
                lse);                                                                               \
   }                                                                                                \
   extern "C" void boa_attention_grad_##suffix(                                                     \
@@ -172,7 +172,7 @@ void backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_
       const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v, int64_t ldv, const E *y,       \
       int64_t ldy, const T *lse, const E *dy, int64_t lddy, E *dq, int64_t lddq, E *dk,            \
       int64_t lddk, E *dv, int64_t lddv) {                                                         \
-    backward<E>(shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy, \
+    Backward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy, \
                 lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);                                      \
   }
 

@@ -49,10 +49,10 @@ constexpr int64_t kFewKeys = kRowBlock;
 
 constexpr double kLog2E = 1.44269504088896340736, kLn2 = 0.69314718055994530942;
 
-BOA_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+BOA_INLINE int64_t Lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// `count` numbers of U, of scratch in T.
-template <typename U, typename T> BOA_INLINE U *take(T *&scratch, int64_t count) {
+template <typename U, typename T> BOA_INLINE U *Take(T *&scratch, int64_t count) {
   static_assert(sizeof(U) <= sizeof(T));
   T *p = scratch;
   scratch += (count + 15) / 16 * 16;
@@ -60,18 +60,18 @@ template <typename U, typename T> BOA_INLINE U *take(T *&scratch, int64_t count)
 }
 
 /// Columns of a block of results: those that there are, or whole vectors.
-template <typename O, typename E> BOA_INLINE int64_t columnsOf(int64_t d) {
-  return __is_same(O, E) ? d : padded<O>(d);
+template <typename O, typename E> BOA_INLINE int64_t ColumnsOf(int64_t d) {
+  return __is_same(O, E) ? d : Padded<O>(d);
 }
 
 /// Columns of row i (of the block) that it sees: all `keys`, or up to the
 /// diagonal, which passes `off` columns right of the block's.
-BOA_INLINE int64_t seen(bool causal, int64_t i, int64_t off, int64_t keys) {
-  return causal ? lesser(keys, i + off + 1) : keys;
+BOA_INLINE int64_t Seen(bool causal, int64_t i, int64_t off, int64_t keys) {
+  return causal ? Lesser(keys, i + off + 1) : keys;
 }
 
 template <typename O, typename E>
-void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
+void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   using T = SumOf<O>;
   constexpr bool kInPlace = __is_same(O, E);
   constexpr int L = kLanes<O>;
@@ -79,56 +79,56 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
   const int64_t chunk = task % chunks, h = task / chunks % s.heads;
   const int64_t b = task / chunks / s.heads;
   const int64_t kvh = h / (s.heads / s.kv_heads);
-  const int64_t first = chunk * kChunk, count = lesser(kChunk, s.time - first);
+  const int64_t first = chunk * kChunk, count = Lesser(kChunk, s.time - first);
   const E *k = s.k + b * s.time * s.ldk + kvh * d;
   const E *v = s.v + b * s.time * s.ldv + kvh * d;
   E *y = s.y + (b * s.time + first) * s.ldy + h * d;
   T *lse = s.lse + (b * s.heads + h) * s.time + first;
   const T scale = s.scale * T(kLog2E);
-  const int64_t columns = columnsOf<O, E>(d);
+  const int64_t columns = ColumnsOf<O, E>(d);
 
-  O *kt = take<O>(scratch, d * kKeyBlock);             // [d, keys]
-  T *scores = take<T>(scratch, kRowBlock * kKeyBlock); // [rows, keys]
+  O *kt = Take<O>(scratch, d * kKeyBlock);             // [d, keys]
+  T *scores = Take<T>(scratch, kRowBlock * kKeyBlock); // [rows, keys]
   CellOf<O> *p;                                        // the same; of pairs what rounding left, too
   constexpr int64_t toRest = kRowBlock * kKeyBlock;
   if constexpr (kDeep<O> == 1)
     p = scores;
   else
-    p = take<CellOf<O>>(scratch, 2 * toRest);
-  T *sum = take<T>(scratch, kChunk), *max = take<T>(scratch, kChunk);
-  O *vRoom = take<O>(scratch, kKeyBlock * padded<O>(d));
+    p = Take<CellOf<O>>(scratch, 2 * toRest);
+  T *sum = Take<T>(scratch, kChunk), *max = Take<T>(scratch, kChunk);
+  O *vRoom = Take<O>(scratch, kKeyBlock * Padded<O>(d));
   const E *qs = s.q + (b * s.time + first) * s.ldq + h * d;
   auto prefetchKeys = [&](int64_t k0) {
-    prefetchRows(k + k0 * s.ldk, s.ldk, lesser(kKeyBlock, s.time - k0), d);
-    prefetchRows(v + k0 * s.ldv, s.ldv, lesser(kKeyBlock, s.time - k0), d);
+    PrefetchRows(k + k0 * s.ldk, s.ldk, Lesser(kKeyBlock, s.time - k0), d);
+    PrefetchRows(v + k0 * s.ldv, s.ldv, Lesser(kKeyBlock, s.time - k0), d);
   };
-  prefetchRows(qs, s.ldq, count, d);
+  PrefetchRows(qs, s.ldq, count, d);
   prefetchKeys(0);
-  const Rows<O> q = alongRows(qs, s.ldq, count, d, take<O>(scratch, kChunk * padded<O>(d)));
+  const Rows<O> q = AlongRows(qs, s.ldq, count, d, Take<O>(scratch, kChunk * Padded<O>(d)));
   T *ySum;
   int64_t ldy = columns;
   if constexpr (kInPlace)
     ySum = y, ldy = s.ldy;
   else
-    ySum = take<T>(scratch, kChunk * columns);
+    ySum = Take<T>(scratch, kChunk * columns);
 
   for (int64_t i = 0; i < kChunk; ++i)
     sum[i] = 0, max[i] = -__builtin_inf();
   const int64_t end = s.causal ? first + count : s.time;
   for (int64_t k0 = 0; k0 < end; k0 += kKeyBlock) {
-    const int64_t keys = lesser(kKeyBlock, s.time - k0);
+    const int64_t keys = Lesser(kKeyBlock, s.time - k0);
     const int64_t width = (keys + 2 * L - 1) / (2 * L) * (2 * L);
-    transpose(k + k0 * s.ldk, s.ldk, keys, d, kt, kKeyBlock);
-    const Rows<O> vs = acrossRows(v + k0 * s.ldv, s.ldv, keys, d, vRoom);
-    prefetchKeys(lesser(k0 + kKeyBlock, s.time));
+    Transpose(k + k0 * s.ldk, s.ldk, keys, d, kt, kKeyBlock);
+    const Rows<O> vs = AcrossRows(v + k0 * s.ldv, s.ldv, keys, d, vRoom);
+    prefetchKeys(Lesser(k0 + kKeyBlock, s.time));
     for (int64_t i0 = 0; i0 < count; i0 += kRowBlock) {
-      const int64_t rows = lesser(kRowBlock, count - i0);
+      const int64_t rows = Lesser(kRowBlock, count - i0);
       const int64_t off = first + i0 - k0; // may be negative: nothing is seen
       if (s.causal && off + rows <= 0)
         continue;
       const bool diagonal = s.causal && off < keys - 1;
-      const bool few = seen(s.causal, rows - 1, first + i0, s.time) <= kFewKeys;
-      multiply<O>(rows, width, d, {q.p + i0 * q.stride, q.stride, 1}, kt, kKeyBlock, scores,
+      const bool few = Seen(s.causal, rows - 1, first + i0, s.time) <= kFewKeys;
+      Multiply<O>(rows, width, d, {q.p + i0 * q.stride, q.stride, 1}, kt, kKeyBlock, scores,
                   kKeyBlock, false, diagonal ? Triangle::Result : Triangle::None, off);
       for (int64_t i1 = 0; i1 < rows; i1 += L) {
         // A vector of rows: their maxima, and how what was summed so far shrinks.
@@ -138,41 +138,41 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
           if (i >= rows)
             continue;
           T *row = scores + i * kKeyBlock;
-          const int64_t n = seen(diagonal, i, off, keys);
+          const int64_t n = Seen(diagonal, i, off, keys);
           const int64_t vectors = (n + L - 1) / L;
           T *last = row + (vectors - 1) * L;
-          Vec<T> m = firstOf<T>(load(last), n - (vectors - 1) * L, -__builtin_inf());
-          store(last, m);
+          Vec<T> m = FirstOf<T>(Load(last), n - (vectors - 1) * L, -__builtin_inf());
+          Store(last, m);
           for (int64_t j = 0; j < vectors - 1; ++j)
-            m = maximum<T>(m, load(row + j * L));
-          const T before = max[i0 + i], here = maxLanes<T>(m) * scale;
+            m = Maximum<T>(m, Load(row + j * L));
+          const T before = max[i0 + i], here = MaxLanes<T>(m) * scale;
           now[i - i1] = before > here ? before : here;
         }
-        store(shrink, exp2(load(max + i0 + i1) - load(now)));
-        store(max + i0 + i1, load(now));
-        for (int64_t i = i1; i < lesser(i1 + L, rows); ++i) {
+        Store(shrink, Exp2(Load(max + i0 + i1) - Load(now)));
+        Store(max + i0 + i1, Load(now));
+        for (int64_t i = i1; i < Lesser(i1 + L, rows); ++i) {
           const T *row = scores + i * kKeyBlock;
           CellOf<O> *to = p + i * kKeyBlock;
-          const int64_t n = seen(diagonal, i, off, keys);
+          const int64_t n = Seen(diagonal, i, off, keys);
           const int64_t vectors = (n + L - 1) / L;
           Vec<T> total{};
           for (int64_t j = 0; j < vectors; ++j) {
-            Vec<T> e = exp2(load(row + j * L) * scale - now[i - i1]);
-            storeCells(to + j * L, e);
+            Vec<T> e = Exp2(Load(row + j * L) * scale - now[i - i1]);
+            StoreCells(to + j * L, e);
             if constexpr (kDeep<O> != 1)
               if (few)
-                storeCells(to + j * L + toRest, e - loadAs<T>(to + j * L));
+                StoreCells(to + j * L + toRest, e - LoadAs<T>(to + j * L));
             total += e;
           }
           // What the last tile of this row reads past the diagonal.
           for (int64_t j = vectors * L; j < vectors * L + kTileRows + kDeep<O>; j += L)
             if (j < kKeyBlock) {
-              storeCells(to + j, Vec<T>{});
+              StoreCells(to + j, Vec<T>{});
               if constexpr (kDeep<O> != 1)
-                storeCells(to + j + toRest, Vec<T>{});
+                StoreCells(to + j + toRest, Vec<T>{});
             }
           const T by = shrink[i - i1];
-          sum[i0 + i] = sum[i0 + i] * by + sumLanes<T>(total);
+          sum[i0 + i] = sum[i0 + i] * by + SumLanes<T>(total);
           if (by != T(1) && k0 != 0)
             for (int64_t x = 0; x < columns; ++x)
               ySum[(i0 + i) * ldy + x] *= by;
@@ -180,7 +180,7 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
       }
       const Triangle lower = diagonal ? Triangle::Lower : Triangle::None;
       auto addWeighted = [&](const CellOf<O> *weights, bool add) {
-        multiply<O>(rows, columns, keys,
+        Multiply<O>(rows, columns, keys,
                     {reinterpret_cast<const O *>(weights), kKeyBlock / kDeep<O>, 1}, vs.p,
                     vs.stride, ySum + i0 * ldy, ldy, add, lower, off);
       };
@@ -190,21 +190,21 @@ void forwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
           addWeighted(p + toRest, true);
     }
   }
-  storeRows(ySum, ldy, count, d, y, s.ldy, [&](int64_t i) { return T(1) / sum[i]; });
+  StoreRows(ySum, ldy, count, d, y, s.ldy, [&](int64_t i) { return T(1) / sum[i]; });
   for (int64_t i = 0; i < count; ++i)
     lse[i] = max[i] * T(kLn2) + s.log(sum[i]);
 }
 
 /// The dot product of two rows.
-template <typename T, typename E> BOA_INLINE T dot(const E *a, const E *b, int64_t d) {
+template <typename T, typename E> BOA_INLINE T Dot(const E *a, const E *b, int64_t d) {
   constexpr int L = Simd<T>::kLanes;
   Vec<T> dots{};
   int64_t x = 0;
   for (; x + L <= d; x += L)
-    dots += loadAs<T>(a + x) * loadAs<T>(b + x);
-  T sum = sumLanes<T>(dots);
+    dots += LoadAs<T>(a + x) * LoadAs<T>(b + x);
+  T sum = SumLanes<T>(dots);
   for (; x < d; ++x)
-    sum += operandAt<T>(a + x, 1) * operandAt<T>(b + x, 1);
+    sum += OperandAt<T>(a + x, 1) * OperandAt<T>(b + x, 1);
   return sum;
 }
 
@@ -220,34 +220,34 @@ template <typename O, typename E> struct RowBlock {
   RowBlock(int64_t d, T *&scratch) {
     O **rooms[] = {&qRoom, &qAcrossRoom, &dyRoom, &dyAcrossRoom};
     for (O **room : rooms)
-      *room = take<O>(scratch, kRowBlock * padded<O>(d));
-    delta = take<T>(scratch, kRowBlock);
+      *room = Take<O>(scratch, kRowBlock * Padded<O>(d));
+    delta = Take<T>(scratch, kRowBlock);
   }
 
-  static void prefetch(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
-    const int64_t at = b * s.time + i0, count = lesser(kRowBlock, s.time - i0);
-    prefetchRows(s.q + at * s.ldq + h * s.d, s.ldq, count, s.d);
-    prefetchRows(s.dy + at * s.lddy + h * s.d, s.lddy, count, s.d);
-    prefetchRows(s.yIn + at * s.ldy + h * s.d, s.ldy, count, s.d);
+  static void Prefetch(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
+    const int64_t at = b * s.time + i0, count = Lesser(kRowBlock, s.time - i0);
+    PrefetchRows(s.q + at * s.ldq + h * s.d, s.ldq, count, s.d);
+    PrefetchRows(s.dy + at * s.lddy + h * s.d, s.lddy, count, s.d);
+    PrefetchRows(s.yIn + at * s.ldy + h * s.d, s.ldy, count, s.d);
   }
 
-  void set(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
-    first = i0, count = lesser(kRowBlock, s.time - i0);
+  void Set(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
+    first = i0, count = Lesser(kRowBlock, s.time - i0);
     const int64_t at = b * s.time + i0;
     const E *qs = s.q + at * s.ldq + h * s.d, *dys = s.dy + at * s.lddy + h * s.d;
     const E *ys = s.yIn + at * s.ldy + h * s.d;
-    q = alongRows(qs, s.ldq, count, s.d, qRoom);
-    dy = alongRows(dys, s.lddy, count, s.d, dyRoom);
+    q = AlongRows(qs, s.ldq, count, s.d, qRoom);
+    dy = AlongRows(dys, s.lddy, count, s.d, dyRoom);
     if constexpr (kDeep<O> == 1) {
       qAcross = q, dyAcross = dy;
     } else {
-      qAcross = acrossRows(qs, s.ldq, count, s.d, qAcrossRoom);
-      dyAcross = acrossRows(dys, s.lddy, count, s.d, dyAcrossRoom);
+      qAcross = AcrossRows(qs, s.ldq, count, s.d, qAcrossRoom);
+      dyAcross = AcrossRows(dys, s.lddy, count, s.d, dyAcrossRoom);
     }
     for (int64_t i = 0; i < count; ++i)
-      delta[i] = dot<T>(dys + i * s.lddy, ys + i * s.ldy, s.d);
+      delta[i] = Dot<T>(dys + i * s.lddy, ys + i * s.ldy, s.d);
     lse = s.lseIn + (b * s.heads + h) * s.time + i0;
-    prefetch(s, b, h, lesser(i0 + kRowBlock, s.time));
+    Prefetch(s, b, h, Lesser(i0 + kRowBlock, s.time));
   }
 };
 
@@ -257,18 +257,18 @@ template <typename O, typename E> struct KeyBlock {
   O *kt, *vt, *kRoom; // [d, keys], [d, keys], [keys, d]
   Rows<O> k;
 
-  void take(int64_t d, SumOf<O> *&scratch) {
+  void Take(int64_t d, SumOf<O> *&scratch) {
     O **rooms[] = {&kt, &vt, &kRoom};
     for (O **room : rooms)
-      *room = ::take<O>(scratch, kRowBlock * padded<O>(d));
+      *room = ::Take<O>(scratch, kRowBlock * Padded<O>(d));
   }
 
-  void set(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, int64_t k0) {
-    first = k0, count = lesser(kRowBlock, s.time - k0);
+  void Set(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, int64_t k0) {
+    first = k0, count = Lesser(kRowBlock, s.time - k0);
     const E *ks = s.k + (b * s.time + k0) * s.ldk + kvh * s.d;
-    k = acrossRows(ks, s.ldk, count, s.d, kRoom);
-    transpose(ks, s.ldk, count, s.d, kt, kRowBlock);
-    transpose(s.v + (b * s.time + k0) * s.ldv + kvh * s.d, s.ldv, count, s.d, vt, kRowBlock);
+    k = AcrossRows(ks, s.ldk, count, s.d, kRoom);
+    Transpose(ks, s.ldk, count, s.d, kt, kRowBlock);
+    Transpose(s.v + (b * s.time + k0) * s.ldv + kvh * s.d, s.ldv, count, s.d, vt, kRowBlock);
   }
 };
 
@@ -283,82 +283,82 @@ template <typename O> struct ScoreGradients {
 
   explicit ScoreGradients(T *&scratch) {
     constexpr int64_t kSquare = kRowBlock * kRowBlock;
-    scores = take<T>(scratch, kSquare), dp = take<T>(scratch, kSquare);
+    scores = Take<T>(scratch, kSquare), dp = Take<T>(scratch, kSquare);
     if constexpr (kDeep<O> == 1) {
       p = scores, ds = dsAlong = dp;
     } else {
-      p = take<O>(scratch, kSquare / kDeep<O>), ds = take<O>(scratch, kSquare / kDeep<O>);
-      dsAlong = take<O>(scratch, kSquare / kDeep<O>);
+      p = Take<O>(scratch, kSquare / kDeep<O>), ds = Take<O>(scratch, kSquare / kDeep<O>);
+      dsAlong = Take<O>(scratch, kSquare / kDeep<O>);
     }
   }
 
   template <typename E>
-  void set(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows, const KeyBlock<O, E> &keys) {
+  void Set(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows, const KeyBlock<O, E> &keys) {
     constexpr int L = kLanes<O>;
     const T scale = s.scale, scale2 = s.scale * T(kLog2E);
     const int64_t width = (keys.count + 2 * L - 1) / (2 * L) * (2 * L);
     diagonal = s.causal && rows.first == keys.first;
     const Triangle triangle = diagonal ? Triangle::Result : Triangle::None;
-    multiply<O>(rows.count, width, s.d, {rows.q.p, rows.q.stride, 1}, keys.kt, kRowBlock, scores,
+    Multiply<O>(rows.count, width, s.d, {rows.q.p, rows.q.stride, 1}, keys.kt, kRowBlock, scores,
                 kRowBlock, false, triangle);
-    multiply<O>(rows.count, width, s.d, {rows.dy.p, rows.dy.stride, 1}, keys.vt, kRowBlock, dp,
+    Multiply<O>(rows.count, width, s.d, {rows.dy.p, rows.dy.stride, 1}, keys.vt, kRowBlock, dp,
                 kRowBlock, false, triangle);
     for (int64_t i0 = 0; i0 < rows.count; i0 += kDeep<O>) {
       // Rows that are an operand together; a last one alone has zeros beside it.
-      const int64_t count = lesser(kDeep<O>, rows.count - i0);
-      const int64_t vectors = (seen(diagonal, i0 + count - 1, 0, keys.count) + L - 1) / L;
+      const int64_t count = Lesser(kDeep<O>, rows.count - i0);
+      const int64_t vectors = (Seen(diagonal, i0 + count - 1, 0, keys.count) + L - 1) / L;
       for (int64_t j = 0; j < width; j += L) {
         Vec<T> ps[kDeep<O>] = {}, dss[kDeep<O>] = {};
         for (int64_t r = 0; r < kDeep<O>; ++r) {
           const int64_t i = i0 + r, at = i * kRowBlock + j;
           if (r >= count || j >= vectors * L)
             continue;
-          Vec<T> score = load(scores + at), gradient = load(dp + at);
+          Vec<T> score = Load(scores + at), gradient = Load(dp + at);
           if (j + L >= vectors * L) {
-            const int64_t n = seen(diagonal, i, 0, keys.count) - j;
-            score = firstOf<T>(score, n, -__builtin_inf());
-            gradient = firstOf<T>(gradient, n, 0);
+            const int64_t n = Seen(diagonal, i, 0, keys.count) - j;
+            score = FirstOf<T>(score, n, -__builtin_inf());
+            gradient = FirstOf<T>(gradient, n, 0);
           }
-          ps[r] = exp2(score * scale2 - rows.lse[i] * T(kLog2E));
+          ps[r] = Exp2(score * scale2 - rows.lse[i] * T(kLog2E));
           dss[r] = ps[r] * scale * (gradient - rows.delta[i]);
         }
-        storeAcross(p + i0 / kDeep<O> * kRowBlock + j, ps);
-        storeAcross(ds + i0 / kDeep<O> * kRowBlock + j, dss);
+        StoreAcross(p + i0 / kDeep<O> * kRowBlock + j, ps);
+        StoreAcross(ds + i0 / kDeep<O> * kRowBlock + j, dss);
         if constexpr (kDeep<O> != 1)
           for (int64_t r = 0; r < kDeep<O>; ++r)
-            storeCells(reinterpret_cast<CellOf<O> *>(dsAlong) + (i0 + r) * kRowBlock + j, dss[r]);
+            StoreCells(reinterpret_cast<CellOf<O> *>(dsAlong) + (i0 + r) * kRowBlock + j, dss[r]);
       }
     }
   }
 
   /// Adds to the gradients of the keys, [keys, d]; without `add` sets them.
   template <typename E>
-  void addToKeys(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
+  void AddToKeys(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
                  const KeyBlock<O, E> &keys, T *dk, T *dv, bool add) const {
     const Triangle upper = diagonal ? Triangle::Upper : Triangle::None;
-    multiply<O>(keys.count, columnsOf<O, E>(s.d), rows.count, {p, 1, kRowBlock}, rows.dyAcross.p,
-                rows.dyAcross.stride, dv, padded<O>(s.d), add, upper);
-    multiply<O>(keys.count, columnsOf<O, E>(s.d), rows.count, {ds, 1, kRowBlock}, rows.qAcross.p,
-                rows.qAcross.stride, dk, padded<O>(s.d), add, upper);
+    Multiply<O>(keys.count, ColumnsOf<O, E>(s.d), rows.count, {p, 1, kRowBlock}, rows.dyAcross.p,
+                rows.dyAcross.stride, dv, Padded<O>(s.d), add, upper);
+    Multiply<O>(keys.count, ColumnsOf<O, E>(s.d), rows.count, {ds, 1, kRowBlock}, rows.qAcross.p,
+                rows.qAcross.stride, dk, Padded<O>(s.d), add, upper);
   }
 
   /// Adds to the gradients of the rows, [rows, d]; those of the first keys set them.
   template <typename E>
-  void addToRows(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
+  void AddToRows(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
                  const KeyBlock<O, E> &keys, T *dq, int64_t stride) const {
-    multiply<O>(rows.count, columnsOf<O, E>(s.d), keys.count, {dsAlong, kRowBlock / kDeep<O>, 1},
+    Multiply<O>(rows.count, ColumnsOf<O, E>(s.d), keys.count, {dsAlong, kRowBlock / kDeep<O>, 1},
                 keys.k.p, keys.k.stride, dq, stride, keys.first != 0,
                 diagonal ? Triangle::Lower : Triangle::None);
   }
 };
 
 template <typename O, typename E>
-void storeKeyGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, int64_t k0,
+void StoreKeyGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, int64_t k0,
                        const SumOf<O> *dk, const SumOf<O> *dv) {
-  const int64_t at = b * s.time + k0, keys = lesser(kRowBlock, s.time - k0);
+  const int64_t at = b * s.time + k0, keys = Lesser(kRowBlock, s.time - k0);
   auto one = [](int64_t) { return SumOf<O>(1); };
-  storeRows(dk, padded<O>(s.d), keys, s.d, s.dk + at * s.lddk + kvh * s.d, s.lddk, one);
-  storeRows(dv, padded<O>(s.d), keys, s.d, s.dv + at * s.lddv + kvh * s.d, s.lddv, one);
+  StoreRows(dk, Padded<O>(s.d), keys, s.d, s.dk + at * s.lddk + kvh * s.d, s.lddk, one);
+  StoreRows(dv, Padded<O>(s.d), keys, s.d, s.dv + at * s.lddv + kvh * s.d, s.lddv, one);
 }
 
 /// dq of rows of one head, where it is summed: where it belongs, or in scratch until it is
@@ -372,12 +372,12 @@ template <typename O, typename E> struct QueryGradients {
     if constexpr (__is_same(O, E))
       dq = s.dq + (b * s.time + first) * s.lddq + h * s.d, stride = s.lddq;
     else
-      dq = room, stride = padded<O>(s.d);
+      dq = room, stride = Padded<O>(s.d);
   }
 
-  void store(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t first, int64_t count) {
+  void Store(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t first, int64_t count) {
     if constexpr (!__is_same(O, E))
-      storeRows(dq, stride, count, s.d, s.dq + (b * s.time + first) * s.lddq + h * s.d, s.lddq,
+      StoreRows(dq, stride, count, s.d, s.dq + (b * s.time + first) * s.lddq + h * s.d, s.lddq,
                 [](int64_t) { return SumOf<O>(1); });
   }
 };
@@ -386,99 +386,99 @@ template <typename O, typename E> struct QueryGradients {
 constexpr int64_t kKeysTogether = boa::kAttentionChunk / kRowBlock;
 
 template <typename O, typename E>
-void backwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
+void BackwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   using T = SumOf<O>;
   constexpr bool kInPlace = __is_same(O, E);
   const int64_t kvh = task % s.kv_heads, b = task / s.kv_heads;
-  const int64_t group = s.heads / s.kv_heads, wide = padded<O>(s.d);
+  const int64_t group = s.heads / s.kv_heads, wide = Padded<O>(s.d);
   RowBlock<O, E> rows(s.d, scratch);
   KeyBlock<O, E> keys[kKeysTogether];
   for (KeyBlock<O, E> &block : keys)
-    block.take(s.d, scratch);
+    block.Take(s.d, scratch);
   ScoreGradients<O> gradients(scratch);
   // Where dq is in scratch, head by head: dk and dv wait there for the other heads.
   const int64_t together = kInPlace ? group : 1;
   const bool whole = together == group;
   const int64_t kept = whole ? kChunk : (s.time + kChunk - 1) / kChunk * kChunk;
-  T *dks = take<T>(scratch, kept * wide), *dvs = take<T>(scratch, kept * wide);
+  T *dks = Take<T>(scratch, kept * wide), *dvs = Take<T>(scratch, kept * wide);
   for (int64_t h0 = kvh * group; h0 < (kvh + 1) * group; h0 += together) {
     for (int64_t k0 = 0; k0 < s.time; k0 += kChunk) {
-      const int64_t blocks = (lesser(kChunk, s.time - k0) + kRowBlock - 1) / kRowBlock;
+      const int64_t blocks = (Lesser(kChunk, s.time - k0) + kRowBlock - 1) / kRowBlock;
       T *dk = dks + (whole ? 0 : k0 * wide), *dv = dvs + (whole ? 0 : k0 * wide);
       for (int64_t j = 0; j < blocks; ++j)
-        keys[j].set(s, b, kvh, k0 + j * kRowBlock);
+        keys[j].Set(s, b, kvh, k0 + j * kRowBlock);
       for (int64_t h = h0; h < h0 + together; ++h) {
         const QueryGradients<O, E> queries(s, b, h, 0, scratch);
         for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
-          rows.set(s, b, h, i0);
+          rows.Set(s, b, h, i0);
           for (int64_t j = 0; j < blocks && !(s.causal && keys[j].first > i0); ++j) {
             const int64_t at = j * kRowBlock * wide;
             const bool first = h == kvh * group && i0 == (s.causal ? keys[j].first : 0);
-            gradients.set(s, rows, keys[j]);
-            gradients.addToKeys(s, rows, keys[j], dk + at, dv + at, !first);
-            gradients.addToRows(s, rows, keys[j], queries.dq + i0 * queries.stride, queries.stride);
+            gradients.Set(s, rows, keys[j]);
+            gradients.AddToKeys(s, rows, keys[j], dk + at, dv + at, !first);
+            gradients.AddToRows(s, rows, keys[j], queries.dq + i0 * queries.stride, queries.stride);
           }
         }
       }
       if (h0 + together == (kvh + 1) * group)
         for (int64_t j = 0; j < blocks; ++j)
-          storeKeyGradients<O>(s, b, kvh, keys[j].first, dk + j * kRowBlock * wide,
+          StoreKeyGradients<O>(s, b, kvh, keys[j].first, dk + j * kRowBlock * wide,
                                dv + j * kRowBlock * wide);
     }
-    QueryGradients<O, E>(s, b, h0, 0, scratch).store(s, b, h0, 0, s.time);
+    QueryGradients<O, E>(s, b, h0, 0, scratch).Store(s, b, h0, 0, s.time);
   }
 }
 
 template <typename O, typename E>
-void keysTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
+void KeysTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   using T = SumOf<O>;
   const int64_t blocks = (s.time + kRowBlock - 1) / kRowBlock;
   const int64_t kvh = task / blocks % s.kv_heads, b = task / blocks / s.kv_heads;
   const int64_t group = s.heads / s.kv_heads, k0 = task % blocks * kRowBlock;
   RowBlock<O, E> rows(s.d, scratch);
   KeyBlock<O, E> keys;
-  keys.take(s.d, scratch);
-  keys.set(s, b, kvh, k0);
+  keys.Take(s.d, scratch);
+  keys.Set(s, b, kvh, k0);
   ScoreGradients<O> gradients(scratch);
-  T *dk = take<T>(scratch, kRowBlock * padded<O>(s.d));
-  T *dv = take<T>(scratch, kRowBlock * padded<O>(s.d));
+  T *dk = Take<T>(scratch, kRowBlock * Padded<O>(s.d));
+  T *dv = Take<T>(scratch, kRowBlock * Padded<O>(s.d));
   bool first = true;
   for (int64_t h = kvh * group; h < (kvh + 1) * group; ++h)
     for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
-      rows.set(s, b, h, i0);
-      gradients.set(s, rows, keys);
-      gradients.addToKeys(s, rows, keys, dk, dv, !first);
+      rows.Set(s, b, h, i0);
+      gradients.Set(s, rows, keys);
+      gradients.AddToKeys(s, rows, keys, dk, dv, !first);
       first = false;
     }
-  storeKeyGradients<O>(s, b, kvh, k0, dk, dv);
+  StoreKeyGradients<O>(s, b, kvh, k0, dk, dv);
 }
 
 template <typename O, typename E>
-void queriesTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
+void QueriesTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   const int64_t chunks = (s.time + kChunk - 1) / kChunk;
   const int64_t h = task / chunks % s.heads, b = task / chunks / s.heads;
   const int64_t kvh = h / (s.heads / s.kv_heads);
-  const int64_t first = task % chunks * kChunk, last = lesser(first + kChunk, s.time);
+  const int64_t first = task % chunks * kChunk, last = Lesser(first + kChunk, s.time);
   RowBlock<O, E> rows(s.d, scratch);
   KeyBlock<O, E> keys;
-  keys.take(s.d, scratch);
+  keys.Take(s.d, scratch);
   ScoreGradients<O> gradients(scratch);
   QueryGradients<O, E> queries(s, b, h, first, scratch);
   for (int64_t i0 = first; i0 < last; i0 += kRowBlock) {
-    rows.set(s, b, h, i0);
+    rows.Set(s, b, h, i0);
     for (int64_t k0 = 0; k0 < (s.causal ? i0 + 1 : s.time); k0 += kRowBlock) {
-      keys.set(s, b, kvh, k0);
-      gradients.set(s, rows, keys);
-      gradients.addToRows(s, rows, keys, queries.dq + (i0 - first) * queries.stride,
+      keys.Set(s, b, kvh, k0);
+      gradients.Set(s, rows, keys);
+      gradients.AddToRows(s, rows, keys, queries.dq + (i0 - first) * queries.stride,
                           queries.stride);
     }
   }
-  queries.store(s, b, h, first, last - first);
+  queries.Store(s, b, h, first, last - first);
 }
 
 template <typename O, typename E>
-constexpr boa::AttentionTasks<E> kTasks = {forwardTask<O, E>, backwardTask<O, E>, keysTask<O, E>,
-                                           queriesTask<O, E>};
+constexpr boa::AttentionTasks<E> kTasks = {ForwardTask<O, E>, BackwardTask<O, E>, KeysTask<O, E>,
+                                           QueriesTask<O, E>};
 
 } // namespace
 

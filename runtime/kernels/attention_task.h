@@ -55,7 +55,7 @@ template <typename E> struct AttentionArgs {
 };
 
 /// Tasks of one instruction set and element type; each is given scratch, aligned to 64
-/// bytes: attentionBlocks(d) numbers, and backward attentionSums() more.
+/// bytes: AttentionBlocks(d) numbers, and backward AttentionSums() more.
 template <typename E> struct AttentionTasks {
   using Task = void (*)(const AttentionArgs<E> &, int64_t task,
                         typename AttentionArgs<E>::T *scratch);
@@ -68,7 +68,7 @@ struct AttentionTable {
 };
 
 /// Blocks of operands, scores, their gradients, accumulators, row statistics of a chunk.
-inline int64_t attentionBlocks(int64_t d) {
+inline int64_t AttentionBlocks(int64_t d) {
   const int64_t wide = (d + 15) / 16 * 16;
   return (6 * kAttentionChunk + 4 * kAttentionKeyBlock) * wide +
          4 * kAttentionRowBlock * kAttentionKeyBlock + 2 * kAttentionChunk + 512;
@@ -76,7 +76,7 @@ inline int64_t attentionBlocks(int64_t d) {
 
 /// What a task of backward sums until it can be rounded: dq of a head, and where heads
 /// share keys, dk and dv.
-template <typename E> int64_t attentionSums(const AttentionArgs<E> &args) {
+template <typename E> int64_t AttentionSums(const AttentionArgs<E> &args) {
   if (sizeof(E) != 2)
     return 0;
   const int64_t time = (args.time + kAttentionChunk - 1) / kAttentionChunk * kAttentionChunk;

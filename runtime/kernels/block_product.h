@@ -39,7 +39,7 @@ template <typename O> using CellOf = typename Operand<O>::Cell;
 template <typename O> constexpr int kDeep = Operand<O>::kDeep;
 template <typename O> constexpr int kLanes = Simd<SumOf<O>>::kLanes;
 
-template <typename O> BOA_INLINE int64_t operandsOf(int64_t elements) {
+template <typename O> BOA_INLINE int64_t OperandsOf(int64_t elements) {
   return (elements + kDeep<O> - 1) / kDeep<O>;
 }
 
@@ -48,18 +48,18 @@ template <typename O> BOA_INLINE int64_t operandsOf(int64_t elements) {
 //===----------------------------------------------------------------------===//
 
 /// A vector of operands, of elements side by side.
-template <typename O, typename E> BOA_INLINE Vec<SumOf<O>> loadAs(const E *p) {
+template <typename O, typename E> BOA_INLINE Vec<SumOf<O>> LoadAs(const E *p) {
   if constexpr (__is_same(O, E))
-    return load(p);
+    return Load(p);
   else if constexpr (__is_same(O, float))
-    return loadWidened(p);
+    return LoadWidened(p);
   else {
     typedef uint16_t Pairs BOA_VECTOR(aligned(2)); // at any element
     return (Vec<float>)*reinterpret_cast<const Pairs *>(p);
   }
 }
 /// One operand, of `left` elements at p or fewer.
-template <typename O, typename E> BOA_INLINE O operandAt(const E *p, int64_t left) {
+template <typename O, typename E> BOA_INLINE O OperandAt(const E *p, int64_t left) {
   if constexpr (__is_same(O, E))
     return *p;
   else if constexpr (__is_same(O, float))
@@ -68,21 +68,21 @@ template <typename O, typename E> BOA_INLINE O operandAt(const E *p, int64_t lef
     return static_cast<Pair>(left > 1 ? p[0] | uint32_t(p[1]) << 16 : p[0]);
 }
 
-template <typename O> BOA_INLINE void storeOperands(O *p, Vec<SumOf<O>> v) {
-  store(reinterpret_cast<SumOf<O> *>(p), v);
+template <typename O> BOA_INLINE void StoreOperands(O *p, Vec<SumOf<O>> v) {
+  Store(reinterpret_cast<SumOf<O> *>(p), v);
 }
-BOA_INLINE void storeCells(float *p, Vec<float> v) { store(p, v); }
-BOA_INLINE void storeCells(double *p, Vec<double> v) { store(p, v); }
-BOA_INLINE void storeCells(uint16_t *p, Vec<float> v) { storeRounded(p, v); }
+BOA_INLINE void StoreCells(float *p, Vec<float> v) { Store(p, v); }
+BOA_INLINE void StoreCells(double *p, Vec<double> v) { Store(p, v); }
+BOA_INLINE void StoreCells(uint16_t *p, Vec<float> v) { StoreRounded(p, v); }
 
 /// Cells of kDeep rows, as operands across.
-BOA_INLINE void storeAcross(float *p, const Vec<float> (&rows)[1]) { store(p, rows[0]); }
-BOA_INLINE void storeAcross(double *p, const Vec<double> (&rows)[1]) { store(p, rows[0]); }
+BOA_INLINE void StoreAcross(float *p, const Vec<float> (&rows)[1]) { Store(p, rows[0]); }
+BOA_INLINE void StoreAcross(double *p, const Vec<double> (&rows)[1]) { Store(p, rows[0]); }
 #ifdef __AVX512BF16__
-BOA_INLINE void storeAcross(Pair *p, const Vec<float> (&rows)[2]) {
+BOA_INLINE void StoreAcross(Pair *p, const Vec<float> (&rows)[2]) {
   typedef uint16_t Wide BOA_VECTOR();
   Wide both = (Wide)_mm512_cvtne2ps_pbh(rows[1], rows[0]);
-  storeOperands(p, (Vec<float>)__builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4,
+  StoreOperands(p, (Vec<float>)__builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4,
                                                        20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10,
                                                        26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
 }
@@ -95,14 +95,14 @@ template <typename O> struct Rows {
 };
 
 /// Elements of a row of d in a block: whole vectors.
-template <typename O> BOA_INLINE int64_t padded(int64_t d) {
+template <typename O> BOA_INLINE int64_t Padded(int64_t d) {
   return (d + kLanes<O> - 1) / kLanes<O> * kLanes<O>;
 }
 
 /// Has rows brought near: each is on a page of its own, where the processor does not see
 /// the next one coming.
 template <typename E>
-BOA_INLINE void prefetchRows(const E *from, int64_t stride, int64_t count, int64_t d) {
+BOA_INLINE void PrefetchRows(const E *from, int64_t stride, int64_t count, int64_t d) {
   constexpr int64_t kLine = 64 / sizeof(E);
   for (int64_t i = 0; i < count; ++i)
     for (int64_t x = 0; x < d; x += kLine)
@@ -111,39 +111,39 @@ BOA_INLINE void prefetchRows(const E *from, int64_t stride, int64_t count, int64
 
 /// Rows of elements as rows of A, side by side in `room`: of padded operands, the rest zero.
 template <typename O, typename E>
-Rows<O> alongRows(const E *from, int64_t stride, int64_t count, int64_t d, O *room) {
+Rows<O> AlongRows(const E *from, int64_t stride, int64_t count, int64_t d, O *room) {
   constexpr int L = kLanes<O>;
-  const int64_t width = padded<O>(operandsOf<O>(d));
+  const int64_t width = Padded<O>(OperandsOf<O>(d));
   for (int64_t i = 0; i < count; ++i) {
     const E *row = from + i * stride;
     O *to = room + i * width;
     int64_t x = 0;
     for (; (x + L) * kDeep<O> <= d; x += L)
-      storeOperands(to + x, loadAs<O>(row + x * kDeep<O>));
+      StoreOperands(to + x, LoadAs<O>(row + x * kDeep<O>));
     for (; x < width; ++x)
-      to[x] = x * kDeep<O> < d ? operandAt<O>(row + x * kDeep<O>, d - x * kDeep<O>) : O(0);
+      to[x] = x * kDeep<O> < d ? OperandAt<O>(row + x * kDeep<O>, d - x * kDeep<O>) : O(0);
   }
   return {room, width};
 }
 
 /// Rows of elements as rows of B, of which k runs down: of padded(d) operands.
 template <typename O, typename E>
-Rows<O> acrossRows(const E *from, int64_t stride, int64_t count, int64_t d, O *room) {
+Rows<O> AcrossRows(const E *from, int64_t stride, int64_t count, int64_t d, O *room) {
   if constexpr (kDeep<O> == 1) {
-    return alongRows(from, stride, count, d, room);
+    return AlongRows(from, stride, count, d, room);
   } else {
     constexpr int L = kLanes<O>;
     typedef uint32_t Bits BOA_VECTOR();
-    const int64_t width = padded<O>(d);
+    const int64_t width = Padded<O>(d);
     for (int64_t i = 0; i < count; i += 2) {
       const E *first = from + i * stride, *second = i + 1 < count ? first + stride : nullptr;
       O *to = room + i / 2 * width;
       int64_t x = 0;
       for (; x + L <= d; x += L) {
-        Bits pairs = (Bits)loadWidened(first + x) >> 16;
+        Bits pairs = (Bits)LoadWidened(first + x) >> 16;
         if (second)
-          pairs |= (Bits)loadWidened(second + x);
-        storeOperands(to + x, (Vec<float>)pairs);
+          pairs |= (Bits)LoadWidened(second + x);
+        StoreOperands(to + x, (Vec<float>)pairs);
       }
       for (; x < width; ++x)
         to[x] = static_cast<O>(x >= d ? 0 : first[x] | (second ? uint32_t(second[x]) << 16 : 0));
@@ -155,7 +155,7 @@ Rows<O> acrossRows(const E *from, int64_t stride, int64_t count, int64_t d, O *r
 /// The transpose of rows as rows of B: to[y][j] is operand y of row j. Columns past
 /// `count` are zero; `width` is a multiple of the lanes.
 template <typename O, typename E>
-void transpose(const E *from, int64_t stride, int64_t count, int64_t d, O *to, int64_t width) {
+void Transpose(const E *from, int64_t stride, int64_t count, int64_t d, O *to, int64_t width) {
   constexpr int L = kLanes<O>;
   for (int64_t j = 0; j < width; j += L) {
     int64_t x = 0;
@@ -163,15 +163,15 @@ void transpose(const E *from, int64_t stride, int64_t count, int64_t d, O *to, i
       for (; (x + L) * kDeep<O> <= d; x += L) {
         Vec<SumOf<O>> square[L];
         for (int r = 0; r < L; ++r)
-          square[r] = loadAs<O>(from + (j + r) * stride + x * kDeep<O>);
-        transposeSquare(square);
+          square[r] = LoadAs<O>(from + (j + r) * stride + x * kDeep<O>);
+        TransposeSquare(square);
         for (int r = 0; r < L; ++r)
-          storeOperands(to + (x + r) * width + j, square[r]);
+          StoreOperands(to + (x + r) * width + j, square[r]);
       }
-    for (; x < operandsOf<O>(d); ++x)
+    for (; x < OperandsOf<O>(d); ++x)
       for (int r = 0; r < L; ++r)
         to[x * width + j + r] =
-            j + r < count ? operandAt<O>(from + (j + r) * stride + x * kDeep<O>, d - x * kDeep<O>)
+            j + r < count ? OperandAt<O>(from + (j + r) * stride + x * kDeep<O>, d - x * kDeep<O>)
                           : O(0);
   }
 }
@@ -179,7 +179,7 @@ void transpose(const E *from, int64_t stride, int64_t count, int64_t d, O *to, i
 /// Rows of sums as elements, each number times `factor(row)`; rows of sums are padded
 /// where they are not elements.
 template <typename E, typename T, typename Factor>
-void storeRows(const T *from, int64_t stride, int64_t count, int64_t d, E *to, int64_t toStride,
+void StoreRows(const T *from, int64_t stride, int64_t count, int64_t d, E *to, int64_t toStride,
                Factor factor) {
   constexpr int L = Simd<T>::kLanes;
   for (int64_t i = 0; i < count; ++i) {
@@ -188,13 +188,13 @@ void storeRows(const T *from, int64_t stride, int64_t count, int64_t d, E *to, i
     E *result = to + i * toStride;
     int64_t x = 0;
     for (; x + L <= d; x += L)
-      storeCells(result + x, load(row + x) * by);
+      StoreCells(result + x, Load(row + x) * by);
     if constexpr (__is_same(E, T)) {
       for (; x < d; ++x)
         result[x] = row[x] * by;
     } else if (x < d) {
       E last[L];
-      storeCells(last, load(row + x) * by);
+      StoreCells(last, Load(row + x) * by);
       for (int64_t at = x; at < d; ++at)
         result[at] = last[at - x];
     }
@@ -211,14 +211,14 @@ template <typename O> struct Strided {
   int64_t row, column;
 };
 
-BOA_INLINE Vec<float> spread(float x) { return splat(x); }
-BOA_INLINE Vec<double> spread(double x) { return splat(x); }
+BOA_INLINE Vec<float> Spread(float x) { return Splat(x); }
+BOA_INLINE Vec<double> Spread(double x) { return Splat(x); }
 #if BOA_VECTOR_BYTES == 64
-BOA_INLINE Vec<float> spread(Pair x) { return (Vec<float>)_mm512_set1_epi32(static_cast<int>(x)); }
+BOA_INLINE Vec<float> Spread(Pair x) { return (Vec<float>)_mm512_set1_epi32(static_cast<int>(x)); }
 #endif
 
 template <typename O>
-BOA_INLINE Vec<SumOf<O>> multiplyAdd(Vec<SumOf<O>> sum, Vec<SumOf<O>> a, Vec<SumOf<O>> b) {
+BOA_INLINE Vec<SumOf<O>> MultiplyAdd(Vec<SumOf<O>> sum, Vec<SumOf<O>> a, Vec<SumOf<O>> b) {
   if constexpr (kDeep<O> == 1)
     return sum + a * b;
 #ifdef __AVX512BF16__
@@ -229,44 +229,44 @@ BOA_INLINE Vec<SumOf<O>> multiplyAdd(Vec<SumOf<O>> sum, Vec<SumOf<O>> a, Vec<Sum
 
 /// C[R, N * lanes] = (add ? C : 0) + A[R, k] B[k, N * lanes], held in registers.
 template <typename O, int R, int N>
-BOA_INLINE void tile(int64_t k, Strided<O> a, const O *b, int64_t ldb, SumOf<O> *c, int64_t ldc,
-                     bool add) {
+BOA_INLINE void MultiplyTile(int64_t k, Strided<O> a, const O *b, int64_t ldb, SumOf<O> *c,
+                             int64_t ldc, bool add) {
   using T = SumOf<O>;
   constexpr int L = kLanes<O>;
   Vec<T> sum[R][N];
   for (int i = 0; i < R; ++i)
     for (int j = 0; j < N; ++j)
-      sum[i][j] = add ? load(c + i * ldc + j * L) : Vec<T>{};
+      sum[i][j] = add ? Load(c + i * ldc + j * L) : Vec<T>{};
   for (int64_t x = 0; x < k; ++x) {
     Vec<T> row[N];
     for (int j = 0; j < N; ++j)
-      row[j] = load(reinterpret_cast<const T *>(b + x * ldb + j * L));
+      row[j] = Load(reinterpret_cast<const T *>(b + x * ldb + j * L));
     for (int i = 0; i < R; ++i) {
-      Vec<T> scalar = spread(a.p[i * a.row + x * a.column]);
+      Vec<T> scalar = Spread(a.p[i * a.row + x * a.column]);
       for (int j = 0; j < N; ++j)
-        sum[i][j] = multiplyAdd<O>(sum[i][j], scalar, row[j]);
+        sum[i][j] = MultiplyAdd<O>(sum[i][j], scalar, row[j]);
     }
   }
   for (int i = 0; i < R; ++i)
     for (int j = 0; j < N; ++j)
-      store(c + i * ldc + j * L, sum[i][j]);
+      Store(c + i * ldc + j * L, sum[i][j]);
 }
 
 /// The same of fewer columns than a vector has lanes.
 template <typename T, int R>
-BOA_INLINE void narrowTile(int64_t columns, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
+BOA_INLINE void NarrowTile(int64_t columns, int64_t k, Strided<T> a, const T *b, int64_t ldb, T *c,
                            int64_t ldc, bool add) {
 #if BOA_VECTOR_BYTES == 64
   Vec<T> sum[R];
   for (int i = 0; i < R; ++i)
-    sum[i] = add ? loadFirst(c + i * ldc, columns) : Vec<T>{};
+    sum[i] = add ? LoadFirst(c + i * ldc, columns) : Vec<T>{};
   for (int64_t x = 0; x < k; ++x) {
-    Vec<T> row = loadFirst(b + x * ldb, columns);
+    Vec<T> row = LoadFirst(b + x * ldb, columns);
     for (int i = 0; i < R; ++i)
-      sum[i] += splat(a.p[i * a.row + x * a.column]) * row;
+      sum[i] += Splat(a.p[i * a.row + x * a.column]) * row;
   }
   for (int i = 0; i < R; ++i)
-    storeFirst(c + i * ldc, columns, sum[i]);
+    StoreFirst(c + i * ldc, columns, sum[i]);
 #else
   for (int64_t j = 0; j < columns; ++j)
     for (int i = 0; i < R; ++i) {
@@ -283,20 +283,20 @@ constexpr int kTileRows = BOA_VECTOR_BYTES == 64 ? 8 : 6;
 /// `count` rows of the product, R at most, over all n columns. Of pairs n is a multiple
 /// of the lanes.
 template <typename O, int R = kTileRows>
-void rows(int64_t count, int64_t n, int64_t k, Strided<O> a, const O *b, int64_t ldb, SumOf<O> *c,
-          int64_t ldc, bool add) {
+void MultiplyRows(int64_t count, int64_t n, int64_t k, Strided<O> a, const O *b, int64_t ldb,
+                  SumOf<O> *c, int64_t ldc, bool add) {
   constexpr int L = kLanes<O>;
   if constexpr (R > 1)
     if (count < R)
-      return rows<O, R - 1>(count, n, k, a, b, ldb, c, ldc, add);
+      return MultiplyRows<O, R - 1>(count, n, k, a, b, ldb, c, ldc, add);
   int64_t j = 0;
   for (; j + 2 * L <= n; j += 2 * L)
-    tile<O, R, 2>(k, a, b + j, ldb, c + j, ldc, add);
+    MultiplyTile<O, R, 2>(k, a, b + j, ldb, c + j, ldc, add);
   for (; j + L <= n; j += L)
-    tile<O, R, 1>(k, a, b + j, ldb, c + j, ldc, add);
+    MultiplyTile<O, R, 1>(k, a, b + j, ldb, c + j, ldc, add);
   if constexpr (kDeep<O> == 1)
     if (j < n)
-      narrowTile<O, R>(n - j, k, a, b + j, ldb, c + j, ldc, add);
+      NarrowTile<O, R>(n - j, k, a, b + j, ldb, c + j, ldc, add);
 }
 
 /// What is known of a triangular operand or result of a product of square blocks
@@ -312,7 +312,7 @@ enum class Triangle {
 /// so a transposed operand needs no copy. Of a triangle, kTileRows + kDeep zeros beyond the
 /// diagonal are read, not more.
 template <typename O>
-void multiply(int64_t m, int64_t n, int64_t k, Strided<O> a, const O *b, int64_t ldb, SumOf<O> *c,
+void Multiply(int64_t m, int64_t n, int64_t k, Strided<O> a, const O *b, int64_t ldb, SumOf<O> *c,
               int64_t ldc, bool add, Triangle triangle = Triangle::None, int64_t offset = 0) {
   constexpr int64_t kWide = 2 * kLanes<O>;
   for (int64_t i = 0; i < m; i += kTileRows) {
@@ -327,9 +327,9 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<O> a, const O *b, int64_t
       begin = i > offset ? i - offset : 0;
       begin = (begin < k ? begin : k) / kDeep<O>;
     }
-    rows<O>(r, columns, operandsOf<O>(end) - begin,
-            {a.p + i * a.row + begin * a.column, a.row, a.column}, b + begin * ldb, ldb,
-            c + i * ldc, ldc, add);
+    MultiplyRows<O>(r, columns, OperandsOf<O>(end) - begin,
+                    {a.p + i * a.row + begin * a.column, a.row, a.column}, b + begin * ldb, ldb,
+                    c + i * ldc, ldc, add);
   }
 }
 

@@ -110,7 +110,7 @@ absl::Status CheckProducts(const ProductKernels &kernels) {
 } // namespace
 
 ProductKernels ProductsOf(Isa isa) {
-  const auto run = [isa](const auto &block) { gemmBlock(isa, block); };
+  const auto run = [isa](const auto &block) { ComputeGemmBlock(isa, block); };
   return {run, run, run, run};
 }
 

@@ -45,7 +45,7 @@ constexpr int64_t kLeast = 4 << 20;
 struct Grid {
   int64_t rows, columns;
 
-  static Grid choose(int64_t m, int64_t n, int64_t k) {
+  static Grid Choose(int64_t m, int64_t n, int64_t k) {
     int64_t threads = boa::Threads();
     if (m * n * k / kLeast < threads)
       threads = m * n * k / kLeast;
@@ -72,13 +72,13 @@ struct Grid {
 
   /// For OpenBLAS, the same for any number of threads: what its kernels make of a row or
   /// column depends on those beside it (Haswell's do).
-  static Grid chooseForLibrary(int64_t m, int64_t n) {
+  static Grid ChooseForLibrary(int64_t m, int64_t n) {
     constexpr int64_t kEdge = 5 * kTile;
     return {(m + kEdge - 1) / kEdge, (n + kEdge - 1) / kEdge};
   }
 
   /// Where part `i` of `parts` of an edge begins.
-  static int64_t cut(int64_t extent, int64_t parts, int64_t i) {
+  static int64_t Cut(int64_t extent, int64_t parts, int64_t i) {
     if (i == parts)
       return extent;
     int64_t tiles = (extent + kTile - 1) / kTile;
@@ -94,7 +94,7 @@ using boa::GemmBlock;
 using boa::Isa;
 
 /// This thread's scratch: packed or widened operands.
-float *scratch() {
+float *Scratch() {
   struct Free {
     void operator()(void *p) const { std::free(p); }
   };
@@ -114,40 +114,40 @@ float *scratch() {
   return static_cast<float *>(memory.get());
 }
 
-void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float *a, int lda,
-          const float *b, int ldb, float beta, float *c, int ldc) {
+void CallBlas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float *a, int lda,
+              const float *b, int ldb, float beta, float *c, int ldc) {
   cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
 }
-void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double *a, int lda,
-          const double *b, int ldb, double beta, double *c, int ldc) {
+void CallBlas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double *a, int lda,
+              const double *b, int ldb, double beta, double *c, int ldc) {
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
 }
 
 /// The block by OpenBLAS; a bias is what the product is added to.
-template <typename T> void blasBlock(GemmBlock<T, T, T, T> g) {
+template <typename T> void BlasBlock(GemmBlock<T, T, T, T> g) {
   if (g.bias) {
     for (int64_t i = 0; i < g.m; ++i)
       for (int64_t j = 0; j < g.n; ++j)
         g.c[i * g.ldc + j] = (g.accumulate ? g.c[i * g.ldc + j] : T(0)) + g.bias[j];
     g.accumulate = true;
   }
-  blas(g.transpose_a ? CblasTrans : CblasNoTrans, g.transpose_b ? CblasTrans : CblasNoTrans,
-       static_cast<int>(g.m), static_cast<int>(g.n), static_cast<int>(g.k), g.a,
-       static_cast<int>(g.lda), g.b, static_cast<int>(g.ldb), g.accumulate ? T(1) : T(0), g.c,
-       static_cast<int>(g.ldc));
+  CallBlas(g.transpose_a ? CblasTrans : CblasNoTrans, g.transpose_b ? CblasTrans : CblasNoTrans,
+           static_cast<int>(g.m), static_cast<int>(g.n), static_cast<int>(g.k), g.a,
+           static_cast<int>(g.lda), g.b, static_cast<int>(g.ldb), g.accumulate ? T(1) : T(0), g.c,
+           static_cast<int>(g.ldc));
 }
 
 /// Half of the scratch is for A, half for B: this many floats each.
 constexpr int64_t kWidened = boa::kGemmScratch / 2;
 
-float widened(uint16_t x) {
+float Widen(uint16_t x) {
   const uint32_t bits = static_cast<uint32_t>(x) << 16;
   float wide;
   std::memcpy(&wide, &bits, sizeof wide);
   return wide;
 }
 /// To the nearest, ties to even; a NaN stays one.
-uint16_t rounded(float x) {
+uint16_t Round(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   return static_cast<uint16_t>((x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x400000) >> 16);
@@ -155,19 +155,20 @@ uint16_t rounded(float x) {
 
 /// A piece of an operand in f32: widened into `wide`, or as it is. `ld` becomes the
 /// stride of its rows.
-const float *piece(const uint16_t *from, int64_t rows, int64_t columns, float *wide, int64_t &ld) {
+const float *WidenPiece(const uint16_t *from, int64_t rows, int64_t columns, float *wide,
+                        int64_t &ld) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
-      wide[i * columns + j] = widened(from[i * ld + j]);
+      wide[i * columns + j] = Widen(from[i * ld + j]);
   ld = columns;
   return wide;
 }
-const float *piece(const float *from, int64_t, int64_t, float *, int64_t &) { return from; }
+const float *WidenPiece(const float *from, int64_t, int64_t, float *, int64_t &) { return from; }
 
 /// With bf16: pieces of what is bf16 are widened and multiplied in turn.
-template <typename A> void blasBlock(const GemmBlock<A, uint16_t> &g) {
+template <typename A> void BlasBlock(const GemmBlock<A, uint16_t> &g) {
   constexpr int64_t kDeep = 1024;
-  float *wideA = scratch(), *wideB = wideA + kWidened;
+  float *wideA = Scratch(), *wideB = wideA + kWidened;
   int64_t x0 = 0;
   do {
     const int64_t k = std::min(kDeep, g.k - x0), step = kWidened / std::max<int64_t>(k, 1);
@@ -175,14 +176,14 @@ template <typename A> void blasBlock(const GemmBlock<A, uint16_t> &g) {
     for (int64_t j0 = 0; j0 < g.n; j0 += step) {
       const int64_t n = std::min(step, g.n - j0);
       int64_t ldb = g.ldb;
-      const float *b = piece(g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0),
-                             g.transpose_b ? n : k, g.transpose_b ? k : n, wideB, ldb);
+      const float *b = WidenPiece(g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0),
+                                  g.transpose_b ? n : k, g.transpose_b ? k : n, wideB, ldb);
       for (int64_t i0 = 0; i0 < g.m; i0 += stepA) {
         const int64_t m = std::min(stepA, g.m - i0);
         int64_t lda = g.lda;
-        const float *a = piece(g.a + (g.transpose_a ? x0 * g.lda + i0 : i0 * g.lda + x0),
-                               g.transpose_a ? k : m, g.transpose_a ? m : k, wideA, lda);
-        blasBlock<float>({g.transpose_a, g.transpose_b, m, n, k, a, lda, b, ldb,
+        const float *a = WidenPiece(g.a + (g.transpose_a ? x0 * g.lda + i0 : i0 * g.lda + x0),
+                                    g.transpose_a ? k : m, g.transpose_a ? m : k, wideA, lda);
+        BlasBlock<float>({g.transpose_a, g.transpose_b, m, n, k, a, lda, b, ldb,
                           g.bias && x0 == 0 ? g.bias + j0 : nullptr, g.accumulate || x0 != 0,
                           g.c + i0 * g.ldc + j0, g.ldc});
       }
@@ -192,7 +193,7 @@ template <typename A> void blasBlock(const GemmBlock<A, uint16_t> &g) {
 }
 
 /// With C in bf16: sums of some rows at a time, then rounded.
-void blasBlock(const boa::GemmAllBf16 &g) {
+void BlasBlock(const boa::GemmAllBf16 &g) {
   constexpr int64_t kAtOnce = 64;
   std::vector<float> sums(static_cast<size_t>(std::min(kAtOnce, g.m) * g.n));
   for (int64_t i0 = 0; i0 < g.m; i0 += kAtOnce) {
@@ -200,18 +201,18 @@ void blasBlock(const boa::GemmAllBf16 &g) {
     uint16_t *c = g.c + i0 * g.ldc;
     for (int64_t i = 0; g.accumulate && i < m; ++i)
       for (int64_t j = 0; j < g.n; ++j)
-        sums[static_cast<size_t>(i * g.n + j)] = widened(c[i * g.ldc + j]);
-    blasBlock(boa::GemmBf16Bf16{g.transpose_a, g.transpose_b, m, g.n, g.k,
+        sums[static_cast<size_t>(i * g.n + j)] = Widen(c[i * g.ldc + j]);
+    BlasBlock(boa::GemmBf16Bf16{g.transpose_a, g.transpose_b, m, g.n, g.k,
                                 g.a + i0 * (g.transpose_a ? 1 : g.lda), g.lda, g.b, g.ldb, g.bias,
                                 g.accumulate, sums.data(), g.n});
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < g.n; ++j)
-        c[i * g.ldc + j] = rounded(sums[static_cast<size_t>(i * g.n + j)]);
+        c[i * g.ldc + j] = Round(sums[static_cast<size_t>(i * g.n + j)]);
   }
 }
 
 /// Whether blocks of this type go to OpenBLAS.
-template <typename Block> bool isForLibrary() {
+template <typename Block> bool IsForLibrary() {
 #ifdef __x86_64__
   return std::is_same_v<Block, boa::GemmF64> || boa::UsedIsa() < Isa::kAvx2;
 #else
@@ -220,22 +221,22 @@ template <typename Block> bool isForLibrary() {
 }
 
 template <typename A, typename B, typename C>
-void runBlock([[maybe_unused]] Isa isa, const GemmBlock<A, B, C> &g) {
+void RunBlock([[maybe_unused]] Isa isa, const GemmBlock<A, B, C> &g) {
 #ifdef __x86_64__
   if constexpr (std::is_same_v<A, uint16_t>) {
     if (isa >= Isa::kAmx)
-      return boa::gemmBlockAmx(g, scratch());
+      return boa::ComputeGemmBlockAmx(g, Scratch());
     if (isa >= Isa::kAvx512Bf16)
-      return boa::gemmBlockAvx512Bf16(g, scratch());
+      return boa::ComputeGemmBlockAvx512Bf16(g, Scratch());
   }
   if (isa >= Isa::kAvx512)
-    return boa::gemmBlockAvx512(g, scratch());
+    return boa::ComputeGemmBlockAvx512(g, Scratch());
   if (isa >= Isa::kAvx2)
-    return boa::gemmBlockAvx2(g, scratch());
+    return boa::ComputeGemmBlockAvx2(g, Scratch());
 #endif
-  blasBlock(g);
+  BlasBlock(g);
 }
-void runBlock(Isa, const boa::GemmF64 &g) { blasBlock(g); }
+void RunBlock(Isa, const boa::GemmF64 &g) { BlasBlock(g); }
 
 //===----------------------------------------------------------------------===//
 // All of them
@@ -246,18 +247,18 @@ template <typename Block> struct Work {
   Grid grid;
 
   /// Blocks [begin, end) of the grid.
-  static void run(void *data, int64_t begin, int64_t end) {
+  static void Run(void *data, int64_t begin, int64_t end) {
     const Work &work = *static_cast<const Work *>(data);
     for (int64_t i = begin; i < end; ++i)
-      runBlock(boa::UsedIsa(), work.block(i / work.grid.columns, i % work.grid.columns));
+      RunBlock(boa::UsedIsa(), work.BlockAt(i / work.grid.columns, i % work.grid.columns));
   }
 
-  Block block(int64_t row, int64_t column) const {
-    int64_t m0 = Grid::cut(all.m, grid.rows, row);
-    int64_t n0 = Grid::cut(all.n, grid.columns, column);
+  Block BlockAt(int64_t row, int64_t column) const {
+    int64_t m0 = Grid::Cut(all.m, grid.rows, row);
+    int64_t n0 = Grid::Cut(all.n, grid.columns, column);
     Block g = all;
-    g.m = Grid::cut(all.m, grid.rows, row + 1) - m0;
-    g.n = Grid::cut(all.n, grid.columns, column + 1) - n0;
+    g.m = Grid::Cut(all.m, grid.rows, row + 1) - m0;
+    g.n = Grid::Cut(all.n, grid.columns, column + 1) - n0;
     g.a += g.transpose_a ? m0 : m0 * g.lda;
     g.b += g.transpose_b ? n0 * g.ldb : n0;
     if (g.bias)
@@ -267,39 +268,39 @@ template <typename Block> struct Work {
   }
 };
 
-template <typename Block> void runAll(const Block &g) {
+template <typename Block> void RunAll(const Block &g) {
   static const bool once = (openblas_set_num_threads(1), true);
   (void)once;
   if (g.m == 0 || g.n == 0)
     return;
-  Work<Block> work{g, isForLibrary<Block>() ? Grid::chooseForLibrary(g.m, g.n)
-                                            : Grid::choose(g.m, g.n, g.k)};
-  boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<Block>::run, &work);
+  Work<Block> work{g, IsForLibrary<Block>() ? Grid::ChooseForLibrary(g.m, g.n)
+                                            : Grid::Choose(g.m, g.n, g.k)};
+  boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<Block>::Run, &work);
 }
 
 } // namespace
 
-void boa::gemmBlock(Isa isa, const GemmF32 &g) { runBlock(isa, g); }
-void boa::gemmBlock(Isa isa, const GemmBf16 &g) { runBlock(isa, g); }
-void boa::gemmBlock(Isa isa, const GemmBf16Bf16 &g) { runBlock(isa, g); }
-void boa::gemmBlock(Isa isa, const GemmAllBf16 &g) { runBlock(isa, g); }
+void boa::ComputeGemmBlock(Isa isa, const GemmF32 &g) { RunBlock(isa, g); }
+void boa::ComputeGemmBlock(Isa isa, const GemmBf16 &g) { RunBlock(isa, g); }
+void boa::ComputeGemmBlock(Isa isa, const GemmBf16Bf16 &g) { RunBlock(isa, g); }
+void boa::ComputeGemmBlock(Isa isa, const GemmAllBf16 &g) { RunBlock(isa, g); }
 
 extern "C" void boa_gemm_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, const float *b, int64_t ldb,
                              const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll(boa::GemmF32{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+  RunAll(boa::GemmF32{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                               const float *a, int64_t lda, const uint16_t *b, int64_t ldb,
                               const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll(boa::GemmBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+  RunAll(boa::GemmBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                                    const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb,
                                    const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  runAll(
+  RunAll(
       boa::GemmBf16Bf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
@@ -307,12 +308,12 @@ extern "C" void boa_gemm_bf16_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64
                                         const uint16_t *a, int64_t lda, const uint16_t *b,
                                         int64_t ldb, const float *bias, int32_t accumulate,
                                         uint16_t *c, int64_t ldc) {
-  runAll(
+  RunAll(
       boa::GemmAllBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }
 
 extern "C" void boa_gemm_f64(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const double *a, int64_t lda, const double *b, int64_t ldb,
                              const double *bias, int32_t accumulate, double *c, int64_t ldc) {
-  runAll(boa::GemmF64{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+  RunAll(boa::GemmF64{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
 }

@@ -27,23 +27,23 @@ struct Amx {
   }
   ~Amx() { _tile_release(); }
 
-  template <int R> static BOA_INLINE void zero() { _tile_zero(R); }
-  template <int R> static BOA_INLINE void load(const void *from, int64_t stride) {
+  template <int R> static BOA_INLINE void Zero() { _tile_zero(R); }
+  template <int R> static BOA_INLINE void Load(const void *from, int64_t stride) {
     _tile_loadd(R, from, stride);
   }
-  template <int R> static BOA_INLINE void store(void *to, int64_t stride) {
+  template <int R> static BOA_INLINE void Store(void *to, int64_t stride) {
     _tile_stored(R, to, stride);
   }
-  template <int C, int A, int B> static BOA_INLINE void multiply() { _tile_dpbf16ps(C, A, B); }
+  template <int C, int A, int B> static BOA_INLINE void Multiply() { _tile_dpbf16ps(C, A, B); }
 };
 
 } // namespace
 
-void boa::gemmBlockAmx(const GemmBf16Bf16 &block, float *scratch) {
+void boa::ComputeGemmBlockAmx(const GemmBf16Bf16 &block, float *scratch) {
   Amx tiles;
-  TileProduct<Amx>::run(block, scratch);
+  TileProduct<Amx>::Run(block, scratch);
 }
-void boa::gemmBlockAmx(const GemmAllBf16 &block, float *scratch) {
+void boa::ComputeGemmBlockAmx(const GemmAllBf16 &block, float *scratch) {
   Amx tiles;
-  TileProduct<Amx>::run(block, scratch);
+  TileProduct<Amx>::Run(block, scratch);
 }

@@ -9,15 +9,15 @@
 
 using Kernel = F32Kernel<8, 6, 2>;
 
-void boa::gemmBlockAvx2(const GemmF32 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx2(const GemmF32 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }
-void boa::gemmBlockAvx2(const GemmBf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx2(const GemmBf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }
-void boa::gemmBlockAvx2(const GemmBf16Bf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx2(const GemmBf16Bf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }
-void boa::gemmBlockAvx2(const GemmAllBf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx2(const GemmAllBf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }

@@ -9,15 +9,15 @@
 
 using Kernel = F32Kernel<16, 8, 3>;
 
-void boa::gemmBlockAvx512(const GemmF32 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx512(const GemmF32 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }
-void boa::gemmBlockAvx512(const GemmBf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx512(const GemmBf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }
-void boa::gemmBlockAvx512(const GemmBf16Bf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx512(const GemmBf16Bf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }
-void boa::gemmBlockAvx512(const GemmAllBf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx512(const GemmAllBf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }

@@ -24,19 +24,19 @@ struct Kernel {
   static constexpr int64_t kColumns = 768; // a block of B: 1.1 MiB
   using Packed = Pair;
 
-  static constexpr int64_t depth(int64_t k) { return (k + 1) / 2; }
+  static constexpr int64_t Depth(int64_t k) { return (k + 1) / 2; }
 
-  static void packA(const uint16_t *a, int64_t lda, bool transpose, int64_t m, int64_t k,
+  static void PackA(const uint16_t *a, int64_t lda, bool transpose, int64_t m, int64_t k,
                     Pair *to) {
-    packPanels<kTileM, kTileM>(a, lda, !transpose, m, k, to);
+    PackPanels<kTileM, kTileM>(a, lda, !transpose, m, k, to);
   }
-  static void packB(const uint16_t *b, int64_t ldb, bool transpose, int64_t n, int64_t k,
+  static void PackB(const uint16_t *b, int64_t ldb, bool transpose, int64_t n, int64_t k,
                     Pair *to) {
-    packPanels<kTileN, kLanes>(b, ldb, transpose, n, k, to);
+    PackPanels<kTileN, kLanes>(b, ldb, transpose, n, k, to);
   }
 
   template <int kVectors>
-  static BOA_INLINE void panels(int64_t pairs, const Pair *a, const Pair *b, float *sums) {
+  static BOA_INLINE void MultiplyPanels(int64_t pairs, const Pair *a, const Pair *b, float *sums) {
     __m512 sum[kTileM][kVectors] = {};
 #pragma clang loop unroll_count(2)
     for (int64_t y = 0; y < pairs; ++y) {
@@ -56,22 +56,22 @@ struct Kernel {
         _mm512_storeu_ps(sums + i * kTileN + j * kLanes, sum[i][j]);
   }
 
-  static BOA_INLINE void multiply(int64_t pairs, int64_t, int64_t columns, const Pair *a,
+  static BOA_INLINE void Multiply(int64_t pairs, int64_t, int64_t columns, const Pair *a,
                                   const Pair *b, float *sums) {
     if (columns > 2 * kLanes)
-      panels<3>(pairs, a, b, sums);
+      MultiplyPanels<3>(pairs, a, b, sums);
     else if (columns > kLanes)
-      panels<2>(pairs, a, b, sums);
+      MultiplyPanels<2>(pairs, a, b, sums);
     else
-      panels<1>(pairs, a, b, sums);
+      MultiplyPanels<1>(pairs, a, b, sums);
   }
 };
 
 } // namespace
 
-void boa::gemmBlockAvx512Bf16(const GemmBf16Bf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx512Bf16(const GemmBf16Bf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }
-void boa::gemmBlockAvx512Bf16(const GemmAllBf16 &block, float *scratch) {
-  multiplyBlock<Kernel>(block, scratch);
+void boa::ComputeGemmBlockAvx512Bf16(const GemmAllBf16 &block, float *scratch) {
+  MultiplyBlock<Kernel>(block, scratch);
 }

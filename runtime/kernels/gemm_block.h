@@ -37,30 +37,30 @@ using GemmF64 = GemmBlock<double, double, double, double>;
 constexpr int64_t kGemmScratch = 1 << 20;
 
 /// Needs AVX2 and FMA.
-void gemmBlockAvx2(const GemmF32 &, float *scratch);
-void gemmBlockAvx2(const GemmBf16 &, float *scratch);
-void gemmBlockAvx2(const GemmBf16Bf16 &, float *scratch);
-void gemmBlockAvx2(const GemmAllBf16 &, float *scratch);
+void ComputeGemmBlockAvx2(const GemmF32 &, float *scratch);
+void ComputeGemmBlockAvx2(const GemmBf16 &, float *scratch);
+void ComputeGemmBlockAvx2(const GemmBf16Bf16 &, float *scratch);
+void ComputeGemmBlockAvx2(const GemmAllBf16 &, float *scratch);
 
 /// Needs AVX-512 with F, BW, DQ and VL.
-void gemmBlockAvx512(const GemmF32 &, float *scratch);
-void gemmBlockAvx512(const GemmBf16 &, float *scratch);
-void gemmBlockAvx512(const GemmBf16Bf16 &, float *scratch);
-void gemmBlockAvx512(const GemmAllBf16 &, float *scratch);
+void ComputeGemmBlockAvx512(const GemmF32 &, float *scratch);
+void ComputeGemmBlockAvx512(const GemmBf16 &, float *scratch);
+void ComputeGemmBlockAvx512(const GemmBf16Bf16 &, float *scratch);
+void ComputeGemmBlockAvx512(const GemmAllBf16 &, float *scratch);
 
 /// Needs AVX-512 as above and its BF16.
-void gemmBlockAvx512Bf16(const GemmBf16Bf16 &, float *scratch);
-void gemmBlockAvx512Bf16(const GemmAllBf16 &, float *scratch);
+void ComputeGemmBlockAvx512Bf16(const GemmBf16Bf16 &, float *scratch);
+void ComputeGemmBlockAvx512Bf16(const GemmAllBf16 &, float *scratch);
 
 /// Needs AMX with BF16, granted by the system (isa.cpp), and AVX-512 as above.
-void gemmBlockAmx(const GemmBf16Bf16 &, float *scratch);
-void gemmBlockAmx(const GemmAllBf16 &, float *scratch);
+void ComputeGemmBlockAmx(const GemmBf16Bf16 &, float *scratch);
+void ComputeGemmBlockAmx(const GemmAllBf16 &, float *scratch);
 
 /// The block by the kernel of an instruction set for its type, with this thread's scratch.
-void gemmBlock(Isa, const GemmF32 &);
-void gemmBlock(Isa, const GemmBf16 &);
-void gemmBlock(Isa, const GemmBf16Bf16 &);
-void gemmBlock(Isa, const GemmAllBf16 &);
+void ComputeGemmBlock(Isa, const GemmF32 &);
+void ComputeGemmBlock(Isa, const GemmBf16 &);
+void ComputeGemmBlock(Isa, const GemmBf16Bf16 &);
+void ComputeGemmBlock(Isa, const GemmAllBf16 &);
 
 } // namespace boa
 

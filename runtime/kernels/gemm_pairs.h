@@ -23,7 +23,7 @@ constexpr int64_t kEight = 8;   // what is packed together
 constexpr int64_t kAbreast = 8; // panels that are packed together
 
 /// The pairs of eight columns of two rows; no second row is one of zeros.
-BOA_INLINE void pairRows(const uint16_t *first, const uint16_t *second, Pair *to) {
+BOA_INLINE void PairRows(const uint16_t *first, const uint16_t *second, Pair *to) {
   typedef uint16_t Half __attribute__((vector_size(16), aligned(2)));
   typedef uint32_t Wide __attribute__((vector_size(32)));
   typedef uint32_t Loose __attribute__((vector_size(32), aligned(4)));
@@ -34,7 +34,7 @@ BOA_INLINE void pairRows(const uint16_t *first, const uint16_t *second, Pair *to
 }
 
 /// Eight pairs of a row, moved as if they were floats; a pair may begin at any element.
-BOA_INLINE Simd<float>::Vec loadPairs(const uint16_t *p) {
+BOA_INLINE Simd<float>::Vec LoadPairs(const uint16_t *p) {
   typedef uint16_t Pairs __attribute__((vector_size(32), aligned(2)));
   Pairs pairs = *reinterpret_cast<const Pairs *>(p);
   return (Simd<float>::Vec)pairs;
@@ -43,7 +43,7 @@ BOA_INLINE Simd<float>::Vec loadPairs(const uint16_t *p) {
 /// A panel `width` wide, a multiple of eight: to[y][i] = elements (i, 2y) and (i, 2y + 1)
 /// for 2y < k; zeros past `count` and past k. With `along`, i is a row of `from`;
 /// otherwise a column.
-void packPanel(const uint16_t *from, int64_t ld, bool along, int64_t count, int64_t width,
+void PackPanel(const uint16_t *from, int64_t ld, bool along, int64_t count, int64_t width,
                int64_t k, Pair *to) {
   for (int64_t i0 = 0; i0 < width; i0 += kEight) {
     int64_t x = 0;
@@ -51,14 +51,14 @@ void packPanel(const uint16_t *from, int64_t ld, bool along, int64_t count, int6
       for (; x + 2 * kEight <= k; x += 2 * kEight) {
         Simd<float>::Vec square[kEight];
         for (int64_t i = 0; i < kEight; ++i)
-          square[i] = loadPairs(from + (i0 + i) * ld + x);
-        transposeSquare(square);
+          square[i] = LoadPairs(from + (i0 + i) * ld + x);
+        TransposeSquare(square);
         for (int64_t y = 0; y < kEight; ++y)
-          store(reinterpret_cast<float *>(to + (x / 2 + y) * width + i0), square[y]);
+          Store(reinterpret_cast<float *>(to + (x / 2 + y) * width + i0), square[y]);
       }
     else if (i0 + kEight <= count)
       for (; x < k; x += 2)
-        pairRows(from + x * ld + i0, x + 1 < k ? from + (x + 1) * ld + i0 : nullptr,
+        PairRows(from + x * ld + i0, x + 1 < k ? from + (x + 1) * ld + i0 : nullptr,
                  to + x / 2 * width + i0);
     for (; x < k; x += 2)
       for (int64_t i = i0; i < i0 + kEight; ++i) {
@@ -76,7 +76,7 @@ void packPanel(const uint16_t *from, int64_t ld, bool along, int64_t count, int6
 /// as wide as it must be. Rows are read along over several panels, which the
 /// processor's prefetch follows.
 template <int64_t kWidth, int64_t kLeast>
-void packPanels(const uint16_t *from, int64_t ld, bool along, int64_t count, int64_t k, Pair *to) {
+void PackPanels(const uint16_t *from, int64_t ld, bool along, int64_t count, int64_t k, Pair *to) {
   const int64_t pairs = (k + 1) / 2;
   int64_t i = 0;
   if (!along)
@@ -86,12 +86,12 @@ void packPanels(const uint16_t *from, int64_t ld, bool along, int64_t count, int
         const uint16_t *second = 2 * y + 1 < k ? first + ld : nullptr;
         for (int64_t panel = i; panel < i + kAbreast * kWidth; panel += kWidth)
           for (int64_t j = 0; j < kWidth; j += kEight)
-            pairRows(first + panel + j, second ? second + panel + j : nullptr,
+            PairRows(first + panel + j, second ? second + panel + j : nullptr,
                      to + panel * pairs + y * kWidth + j);
       }
   for (; i < count; i += kWidth) {
     int64_t rest = kWidth < count - i ? kWidth : count - i;
-    packPanel(from + i * (along ? ld : 1), ld, along, rest, (rest + kLeast - 1) / kLeast * kLeast,
+    PackPanel(from + i * (along ? ld : 1), ld, along, rest, (rest + kLeast - 1) / kLeast * kLeast,
               k, to + i * pairs);
   }
 }

@@ -39,42 +39,42 @@ constexpr int64_t kTileDeep = 2 * kTilePairs; // elements of k
 constexpr int64_t kTileSize = kTileRows * kTilePairs;
 constexpr int64_t kTileBytes = 4 * kTilePairs; // of a row
 
-BOA_INLINE constexpr int64_t roundedUp(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
+BOA_INLINE constexpr int64_t RoundedUp(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
-BOA_INLINE void clearPairs(Pair *to, int64_t count) {
+BOA_INLINE void ClearPairs(Pair *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     to[i] = 0;
 }
 
 /// A tile of A from `deep` rows of k whose elements stand side by side in m.
-BOA_INLINE void packTurned(const uint16_t *from, int64_t ld, int64_t rows, int64_t deep,
+BOA_INLINE void PackTurned(const uint16_t *from, int64_t ld, int64_t rows, int64_t deep,
                            Pair *tile) {
   Pair columns[kTileSize];
   const int64_t given = (deep + 1) / 2 * kTileRows;
-  packPanel(from, ld, /*along=*/false, rows, kTileRows, deep, columns);
-  clearPairs(columns + given, kTileSize - given);
+  PackPanel(from, ld, /*along=*/false, rows, kTileRows, deep, columns);
+  ClearPairs(columns + given, kTileSize - given);
   for (int64_t i = 0; i < kTileRows; i += kEight)
     for (int64_t y = 0; y < kTilePairs; y += kEight) {
       Simd<float>::Vec square[kEight];
       for (int64_t r = 0; r < kEight; ++r)
-        square[r] = load(reinterpret_cast<const float *>(columns + (y + r) * kTileRows + i));
-      transposeSquare(square);
+        square[r] = Load(reinterpret_cast<const float *>(columns + (y + r) * kTileRows + i));
+      TransposeSquare(square);
       for (int64_t r = 0; r < kEight; ++r)
-        store(reinterpret_cast<float *>(tile + (i + r) * kTilePairs + y), square[r]);
+        Store(reinterpret_cast<float *>(tile + (i + r) * kTilePairs + y), square[r]);
     }
 }
 
 /// Panels of 16 rows of A, each its tiles in the order of k. Zeros past m and k.
-void packTilesOfA(const uint16_t *a, int64_t lda, bool transpose, int64_t m, int64_t k, Pair *to) {
-  const int64_t size = roundedUp(k, kTileDeep) / kTileDeep * kTileSize;
+void PackTilesOfA(const uint16_t *a, int64_t lda, bool transpose, int64_t m, int64_t k, Pair *to) {
+  const int64_t size = RoundedUp(k, kTileDeep) / kTileDeep * kTileSize;
   if (transpose) {
     for (int64_t x = 0; x < k; x += kTileDeep)
       for (int64_t i = 0; i < m; i += kTileRows)
-        packTurned(a + x * lda + i, lda, lesser(kTileRows, m - i), lesser(kTileDeep, k - x),
+        PackTurned(a + x * lda + i, lda, Lesser(kTileRows, m - i), Lesser(kTileDeep, k - x),
                    to + i / kTileRows * size + x / kTileDeep * kTileSize);
     return;
   }
-  for (int64_t i = 0; i < roundedUp(m, kTileRows); ++i) {
+  for (int64_t i = 0; i < RoundedUp(m, kTileRows); ++i) {
     Pair *row = to + i / kTileRows * size + i % kTileRows * kTilePairs;
     for (int64_t x = 0; x < k; x += kTileDeep, row += kTileSize) {
       const bool whole = i < m && x + kTileDeep <= k;
@@ -82,7 +82,7 @@ void packTilesOfA(const uint16_t *a, int64_t lda, bool transpose, int64_t m, int
         __builtin_memcpy(row, a + i * lda + x, kTileBytes);
         continue;
       }
-      clearPairs(row, kTilePairs);
+      ClearPairs(row, kTilePairs);
       if (i < m)
         __builtin_memcpy(row, a + i * lda + x, static_cast<unsigned long>(2 * (k - x)));
     }
@@ -90,7 +90,7 @@ void packTilesOfA(const uint16_t *a, int64_t lda, bool transpose, int64_t m, int
 }
 
 /// Pairs of two rows of 32 columns: of the first 16 to `left`, of the others to `right`.
-BOA_INLINE void pairColumns(const uint16_t *first, const uint16_t *second, Pair *left,
+BOA_INLINE void PairColumns(const uint16_t *first, const uint16_t *second, Pair *left,
                             Pair *right) {
   typedef uint16_t Row __attribute__((vector_size(64)));
   typedef uint16_t Loose __attribute__((vector_size(64), aligned(2)));
@@ -106,28 +106,28 @@ BOA_INLINE void pairColumns(const uint16_t *first, const uint16_t *second, Pair 
 }
 
 /// Panels of 16 columns of B, each its pairs in the order of k. Zeros past n and k.
-void packTilesOfB(const uint16_t *b, int64_t ldb, bool transpose, int64_t n, int64_t k, Pair *to) {
-  const int64_t size = roundedUp(k, kTileDeep) / 2 * kTileRows;
+void PackTilesOfB(const uint16_t *b, int64_t ldb, bool transpose, int64_t n, int64_t k, Pair *to) {
+  const int64_t size = RoundedUp(k, kTileDeep) / 2 * kTileRows;
   const int64_t given = (k + 1) / 2 * kTileRows;
   int64_t j = 0;
   for (; !transpose && j + 2 * kTileRows <= n; j += 2 * kTileRows) {
     Pair *left = to + j / kTileRows * size, *right = left + size;
     for (int64_t x = 0; x < k; x += 2)
-      pairColumns(b + x * ldb + j, x + 1 < k ? b + (x + 1) * ldb + j : nullptr,
+      PairColumns(b + x * ldb + j, x + 1 < k ? b + (x + 1) * ldb + j : nullptr,
                   left + x / 2 * kTileRows, right + x / 2 * kTileRows);
-    clearPairs(left + given, size - given);
-    clearPairs(right + given, size - given);
+    ClearPairs(left + given, size - given);
+    ClearPairs(right + given, size - given);
   }
   for (; j < n; j += kTileRows) {
     Pair *panel = to + j / kTileRows * size;
-    packPanel(b + j * (transpose ? ldb : 1), ldb, transpose, lesser(kTileRows, n - j), kTileRows, k,
+    PackPanel(b + j * (transpose ? ldb : 1), ldb, transpose, Lesser(kTileRows, n - j), kTileRows, k,
               panel);
-    clearPairs(panel + given, size - given);
+    ClearPairs(panel + given, size - given);
   }
 }
 
-/// Tiles has, for registers 0 to 7 and strides in bytes: zero<R>(), load<R>(from, stride),
-/// store<R>(to, stride), multiply<C, A, B>().
+/// Tiles has, for registers 0 to 7 and strides in bytes: Zero<R>(), Load<R>(from, stride),
+/// Store<R>(to, stride), Multiply<C, A, B>().
 template <typename Tiles> struct TileProduct {
   static constexpr int64_t kEdge = 2 * kTileRows; // of the square of C in registers
   // Elements. A block of A is 1 MiB, half of the second cache; a block of B and the sums of
@@ -140,64 +140,64 @@ template <typename Tiles> struct TileProduct {
   /// A square of C into registers 0 to 3, of panels whose size is `size`. Registers 4 and 5
   /// are A, 6 and 7 B.
   template <bool kBelow, bool kRight>
-  static BOA_INLINE void sum(int64_t size, const Pair *a, const Pair *b) {
-    Tiles::template zero<0>(), Tiles::template zero<1>();
-    Tiles::template zero<2>(), Tiles::template zero<3>();
+  static BOA_INLINE void SumTiles(int64_t size, const Pair *a, const Pair *b) {
+    Tiles::template Zero<0>(), Tiles::template Zero<1>();
+    Tiles::template Zero<2>(), Tiles::template Zero<3>();
     for (const Pair *end = a + size; a != end; a += kTileSize, b += kTileSize) {
-      Tiles::template load<4>(a, kTileBytes);
-      Tiles::template load<6>(b, kTileBytes);
-      Tiles::template multiply<0, 4, 6>();
+      Tiles::template Load<4>(a, kTileBytes);
+      Tiles::template Load<6>(b, kTileBytes);
+      Tiles::template Multiply<0, 4, 6>();
       if (kRight) {
-        Tiles::template load<7>(b + size, kTileBytes);
-        Tiles::template multiply<1, 4, 7>();
+        Tiles::template Load<7>(b + size, kTileBytes);
+        Tiles::template Multiply<1, 4, 7>();
       }
       if (kBelow) {
-        Tiles::template load<5>(a + size, kTileBytes);
-        Tiles::template multiply<2, 5, 6>();
+        Tiles::template Load<5>(a + size, kTileBytes);
+        Tiles::template Multiply<2, 5, 6>();
         if (kRight)
-          Tiles::template multiply<3, 5, 7>();
+          Tiles::template Multiply<3, 5, 7>();
       }
     }
   }
 
   /// C = A B + bias + addend, of packed blocks; null is no bias, no addend.
   template <typename From, typename To>
-  static void block(int64_t m, int64_t n, int64_t k, const Pair *a, const Pair *b,
-                    const float *bias, const From *addend, int64_t addendStride, To *to,
-                    int64_t stride) {
+  static void MultiplyPart(int64_t m, int64_t n, int64_t k, const Pair *a, const Pair *b,
+                           const float *bias, const From *addend, int64_t addendStride, To *to,
+                           int64_t stride) {
     // A load waits for an earlier store whose address differs in the page alone. Panels begin
     // at a page, so sums go to the end of theirs, half a square at a time.
     alignas(4096) float page[1024];
     float *sums = page + 512;
-    const int64_t size = roundedUp(k, kTileDeep) / 2 * kTileRows;
+    const int64_t size = RoundedUp(k, kTileDeep) / 2 * kTileRows;
     for (int64_t j = 0; j < n; j += kEdge)
       for (int64_t i = 0; i < m; i += kEdge) {
-        const int64_t rows = lesser(kEdge, m - i), columns = lesser(kEdge, n - j);
+        const int64_t rows = Lesser(kEdge, m - i), columns = Lesser(kEdge, n - j);
         const bool below = rows > kTileRows, right = columns > kTileRows;
         const Pair *panelsA = a + i / kTileRows * size, *panelsB = b + j / kTileRows * size;
-        prefetchTile(rows, columns, to + i * stride + j, stride);
+        PrefetchTile(rows, columns, to + i * stride + j, stride);
         if (below)
-          right ? sum<true, true>(size, panelsA, panelsB)
-                : sum<true, false>(size, panelsA, panelsB);
+          right ? SumTiles<true, true>(size, panelsA, panelsB)
+                : SumTiles<true, false>(size, panelsA, panelsB);
         else
-          right ? sum<false, true>(size, panelsA, panelsB)
-                : sum<false, false>(size, panelsA, panelsB);
+          right ? SumTiles<false, true>(size, panelsA, panelsB)
+                : SumTiles<false, false>(size, panelsA, panelsB);
 
         auto finish = [&](int64_t first) {
-          finishTile<kEdge>(lesser(kTileRows, rows - first), columns, sums,
+          FinishTile<kEdge>(Lesser(kTileRows, rows - first), columns, sums,
                             bias ? bias + j : nullptr,
                             addend ? addend + (i + first) * addendStride + j : nullptr,
                             addendStride, to + (i + first) * stride + j, stride);
         };
-        Tiles::template store<0>(sums, 4 * kEdge);
+        Tiles::template Store<0>(sums, 4 * kEdge);
         if (right)
-          Tiles::template store<1>(sums + kTileRows, 4 * kEdge);
+          Tiles::template Store<1>(sums + kTileRows, 4 * kEdge);
         finish(0);
         if (!below)
           continue;
-        Tiles::template store<2>(sums, 4 * kEdge);
+        Tiles::template Store<2>(sums, 4 * kEdge);
         if (right)
-          Tiles::template store<3>(sums + kTileRows, 4 * kEdge);
+          Tiles::template Store<3>(sums + kTileRows, 4 * kEdge);
         finish(kTileRows);
       }
   }
@@ -205,34 +205,34 @@ template <typename Tiles> struct TileProduct {
   /// All of one thread's product. Sums of several slices of k are in C, or for a C in bf16 in
   /// the scratch.
   template <typename C>
-  static void run(const boa::GemmBlock<uint16_t, uint16_t, C> &g, float *scratch) {
+  static void Run(const boa::GemmBlock<uint16_t, uint16_t, C> &g, float *scratch) {
     const int64_t slices = g.k > kDeep ? (g.k + kDeep - 1) / kDeep : 1;
-    const int64_t deep = g.k > 0 ? roundedUp((g.k + slices - 1) / slices, kTileDeep) : kTileDeep;
+    const int64_t deep = g.k > 0 ? RoundedUp((g.k + slices - 1) / slices, kTileDeep) : kTileDeep;
     const bool apart = sizeof(C) < sizeof(float) && slices > 1;
     const int64_t atOnce = apart ? kSumColumns : kAtOnceB / deep / kEdge * kEdge;
     const int64_t height = apart ? kSumRows : g.m;
-    const int64_t step = lesser(kSumRows, kAtOnceA / deep / kEdge * kEdge);
+    const int64_t step = Lesser(kSumRows, kAtOnceA / deep / kEdge * kEdge);
     auto *packedA = reinterpret_cast<Pair *>(scratch), *packedB = packedA + kAtOnceA / 2;
     float *sums = scratch + kAtOnceA / 2 + kAtOnceB / 2;
 
     for (int64_t j0 = 0; j0 < g.n; j0 += atOnce)
       for (int64_t i0 = 0; i0 < g.m; i0 += height) {
-        const int64_t n = lesser(atOnce, g.n - j0), end = lesser(i0 + height, g.m);
+        const int64_t n = Lesser(atOnce, g.n - j0), end = Lesser(i0 + height, g.m);
         int64_t x0 = 0;
         do {
-          const int64_t k = lesser(deep, g.k - x0);
+          const int64_t k = Lesser(deep, g.k - x0);
           const bool first = x0 == 0, last = x0 + k == g.k;
           const float *bias = g.bias && first ? g.bias + j0 : nullptr;
-          packTilesOfB(g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0), g.ldb,
+          PackTilesOfB(g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0), g.ldb,
                        g.transpose_b, n, k, packedB);
           for (int64_t i = i0; i < end; i += step) {
-            const int64_t m = lesser(step, end - i);
-            packTilesOfA(g.a + (g.transpose_a ? x0 * g.lda + i : i * g.lda + x0), g.lda,
+            const int64_t m = Lesser(step, end - i);
+            PackTilesOfA(g.a + (g.transpose_a ? x0 * g.lda + i : i * g.lda + x0), g.lda,
                          g.transpose_a, m, k, packedA);
             C *c = g.c + i * g.ldc + j0;
             float *rows = sums + (i - i0) * kSumColumns;
             auto product = [&](auto *addend, int64_t addendStride, auto *to, int64_t stride) {
-              block(m, n, k, packedA, packedB, bias, addend, addendStride, to, stride);
+              MultiplyPart(m, n, k, packedA, packedB, bias, addend, addendStride, to, stride);
             };
             if (!apart)
               product(g.accumulate || !first ? c : nullptr, g.ldc, c, g.ldc);

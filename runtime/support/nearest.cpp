@@ -11,7 +11,7 @@
 namespace boa {
 
 /// Levenshtein distance, with a swap of neighbours counted as one edit.
-static size_t distance(std::string_view a, std::string_view b) {
+static size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i)
     for (size_t j = 0; j <= b.size(); ++j) {
@@ -38,7 +38,7 @@ std::string NearestWord(std::string_view word, const std::vector<std::string> &w
     const std::string &candidate = words[i];
     if (candidate.size() > kMaxLength)
       continue;
-    size_t edits = distance(word, candidate);
+    size_t edits = Distance(word, candidate);
     // A replacement of the whole word is no correction.
     if (edits < least && edits < std::max(word.size(), candidate.size())) {
       least = edits;

@@ -119,7 +119,7 @@ private:
   /// The row of this command's flag that `argument` begins with, or null.
   const Flag *Find(const std::string &argument) const {
     for (const Flag &flag : table)
-      if (flag.takenBy(command) && Names(flag, argument))
+      if (flag.IsTakenBy(command) && Names(flag, argument))
         return &flag;
     return nullptr;
   }
@@ -136,9 +136,9 @@ private:
       value = argument.substr(equals + 1);
     else if (!is_long && argument.size() > 2)
       value = argument.substr(argument[2] == '=' ? 3 : 2);
-    if (flag->isSwitch() && value)
+    if (flag->IsSwitch() && value)
       return Refuse(name, " takes no value");
-    if (!flag->isSwitch() && !value) {
+    if (!flag->IsSwitch() && !value) {
       if (!next)
         return Refuse(name, ": expected a ", flag->value);
       // `--state --resume`: a value was forgotten.
@@ -148,7 +148,7 @@ private:
       value = next;
       took_next = true;
     }
-    if (!flag->isSwitch() && !std::holds_alternative<TextsValue>(flag->to)) {
+    if (!flag->IsSwitch() && !std::holds_alternative<TextsValue>(flag->to)) {
       auto [first, is_new] = given.try_emplace(flag->name, *value);
       if (!is_new)
         return Refuse("--", flag->name, " is given twice, as `", first->second, "` and as `",
@@ -174,7 +174,7 @@ private:
                       ", not of ", who, more);
     std::vector<std::string> names{"--help"};
     for (const Flag &flag : table)
-      if (flag.takenBy(command))
+      if (flag.IsTakenBy(command))
         names.push_back("--" + flag.name);
     const std::string closest = NearestWord(name, names);
     return Refuse(who, " has no flag `", name, "`",
@@ -191,7 +191,7 @@ private:
 
 } // namespace
 
-bool Flag::takenBy(std::string_view command) const {
+bool Flag::IsTakenBy(std::string_view command) const {
   return commands.empty() || std::find(commands.begin(), commands.end(), command) != commands.end();
 }
 
@@ -215,10 +215,10 @@ std::string FlagHelp(std::string_view flag, std::string_view help) {
 std::string FlagsHelp(const FlagTable &table, const std::string &command) {
   std::string help;
   for (const Flag &flag : table)
-    if (flag.takenBy(command) && !flag.help.empty())
+    if (flag.IsTakenBy(command) && !flag.help.empty())
       help += FlagHelp(
           absl::StrCat(flag.letter ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "",
-                       "--", flag.name, flag.isSwitch() ? "" : " ", flag.value),
+                       "--", flag.name, flag.IsSwitch() ? "" : " ", flag.value),
           flag.help);
   return help;
 }

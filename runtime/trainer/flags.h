@@ -83,8 +83,8 @@ struct Flag {
   std::string help;                  // empty: of use to tests alone, and listed nowhere
   Destination to;
 
-  bool isSwitch() const { return std::holds_alternative<bool *>(to); }
-  bool takenBy(std::string_view command) const;
+  bool IsSwitch() const { return std::holds_alternative<bool *>(to); }
+  bool IsTakenBy(std::string_view command) const;
 };
 using FlagTable = std::vector<Flag>;
 
