@@ -277,7 +277,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
     return Make(program, std::move(device), nullptr, state, options);
   } catch (const std::bad_alloc &) {
     return absl::ResourceExhaustedError(
-        "cannot allocate what the engine needs beside its arena: give the process more memory "
+        "cannot allocate the engine's memory outside of its arena: give the process more memory "
         "or the program less");
   }
 }

@@ -71,7 +71,7 @@ boa_buffer Graph::Open(int32_t storage, int64_t entry, int32_t first, int32_t co
     return 0;
   if (!Expect(slots.HasChunks(storage, entry, first, count) &&
                   (space == BOA_DEVICE || space == BOA_HOST),
-              "asks for chunks that there are not"))
+              "asks for chunks that do not exist"))
     return 0;
   if (const Slots::Range *range = slots.RangeOf(storage, first);
       range && first + count <= range->first + range->count &&

@@ -21,7 +21,7 @@
 namespace boa {
 namespace {
 
-// What a hash is for, the first word of its key.
+// The purpose of a hash: the first word of its key.
 enum Purpose : uint64_t { kTrainingStart = 1, kTrainingMask, kValidationMask };
 
 absl::StatusOr<InputFile> OpenText(const std::string &path) {
@@ -67,14 +67,14 @@ absl::Status CheckLength(int64_t size, int64_t training, const DataOptions &opti
   const int64_t need = options.context + 1;
   if (training < need)
     return absl::InvalidArgumentError(
-        absl::StrCat("`", options.data, "` has ", size, " bytes, of which ", training,
-                     " are for training, but one sequence takes ", need,
+        absl::StrCat("`", options.data, "` has ", size, " bytes, ", training,
+                     " of them for training, but one sequence takes ", need,
                      ": a longer text or a smaller context is needed"));
   const bool evaluates = options.evaluate_every > 0 && options.evaluate_batches > 0;
   if (evaluates && size - training < need)
     return absl::InvalidArgumentError(
-        absl::StrCat("`", options.data, "` has ", size, " bytes, of which the last tenth, ",
-                     size - training, ", is for validation, but one sequence takes ", need,
+        absl::StrCat("`", options.data, "` has ", size, " bytes, the last tenth of them, ",
+                     size - training, ", for validation, but one sequence takes ", need,
                      ": a longer text, a smaller context or no evaluation is needed"));
   return absl::OkStatus();
 }
@@ -167,10 +167,10 @@ absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
   return absl::OkStatus();
 }
 
-/// Devlin et al. 2018: of the positions to predict, 80% show the mask token,
-/// 10% a random one and 10% the original. Their number is the same in every
-/// sequence, so the mean over a micro-batch weighs each of them as the mean over
-/// the step does; and at least one, since a sequence without any has no loss.
+/// Devlin et al. 2018: of the positions to predict, 80% show the mask token, 10% a random one and
+/// 10% the original. Every sequence has the same number of them, so the mean over a micro-batch
+/// gives each the same weight as the mean over the step. A sequence without any would have no loss,
+/// so it has at least one.
 void Data::Mask(uint64_t key, int32_t *tokens, int32_t *targets) const {
   const int64_t count = std::clamp<int64_t>(
       std::llround(options.mask_probability * options.context), 1, options.context);

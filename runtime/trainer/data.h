@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A text as bytes, one token each; its last tenth is for validation. Sampling
-// keeps no state: what sequence a step sees is a hash of (seed, step, sequence
-// of the step), so a resumed run sees what an unbroken one would have, and the
-// number of micro-batches that a step is cut into changes nothing: of a masked
-// sequence exactly round(mask_probability * context) positions are predicted, one
-// at least, so the mean of the micro-batches' losses is the mean over the step.
-// The text stays in its file: it may be larger than memory.
+// A text as bytes, one token each. The last tenth is for validation. The text stays in
+// its file, so it may be larger than memory.
 //
-// Refused: a text that does not exist, that has a byte outside the vocabulary, or whose
-// training part is too short for one sequence. A run that evaluates needs a sequence of the
-// validation part, too.
+// Sampling keeps no state. The sequences of a step are hashes of (seed, step, sequence of
+// the step), so a resumed run reads the same ones as an unbroken run. Micro-batches only
+// cut a step into parts: every masked sequence predicts round(mask_probability * context)
+// positions, and at least one. So the mean of the micro-batches' losses is the mean over
+// the step.
+//
+// Refuses a text that does not exist, or that has a byte outside of the vocabulary, or
+// whose training part is shorter than a sequence. If the run evaluates, the validation
+// part must hold a sequence, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_DATA_H
@@ -32,23 +33,8 @@
 
 namespace boa {
 
-/// Where sequences come from, and their shape. Members as in the table of settings.
-struct DataOptions {
-  std::string data;
-  Objective objective = Objective::next_token;
-  double mask_probability = 0;
-  int64_t mask_token = 0;
-  int64_t vocab = 256, context = 0;
-  int64_t micro_batch = 0, micro_batches = 0; // sequences; of a step
-  int64_t seed = 1;
-  int64_t evaluate_every = 0, evaluate_batches = 0;
-
-  DataOptions() = default;
-  explicit DataOptions(const Program &);
-};
-
-/// A note where the vocabulary has tokens that no text holds; otherwise "".
-std::string DescribeUnusedTokens(const DataOptions &);
+/// A note if the vocabulary has tokens that no text holds; otherwise "".
+std::string DescribeUnusedTokens(const Training &);
 
 class Data {
 public:
@@ -57,14 +43,13 @@ public:
   /// One micro-batch of a training step: [micro_batch, context] each.
   absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
                             int32_t *targets) const;
-  /// One of the `evaluate_batches` micro-batches of validation, the same at
-  /// every evaluation. They are spread evenly over the validation part.
+  /// One of the `evaluate_batches` micro-batches of validation. Every evaluation has the same.
+  /// They are spread evenly over the validation part.
   absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const;
 
   int64_t training_bytes() const { return training; }
   int64_t validation_bytes() const { return file.size() - training; }
-  /// Identifies the text by its size and up to 16 MiB spread over it: a resumed
-  /// run must see the same.
+  /// A hash of the text's size and of up to 16 MiB spread over it. A resumed run compares it.
   absl::StatusOr<uint64_t> Fingerprint() const;
 
 private:

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Texts, weights, metrics, traces and compiled trainers. Transfers are whole, or an error that
-// names the file. Regular files are opened, replaced and synced by the functions that the state
-// uses (runtime/io/file_system.h).
+// Texts, weights, metrics, traces and compiled trainers. A transfer is complete, or it fails
+// with an error that names the file. The functions of runtime/io/file_system.h, which the
+// state also uses, open, replace and sync regular files.
 //
-// No open blocks. An input may be a link, since reading changes nothing. An output
-// that is a link is refused.
+// No open blocks. An input may be a link, because reading changes nothing. An output may
+// not.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_FILE_H
@@ -27,7 +27,7 @@
 
 namespace boa {
 
-/// The name of the file that is written first where a whole file is replaced.
+/// The name of the file that replaces this one once it is complete.
 std::string TemporaryName(const std::string &path);
 
 /// A regular file to read.
@@ -36,7 +36,7 @@ public:
   static absl::StatusOr<InputFile> Open(const std::string &path);
 
   const std::string &path() const { return file->path(); }
-  /// Bytes, when it was opened.
+  /// Bytes at the time of Open.
   int64_t size() const { return bytes; }
   absl::Status Read(int64_t offset, void *to, int64_t count) const {
     return file->Read(offset, to, count);
@@ -53,8 +53,8 @@ absl::StatusOr<std::string> ReadInput(const std::string &path);
 /// A file that appears under its name complete and durable, or not at all.
 class NewFile {
 public:
-  /// Begins PATH.tmp. A file or link of that name is removed first, not followed. The directory
-  /// is found once: it stays the same one if its name leads elsewhere later.
+  /// Begins PATH.tmp. Removes a file or link of that name, and does not follow it. The directory
+  /// is looked up once, so it stays the same if its name leads elsewhere later.
   static absl::StatusOr<NewFile> Create(const std::string &path);
 
   NewFile() = default;
@@ -64,16 +64,16 @@ public:
   ~NewFile();
 
   absl::Status Append(const void *from, int64_t count);
-  /// Everybody may run it.
+  /// Lets everybody run the file.
   absl::Status MakeExecutable();
-  /// Syncs, renames to the final name and syncs the directory: after a crash at any
-  /// moment that name has the old file or this one. An error where the directory was moved.
+  /// Syncs, renames to the final name and syncs the directory. After a crash, that name has the old
+  /// file or this one. Fails if the directory was moved.
   absl::Status Publish();
 
 private:
-  /// Fails where another process has replaced PATH.tmp.
+  /// Fails if another process has replaced PATH.tmp.
   absl::Status CheckName() const;
-  /// Fails where the path leads to another directory now.
+  /// Fails if the path leads to another directory now.
   absl::Status CheckDirectory() const;
 
   std::string path, name; // the name is below the directory
@@ -85,8 +85,8 @@ private:
 /// A file, pipe or device that grows. It keeps its contents until Cut.
 class OutputFile {
 public:
-  /// Creates what is not there. /dev/stdout, /dev/stderr and /dev/fd/N are the
-  /// descriptors that this process has already.
+  /// Creates the file if there is none. /dev/stdout, /dev/stderr and /dev/fd/N are open descriptors
+  /// of this process.
   static absl::StatusOr<OutputFile> Open(const std::string &path);
 
   OutputFile() = default;
@@ -95,10 +95,9 @@ public:
   ~OutputFile();
 
   absl::Status Append(const void *from, int64_t count);
-  /// Keeps the first `size` bytes; Append continues there. A stream has nothing to
-  /// cut.
+  /// Keeps the first `size` bytes; Append continues there. Does nothing to a stream.
   absl::Status Cut(int64_t size);
-  /// Whether it is a pipe, a device or an open descriptor: none can be read back.
+  /// Whether it is a pipe, a device or an open descriptor, which cannot be read back.
   bool is_stream() const { return stream; }
   /// Whether it is a pipe that nobody reads any more.
   bool reader_left() const { return broken_pipe; }

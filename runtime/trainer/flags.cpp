@@ -23,7 +23,7 @@ template <typename... Args> absl::Status Refuse(const Args &...args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
 }
 
-/// Puts a value into its place, or says what was expected.
+/// Stores a value, or names the expected form.
 struct Assign {
   const std::string &flag, &what, &value;
 
@@ -46,7 +46,7 @@ struct Assign {
   }
   absl::Status operator()(const RealValue &number) const {
     double real = 0;
-    // Neither comparison holds of what is no number.
+    // Both comparisons are false for NaN.
     if (!absl::SimpleAtod(value, &real) || !(real >= number.least && real <= number.most))
       return Refuse(flag, ": expected a number between ", number.least, " and ", number.most,
                     " but found `", value, "`");

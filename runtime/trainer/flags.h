@@ -1,25 +1,23 @@
-//===- flags.h - Tables of flags, and what is made of them ------*- C++ -*-===//
+//===- flags.h - Tables of flags, and their use -----------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A flag is a row of a table: its names, what its value is and where that goes,
-// which commands take it, its help. Reading a command line, --help, suggestions
-// and shell completion are functions of such tables; `boa` and stand-alone
-// trainers share them.
+// A flag is a row of a table: its names, its value and the value's destination, its
+// commands, its help. From such tables come the reader of command lines, --help,
+// suggestions and shell completion. `boa` and stand-alone trainers share them.
 //
-// What holds of a command line that was read:
-//   - Every flag on it is one of its command. Another command's, and one that does
-//     not exist, is an error that says what was meant.
-//   - A flag that takes one value is given once: of two values one would be
-//     ignored. Switches may be repeated.
-//   - A number is in its range. 0 is a number like others; it never means "none",
-//     which is said by leaving the flag out.
+// Rules for a command line:
+//   - Each flag belongs to the command. If it does not, the error suggests another one.
+//   - A flag with one value is given once, because one of two values would be ignored.
+//     Switches may be repeated.
+//   - A number is in its range. 0 is a number like others and never means "none". To say
+//     "none", leave the flag out.
 //
-// `--name VALUE`, `--name=VALUE`, `-n VALUE` and `-nVALUE` are the same. `-` is no
-// flag, and behind `--` nothing is.
+// `--name VALUE`, `--name=VALUE`, `-n VALUE` and `-nVALUE` are the same. `-` is no flag.
+// No argument behind `--` is a flag.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_FLAGS_H
@@ -38,8 +36,8 @@
 
 namespace boa {
 
-/// A whole number from `least` on. `below`: what to do instead, in words, where a
-/// smaller one is likely to be meant.
+/// A whole number from `least` on. `below`: advice for a user who gives a smaller one; may be
+/// empty.
 struct WholeValue {
   std::variant<int64_t *, std::optional<int64_t> *> to;
   int64_t least = 0;
@@ -71,12 +69,12 @@ struct TextsValue {
   std::vector<std::string> *to;
 };
 
-/// What a value is and where it goes; a bool is a switch, which has none.
+/// The type of a value and its destination. A bool is a switch, which takes no value.
 using Destination = std::variant<bool *, WholeValue, RealValue, WordValue, TextValue, FileValue,
                                  DirectoryValue, TextsValue>;
 
 struct Flag {
-  std::vector<std::string> commands; // that take it; empty: every one
+  std::vector<std::string> commands; // that take it; empty: all
   std::string name;                  // without dashes
   char letter;                       // of its short form; 0: none
   std::string value;                 // what --help calls it; empty for a switch
@@ -88,11 +86,11 @@ struct Flag {
 };
 using FlagTable = std::vector<Flag>;
 
-/// What else to say of an unknown flag `--name value`, beginning with "; ", or "".
+/// Advice about an unknown flag `--name value`. Begins with "; " or is empty.
 using FlagHint = std::function<std::string(const std::string &name, const std::string &value)>;
 
-/// Reads a command's arguments, puts each value in its place and returns what is
-/// no flag, in order. `program` is how messages name the program ("boa").
+/// Reads a command's arguments and stores the values. Returns the other arguments, in order.
+/// `program`: its name in messages ("boa").
 absl::StatusOr<std::vector<std::string>> ReadFlags(const FlagTable &, const std::string &program,
                                                    const std::string &command, int count,
                                                    const char *const *arguments,
@@ -101,7 +99,7 @@ absl::StatusOr<std::vector<std::string>> ReadFlags(const FlagTable &, const std:
 /// Whether `--help` or `-h` is among them.
 bool AsksForHelp(int count, const char *const *arguments);
 
-/// What --help says of the flags that `command` takes: a line each.
+/// The lines of --help for the flags of `command`.
 std::string FlagsHelp(const FlagTable &, const std::string &command);
 /// One such line.
 std::string FlagHelp(std::string_view flag, std::string_view help);

@@ -23,16 +23,16 @@ namespace {
 
 std::string HelpText(const char *executable, const Program &program, const FlagTable &flags) {
   const std::string name = std::filesystem::path(executable).filename().string();
-  return absl::StrFormat(
-      "Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.model.name,
-      program.train.steps, program.train.steps == 1 ? "" : "s", program.train.data, name,
-      FlagsHelp(flags, ""),
-      FlagHelp("--help", "this text") + FlagHelp("--version", "what made this trainer"));
+  return absl::StrFormat("Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.name,
+                         program.training.steps, program.training.steps == 1 ? "" : "s",
+                         program.training.data, name, FlagsHelp(flags, ""),
+                         FlagHelp("--help", "this text") +
+                             FlagHelp("--version", "the version of boa that made this trainer"));
 }
 
-/// Prints what is not OK.
+/// Prints an error.
 void PrintError(const char *prefix, const absl::Status &status) {
-  // Who read the output may be gone; the status is to be what it is.
+  // The reader of the output may be gone. That must not change the exit status.
   std::signal(SIGPIPE, SIG_IGN);
   std::fflush(stdout);
   std::fprintf(stderr, "%s%s\n", prefix, Printable(std::string(status.message())).c_str());

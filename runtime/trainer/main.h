@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The flags of training, shared by stand-alone trainers and `boa train`, and the
-// whole of a stand-alone trainer's main().
+// The flags of training, for stand-alone trainers and `boa train`, and main() of a
+// stand-alone trainer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_MAIN_H
@@ -21,20 +21,20 @@
 
 namespace boa {
 
-/// The flags of training, of command "train"; values go into `options`.
+/// The flags of command "train". Their values go into `options`.
 FlagTable TrainerFlags(TrainerOptions &options);
-/// Refuses flags of which one would be ignored beside another.
+/// Refuses a flag that would be ignored beside another one.
 absl::Status CheckTrainerOptions(const TrainerOptions &);
 
-/// Of Boa: "0.1".
+/// Boa's version: "0.1".
 const char *Version();
 
-/// Fails where something that was printed to stdout did not arrive.
+/// Fails if some output to stdout did not arrive.
 absl::Status FlushOutput();
-/// Prints what is not OK to stderr (`error: ...`) and returns the process's exit
-/// status: 0, 128 + signal after an interrupt, else 1.
+/// Prints an error to stderr (`error: ...`) and returns the process's exit status: 0, 128 + signal
+/// after an interrupt, else 1.
 int ExitStatus(const absl::Status &);
-/// The same of a command line that is wrong: 2.
+/// The same for a wrong command line: 2.
 int UsageStatus(const absl::Status &);
 
 /// main() of a stand-alone trainer.

@@ -100,13 +100,13 @@ void StepRecord::Take(const Program &program, const Counters &counters, const En
   waited = {{"ssd read", counters.waited_read},
             {"ssd write", counters.waited_write},
             {"optimizer", counters.waited_optimizer}};
-  // Of one memory what is used is of the host's part first.
-  peak_host_bytes = IsSeparate(program.machine) ? engine.PeakBytes(BOA_HOST)
-                                                : std::min(program.arena_host, engine.PeakBytes());
+  // In unified memory, the host's part counts as used first.
+  peak_host_bytes = program.machine.separate ? engine.PeakBytes(BOA_HOST)
+                                             : std::min(program.arena_host, engine.PeakBytes());
   peak_device_bytes = engine.PeakBytes() - peak_host_bytes;
   if (!IsSeparate(program.machine))
     return;
-  // Between the memories: what the device reads, and what it writes.
+  // Copies between the memories: the device reads and writes.
   read["host"] = moved.to_device;
   written["host"] = moved.to_host;
   waited["copies"] = counters.waited_copy;
@@ -143,7 +143,7 @@ std::string FormatMetrics(const StepRecord &record) {
 }
 
 absl::Status Metrics::CheckNew(const std::string &path) {
-  // What is no regular file is a stream, or fails when it is opened to write.
+  // Any other file is a stream, or fails when it is opened to write.
   std::error_code error;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error)) ||
       std::filesystem::file_size(path, error) == 0 || error)

@@ -39,7 +39,7 @@ std::filesystem::path Canonical(const std::string &path) {
   return error ? absolute.lexically_normal() : real;
 }
 
-/// What tells two files apart.
+/// The identity of a file.
 struct Identity {
   explicit Identity(const std::string &path)
       : name(Canonical(ParentOf(path)) / std::filesystem::path(path).filename()) {
@@ -148,7 +148,7 @@ absl::Status CheckExportSpace(const Program &program, const std::string &path) {
     return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the disk of `", ParentOf(path),
-                   "` is too full for the trained weights: beside the state they "
+                   "` is too full for the trained weights: in addition to the state they "
                    "need ",
                    FormatBytes(bytes), " and ", FormatBytes(free), " are free; free ",
                    FormatBytes(bytes - free), " or name a file on another disk with --save"));

@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checks of the files that a run writes, made before its first step: none of them
-// may destroy what the run needs, and none may fail for want of space or permission
-// after the last step.
+// Checks of a run's output files before its first step. No output may destroy a file that
+// the run needs. None may fail after the last step because space or permission is missing.
 //
-// Two names are one file if device and inode are the same, or, where there is no
-// file yet, directory and name. Pipes and devices are nobody's.
+// Two names are one file if device and inode are the same. For a file that does not exist
+// yet, directory and name must be the same. Pipes and devices are never the same file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_OUTPUTS_H
@@ -30,22 +29,21 @@ struct FileUse {
   std::string use, path;
 };
 
-/// The files that a state has, or will have, in its directories.
+/// The files of a state in its directories, now or later.
 std::vector<FileUse> StateFiles(const std::vector<std::string> &directories);
 
-/// Refuses an output that is one of the `kept` files, another output, or a file of
-/// the state of any training.
+/// Refuses an output that is one of the `kept` files, another output, or a file of any state.
 absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector<FileUse> &kept);
 
-/// Refuses a name that a new file could not take: of a directory, a link, a pipe, a
-/// device; with `directory`, also in a directory that cannot be written.
+/// Refuses the name of a directory, a link, a pipe or a device. With `directory`: also a name in a
+/// directory that cannot be written.
 absl::Status CheckNewFile(const FileUse &, bool directory);
 
-/// Refuses an export of the parameters to `path` for which its disk is too full.
+/// Refuses an export of the parameters to `path` if its disk has too little space.
 absl::Status CheckExportSpace(const Program &, const std::string &path);
 
-/// The directories of a state that are not below its first, one line each: a spec
-/// names them, and the run writes there. "" if there are none.
+/// A line for each directory of a state outside of the first one. The spec names them, and the run
+/// writes there.
 std::string DescribeForeignPaths(const std::vector<std::string> &directories);
 
 } // namespace boa

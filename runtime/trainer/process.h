@@ -14,8 +14,8 @@
 
 namespace boa {
 
-/// Bytes that this process made block devices read and write, as counted by the
-/// kernel (/proc/self/io): beside our own count. 0 where it does not tell.
+/// Bytes that this process made block devices read and write. The operating system counts them
+/// (/proc/self/io); 0 if it does not.
 struct DiskBytes {
   int64_t read = 0, written = 0;
 };
@@ -24,16 +24,15 @@ DiskBytes ReadDiskBytes();
 /// The peak of resident memory so far (VmHWM), in bytes.
 int64_t PeakResidentBytes();
 
-/// From here on a write beyond the limit of a file's size (`ulimit -f`) is an error, in this
-/// process and those that it starts: SIGXFSZ is ignored. The first thing in main().
+/// Ignores SIGXFSZ. From then on, a write beyond the size limit of files (`ulimit -f`) is an error,
+/// in this process and its children. main() calls it first.
 void IgnoreFileSizeSignal();
 
-/// While it lives, the first SIGINT, SIGTERM, SIGHUP (the terminal is gone) or
-/// SIGPIPE (who read the output is gone) is only remembered, so that a run can
-/// commit before it leaves; what is written to a terminal or a pipe that is gone
-/// fails and is lost. A second SIGINT ends the process at once with status 130;
-/// others change nothing, since a terminal that closes sends several. A signal that
-/// was ignored before (nohup, a job in the background) stays so. One at a time.
+/// While it lives, it only notes the first SIGINT, SIGTERM, SIGHUP (the terminal is gone) or
+/// SIGPIPE (the reader of the output is gone). So a run can commit before it ends. Output to a
+/// terminal or pipe that is gone is lost. A second SIGINT ends the process at once with status 130.
+/// Other signals change nothing, because a terminal that closes sends several. A signal that was
+/// ignored before (nohup, a background job) stays ignored. Only one guard may live at a time.
 class InterruptGuard {
 public:
   InterruptGuard();
@@ -41,15 +40,15 @@ public:
   InterruptGuard(const InterruptGuard &) = delete;
   InterruptGuard &operator=(const InterruptGuard &) = delete;
 
-  /// The first of them; 0: none yet.
+  /// The first signal; 0: none yet.
   int signal() const;
   bool interrupted() const { return signal() != 0; }
 };
 
-/// kCancelled, and the signal that was the cause: the process that ends with it
-/// has status 128 + signal, as a shell says of one that a signal killed.
+/// kCancelled, with the signal that was the cause. The process then ends with status 128 + signal,
+/// like one that a signal killed.
 absl::Status InterruptedError(int signal, const std::string &message);
-/// The signal of such a status; 0: it is another.
+/// The signal of such a status; 0: it has none.
 int SignalOf(const absl::Status &);
 
 } // namespace boa

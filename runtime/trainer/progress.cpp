@@ -25,7 +25,7 @@
 namespace boa {
 namespace {
 
-/// What is no role comes last.
+/// Other words than roles come last.
 size_t RoleOrder(const std::string &role) {
   return std::find(std::begin(kRoles), std::end(kRoles), role) - std::begin(kRoles);
 }
@@ -40,7 +40,7 @@ std::string RoleLabel(const std::string &role) {
   return role;
 }
 
-/// What of the workspace no kernel of the program's own uses.
+/// The part of the workspace that no kernel of the program uses.
 constexpr const char *kAttentionScratch = "scratch for cuDNN";
 
 struct Bytes {

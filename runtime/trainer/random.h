@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Random numbers as a function of what they are for, without state: the value
-// for (seed, step, sequence) or (seed, parameter, element) is the same whoever
-// asks, in whatever order and on however many threads. The mixing is SplitMix64's
-// finaliser, applied once for each word of the key.
+// Random numbers without state. A number is a hash of its key, such as (seed, step,
+// sequence) or (seed, parameter, element). So the order of calls and the number of threads
+// change nothing. SplitMix64's finaliser mixes in each word of the key.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_RANDOM_H

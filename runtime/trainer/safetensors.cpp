@@ -62,7 +62,7 @@ bool ReadIntegers(const Json &value, std::vector<int64_t> &out) {
   return true;
 }
 
-/// One entry of the header. Returns what is wrong with it, or nothing.
+/// One entry of the header. Returns the fault, or nothing.
 std::string ParseTensor(const std::string &name, const Json &entry, int64_t data_bytes,
                         Tensor &tensor) {
   tensor.name = name;

@@ -7,13 +7,12 @@
 //
 // The safetensors format: the header's length in 8 bytes, little-endian; the
 // header, JSON {name: {dtype, shape, data_offsets}}; then the tensors' bytes.
-// Both directions are streams: memory holds the header and what the caller
-// passes, never the model.
+// Reader and writer are streams: memory holds the header and the caller's buffer, never
+// the model.
 //
-// A writer's file appears under its name complete and on disk, or not at all.
-// A reader refuses a header above 100 MB or that is not as above, offsets that
-// leave the file, overlap or do not match the shape, and types it cannot turn
-// into f32.
+// A writer's file appears under its name complete and on disk, or not at all. A reader
+// refuses a header above 100 MB or in another form. It also refuses offsets that leave the
+// file, overlap or do not match the shape, and types that it cannot convert to f32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_SAFETENSORS_H
@@ -43,14 +42,14 @@ struct Tensor {
 /// Writes f32 tensors one after another.
 class SafetensorsWriter {
 public:
-  /// Announces all tensors, in the order in which their elements will come.
-  /// Offsets are computed here; `metadata` goes into `__metadata__`.
+  /// Announces all tensors, in the order of their elements. Computes the offsets. `metadata` goes
+  /// into `__metadata__`.
   static absl::StatusOr<SafetensorsWriter>
   Create(const std::string &path, std::vector<Tensor> tensors,
          const std::map<std::string, std::string> &metadata);
 
   absl::Status Append(const float *values, int64_t count);
-  /// All elements must have come. Syncs, then renames to the final name.
+  /// Syncs, then renames to the final name. All elements must be written.
   absl::Status Finish();
 
 private:
@@ -65,7 +64,7 @@ class SafetensorsReader {
 public:
   static absl::StatusOr<SafetensorsReader> Open(const std::string &path);
 
-  /// Null where there is none.
+  /// Null: the file has no tensor of this name.
   const Tensor *Find(const std::string &name) const;
   /// The value of a key of `__metadata__`; "" if it has none.
   std::string Metadata(const std::string &key) const;

@@ -57,9 +57,8 @@ absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role
       "program descriptor: no storage in memory with role `", role, "` and ", bytes, " bytes"));
 }
 
-/// The last `context` bytes of the text from the left, zeros after them: what
-/// stands on the right of a byte does not influence what follows it. Returns
-/// the position of the text's last byte.
+/// The last `context` bytes of the text from the left, and zeros after them. The prediction for a
+/// byte does not depend on those to its right. Returns the position of the text's last byte.
 int64_t FillWindow(const std::string &text, int64_t context, int32_t *tokens) {
   const int64_t count = std::min<int64_t>(text.size(), context);
   std::fill_n(tokens, context, 0);

@@ -10,8 +10,8 @@
 // [context, vocab] f32, in the storage with role "logits". The same seed gives
 // the same text.
 //
-// Refused: a program with masked training, which predicts no next byte; weights
-// that are not the model's.
+// Refuses a program with masked training, which predicts no next byte, and weights of
+// another model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_SAMPLE_H
@@ -38,7 +38,7 @@ struct SampleOptions {
   bool changed_model = false; // also weights of another computation
 };
 
-/// Writes to `out` as it goes, a byte at a time.
+/// Writes each byte to `out` at once.
 absl::Status Sample(const Program &, const Kernels &, boa_entry_point predict,
                     const std::string &weights, const SampleOptions &, std::ostream &out);
 

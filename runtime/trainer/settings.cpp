@@ -47,7 +47,7 @@ std::string FormatDifference(const std::string &key, const Values &values) {
   return absl::StrCat("\n  `", key, "` was ", values.first, " and is ", values.second, " now");
 }
 
-/// What these steps consume, or as much as a state can say.
+/// The sequences of these steps, at most the largest number that a state can hold.
 int64_t CountOf(int64_t steps, int64_t micro_batches, int64_t micro_batch) {
   return int64_t(
       std::min(absl::int128(steps) * micro_batches * micro_batch, absl::int128(kMostSamples)));

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every setting on which the losses of a run depend, as words: kept in each
-// commit's `extra` and compared when a run is resumed. Where the model lives and
-// the schedule are not among them: these change no bit of it.
+// All settings on which the losses of a run depend, as words. Each commit keeps them in
+// `extra`, and a resumed run compares them. Homes and the schedule are left out, because
+// they change no bit of the losses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_SETTINGS_H
@@ -24,19 +24,18 @@ namespace boa {
 
 using Settings = std::map<std::string, std::string>;
 
-/// `fingerprint` is the text's (runtime/trainer/data.h).
+/// `fingerprint`: see Data::Fingerprint.
 Settings CollectSettings(const Program &, uint64_t fingerprint);
 
-/// What is another training from here on than the one that was committed, a line
-/// for each setting; empty: nothing is. All of it is allowed.
+/// A line for each setting that differs from the commit's; may be empty. All such changes are
+/// allowed.
 std::string DescribeChanges(const Settings &committed, const Settings &now);
 
-/// What the last bits depend on and is not as it was at the commit, a line for each; empty:
-/// nothing is, or the commit does not say.
+/// A line for each version that differs from the commit's and may change the last bits of results.
+/// Empty if none does, or if the commit names no versions.
 std::string DescribeNewEnvironment(const Settings &committed, const Settings &now);
 
-/// Sequences of each text that were used at `step` of `batch` sequences each, which came after that
-/// commit with these settings.
+/// Sequences read of each text up to `step`. All steps since the commit had these settings.
 std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,
                                             int64_t batch, const Settings &);
 

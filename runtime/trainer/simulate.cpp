@@ -119,7 +119,7 @@ void Simulation::Enqueue() {
 absl::Status Simulation::FinishStep() {
   if (absl::Status status = engine->Wait(runs.front()); !status.ok())
     return status;
-  // What moves after the last step has none to count for.
+  // Transfers that end after a step count for the next one. The last step has no next.
   if (++done == options.steps)
     if (absl::Status status = engine->Drain(); !status.ok())
       return status;

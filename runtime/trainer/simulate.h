@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The entry points of a compiled program on a machine that is simulated: what a real run
-// would print of time, traffic, waits and memory, and which resource bounds the step.
-// There is no data, so there is no loss.
+// Runs the entry points of a compiled program on a simulated machine. Prints the times,
+// traffic, waits and memory of a real run, and the resource that limits a step. It has no
+// data, so it computes no loss.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_SIMULATE_H
@@ -18,16 +18,16 @@
 namespace boa {
 
 struct SimulateOptions {
-  int64_t steps = 3;                // the first of a run and those that follow it
+  int64_t steps = 3;                // from the first step of a run on
   std::string metrics, trace;       // files; empty: none
   std::vector<std::string> sources; // files of the program: no output replaces them
-  std::FILE *out = stdout;          // null: says nothing
-  /// Seconds that a kernel takes, by name, where it was measured: a line each, the name
-  /// and the seconds. Empty: the machine's rates say it.
+  std::FILE *out = stdout;          // null: prints nothing
+  /// A file of measured kernels. Each line has a kernel's name and its seconds. Other kernels take
+  /// the time that the machine's rates give.
   std::string kernels;
 };
 
-/// Refuses what can be refused before there is a program: outputs, the kernel times.
+/// Checks the outputs and the kernel times. Needs no program yet.
 absl::Status CheckSimulation(const SimulateOptions &);
 absl::Status Simulate(const Program &, const EntryPoints &, const SimulateOptions &);
 

@@ -17,7 +17,7 @@
 namespace boa {
 namespace {
 
-/// A row of the viewer by what it shows; rows of one kind follow each other.
+/// A row of the viewer by its contents. Rows of one kind follow each other.
 using RowKey = std::pair<TraceEvent::Row, int32_t>;
 
 std::string RowName(const RowKey &key) {

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The engine's commands in the Trace Event Format, which ui.perfetto.dev and
-// chrome://tracing open. One row each for compute, the optimizer, copies each way
-// between two memories, and each SSD's reads and writes; where transfers of one direction overlap,
-// further rows below it, since events of one row must nest.
+// chrome://tracing open. Compute, the optimizer, copies in each direction between two
+// memories, and each SSD's reads and writes have a row each. Events of one row must nest,
+// so transfers that overlap get further rows below.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_TRACE_H
@@ -23,7 +23,7 @@
 
 namespace boa {
 
-/// Replaces the contents of `file`. `name` is the process's name in the viewer.
+/// Replaces the contents of `file`. `name`: the process's name in the viewer.
 absl::Status WriteTrace(OutputFile &file, const std::string &name, std::vector<TraceEvent> events);
 
 } // namespace boa

@@ -13,8 +13,11 @@
 //     that are applied early are the same updates.
 //   - A refusal comes before the first step. It concerns a plan above the memory limits, or
 //     a state directory: in use, not empty without `resume`, or of another model or
-//     optimizer. A resumed run may differ in everything else, and reports each change of
-//     the training.
+//     optimizer.
+//
+// A resumed run may differ in everything else. It reports each change of the training.
+//
+// More guarantees:
 //   - A commit holds no delayed update: they are applied first.
 //   - Each committed number is finite.
 //   - SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress, with a

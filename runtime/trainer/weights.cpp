@@ -115,7 +115,7 @@ void ReadMaster(Engine &engine, const Batch &batch) {
     std::fill_n(batch.low.data(), batch.elements(), int16_t{0});
 }
 
-/// So many chunks of a group keep all paths busy for a while; of what has few, all.
+/// So many chunks of a group keep all paths busy for a while. A small group has fewer.
 int32_t BatchChunks(const Program &program, const Group &group) {
   constexpr int64_t kBytesOfPath = 2 << 20;
   const int64_t bytes = kBytesOfPath * std::max<int64_t>(1, int64_t(program.machine.ssd.size()));

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Fills the storages of a program's parameters and optimizer state, and exports
-// the parameters. One chunk at a time: memory holds a few chunks, not the model.
+// Fills the storages of a program's parameters and optimizer state, and exports the
+// parameters. Chunks go one at a time, so memory holds a few chunks, not the model.
 //
-// In files a parameter is f32: the master weight, joined from its halves where
-// the group's weights are bf16 (runtime/kernels/optimizer.h).
+// In files, a parameter is its master weight in f32. If the group's weights are bf16, the
+// master weight is joined from two halves (runtime/kernels/optimizer.h).
 //
-// A parameter's name in a file is `group.parameter`, with the entry between
-// where the group has several: `embed.wte`, `block.3.qkv_w`.
+// A parameter's name in a file is `group.parameter`. If the group has several entries, the
+// number of the entry is between: `embed.wte`, `block.3.qkv_w`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_WEIGHTS_H
@@ -32,26 +32,25 @@ namespace boa {
 /// Fresh parameters (runtime/trainer/initialize.h), zero optimizer state.
 absl::Status InitializeParameters(const Program &, Engine &);
 
-/// Parameters from a safetensors file, zero optimizer state. Refuses a file that
-/// lacks a parameter or has it in another shape, and names the first few;
-/// tensors that the program has no parameter for are refused too.
+/// Parameters from a safetensors file, zero optimizer state. Refuses a file if a parameter is
+/// missing or has another shape, or if a tensor is no parameter. Names the first few.
 absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
 
-/// Master weights that the opened commit has in the other form, in one storage
-/// (f32) or in two halves, into the program's. Not a bit is lost.
+/// Converts the master weights of the opened commit to the program's form: one storage (f32) or two
+/// halves. No bit changes.
 absl::Status ConvertMasters(const Program &, Engine &, StateStore &);
 
 /// The parameters after `step`. The engine must be idle and drained.
 absl::Status ExportParameters(const Program &, Engine &, const std::string &path, int64_t step);
 
-/// The computation that an export names; version 0 where it names none.
+/// The computation that an export names; version 0: it names none.
 absl::StatusOr<Computation> ReadComputation(const std::string &path);
 
-/// Whether `path` is a whole export of this model from the commit. A file that is older than the
-/// commit is that of another run of as many steps.
+/// Whether `path` is a complete export of this model from the commit. A file older than the commit
+/// comes from another run with the same number of steps.
 bool IsExport(const Program &, const std::string &path, const CommitRecord &);
 
-/// "embed.wte", and in a layer "block.0.qkv_w", also where it is the only one.
+/// "embed.wte"; in a layer "block.0.qkv_w", even in the only layer.
 std::string ParameterName(const Group &, int64_t entry, const Parameter &);
 
 } // namespace boa

@@ -196,7 +196,7 @@ TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
   program.storages[kMemory].chunks = 1 << 30;
   program.storages[kMemory].homes = {{Home::host, 1 << 30}};
   EXPECT_EXIT(CreateWithin(program, 64 << 20,
-                           "cannot allocate what the engine needs beside its arena: give the "
+                           "cannot allocate the engine's memory outside of its arena: give the "
                            "process more memory or the program less"),
               testing::ExitedWithCode(0), "");
 }

@@ -221,7 +221,7 @@ TEST_F(DataTest, ErrorsSayWhatToDo) {
   EXPECT_NE(Error().find("it is not a regular file"), std::string::npos) << Error();
   options.data = good;
   options.context = 900;
-  EXPECT_NE(Error().find("of which 900 are for training, but one sequence takes "
+  EXPECT_NE(Error().find("900 of them for training, but one sequence takes "
                          "901"),
             std::string::npos)
       << Error();
@@ -229,7 +229,8 @@ TEST_F(DataTest, ErrorsSayWhatToDo) {
   options.context = 100;
   EXPECT_EQ(Error(), "");
   options.evaluate_every = 5;
-  EXPECT_NE(Error().find("the last tenth, 100, is for validation"), std::string::npos) << Error();
+  EXPECT_NE(Error().find("the last tenth of them, 100, for validation"), std::string::npos)
+      << Error();
   options.context = 32;
   options.vocab = 128;
   EXPECT_NE(Error().find("byte 128 at offset 128 is outside the vocabulary"), std::string::npos)

@@ -275,8 +275,9 @@ TEST_F(OutputsTest, TheExportsSpaceIsCheckedBeforeTheFirstStep) {
     GTEST_SKIP() << "/proc cannot be written";
   options.save = "/proc/weights";
   options.metrics = scratch.path("metrics");
-  EXPECT_THAT(std::string(Run().message()),
-              HasSubstr("too full for the trained weights: beside the state they need 16.0 KiB"));
+  EXPECT_THAT(
+      std::string(Run().message()),
+      HasSubstr("too full for the trained weights: in addition to the state they need 16.0 KiB"));
   EXPECT_FALSE(std::filesystem::exists(options.metrics));
 }
 
