@@ -11,18 +11,16 @@
 // Guarantees:
 //   - Kills, resumptions, evaluations and commits change no loss of a run. Delayed updates
 //     that are applied early are the same updates.
-//   - A refusal comes before the first step. It concerns a plan above the memory limits, or
-//     a state directory: in use, not empty without `resume`, or of another model or
-//     optimizer.
-//
-// A resumed run may differ in everything else. It reports each change of the training.
-//
-// More guarantees:
 //   - A commit holds no delayed update: they are applied first.
 //   - Each committed number is finite.
-//   - SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress, with a
-//     commit. A second SIGINT ends the process at once and loses the steps since the last
-//     commit.
+//
+// A refusal comes before the first step. It concerns a plan above the memory limits, or a
+// state directory: in use, not empty without `resume`, or of another model or optimizer. A
+// resumed run may differ in everything else. It reports each change of the training.
+//
+// SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress, with a
+// commit. A second SIGINT ends the process at once and loses the steps since the last
+// commit.
 //
 // Ownership: the arguments must outlive the call.
 // Threads: Train runs on the caller's thread, the driver. Only one run at a time, because
