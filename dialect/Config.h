@@ -28,8 +28,8 @@ struct Config {
   Config() = default;
   explicit Config(mlir::ModuleOp module);
 
-  int64_t microBatch() const { return MicroBatch(train, plan); }
-  int64_t microBatches() const { return MicroBatches(train, plan); }
+  int64_t microBatch() const { return SequencesOfMicroBatch(train, plan); }
+  int64_t microBatches() const { return CountMicroBatches(train, plan); }
   /// The memory in which the optimizer works.
   Space updateSpace() const {
     return plan.update == UpdatePlace::device ? Space::device : Space::host;

@@ -45,7 +45,8 @@ class IRGen {
 public:
   IRGen(const Spec &spec, MLIRContext &context, const IRGenOptions &options)
       : spec(spec), builder(&context), batch(options.batch ? options.batch : spec.train.batch),
-        microBatch(options.microBatch ? options.microBatch : MicroBatch(spec.train, spec.plan)) {}
+        microBatch(options.microBatch ? options.microBatch
+                                      : SequencesOfMicroBatch(spec.train, spec.plan)) {}
 
   OwningOpRef<ModuleOp> run() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(location(spec.model.position), spec.model.name);

@@ -108,12 +108,12 @@ static std::string describe(const frontend::Spec &spec) {
       layers = absl::StrCat(stage.repeat, " x ", stage.name);
   }
   const TrainSettings &train = spec.train;
-  const int64_t microBatch = MicroBatch(train, spec.plan);
+  const int64_t microBatch = SequencesOfMicroBatch(train, spec.plan);
   return absl::StrCat(spec.model.name, ": ", FormatCount(parameters), " parameters, ", layers, "; ",
                       WordOf(spec.plan.schedule), " on ", WordOf(spec.machine.device), "\n",
                       train.steps, train.steps == 1 ? " step" : " steps", " of ", train.batch,
                       train.batch == 1 ? " sequence" : " sequences", " (",
-                      MicroBatches(train, spec.plan), " x ", microBatch, ") of ",
+                      CountMicroBatches(train, spec.plan), " x ", microBatch, ") of ",
                       spec.shape.context, " tokens from ", train.data, "\n");
 }
 
@@ -179,11 +179,10 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   PassManager pm(context.get());
   if (!request.dump.empty()) {
     context->disableMultithreading();
-    pm.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
-                                  [](Pass *, Operation *) { return true; },
-                                  /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
-                                  /*printAfterOnlyOnFailure=*/false, request.dump,
-                                  OpPrintingFlags().printNameLocAsPrefix());
+    pm.enableIRPrintingToFileTree(
+        [](Pass *, Operation *) { return false; }, [](Pass *, Operation *) { return true; },
+        /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
+        /*printAfterOnlyOnFailure=*/false, request.dump, OpPrintingFlags().printNameLocAsPrefix());
     nameArguments(module);
   }
   buildPipeline(pm, options);

@@ -164,8 +164,8 @@ struct Program {
   /// Whether updates and norms run on a device that has a memory of its own, and in it.
   bool UpdatesOnDevice() const { return IsSeparate(machine) && UpdateSpace() == BOA_DEVICE; }
   /// Sequences of a micro-batch, and micro-batches of a step.
-  int64_t MicroBatch() const { return boa::MicroBatch(train, plan); }
-  int64_t MicroBatches() const { return boa::MicroBatches(train, plan); }
+  int64_t MicroBatch() const { return SequencesOfMicroBatch(train, plan); }
+  int64_t MicroBatches() const { return CountMicroBatches(train, plan); }
   /// The plan in words, for the start table.
   std::string ScheduleInWords() const;
   /// What a step moves that comes after so many others without anything between.

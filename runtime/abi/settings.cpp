@@ -135,7 +135,7 @@ const std::vector<SettingRow> &WrittenSettings() {
 
 std::string FindConflict(const ModelSettings &model, const TrainSettings &train,
                          const PlanSettings &plan) {
-  const int64_t microBatch = MicroBatch(train, plan);
+  const int64_t microBatch = SequencesOfMicroBatch(train, plan);
   if (train.batch % microBatch != 0)
     return "batch to be a multiple of micro_batch but found " + Print(train.batch) + " and " +
            Print(microBatch);

@@ -253,11 +253,11 @@ inline bool NeedsNorm(const TrainSettings &train) {
   return train.clip > 0 || train.nonfinite == Nonfinite::skip;
 }
 /// Sequences of a micro-batch, and micro-batches of a step.
-inline int64_t MicroBatch(const TrainSettings &train, const PlanSettings &plan) {
+inline int64_t SequencesOfMicroBatch(const TrainSettings &train, const PlanSettings &plan) {
   return plan.micro_batch ? plan.micro_batch : train.batch;
 }
-inline int64_t MicroBatches(const TrainSettings &train, const PlanSettings &plan) {
-  return train.batch / MicroBatch(train, plan);
+inline int64_t CountMicroBatches(const TrainSettings &train, const PlanSettings &plan) {
+  return train.batch / SequencesOfMicroBatch(train, plan);
 }
 
 /// Why members that are each in range do not fit together, naming them by key; "" if they do.

@@ -114,7 +114,7 @@ void Accounting::Count(const Work &work, const Command &command, int64_t begin_n
       counted.waited_copy += waited;
     else if (command.cause == Cause::optimizer)
       counted.waited_optimizer += waited;
-  } else if (program.machine.separate && (work.ToDevice() || work.ToHost())) {
+  } else if (IsSeparate(program.machine) && (work.ToDevice() || work.ToHost())) {
     if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space) {
       auto &bytes = work.ToDevice() ? counted.moved.to_device : counted.moved.to_host;
       bytes[program.storages[work.storage].role] += work.bytes;

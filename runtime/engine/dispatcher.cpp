@@ -14,7 +14,7 @@ namespace boa {
 using Kind = Work::Kind;
 
 Dispatcher::Dispatcher(const Program &program, Slots &slots, bool device_orders)
-    : program(program), slots(slots), device_orders(device_orders && program.machine.separate),
+    : program(program), slots(slots), device_orders(device_orders && IsSeparate(program.machine)),
       hazards(program, commands), queues(commands), counts(program) {
   for (uint32_t home = 1; home <= slots.home_count(); ++home)
     hazards.Open(home, slots.buffer(home).count);

@@ -48,7 +48,7 @@ void Engine::Impl::Exchange(bool write, int32_t storage, int64_t entry, int32_t 
 absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count,
                                     bool write) {
   const Location home = graph.HomeOf(storage, entry, first);
-  const bool reached = !program.machine.separate || home.space == BOA_HOST;
+  const bool reached = !IsSeparate(program.machine) || home.space == BOA_HOST;
   if (reached) {
     std::unique_lock lock(mutex);
     graph.MoveDisk(write, storage, entry, first, count, nullptr);

@@ -20,7 +20,7 @@ using Kind = Work::Kind;
 
 Graph::Graph(const Program &program, ChunkExtents *extents, bool device_orders)
     : program(program), extents(extents), slots(program), dispatcher(program, slots, device_orders),
-      handles(program.machine.separate) {}
+      handles(IsSeparate(program.machine)) {}
 
 Location Graph::HomeOf(int32_t storage, int64_t entry, int32_t chunk) const {
   const uint32_t home = slots.HomeBuffer(storage, entry, chunk);
@@ -212,7 +212,7 @@ void Graph::Update(int32_t group, int32_t chunk, int64_t step, const boa_buffer 
     return;
   for (boa_buffer handle : buffers) {
     const View *view = handle ? Lookup(handle) : nullptr;
-    if (view && Reachable(view->buffer, program.optimizer.space,
+    if (view && Reachable(view->buffer, program.UpdateSpace(),
                           program.UpdatesOnDevice() ? "updates a buffer in host memory"
                                                     : "updates a buffer in device memory"))
       Expect(view->Holds(chunk, 1), "updates a chunk that a buffer does not hold");
@@ -241,7 +241,7 @@ void Graph::Norm(int32_t group, boa_buffer gradient) {
   if (!view ||
       !Expect(group >= 0 && group < int32_t(program.groups.size()),
               "takes the norm of a group that it does not have") ||
-      !Reachable(view->buffer, program.optimizer.space,
+      !Reachable(view->buffer, program.UpdateSpace(),
                  program.UpdatesOnDevice() ? "takes the norm of a buffer in host memory"
                                            : "takes the norm of a buffer in device memory"))
     return;

@@ -132,7 +132,7 @@ private:
   void CopyOutside(int64_t of_run, bool in, int32_t storage, int64_t entry, int32_t first,
                    int32_t count, void *outside, int64_t bytes);
   void FindExtents(Work &);
-  bool Separate() const { return program.machine.separate; }
+  bool Separate() const { return IsSeparate(program.machine); }
   /// Whether an SSD reaches such a buffer only by way of the host's memory.
   bool PassesHost(int32_t space) const {
     return Separate() && !program.machine.direct && space == BOA_DEVICE;

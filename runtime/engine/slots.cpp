@@ -27,7 +27,7 @@ Slots::Slots(const Program &program) : program(program), places(program.storages
 }
 
 Location Slots::Take(int32_t space, int64_t bytes) {
-  if (!program.machine.separate)
+  if (!IsSeparate(program.machine))
     space = BOA_DEVICE;
   return {space, std::exchange(spaces[space].bytes, spaces[space].bytes + bytes)};
 }
@@ -41,7 +41,7 @@ void Slots::LayOutHomes() {
       const bool memory = home.tier != Home::ssd;
       const int32_t space = home.tier == Home::host ? BOA_HOST : BOA_DEVICE;
       if (memory && first > 0 && place.range_of.back() >= 0 &&
-          (!program.machine.separate || place.ranges.back().space == space))
+          (!IsSeparate(program.machine) || place.ranges.back().space == space))
         place.ranges.back().count += home.chunks;
       else if (memory)
         place.ranges.push_back({first, home.chunks, space});
@@ -129,7 +129,7 @@ int32_t Slots::PoolFor(int32_t storage, int32_t count, int32_t space) const {
   for (bool any : {false, true})
     for (int32_t pool : places[storage].pools)
       if (pools[pool].chunks >= count &&
-          (any ? !program.machine.separate : pools[pool].space == space))
+          (any ? !IsSeparate(program.machine) : pools[pool].space == space))
         return pool;
   return -1;
 }

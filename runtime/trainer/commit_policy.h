@@ -28,7 +28,7 @@ public:
   using Time = std::chrono::steady_clock::time_point;
 
   /// `now`: the time from which `commit_seconds` count until the first commit.
-  CommitPolicy(const Training &settings, Time now) : settings(settings), last(now) {}
+  CommitPolicy(const TrainSettings &settings, Time now) : settings(settings), last(now) {}
 
   /// Whether a commit is due after this step, which may still run. Steps are asked about in
   /// order. Time passes between two calls, but a step that was due stays due.
@@ -36,7 +36,7 @@ public:
   void Committed(Time now) { last = now; }
 
 private:
-  const Training &settings;
+  const TrainSettings &settings;
   Time last;
   int64_t timed = 0; // the newest step after which the time was over
 };

@@ -22,9 +22,9 @@ absl::Status Committer::Commit(int64_t step) {
   record.step = step;
   record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.extra = settings;
-  record.plan = program.schedule;
+  record.plan = program.ScheduleInWords();
   record.environment = steps.engine().Environment();
-  record.samples = CountSamples(state.Committed(), step, program.training, settings);
+  record.samples = CountSamples(state.Committed(), step, program.train.batch, settings);
   if (absl::Status status = steps.engine().Commit(std::move(record)); !status.ok())
     return status;
   last = step;

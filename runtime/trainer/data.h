@@ -33,8 +33,23 @@
 
 namespace boa {
 
+/// Where sequences come from, and their shape. Members as in the table of settings.
+struct DataOptions {
+  std::string data;
+  Objective objective = Objective::next_token;
+  double mask_probability = 0;
+  int64_t mask_token = 0;
+  int64_t vocab = 256, context = 0;
+  int64_t micro_batch = 0, micro_batches = 0; // sequences; of a step
+  int64_t seed = 1;
+  int64_t evaluate_every = 0, evaluate_batches = 0;
+
+  DataOptions() = default;
+  explicit DataOptions(const Program &);
+};
+
 /// A note if the vocabulary has tokens that no text holds; otherwise "".
-std::string DescribeUnusedTokens(const Training &);
+std::string DescribeUnusedTokens(const DataOptions &);
 
 class Data {
 public:

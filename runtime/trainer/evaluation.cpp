@@ -11,6 +11,7 @@
 namespace boa {
 
 bool Evaluation::IsDue(int64_t step) const {
+  const TrainSettings &settings = program.train;
   return settings.evaluate_every > 0 && settings.evaluate_batches > 0 && possible &&
          (step % settings.evaluate_every == 0 || step == settings.steps);
 }
@@ -21,11 +22,11 @@ absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
   if (absl::Status status = traffic.Settle(); !status.ok())
     return status;
   traffic.End();
-  const int64_t total = settings.evaluate_batches, at_once = settings.micro_batches;
+  const int64_t total = program.train.evaluate_batches, at_once = program.MicroBatches();
   double sum = 0;
   for (int64_t begin = 0; begin < total && !interrupt.interrupted(); begin += at_once) {
     // The last call may have more room than batches. Then it repeats batches that do not count.
-    MicroBatches batches(settings);
+    MicroBatches batches(program);
     for (int64_t m = 0; m < at_once; ++m)
       if (absl::Status status = data.FillValidation((begin + m) % total, batches.tokens[m].data(),
                                                     batches.targets[m].data());

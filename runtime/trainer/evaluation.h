@@ -32,9 +32,9 @@ namespace boa {
 class Evaluation {
 public:
   /// `possible`: the program has an entry point for it.
-  Evaluation(const Training &settings, bool possible, const Data &data, StepQueue &steps,
+  Evaluation(const Program &program, bool possible, const Data &data, StepQueue &steps,
              StepTraffic &traffic, const InterruptGuard &interrupt)
-      : settings(settings), possible(possible), data(data), steps(steps), traffic(traffic),
+      : program(program), possible(possible), data(data), steps(steps), traffic(traffic),
         interrupt(interrupt) {}
 
   /// Whether an evaluation follows this step.
@@ -43,7 +43,7 @@ public:
   absl::StatusOr<std::optional<double>> Run(int64_t step);
 
 private:
-  const Training &settings;
+  const Program &program;
   const bool possible;
   const Data &data;
   StepQueue &steps;

@@ -17,7 +17,7 @@ namespace boa {
 
 absl::Status TrainingLoop::Run() {
   parts.traffic.Begin();
-  while (done < parts.request.program().training.steps) {
+  while (done < parts.request.program().train.steps) {
     if (IsEnding() && parts.steps.IsEmpty())
       return Stop();
     if (absl::Status status = RunOne(); !status.ok())
@@ -36,8 +36,8 @@ absl::Status TrainingLoop::Stop() {
   const TrainRequest &request = parts.request;
   return InterruptedError(parts.interrupt.signal(),
                           absl::StrCat("interrupted after step ", done, " of ",
-                                       request.program().training.steps,
-                                       ", which is committed in `", request.directories()[0],
+                                       request.program().train.steps, ", which is committed in `",
+                                       request.directories()[0],
                                        "`; the same command with --resume continues"));
 }
 
@@ -71,7 +71,7 @@ bool TrainingLoop::IsCommitDue(int64_t step) {
 /// Whether nothing comes between the step that runs and the next one.
 bool TrainingLoop::NextFollowsDirectly() {
   const int64_t running = parts.steps.oldest();
-  return running < parts.request.program().training.steps && !parts.evaluation.IsDue(running) &&
+  return running < parts.request.program().train.steps && !parts.evaluation.IsDue(running) &&
          !IsCommitDue(running);
 }
 
@@ -98,7 +98,7 @@ absl::Status TrainingLoop::FinishStep() {
     validation_loss = *loss;
   }
   // Transfers that end after a step count for the next one. The last step has no next.
-  if (done == parts.request.program().training.steps)
+  if (done == parts.request.program().train.steps)
     if (absl::Status status = parts.traffic.Settle(); !status.ok())
       return AtStep(status);
   parts.traffic.Count(finished->run);

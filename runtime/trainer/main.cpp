@@ -23,9 +23,10 @@ namespace {
 
 std::string HelpText(const char *executable, const Program &program, const FlagTable &flags) {
   const std::string name = std::filesystem::path(executable).filename().string();
-  return absl::StrFormat("Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s", program.name,
-                         program.training.steps, program.training.steps == 1 ? "" : "s",
-                         program.training.data, name, FlagsHelp(flags, ""),
+  return absl::StrFormat("Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s",
+                         program.model.name, program.train.steps,
+                         program.train.steps == 1 ? "" : "s", program.train.data, name,
+                         FlagsHelp(flags, ""),
                          FlagHelp("--help", "this text") +
                              FlagHelp("--version", "the version of boa that made this trainer"));
 }

@@ -101,8 +101,8 @@ void StepRecord::Take(const Program &program, const Counters &counters, const En
             {"ssd write", counters.waited_write},
             {"optimizer", counters.waited_optimizer}};
   // In unified memory, the host's part counts as used first.
-  peak_host_bytes = program.machine.separate ? engine.PeakBytes(BOA_HOST)
-                                             : std::min(program.arena_host, engine.PeakBytes());
+  peak_host_bytes = IsSeparate(program.machine) ? engine.PeakBytes(BOA_HOST)
+                                                : std::min(program.arena_host, engine.PeakBytes());
   peak_device_bytes = engine.PeakBytes() - peak_host_bytes;
   if (!IsSeparate(program.machine))
     return;

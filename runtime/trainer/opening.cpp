@@ -22,7 +22,7 @@
 namespace boa {
 
 absl::StatusOr<Data> OpenData(const TrainRequest &request) {
-  absl::StatusOr<Data> opened = Data::Open(request.program().training);
+  absl::StatusOr<Data> opened = Data::Open(DataOptions(request.program()));
   if (absl::IsNotFound(opened.status()))
     return absl::NotFoundError(
         absl::StrCat(opened.status().message(), "\n  ",
@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &reques
     if (absl::Status status = Metrics::CheckNew(options.metrics); !status.ok())
       return status;
   const Program &program = request.program();
-  const int64_t keep = program.training.commit_keep;
+  const int64_t keep = program.train.commit_keep;
   const OpenOptions opening = {options.changed_model, [&] { return interrupt.interrupted(); }};
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
       exists ? StateStore::Open(request.disk(), program, request.directories(), keep, options.at,
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &request,
     return engine.status();
   // The plan was checked before; these are the sizes of the allocations. The limits of device and
   // host add up if both are one memory.
-  const Machine &machine = request.program().machine;
+  const MachineSettings &machine = request.program().machine;
   auto check = [&](int64_t allocated, const char *of, int64_t limit, const char *in_all) {
     if (limit == 0 || allocated <= limit)
       return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &request,
         machine.name, "` gives ", FormatBytes(limit), in_all));
   };
   absl::Status status;
-  if (!machine.separate) {
+  if (!IsSeparate(machine)) {
     status =
         check((*engine)->ArenaBytes(), "", machine.device_memory + machine.host_memory, " in all");
   } else {
@@ -128,7 +128,7 @@ absl::Status FillParameters(const TrainRequest &request, Engine &engine, RunRepo
 absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings, StateStore &state,
                            Engine &engine, RunReport &report) {
   const CommitRecord &record = state.Committed();
-  if (record.step > request.program().training.steps)
+  if (record.step > request.program().train.steps)
     return request.BeyondSteps(record.step);
   report.Say(absl::StrCat("resuming after step ", record.step));
   for (const std::string &change :

@@ -22,7 +22,7 @@ namespace boa {
 RunReport::RunReport(const TrainRequest &request, int64_t first, const std::string &identity)
     : request(request), program(request.program()), first(first), identity(identity),
       progress(request.options().quiet ? nullptr : request.options().out, first,
-               program.training.steps) {}
+               program.train.steps) {}
 
 absl::Status RunReport::Open() {
   const TrainerOptions &options = request.options();
@@ -53,7 +53,7 @@ std::string RunReport::FormatState(const StateStore &state, const Engine &engine
   int64_t bytes = 0;
   for (int64_t path : state.BytesByPath())
     bytes += path;
-  const int64_t keep = program.training.commit_keep;
+  const int64_t keep = program.train.commit_keep;
   std::string text = absl::StrCat("  state in ", absl::StrJoin(request.directories(), ", "), ": ",
                                   FormatBytes(bytes), " on SSD, ",
                                   keep == 1 ? "the last commit is kept"
@@ -71,13 +71,13 @@ std::string RunReport::FormatState(const StateStore &state, const Engine &engine
 
 void RunReport::Step(const FinishedStep &done, std::optional<double> validation_loss,
                      const Counters &counters, const Engine &engine) {
-  const Training &t = program.training;
+  const TrainSettings &t = program.train;
   StepRecord record;
   record.step = done.step;
   record.run = identity;
   record.loss = done.loss;
-  record.rate = LearningRate(program.optimizer, done.step, t.steps);
-  record.tokens = t.micro_batches * t.micro_batch * t.context;
+  record.rate = LearningRate(program.train.optimizer, done.step, t.steps);
+  record.tokens = program.MicroBatches() * program.MicroBatch() * program.model.context;
   record.seconds = done.seconds;
   record.Take(program, counters, engine);
   record.gradient_norm = done.gradient_norm;
@@ -99,7 +99,8 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
 absl::Status RunReport::Finish(int64_t step, const Traffic &predicted, const StepTraffic &traffic,
                                Engine &engine) {
   if (trace)
-    if (absl::Status status = WriteTrace(*trace, program.name, engine.TakeTrace()); !status.ok())
+    if (absl::Status status = WriteTrace(*trace, program.model.name, engine.TakeTrace());
+        !status.ok())
       return status;
   outcome.last_step = step;
   outcome.predicted = predicted;

@@ -23,9 +23,9 @@ namespace {
 
 Program Override(Program program, const TrainerOptions &options) {
   if (options.steps)
-    program.training.steps = *options.steps;
+    program.train.steps = *options.steps;
   if (!options.data.empty())
-    program.training.data = options.data;
+    program.train.data = options.data;
   return program;
 }
 
@@ -56,10 +56,10 @@ absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role
     if (storage.role != role)
       continue;
     if (storage.LivesOn(Home::ssd) || storage.bytes < bytes ||
-        storage.entry_count() != program.training.micro_batches)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "program descriptor: storage `", storage.name, "`: expected ",
-          program.training.micro_batches, " entries of at least ", bytes, " bytes in memory"));
+        storage.entry_count() != program.MicroBatches())
+      return absl::InvalidArgumentError(
+          absl::StrCat("program descriptor: storage `", storage.name, "`: expected ",
+                       program.MicroBatches(), " entries of at least ", bytes, " bytes in memory"));
     return static_cast<int32_t>(i);
   }
   return absl::InvalidArgumentError(
@@ -80,7 +80,7 @@ absl::Status TrainRequest::Check() {
     return absl::InvalidArgumentError(
         "--weights begins a run and --resume continues one: only one of them "
         "can be given");
-  const std::vector<SsdPath> &ssd = changed.machine.ssd;
+  const std::vector<SsdSettings> &ssd = changed.machine.ssd;
   if (!given.state.empty())
     state.push_back(given.state);
   else
@@ -94,8 +94,8 @@ absl::Status TrainRequest::Check() {
 }
 
 absl::Status TrainRequest::FindPorts() {
-  const Training &t = changed.training;
-  const int64_t token_bytes = t.micro_batch * t.context * sizeof(int32_t);
+
+  const int64_t token_bytes = changed.MicroBatch() * changed.model.context * sizeof(int32_t);
   for (auto [role, bytes, port] :
        {std::tuple<const char *, int64_t, int32_t *>{"tokens", token_bytes, &found.tokens},
         {"targets", token_bytes, &found.targets},
@@ -113,7 +113,7 @@ absl::Status TrainRequest::CheckFiles() const {
   // A file with the temporary name is removed.
   std::vector<FileUse> outputs = {{"--save", weights}, {"--save", TemporaryName(weights)}},
                        kept = StateFiles(state);
-  std::vector<FileUse> others = {{"the training text", changed.training.data},
+  std::vector<FileUse> others = {{"the training text", changed.train.data},
                                  {"this program", "/proc/self/exe"}};
   for (const std::string &source : given.sources)
     others.push_back({"a source of this program", source});
@@ -133,7 +133,7 @@ absl::Status TrainRequest::CheckFiles() const {
 
 absl::Status TrainRequest::BeyondSteps(int64_t at) const {
   return absl::FailedPreconditionError(absl::StrCat("`", state[0], "` is at step ", at,
-                                                    ", beyond the ", changed.training.steps,
+                                                    ", beyond the ", changed.train.steps,
                                                     " steps asked for; --steps can raise them"));
 }
 
@@ -146,7 +146,7 @@ absl::StatusOr<bool> TrainRequest::IsFinished() const {
   // This is the error of the last commit. For another one, StateStore::Open has the error.
   if (!last.ok())
     return given.at ? absl::StatusOr<bool>(finished) : last.status();
-  const int64_t steps = changed.training.steps;
+  const int64_t steps = changed.train.steps;
   if (*last && !given.at && (*last)->step > steps)
     return BeyondSteps((*last)->step);
   if (!*last || (*last)->step != steps || given.at.value_or(steps) != steps ||

@@ -10,9 +10,10 @@
 
 namespace boa {
 
-MicroBatches::MicroBatches(const Training &t)
-    : tokens(t.micro_batches, std::vector<int32_t>(t.micro_batch * t.context)), targets(tokens),
-      losses(t.micro_batches) {}
+MicroBatches::MicroBatches(const Program &program)
+    : tokens(program.MicroBatches(),
+             std::vector<int32_t>(program.MicroBatch() * program.model.context)),
+      targets(tokens), losses(program.MicroBatches()) {}
 
 double MicroBatches::MeanLoss() const {
   double sum = 0;
@@ -42,7 +43,7 @@ int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batch
 absl::Status StepQueue::Enqueue(int64_t step) {
   EnqueuedStep next;
   next.step = step;
-  next.batches = std::make_unique<MicroBatches>(program.training);
+  next.batches = std::make_unique<MicroBatches>(program);
   for (size_t m = 0; m < next.batches->losses.size(); ++m)
     if (absl::Status status = data.FillTraining(step, int64_t(m), next.batches->tokens[m].data(),
                                                 next.batches->targets[m].data());
@@ -53,7 +54,7 @@ absl::Status StepQueue::Enqueue(int64_t step) {
   // A step behind another one applies that step's updates, and finds in memory the storages that
   // the step before kept there.
   planned.Add(program.TrafficOfStep(follows++));
-  pending = program.delay > 0 ? step : 0;
+  pending = program.plan.delay > 0 ? step : 0;
   steps.push_back(std::move(next));
   return absl::OkStatus();
 }

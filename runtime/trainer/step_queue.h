@@ -38,7 +38,7 @@ namespace boa {
 
 /// Tokens and targets for one call of an entry point, and the losses that it returns.
 struct MicroBatches {
-  explicit MicroBatches(const Training &);
+  explicit MicroBatches(const Program &);
   double MeanLoss() const;
   std::vector<std::vector<int32_t>> tokens, targets; // [micro_batches][micro_batch * context]
   std::vector<float> losses;                         // [micro_batches]

@@ -28,7 +28,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   TrainRequest request(compiled, options);
   const Program &program = request.program();
   InterruptGuard interrupt;
-  CommitPolicy policy(program.training, std::chrono::steady_clock::now());
+  CommitPolicy policy(program.train, std::chrono::steady_clock::now());
 
   // Checks, before anything is opened to write.
   if (absl::Status status = request.Check(); !status.ok())
@@ -58,8 +58,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   RunReport report(request, first, state.Identity());
   StepTraffic traffic(engine);
   Committer committer(program, settings, state, steps, traffic, policy, first);
-  Evaluation evaluation(program.training, entries.evaluate != nullptr, *data, steps, traffic,
-                        interrupt);
+  Evaluation evaluation(program, entries.evaluate != nullptr, *data, steps, traffic, interrupt);
   TrainingLoop loop({request, interrupt, steps, traffic, evaluation, policy, committer, report},
                     first);
 

@@ -68,7 +68,7 @@ TEST(FrontendTest, NoMachine) {
 // Without micro_batch the batch is one micro-batch.
 TEST(FrontendTest, MicroBatchIsTheBatch) {
   Spec spec = accepted(edited("  micro_batch = 2\n", ""));
-  EXPECT_EQ(MicroBatch(spec.train, spec.plan), 8);
+  EXPECT_EQ(SequencesOfMicroBatch(spec.train, spec.plan), 8);
 }
 
 // Clipping needs the norm of all gradients: vertical order then delays the whole
