@@ -67,18 +67,17 @@
 // CHECK-NOT:   boa.
 // CHECK:       llvm.mlir.global external constant @boa_program(
 
-// What the module leaves open has the value that the language gives it.
-
-// CHECK-SAME:    \22beta1\22:0.9
-// CHECK-SAME:    \22beta2\22:0.999
-// CHECK-SAME:    \22eps\22:1e-08
-
 // A home for each range of chunks, slots by space and size.
 
 // CHECK-SAME:    \22homes\22:[{\22chunks\22:4,\22tier\22:\22ssd\22}]
 // CHECK-SAME:    \22pools\22:[{\22chunks\22:1,\22slots\22:1,\22space\22:\22device\22}]
 
+// A setting that the module does not give has its default.
+
 // CHECK-SAME:    \22mask_probability\22:0.1{{4999|5}}
+// CHECK-SAME:    \22beta1\22:0.9
+// CHECK-SAME:    \22beta2\22:0.999
+// CHECK-SAME:    \22eps\22:1e-08
 // CHECK-NOT:   boa.storage
 // CHECK-NOT:   boa.group
 // CHECK-NOT:   boa.step
