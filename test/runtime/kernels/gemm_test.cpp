@@ -133,16 +133,16 @@ TEST_P(EachIsa, ProductsAreWithinRounding) {
 struct ArrayTiles {
   static inline char rows[8][16][64];
 
-  template <int R> static void zero() { std::memset(rows[R], 0, sizeof rows[R]); }
-  template <int R> static void load(const void *from, int64_t stride) {
+  template <int R> static void Zero() { std::memset(rows[R], 0, sizeof rows[R]); }
+  template <int R> static void Load(const void *from, int64_t stride) {
     for (int i = 0; i < 16; ++i)
       std::memcpy(rows[R][i], static_cast<const char *>(from) + i * stride, 64);
   }
-  template <int R> static void store(void *to, int64_t stride) {
+  template <int R> static void Store(void *to, int64_t stride) {
     for (int i = 0; i < 16; ++i)
       std::memcpy(static_cast<char *>(to) + i * stride, rows[R][i], 64);
   }
-  template <int C, int A, int B> static void multiply() {
+  template <int C, int A, int B> static void Multiply() {
     for (int i = 0; i < 16; ++i) {
       uint16_t a[32], b[32];
       float c[16];
@@ -165,7 +165,7 @@ auto runTiles() {
          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, auto *c, int64_t ldc) {
         // What a block finds in its scratch is of another one.
         std::vector<float> scratch(boa::kGemmScratch, NAN);
-        TileProduct<ArrayTiles>::run(
+        TileProduct<ArrayTiles>::Run(
             boa::GemmBlock<uint16_t, uint16_t, std::remove_pointer_t<decltype(c)>>{
                 ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc},
             scratch.data());
