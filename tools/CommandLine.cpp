@@ -195,7 +195,7 @@ const std::vector<DriverCommand> &commands() {
        {{"boa state state", "its commits and files"},
         {"boa state state --check", "is every byte whole?"}}},
       {"help",
-       {{"TOPIC", "settings, builtins, commands, reference or pytorch"}},
+       {{"TOPIC", "settings, builtins, commands, pytorch"}},
        0,
        1,
        "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",

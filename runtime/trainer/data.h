@@ -37,7 +37,7 @@ namespace boa {
 struct DataOptions {
   std::string data;
   Objective objective = Objective::next_token;
-  double mask_probability = 0;
+  double mask_probability = 0.15;
   int64_t mask_token = 0;
   int64_t vocab = 256, context = 0;
   int64_t micro_batch = 0, micro_batches = 0; // sequences; of a step

@@ -54,7 +54,8 @@ TEST(HabitTest, IsOneErrorWithTheSpelling) {
       {kReturn, "return Dropout(x)",
        "11:12: error: there is no 'Dropout': what is trained here is trained without"},
       {"model tiny", "import torch\nmodel tiny",
-       "1:1: error: expected 'model', 'train', 'plan' or 'machine' but found 'import'; functions are built "
+       "1:1: error: expected 'model', 'train', 'plan' or 'machine' but found 'import'; functions "
+       "are built "
        "in; files are given together on the command line"},
       {"  stage head(x", "  def forward(x): pass\n  stage head(x",
        "13:3: error: expected 'stage' or 'layer' but found 'def'; write stage NAME(x: [context, "

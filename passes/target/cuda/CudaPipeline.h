@@ -24,7 +24,8 @@ struct CudaPipelineOptions {
 
 /// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
 /// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue functions of the
-/// image in the global `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is none.
+/// image in the global `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is
+/// none.
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
 /// The half of it that begins with launches and products.
