@@ -362,8 +362,8 @@ std::string PredictDescriptor() {
   program["groups"][0]["momentum"] = -1;
   program["groups"][0]["variance"] = -1;
   program["groups"][0]["gradient"] = -1;
-  program["training"]["micro_batch"] = 1;
-  program["training"]["micro_batches"] = 1;
+  program["train"]["batch"] = 1;
+  program["plan"]["micro_batch"] = 1;
   return program.dump();
 }
 

@@ -250,7 +250,7 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   descriptor["abi"] = 99;
   descriptor.erase("storages");
   EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
-                               "version 99 but this runtime is version 7; compile it again with "
+                               "version 99 but this runtime is version 8; compile it again with "
                                "the `boa` of this runtime");
 }
 
@@ -295,7 +295,7 @@ TEST(ParseProgram, RefusesSizesThatCannotBeCounted) {
   descriptor = Descriptor();
   descriptor["plan"]["micro_batch"] = 3;
   EXPECT_EQ(Error(descriptor), "program descriptor: expected batch to be a multiple of micro_batch "
-                               "but found 16 and 3");
+                               "but found 8 and 3");
 }
 
 TEST(ParseProgram, RefusesIntegersThatWouldReadAsNegative) {
