@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What was written, with places and without meaning: names are unresolved,
+// The source as a tree, with locations and without meaning: names are unresolved,
 // units are text. One kind of expression serves dimensions, tensor code and
-// configuration values; which of them is allowed where, the checker says. A
-// tree is at most kMaxDepth deep, so that walks may recurse.
+// settings; the checker decides which of them a place allows. A tree is at most
+// kMaxDepth deep, so that walks may recurse.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_FRONTEND_AST_H
@@ -43,8 +43,7 @@ struct Expr {
   Location location;
   int depth = 1;
 
-  /// Integer and Real (both filled): the value and what stands after it:
-  /// "sequences", "MiB", "MB/s".
+  /// Integer and Real (both filled): the value, and its unit: "sequences", "MiB", "MB/s".
   int64_t integer = 0;
   double real = 0;
   std::string unit;
@@ -65,7 +64,7 @@ struct Expr {
   bool isName(std::string_view text) const { return kind == Kind::Name && name == text; }
 };
 
-/// What a stage takes or returns: `[context, width]`, `[context] token`, `loss`.
+/// The type of an argument or a result: `[context, width]`, `[context] token`, `loss`.
 struct TypeSyntax {
   enum class Kind { Tensor, Tokens, Loss };
   Kind kind = Kind::Tensor;

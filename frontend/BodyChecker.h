@@ -11,7 +11,7 @@
 
 namespace boa::frontend {
 
-/// What a stage takes and returns.
+/// The shapes of a stage's arguments and of its result.
 struct Signature {
   std::vector<Shape> arguments;
   Shape result;

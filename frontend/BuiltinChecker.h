@@ -160,7 +160,7 @@ private:
                                                             printWithValue(dim.text, dim.value)));
     return false;
   }
-  /// That an activation is [time, width].
+  /// Refuses an activation that is not [time, width].
   bool isSequence(const Operand &operand, size_t i) {
     if (shape(operand).dims.size() == 2)
       return true;

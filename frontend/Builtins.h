@@ -13,7 +13,7 @@
 
 namespace boa::frontend {
 
-/// What an expression in a body stands for.
+/// The value of an expression in a body.
 struct Operand {
   enum class Kind { Error, Number, Activation, Param, Parts };
   Kind kind = Kind::Error;

@@ -15,7 +15,7 @@
 
 namespace boa::frontend {
 
-/// What the parts of the checker share.
+/// The texts and the diagnostics, which all parts of the checker share.
 struct CheckContext {
   const Sources &sources;
   Diagnostics &diagnostics;

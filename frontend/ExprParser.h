@@ -100,7 +100,7 @@ private:
     expr->location = location;
     return expr;
   }
-  /// Sets the depth from the parts; false, with an error, where it is too deep.
+  /// Sets the depth from the parts. Returns false, with an error, if it is too deep.
   bool measure(Expr &expr) {
     for (const ExprPtr &operand : expr.operands)
       expr.depth = std::max(expr.depth, operand->depth + 1);

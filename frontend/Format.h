@@ -10,8 +10,8 @@
 //
 //   - A stage, a statement and a setting of an outer block begin a line. An inner
 //     block stays on one line where the author wrote its first setting there.
-//   - Two blanks indent. One blank line parts models, blocks and stages; elsewhere
-//     the author's stay, at most one at a time.
+//   - Two blanks indent. One blank line parts models, blocks and stages. Other blank
+//     lines of the author stay, at most one at a time.
 //   - `=` and `{` of neighbouring settings stand in one column, and so do shapes and
 //     initial values of neighbouring parameters, and comments behind code.
 //   - Inside parentheses the author's line breaks stay; what follows them stands

@@ -7,8 +7,7 @@
 //
 // The frontend's public surface (frontend/IRGen.h turns its result into IR).
 // Reads, parses, applies overrides and checks; prints nothing and throws nothing.
-// Any bytes are accepted as input: what is wrong with them is said in
-// `diagnostics`, in the form
+// Any bytes are accepted as input: `diagnostics` has their errors, in the form
 //
 //   gpt.boa:14:27: error: expected heads = 5 to divide width = 256
 //       let a = attention(q, k, v, heads, causal)
@@ -52,8 +51,7 @@ FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides = {});
 
 struct FormatResult {
-  /// The text as it is and in its canonical layout; the latter is there if and only if the text
-  /// parses.
+  /// The text, and the text in its canonical layout, which exists if and only if the text parses.
   std::string before;
   std::optional<std::string> after;
   std::string diagnostics;

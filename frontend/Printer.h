@@ -11,8 +11,8 @@
 
 namespace boa::frontend {
 
-/// The program in the language itself, overrides applied, comments lost. What
-/// is printed parses to an equal tree.
+/// The program in the language itself, overrides applied, comments lost. The
+/// output parses to an equal tree.
 std::string printProgram(const Program &program);
 
 /// With the fewest digits that read back the same: 3, 0.5.

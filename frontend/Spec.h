@@ -5,11 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the checker makes of a program: everything is resolved, every number is
-// in range, every shape fits. Stage bodies are straight-line code over numbered
-// values, in the vocabulary of the dialect's compute ops, so that IR generation
-// translates one operation at a time and can fail at nothing. Depends on neither
-// the tree nor MLIR.
+// The result of the checker: names are resolved, numbers are in range, shapes fit.
+// Stage bodies are straight-line code over numbered values, in the vocabulary of the
+// dialect's compute ops. So IR generation translates one operation at a time and
+// cannot fail. Depends on neither the tree nor MLIR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_FRONTEND_SPEC_H

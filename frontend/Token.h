@@ -7,8 +7,8 @@
 //
 // A token is a kind and a place; names keep their text, numbers their value.
 // Newlines are no tokens, but each token knows whether it is the first of its
-// line: a unit must stand on the line of its number, and after an error the
-// parser goes on at the next line.
+// line. A unit must stand on the line of its number. After an error the parser
+// continues at the next line.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_FRONTEND_TOKEN_H

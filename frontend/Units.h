@@ -56,8 +56,8 @@ bool isNumeric(const Expr &expr, const Constants &constants);
 std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
                                Diagnostics &diagnostics);
 
-/// A whole number in [least, most]; `what` names it in messages, `below` is said
-/// where it is too small.
+/// A whole number in [least, most]. `what` names it in messages; the message for a number
+/// that is too small ends with `below`.
 std::optional<int64_t> evaluateInteger(const Expr &expr, const Constants &constants, int64_t least,
                                        int64_t most, const std::string &what,
                                        Diagnostics &diagnostics, const std::string &below = "");
@@ -67,11 +67,11 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
                                      int64_t least, int64_t most, const std::string &what,
                                      Diagnostics &diagnostics, const std::string &below = "");
 
-/// What is counted in units of its own: a size (`256 MiB`), a speed (`200 MB/s`),
+/// Quantities with units of their own: a size (`256 MiB`), a speed (`200 MB/s`),
 /// operations in a second (`300 TFLOP/s`), a short time (`80 us`, in nanoseconds).
 enum class Quantity { Bytes, Speed, Compute, Latency };
 
-/// A setting of at least one of them; `below` is said where it is less.
+/// A setting of at least 1. The message for less ends with `below`.
 std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
                                         const std::string &what, Diagnostics &diagnostics,
                                         const std::string &below = "");

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two tables, of commands and of flags, from which all is made: reading a command
-// line, --help and the completion of shells. What a command takes and would ignore
-// is refused here, before anything runs.
+// A table of commands and a table of flags. Parsing, --help and the completion of shells
+// come from them. A flag that its command would ignore is refused here, before anything runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TOOLS_COMMANDLINE_H
@@ -27,22 +26,22 @@ namespace boa {
 
 struct DriverCommand {
   const char *name;
-  /// What follows it, and what that does; one or two ways to use it.
+  /// One or two ways to use it: the words behind its name, and their effect.
   std::vector<std::pair<const char *, const char *>> uses;
-  /// How many arguments that are no flags, and what they are: for errors an
-  /// example; for completion specs, directories or one of these words.
+  /// The number of operands, arguments that are no flags. `expected` describes them in errors;
+  /// completion offers specs, directories or `words`.
   int least, most;
   const char *expected;
   enum class Operand { spec, directory, word } operand;
   std::vector<std::string> words = {};
-  /// Whole command lines, and what each does.
+  /// Whole command lines, and the effect of each.
   std::vector<std::pair<const char *, const char *>> examples = {};
 };
 
 const std::vector<DriverCommand> &commands();
 const DriverCommand *findCommand(std::string_view name);
 
-/// What a command line asks for.
+/// A parsed command line.
 struct Invocation {
   std::string command;
   std::vector<std::string> operands;

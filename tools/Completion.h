@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Made of the tables of commands, flags and settings, so that a shell knows what
-// boa knows: commands, the flags of each, their words, files and directories, and
-// after --set the settings.
+// Scripts from the tables of commands, flags and settings. A shell completes commands, the
+// flags of each, their words, files and directories, and settings after --set.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TOOLS_COMPLETION_H

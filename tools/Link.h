@@ -14,8 +14,8 @@
 
 namespace boa {
 
-/// Links with lld, or the system's linker; the objects are given as files' contents. What is
-/// written beside `output` meanwhile goes.
+/// Links with lld, or the system's linker; the objects are given as files' contents. Removes
+/// the temporary files beside `output`.
 absl::Status LinkShared(const std::vector<std::string> &objects, const std::string &output);
 
 } // namespace boa

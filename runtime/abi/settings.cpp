@@ -72,7 +72,6 @@ template <typename Settings> SettingRow Section(const char *key, SettingKind kin
 
 } // namespace
 
-#define BOA_WORDS(NAME, ...)
 #define BOA_STRUCT(NAME)                                                                           \
   const std::vector<SettingRow> &RowsOf(const NAME##Settings *) {                                  \
     static const std::vector<SettingRow> rows = {

@@ -123,17 +123,6 @@ bool ListHasWord(std::string_view list, std::string_view word);
 #define BOA_WORDS(NAME, ...)                                                                       \
   enum class NAME : int32_t { __VA_ARGS__ };                                                       \
   inline const char *WordList(NAME) { return #__VA_ARGS__; }
-#define BOA_STRUCT(NAME)
-#define BOA_TEXT(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_WORD(FIELD, ENUM, DEFAULT, WRITTEN, HELP)
-#define BOA_FLAG(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_INTEGER(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_REAL(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_PLACE(FIELD, WRITTEN, HELP)
-#define BOA_SECTION(FIELD, NAME)
-#define BOA_LIST(FIELD, NAME)
-#define BOA_FORM(KIND, WRITTEN, HELP)
-#define BOA_END(NAME)
 #include "runtime/abi/settings.def"
 
 template <typename Enum> std::string WordOf(Enum value) {
@@ -163,7 +152,6 @@ struct Placement {
 };
 
 // The members.
-#define BOA_WORDS(NAME, ...)
 #define BOA_STRUCT(NAME)                                                                           \
   struct NAME##Settings {                                                                          \
     template <typename Visitor> void Visit(Visitor &&visitor);                                     \
@@ -179,40 +167,27 @@ struct Placement {
 #define BOA_PLACE(FIELD, WRITTEN, HELP) Placement FIELD;
 #define BOA_SECTION(FIELD, NAME) NAME##Settings FIELD;
 #define BOA_LIST(FIELD, NAME) std::vector<NAME##Settings> FIELD;
-#define BOA_FORM(KIND, WRITTEN, HELP)
 #define BOA_END(NAME)                                                                              \
   }                                                                                                \
   ;
 #include "runtime/abi/settings.def"
 
 /// The rows of a struct, in the order of the table: of members and of forms.
-#define BOA_WORDS(NAME, ...)
 #define BOA_STRUCT(NAME) const std::vector<SettingRow> &RowsOf(const NAME##Settings *);
-#define BOA_TEXT(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_WORD(FIELD, ENUM, DEFAULT, WRITTEN, HELP)
-#define BOA_FLAG(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_INTEGER(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_REAL(FIELD, DEFAULT, WRITTEN, HELP)
-#define BOA_PLACE(FIELD, WRITTEN, HELP)
-#define BOA_SECTION(FIELD, NAME)
-#define BOA_LIST(FIELD, NAME)
-#define BOA_FORM(KIND, WRITTEN, HELP)
-#define BOA_END(NAME)
 #include "runtime/abi/settings.def"
 
-#define BOA_WORDS(NAME, ...)
 #define BOA_STRUCT(NAME)                                                                           \
   template <typename Visitor> void NAME##Settings::Visit(Visitor &&visitor) {                      \
     auto row = RowsOf(this).begin();
-#define BOA_TEXT(FIELD, DEFAULT, WRITTEN, HELP) visitor(*row++, FIELD);
-#define BOA_WORD(FIELD, ENUM, DEFAULT, WRITTEN, HELP) visitor(*row++, FIELD);
-#define BOA_FLAG(FIELD, DEFAULT, WRITTEN, HELP) visitor(*row++, FIELD);
-#define BOA_INTEGER(FIELD, DEFAULT, WRITTEN, HELP) visitor(*row++, FIELD);
-#define BOA_REAL(FIELD, DEFAULT, WRITTEN, HELP) visitor(*row++, FIELD);
-#define BOA_PLACE(FIELD, WRITTEN, HELP) visitor(*row++, FIELD);
+#define BOA_TEXT(FIELD, ...) visitor(*row++, FIELD);
+#define BOA_WORD(FIELD, ...) visitor(*row++, FIELD);
+#define BOA_FLAG(FIELD, ...) visitor(*row++, FIELD);
+#define BOA_INTEGER(FIELD, ...) visitor(*row++, FIELD);
+#define BOA_REAL(FIELD, ...) visitor(*row++, FIELD);
+#define BOA_PLACE(FIELD, ...) visitor(*row++, FIELD);
 #define BOA_SECTION(FIELD, NAME) visitor(*row++, FIELD);
 #define BOA_LIST(FIELD, NAME) visitor(*row++, FIELD);
-#define BOA_FORM(KIND, WRITTEN, HELP) ++row;
+#define BOA_FORM(...) ++row;
 #define BOA_END(NAME)                                                                              \
   (void)row;                                                                                       \
   }

@@ -1,0 +1,317 @@
+//===- Commands.cpp - The commands of boa ---------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/Commands.h"
+
+#include "frontend/Frontend.h"
+#include "passes/model/CanonicalText.h"
+#include "passes/target/runtime/Descriptor.h"
+#include "runtime/abi/program.h"
+#include "runtime/state/inspect.h"
+#include "runtime/trainer/data.h"
+#include "runtime/trainer/file.h"
+#include "runtime/trainer/main.h"
+#include "runtime/trainer/outputs.h"
+#include "runtime/trainer/process.h"
+#include "runtime/trainer/progress.h"
+#include "runtime/trainer/sample.h"
+#include "runtime/trainer/simulate.h"
+#include "runtime/trainer/trainer.h"
+#include "tools/Compiler.h"
+#include "tools/Completion.h"
+
+#include "absl/strings/str_cat.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <unistd.h>
+
+namespace boa {
+namespace {
+
+absl::Status fromLLVM(llvm::Error error) {
+  return absl::InternalError(llvm::toString(std::move(error)));
+}
+
+/// A program that was compiled in this process.
+class Compiled {
+public:
+  absl::Status compile(const CompileRequest &request) {
+    auto made = compiler.jit(request);
+    if (!made.ok())
+      return made.status();
+    jit = *std::move(made);
+    const char *text = nullptr;
+    if (absl::Status status = find("boa_program", text); !status.ok())
+      return status;
+    auto parsed = ParseProgram(text);
+    if (!parsed.ok())
+      return parsed.status();
+    program = *std::move(parsed);
+    return absl::OkStatus();
+  }
+
+  /// Its kernels; for a device of its own with their image.
+  absl::Status find(Kernels &kernels) {
+    absl::Status status = find("boa_kernel_table", kernels.table);
+    return status.ok() && program.machine.device == DeviceKind::cuda
+               ? find("boa_device_image", kernels.image)
+               : status;
+  }
+
+  template <typename T> absl::Status find(llvm::StringRef name, T &to) {
+    auto address = jit->lookupAs<T>(name);
+    if (!address)
+      return fromLLVM(address.takeError());
+    to = *address;
+    return absl::OkStatus();
+  }
+
+  Program program;
+
+private:
+  Compiler compiler;
+  std::unique_ptr<JitProgram> jit;
+};
+
+/// Where the state lives if the user does not say: the first ssd's path.
+void defaultState(const Program &program, Invocation &invocation) {
+  if (invocation.train.state.empty() && !program.machine.ssd.empty())
+    invocation.train.state = program.machine.ssd[0].path;
+}
+
+absl::Status runTrain(Invocation &invocation) {
+  Compiled compiled;
+  Kernels kernels = nullptr;
+  EntryPoints entries;
+  absl::Status status = compiled.compile(invocation.compile);
+  if (status.ok())
+    status = compiled.find(kernels);
+  if (status.ok())
+    status = compiled.find("boa_step", entries.step);
+  if (status.ok())
+    status = compiled.find("boa_drain", entries.drain);
+  if (status.ok())
+    status = compiled.find("boa_evaluate", entries.evaluate);
+  if (!status.ok())
+    return status;
+  defaultState(compiled.program, invocation);
+  invocation.train.sources = invocation.compile.files;
+  return Train(compiled.program, kernels, entries, invocation.train);
+}
+
+absl::Status runSimulate(Invocation &invocation) {
+  invocation.compile.simulate = true;
+  invocation.simulate.sources = invocation.compile.files;
+  Compiled compiled;
+  EntryPoints entries;
+  // Compiling takes longer.
+  absl::Status status = CheckSimulation(invocation.simulate);
+  if (status.ok())
+    status = compiled.compile(invocation.compile);
+  if (status.ok())
+    status = compiled.find("boa_step", entries.step);
+  return status.ok() ? Simulate(compiled.program, entries, invocation.simulate) : status;
+}
+
+absl::Status runSample(Invocation &invocation) {
+  invocation.compile.predict = true;
+  Compiled compiled;
+  Kernels kernels = nullptr;
+  boa_entry_point predict = nullptr;
+  absl::Status status = compiled.compile(invocation.compile);
+  if (status.ok())
+    status = compiled.find(kernels);
+  if (status.ok())
+    status = compiled.find("boa_predict", predict);
+  if (!status.ok())
+    return status;
+  defaultState(compiled.program, invocation);
+  std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
+                                                   : invocation.weights;
+  if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program)); !note.empty())
+    std::cerr << note << "\n";
+  invocation.sample.changed_model = invocation.train.changed_model;
+  status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);
+  // The prompt of a shell should not stand behind the text.
+  if (isatty(STDOUT_FILENO))
+    std::cout << std::endl;
+  return status;
+}
+
+/// The plan as comments above the program that it is of. A module that was given may say less
+/// than a trainer needs: then there is none.
+void printPlan(mlir::ModuleOp module) {
+  auto program = ParseProgram(describeProgram(module));
+  if (!program.ok())
+    return;
+  llvm::SmallVector<llvm::StringRef> lines;
+  const std::string plan = FormatPlan(*program);
+  llvm::StringRef(plan).rtrim().split(lines, '\n');
+  for (llvm::StringRef line : lines)
+    llvm::outs() << "//" << (line.empty() ? "" : " ") << line << '\n';
+}
+
+absl::Status runEmit(const Invocation &invocation) {
+  Compiler compiler;
+  if (invocation.emit == "ast") {
+    auto text = compiler.printSyntax(invocation.compile);
+    if (!text.ok())
+      return text.status();
+    llvm::outs() << *text;
+    return absl::OkStatus();
+  }
+  const bool canonical = invocation.emit == "computation";
+  const Phase phase = canonical || invocation.emit == "model" ? Phase::model
+                      : invocation.emit == "step"             ? Phase::step
+                      : invocation.emit == "storage"          ? Phase::storage
+                                                              : Phase::llvm;
+  auto module = compiler.load(invocation.compile);
+  if (!module.ok())
+    return module.status();
+  absl::Status status = compiler.lower(**module, invocation.compile, phase);
+  if (!status.ok())
+    return status;
+  if (canonical) {
+    llvm::outs() << printCanonicalText(**module);
+    return absl::OkStatus();
+  }
+  if (phase != Phase::llvm) {
+    if (phase == Phase::storage)
+      printPlan(**module);
+    nameArguments(**module);
+    (*module)->print(llvm::outs(), mlir::OpPrintingFlags().printNameLocAsPrefix());
+    llvm::outs() << '\n';
+    return absl::OkStatus();
+  }
+  if (invocation.emit == "ptx") {
+    auto ptx = compiler.printPtx(**module);
+    if (ptx.ok())
+      llvm::outs() << *ptx;
+    return ptx.status();
+  }
+  CodegenOptions codegen;
+  codegen.cpu = invocation.compile.cpu;
+  auto text =
+      invocation.emit == "asm" ? emitAssembly(**module, codegen) : emitLLVMIR(**module, codegen);
+  if (!text)
+    return fromLLVM(text.takeError());
+  llvm::outs() << *text;
+  return absl::OkStatus();
+}
+
+absl::Status runCompile(const Invocation &invocation) {
+  if (!invocation.emit.empty())
+    return runEmit(invocation);
+  std::vector<FileUse> sources;
+  for (const std::string &file : invocation.compile.files)
+    sources.push_back({"a source of this program", file});
+  const FileUse output{"-o", invocation.output};
+  absl::Status status = CheckOutputs({output}, sources);
+  if (status.ok())
+    status = CheckNewFile(output, /*directory=*/true);
+  if (!status.ok())
+    return status;
+  Compiler compiler;
+  status = compiler.writeTrainer(invocation.compile, invocation.output);
+  if (status.ok())
+    llvm::outs() << "wrote " << invocation.output << "\n";
+  return status;
+}
+
+absl::Status runCheck(const Invocation &invocation) {
+  auto summary = Compiler().check(invocation.compile);
+  if (summary.ok())
+    llvm::outs() << *summary;
+  return summary.status();
+}
+
+/// Replaces a spec by its layout, with the permissions that it has.
+absl::Status rewrite(const std::string &path, const std::string &text) {
+  std::error_code error;
+  const std::string target = std::filesystem::canonical(path, error).string();
+  const std::filesystem::perms mode = std::filesystem::status(path, error).permissions();
+  // A rename would also replace a file that may not be written.
+  if (access(path.c_str(), W_OK) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write `", path, "`"));
+  auto file = NewFile::Create(target);
+  absl::Status status = file.status();
+  if (status.ok())
+    status = file->Append(text.data(), int64_t(text.size()));
+  if (status.ok())
+    status = file->Publish();
+  if (status.ok())
+    std::filesystem::permissions(target, mode, error);
+  return status;
+}
+
+absl::Status runFormat(const Invocation &invocation) {
+  bool refused = false;
+  size_t changed = 0;
+  for (const std::string &path : invocation.operands) {
+    const frontend::FormatResult result = frontend::formatFile(path);
+    std::fputs(result.diagnostics.c_str(), stderr);
+    refused |= !result.after;
+    if (!result.after)
+      continue;
+    const bool differs = *result.after != result.before;
+    changed += differs;
+    if (path == "-" && !invocation.check)
+      llvm::outs() << *result.after;
+    else if (differs && invocation.check)
+      llvm::outs() << path << " would change\n";
+    else if (differs)
+      if (absl::Status status = rewrite(path, *result.after); !status.ok())
+        return status;
+  }
+  // Diagnostics with their places were printed.
+  if (refused)
+    return absl::InvalidArgumentError("");
+  if (invocation.check && changed > 0)
+    return absl::FailedPreconditionError("boa fmt without --check lays them out");
+  return absl::OkStatus();
+}
+
+absl::Status runHelp(const Invocation &invocation) {
+  if (invocation.operands.empty())
+    llvm::outs() << helpText();
+  else if (const DriverCommand *command = findCommand(invocation.operands[0]))
+    llvm::outs() << helpText(*command);
+  else
+    llvm::outs() << topicText(invocation.operands[0]);
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::Status runCommand(Invocation &invocation) {
+  const std::string &command = invocation.command;
+  if (command == "train")
+    return runTrain(invocation);
+  if (command == "check")
+    return runCheck(invocation);
+  if (command == "fmt")
+    return runFormat(invocation);
+  if (command == "simulate")
+    return runSimulate(invocation);
+  if (command == "compile")
+    return runCompile(invocation);
+  if (command == "sample")
+    return runSample(invocation);
+  if (command == "state")
+    return DescribeState(SystemFiles(), invocation.operands[0], invocation.check, stdout);
+  if (command == "help")
+    return runHelp(invocation);
+  llvm::outs() << completionScript(invocation.operands[0]);
+  return absl::OkStatus();
+}
+
+} // namespace boa
