@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The C ABI between a compiled program and the runtime. A compiled program is
+// The C ABI between a compiled program and the runtime. A compiled program has
 //
 //   const char boa_program[]            its descriptor, JSON (runtime/abi/program.h)
 //   void boa_step(ctx, step, pending)   one training step
@@ -13,46 +13,43 @@
 //   void boa_evaluate(ctx, step, 0)     forward passes of all micro-batches, no update
 //   void boa_kernel_table[]             the kernels, in the order of the descriptor
 //
-// and calls the functions below from one thread, the *driver*. Every call only
-// enqueues a command; compute, each direction of I/O and of copies, and the
-// optimizer advance on their own. A command that needs a slot when none is free waits
-// for one *in the engine*, not in the driver: slots of a pool are granted in program
-// order as releases complete. So the driver runs ahead of the device, and what bounds
-// the lookahead is the number of slots; it is held up only where very many commands
-// wait, and never where those need it to go on. No deadlock: every dependence points
-// backward in program order, and a pool has at least as many slots as the program
-// holds live at once.
+// It calls the functions below from one thread, the *driver*. Every call only enqueues a command.
+// Compute, each direction of I/O and of copies, and the optimizer advance on their own. A command
+// that needs a slot waits for a free one *in the engine*, not in the driver. Slots of a pool are
+// granted in program order as releases complete. So the driver runs ahead of the device, and the
+// number of slots bounds its lead. The driver is held up only while very many commands wait, and
+// never if those need it to go on. No deadlock: every dependence points backward in program
+// order, and a pool has at least as many slots as the program holds live at once.
 //
-// Model of memory. A *storage* is an array of equal entries (say, the weights
-// of each layer). An entry is divided into equal chunks, the unit of the
-// optimizer and of commit. A chunk has a *home*, where it lives between uses:
-// device memory, host memory or SSD; homes are given by ranges of chunks, the
-// same for all entries. A *buffer* is some chunks of one entry in a *space*, a
-// memory that kernels (device) or SSDs (host) can reach, and one of which the
-// optimizer works in: a slot, or the home itself.
+// Model of memory. A *storage* is an array of equal entries (say, the weights of each layer). An
+// entry is divided into equal chunks, the unit of the optimizer and of commit. A chunk has a
+// *home*, where it lives between uses: device memory, host memory or SSD. Homes are given by
+// ranges of chunks, the same for all entries. A *space* is a memory that kernels (device) or SSDs
+// (host) can reach. The optimizer works in one of the two. A *buffer* is some chunks of one entry
+// in a space: a slot, or the home itself.
 //
 // The machine's memory is *unified* (a CPU: one memory, in which a space says
 // only whose share a buffer is counted in) or *separate*.
 //
-//   - Commands are ordered by what they read and write, chunk by chunk, of
-//     buffers and of homes: a reader after the last writer, a writer after the
-//     last writer and its readers. Nothing else orders them.
-//   - So accesses to one chunk through prefetch and offload are coherent in
-//     program order: a prefetch after an offload sees what was offloaded.
-//   - A buffer is valid from prefetch or create to release. What it holds is
-//     there when a command that takes it runs.
-//   - A pool is the slots of one size of one storage in one space. A buffer that
-//     needs a slot takes one of the smallest pool of its space that can hold it;
-//     where memory is unified and its space has none such, of the other's.
-//   - On separate memories kernels take device buffers, updates and norms buffers of the
-//     space in which the descriptor has the optimizer run: anything else is an error of
-//     the program. An SSD reaches host memory
-//     alone: what passes between it and the device takes a slot of the host's for
-//     each chunk on its way, in program order. Where the descriptor says that it reaches
-//     the device's memory, too (`direct`), nothing passes the host.
+//   - Reads and writes order commands, chunk by chunk, for buffers and for homes. A reader
+//     follows the last writer. A writer follows the last writer and its readers. Nothing else
+//     orders commands.
+//   - So prefetches and offloads of one chunk are coherent in program order. A prefetch after an
+//     offload sees the offloaded contents.
+//   - A buffer is valid from prefetch or create to release. It has its contents when a command
+//     that takes it runs.
+//   - A pool is the slots of one size of one storage in one space. A buffer that needs a slot
+//     takes one of the smallest pool of its space that can hold it. If memory is unified and its
+//     space has no such pool, it takes a slot of the other space.
+//   - On separate memories kernels take device buffers. Updates and norms take buffers of the
+//     space in which the descriptor has the optimizer run. Anything else is an error of the
+//     program.
+//   - An SSD reaches host memory alone. Each chunk on its way between SSD and device takes a slot
+//     of the host's, in program order. If the descriptor says `direct`, SSDs also reach the
+//     device's memory, and those chunks bypass the host.
 //
-// Errors are latched in the context: after the first one every call is a no-op
-// that returns 0 and the step ends; runtime/engine/engine.h tells the status.
+// Errors are latched in the context. After the first one every call is a no-op that returns 0,
+// and the step ends. The status is in runtime/engine/engine.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_ABI_H
@@ -91,27 +88,25 @@ boa_buffer boa_rt_create(boa_context *, int32_t storage, int64_t entry, int32_t 
 /// Copies chunks that both hold, which are of one storage, in whichever spaces.
 void boa_rt_copy(boa_context *, boa_buffer from, boa_buffer to, int32_t first, int32_t count);
 
-/// Brings chunks [first, first + count) of `entry` home from `buffer`, which holds
-/// at least them. Nothing moves for those of which the buffer is the home.
+/// Brings chunks [first, first + count) of `entry` home from `buffer`, which holds at least them.
+/// Chunks whose home is the buffer itself do not move.
 void boa_rt_offload(boa_context *, boa_buffer, int32_t storage, int64_t entry, int32_t first,
                     int32_t count);
 
-/// Gives the slot back once the commands issued so far on it have completed.
-/// `retain` != 0: the contents stay findable by the next prefetch of exactly
-/// these chunks to that space (unified: to any), which takes the slot over, until
-/// the chunks are offloaded or another entry point runs.
+/// Gives the slot back once the commands issued so far on it have completed. With `retain` != 0,
+/// the next prefetch of exactly these chunks to that space (unified: to any) finds the contents.
+/// It takes the slot over. This holds until the chunks are offloaded or another entry point runs.
 void boa_rt_release(boa_context *, boa_buffer, int32_t retain);
 
 /// Runs kernel `kernel` of the table on the compute queue, in order. The
 /// descriptor says which of the buffers it reads and which it writes.
 void boa_rt_launch(boa_context *, int32_t kernel, int32_t count, const boa_buffer *buffers);
 
-/// Applies the optimizer to chunk `chunk` of a parameter group, with the
-/// gradient, step count and learning rate of step `step`. `weights` and
-/// `gradient` hold the whole entry or the chunk alone; `low` (lower half of the
-/// master weights when weights are bf16), `momentum`, `variance`: null where the
-/// optimizer has none. Runs on the optimizer queue. step == 0: nothing pending,
-/// a no-op.
+/// Applies the optimizer to chunk `chunk` of a parameter group, with the gradient, step count and
+/// learning rate of step `step`. `weights` and `gradient` hold the whole entry or the chunk
+/// alone. `low` is the lower half of the master weights when weights are bf16. If the optimizer
+/// has no `low`, `momentum` or `variance`, it is null. Runs on the optimizer queue. With `step`
+/// 0, nothing is pending, and the call is a no-op.
 void boa_rt_update(boa_context *, int32_t group, int32_t chunk, int64_t step, boa_buffer weights,
                    boa_buffer low, boa_buffer momentum, boa_buffer variance, boa_buffer gradient);
 
@@ -122,19 +117,18 @@ void boa_rt_norm(boa_context *, int32_t group, boa_buffer gradient);
 /// All gradients of `step` are in: the clipping factor of that step is fixed.
 void boa_rt_norm_done(boa_context *, int64_t step);
 
-/// Data-parallel loop on the shared thread pool, called by generated kernels:
-/// body(data, begin, end) over a static partition of [0, count). Deterministic
-/// in which thread runs what does not matter: parts are disjoint. Blocks.
+/// Data-parallel loop on the shared thread pool, called by generated kernels: body(data, begin,
+/// end) over a static partition of [0, count). Parts are disjoint, so the result does not depend
+/// on which thread runs which part. Blocks.
 void boa_rt_parallel_for(int64_t count, int64_t grain,
                          void (*body)(void *data, int64_t begin, int64_t end), void *data);
 
-/// A block: what offsets and sizes of all transfers, chunks, slots and extents are
-/// multiples of.
+/// A block. Offsets and sizes of all transfers, chunks, slots and extents are multiples of it.
 #define BOA_BLOCK_BYTES INT64_C(4096)
 
-/// Bytes from one slot of the arena to the next, for slots of `bytes`: whole
-/// blocks, and no multiple of 64 KiB, since arrays spaced by powers of two fall
-/// on the same cache sets. The compiler counts with it what the engine allocates.
+/// Bytes from one slot of the arena to the next, for slots of `bytes`. They are whole blocks, and
+/// no multiple of 64 KiB: arrays spaced by powers of two fall on the same cache sets. The
+/// compiler uses this to compute the memory that the engine allocates.
 static inline int64_t boa_slot_stride(int64_t bytes) {
   int64_t rounded = (bytes + BOA_BLOCK_BYTES - 1) / BOA_BLOCK_BYTES * BOA_BLOCK_BYTES;
   return rounded % 65536 == 0 ? rounded + BOA_BLOCK_BYTES : rounded;
@@ -143,9 +137,9 @@ static inline int64_t boa_slot_stride(int64_t bytes) {
 /// Where a kernel of a device of its own enqueues its work.
 typedef struct boa_queue boa_queue;
 
-/// One kernel: its buffers' base addresses, behind them those of its tables
-/// (runtime/abi/tables.h), a workspace as large as the descriptor says, 256-byte aligned, and
-/// the queue, null on a CPU. Called on the compute thread.
+/// One kernel. `buffers` has the base addresses of its buffers, then those of its tables
+/// (runtime/abi/tables.h). `workspace` is as large as the descriptor says, 256-byte aligned.
+/// `queue` is null on a CPU. Called on the compute thread.
 typedef void (*boa_kernel)(void *const *buffers, void *workspace, boa_queue *queue);
 
 /// The global `boa_device_image` of a program for a device of its own; a program for a

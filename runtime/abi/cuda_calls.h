@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // A kernel (runtime/abi/abi.h) of a program for CUDA computes addresses in the device's memory
-// and calls these, which enqueue on the queue that it was given, in order, and return. The
-// first error is kept in the queue and makes all calls after it do nothing; the device
-// asks for it when the kernel returns.
+// and calls these functions. They enqueue work on the kernel's queue, in order, and return. The
+// queue keeps the first error, which makes all calls after it do nothing. The device asks for it
+// when the kernel returns.
 //
-// Before the first step each kernel is called once with a queue that enqueues nothing: what
-// its products and attention need is found out then. There is no memory yet: all buffers are
-// at one address, aligned to 256 bytes, and nothing is there.
+// Before the first step each kernel is called once with a queue that enqueues nothing. This call
+// finds out the needs of its products and attention. There is no memory yet: all buffers have the
+// same address, aligned to 256 bytes, and nothing is there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_CUDA_CALLS_H
@@ -24,18 +24,18 @@
 extern "C" {
 #endif
 
-/// What a kernel that multiplies has in its workspace for cuBLASLt, while the product runs.
+/// The part of a multiplying kernel's workspace that cuBLASLt uses while the product runs.
 #define BOA_CUDA_LIBRARY_WORKSPACE INT64_C(33554432)
 
-/// The alignment of what a kernel has in its workspace for a library: cuBLASLt's documentation
-/// asks for it, and its algorithms count on it.
+/// The alignment of a library's part of the workspace. cuBLASLt's documentation asks for it, and
+/// its algorithms count on it.
 #define BOA_CUDA_LIBRARY_ALIGNMENT INT64_C(256)
 
-/// What a kernel has in its workspace for cuDNN while it computes attention.
+/// The part of a kernel's workspace that cuDNN uses while it computes attention.
 #define BOA_CUDA_ATTENTION_SCRATCH INT64_C(262144)
 
-/// And while it computes gradients: room for the gradients of scores of as many heads as fit into
-/// the first; of one head of keys in any case, up to the second.
+/// The same for gradients: room for the gradients of scores. It is for as many heads as fit into
+/// the first number of bytes. If one head of keys does not fit, it may take up to the second.
 #define BOA_CUDA_ATTENTION_GRAD_SCORES INT64_C(536870912)
 #define BOA_CUDA_ATTENTION_GRAD_MOST INT64_C(2147483648)
 
@@ -44,12 +44,13 @@ static inline int boa_cuda_attention_parts_align(int64_t statistics) {
   return statistics * 4 % 16 == 0;
 }
 
-/// The bytes for a gradient: of all that is computed, or of as many sequences, or heads of one,
-/// as fit. 0: not even one head of keys with its heads does, or parts would not be aligned.
+/// The bytes for a gradient. If not all of it fits, they are for as many sequences as fit, or
+/// heads of one sequence. 0: not even one head of keys fits with its heads, or parts would not be
+/// aligned.
 static inline int64_t boa_cuda_attention_grad_scratch(int64_t batch, int64_t time, int64_t heads,
                                                       int64_t kv_heads, int64_t columns) {
-  // cuDNN keeps gradients of scores, in bf16 and in whole tiles, and where a head of keys is
-  // several heads' those of its keys and values, too.
+  // cuDNN keeps gradients of scores, in bf16 and in whole tiles. If several heads share a head of
+  // keys, it also keeps gradients of its keys and values for each.
   const int64_t tile = 128, aside = 4096;
   const int64_t tiles = (time + tile - 1) / tile * tile;
   const int64_t scores = tiles * tiles * 2, group = heads / kv_heads;
@@ -68,33 +69,33 @@ static inline int64_t boa_cuda_attention_grad_scratch(int64_t batch, int64_t tim
   return 0;
 }
 
-/// Enqueues a function of the image. args[i]: the address in device memory that is the i-th
-/// argument. Shared memory: what is asked for beside the function's own.
+/// Enqueues a function of the image. args[i] is its i-th argument, an address in device memory.
+/// `shared_bytes` is shared memory beside the function's own.
 void boa_cuda_launch(boa_queue *, int64_t function, int64_t grid_x, int64_t grid_y, int64_t grid_z,
                      int64_t block_x, int64_t block_y, int64_t block_z, int64_t shared_bytes,
                      int64_t count, void *const *args);
 
 /// c = op(a) op(b) + bias + addend: row-major, m x k by k x n, strides of rows in elements.
-/// Types: 0 f32, 1 bf16. a and b have the same type; sums are computed in f32.
-/// bias: one value of c's type for each column, or null.
-/// addend: of c's type, with c's stride. It is c itself, memory apart from c, or null.
-/// scratch: BOA_CUDA_LIBRARY_WORKSPACE bytes of device memory, or null.
+/// Types are 0 for f32 and 1 for bf16. `a` and `b` have the same type; sums are computed in f32.
+/// `bias` holds one value of c's type for each column, or is null. `addend` has c's type and
+/// stride. It is c itself, memory apart from c, or null. `scratch` has BOA_CUDA_LIBRARY_WORKSPACE
+/// bytes of device memory, or is null.
 void boa_cuda_gemm(boa_queue *, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
                    int64_t k, int32_t type_ab, const void *a, int64_t lda, const void *b,
                    int64_t ldb, const void *bias, const void *addend, int32_t type_c, void *c,
                    int64_t ldc, void *scratch);
 
-/// Of attention in bf16: 1 if a library does it, which is found out before the first step and
-/// stays so. Else 0: what the program has for it is to be launched instead. Rows are of all heads
-/// beside each other, batch x time of them, with strides in elements; lse and delta are f32, by
-/// sequence, by head, by time. Scratch: so many bytes of device memory. What is written: y and
-/// lse.
+/// Attention in bf16. Returns 1 if a library computes it. That is found out before the first step
+/// and stays so. Returns 0 if the program must launch its own functions. There are batch x time
+/// rows, each with all heads side by side, and strides are in elements. `lse` and `delta` are
+/// f32, by sequence, by head, by time. `scratch` has `scratch_bytes` of device memory. The call
+/// writes y and lse.
 int32_t boa_cuda_attention(boa_queue *, int32_t causal, int64_t batch, int64_t time, int64_t heads,
                            int64_t kv_heads, int64_t columns, const void *q, int64_t ldq,
                            const void *k, int64_t ldk, const void *v, int64_t ldv, void *y,
                            int64_t ldy, float *lse, void *scratch, int64_t scratch_bytes);
 
-/// The same of its gradients. What is written: dq, dk, dv, and, on the way, delta.
+/// The same for its gradients. The call writes dq, dk and dv, and delta on the way.
 int32_t boa_cuda_attention_grad(boa_queue *, int32_t causal, int64_t batch, int64_t time,
                                 int64_t heads, int64_t kv_heads, int64_t columns, const void *q,
                                 int64_t ldq, const void *k, int64_t ldk, const void *v, int64_t ldv,

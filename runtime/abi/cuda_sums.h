@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where SSDs reach the GPU's memory, what they move there is summed there, too. The image has
-// a function for each size of chunk, which passes/target/cuda/EmitSums.cpp makes and
-// runtime/device/cuda/sums.h launches. They agree on this:
+// Where SSDs reach the GPU's memory, the GPU also sums the data that they move there. The image
+// has a function for each size of chunk. passes/target/cuda/EmitSums.cpp makes it, and
+// runtime/device/cuda/sums.h launches it. They agree on this:
 //
 //   sums_BYTES(data, keys, lanes)
-//     of as many chunks as the launch has blocks, at most kSumChunks, side by side from `data`
-//     on: the lanes of each (runtime/state/checksum.h), one chunk's after the other's. `keys`:
-//     ChecksumKeys(), on the device.
+//     Computes the lanes (runtime/state/checksum.h) of as many chunks as the launch has blocks,
+//     at most kSumChunks. The chunks lie side by side from `data` on. Each chunk's lanes follow
+//     those of the one before it. `keys` is ChecksumKeys(), on the device.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_CUDA_SUMS_H

@@ -5,19 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the optimizer runs on the GPU, the image has two functions for each group, which
-// passes/target/cuda/EmitUpdates.cpp makes and runtime/device/cuda/updates.h launches. They
-// agree on this. What is of one group (elements of a chunk, its tensors) is in the code.
+// Where the optimizer runs on the GPU, the image has two functions for each group.
+// passes/target/cuda/EmitUpdates.cpp makes them, and runtime/device/cuda/updates.h launches them.
+// They agree on this. The properties of a group (elements of a chunk, its tensors) are in the
+// code.
 //
 //   update_GROUP(constants, flag, weights, low, momentum, variance, gradient)
-//     of one chunk, each argument but the first two at the chunk; those that the optimizer
-//     has not are left out. `flag` becomes 1 where a new weight or moment is not finite.
-//     kUpdateElements of the chunk for each thread, in blocks of kUpdateThreads.
+//     Updates one chunk. Each argument but the first two points to the chunk. Arguments that the
+//     optimizer does not have are left out. `flag` becomes 1 where a new weight or moment is not
+//     finite. Each thread takes kUpdateElements of the chunk, in blocks of kUpdateThreads.
 //
 //   norm_GROUP(gradient, sums)
-//     of a whole entry: the sums of blocks of kSumBlock elements (runtime/kernels/optimizer.h) of
-//     each parameter, in f64, those of the first parameter first. kSumLanes threads for each,
-//     in blocks of kNormThreads.
+//     Sums a whole entry, in f64. Each parameter has a sum for each block of kSumBlock elements
+//     (runtime/kernels/optimizer.h). The sums of the first parameter are first. Each sum has
+//     kSumLanes threads, in blocks of kNormThreads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_CUDA_UPDATES_H

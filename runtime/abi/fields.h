@@ -32,7 +32,7 @@ namespace boa {
 
 using Json = nlohmann::json;
 
-/// What is counted rather than stored is at most this.
+/// The most that a count may be. Stored quantities may be larger.
 constexpr int64_t kMostCounted = int64_t{1} << 31;
 
 /// Reads the members of one JSON object and remembers the first error. `where`
@@ -161,7 +161,7 @@ public:
       Fail("field `", name, "`: expected at least ", least, " but found ", value);
   }
 
-  /// For what is counted, in steps, sequences or tokens.
+  /// Checks a count of steps, sequences or tokens.
   void Counted(const char *name, int64_t value) {
     if (value > kMostCounted)
       Fail("field `", name, "`: expected at most ", kMostCounted, " but found ", value);

@@ -45,8 +45,8 @@ struct SlotPool {
   int32_t slots = 0;
 };
 
-/// What a storage is for: the unit in which traffic is reported. In the order in which a
-/// person thinks of them.
+/// The purposes of storages, by which traffic is reported. In the order in which a person thinks
+/// of them.
 inline constexpr const char *kRoles[] = {
     "weights",
     "master", // lower halves of master weights
@@ -106,7 +106,7 @@ struct Group {
   int64_t chunk_elements = 0;
   std::string weight_type; // "f32" or "bf16"
   std::vector<Parameter> parameters;
-  // Storage ids; -1 where there is none.
+  // Storage ids; -1 if there is no such storage.
   int32_t weights = -1, low = -1, momentum = -1, variance = -1, gradient = -1;
 };
 
@@ -152,11 +152,11 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<AngleTable> tables;           // that kernels read
   int64_t arena_device = 0, arena_host = 0; // what assign-buffers sized
-  // Of arena_device: tables and constants of kernels, which are beside the arena, and what of the
-  // workspace is there for cuDNN alone.
+  // Parts of arena_device: tables and constants of kernels, which are beside the arena, and the
+  // part of the workspace for cuDNN alone.
   int64_t constants = 0, attention_scratch = 0;
-  // By entry point; "first_step" finds nothing in memory or pending, "second_step" what
-  // that leaves, and "step" what steps leave from then on.
+  // By entry point. "first_step" finds nothing in memory or pending. "second_step" follows the
+  // first step, and "step" follows any later one.
   std::map<std::string, Traffic> traffic;
 
   /// The space whose buffers updates and norms take. Of unified memory it means nothing.
@@ -168,11 +168,11 @@ struct Program {
   int64_t MicroBatches() const { return CountMicroBatches(train, plan); }
   /// The plan in words, for the start table.
   std::string ScheduleInWords() const;
-  /// What a step moves that comes after so many others without anything between.
+  /// The traffic of a step that follows `earlier` others directly.
   Traffic TrafficOfStep(int64_t earlier) const;
 };
 
-/// What is compiled of a program's kernels.
+/// The compiled kernels of a program.
 struct Kernels {
   Kernels(const boa_kernel *table, const boa_device_image *image = nullptr)
       : table(table), image(image) {}

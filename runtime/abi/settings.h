@@ -55,7 +55,7 @@ struct SettingRow {
   const char *calls = "";
   /// "a, b" of words.
   const char *list = "";
-  /// What may stand behind a count; null: nothing.
+  /// The units that may follow a count; null: none.
   const char *units = nullptr;
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -208,7 +208,7 @@ inline constexpr SettingAlias kSettingAliases[] = {
 };
 
 //===----------------------------------------------------------------------===//
-// What follows from several settings
+// Values that follow from several settings
 //===----------------------------------------------------------------------===//
 
 /// A device that has a memory of its own.

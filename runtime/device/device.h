@@ -13,10 +13,10 @@
 //   cuda       an NVIDIA GPU; what stays on the host      device/cuda, device/host.h
 //   simulated  no data and virtual time                   device/simulated.cpp
 //
-// What it is given may begin: it waits for nothing but what is ahead of it in the same
-// queue, or, of kernels where the device orders them, for fills that it names. Kernels are one
-// queue, updates and norms are one; each runs in the order of Submit. Fills and transfers
-// are in no order, but for priority.
+// Work may begin once it is submitted. It waits only for work ahead of it in the same queue.
+// Where the device orders kernels, a kernel also waits for the fills that it names. Kernels share
+// one queue; updates and norms share another. Each queue runs in the order of Submit. Fills and
+// transfers have no order but their priority.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_DEVICE_H
@@ -38,50 +38,52 @@
 
 namespace boa {
 
-/// Told on any thread of the device, which holds no lock then; may submit.
+/// The device calls these on any of its threads, which holds no lock then. They may submit.
 class DeviceListener {
 public:
   virtual ~DeviceListener() = default;
-  /// The work is over, and no longer the device's: each that was submitted, once.
+  /// The work is over, and the device no longer uses it. Called once for each submitted work.
   virtual void Done(const Work &, int64_t begin_ns, int64_t end_ns, absl::Status) = 0;
-  /// So many bytes of a transfer have gone over an SSD path.
+  /// `bytes` of a transfer have gone over an SSD path.
   virtual void Moved(const Work &, int32_t path, int64_t bytes, int64_t begin_ns,
                      int64_t end_ns) = 0;
-  /// Of a device without threads: there is something for Advance to do.
+  /// A device without threads has something for Advance to do.
   virtual void Wake() = 0;
 };
 
 class Device {
 public:
-  /// Nothing that was submitted is under way.
+  /// No submitted work may be under way.
   virtual ~Device() = default;
 
-  /// Once, before all else: memory of each space, zeroed, and whom to tell.
+  /// Called once, before all else. Allocates and zeroes the memory of each space. The listener
+  /// hears of all work.
   virtual absl::Status Start(const int64_t (&bytes)[2], Location workspace, DeviceListener *) = 0;
 
-  /// From any thread; does not block. Of transfers, Done may come before it returns.
+  /// Called from any thread; does not block. Done of a transfer may come before it returns.
   virtual void Submit(Work &) = 0;
-  /// After an error: kernels, updates and fills that have not begun are Done at once.
+  /// Called after an error. Kernels, updates and fills that have not begun are Done at once.
   virtual void Cancel() = 0;
 
   /// Nanoseconds.
   virtual int64_t Now() const = 0;
-  /// Without threads of its own: does one thing of what there is to do, on this
-  /// thread; false: there is nothing, or there are threads.
+  /// For a device without threads: does one thing, on this thread. False: nothing is left to do,
+  /// or the device has threads.
   virtual bool Advance() { return false; }
   virtual bool HasThreads() const { return true; }
-  /// With two memories: whether a kernel that it is given waits for the fills and copies that
-  /// Work::after names, so that it is given once those are, and not when they are over.
+  /// For a device with two memories. True: a kernel itself waits for the fills and copies in
+  /// Work::after. So the engine submits it once it has submitted those, not when they are over.
   virtual bool OrdersKernels() const { return false; }
 
-  /// Gradient norms by step, before clipping, since the last call: of a program that needs them
+  /// Gradient norms by step, before clipping, since the last call. For programs that need norms
   /// (NeedsNorm). A step whose norm is not finite was left out.
   virtual std::map<int64_t, double> TakeNorms() { return {}; }
-  /// What it does without since the last call, and why, to be said once; empty: nothing.
+  /// A feature that the device has done without since the last call, and why. For one message;
+  /// empty: none.
   virtual std::string TakeRemark() { return {}; }
   /// How it reaches the SSDs, for one line at start.
   virtual std::string Describe() const = 0;
-  /// Once started: versions of what its kernels' bits depend on, by name.
+  /// Versions, by name, that the bits of its kernels depend on. Called after Start.
   virtual std::map<std::string, std::string> Environment() const { return {}; }
 };
 
@@ -90,14 +92,14 @@ struct CpuOptions {
   Scheduler *scheduler = nullptr; // outlives it; null: threads
 };
 
-/// One memory, or, where the program's machine says so, two that each side reaches its
-/// own of: then kernels that touch the host's, and updates that touch the device's, end
-/// the process by a fault. `state` is null where nothing lives on SSD.
+/// Has one memory, or two if the program's machine says so. Of two, each side reaches its own
+/// alone. Then a kernel that touches the host's memory ends the process by a fault. So does an
+/// update that touches the device's. `state` is null where nothing lives on SSD.
 std::unique_ptr<Device> CreateCpuDevice(const Program &, const boa_kernel *kernels,
                                         StateStore *state, const CpuOptions &);
 
-/// The first GPU that the process sees, through its driver: the program's machine has two
-/// memories. What is missing (a driver, a GPU, memory, cuBLASLt) Start says.
+/// The first GPU that the process sees, through its driver. The program's machine has two
+/// memories. Start reports a missing driver, GPU, memory or cuBLASLt.
 std::unique_ptr<Device> CreateCudaDevice(const Program &, const Kernels &, StateStore *state,
                                          const IoOptions &);
 

@@ -5,16 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The half of a device that is the same whatever computes: the optimizer, what fills the
-// host's memory, SSDs.
+// The half of a device that does not depend on where kernels run: the optimizer, fills of the
+// host's memory, and SSDs.
 //
-//   optimizer  one thread, updates and norms in the order given; fills as they come
+//   optimizer  one thread; updates and norms in the order given, fills as they come
 //   I/O        the backend's threads, each transfer by itself
-//   checksums  a thread for each eight processors: what is written is summed, what
-//              is read is compared before anybody uses it; sums of what lies in a memory
-//              that the host does not reach are the device's (FarSums)
+//   checksums  one thread for every eight processors
 //
-// With a scheduler there are none: who owns it asks what there is to do, and chooses.
+// Written data is summed. Read data is summed and compared before its first use. For memory that
+// the host does not reach, the device computes the sums (FarSums).
+//
+// With a scheduler there are no threads. The owner asks how many things can be done (Choices),
+// and does one (Do).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_HOST_H
@@ -34,41 +36,41 @@
 
 namespace boa {
 
-/// Copies, or fills with zeros, on this thread and, what is large, on those of loops.
+/// Copies, or fills with zeros, on this thread. Large ones also use the threads of loops.
 void RunFill(const Work &, const Memory &);
 
-/// Who makes checksums (state/checksum.h) of what SSDs move to and from a memory that the host
+/// Computes the checksums (state/checksum.h) of SSD transfers to and from memory that the host
 /// does not reach.
 class FarSums {
 public:
   virtual ~FarSums() = default;
-  /// How many chunks it takes at once, at most.
+  /// The most chunks that it takes at once.
   virtual int32_t Most() const = 0;
-  /// Of chunks of a transfer, counted from its first. From any thread; does not block. `told` is
-  /// called once, on a thread of its own: the sums, in their order.
+  /// Sums `count` chunks of a transfer, from its chunk `first`. Called from any thread; does not
+  /// block. `told` is called once, on a thread of FarSums, with the sums in order.
   using Told = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
   virtual void Make(const Work &, int32_t first, int32_t count, Told told) = 0;
 };
 
-/// What a device of threads has of Device, for all work but kernels and what it keeps to
-/// itself. Nothing that was submitted is under way when it goes.
+/// Implements Device for a device with threads. It does all work but kernels and work that the
+/// device keeps to itself. No submitted work may be under way when it is destroyed.
 class Host {
 public:
   Host(const Program &, StateStore *state, const CpuOptions &);
   ~Host() { Stop(); }
-  /// Once. All outlive its threads. `far`: where SSDs reach a device's memory, and the host
-  /// does not.
+  /// Called once. All arguments outlive its threads. `far` is for SSDs that reach a device's
+  /// memory which the host does not reach.
   absl::Status Start(const Memory &, DeviceListener *, FarSums *far = nullptr);
-  /// Its threads end. Before anything goes that the listener may give work to, or take work
-  /// back from: a thread that says Done may be at it still.
+  /// Ends its threads. Call it before destroying anything that the listener gives work to, or
+  /// takes work from: a thread may still be in Done.
   void Stop();
   void Submit(Work &);
   void Cancel();
   /// Nanoseconds, of the clock of all devices that have threads.
   static int64_t Now();
 
-  /// Without threads: so many things there are to do, and one of them is done. What comes
-  /// in meanwhile may be the one.
+  /// Without threads: how many things can be done now. Do does one of them. Work that arrives in
+  /// between may be that one.
   size_t Choices();
   void Do(size_t choice);
 

@@ -19,20 +19,20 @@
 
 namespace boa {
 
-/// Runs `start`, which begins threads: that there may be no more is a status.
+/// Runs `start`, which begins threads. Returns an error if the system allows no more.
 absl::Status StartThreads(const std::function<void()> &start);
 
-/// What waits, in the order given, and the thread that does it. All from any thread.
+/// A queue of items, and a thread that runs them in order. Any thread may call its functions.
 template <typename Item> class Lane {
 public:
   explicit Lane(std::function<void(Item)> run) : run(std::move(run)) {}
   ~Lane() { Stop(); }
 
-  /// Without it nothing is done but what TryTake gives.
+  /// Without Start, only Run runs items.
   void Start() {
     thread = std::thread([this] { Loop(); });
   }
-  /// The thread ends when it has done what it is at.
+  /// Ends the thread after the item that it is running.
   void Stop() {
     {
       std::lock_guard lock(mutex);
@@ -52,7 +52,7 @@ public:
     std::lock_guard lock(mutex);
     return items.size();
   }
-  /// Does one of those that wait, on the caller's thread; false: there is no such one.
+  /// Runs item `which` on the caller's thread. False: there is no such item.
   bool Run(size_t which) {
     std::unique_lock lock(mutex);
     if (which >= items.size())
@@ -63,7 +63,7 @@ public:
     run(std::move(item));
     return true;
   }
-  /// What has not begun.
+  /// Takes out the items that have not begun.
   std::deque<Item> Clear() {
     std::lock_guard lock(mutex);
     return std::exchange(items, {});

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From locations to addresses, by who asks: kernels, the host (updates, norms, SSDs) or
+// Translates locations to addresses for one side: kernels, the host (updates, norms, SSDs), or
 // copies between the two.
 //
 //===----------------------------------------------------------------------===//
@@ -27,9 +27,10 @@ public:
   virtual ~Memory() = default;
   /// Zeroed and touched: first touch is slow, and must not happen in the first step.
   virtual absl::Status Allocate(const int64_t (&bytes)[2]) = 0;
-  /// Null for nowhere. Valid to touch for who asked, or, with two memories, a fault.
+  /// Null for nowhere. With two memories, a side that does not reach the location takes a fault
+  /// when it touches the address.
   virtual char *Address(Side, Location) const = 0;
-  /// What SSDs reach, for registration.
+  /// The memory that SSDs reach, to be registered.
   virtual std::pair<char *, int64_t> HostArena() const = 0;
 };
 

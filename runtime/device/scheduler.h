@@ -11,10 +11,9 @@
 
 namespace boa {
 
-/// Where an engine runs without threads of its own, everything that could happen
-/// next (a kernel, an update, a checksum, the completion of a transfer) is offered
-/// to this, on the caller's thread, and the one that it chooses happens. So a seed
-/// decides the whole of a run, and replays it.
+/// For an engine without threads. On the caller's thread, the engine offers every possible next
+/// event: a kernel, an update, a checksum, the completion of a transfer. The scheduler chooses
+/// one, and that one happens. So a seed decides a whole run, and replays it.
 class Scheduler {
 public:
   virtual ~Scheduler() = default;

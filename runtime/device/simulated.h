@@ -5,24 +5,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A device that moves no data and keeps virtual time by the rates of the program's
-// machine. It has no threads: Advance goes to the next moment at which something is
-// over. The same program takes the same time, to the nanosecond.
+// A device that moves no data and keeps virtual time, by the rates of the program's machine. It
+// has no threads: Advance goes to the next moment at which some work is over. The same program
+// takes the same time, to the nanosecond.
 //
-//   compute      kernels one after another, each as long as its operations (products of
-//                bf16 at their own rate) or its bytes take, whichever is more
-//   optimizer    updates and norms one after another, by the bytes that they touch in the
-//                host's memory, or, where they run on the device, in its
-//   to_device,   where there are two memories; zeros of device memory are written by
-//   to_host      the first
-//   reads and writes of each SSD path, by priority; a transfer is there its latency after
-//                its bytes have passed, which holds up no other
+//   compute      Kernels, one after another. Each takes as long as its operations (products of
+//                bf16 at their own rate) or its bytes, whichever is more.
+//   optimizer    Updates and norms, one after another. Their time depends on the bytes that they
+//                touch in host memory, or in device memory if they run on the device.
+//   to_device    Copies from host memory to device memory, and zeros of device memory.
+//   to_host      Copies back. These two queues need two memories.
+//   SSD paths    Reads and writes of each path, by priority. A transfer is complete its latency
+//                after its bytes have passed. The latency holds up no other transfer.
 //
-// What the machine shares slows all who share it by the same factor: the reads and writes
-// of a path (`both`), the host's memory (updates; what is copied, once; what SSDs move there,
-// twice, for it is summed), what leads to the device's memory and from there (what is copied, and
-// what SSDs move past the host), and, where the device is a CPU or updates run on it, its
-// processors, by kernels and updates.
+// Work that shares a part of the machine slows down by the same factor. Reads and writes share
+// each path (`both`). Updates, copies and SSD transfers share host memory; these transfers count
+// twice, for they are summed. Copies, and SSD transfers that bypass the host, share the links to
+// and from device memory. Kernels and updates share the processors of a CPU device, or of a
+// device that runs updates.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_SIMULATED_H
@@ -38,7 +38,7 @@
 
 namespace boa {
 
-/// What a link of the machine did for a run.
+/// The use of one link of the machine during a run.
 struct LinkUse {
   std::string name;
   int64_t busy_ns = 0; // with something on it, at whatever speed
@@ -48,17 +48,17 @@ struct LinkUse {
 
 class SimulatedDevice : public Device {
 public:
-  /// Forgets it, and that of runs before.
+  /// Returns the use of links during a run. Forgets it, and that of earlier runs.
   virtual std::vector<LinkUse> TakeUse(int64_t run) = 0;
 };
 
-/// Refuses a machine whose rates do not say how long something takes, with what to write.
+/// Refuses a machine whose rates do not give all durations. The error says what to write.
 absl::Status CheckSimulatedRates(const Program &);
 /// The same, before there is a program.
 absl::Status CheckSimulatedRates(const MachineSettings &, bool updates_on_device, bool on_ssd);
 
-/// For a machine that says how fast it is. `kernel_seconds`: of kernels by name, as measured,
-/// instead of their rates.
+/// For a machine that says how fast it is. `kernel_seconds` has measured times of kernels by
+/// name, which replace their rates.
 absl::StatusOr<std::unique_ptr<SimulatedDevice>>
 CreateSimulatedDevice(const Program &, const std::map<std::string, double> &kernel_seconds = {});
 

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The optimizer's queue, on the host; what it decides is the same where a GPU does the
-// work. Each update looks whether what it made is finite, and each
-// norm whether the gradients are: a model that has lost its numbers is never committed.
-// Where `nonfinite` is "skip", a step whose norm is not finite is left out: none of its
-// updates, delayed ones included, changes a bit.
+// The optimizer's queue, on the host. Where a GPU does the work, the host still makes the same
+// decisions. Each update checks that its results are finite, and each norm checks the gradients.
+// So a model that has lost its numbers is never committed. Where `nonfinite` is "skip", a step
+// whose norm is not finite is left out: none of its updates, delayed ones included, changes a
+// bit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_UPDATES_H
@@ -35,17 +35,17 @@ class Updates {
 public:
   explicit Updates(const Program &);
 
-  /// One after another, in the order of the program. `addresses` of the chunk:
-  /// weights, low, momentum, variance, gradient; null where there is none.
+  /// Called one after another, in the order of the program. `addresses` has those of the chunk:
+  /// weights, low, momentum, variance, gradient; null if the optimizer has no such tensor.
   absl::Status Update(const Work &, char *const (&addresses)[5]);
   void Norm(const Work &, const float *gradient);
   absl::Status FinishNorm(int64_t step);
 
-  // The same in parts, where the elements are not the host's to work on.
+  // The same in parts, for elements that the host does not process.
 
-  /// Of an update of this step; nothing: the step is left out.
+  /// The constants of an update of this step. Nothing: the step is left out.
   absl::StatusOr<std::optional<UpdateConstants>> Constants(int64_t step) const;
-  /// A parameter's elements in the chunks of a work, counted from where those begin.
+  /// A parameter's elements in the chunks of a work, counted from the start of these chunks.
   struct Piece {
     int64_t begin, end;
     const Parameter &parameter;
@@ -53,7 +53,8 @@ public:
   std::vector<Piece> PiecesOf(const Work &) const;
   /// Sums of squares of those pieces.
   void AddNorm(const Work &, const std::vector<double> &squares);
-  /// Says which tensor it was, if one is not finite, after an update. From any thread.
+  /// After an update: returns an error that names a tensor which is not finite, if there is one.
+  /// Called from any thread.
   absl::Status CheckFinite(const Work &, char *const (&addresses)[5]) const;
 
   /// From any thread: device.h.
@@ -65,7 +66,7 @@ private:
     int64_t begin, end;
     bool decay;
   };
-  /// Of some chunks of a gradient.
+  /// The norm of some chunks of a gradient.
   struct GradientNorm {
     double squares = 0;
     std::string not_finite; // the first such tensor

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What passes between the graph, which orders, and a device, which carries out. Memory
-// is a space and an offset in it; who has the memory knows the address.
+// The interface between the graph, which orders commands, and a device, which runs them. Memory
+// is a space and an offset in it. The owner of the memory knows the address.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_WORK_H
@@ -28,7 +28,7 @@ struct Location {
   int64_t offset = 0;
 };
 
-/// One command, all of whose dependences are met (or ahead of it in its queue, or in `after`).
+/// One command. Its dependences are met, or they are ahead of it in its queue, or in `after`.
 struct Work {
   enum class Kind : uint8_t {
     kernel, // the compute queue, in the order given
@@ -52,21 +52,21 @@ struct Work {
   int32_t index = 0; // the kernel; of updates and norms the group
   int64_t entry = 0; // of the chunks
   int64_t step = 0;  // of updates and norms
-  /// Where what it takes begins. Kernels: all of theirs. Updates: weights, low,
-  /// momentum, variance, gradient, each at the chunk. Copies: from, to. Others: one.
+  /// The starts of its operands. Kernels: all buffers. Updates: weights, low, momentum, variance,
+  /// gradient, each at the chunk. Copies: from, to. Others: one.
   std::vector<Location> buffers;
   int64_t bytes = 0;           // that it moves or fills
   void *outside = nullptr;     // memory of the caller: of copies in and out, and of
                                // transfers that have no buffer
   std::vector<Extent> extents; // of transfers, by chunk
   int64_t priority = 0;        // of transfers: the least goes first
-  /// Its place in program order, which no other command has. And, of a kernel for a device that
-  /// orders them: the fills that it must begin after, which were given out before it and may be
-  /// over by now.
+  /// Its place in program order, which no other command has. `after` is for kernels, on a device
+  /// that orders them: the fills that a kernel must follow. These were submitted before it, and
+  /// may be over by now.
   int64_t sequence = 0;
   std::vector<int64_t> after;
-  /// Of a kernel, once it is over: what it had a GPU do, and in how many calls of its driver and
-  /// libraries.
+  /// For a kernel that is over: its launches on a GPU, and its calls of the driver and of
+  /// libraries that made them.
   int32_t launches = 0, launch_calls = 0;
   // The device's own, while it has it.
   int32_t parts = 0;
@@ -74,8 +74,8 @@ struct Work {
 
   bool IsTransfer() const { return kind == Kind::read || kind == Kind::write; }
   bool IsFill() const { return kind >= Kind::zero && kind <= Kind::copy_out; }
-  /// Of two memories, which the device's queues fill or copy from. What fills the device's from
-  /// itself, or with zeros, goes there.
+  /// With two memories: the direction of a fill or copy in the device's queues. Zeros of device
+  /// memory, and copies within it, count as to the device.
   bool ToDevice() const {
     return IsFill() && kind != Kind::copy_out && buffers.back().space == BOA_DEVICE;
   }
@@ -91,12 +91,12 @@ struct Counters {
   double flops = 0;           // of those kernels, as the program says
   int64_t launches = 0, launch_calls = 0; // of those kernels, as Work has them
   double optimizer_seconds = 0;           // updates, norms and what fills the host's memory
-  // Compute had a next kernel but waited, by what it waited for last:
+  // Compute had a next kernel but waited. These count by the last thing that it waited for.
   double waited_read = 0;  // a transfer from SSD
   double waited_write = 0; // a slot, given back after a write
   double waited_copy = 0;  // a copy between separate memories
   double waited_optimizer = 0;
-  /// Compute stood still though all was there: the host had not given out its next kernel.
+  /// Compute was idle though all was there: the host had not submitted its next kernel.
   double waited_launch = 0;
 
   void Add(const Counters &);

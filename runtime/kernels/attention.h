@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// y = softmax(q k^T / sqrt(d)) v by head, with online softmax: memory beside the
-// operands is a few blocks for each thread, whatever the context; of gradients in bf16
-// sums for the keys or queries of a head, too, up to 16 MiB.
+// y = softmax(q k^T / sqrt(d)) v by head, with online softmax. Memory beside the operands is a
+// few blocks for each thread, whatever the context. Gradients in bf16 also take sums for the keys
+// or queries of a head, up to 16 MiB.
 //
 //   q, y    [batch * time, heads * d]       row strides ldq, ldy (elements)
 //   k, v    [batch * time, kv_heads * d]    row strides ldk, ldv
@@ -17,13 +17,13 @@
 // wider buffer. causal != 0: row t sees keys 0..t. Work is divided over the
 // shared pool; each result has one owner and one order of summation.
 //
-// In the _bf16 form lse is f32, and so are all sums; each result is rounded once, when
-// it is complete. Where the processor multiplies bf16 (isa.h), all products are of bf16:
-// probabilities, before they are divided by their sum, which is of what was not rounded,
-// and gradients of scores are rounded to it too, once each, and numbers below f32's least
-// normal one are taken for zero. In rows that see 64 keys or fewer, over which roundings
-// do not average out, y is of probabilities of twice as many digits. Elsewhere blocks of
-// the operands are widened to f32, and nothing else is rounded.
+// In the _bf16 form lse is f32, and so are all sums. Each result is rounded once, when it is
+// complete. Where the processor multiplies bf16 (isa.h), all products are of bf16. Probabilities
+// are rounded to it once, before they are divided by their sum. The sum is of unrounded
+// probabilities. Gradients of scores are rounded once, too. Numbers below f32's least normal one
+// are taken for zero. Roundings do not average out in rows that see 64 keys or fewer. There y
+// uses probabilities of twice as many digits. On other processors, blocks of the operands are
+// widened to f32, and nothing else is rounded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_KERNELS_ATTENTION_H

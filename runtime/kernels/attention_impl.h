@@ -5,25 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The body of one task, for each instruction set. A task owns what it writes:
+// The body of one task, for each instruction set. Each task owns its results:
 //
-//   forward   (batch, head, chunk of 256 rows): for each block of keys, for each
-//             block of rows: scores, running maximum and sum, y += p v
-//   backward  (batch, key/value head): for each four blocks of keys, for each head
-//             of the group, for each block of rows, for each of the four: p from
-//             lse, then dv, dp, ds, dk and dq
-//   keys      (batch, key/value head, block of keys): the part of backward that
-//             gives dk and dv
-//   queries   (batch, head, chunk of rows): the part that gives dq
+//   forward   For a batch, head and chunk of 256 rows. Each block of keys meets each block of
+//             rows: scores, running maximum and sum, y += p v.
+//   backward  For a batch and key/value head. It takes four blocks of keys at a time. Each head
+//             of the group gives its blocks of rows to each of the four: p from lse, then dv, dp,
+//             ds, dk and dq.
+//   keys      For a batch, key/value head and block of keys: the part of backward that gives dk
+//             and dv.
+//   queries   For a batch, head and chunk of rows: the part that gives dq.
 //
 // backward does five products where keys and queries together do seven, but are
 // more tasks. Each sum over blocks runs in the same order in both.
 //
-// Elements are E and operands of products O (block_product.h). Where the two are one,
-// results are summed where they belong; elsewhere what several blocks add to is summed
-// in scratch and rounded once: y of a chunk; dq of a head, and where heads share keys,
-// their dk and dv. Where operands are pairs p and ds are rounded when they are computed,
-// but not the sums of p.
+// Elements are E and operands of products O (block_product.h). If the two are one type, results
+// are summed in place. If not, results that several blocks add to are summed in scratch and
+// rounded once. These are y of a chunk, dq of a head, and dk and dv of heads that share keys.
+// Where operands are pairs, p and ds are rounded when they are computed, but the sums of p are
+// not.
 //
 // Blocks above the diagonal are skipped; inside a diagonal block the products
 // stop near the diagonal. Scores are kept in units of log 2: the exponential is
@@ -43,15 +43,15 @@ constexpr int64_t kRowBlock = boa::kAttentionRowBlock;
 constexpr int64_t kKeyBlock = boa::kAttentionKeyBlock;
 constexpr int64_t kChunk = boa::kAttentionChunk;
 
-/// The rounding of p to bf16 averages out over more keys than these. For rows that see no
-/// more, what it leaves of p is multiplied, too.
+/// The rounding of p to bf16 averages out over more keys than these. For rows that see no more,
+/// the remainder of p after rounding is multiplied, too.
 constexpr int64_t kFewKeys = kRowBlock;
 
 constexpr double kLog2E = 1.44269504088896340736, kLn2 = 0.69314718055994530942;
 
 BOA_INLINE int64_t Lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/// `count` numbers of U, of scratch in T.
+/// Takes `count` numbers of U from scratch of T.
 template <typename U, typename T> BOA_INLINE U *Take(T *&scratch, int64_t count) {
   static_assert(sizeof(U) <= sizeof(T));
   T *p = scratch;
@@ -59,7 +59,7 @@ template <typename U, typename T> BOA_INLINE U *Take(T *&scratch, int64_t count)
   return reinterpret_cast<U *>(p);
 }
 
-/// Columns of a block of results: those that there are, or whole vectors.
+/// Columns of a block of results: the real ones, or whole vectors.
 template <typename O, typename E> BOA_INLINE int64_t ColumnsOf(int64_t d) {
   return __is_same(O, E) ? d : Padded<O>(d);
 }
@@ -131,7 +131,7 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
       Multiply<O>(rows, width, d, {q.p + i0 * q.stride, q.stride, 1}, kt, kKeyBlock, scores,
                   kKeyBlock, false, diagonal ? Triangle::Result : Triangle::None, off);
       for (int64_t i1 = 0; i1 < rows; i1 += L) {
-        // A vector of rows: their maxima, and how what was summed so far shrinks.
+        // A vector of rows: their maxima, and the factor that shrinks earlier sums.
         T now[L], shrink[L];
         for (int64_t i = i1; i < i1 + L; ++i) {
           now[i - i1] = max[i0 + i];
@@ -164,7 +164,7 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
                 StoreCells(to + j * L + toRest, e - LoadAs<T>(to + j * L));
             total += e;
           }
-          // What the last tile of this row reads past the diagonal.
+          // Zeros, since the last tile of this row reads past the diagonal.
           for (int64_t j = vectors * L; j < vectors * L + kTileRows + kDeep<O>; j += L)
             if (j < kKeyBlock) {
               StoreCells(to + j, Vec<T>{});
@@ -272,8 +272,8 @@ template <typename O, typename E> struct KeyBlock {
   }
 };
 
-/// p = exp(q k^T scale - lse) and ds = p (dy v^T - delta) scale of a block of rows and one
-/// of keys, with kRowBlock elements in a row; zero past the diagonal.
+/// p = exp(q k^T scale - lse) and ds = p (dy v^T - delta) scale of a block of rows and one of
+/// keys. Rows have kRowBlock elements, and zeros past the diagonal.
 template <typename O> struct ScoreGradients {
   using T = SumOf<O>;
   bool diagonal;
@@ -361,8 +361,7 @@ void StoreKeyGradients(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, i
   StoreRows(dv, Padded<O>(s.d), keys, s.d, s.dv + at * s.lddv + kvh * s.d, s.lddv, one);
 }
 
-/// dq of rows of one head, where it is summed: where it belongs, or in scratch until it is
-/// complete.
+/// The sums of dq of rows of one head: in place, or in scratch until they are complete.
 template <typename O, typename E> struct QueryGradients {
   SumOf<O> *dq;
   int64_t stride;

@@ -18,7 +18,7 @@ constexpr int64_t kAttentionRowBlock = 64;
 constexpr int64_t kAttentionKeyBlock = 128;
 constexpr int64_t kAttentionChunk = 256;
 
-/// Elements as they are stored, and the type of sums and statistics: bf16 has f32's.
+/// The type of stored elements, and that of sums and statistics: f32 for bf16.
 template <typename E> struct AttentionSum {
   using Type = E;
 };
@@ -74,8 +74,8 @@ inline int64_t AttentionBlocks(int64_t d) {
          4 * kAttentionRowBlock * kAttentionKeyBlock + 2 * kAttentionChunk + 512;
 }
 
-/// What a task of backward sums until it can be rounded: dq of a head, and where heads
-/// share keys, dk and dv.
+/// The sums of a task of backward until they can be rounded: dq of a head, and where heads share
+/// keys, dk and dv.
 template <typename E> int64_t AttentionSums(const AttentionArgs<E> &args) {
   if (sizeof(E) != 2)
     return 0;

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A product multiplies operands of a type O and sums to SumOf<O>: floats or doubles, or
-// pairs of bf16, of which the processor adds both products to one f32. An element is as
-// it is stored, E. Blocks of operands are made of the elements, side by side: as they
-// are, bf16 widened to floats, or paired.
+// A product multiplies operands of a type O and sums to SumOf<O>. Operands are floats, doubles,
+// or pairs of bf16. The processor adds both products of a pair to one f32. E is the type of
+// stored elements. Blocks of operands are made of the elements, side by side: unchanged, bf16
+// widened to floats, or paired.
 //
-// A and B are taken along k: A's operand y of a row is elements [y kDeep, ...) of it, B's
-// row y is made of rows [y kDeep, ...). What is past the end is zero.
+// A and B are taken along k. Operand y of a row of A is its elements [y kDeep, ...). Row y of B
+// is made of rows [y kDeep, ...). Elements past the end are zero.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_KERNELS_BLOCK_PRODUCT_H
@@ -126,7 +126,7 @@ Rows<O> AlongRows(const E *from, int64_t stride, int64_t count, int64_t d, O *ro
   return {room, width};
 }
 
-/// Rows of elements as rows of B, of which k runs down: of padded(d) operands.
+/// Rows of elements as rows of B, where k counts the rows: of padded(d) operands.
 template <typename O, typename E>
 Rows<O> AcrossRows(const E *from, int64_t stride, int64_t count, int64_t d, O *room) {
   if constexpr (kDeep<O> == 1) {
@@ -299,8 +299,8 @@ void MultiplyRows(int64_t count, int64_t n, int64_t k, Strided<O> a, const O *b,
       NarrowTile<O, R>(n - j, k, a, b + j, ldb, c + j, ldc, add);
 }
 
-/// What is known of a triangular operand or result of a product of square blocks
-/// on the diagonal (offset 0) or left of it (offset > 0).
+/// The shape of a triangular operand or result. The product is of square blocks on the diagonal
+/// (offset 0) or left of it (offset > 0).
 enum class Triangle {
   None,
   Result, // row i of C is wanted only up to column i + offset

@@ -31,7 +31,7 @@ struct ProductKernels {
   std::function<void(const GemmAllBf16 &)> all_bf16;
 };
 
-/// Those of an instruction set, which this processor has.
+/// The kernels of an instruction set that this processor has.
 ProductKernels ProductsOf(Isa);
 
 /// Compares kernels that pass for those of an instruction set above the baseline. The error

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// C[m, n] = (accumulate ? C : 0) + bias[n] + op(A)[m, k] op(B)[k, n], row-major, with
-// row strides lda, ldb, ldc in elements. op(X) is X, or its transpose where the flag
-// is set (then A is stored [k, m], B [n, k]). bias may be null. In the _bf16 form B is
-// bf16, in the _bf16_bf16 form A is too, in the _bf16_bf16_bf16 form all three: no
-// widened copy is made, products are exact or nearly so, and sums are f32, rounded once.
+// C[m, n] = (accumulate ? C : 0) + bias[n] + op(A)[m, k] op(B)[k, n], row-major. Row strides lda,
+// ldb, ldc are in elements. `op(X)` is X, or its transpose where the flag is set (then A is
+// stored [k, m], B [n, k]). `bias` may be null. In the _bf16 form B is bf16. In the _bf16_bf16
+// form A is too, and in the _bf16_bf16_bf16 form all three are. No widened copy is made. Products
+// are exact or nearly so, and sums are f32, rounded once.
 //
 // The work is divided over the shared pool (boa_rt_parallel_for); each element is
 // summed in one order, so the result does not depend on the number of threads.

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The classic scheme (Goto; BLIS): B is packed by kDeep rows into panels kTileN wide
-// that stay in L3, A by blocks of kRows by kDeep into panels kTileM high that stay in
-// L2, and a kernel keeps a tile of C in registers while a panel of each streams past.
-// Packing takes either operand in either orientation, so a kernel knows one layout only.
+// The classic scheme (Goto; BLIS). B is packed by kDeep rows into panels kTileN wide, which stay
+// in L3. A is packed by blocks of kRows by kDeep into panels kTileM high, which stay in L2. A
+// kernel keeps a tile of C in registers while a panel of each streams past. Packing takes either
+// operand in either orientation, so a kernel knows one layout only.
 //
 // Each element of C is summed over k in order, by blocks of kDeep; edges are padded
 // with zeros. So where C is cut makes no difference to its bits. A C in bf16 is rounded
@@ -62,8 +62,8 @@ BOA_INLINE void StoreWide(uint16_t *p, Wide v) {
       __builtin_convertvector(((nearest & notNan) | (quiet & ~notNan)) >> 16, WideHalf);
 }
 
-/// to = sums + bias + addend, of a tile whose rows of sums are kWidth apart. No bias and
-/// no addend is null; the addend may be what is written.
+/// to = sums + bias + addend, for a tile whose rows of sums are kWidth apart. A null bias or
+/// addend adds nothing. The addend may be `to` itself.
 template <int64_t kWidth, typename From, typename To>
 BOA_INLINE void FinishTile(int64_t rows, int64_t columns, const float *sums, const float *bias,
                            const From *addend, int64_t addendStride, To *to, int64_t stride) {
@@ -97,7 +97,7 @@ BOA_INLINE void FinishTile(int64_t rows, int64_t columns, const float *sums, con
   }
 }
 
-/// Into the cache, while a product is computed that goes there.
+/// Prefetches a tile of the result into the cache, while its product is computed.
 template <typename T>
 BOA_INLINE void PrefetchTile(int64_t rows, int64_t columns, const T *tile, int64_t stride) {
   constexpr int64_t kLine = 64 / sizeof(T);

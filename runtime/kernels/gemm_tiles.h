@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Matrix products on a unit like AMX. Its registers hold tiles: 16 rows of 64 bytes. Its
-// instruction multiplies a tile of A, 16 by 32 of bf16, by one of B, 16 pairs by 16 columns,
-// and adds the product to a tile of C, 16 by 16 of f32 (Intel's Software Developer's Manual,
+// instruction multiplies a tile of A, 16 by 32 of bf16, by one of B, 16 pairs by 16 columns. It
+// adds the product to a tile of C, 16 by 16 of f32 (Intel's Software Developer's Manual,
 // TDPBF16PS). Four tiles of C take two of each operand.
 //
 // The loops are not those of gemm_loops.h, which add to C in memory for each block of k. A

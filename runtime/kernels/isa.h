@@ -26,12 +26,12 @@ namespace boa {
 /// Each has all before it.
 enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
-/// The name of each, in that order: what tests and benchmarks go through.
+/// The names, in that order. Tests and benchmarks loop over them.
 inline constexpr const char *kIsaNames[] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 
 inline const char *IsaName(Isa isa) { return kIsaNames[static_cast<int>(isa)]; }
 
-/// What CPUID says of a processor.
+/// A processor's properties, from CPUID.
 struct Processor {
   std::string vendor;     // "GenuineIntel"
   uint32_t signature = 0; // leaf 1, EAX: family, model and stepping
@@ -48,15 +48,16 @@ struct Processor {
 
 Processor ThisProcessor();
 
-/// The set whose kernels are the fastest on this processor, or the one called `name`.
-/// Refuses a name that there is not, and a set that the processor lacks.
+/// The set whose kernels are the fastest on this processor, or the one called `name`. Refuses an
+/// unknown name, and a set that the processor lacks.
 absl::StatusOr<Isa> ChooseIsa(const Processor &, absl::string_view name = {});
 
-/// What matrix products and attention use: what the table chooses for this processor, unless
-/// UseIsa said otherwise.
+/// The set that matrix products and attention use. The table chooses it for this processor,
+/// unless UseIsa did.
 Isa UsedIsa();
 
-/// Says it by name, or by the table if that is empty; refused where the processor lacks it.
+/// Chooses it by name, or by the table if the name is empty. Refuses a set that the processor
+/// lacks.
 absl::Status UseIsa(absl::string_view name);
 
 } // namespace boa

@@ -11,7 +11,7 @@
 // the same order (passes/target/cuda/EmitUpdates.cpp): what changes here changes there.
 //
 // Weights stored as bf16 are the rounded upper half of their f32 master:
-// bits(master) = (high << 16) + low, high = (bits + 0x8000) >> 16, low a signed
+// bits(master) = (high << 16) + low. There high = (bits + 0x8000) >> 16, and low is a signed
 // 16-bit remainder. The pair is exactly the master, so it is never stored twice.
 //
 // AdamW: Loshchilov and Hutter, arXiv 1711.05101.
@@ -55,9 +55,9 @@ bool UpdateElementsParallel(const UpdateConstants &, const UpdateRange &);
 bool GradientIsFinite(const UpdateRange &, int64_t i);
 bool StateIsFinite(const UpdateRange &, int64_t i);
 
-/// Sum of squares in double, in an order that depends neither on threads nor on what
-/// computes it: of each kSumBlock elements kSumLanes interleaved sums, of which the second
-/// half is added to the first until one is left; those of blocks by PairwiseSum.
+/// Sum of squares in double. Its order depends neither on threads nor on the device. Each block
+/// of kSumBlock elements has kSumLanes interleaved sums. The second half of these is added to the
+/// first until one is left. PairwiseSum adds those of the blocks.
 double SumOfSquares(const float *values, int64_t count);
 /// The first half and the rest, each in the same way.
 double PairwiseSum(const double *values, int64_t count);

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Vectors, what is done across their lanes, and an exponential. Included by files that
-// are compiled for one instruction set each: everything is in an unnamed namespace and
-// calls no inline function of the standard library, so that no unit picks up another's
-// code.
+// Vectors, operations across their lanes, and an exponential. Each file that includes this is
+// compiled for one instruction set. So everything is in an unnamed namespace and calls no inline
+// function of the standard library. Thus no unit picks up another's code.
 //
 // A vector is of 32 bytes, whatever they are for the processor, or of 64 where the
 // file says BOA_VECTOR_BYTES 64, which needs AVX-512 (F, BW, DQ, VL). The order of sums

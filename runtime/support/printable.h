@@ -18,7 +18,7 @@
 
 namespace boa {
 
-/// Bytes of the UTF-8 sequence at `text[at]`; 0 where it is none.
+/// Bytes of the UTF-8 sequence at `text[at]`; 0 if it is not one.
 size_t Utf8Length(std::string_view text, size_t at);
 
 /// The text with control characters (but newline and tab) and bytes that are no

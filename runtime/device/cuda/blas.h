@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The table of libcublasLt, opened when a program first multiplies, and products through
-// it: for each that is distinct the library is asked once which algorithm it would take, and
-// the answer is kept. Sums are of f32, in whole: no TF32, and no partial sums in narrower
-// types.
+// The table of libcublasLt, opened when a program first multiplies, and products through it. The
+// library is asked once for the algorithm of each distinct product, and the answer is kept. Sums
+// are in f32 throughout: no TF32, and no partial sums in narrower types.
 //
 // The algorithm decides the last bits of sums. By default it is the library's first proposal,
 // which is always the same for a GPU and a version of the library. With
@@ -33,7 +32,7 @@
 namespace boa::cuda {
 
 using BlasResult = int; // cublasStatus_t
-// What only the library looks into: it has no names for these that could be declared.
+// Opaque types of the library. It has no names for them that could be declared here.
 using BlasHandle = struct BlasContext *;
 using MatmulDesc = struct MatmulDescData *;
 using MatrixLayout = struct MatrixLayoutData *;
@@ -93,7 +92,7 @@ struct MatmulHeuristic {
      MatrixLayout, const void *beta, const void *c, MatrixLayout, void *d, MatrixLayout,           \
      const MatmulAlgo *, void *workspace, size_t workspace_bytes, Stream))
 
-/// c = op(a) op(b) + bias, or with what c was; row-major, strides of rows in elements.
+/// c = op(a) op(b) + bias + addend; row-major, strides of rows in elements.
 struct Product {
   bool transpose_a, transpose_b;
   int64_t m, n, k;
@@ -107,13 +106,13 @@ struct Product {
 /// In words, for messages.
 std::string Format(const Product &);
 
-/// What the library may be called, in the order of trying: CUDA's version that the driver is for
-/// first, since a library of a later one begins on no older driver.
+/// The possible names of the library, in the order to try them. The name for the driver's version
+/// of CUDA is first, since a library of a later version does not start on an older driver.
 std::vector<std::string> BlasNames(int driver_version);
 
 class Blas {
 public:
-  /// With the context current, as for all that follows.
+  /// Needs the context current, as do all functions below.
   static absl::StatusOr<std::unique_ptr<Blas>> Open(int driver_version);
   ~Blas();
 
@@ -121,10 +120,10 @@ public:
 
   /// Asks for an algorithm, unless one is known.
   absl::Status Plan(const Product &);
-  /// Device memory for a trial of whichever product takes most.
+  /// The device memory for a trial of the product that needs the most.
   int64_t TrialBytes() const;
-  /// Enqueues each product that was planned once, on what is in that memory: the library puts a
-  /// kernel on the GPU when it is first run, and may take device memory for it then.
+  /// Enqueues each planned product once, on the contents of that memory. The library puts a
+  /// kernel on the GPU when it first runs, and may then take device memory for it.
   absl::Status Try(void *memory, Stream);
 
   /// How many algorithms of a product are measured, at most.
@@ -138,12 +137,12 @@ public:
   std::string Choices() const;
   /// Repeats the choices. False: they belong to other products, and nothing is changed.
   absl::StatusOr<bool> TakeChoices(const std::string &choices);
-  /// Of a product for which one was asked.
+  /// Enqueues a product that was planned.
   absl::Status Enqueue(const Product &, Stream);
 
 private:
-  /// What decides about an algorithm: operations, sizes, types, strides, how addresses are
-  /// aligned, scratch.
+  /// The properties that decide the algorithm: operations, sizes, types, strides, alignment of
+  /// addresses, scratch.
   using Key = std::tuple<bool, bool, bool, bool, int64_t, int64_t, int64_t, int32_t, int32_t,
                          int64_t, int64_t, int64_t, std::array<uint32_t, 5>, int64_t>;
   /// A product as the library knows it, and its algorithm.

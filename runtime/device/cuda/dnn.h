@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention in bf16 and its gradients through cuDNN's fused kernels. Not to have cuDNN, or
-// not for some shape, is no error: the program has kernels of its own for all of it, and
-// what is used is said once (`Describe`).
+// Attention in bf16 and its gradients through cuDNN's fused kernels. A missing cuDNN or an
+// unsupported shape is no error, since the program has kernels of its own for every case.
+// `Describe` says once which are used.
 //
 // BOA_CUDA_DNN names other libraries than libcudnn.so.9, separated by colons; `none`: none
 // is used.
@@ -25,8 +25,8 @@
 
 namespace boa::cuda {
 
-/// One call: the shape, and where everything is. Of a gradient y, lse and the rest are read and
-/// dq, dk, dv and delta are written.
+/// One call: the shape and the addresses. A gradient reads y, lse and the rest, and writes dq,
+/// dk, dv and delta.
 struct Attention {
   AttentionShape shape;
   void *q, *k, *v, *y, *lse;
@@ -40,17 +40,17 @@ public:
   Dnn() = default;
   ~Dnn();
 
-  /// Looks for the library when it is first asked, and for a plan, unless one is known, or known
-  /// not to be. With the context current, as for all that follows. An error: the library that
-  /// BOA_CUDA_DNN names does not begin.
+  /// Opens the library at the first call. Makes a plan, unless one is known or known to be
+  /// impossible. Needs the context current, as do all functions below. Fails if the library that
+  /// BOA_CUDA_DNN names does not start.
   absl::Status Plan(const Attention &, int capability, Stream);
-  /// Of what was planned: whether cuDNN does it.
+  /// Whether cuDNN computes this attention, which was planned.
   absl::StatusOr<bool> Takes(const Attention &) const;
   absl::Status Enqueue(const Attention &);
-  /// Where what follows is enqueued, in place of the stream that it was planned with.
+  /// Enqueues later work on this stream, in place of the one it was planned with.
   absl::Status SetStream(Stream);
-  /// As of products (blas.h), but that what cannot be run is done without: whether all was. If not,
-  /// kernels are to be planned anew.
+  /// As for products (blas.h), but attention that cannot run is done without. Try returns whether
+  /// all ran. If not, plan the kernels anew.
   int64_t TrialBytes() const;
   bool Try(void *memory);
   /// "attention by cuDNN 9.19.0"; empty: there is none.
@@ -58,7 +58,7 @@ public:
 
 private:
   using Key = std::tuple<bool, bool, std::array<int64_t, 5>, std::array<int64_t, 8>, int64_t>;
-  /// What one execution is of: so many sequences, so many heads of keys.
+  /// The part of a call that one execution computes: sequences, and heads of keys.
   struct Part {
     int64_t sequences, kv_heads;
   };

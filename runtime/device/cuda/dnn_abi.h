@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is used of the backend interface of cuDNN 9: descriptors with attributes. Declared
-// here, so that cuDNN's headers are not needed to build; where they are,
+// The part of cuDNN 9's backend interface that Boa uses: descriptors with attributes. It is
+// declared here, so the build needs no headers of cuDNN. If they are installed,
 // test/runtime/cuda/abi_test.cpp compares them.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 
 #include "runtime/device/cuda/driver.h"
 
-// The library's own name for what only it looks into.
+// The library's own name for an opaque type.
 struct cudnnContext;
 
 namespace boa::cuda {
@@ -90,9 +90,9 @@ constexpr int kDnnNondeterministic = 4, kDnnNotes = 10;
     (DnnDescriptor, int attribute, int type, int64_t most, int64_t *count, void *))                \
   F(Execute, cudnnBackendExecute, DnnResult, (DnnHandle, DnnDescriptor plan, DnnDescriptor pack))
 
-/// The table, of a library that was opened.
+/// The table of an opened library.
 struct DnnApi {
-  /// What BOA_CUDA_DNN names, or libcudnn.so.9; of version 9.
+  /// Opens the library that BOA_CUDA_DNN names, or libcudnn.so.9. It must be version 9.
   static absl::StatusOr<std::unique_ptr<DnnApi>> Open();
 
 #define BOA_FUNCTION(name, symbol, result, arguments) EntryOf<result arguments>::type name;

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention and its gradients are described to cuDNN op by op, in the form in which it
-// finds its fused kernels, and planned: the first of the configurations that it proposes
-// which it also supports, and whose sums have one order.
+// Describes attention and its gradients to cuDNN op by op, in the form in which it finds its
+// fused kernels. The plan is the first proposed configuration that cuDNN supports and whose sums
+// have one order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_DNN_GRAPH_H
@@ -19,8 +19,8 @@
 
 namespace boa::cuda {
 
-/// Descriptors of one plan, which go with it. The first error is kept, and makes all calls after
-/// it do nothing.
+/// The descriptors of one plan, which are destroyed with it. The first error is kept, and makes
+/// all later calls do nothing.
 class DnnDescriptors {
 public:
   explicit DnnDescriptors(const DnnApi &api) : api(api) {}
@@ -33,7 +33,7 @@ public:
   }
   void SetAll(DnnDescriptor to, int attribute, int type, int64_t count, const void *values);
   void Finalize(DnnDescriptor);
-  /// How many there are, of which it writes at most so many.
+  /// Writes at most `most` values, and returns how many there are.
   int64_t Get(DnnDescriptor from, int attribute, int type, int64_t most, void *values);
 
   const DnnApi &api;
@@ -43,8 +43,8 @@ private:
   std::vector<DnnDescriptor> made;
 };
 
-/// What decides about a plan. Rows are of all heads, so many elements apart; statistics of rows
-/// lie by sequence, by head, by time.
+/// The properties that decide a plan. A row holds all heads; rows have strides in elements. The
+/// statistics of rows are ordered by sequence, by head, by time.
 struct AttentionShape {
   bool gradient, causal;
   int64_t batch, time, heads, kv_heads, columns;
@@ -71,13 +71,13 @@ enum AttentionTensor : int64_t {
   kTensorOne,
 };
 
-/// For which device.
+/// The device to plan for.
 struct DnnTarget {
   DnnHandle handle = nullptr;         // with its device; or, to plan without one:
   DnnDescriptor properties = nullptr; // a finalized descriptor of a device
 };
 
-/// Of one shape.
+/// The plan for one shape.
 struct AttentionPlan {
   explicit AttentionPlan(const DnnApi &api) : descriptors(api) {}
   DnnDescriptors descriptors;
@@ -85,8 +85,8 @@ struct AttentionPlan {
   int64_t workspace_bytes = 0;
 };
 
-/// Less than the workspace of a plan whose sums have one order: of a gradient, gradients of scores
-/// in bf16.
+/// A lower bound of the workspace of a plan whose sums have one order. For a gradient, it is the
+/// size of the gradients of scores in bf16.
 int64_t LeastWorkspace(const AttentionShape &);
 
 /// Unimplemented: the library has no kernel for it.

@@ -5,13 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One table of the driver's functions, looked up when a device is made: nothing is linked,
-// and a machine without a driver gets a status. Types and numbers are declared here, so
-// that no toolkit is needed to build; where there is one, test/runtime/cuda/abi_test.cpp
-// compares them with its headers.
+// One table of the driver's functions, looked up when a device is made. Nothing is linked, and a
+// machine without a driver gets a status. Types and numbers are declared here, so the build needs
+// no toolkit. If one is installed, test/runtime/cuda/abi_test.cpp compares them with its headers.
 //
-// BOA_CUDA_DRIVER names others than libcuda.so.1, separated by colons, and BOA_CUDA_RELEASE
-// another file than /sys/module/nvidia/version, for tests.
+// For tests, BOA_CUDA_DRIVER names other libraries than libcuda.so.1, separated by colons.
+// BOA_CUDA_RELEASE names another file than /sys/module/nvidia/version.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_DRIVER_H
@@ -27,7 +26,7 @@
 #include <string>
 #include <vector>
 
-// The toolkit's own names for what only the libraries look into.
+// The toolkit's own names for opaque types of the libraries.
 struct CUctx_st;
 struct CUmod_st;
 struct CUfunc_st;
@@ -72,7 +71,7 @@ constexpr int kMaxThreads = 0, kOwnSharedBytes = 1, kLocalBytes = 3, kMaxDynamic
 // CUlimit
 constexpr int kStackSize = 0;
 
-/// F(name, symbol, arguments): what is called, what is looked up.
+/// F(name, symbol, arguments): code calls `name`, and the library exports `symbol`.
 #define BOA_CUDA_DRIVER_FUNCTIONS(F)                                                               \
   F(Init, cuInit, (unsigned flags))                                                                \
   F(DriverGetVersion, cuDriverGetVersion, (int *version))                                          \
@@ -124,18 +123,18 @@ constexpr int kStackSize = 0;
   F(GraphExecDestroy, cuGraphExecDestroy, (GraphExec))                                             \
   F(GraphDestroy, cuGraphDestroy, (CapturedGraph))
 
-/// A library that was opened; closed when it goes.
+/// An opened library, closed by its destructor.
 class Library {
 public:
-  /// The first that there is of those that the variable of the environment names, separated by
-  /// colons, or else of these. `missing`: what to do where there is none.
+  /// Opens the first library that exists among the names in the environment variable, separated
+  /// by colons, or else in `names`. `missing` says what to do if none exists.
   static absl::StatusOr<Library> Open(const char *variable, const std::vector<std::string> &names,
                                       const char *missing);
-  /// The same, of those that `use` takes: an error of it leads to the next name, and is the
-  /// status where no later one is taken.
+  /// The same, but `use` must accept the library. An error of `use` leads to the next name. It is
+  /// the status if no later library is accepted.
   static absl::Status Open(const char *variable, const std::vector<std::string> &names,
                            const char *missing, const std::function<absl::Status(Library)> &use);
-  /// Null: it has none.
+  /// Null: the library has no such symbol.
   void *Find(const char *symbol) const;
   const std::string &path() const { return name; }
   /// Sets an entry of a table; or, if the library has no such function, `lacking` to its name.
@@ -165,31 +164,32 @@ template <typename R, typename... P> struct EntryOf<R(P...)> {
   using type = Entry<R, P...>;
 };
 
-/// "13.0", of what cuDriverGetVersion returns.
+/// Formats a number from cuDriverGetVersion: "13.0".
 std::string FormatVersion(int version);
 
 class Driver {
 public:
-  /// Initialised: where there is no driver, or one too old, the status says what to install.
+  /// Opens and initialises the driver. If it is missing or too old, the status says what to
+  /// install.
   static absl::StatusOr<std::unique_ptr<Driver>> Open();
 
 #define BOA_FUNCTION(name, symbol, arguments) EntryOf<Result arguments>::type name;
   BOA_CUDA_DRIVER_FUNCTIONS(BOA_FUNCTION)
 #undef BOA_FUNCTION
 
-  /// Of CUDA, that it is for: 12040 is 12.4.
+  /// The version of CUDA that the driver is for: 12040 is 12.4.
   int version() const { return cuda_version; }
   /// "580.65.06 for CUDA 13.0"; without the first number where the system does not say it. Drivers
   /// for one version of CUDA may compile a program to other code.
   std::string Describe() const;
-  /// Calls a function of the table; its error, with what was being done: "copying to the
+  /// Calls a function of the table. Its error names the activity `doing`: "copying to the
   /// device".
   template <typename... P, typename... A>
   absl::Status Call(const char *doing, const Entry<Result, P...> &entry, A... arguments) const {
     const Result result = entry.address(arguments...);
     return result == kSuccess ? absl::OkStatus() : Error(result, entry.symbol, doing);
   }
-  /// What a result means and what to do about it, unless that is said.
+  /// Explains a result, and says what to do about it unless `advice` does.
   absl::Status Error(Result, const char *symbol, const std::string &doing,
                      const std::string &advice = {}) const;
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One table of libcufile's functions, looked up when a device is made whose program asks for
-// it, and what is done with them: transfers that wait, on the threads of the I/O backend. Its
-// reads and writes are whole when they return: what was read, work that is launched then sees.
+// One table of libcufile's functions, looked up when a device is made whose program asks for it.
+// The threads of the I/O backend make the transfers and wait for them. Reads and writes are
+// complete when they return. Work that is launched after a read sees its data.
 //
 // BOA_CUDA_FILE names other libraries than libcufile.so.0, separated by colons, for tests.
 //
@@ -25,7 +25,8 @@
 
 namespace boa::cuda {
 
-/// CUfileError_t: of the library, 0 is none; and what the driver said, where it was that.
+/// CUfileError_t: an error of the library, 0 for none, and the driver's result if the driver
+/// failed.
 struct FileError {
   int error;
   Result cuda;

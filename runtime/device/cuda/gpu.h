@@ -23,7 +23,7 @@ struct LoadedFunction {
   int shared_bytes = 0; // that it declares itself
 };
 
-/// What a launch may have on this GPU.
+/// The limits of a launch on this GPU.
 struct Limits {
   int grid[3] = {}, block[3] = {};
   int shared_bytes = 0; // of a block
@@ -35,12 +35,12 @@ public:
   static absl::StatusOr<std::unique_ptr<Gpu>> Open();
   ~Gpu();
 
-  /// Each thread that calls the driver is told once which GPU is meant.
+  /// Each thread calls this once, before it calls the driver. Makes the context current.
   absl::Status Enter() const;
-  /// Translates the image for this GPU, and takes what its functions need of device memory. What
-  /// the driver has against it is in the status.
+  /// Translates the image for this GPU, and takes the device memory that its functions need. The
+  /// status has the driver's reason if it refuses.
   absl::Status Load(const boa_device_image &);
-  /// Of the image, in its order.
+  /// The functions of the image, in its order.
   const std::vector<LoadedFunction> &functions() const { return loaded; }
   const Limits &limits() const { return most; }
   std::string Describe() const; // "NVIDIA H200 (sm_90)"
@@ -73,7 +73,7 @@ public:
   /// what lies in one such part.
   static constexpr int64_t kPart = int64_t{64} << 30;
 
-  /// Both outlive it. The stream is what clears it. The device's begins at a multiple of
+  /// Both outlive it. The stream clears the memory. The device's begins at a multiple of
   /// `alignment`.
   GpuMemory(const Gpu &gpu, Stream stream, int64_t part = kPart, int64_t alignment = 1)
       : gpu(gpu), stream(stream), part(part), alignment(alignment) {}

@@ -16,23 +16,24 @@
 
 namespace boa::cuda {
 
-/// What a kernel enqueues depends on its buffers' addresses alone. The second time that it has the
-/// same ones it is captured as a graph, which is launched from then on, in one call.
+/// A kernel enqueues work that depends on its buffers' addresses alone. The second time that the
+/// kernel has the same addresses, its work is captured as a graph. From then on one call launches
+/// that graph.
 ///
-/// It is captured on a stream of its own: whoever waits for the compute stream meanwhile breaks
-/// nothing. Where a kernel cannot be captured nothing of it has run: it is called as without
-/// graphs, no more graphs are made, and why is said once.
+/// The capture has a stream of its own, so other threads may wait for the compute stream
+/// meanwhile. If a kernel cannot be captured, nothing of it has run. Then it is called as without
+/// graphs, no more graphs are made, and the reason is reported once.
 ///
-/// BOA_CUDA_GRAPHS=none: there are none.
+/// BOA_CUDA_GRAPHS=none: there are no graphs.
 class KernelGraphs {
 public:
-  /// Fewer launches than this cost about what a graph's own launch does.
+  /// Fewer launches than this cost about as much as the launch of a graph.
   static constexpr int64_t kLeastLaunches = 4;
-  /// What graphs take of memory is bounded by their number and their launches. All are made in
-  /// the first runs; addresses that come up later are rare, or there are too many of them.
+  /// The number of graphs and the number of their launches bound their memory. All graphs are
+  /// made in the first runs. Addresses that appear later are rare, or there are too many of them.
   static constexpr size_t kMostGraphs = 1024, kMostKeys = 8192;
   static constexpr int64_t kMostLaunches = 16384, kRuns = 128;
-  /// And of the device's memory so much is left free.
+  /// Graphs leave this much of the device's memory free.
   static constexpr size_t kLeftFree = size_t{64} << 20;
 
   /// Both outlive it.
@@ -41,11 +42,12 @@ public:
   /// `launches`: of each kernel, as planning counted them.
   absl::Status Create(std::vector<int64_t> launches);
 
-  /// Enqueues a kernel on the queue's stream: by `call`, which calls its function with the queue,
-  /// or as a graph of what that enqueued. Counts launches and calls in the work.
+  /// Enqueues a kernel on the queue's stream. Either `call` calls the kernel's function with the
+  /// queue, or a graph repeats the work of an earlier call. Counts launches and calls in the
+  /// work.
   absl::Status Enqueue(Work &, const std::vector<void *> &buffers, boa_queue &,
                        const std::function<void()> &call);
-  /// Why no more are made, unless that was taken. From any thread.
+  /// Why no more graphs are made; empty once it was taken. Called from any thread.
   std::string TakeRemark();
 
 private:

@@ -16,23 +16,23 @@
 
 namespace boa::cuda {
 
-/// The work that was given to streams and is not over, with the events that end it. A stream
-/// lets the GPU wait for what its next work must come after (Work::after). From any thread.
+/// The work in streams that is not over, with the events that end it. A stream lets the GPU wait
+/// for the predecessors of its next work (Work::after). Called from any thread.
 ///
-/// Nobody here waits for ever: a work waits for such alone as were given before it, and of all
-/// that are not over the one that was given first waits for none.
+/// All waits end: a work waits only for work that was submitted before it. The oldest work that
+/// is not over waits for none.
 class Order {
 public:
   void Add(const Work &work, Stream);
-  /// It was enqueued, and its end is this; null: it was not, nor will be.
+  /// The work was enqueued, with this end. Null: it was not, and never will be.
   void Enqueued(const Work &, Event end);
-  /// Enqueues the waits that the work needs, once what it comes after was enqueued.
+  /// Waits until the work's predecessors are enqueued, then enqueues waits for them.
   absl::Status Await(const Driver &, const Work &, Stream);
-  /// Until all that the work comes after was removed.
+  /// Waits until all predecessors of the work are removed.
   void AwaitRemoved(const Work &);
-  /// It is over, and whom it concerns was told: its event may be used again when this returns.
+  /// The work is over, and its listener was told. Its event may be reused after this returns.
   void Remove(int64_t sequence);
-  /// After an error: nothing more is enqueued, and nobody waits for that.
+  /// After an error: nothing more is enqueued, and no thread waits for it.
   void Cancel();
 
 private:

@@ -16,7 +16,7 @@
 
 namespace boa::cuda {
 
-/// What boa_cuda_launch was asked for.
+/// The arguments of one boa_cuda_launch.
 struct LaunchCall {
   int64_t function;
   int64_t grid[3], block[3];
@@ -24,19 +24,20 @@ struct LaunchCall {
   std::vector<void *> arguments; // addresses in device memory
 };
 
-/// Is told what a kernel asks for, in place of the GPU: for whoever measures its calls one by one.
+/// Gets a kernel's calls in place of the GPU, to measure them one by one.
 class CallListener {
 public:
   virtual ~CallListener() = default;
   virtual void Launch(const LaunchCall &) = 0;
   virtual void Multiply(const Product &) = 0;
-  /// Whether a library does it: else the kernel launches its own.
+  /// Whether a library computes it. If not, the kernel launches its own function.
   virtual bool Attend(const Attention &) = 0;
 };
 
 } // namespace boa::cuda
 
-/// What the calls of calls.h work on: one thread at a time, with the context current.
+/// The queue of the calls in runtime/abi/cuda_calls.h. One thread at a time uses it, with the
+/// context current.
 struct boa_queue {
   const boa::cuda::Gpu *gpu = nullptr;
   const boa::cuda::Driver *driver = nullptr; // the GPU's

@@ -19,19 +19,18 @@
 
 namespace boa::cuda {
 
-/// A stream of the driver and two threads: one enqueues the work in the order given, the
-/// other waits for it to be over and says so. At most kDepth pieces of work are between the
-/// two, each with a pair of events, which are made once. When work began and ended is by the GPU's
-/// clock, laid on the host's.
+/// A stream of the driver and two threads. The first enqueues the work in the order given. The
+/// second waits for its end and reports it. At most kDepth pieces of work are between the two,
+/// each with a pair of events, which are made once. The GPU's clock, mapped to the host's, gives
+/// the begin and end of work.
 class GpuStream {
 public:
-  /// How far what is enqueued runs ahead of what is over: some milliseconds of small
-  /// kernels.
+  /// The most pieces of enqueued work that are not over: some milliseconds of small kernels.
   static constexpr size_t kDepth = 64;
 
-  /// `enqueue` puts what a work does on the stream, on the first thread; `finish`, where there
-  /// is one, looks at what became of it when it is over, on the second; `name` is for errors
-  /// of the driver, "": none is needed. All outlive it.
+  /// `enqueue` puts a work's commands on the stream, on the first thread. `finish`, if given,
+  /// checks the results of finished work, on the second. `name` is for errors of the driver; ""
+  /// needs none. All outlive it.
   GpuStream(const Gpu &gpu, Order &order, std::function<absl::Status(Work &)> enqueue,
             std::function<std::string(const Work &)> name,
             std::function<absl::Status(const Work &)> finish = {})
@@ -48,7 +47,7 @@ public:
     order.Add(work, stream);
     enqueuing.Add(&work);
   }
-  /// What was not enqueued yet.
+  /// Takes out the work that was not enqueued yet.
   std::deque<Work *> Clear() { return enqueuing.Clear(); }
   Stream handle() const { return stream; }
 
@@ -76,7 +75,7 @@ private:
   std::condition_variable finished_one;
   size_t enqueued = 0, finished = 0; // pieces of work so far; the second under the mutex
   bool failed = false;               // the first thread's: nothing more is enqueued
-  // The second thread's: the end of what was over last, by the host's clock as far as it is known.
+  // The second thread's: the last end of work, by the host's clock as far as known.
   Event last_end = nullptr;
   int64_t last_end_ns = 0;
   int64_t least_lag_ns = 0, lags = 0; // between an end and when it was seen

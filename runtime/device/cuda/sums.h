@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions of the image that sum chunks (sum_layout.h), on a stream of their own: what is
-// read from an SSD waits for no kernel. The lanes come to the host, which makes one number of
-// them; what becomes of it is for who asked.
+// Sums chunks with functions of the image (runtime/abi/cuda_sums.h), on a stream of their own. So
+// data that is read from an SSD waits for no kernel. The host gets the lanes and combines them
+// into one number. The caller decides its use.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_SUMS_H
@@ -45,7 +45,7 @@ private:
     Told told;
     std::vector<uint64_t> sums;
   };
-  /// What comes to the host of one piece.
+  /// The lanes of one piece, as the host gets them.
   using Slot = uint64_t[kSumChunks][kChecksumLanes];
 
   absl::Status Find();

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Updates and norms by functions of the image (update_layout.h), on a stream of their own:
-// an update that waits for its state to come from SSD holds up no kernel. What is decided
-// about a step (its rate, its clipping factor, whether it is left out) is the host's
-// (device/updates.h), from the same sums; so the results are the host's bits.
+// Runs updates and norms with functions of the image (runtime/abi/cuda_updates.h), on a stream of
+// their own. So an update that waits for its state from SSD holds up no kernel. The host decides
+// a step's rate, its clipping factor, and whether it is left out (device/updates.h). It uses the
+// same sums, so the results are the host's bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_CUDA_UPDATES_H
@@ -27,19 +27,19 @@ public:
   /// All outlive it.
   GpuUpdates(const Program &, const Gpu &, const GpuMemory &);
   ~GpuUpdates();
-  /// Finds the functions, and allocates: so much of what is enqueued on `stream` is not
-  /// over at once.
+  /// Finds the functions, and allocates. At most `depth` pieces of work on `stream` are not over
+  /// at once.
   absl::Status Create(Stream stream, size_t depth);
 
-  /// On one thread, in the order of the program. An update is enqueued; a norm is over when
-  /// this returns, as those that follow need to know it.
+  /// Called on one thread, in the order of the program. Enqueues an update. A norm is over when
+  /// this returns, since the updates after it need its value.
   absl::Status Enqueue(Work &);
-  /// On another, of what is over: whether what an update made is finite.
+  /// Called on another thread, for finished work: checks that an update's results are finite.
   absl::Status Finish(const Work &);
   std::map<int64_t, double> TakeNorms() { return updates.TakeNorms(); }
 
 private:
-  /// What passes between the host and an update, in the memory of each.
+  /// The data that the host and an update exchange, in the memory of each.
   struct Slot {
     alignas(64) float constants[kUpdateConstants];
     alignas(64) int32_t flag;
