@@ -111,11 +111,11 @@ FormatResult formatText(const InputText &input) {
   result.diagnostics = diagnostics.render(sources);
   if (!diagnostics.empty())
     return result;
-  Program whole;
-  parse(sources, file, whole, diagnostics);
-  moveSettings(whole);
-  const std::string before = printProgram(whole);
-  if (auto moved = moveSettings(sources, file, program)) {
+  auto moved = moveSettings(sources, file, program);
+  if (moved)
+    moveSettings(program);
+  const std::string before = printProgram(program);
+  if (moved) {
     file = sources.add(input.name, *moved, /*isOption=*/false);
     program = Program();
     parse(sources, file, program, diagnostics);

@@ -254,7 +254,8 @@ static void Parse(Fields &f, Program &p) {
   f.Read("train", p.train);
   f.Read("plan", p.plan);
   f.Read("machine", p.machine);
-  if (std::string conflict = FindConflict(p.model, p.train, p.plan); !conflict.empty())
+  if (std::string conflict = f.ok() ? FindConflict(p.model, p.train, p.plan) : "";
+      !conflict.empty())
     f.Fail("expected ", conflict);
   f.ReadOptional("computation", p.computation);
   f.Read("storages", p.storages);

@@ -34,6 +34,12 @@ static std::vector<std::pair<std::string, std::string>> specsIn(const std::strin
 }
 
 // Columns, blank lines and indentation, whatever the author's were.
+// Only one train block has a plan to which its settings can move.
+TEST(FormatTest, LeavesSettingsOfTwoTrainBlocks) {
+  const std::string train = "train m {\n  place = ssd\n}\n";
+  EXPECT_EQ(formatted(train + "\n" + train), train + "\n" + train);
+}
+
 TEST(FormatTest, LaysOutBlocks) {
   EXPECT_EQ(formatted(R"(
 # A head.
