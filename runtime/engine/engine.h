@@ -131,7 +131,7 @@ public:
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
   /// Takes out gradient norms by step, before clipping, if the program needs them
-  /// (boa_needs_norm). The optimizer left out a step whose norm is not finite. A norm is known
+  /// (NeedsNorm). The optimizer left out a step whose norm is not finite. A norm is known
   /// when the step's run is done.
   std::map<int64_t, double> TakeNorms();
   /// Takes out the device's remark about a feature that it lost since the last call; often empty.
