@@ -44,7 +44,6 @@ struct StorageAccess {
   mlir::Value chunk;                      // the first one; null: `first`
   int64_t first = 0, count = 0;           // chunks; 0: all of the entry
   mlir::Value fresh = {};                 // if it holds, nothing is read
-  bool ifDeclared = false;                // f32 weights have no lower halves, SGD no variance
 
   bool writes() const { return kind != Kind::read; }
 };
@@ -77,6 +76,9 @@ namespace boa {
 inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved";
 /// On a group: is of a layer, if only of one.
 inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
+/// The functions of the host that --kernel-emit-optimizer makes (runtime/abi/optimizer.h).
+inline constexpr llvm::StringLiteral kPrepareFunction = "boa_prepare_update",
+                                     kUpdateFunction = "boa_update";
 /// On a function: is a kernel.
 inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
 /// On a kernel: the types of its buffers' contents, in order; how many buffers are read, updated
@@ -141,9 +143,18 @@ bool isIndexOp(mlir::Operation *op);
 std::string getStorageName(Role role, llvm::StringRef of = {});
 /// Null if the module has none.
 StorageOp findStorage(mlir::ModuleOp module, Role role, llvm::StringRef of = {});
-/// The roles of a group that an update changes.
-inline constexpr Role kTrainedRoles[] = {Role::weights, Role::master, Role::momentum,
-                                         Role::variance};
+/// The storage of an optimizer's state: "momentum.block".
+std::string getStateName(llvm::StringRef state, llvm::StringRef group);
+/// The storages of a group that an update changes: weights, the lower halves of master weights
+/// if there are any, then the states of the optimizer, in alphabetical order.
+llvm::SmallVector<StorageOp, 4> getTrainedStorages(mlir::ModuleOp module, llvm::StringRef group);
+/// Null if the module has none.
+OptimizerOp findOptimizer(mlir::ModuleOp module);
+/// Whether a state of this type is stored in 8 bits: si8, ui8.
+bool isCode(mlir::Type state);
+/// The entries of a group's storage for a state of this type. Of codes, tensor<...xi8>: in each
+/// chunk the codes, then the scales (runtime/abi/optimizer.h).
+mlir::RankedTensorType getStateEntryType(GroupOp group, mlir::Type state);
 
 /// The name of a function of a stage: "block_forward".
 std::string getFunctionName(llvm::StringRef stage, StageFunction function);

@@ -25,8 +25,8 @@ namespace boa {
 //===----------------------------------------------------------------------===//
 
 /// `made`: a result that is written, as opposed to an operand that is read.
-static StringRef getRoleName(Role role, bool made) {
-  switch (role) {
+static StringRef getRoleName(StorageOp storage, bool made) {
+  switch (storage.getRole()) {
   case Role::weights:
     return "w";
   case Role::master:
@@ -38,7 +38,7 @@ static StringRef getRoleName(Role role, bool made) {
   case Role::boundary_gradients:
     return made ? "dx" : "dy";
   default:
-    return stringifyRole(role);
+    return storage.getLabel();
   }
 }
 
@@ -57,7 +57,7 @@ static std::string getEntryName(Operation *op, FlatSymbolRefAttr name, ValueRang
   auto storage = name ? SymbolTable::lookupNearestSymbolFrom<StorageOp>(op, name) : StorageOp();
   if (!storage)
     return {};
-  std::string result = getRoleName(storage.getRole(), made).str();
+  std::string result = getRoleName(storage, made).str();
   // "weights.block", "saved.block.bf16"
   auto [stage, type] = storage.getSymName().split('.').second.split('.');
   APInt layer;
@@ -193,7 +193,14 @@ static constexpr TrafficRow kTrafficRows[] = {
     {"first", kFirstTrafficAttr}, {"second", kSecondTrafficAttr}, {"each", kTrafficAttr}};
 static constexpr StringLiteral kDirections[] = {"read", "written", "to_device", "to_host"};
 
-/// {read = {weights = 12 : i64}, ...}: directions, roles and bytes only.
+/// A word that the custom form can read back.
+static bool isLabel(StringRef name) {
+  return llvm::none_of(kTrafficRows, [&](const TrafficRow &row) { return row.word == name; }) &&
+         !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+/// {read = {weights = 12 : i64}, ...}: directions, labels and bytes only.
 static bool isTraffic(Attribute attr) {
   auto directions = dyn_cast_or_null<DictionaryAttr>(attr);
   return directions && !directions.empty() &&
@@ -202,7 +209,7 @@ static bool isTraffic(Attribute attr) {
            return roles && llvm::is_contained(kDirections, direction.getName().getValue()) &&
                   llvm::all_of(roles, [](NamedAttribute role) {
                     auto bytes = dyn_cast<IntegerAttr>(role.getValue());
-                    return symbolizeRole(role.getName()) && bytes &&
+                    return isLabel(role.getName()) && bytes &&
                            bytes.getType().isSignlessInteger(64);
                   });
          });
@@ -248,28 +255,33 @@ void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef>
   printer << '}';
 }
 
-/// weights 12, momentum 24
-static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result) {
-  SmallVector<StringRef> known;
-  for (unsigned role = 0; role <= getMaxEnumValForRole(); ++role)
-    known.push_back(stringifyRole(Role(role)));
-  NamedAttrList roles;
-  StringRef role;
+static const TrafficRow *findRow(StringRef run) {
+  return llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
+}
+
+/// weights 12, momentum 24. If the list is empty, `next` becomes the first word after it, if
+/// there is one.
+static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result, StringRef &next) {
+  NamedAttrList labels;
+  StringRef label;
   SMLoc loc = parser.getCurrentLocation();
-  for (bool more = succeeded(parser.parseOptionalKeyword(&role, known)); more;) {
+  bool more = succeeded(parser.parseOptionalKeyword(&label));
+  if (more && findRow(label) != std::end(kTrafficRows)) {
+    next = label;
+    more = false;
+  }
+  while (more) {
     int64_t bytes;
     if (parser.parseInteger(bytes))
       return failure();
-    if (roles.set(role, parser.getBuilder().getI64IntegerAttr(bytes)))
-      return parser.emitError(loc, "counts ") << role << " twice";
+    if (labels.set(label, parser.getBuilder().getI64IntegerAttr(bytes)))
+      return parser.emitError(loc, "counts ") << label << " twice";
     more = succeeded(parser.parseOptionalComma());
     loc = parser.getCurrentLocation();
-    if (more && parser.parseKeyword(&role))
+    if (more && parser.parseKeyword(&label))
       return failure();
-    if (more && !symbolizeRole(role))
-      return parser.emitError(loc, "expected the role of a storage but found ") << role;
   }
-  result = roles.getDictionary(parser.getContext());
+  result = labels.getDictionary(parser.getContext());
   return success();
 }
 
@@ -279,13 +291,13 @@ ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) {
   NamedAttrList rows[std::size(kTrafficRows)];
   if (parser.parseLBrace())
     return failure();
-  while (failed(parser.parseOptionalRBrace())) {
-    StringRef run, direction;
+  StringRef next;
+  while (!next.empty() || failed(parser.parseOptionalRBrace())) {
+    StringRef run = std::exchange(next, {}), direction;
     SMLoc loc = parser.getCurrentLocation();
-    if (parser.parseKeyword(&run))
+    if (run.empty() && parser.parseKeyword(&run))
       return failure();
-    const TrafficRow *row =
-        llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
+    const TrafficRow *row = findRow(run);
     if (row == std::end(kTrafficRows))
       return parser.emitError(loc, "expected first, second or each but found ") << run;
     loc = parser.getCurrentLocation();
@@ -294,10 +306,10 @@ ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) {
     if (!llvm::is_contained(kDirections, direction))
       return parser.emitError(loc, "expected read, written, to_device or to_host but found ")
              << direction;
-    DictionaryAttr roles;
-    if (parseBytes(parser, roles))
+    DictionaryAttr labels;
+    if (parseBytes(parser, labels, next))
       return failure();
-    if (rows[row - kTrafficRows].set(direction, roles))
+    if (rows[row - kTrafficRows].set(direction, labels))
       return parser.emitError(loc, "counts ") << run << ' ' << direction << " twice";
   }
   for (auto [row, directions] : llvm::zip_equal(kTrafficRows, rows))

@@ -56,7 +56,8 @@ def Boa_Dialect : Dialect {
     | `%first`, `%last` | the same of micro-batches and chunks |
     | `%x`, `%y` | a checkpoint that is read, or written |
     | `%dy`, `%dx` | a boundary gradient that is read, or written |
-    | `%w`, `%g`, `%low`, `%momentum`, `%variance` | weights, gradients, master weights, moments |
+    | `%w`, `%g`, `%low` | weights, gradients, lower halves of master weights |
+    | `%momentum`, `%variance` | states of the optimizer, by their names |
     | `%w.c` | a buffer of single chunks |
     | `%w.embed`, `%x.4` | outside of the loop over layers: of a stage, of a layer |
 
@@ -85,19 +86,18 @@ def Boa_Tier : I32EnumAttr<"Tier", "where a chunk lives between uses", [
   let cppNamespace = "::boa";
 }
 
-def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage; traffic is counted by role", [
+def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage", [
   I32EnumAttrCase<"tokens", 0>,
   I32EnumAttrCase<"targets", 1>,
   I32EnumAttrCase<"loss", 2>,
   I32EnumAttrCase<"logits", 3>,
   I32EnumAttrCase<"weights", 4>,
   I32EnumAttrCase<"master", 5>,
-  I32EnumAttrCase<"momentum", 6>,
-  I32EnumAttrCase<"variance", 7>,
-  I32EnumAttrCase<"gradients", 8>,
-  I32EnumAttrCase<"checkpoints", 9>,
-  I32EnumAttrCase<"boundary_gradients", 10>,
-  I32EnumAttrCase<"saved", 11>
+  I32EnumAttrCase<"state", 6>,
+  I32EnumAttrCase<"gradients", 7>,
+  I32EnumAttrCase<"checkpoints", 8>,
+  I32EnumAttrCase<"boundary_gradients", 9>,
+  I32EnumAttrCase<"saved", 10>
 ]> {
   let cppNamespace = "::boa";
 }

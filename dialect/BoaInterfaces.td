@@ -57,8 +57,9 @@ def Boa_AccessOpInterface : OpInterface<"AccessOpInterface"> {
     operands of an op say how it uses its buffers.
   }];
   let methods = [
-    InterfaceMethod<"The chunks that it touches, in no order.",
-      "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins)>
+    InterfaceMethod<"The chunks that it touches. The storages are those of `module`: an op may be"
+      " outside of it, in a copy of a step.",
+      "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins "::mlir::ModuleOp":$module)>
   ];
 }
 

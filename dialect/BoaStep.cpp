@@ -91,19 +91,41 @@ StorageOp findStorage(ModuleOp module, Role role, StringRef of) {
   return module.lookupSymbol<StorageOp>(getStorageName(role, of));
 }
 
+StringRef StorageOp::getLabel() {
+  return getRole() == Role::state ? getSymName().split('.').first : stringifyRole(getRole());
+}
+
+std::string getStateName(StringRef state, StringRef group) {
+  return (state + "." + getGroupName(group)).str();
+}
+
+SmallVector<StorageOp, 4> getTrainedStorages(ModuleOp module, StringRef group) {
+  SmallVector<StorageOp, 4> trained, states;
+  for (Role role : {Role::weights, Role::master})
+    if (StorageOp storage = findStorage(module, role, group))
+      trained.push_back(storage);
+  for (auto storage : module.getOps<StorageOp>())
+    if (storage.getRole() == Role::state &&
+        storage.getSymName() == getStateName(storage.getLabel(), group))
+      states.push_back(storage);
+  llvm::sort(states, [](StorageOp a, StorageOp b) { return a.getSymName() < b.getSymName(); });
+  trained.append(states);
+  return trained;
+}
+
 //===----------------------------------------------------------------------===//
 // What ops touch of storages
 //===----------------------------------------------------------------------===//
 
 using Kind = StorageAccess::Kind;
 
-SmallVector<StorageAccess> ReadOp::getAccesses() {
+SmallVector<StorageAccess> ReadOp::getAccesses(ModuleOp) {
   return {{Kind::read, getStorageAttr(), getIndices(), Value()}};
 }
-SmallVector<StorageAccess> WriteOp::getAccesses() {
+SmallVector<StorageAccess> WriteOp::getAccesses(ModuleOp) {
   return {{Kind::write, getStorageAttr(), getIndices(), Value()}};
 }
-SmallVector<StorageAccess> AccumulateOp::getAccesses() {
+SmallVector<StorageAccess> AccumulateOp::getAccesses(ModuleOp) {
   return {{Kind::accumulate, getStorageAttr(), getIndices(), Value(), 0, 0, getInitial()}};
 }
 
@@ -111,7 +133,7 @@ static FlatSymbolRefAttr storageOfGroup(Operation *op, Role role, StringRef grou
   return FlatSymbolRefAttr::get(op->getContext(), getStorageName(role, group));
 }
 
-SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses() {
+SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses(ModuleOp module) {
   int64_t first = getFirst(), count = int64_t(getLast()) - first;
   SmallVector<StorageAccess> accesses{{Kind::read,
                                        storageOfGroup(*this, Role::gradients, getGroup()),
@@ -119,31 +141,33 @@ SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses() {
                                        Value(),
                                        first,
                                        count}};
-  for (Role role : kTrainedRoles) {
+  for (StorageOp storage : getTrainedStorages(module, getGroup()))
     accesses.push_back({Kind::update,
-                        storageOfGroup(*this, role, getGroup()),
+                        FlatSymbolRefAttr::get(storage.getSymNameAttr()),
                         {getLayer()},
                         Value(),
                         first,
                         count});
-    accesses.back().ifDeclared = true;
-  }
   return accesses;
 }
-SmallVector<StorageAccess> GradientNormOp::getAccesses() {
+SmallVector<StorageAccess> GradientNormOp::getAccesses(ModuleOp) {
   return {{Kind::read, storageOfGroup(*this, Role::gradients, getGroup()), {getLayer()}, Value()}};
 }
 
 template <typename OpTy> static StorageAccess accessOf(OpTy op, Kind kind) {
   return {kind, op.getStorageAttr(), op.getIndices(), op.getFirst(), 0, int64_t(op.getCount())};
 }
-SmallVector<StorageAccess> PrefetchOp::getAccesses() {
+SmallVector<StorageAccess> PrefetchOp::getAccesses(ModuleOp) {
   StorageAccess access = accessOf(*this, Kind::read);
   access.fresh = getZero();
   return {access};
 }
-SmallVector<StorageAccess> CreateOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
-SmallVector<StorageAccess> OffloadOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
+SmallVector<StorageAccess> CreateOp::getAccesses(ModuleOp) {
+  return {accessOf(*this, Kind::write)};
+}
+SmallVector<StorageAccess> OffloadOp::getAccesses(ModuleOp) {
+  return {accessOf(*this, Kind::write)};
+}
 
 Operation *getOrigin(Value buffer) {
   Operation *op = buffer.getDefiningOp();

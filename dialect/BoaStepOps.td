@@ -52,6 +52,9 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       for (int64_t dim : getDims()) count *= dim;
       return count;
     }
+    /// What traffic is counted by: the role, or the name of the optimizer's state.
+    ::llvm::StringRef getLabel();
+
     /// Bytes of an entry, and of a chunk: whole blocks.
     int64_t getEntryBytes() { return getChunkBytes() * getChunks(); }
     int64_t getChunkBytes();
@@ -227,7 +230,7 @@ def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethod
   let summary = "one optimizer step on chunks of a group's entry";
   let description = [{
     Updates chunks [first, last) of entry `layer` of group G. Reads @gradients.G; reads
-    and writes @weights.G and the optimizer's storages of G. Uses the step count and the
+    and writes @weights.G and the storages of G with role `master` or `state`. Uses the step count and the
     learning rate of `step`. Does nothing if `step` is 0.
     ```mlir
     boa.optimizer_update @block[%l] chunks 0 to 12 step %step

@@ -119,20 +119,18 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
   let summary = "the optimizer on one chunk, on the optimizer queue";
   let description = [{
     Each buffer belongs to the group's storage of that role, and holds the entry or the
-    chunk. Weights are f32, or bf16 with the masters' lower halves (`low`, i16). Gradient,
-    momentum and variance are f32. On separate memories all buffers are in the memory of
-    the optimizer: `update` of `boa.config @train`.
+    chunk. Weights are f32, or bf16 with the masters' lower halves (`low`, i16). The gradient
+    is f32. `states` are all states of the group, in alphabetical order. On separate memories
+    all buffers are in the memory of the optimizer: `update` of `boa.config @plan`.
   }];
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$chunk, Index:$step,
                        Boa_BufferType:$weights, Boa_BufferType:$gradient,
-                       Optional<Boa_BufferType>:$low, Optional<Boa_BufferType>:$momentum,
-                       Optional<Boa_BufferType>:$variance);
+                       Optional<Boa_BufferType>:$low, Variadic<Boa_BufferType>:$states);
   let assemblyFormat = [{
     $group `chunk` $chunk `step` $step `weights` `(` $weights `:` type($weights) `)`
     `gradient` `(` $gradient `:` type($gradient) `)`
     (`low` `(` $low^ `:` custom<BufferType>(type($low)) `)`)?
-    (`momentum` `(` $momentum^ `:` custom<BufferType>(type($momentum)) `)`)?
-    (`variance` `(` $variance^ `:` custom<BufferType>(type($variance)) `)`)? attr-dict
+    (`states` `(` $states^ `:` custom<BufferTypes>(type($states)) `)`)? attr-dict
   }];
 }
 def Boa_NormOp : Boa_Op<"norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,

@@ -212,6 +212,28 @@ static LogicalResult verifyPart(Operation *op, GroupOp group, Role role, Value b
          << contents;
 }
 
+/// The buffers must be of the group's states, in their order.
+static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
+  SmallVector<StorageOp, 4> states =
+      getTrainedStorages(group->getParentOfType<ModuleOp>(), group.getSymName());
+  llvm::erase_if(states, [](StorageOp storage) { return storage.getRole() != Role::state; });
+  if (states.size() != op.getStates().size())
+    return op.emitOpError("expected ") << states.size() << " states of @" << group.getSymName()
+                                       << " but found " << op.getStates().size();
+  for (auto [storage, buffer] : llvm::zip(states, op.getStates())) {
+    if (StringRef found = storageOf(buffer); !found.empty() && found != storage.getSymName())
+      return op.emitOpError("expected a buffer of @")
+             << storage.getSymName() << " as " << storage.getLabel() << " but found one of @"
+             << found;
+    Type contents = cast<BufferType>(buffer.getType()).getContents();
+    if (contents != storage.getType())
+      return op.emitOpError("expected ")
+             << storage.getLabel() << " of @" << group.getSymName() << " to be "
+             << storage.getType() << " but found " << contents;
+  }
+  return success();
+}
+
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
   auto group = tables.lookupNearestSymbolFrom<GroupOp>(*this, getGroupAttr());
   if (!group)
@@ -221,8 +243,7 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (failed(verifyPart(*this, group, Role::weights, getWeights(), {f32, bf16})) ||
       failed(verifyPart(*this, group, Role::gradients, getGradient(), {f32})) ||
       failed(verifyPart(*this, group, Role::master, getLow(), {i16})) ||
-      failed(verifyPart(*this, group, Role::momentum, getMomentum(), {f32})) ||
-      failed(verifyPart(*this, group, Role::variance, getVariance(), {f32})))
+      failed(verifyStates(*this, group)))
     return failure();
   bool wide = getElementTypeOrSelf(getWeights().getType().getContents()) == f32;
   if (wide == bool(getLow()))

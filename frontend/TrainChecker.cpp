@@ -63,6 +63,8 @@ private:
     const Expr *lr = findGiven(given, "train.optimizer.lr");
     if (lr && SettingReader::isNumber(*lr))
       readReal(rowOf("train.optimizer.lr"), *lr, constants, context, optimizer.peak);
+    if (optimizer.kind == OptimizerKind::lion)
+      optimizer.beta2 = 0.99;
     if (const Expr *betas = findGiven(given, "train.optimizer.betas"))
       readBetas(*betas);
     const Expr *floor = findGiven(given, "train.optimizer.lr.floor");

@@ -62,6 +62,8 @@ public:
   /// Its kernels; for a device of its own with their image.
   absl::Status find(Kernels &kernels) {
     absl::Status status = find("boa_kernel_table", kernels.table);
+    if (status.ok() && !program.optimizer.name.empty())
+      status = find("boa_optimizer", kernels.optimizer);
     return status.ok() && program.machine.device == DeviceKind::cuda
                ? find("boa_device_image", kernels.image)
                : status;

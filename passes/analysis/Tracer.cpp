@@ -232,11 +232,11 @@ SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
   std::shared_ptr<Touched> &known = touched[op];
   if (!known) {
     known = std::make_shared<Touched>();
-    for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses()) {
+    for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses(module)) {
       auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr());
       if (storage)
         known->accesses.push_back({std::move(access), storage});
-      else if (!access.ifDeclared)
+      else
         violation(op, "names a storage that does not exist: @" + access.storage.getValue());
     }
   }
@@ -276,7 +276,7 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
     if (canRunAsOne(loop))
       for (Operation &op : *loop.getBlock())
         if (auto accesses = dyn_cast<AccessOpInterface>(op))
-          for (const StorageAccess &access : accesses.getAccesses())
+          for (const StorageAccess &access : accesses.getAccesses(module))
             if (auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr()))
               known->push_back(storage);
   }

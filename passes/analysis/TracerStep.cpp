@@ -55,16 +55,12 @@ void Tracer::optimizerUpdate(OptimizerUpdateOp op, const Position &at) {
   int64_t step = at.get(op.getStep());
   if (step == 0)
     return;
-  SmallVector<Versions *> parts(std::size(kTrainedRoles) + 1, nullptr);
+  // The gradient, the weights, then the other parts that an update changes.
+  SmallVector<Versions *> parts;
   SmallVector<Access> accesses = accessesOf(op, at);
   for (const Access &access : accesses) {
-    StringRef name = StorageOp(access.storage).getSymName();
-    size_t part = 0;
-    for (auto [i, role] : llvm::enumerate(kTrainedRoles))
-      if (name == getStorageName(role, op.getGroup()))
-        part = i + 1;
-    parts[part] = &homeOf(access);
-    valueRead(op, access, *parts[part]);
+    parts.push_back(&homeOf(access));
+    valueRead(op, access, *parts.back());
   }
   if (!accesses.empty() &&
       !updateChunks(op, op.getGroup(), step, accesses.front().first, accesses.front().count, parts))

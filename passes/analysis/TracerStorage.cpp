@@ -156,9 +156,12 @@ void Tracer::update(UpdateOp op, const Position &at) {
   int64_t step = at.get(op.getStep());
   SmallVector<Versions *> parts;
   const Buffer *trained = nullptr;
-  for (Value value :
-       {op.getGradient(), op.getWeights(), op.getLow(), op.getMomentum(), op.getVariance()}) {
-    BufferRef buffer = value ? lookup(op, value) : nullptr;
+  SmallVector<Value> operands{op.getGradient(), op.getWeights()};
+  if (op.getLow())
+    operands.push_back(op.getLow());
+  llvm::append_range(operands, op.getStates());
+  for (Value value : operands) {
+    BufferRef buffer = lookup(op, value);
     parts.push_back(nullptr);
     if (!buffer || step == 0)
       continue;

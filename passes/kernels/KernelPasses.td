@@ -268,4 +268,25 @@ def ExpandKernelMath : Pass<"kernel-expand-math"> {
       "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
+def EmitOptimizer : Pass<"kernel-emit-optimizer", "::mlir::ModuleOp"> {
+  let summary = "boa.optimizer as functions of the host";
+  let description = [{
+    If the program updates weights, adds the functions of runtime/abi/optimizer.h: one for the
+    scalars of a step, one that updates a part of a chunk. They contain the regions of
+    `boa.optimizer`, and the forms in which weights and states are stored.
+
+    After, for `boa.optimizer @sgd {} states {}` with weights in f32:
+    ```mlir
+    func.func private @boa_update_elements(%weights: !llvm.ptr, %low: !llvm.ptr, %gradient: !llvm.ptr,
+        %scale: f32, %rate: f32, %weight_decay: f32, %begin: i64, %end: i64, %seed: i32) -> i32 {
+      %bad = scf.for %i = %begin to %end step %c1 iter_args(%bits = %c0) -> (i32) : i64 {
+        ...
+        %change = arith.mulf %rate, %sum : f32
+        %next = arith.subf %w, %change : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+      "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // BOA_PASSES_KERNEL_PASSES_TD

@@ -167,8 +167,8 @@ LogicalResult boa::convertKernelsToLLVM(
   target.addLegalDialect<LLVM::LLVMDialect>();
   target.addLegalOp<ModuleOp, UnrealizedConversionCastOp>();
   // The schedule is enumerated after this pass, once workspaces are known.
-  target.addLegalOp<boa::StepOp>();
-  target.markOpRecursivelyLegal<boa::StepOp>();
+  target.addLegalOp<boa::OptimizerOp, boa::StepOp>();
+  target.markOpRecursivelyLegal<boa::OptimizerOp, boa::StepOp>();
   target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
                            kernel::KernelDialect, math::MathDialect, memref::MemRefDialect>();
   return applyPartialConversion(module, target, std::move(patterns));

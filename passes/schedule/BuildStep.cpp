@@ -16,6 +16,7 @@
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
+#include "passes/model/Optimizers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -57,6 +58,8 @@ public:
   LogicalResult run() {
     if (failed(checkFunctions()))
       return failure();
+    if (!predict && !findOptimizer(module))
+      createOptimizer(module, config.train.optimizer);
     declareStorages();
     if (predict) {
       placeInMemory();
@@ -96,11 +99,15 @@ private:
   // Storages
   //===--------------------------------------------------------------------===//
 
+  void declare(Role role, const Twine &name, ArrayRef<int64_t> dims, Type type, int64_t chunks,
+               bool persistent) {
+    Attribute home = HomeAttr::get(builder.getContext(), Tier::device, 0);
+    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, builder.getArrayAttr(home),
+                      role, chunks, persistent, ArrayAttr());
+  }
   void declare(Role role, ArrayRef<int64_t> dims, Type type, StringRef of = {}, int64_t chunks = 1,
                bool persistent = false) {
-    Attribute home = HomeAttr::get(builder.getContext(), Tier::device, 0);
-    StorageOp::create(builder, module.getLoc(), getStorageName(role, of), dims, type,
-                      builder.getArrayAttr(home), role, chunks, persistent, ArrayAttr());
+    declare(role, getStorageName(role, of), dims, type, chunks, persistent);
   }
 
   void declareStorages() {
@@ -151,9 +158,9 @@ private:
     declare(Role::gradients, dims, typeOf(f32), name, chunks);
     if (bf16)
       declare(Role::master, dims, typeOf(builder.getI16Type()), name, chunks, /*persistent=*/true);
-    declare(Role::momentum, dims, typeOf(f32), name, chunks, /*persistent=*/true);
-    if (config.train.optimizer.kind == OptimizerKind::adamw)
-      declare(Role::variance, dims, typeOf(f32), name, chunks, /*persistent=*/true);
+    for (auto [state, type] : findOptimizer(module).getStateTypes())
+      declare(Role::state, getStateName(state, name), dims, getStateEntryType(group, type), chunks,
+              /*persistent=*/true);
   }
 
   /// Text is generated one token at a time: weights that came from SSD for each

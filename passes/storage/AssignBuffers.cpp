@@ -82,7 +82,7 @@ class Enumeration : public Tracer {
 public:
   Enumeration(ModuleOp module, Needs &needs) : Tracer(module), needs(needs) {}
 
-  /// Bytes moved in one more run, by link and role.
+  /// Bytes moved in one more run, by link and label.
   DictionaryAttr count(StepOp step, bool pending) {
     moved.clear();
     ofStep = step.getEntryPoint() == EntryPoint::step;
@@ -94,10 +94,9 @@ public:
                               {Link::toDevice, "to_device"},
                               {Link::toHost, "to_host"}}) {
       SmallVector<NamedAttribute> roles;
-      for (auto &[role, bytes] : moved[link])
+      for (auto &[label, bytes] : moved[link])
         if (bytes)
-          roles.push_back(
-              builder.getNamedAttr(stringifyRole(role), builder.getI64IntegerAttr(bytes)));
+          roles.push_back(builder.getNamedAttr(label, builder.getI64IntegerAttr(bytes)));
       if (!roles.empty() || link == Link::ssdRead || link == Link::ssdWrite)
         links.push_back(builder.getNamedAttr(name, builder.getDictionaryAttr(roles)));
     }
@@ -107,7 +106,7 @@ public:
 private:
   auto counter(StorageOp storage) {
     return [this, storage](Link link, int64_t bytes) mutable {
-      moved[link][storage.getRole()] += bytes;
+      moved[link][storage.getLabel().str()] += bytes;
     };
   }
   /// Where there is one memory the device's slots are everybody's.
@@ -155,7 +154,7 @@ private:
 
   Needs &needs;
   bool ofStep = false;
-  std::map<Link, std::map<Role, int64_t>> moved;
+  std::map<Link, std::map<std::string, int64_t>> moved;
 };
 
 /// Three digits, in the unit that has them before the point.

@@ -30,7 +30,9 @@ namespace {
 /// Of a transfer.
 StringRef storageOf(Operation *op) {
   auto accesses = dyn_cast<AccessOpInterface>(op);
-  return accesses ? accesses.getAccesses()[0].storage.getValue() : StringRef();
+  return accesses
+             ? accesses.getAccesses(accesses->getParentOfType<ModuleOp>())[0].storage.getValue()
+             : StringRef();
 }
 
 /// A prefetch, the ops that follow from it, in one block.

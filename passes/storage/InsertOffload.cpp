@@ -32,8 +32,7 @@ namespace {
 const Placement *placeOf(Role role, const PlaceSettings &place) {
   switch (role) {
   case Role::master:
-  case Role::momentum:
-  case Role::variance:
+  case Role::state:
     return &place.optimizer;
   case Role::weights:
     return &place.weights;
@@ -219,11 +218,15 @@ private:
     return success();
   }
 
+  static SmallVector<StorageAccess> getAccesses(Operation *op) {
+    return cast<AccessOpInterface>(op).getAccesses(op->getParentOfType<ModuleOp>());
+  }
+
   static bool isSameEntry(Operation *a, Operation *b) {
     if (!isa<WriteOp, AccumulateOp>(a) || !isa<WriteOp, AccumulateOp>(b))
       return false;
-    StorageAccess x = cast<AccessOpInterface>(a).getAccesses()[0];
-    StorageAccess y = cast<AccessOpInterface>(b).getAccesses()[0];
+    StorageAccess x = getAccesses(a)[0];
+    StorageAccess y = getAccesses(b)[0];
     return x.storage == y.storage && llvm::equal(x.indices, y.indices, [](Value x, Value y) {
              IntegerAttr left, right;
              return x == y || (matchPattern(x, m_Constant(&left)) &&
@@ -234,11 +237,11 @@ private:
   static StringRef storageOf(Operation *op) {
     if (!isa<ReadOp, WriteOp, AccumulateOp>(op))
       return {};
-    return cast<AccessOpInterface>(op).getAccesses()[0].storage.getValue();
+    return getAccesses(op)[0].storage.getValue();
   }
   static bool touches(Operation *op, StringRef storage, bool writes) {
-    auto accesses = dyn_cast<AccessOpInterface>(op);
-    return accesses && llvm::any_of(accesses.getAccesses(), [&](const StorageAccess &access) {
+    return isa<AccessOpInterface>(op) &&
+           llvm::any_of(getAccesses(op), [&](const StorageAccess &access) {
              return access.storage.getValue() == storage && (!writes || access.writes());
            });
   }
@@ -285,7 +288,7 @@ private:
   /// A call between `call` and `store`, which holds its result, that takes what was there
   /// before: its read moves down to it while the store moves up.
   static Operation *findReaderBetween(CallOp call, Operation *store) {
-    StorageAccess stored = cast<AccessOpInterface>(store).getAccesses()[0];
+    StorageAccess stored = getAccesses(store)[0];
     auto mayBeThere = [&](Value input) {
       auto read = input.getDefiningOp<ReadOp>();
       return read && read.getStorageAttr() == stored.storage &&
@@ -341,24 +344,25 @@ private:
     Value chunk = chunks.getInductionVar(), layer = update.getLayer();
     std::string group = update.getGroup().str();
     Value gradient = prefetch(updateSpace, getStorageName(Role::gradients, group), layer, chunk);
-    SmallVector<std::pair<StringRef, Value>> state;
-    auto bring = [&](Role role) -> Value {
-      StorageOp storage = findStorage(module, role, group);
-      if (!storage)
-        return {};
+    SmallVector<std::pair<StringRef, Value>> trained;
+    Value weights, low;
+    SmallVector<Value> states;
+    for (StorageOp storage : getTrainedStorages(module, group)) {
       StringRef name = storage.getSymName();
-      state.push_back({name, prefetch(updateSpace, name, layer, chunk)});
-      return state.back().second;
-    };
-    SmallVector<Value> parts;
-    for (Role role : kTrainedRoles)
-      parts.push_back(bring(role));
-    UpdateOp::create(builder, loc, group, chunk, update.getStep(), /*weights=*/parts[0], gradient,
-                     /*low=*/parts[1], /*momentum=*/parts[2], /*variance=*/parts[3]);
-    for (auto &[name, buffer] : state)
+      Value buffer = prefetch(updateSpace, name, layer, chunk);
+      trained.push_back({name, buffer});
+      if (storage.getRole() == Role::weights)
+        weights = buffer;
+      else if (storage.getRole() == Role::master)
+        low = buffer;
+      else
+        states.push_back(buffer);
+    }
+    UpdateOp::create(builder, loc, group, chunk, update.getStep(), weights, gradient, low, states);
+    for (auto &[name, buffer] : trained)
       offload(buffer, name, layer, chunk);
     release(gradient);
-    for (auto &[name, buffer] : state)
+    for (auto &[name, buffer] : trained)
       release(buffer);
     update.erase();
   }

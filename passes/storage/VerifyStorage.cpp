@@ -165,15 +165,26 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return failure(walked.wasInterrupted());
   }
 
-  /// Updates take the moments of the optimizer that runs.
-  LogicalResult verifyMoments(StepOp step, const OptimizerSettings &optimizer) {
-    const bool adamw = optimizer.kind == OptimizerKind::adamw;
-    const bool momentum = adamw || optimizer.momentum > 0;
+  /// Updates take the states of the optimizer that runs, as they are stored.
+  LogicalResult verifyStates(StepOp step, OptimizerOp optimizer) {
     WalkResult walked = step.walk([&](UpdateOp update) {
-      if ((update.getMomentum() || !momentum) && (update.getVariance() || !adamw))
+      auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(update, update.getGroupAttr());
+      for (auto [name, type] : optimizer.getStateTypes()) {
+        auto storage = SymbolTable::lookupNearestSymbolFrom<StorageOp>(
+            update, StringAttr::get(&getContext(), getStateName(name, update.getGroup())));
+        RankedTensorType entry = getStateEntryType(group, type);
+        if (storage && storage.getRole() == Role::state && storage.getType() == entry)
+          continue;
+        update.emitOpError("expected the state @")
+            << getStateName(name, update.getGroup()) << " of " << entry << ", which @"
+            << optimizer.getSymName() << " updates";
+        return WalkResult::interrupt();
+      }
+      if (update.getStates().size() == optimizer.getStates().size())
         return WalkResult::advance();
-      update.emitOpError("expected ") << (adamw ? "momentum and variance: the optimizer is adamw"
-                                                : "momentum: the optimizer is sgd with momentum");
+      update.emitOpError("expected ")
+          << optimizer.getStates().size() << " states of @" << optimizer.getSymName()
+          << " but found " << update.getStates().size();
       return WalkResult::interrupt();
     });
     return failure(walked.wasInterrupted());
@@ -183,9 +194,10 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     ModuleOp module = getOperation();
     const bool separate = Memory(module).isSeparate();
     const Config config(module);
+    OptimizerOp optimizer = findOptimizer(module);
     for (StepOp step : module.getOps<StepOp>())
       if (failed(verifyOperands(step, separate, config.updateSpace())) ||
-          failed(verifyMoments(step, config.train.optimizer)))
+          (optimizer && failed(verifyStates(step, optimizer))))
         return signalPassFailure();
     LogicalResult result = success();
     bool steady = runEntries(module, StorageVerifier(module),

@@ -12,6 +12,7 @@
 //   void boa_drain(ctx, step, pending)  the delayed optimizer updates, nothing else
 //   void boa_evaluate(ctx, step, 0)     forward passes of all micro-batches, no update
 //   void boa_kernel_table[]             the kernels, in the order of the descriptor
+//   boa_optimizer boa_optimizer         the optimizer, if the program trains (optimizer.h)
 //
 // It calls the functions below from one thread, the *driver*. Every call only enqueues a command.
 // Compute, each direction of I/O and of copies, and the optimizer advance on their own. A command
@@ -61,7 +62,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 8
+#define BOA_ABI_VERSION 9
 
 typedef struct boa_context boa_context;
 
@@ -104,11 +105,11 @@ void boa_rt_launch(boa_context *, int32_t kernel, int32_t count, const boa_buffe
 
 /// Applies the optimizer to chunk `chunk` of a parameter group, with the gradient, step count and
 /// learning rate of step `step`. `weights` and `gradient` hold the whole entry or the chunk
-/// alone. `low` is the lower half of the master weights when weights are bf16. If the optimizer
-/// has no `low`, `momentum` or `variance`, it is null. Runs on the optimizer queue. With `step`
+/// alone. `low` is the lower half of the master weights when weights are bf16, else null. `states`
+/// are the `count` states of the optimizer, in its order. Runs on the optimizer queue. With `step`
 /// 0, nothing is pending, and the call is a no-op.
 void boa_rt_update(boa_context *, int32_t group, int32_t chunk, int64_t step, boa_buffer weights,
-                   boa_buffer low, boa_buffer momentum, boa_buffer variance, boa_buffer gradient);
+                   boa_buffer low, boa_buffer gradient, int32_t count, const boa_buffer *states);
 
 /// Adds the squares of one entry's gradient to the global norm of this step.
 /// Updates of this step wait for every call of it (boa_rt_norm_done).

@@ -10,14 +10,15 @@
 // They agree on this. The properties of a group (elements of a chunk, its tensors) are in the
 // code.
 //
-//   update_GROUP(constants, flag, weights, low, momentum, variance, gradient)
-//     Updates one chunk. Each argument but the first two points to the chunk. Arguments that the
-//     optimizer does not have are left out. `flag` becomes 1 where a new weight or moment is not
-//     finite. Each thread takes kUpdateElements of the chunk, in blocks of kUpdateThreads.
+//   update_GROUP(constants, flag, weights, low, states..., gradient)
+//     Updates one chunk. Each argument but the first two points to the chunk. `low` is left out
+//     where weights are f32. A state in 8 bits is two arguments: its codes, then its scales. `flag`
+//     becomes 1 where a new weight or moment is not finite. Each thread takes kUpdateElements of
+//     the chunk, in blocks of kUpdateThreads.
 //
 //   norm_GROUP(gradient, sums)
 //     Sums a whole entry, in f64. Each parameter has a sum for each block of kSumBlock elements
-//     (runtime/kernels/optimizer.h). The sums of the first parameter are first. Each sum has
+//     (runtime/kernels/norm.h). The sums of the first parameter are first. Each sum has
 //     kSumLanes threads, in blocks of kNormThreads.
 //
 //===----------------------------------------------------------------------===//
@@ -33,21 +34,15 @@ namespace boa::cuda {
 /// Before the group's name.
 inline constexpr char kUpdatePrefix[] = "update_", kNormPrefix[] = "norm_";
 
-/// The constants of an update: f32, but for the number of the chunk, which is an i32.
+/// The constants of an update: f32, but for the chunk's number and the seed, which are 32 bits. The
+/// scalars of the optimizer follow (runtime/abi/optimizer.h).
 enum UpdateConstant : int32_t {
   kRate,
-  kBeta1,
-  kRest1, // 1 - beta1, in f32
-  kBeta2,
-  kRest2,
-  kEps,
-  kMomentum,
-  kCorrection1,
-  kCorrection2,
+  kDecay,
   kGradientScale,
-  kDecay, // of what decays
   kChunkNumber,
-  kUpdateConstants
+  kSeed,
+  kUpdateScalars
 };
 
 /// A chunk has a multiple of their product: blocks of 4 KiB in bf16.

@@ -6,13 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Strict: every member of runtime/abi/program.h must be there, with its type, and nothing
-// else; only `computation` and `tables` may be missing. Sizes that the runtime divides by or
-// indexes with are checked here once. `Fields` finds the Parse of a type by its argument. So a
-// program and a runtime of different versions are found out before anything runs.
+// else; only `computation`, `optimizer` and `tables` may be missing. Sizes that the runtime divides
+// by or indexes with are checked here once. `Fields` finds the Parse of a type by its argument. So
+// a program and a runtime of different versions are found out before anything runs.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/fields.h"
 #include "runtime/abi/program.h"
+
+#include "absl/algorithm/container.h"
 
 #include <optional>
 
@@ -59,7 +61,6 @@ static void Parse(Fields &f, SlotPool &p) {
 static void Parse(Fields &f, Storage &s) {
   f.Read("name", s.name);
   f.Read("role", s.role);
-  f.OneOf("role", s.role, kRoles);
   f.Read("entries", s.entries);
   for (int64_t dimension : s.entries)
     f.AtLeast("entries", dimension, 1);
@@ -75,10 +76,6 @@ static void Parse(Fields &f, Storage &s) {
   if (f.ok() && !Product(all))
     f.Fail("field `entries`: more entries of ", s.bytes, " bytes than any machine holds");
   f.Read("persistent", s.persistent);
-  // A state has no schedule, so it has nothing that one leaves unfinished.
-  if (s.persistent && s.role != "weights" && s.role != "master" && s.role != "momentum" &&
-      s.role != "variance")
-    f.Fail("field `persistent`: ", s.role, " are no part of a state");
   f.Read("homes", s.homes);
   int64_t housed = 0;
   for (const Home &home : s.homes)
@@ -125,9 +122,23 @@ static void Parse(Fields &f, Group &g) {
   f.Read("weights", g.weights);
   f.AtLeast("weights", g.weights, 0);
   f.Read("low", g.low);
-  f.Read("momentum", g.momentum);
-  f.Read("variance", g.variance);
+  f.Read("states", g.states);
   f.Read("gradient", g.gradient);
+}
+
+static void Parse(Fields &f, OptimizerState &s) {
+  f.Read("name", s.name);
+  f.Read("type", s.type);
+  f.OneOf("type", s.type, kStateTypes);
+}
+
+static void Parse(Fields &f, Optimizer &o) {
+  f.Read("name", o.name);
+  f.Read("states", o.states);
+  f.Read("scalars", o.scalars);
+  f.AtLeast("scalars", o.scalars, 0);
+  if (f.ok() && o.scalars > BOA_MOST_SCALARS)
+    f.Fail("field `scalars`: expected at most ", BOA_MOST_SCALARS, " but found ", o.scalars);
 }
 
 static void Parse(Fields &f, KernelBuffer &b) {
@@ -177,10 +188,10 @@ static void Parse(Fields &f, MachineSettings &m) {
 /// Of sections of the table, and of the rest.
 template <typename Settings> static void Parse(Fields &f, Settings &s) { f.ReadSettings(s); }
 
-/// Storage `id`, which holds `role` of a group's entries: one element of `size`
-/// bytes for each of the group's, in the same chunks.
+/// Storage `id`, which holds `role` of a group's entries: `chunk_bytes` for each of the group's
+/// chunks.
 static void CheckGroupStorage(Fields &f, const Program &program, const Group &group,
-                              const char *role, int32_t id, int64_t size) {
+                              const std::string &role, int32_t id, int64_t chunk_bytes) {
   if (id == -1)
     return;
   auto where = [&] { return absl::StrCat("group `", group.name, "`: ", role); };
@@ -193,9 +204,39 @@ static void CheckGroupStorage(Fields &f, const Program &program, const Group &gr
   if (storage.chunks != group.chunks)
     return f.Fail(where(), ": expected ", group.chunks, " chunks but storage `", storage.name,
                   "` has ", storage.chunks);
-  if (storage.bytes != group.elements * size)
-    f.Fail(where(), ": expected ", group.elements * size, " bytes but an entry of storage `",
+  if (storage.bytes != group.chunks * chunk_bytes)
+    f.Fail(where(), ": expected ", group.chunks * chunk_bytes, " bytes but an entry of storage `",
            storage.name, "` has ", storage.bytes);
+}
+
+/// A group has all states of the optimizer, or is not trained and has none.
+static void CheckStates(Fields &f, const Program &program, const Group &group) {
+  const std::vector<OptimizerState> &states = program.optimizer.states;
+  if (group.states.empty())
+    return;
+  if (group.states.size() != states.size())
+    return f.Fail("group `", group.name, "`: expected ", states.size(), " states but found ",
+                  group.states.size());
+  for (size_t i = 0; i < states.size(); ++i)
+    if (group.states[i] < 0)
+      f.Fail("group `", group.name, "`: ", states[i].name, ": no storage ", group.states[i]);
+    else
+      CheckGroupStorage(f, program, group, states[i].name, group.states[i],
+                        StateBytes(states[i].type, group.chunk_elements));
+}
+
+/// A state has no schedule, so it has nothing that one leaves unfinished.
+static void CheckRole(Fields &f, const Program &program, const Storage &storage) {
+  const bool state = absl::c_any_of(
+      program.optimizer.states, [&](const OptimizerState &of) { return of.name == storage.role; });
+  if (!state && !absl::c_linear_search(kRoles, storage.role))
+    return f.Fail("storage `", storage.name,
+                  "`: field `role`: expected a role or a state of the "
+                  "optimizer but found ",
+                  storage.role);
+  if (storage.persistent && !state && storage.role != "weights" && storage.role != "master")
+    f.Fail("storage `", storage.name, "`: field `persistent`: ", storage.role,
+           " are no part of a state");
 }
 
 /// Kernels read tables that there are, for whose bytes memory was planned.
@@ -258,7 +299,10 @@ static void Parse(Fields &f, Program &p) {
       !conflict.empty())
     f.Fail("expected ", conflict);
   f.ReadOptional("computation", p.computation);
+  f.ReadOptional("optimizer", p.optimizer);
   f.Read("storages", p.storages);
+  for (const Storage &storage : p.storages)
+    CheckRole(f, p, storage);
   f.Read("groups", p.groups);
   f.Read("kernels", p.kernels);
   f.ReadOptional("tables", p.tables);
@@ -274,10 +318,9 @@ static void Parse(Fields &f, Program &p) {
   CheckTables(f, p);
   for (const Group &group : p.groups) {
     const int64_t weight = group.weight_type == "bf16" ? 2 : 4;
-    CheckGroupStorage(f, p, group, "weights", group.weights, weight);
-    CheckGroupStorage(f, p, group, "low", group.low, 2);
-    CheckGroupStorage(f, p, group, "momentum", group.momentum, 4);
-    CheckGroupStorage(f, p, group, "variance", group.variance, 4);
+    CheckGroupStorage(f, p, group, "weights", group.weights, group.chunk_elements * weight);
+    CheckGroupStorage(f, p, group, "low", group.low, group.chunk_elements * 2);
+    CheckStates(f, p, group);
     if (group.gradient < -1 || group.gradient >= static_cast<int64_t>(p.storages.size()))
       f.Fail("group `", group.name, "`: gradient: no storage ", group.gradient);
     CheckParameters(f, group);

@@ -39,6 +39,13 @@ void Traffic::Add(const Traffic &other) {
   add(to_host, other.to_host);
 }
 
+int64_t StateBytes(const std::string &state_type, int64_t elements) {
+  if (!IsCode(state_type))
+    return elements * (state_type == "bf16" ? 2 : 4);
+  const int64_t bytes = elements + elements / BOA_STATE_BLOCK * int64_t{sizeof(float)};
+  return (bytes + BOA_BLOCK_BYTES - 1) / BOA_BLOCK_BYTES * BOA_BLOCK_BYTES;
+}
+
 const char *TierName(Home::Tier tier) {
   return tier == Home::device ? "device" : tier == Home::host ? "host" : "ssd";
 }

@@ -15,6 +15,7 @@
 #define BOA_RUNTIME_ABI_PROGRAM_H
 
 #include "runtime/abi/abi.h"
+#include "runtime/abi/optimizer.h"
 #include "runtime/abi/settings.h"
 #include "runtime/abi/tables.h"
 
@@ -50,8 +51,6 @@ struct SlotPool {
 inline constexpr const char *kRoles[] = {
     "weights",
     "master", // lower halves of master weights
-    "momentum",
-    "variance",
     "gradients",
     "checkpoints", // boundary activations
     "boundary_gradients",
@@ -64,7 +63,7 @@ inline constexpr const char *kRoles[] = {
 
 struct Storage {
   std::string name;             // "weights.block"
-  std::string role;             // of kRoles
+  std::string role;             // of kRoles, or the name of a state of the optimizer
   std::vector<int64_t> entries; // dimensions; entry index is row-major
   int64_t bytes = 0;            // of one entry, a multiple of 4096 * chunks
   int32_t chunks = 1;           // equal parts of an entry
@@ -107,7 +106,27 @@ struct Group {
   std::string weight_type; // "f32" or "bf16"
   std::vector<Parameter> parameters;
   // Storage ids; -1 if there is no such storage.
-  int32_t weights = -1, low = -1, momentum = -1, variance = -1, gradient = -1;
+  int32_t weights = -1, low = -1, gradient = -1;
+  std::vector<int64_t>
+      states; // storage ids, as many as the optimizer has, in its order; none: not trained
+};
+
+/// A state that the optimizer keeps of each element.
+struct OptimizerState {
+  std::string name; // "momentum"
+  std::string type; // as it is stored, of kStateTypes
+};
+/// si8 and ui8 are codes with a scale for each block of elements (runtime/abi/optimizer.h).
+inline constexpr const char *kStateTypes[] = {"f32", "bf16", "si8", "ui8"};
+inline bool IsCode(const std::string &state_type) { return state_type.back() == '8'; }
+/// Of a chunk of so many elements.
+int64_t StateBytes(const std::string &state_type, int64_t elements);
+
+/// The program's boa.optimizer.
+struct Optimizer {
+  std::string name; // "adamw"; empty: the program updates nothing
+  std::vector<OptimizerState> states;
+  int64_t scalars = 0; // that all updates of a step take
 };
 
 struct KernelBuffer {
@@ -147,6 +166,7 @@ struct Program {
   PlanSettings plan;
   MachineSettings machine;
   Computation computation;
+  Optimizer optimizer;
   std::vector<Storage> storages;
   std::vector<Group> groups;
   std::vector<Kernel> kernels;
@@ -172,12 +192,14 @@ struct Program {
   Traffic TrafficOfStep(int64_t earlier) const;
 };
 
-/// The compiled kernels of a program.
+/// The compiled kernels and the optimizer of a program.
 struct Kernels {
-  Kernels(const boa_kernel *table, const boa_device_image *image = nullptr)
-      : table(table), image(image) {}
-  const boa_kernel *table;       // in the descriptor's order
-  const boa_device_image *image; // for a device of its own; null on a CPU
+  Kernels(const boa_kernel *table, const boa_device_image *image = nullptr,
+          const boa_optimizer *optimizer = nullptr)
+      : table(table), image(image), optimizer(optimizer) {}
+  const boa_kernel *table;        // in the descriptor's order
+  const boa_device_image *image;  // for a device of its own; null on a CPU
+  const boa_optimizer *optimizer; // null if the program updates nothing
 };
 
 absl::StatusOr<Program> ParseProgram(std::string_view json);

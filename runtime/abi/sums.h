@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The runtime and code for a GPU compute the same sums, in the same order: squares of
-// gradients (runtime/kernels/optimizer.h) and checksums (runtime/state/checksum.h).
+// gradients (runtime/kernels/norm.h) and checksums (runtime/state/checksum.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_SUMS_H

@@ -31,11 +31,11 @@ namespace {
 
 class CpuDevice : public Device {
 public:
-  CpuDevice(const Program &program, const boa_kernel *kernels, StateStore *state,
+  CpuDevice(const Program &program, const Kernels &kernels, StateStore *state,
             const CpuOptions &options)
-      : program(program), kernels(kernels), scheduler(options.scheduler),
+      : program(program), kernels(kernels.table), scheduler(options.scheduler),
         memory(IsSeparate(program.machine) ? CreateSplitMemory() : CreateUnifiedMemory()),
-        host(program, state, options) {}
+        host(program, kernels.optimizer, state, options) {}
   ~CpuDevice() override {
     // All threads, before anything goes that they give work to.
     host.Stop();
@@ -182,7 +182,7 @@ void CpuDevice::Copy(Work &work) {
 
 } // namespace
 
-std::unique_ptr<Device> CreateCpuDevice(const Program &program, const boa_kernel *kernels,
+std::unique_ptr<Device> CreateCpuDevice(const Program &program, const Kernels &kernels,
                                         StateStore *state, const CpuOptions &options) {
   return std::make_unique<CpuDevice>(program, kernels, state, options);
 }

@@ -95,8 +95,8 @@ struct CpuOptions {
 /// Has one memory, or two if the program's machine says so. Of two, each side reaches its own
 /// alone. Then a kernel that touches the host's memory ends the process by a fault. So does an
 /// update that touches the device's. `state` is null where nothing lives on SSD.
-std::unique_ptr<Device> CreateCpuDevice(const Program &, const boa_kernel *kernels,
-                                        StateStore *state, const CpuOptions &);
+std::unique_ptr<Device> CreateCpuDevice(const Program &, const Kernels &, StateStore *state,
+                                        const CpuOptions &);
 
 /// The first GPU that the process sees, through its driver. The program's machine has two
 /// memories. Start reports a missing driver, GPU, memory or cuBLASLt.

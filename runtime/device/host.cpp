@@ -40,8 +40,9 @@ absl::Status StartThreads(const std::function<void()> &start) {
   return absl::OkStatus();
 }
 
-Host::Host(const Program &program, StateStore *state, const CpuOptions &options)
-    : program(program), state(state), options(options), updates(program) {}
+Host::Host(const Program &program, const boa_optimizer *optimizer, StateStore *state,
+           const CpuOptions &options)
+    : program(program), state(state), options(options), updates(program, optimizer) {}
 
 absl::Status Host::Start(const Memory &reached, DeviceListener *told, FarSums *sums_there) {
   memory = &reached;
@@ -151,13 +152,15 @@ void Host::Do(size_t choice) {
 
 void Host::RunUpdate(Work &work) {
   const Memory::Side side = program.UpdatesOnDevice() ? Memory::Side::device : Memory::Side::host;
-  auto at = [&](size_t i) { return memory->Address(side, work.buffers[i]); };
+  std::vector<char *> addresses;
+  for (const Location &buffer : work.buffers)
+    addresses.push_back(memory->Address(side, buffer));
   absl::Status status;
   const int64_t begin = Now();
   if (work.kind == Work::Kind::update)
-    status = updates.Update(work, {at(0), at(1), at(2), at(3), at(4)});
+    status = updates.Update(work, addresses);
   else if (work.kind == Work::Kind::norm)
-    updates.Norm(work, reinterpret_cast<const float *>(at(0)));
+    updates.Norm(work, reinterpret_cast<const float *>(addresses[0]));
   else
     status = updates.FinishNorm(work.step);
   listener->Done(work, begin, Now(), std::move(status));

@@ -56,7 +56,7 @@ public:
 /// device keeps to itself. No submitted work may be under way when it is destroyed.
 class Host {
 public:
-  Host(const Program &, StateStore *state, const CpuOptions &);
+  Host(const Program &, const boa_optimizer *, StateStore *state, const CpuOptions &);
   ~Host() { Stop(); }
   /// Called once. All arguments outlive its threads. `far` is for SSDs that reach a device's
   /// memory which the host does not reach.

@@ -195,12 +195,11 @@ int64_t Simulated::TouchedBytes(const Work &work) const {
   if (work.kind != Work::Kind::update)
     return 0;
   const Group &group = program.groups[work.index];
-  // Read and written: weights, their lower halves, two moments; read: the gradient.
-  const int64_t bytes[] = {2 * (group.weight_type == "bf16" ? 2 : 4), 2 * 2, 2 * 4, 2 * 4, 4};
-  int64_t element = 0;
-  for (size_t i = 0; i < std::size(bytes); ++i)
-    element += work.buffers[i].space >= 0 ? bytes[i] : 0;
-  return element * group.chunk_elements;
+  // Read and written: the master weights and the states; read: the gradient.
+  int64_t bytes = group.chunk_elements * (2 * 4 + 4);
+  for (const OptimizerState &state : program.optimizer.states)
+    bytes += 2 * StateBytes(state.type, group.chunk_elements);
+  return bytes;
 }
 
 void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {

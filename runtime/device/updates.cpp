@@ -6,10 +6,16 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/updates.h"
 
+#include "runtime/kernels/master.h"
+#include "runtime/kernels/norm.h"
+#include "runtime/support/thread_pool.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace boa {
@@ -17,7 +23,11 @@ namespace boa {
 // In place of the clipping factor of a step that is left out.
 static constexpr double kLeftOut = 0;
 
-Updates::Updates(const Program &program) : program(program) {
+// Parts that are worth a thread's wake-up, and elements that one thread updates sooner.
+static constexpr int64_t kUpdateGrain = 8, kUpdateAlone = 1 << 18;
+
+Updates::Updates(const Program &program, const boa_optimizer *optimizer)
+    : program(program), optimizer(optimizer) {
   for (const Group &group : program.groups) {
     std::vector<DecayRange> ranges;
     for (const Parameter &parameter : group.parameters) {
@@ -48,19 +58,37 @@ static absl::Status GradientError(const std::string &tensor, int64_t step) {
       "from the last commit"));
 }
 
-/// So many elements of a chunk, behind the first `skip`.
-UpdateRange Updates::RangeOf(const Group &group, char *const (&addresses)[5], int64_t skip,
-                             int64_t count) const {
-  auto [weights, low, momentum, variance, gradient] = addresses;
-  const int64_t weight_size = group.weight_type == "bf16" ? 2 : 4;
-  UpdateRange range;
-  range.weights = weights + skip * weight_size;
-  range.low = low ? reinterpret_cast<int16_t *>(low) + skip : nullptr;
-  range.momentum = momentum ? reinterpret_cast<float *>(momentum) + skip : nullptr;
-  range.variance = variance ? reinterpret_cast<float *>(variance) + skip : nullptr;
-  range.gradient = reinterpret_cast<float *>(gradient) + skip;
-  range.count = count;
-  return range;
+template <typename T> static T At(const char *address, int64_t i) {
+  T value;
+  std::memcpy(&value, address + i * int64_t{sizeof(T)}, sizeof(T));
+  return value;
+}
+
+static float FloatOf(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// Of element `i` of a chunk, the weight and all states.
+bool Updates::StateIsFinite(const Group &group, const std::vector<char *> &addresses,
+                            int64_t i) const {
+  const float weight =
+      addresses[1]
+          ? FloatOf(JoinMaster(At<uint16_t>(addresses[0], i), At<int16_t>(addresses[1], i)))
+          : At<float>(addresses[0], i);
+  bool finite = std::isfinite(weight);
+  for (size_t s = 0; s < program.optimizer.states.size(); ++s) {
+    const std::string &type = program.optimizer.states[s].type;
+    const char *state = addresses[3 + s];
+    if (type == "bf16")
+      finite &= std::isfinite(FloatOf(uint32_t{At<uint16_t>(state, i)} << 16));
+    else // of a code the scale of its block
+      finite &=
+          std::isfinite(IsCode(type) ? At<float>(state + group.chunk_elements, i / BOA_STATE_BLOCK)
+                                     : At<float>(state, i));
+  }
+  return finite;
 }
 
 std::vector<Updates::Piece> Updates::PiecesOf(const Work &work) const {
@@ -78,13 +106,13 @@ std::vector<Updates::Piece> Updates::PiecesOf(const Work &work) const {
 }
 
 /// What lies between parameters is of no matter.
-absl::Status Updates::CheckFinite(const Work &work, char *const (&addresses)[5]) const {
+absl::Status Updates::CheckFinite(const Work &work, const std::vector<char *> &addresses) const {
   const Group &group = program.groups[work.index];
-  const UpdateRange range = RangeOf(group, addresses, 0, group.chunk_elements);
   for (bool gradient : {true, false})
     for (const Piece &piece : PiecesOf(work))
       for (int64_t i = piece.begin; i < piece.end; ++i) {
-        if (gradient ? GradientIsFinite(range, i) : StateIsFinite(range, i))
+        if (gradient ? std::isfinite(At<float>(addresses[2], i))
+                     : StateIsFinite(group, addresses, i))
           continue;
         std::string tensor = TensorName(group, work.entry, piece.parameter);
         if (gradient)
@@ -98,10 +126,9 @@ absl::Status Updates::CheckFinite(const Work &work, char *const (&addresses)[5])
   return absl::OkStatus();
 }
 
-/// Below 1 in f32 too: at 1 a moment would never change.
-static float DecayInF32(double beta) { return std::min(float(beta), std::nextafter(1.0f, 0.0f)); }
-
-absl::StatusOr<std::optional<UpdateConstants>> Updates::Constants(int64_t step) const {
+absl::StatusOr<std::optional<UpdateNumbers>> Updates::Numbers(int64_t step) const {
+  if (!optimizer)
+    return absl::InternalError("the program updates weights, but has no optimizer");
   double clip = 1;
   if (auto it = clip_factors.find(step); it != clip_factors.end())
     clip = it->second;
@@ -111,36 +138,69 @@ absl::StatusOr<std::optional<UpdateConstants>> Updates::Constants(int64_t step) 
   if (clip == kLeftOut)
     return std::nullopt;
   const OptimizerSettings &config = program.train.optimizer;
-  UpdateConstants constants;
-  constants.adamw = config.kind == OptimizerKind::adamw;
-  constants.rate = float(LearningRate(config, step, program.train.steps));
-  constants.beta1 = DecayInF32(config.beta1);
-  constants.beta2 = DecayInF32(config.beta2);
-  constants.eps = float(config.eps);
-  constants.momentum = float(config.momentum);
-  // Of the betas that the update uses: 1 - 0.999f is 1.3e-5 less than 0.001.
-  constants.correction1 = float(1 / (1 - std::pow(double(constants.beta1), double(step))));
-  constants.correction2 = float(1 / (1 - std::pow(double(constants.beta2), double(step))));
-  constants.gradient_scale = float(clip);
-  return constants;
+  UpdateNumbers numbers;
+  numbers.rate = float(LearningRate(config, step, program.train.steps));
+  numbers.decay = float(config.weight_decay);
+  numbers.gradient_scale = float(clip);
+  optimizer->prepare(step, numbers.scalars);
+  return numbers;
 }
 
-absl::Status Updates::Update(const Work &work, char *const (&addresses)[5]) {
-  const auto constants = Constants(work.step);
-  if (!constants.ok() || !*constants)
-    return constants.status();
+uint32_t Updates::Seed(const Work &work) const {
+  uint64_t bits = uint64_t(program.train.seed);
+  for (int64_t number : {work.step, int64_t{work.index}, work.entry, int64_t{work.first}}) {
+    bits = (bits ^ uint64_t(number)) * 0x9e3779b97f4a7c15;
+    bits ^= bits >> 32;
+  }
+  return uint32_t(bits);
+}
+
+namespace {
+/// One call of the compiled optimizer, in parts.
+struct UpdateTask {
+  const boa_optimizer *optimizer;
+  const std::vector<char *> *addresses;
+  const UpdateNumbers *numbers;
+  const std::vector<boa_update_range> *ranges;
+  int64_t elements;
+  uint32_t seed;
+  std::atomic<bool> finite{true};
+
+  void Run(int64_t begin, int64_t end) {
+    const std::vector<char *> &at = *addresses;
+    if (!optimizer->update(at[0], reinterpret_cast<int16_t *>(at[1]),
+                           reinterpret_cast<const float *>(at[2]),
+                           reinterpret_cast<void *const *>(at.data() + 3), numbers->scalars,
+                           numbers->gradient_scale, ranges->data(), int64_t(ranges->size()), begin,
+                           std::min(end, elements), elements, seed))
+      finite = false;
+  }
+};
+} // namespace
+
+absl::Status Updates::Update(const Work &work, const std::vector<char *> &addresses) {
+  const auto numbers = Numbers(work.step);
+  if (!numbers.ok() || !*numbers)
+    return numbers.status();
   const Group &group = program.groups[work.index];
   const int64_t begin = work.first * group.chunk_elements, end = begin + group.chunk_elements;
-  bool finite = true;
-  for (const DecayRange &part : decay[work.index]) {
-    const int64_t from = std::max(begin, part.begin), to = std::min(end, part.end);
-    if (from >= to)
-      continue;
-    UpdateRange range = RangeOf(group, addresses, from - begin, to - from);
-    range.decay = part.decay ? float(program.train.optimizer.weight_decay) : 0;
-    finite &= UpdateElementsParallel(**constants, range);
-  }
-  return finite ? absl::OkStatus() : CheckFinite(work, addresses);
+  std::vector<boa_update_range> ranges;
+  for (const DecayRange &part : decay[work.index])
+    if (const int64_t from = std::max(begin, part.begin), to = std::min(end, part.end); from < to)
+      ranges.push_back(
+          {from - begin, to - begin, (*numbers)->rate, part.decay ? (*numbers)->decay : 0});
+  UpdateTask task{optimizer, &addresses, &**numbers, &ranges, group.chunk_elements, Seed(work)};
+  // Sooner done than handed over: a turn at the pool costs two wake-ups.
+  if (group.chunk_elements <= kUpdateAlone)
+    task.Run(0, group.chunk_elements);
+  else
+    ParallelFor((group.chunk_elements + BOA_UPDATE_PART - 1) / BOA_UPDATE_PART, kUpdateGrain,
+                [](void *data, int64_t first, int64_t last) {
+                  static_cast<UpdateTask *>(data)->Run(first * BOA_UPDATE_PART,
+                                                       last * BOA_UPDATE_PART);
+                },
+                &task);
+  return task.finite ? absl::OkStatus() : CheckFinite(work, addresses);
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,7 +17,6 @@
 
 #include "runtime/abi/program.h"
 #include "runtime/device/work.h"
-#include "runtime/kernels/optimizer.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,20 +30,29 @@
 
 namespace boa {
 
+/// The numbers that an update of a step takes.
+struct UpdateNumbers {
+  float rate = 0, decay = 0, gradient_scale = 1; // the last is the factor of clipping
+  float scalars[BOA_MOST_SCALARS] = {};
+};
+
 class Updates {
 public:
-  explicit Updates(const Program &);
+  /// The optimizer may be null if the program updates nothing.
+  Updates(const Program &, const boa_optimizer *);
 
-  /// Called one after another, in the order of the program. `addresses` has those of the chunk:
-  /// weights, low, momentum, variance, gradient; null if the optimizer has no such tensor.
-  absl::Status Update(const Work &, char *const (&addresses)[5]);
+  /// Called one after another, in the order of the program. `addresses` are those of the chunk, in
+  /// the order of Work::buffers; null where there is no such tensor.
+  absl::Status Update(const Work &, const std::vector<char *> &addresses);
   void Norm(const Work &, const float *gradient);
   absl::Status FinishNorm(int64_t step);
 
   // The same in parts, for elements that the host does not process.
 
-  /// The constants of an update of this step. Nothing: the step is left out.
-  absl::StatusOr<std::optional<UpdateConstants>> Constants(int64_t step) const;
+  /// Of an update of this step. Nothing: the step is left out.
+  absl::StatusOr<std::optional<UpdateNumbers>> Numbers(int64_t step) const;
+  /// Of the bits by which an update rounds states.
+  uint32_t Seed(const Work &) const;
   /// A parameter's elements in the chunks of a work, counted from the start of these chunks.
   struct Piece {
     int64_t begin, end;
@@ -55,13 +63,13 @@ public:
   void AddNorm(const Work &, const std::vector<double> &squares);
   /// After an update: returns an error that names a tensor which is not finite, if there is one.
   /// Called from any thread.
-  absl::Status CheckFinite(const Work &, char *const (&addresses)[5]) const;
+  absl::Status CheckFinite(const Work &, const std::vector<char *> &addresses) const;
 
   /// From any thread: device.h.
   std::map<int64_t, double> TakeNorms();
 
 private:
-  /// Elements with the same weight decay.
+  /// Elements of an entry with the same weight decay.
   struct DecayRange {
     int64_t begin, end;
     bool decay;
@@ -71,10 +79,10 @@ private:
     double squares = 0;
     std::string not_finite; // the first such tensor
   };
-  UpdateRange RangeOf(const Group &, char *const (&addresses)[5], int64_t skip,
-                      int64_t count) const;
+  bool StateIsFinite(const Group &, const std::vector<char *> &addresses, int64_t i) const;
 
   const Program &program;
+  const boa_optimizer *const optimizer;
   std::vector<std::vector<DecayRange>> decay; // by group
   // Of this step's gradients, by group, entry and first chunk.
   std::map<std::tuple<int32_t, int64_t, int32_t>, GradientNorm> norms;

@@ -52,8 +52,8 @@ struct Work {
   int32_t index = 0; // the kernel; of updates and norms the group
   int64_t entry = 0; // of the chunks
   int64_t step = 0;  // of updates and norms
-  /// The starts of its operands. Kernels: all buffers. Updates: weights, low, momentum, variance,
-  /// gradient, each at the chunk. Copies: from, to. Others: one.
+  /// The starts of its operands. Kernels: all buffers. Updates: weights, low, gradient, then
+  /// the states, each at the chunk. Copies: from, to. Others: one.
   std::vector<Location> buffers;
   int64_t bytes = 0;           // that it moves or fills
   void *outside = nullptr;     // memory of the caller: of copies in and out, and of

@@ -54,9 +54,11 @@ void boa_rt_launch(boa_context *context, int32_t kernel, int32_t count, const bo
 }
 
 void boa_rt_update(boa_context *context, int32_t group, int32_t chunk, int64_t step,
-                   boa_buffer weights, boa_buffer low, boa_buffer momentum, boa_buffer variance,
-                   boa_buffer gradient) {
-  Call(context)->Update(group, chunk, step, {weights, low, momentum, variance, gradient});
+                   boa_buffer weights, boa_buffer low, boa_buffer gradient, int32_t count,
+                   const boa_buffer *states) {
+  std::vector<boa_buffer> buffers{weights, low, gradient};
+  buffers.insert(buffers.end(), states, states + count);
+  Call(context)->Update(group, chunk, step, buffers);
 }
 
 void boa_rt_norm(boa_context *context, int32_t group, boa_buffer gradient) {

@@ -270,10 +270,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        const Kernels &kernels, StateStore *state,
                                                        const EngineOptions &options) {
   try {
-    auto device =
-        program.machine.device == DeviceKind::cuda
-            ? CreateCudaDevice(program, kernels, state, options.io)
-            : CreateCpuDevice(program, kernels.table, state, {options.io, options.scheduler});
+    auto device = program.machine.device == DeviceKind::cuda
+                      ? CreateCudaDevice(program, kernels, state, options.io)
+                      : CreateCpuDevice(program, kernels, state, {options.io, options.scheduler});
     return Make(program, std::move(device), nullptr, state, options);
   } catch (const std::bad_alloc &) {
     return absl::ResourceExhaustedError(

@@ -205,10 +205,13 @@ void Graph::Launch(int32_t kernel, int32_t count, const boa_buffer *buffers) {
   dispatcher.Issue(command);
 }
 
-void Graph::Update(int32_t group, int32_t chunk, int64_t step, const boa_buffer (&buffers)[5]) {
+void Graph::Update(int32_t group, int32_t chunk, int64_t step,
+                   const std::vector<boa_buffer> &buffers) {
   if (!status().ok() || step == 0 ||
-      !Expect(group >= 0 && group < int32_t(program.groups.size()) && buffers[0] && buffers[4],
-              "updates without weights or a gradient"))
+      !Expect(group >= 0 && group < int32_t(program.groups.size()) && buffers[0] && buffers[2],
+              "updates without weights or a gradient") ||
+      !Expect(buffers.size() == 3 + program.optimizer.states.size(),
+              "updates other states than the optimizer has"))
     return;
   for (boa_buffer handle : buffers) {
     const View *view = handle ? Lookup(handle) : nullptr;
@@ -228,7 +231,7 @@ void Graph::Update(int32_t group, int32_t chunk, int64_t step, const boa_buffer 
   for (const boa_buffer &handle : buffers) {
     const View *view = handle ? Lookup(handle) : nullptr;
     command.uses.push_back(view ? BufferUse{view->buffer, chunk} : BufferUse{});
-    if (view && &handle == &buffers[4])
+    if (view && &handle == &buffers[2])
       dispatcher.Reads(command, view->buffer, chunk, 1);
     else if (view)
       dispatcher.Writes(command, view->buffer, chunk, 1);

@@ -70,7 +70,7 @@ public:
   void Offload(boa_buffer, int32_t storage, int64_t entry, int32_t first, int32_t count);
   void Release(boa_buffer, bool retain);
   void Launch(int32_t kernel, int32_t count, const boa_buffer *);
-  void Update(int32_t group, int32_t chunk, int64_t step, const boa_buffer (&)[5]);
+  void Update(int32_t group, int32_t chunk, int64_t step, const std::vector<boa_buffer> &);
   void Norm(int32_t group, boa_buffer gradient);
   void NormDone(int64_t step);
   /// Copies between memory of the caller and the beginning of an entry.

@@ -25,9 +25,15 @@
 namespace boa {
 namespace {
 
-/// Other words than roles come last.
-size_t RoleOrder(const std::string &role) {
-  return std::find(std::begin(kRoles), std::end(kRoles), role) - std::begin(kRoles);
+/// In the order of kRoles. States of the optimizer, which are other words, come after the master
+/// weights, by name.
+using Order = std::pair<size_t, std::string>;
+Order RoleOrder(const std::string &role) {
+  auto find = [](const std::string &word) {
+    return size_t(std::find(std::begin(kRoles), std::end(kRoles), word) - std::begin(kRoles));
+  };
+  const size_t index = find(role);
+  return index < std::size(kRoles) ? Order(index, "") : Order(find("master"), role);
 }
 
 std::string RoleLabel(const std::string &role) {
@@ -48,7 +54,7 @@ struct Bytes {
 };
 
 /// Rows of the table: by role, then tier.
-using Homes = std::map<std::pair<size_t, Home::Tier>, std::pair<std::string, Bytes>>;
+using Homes = std::map<std::pair<Order, Home::Tier>, std::pair<std::string, Bytes>>;
 
 Homes CollectHomes(const Program &program) {
   Homes homes;
@@ -139,7 +145,7 @@ struct Column {
 
 /// "" where nothing moved.
 std::string FormatTraffic(const char *title, std::initializer_list<Column> columns) {
-  std::set<std::pair<size_t, std::string>> roles;
+  std::set<std::pair<Order, std::string>> roles;
   for (const Column &column : columns)
     for (const auto &[role, bytes] : column.bytes)
       if (bytes > 0)

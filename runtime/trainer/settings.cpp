@@ -87,13 +87,16 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
     settings["mask_probability"] = Exact(t.mask_probability);
     settings["mask_token"] = absl::StrCat(t.mask_token);
   }
-  if (o.kind == OptimizerKind::adamw) {
+  if (o.kind == OptimizerKind::sgd) {
+    settings["momentum"] = Exact(o.momentum);
+  } else {
     settings["beta1"] = Exact(o.beta1);
     settings["beta2"] = Exact(o.beta2);
-    settings["eps"] = Exact(o.eps);
-  } else {
-    settings["momentum"] = Exact(o.momentum);
   }
+  if (o.kind == OptimizerKind::adamw)
+    settings["eps"] = Exact(o.eps);
+  if (o.state != StateType::f32)
+    settings["state"] = WordOf(o.state);
   return settings;
 }
 

@@ -7,7 +7,7 @@
 #include "runtime/trainer/weights.h"
 
 #include "runtime/abi/abi.h"
-#include "runtime/kernels/optimizer.h"
+#include "runtime/kernels/master.h"
 #include "runtime/trainer/initialize.h"
 #include "runtime/trainer/safetensors.h"
 
@@ -178,9 +178,8 @@ absl::Status FillGroup(const Program &program, int64_t g, Engine &engine, const 
   };
   auto write = [&](const Batch &batch) {
     WriteMaster(engine, batch);
-    for (int32_t storage : {group.momentum, group.variance})
-      if (storage >= 0)
-        engine.WriteChunks(storage, batch.entry, batch.first, batch.count, zeros.data());
+    for (int32_t storage : group.states)
+      engine.WriteChunks(storage, batch.entry, batch.first, batch.count, zeros.data());
   };
   return ForEachBatch(program, group, engine, fill, write, nullptr);
 }

@@ -9,7 +9,7 @@
 // parameters. Chunks go one at a time, so memory holds a few chunks, not the model.
 //
 // In files, a parameter is its master weight in f32. If the group's weights are bf16, the
-// master weight is joined from two halves (runtime/kernels/optimizer.h).
+// master weight is joined from two halves (runtime/abi/optimizer.h).
 //
 // A parameter's name in a file is `group.parameter`. If the group has several entries, the
 // number of the entry is between: `embed.wte`, `block.3.qkv_w`.

@@ -23,8 +23,10 @@ static void CheckStorage(const Storage &storage) {
 }
 
 static void CheckGroup(const Program &program, const Group &group) {
-  for (int32_t id : {group.weights, group.low, group.momentum, group.variance, group.gradient})
+  for (int32_t id : {group.weights, group.low, group.gradient})
     fuzz::Require(id >= -1 && id < int64_t(program.storages.size()), "a storage of that id");
+  for (int32_t id : group.states)
+    fuzz::Require(id >= 0 && id < int64_t(program.storages.size()), "a storage of a state");
   for (const Parameter &parameter : group.parameters) {
     int64_t elements = 1;
     for (int64_t size : parameter.shape)

@@ -57,7 +57,7 @@ void boa_rt_copy(boa_context *, boa_buffer, boa_buffer, int32_t, int32_t) {}
 void boa_rt_offload(boa_context *, boa_buffer, int32_t, int64_t, int32_t, int32_t) {}
 void boa_rt_release(boa_context *, boa_buffer, int32_t) {}
 void boa_rt_update(boa_context *, int32_t, int32_t, int64_t, boa_buffer, boa_buffer, boa_buffer,
-                   boa_buffer, boa_buffer) {}
+                   int32_t, const boa_buffer *) {}
 void boa_rt_norm(boa_context *, int32_t, boa_buffer) {}
 void boa_rt_norm_done(boa_context *, int64_t) {}
 
@@ -84,6 +84,7 @@ absl::StatusOr<std::unique_ptr<PackedProgram>> PackedProgram::Load(const std::st
   auto *const json = static_cast<const char *>(dlsym(library, "boa_program"));
   auto packed = std::make_unique<PackedProgram>();
   packed->table = static_cast<const boa_kernel *>(dlsym(library, "boa_kernel_table"));
+  packed->optimizer = static_cast<const boa_optimizer *>(dlsym(library, "boa_optimizer"));
   packed->image = static_cast<const boa_device_image *>(dlsym(library, "boa_device_image"));
   packed->function_bytes = static_cast<const int64_t *>(dlsym(library, "boa_device_bytes"));
   auto step = reinterpret_cast<boa_entry_point>(dlsym(library, "boa_step"));

@@ -42,6 +42,7 @@ public:
 
   Program program;
   const boa_kernel *table = nullptr;
+  const boa_optimizer *optimizer = nullptr; // if it trains
   const boa_device_image *image = nullptr;
   const int64_t *function_bytes = nullptr; // of the image: what arguments have in all; may be null
   std::vector<KernelRun> runs;             // of the first step, in order

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/sums.h"
 #include "runtime/device/cuda/updates.h"
+#include "runtime/kernels/master.h"
 #include "test/gpu/measures.h"
 #include "test/gpu/step.h"
 #include "test/gpu/timing.h"
@@ -18,18 +19,17 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <future>
 #include <set>
+#include <vector>
 
 namespace boa::gputest {
 namespace {
 
-constexpr size_t kTensors = 5; // weights, low, momentum, variance, gradient
-constexpr size_t kGradient = 4;
+constexpr size_t kGradient = 2; // behind weights and low; the states follow
 constexpr int64_t kStep = 1;
 constexpr int kSumRounds = 9;
 
@@ -39,7 +39,7 @@ class UpdateMeasure {
 public:
   UpdateMeasure(const Session &session, const PackedProgram &packed, const cuda::Gpu &gpu)
       : session(session), program(packed.program), gpu(gpu), memory(gpu, session.stream()),
-        updates(program, gpu, memory), on_host(program) {}
+        updates(program, packed.optimizer, gpu, memory), on_host(program, packed.optimizer) {}
 
   int Run() {
     absl::Status status = Allocate();
@@ -57,10 +57,14 @@ public:
   }
 
 private:
-  /// Bytes of an element of each tensor; 0 of one that the group has not.
-  static std::array<int64_t, kTensors> SizesOf(const Group &group) {
-    return {group.weight_type == "bf16" ? 2 : 4, group.low >= 0 ? 2 : 0,
-            group.momentum >= 0 ? 4 : 0, group.variance >= 0 ? 4 : 0, 4};
+  /// Bytes of a chunk of each tensor, in the order of Work::buffers; 0 of one that the group lacks.
+  std::vector<int64_t> SizesOf(const Group &group) const {
+    std::vector<int64_t> sizes{(group.weight_type == "bf16" ? 2 : 4) * group.chunk_elements,
+                               (group.low >= 0 ? 2 : 0) * group.chunk_elements,
+                               4 * group.chunk_elements};
+    for (const OptimizerState &state : program.optimizer.states)
+      sizes.push_back(StateBytes(state.type, group.chunk_elements));
+    return sizes;
   }
 
   /// Room for the tensors of one group, one behind the other.
@@ -68,7 +72,7 @@ private:
     for (const Group &group : program.groups) {
       int64_t bytes = 0;
       for (int64_t size : SizesOf(group))
-        bytes += group.elements * size;
+        bytes += group.chunks * size;
       arena = std::max(arena, bytes);
     }
     int64_t bytes[2] = {};
@@ -88,11 +92,11 @@ private:
     work.count = count;
     int64_t begin = 0;
     const auto sizes = SizesOf(group);
-    for (size_t i = 0; i < kTensors; ++i) {
-      const Location at{BOA_DEVICE, begin + first * group.chunk_elements * sizes[i]};
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const Location at{BOA_DEVICE, begin + first * sizes[i]};
       if (kind == Work::Kind::update || i == kGradient)
         work.buffers.push_back(sizes[i] > 0 ? at : Location());
-      begin += group.elements * sizes[i];
+      begin += group.chunks * sizes[i];
     }
     return work;
   }
@@ -114,29 +118,46 @@ private:
     return status.ok() ? session.Wait() : status;
   }
 
-  /// Weights and moments of the first chunk at random, and its gradient; zeros elsewhere.
-  std::array<std::vector<char>, kTensors> MakeChunk(const Group &group) const {
-    std::array<std::vector<char>, kTensors> chunk;
-    const auto sizes = SizesOf(group);
-    for (size_t i = 0; i < kTensors; ++i)
-      chunk[i].resize(size_t(group.chunk_elements * sizes[i]));
-    uint32_t state = 1;
+  /// The first chunk of each tensor, at random.
+  std::vector<std::vector<char>> MakeChunk(const Group &group) const {
+    std::vector<std::vector<char>> chunk;
+    for (int64_t size : SizesOf(group))
+      chunk.emplace_back(size_t(size));
+    uint32_t random = 1;
     auto next = [&] {
-      state = state * 1664525u + 1013904223u;
-      return float(state >> 8) / float(1 << 24) - 0.5f;
+      random = random * 1664525u + 1013904223u;
+      return float(random >> 8) / float(1 << 24);
     };
-    for (size_t e = 0; e < size_t(group.chunk_elements); ++e) {
-      const float weight = next(), momentum = next() * 1e-2f, variance = (next() + 0.5f) * 1e-3f,
-                  gradient = next() * 1e-1f;
+    auto put = [&](size_t tensor, int64_t at, const auto &value) {
+      std::memcpy(chunk[tensor].data() + size_t(at) * sizeof value, &value, sizeof value);
+    };
+    for (int64_t e = 0; e < group.chunk_elements; ++e) {
+      const float weight = next() - 0.5f;
       uint32_t bits;
       std::memcpy(&bits, &weight, sizeof bits);
-      const uint16_t high = MasterHigh(bits);
-      const int16_t low = MasterLow(bits);
-      const void *const values[] = {sizes[0] == 2 ? static_cast<const void *>(&high) : &weight,
-                                    &low, &momentum, &variance, &gradient};
-      for (size_t i = 0; i < kTensors; ++i)
-        std::memcpy(chunk[i].data() + e * size_t(sizes[i]), values[i], size_t(sizes[i]));
+      if (group.low >= 0) {
+        put(0, e, MasterHigh(bits));
+        put(1, e, MasterLow(bits));
+      } else {
+        put(0, e, weight);
+      }
+      put(kGradient, e, (next() - 0.5f) * 1e-1f);
+      for (size_t s = 0; s < program.optimizer.states.size(); ++s) {
+        const std::string &type = program.optimizer.states[s].type;
+        const float value = next() * 1e-2f;
+        std::memcpy(&bits, &value, sizeof bits);
+        if (type == "f32")
+          put(kGradient + 1 + s, e, value);
+        else if (type == "bf16")
+          put(kGradient + 1 + s, e, uint16_t(bits >> 16));
+        else // codes; all scales are one
+          put(kGradient + 1 + s, e, uint8_t(bits));
+      }
     }
+    for (size_t s = 0; s < program.optimizer.states.size(); ++s)
+      if (IsCode(program.optimizer.states[s].type))
+        for (int64_t block = 0; block < group.chunk_elements / BOA_STATE_BLOCK; ++block)
+          put(kGradient + 1 + s, group.chunk_elements / 4 + block, 1.0f);
     return chunk;
   }
 
@@ -150,7 +171,7 @@ private:
         driver.Call("clearing", driver.MemsetD8Async,
                     reinterpret_cast<cuda::Pointer>(memory.DeviceArena().first),
                     static_cast<unsigned char>(0), size_t(arena), session.stream());
-    for (size_t i = 0; i < kTensors && status.ok(); ++i)
+    for (size_t i = 0; i < sizes.size() && status.ok(); ++i)
       if (sizes[i] > 0)
         status = Put(first.buffers[i], chunk[i].data(), chunk[i].size());
 
@@ -171,13 +192,13 @@ private:
     on_host.Norm(norm, gradient.data());
     if (status.ok())
       status = on_host.FinishNorm(kStep);
-    char *addresses[kTensors] = {};
-    for (size_t i = 0; i < kTensors; ++i)
-      addresses[i] = sizes[i] > 0 ? chunk[i].data() : nullptr;
+    std::vector<char *> addresses;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      addresses.push_back(sizes[i] > 0 ? chunk[i].data() : nullptr);
     if (status.ok())
       status = on_host.Update(first, addresses);
     bool same = true;
-    for (size_t i = 0; i < kGradient && status.ok(); ++i) {
+    for (size_t i = 0; i < sizes.size() && status.ok(); ++i) {
       std::vector<char> found(chunk[i].size());
       if (sizes[i] > 0)
         status = Get(first.buffers[i], found.data(), found.size());
@@ -187,9 +208,9 @@ private:
       return status;
     failed |= !same;
 
-    int64_t moved = 4; // an element's gradient, which is only read
-    for (size_t i = 0; i < kGradient; ++i)
-      moved += 2 * sizes[i];
+    int64_t moved = -sizes[kGradient]; // which is only read
+    for (int64_t size : sizes)
+      moved += 2 * size;
     const auto update = MeasureMs(session, [&] {
       absl::Status all;
       for (int32_t at = 0; at < group.chunks && all.ok(); ++at) {
@@ -202,7 +223,7 @@ private:
       return update.status();
     std::printf("update of %s, %d chunks: %s, %s; %s\n", group.name.c_str(), int(group.chunks),
                 FormatMs(*update).c_str(),
-                FormatBandwidth(double(group.elements * moved), *update).c_str(), Verdict(same));
+                FormatBandwidth(double(group.chunks * moved), *update).c_str(), Verdict(same));
     const auto norms = MeasureMs(session, [&] { return updates.Enqueue(norm); });
     if (!norms.ok())
       return norms.status();

@@ -10,7 +10,7 @@
 
 // CHECK:      module attributes {boa.arena = 16818176 : i64
 // CHECK:      boa.storage @w[3] : {{.*}} slots device 3 x 4
-// CHECK:      boa.storage @m[1] : {{.*}} slots device 4 x 1
+// CHECK:      boa.storage @momentum.a[1] : {{.*}} slots device 4 x 1
 // CHECK:      boa.storage @d[2] : tensor<1024xf32> on device role tokens{{$}}
 // What moves in a step, by role: 3 layers in, one chunk of 4 out, 4 chunks both ways.
 // CHECK:      boa.step @step
@@ -24,7 +24,7 @@
 module {
   boa.config @plan {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights chunks 4 persistent
-  boa.storage @m[1] : tensor<1048576xf32> on ssd role momentum chunks 4 persistent
+  boa.storage @momentum.a[1] : tensor<1048576xf32> on ssd role state chunks 4 persistent
   boa.storage @d[2] : tensor<1024xf32> on device role tokens
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
@@ -35,8 +35,8 @@ module {
       boa.release %w : <tensor<1048576xf32>, device>
     }
     boa.loop chunk %c = 0 to 4 forward {
-      %m = boa.prefetch @m[%c0] chunk %c count 1 : <tensor<1048576xf32>, device>
-      boa.offload %m, @m[%c0] chunk %c count 1 : <tensor<1048576xf32>, device>
+      %m = boa.prefetch @momentum.a[%c0] chunk %c count 1 : <tensor<1048576xf32>, device>
+      boa.offload %m, @momentum.a[%c0] chunk %c count 1 : <tensor<1048576xf32>, device>
       boa.release %m : <tensor<1048576xf32>, device>
     }
   }

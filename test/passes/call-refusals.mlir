@@ -297,8 +297,8 @@ module {
   }
   boa.storage @weights.a[1] : tensor<2048xf32> on ssd role weights persistent
   boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role gradients persistent
-  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role momentum persistent
-  boa.storage @variance.a[1] : tensor<2048xf32> on ssd role variance persistent
+  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role state persistent
+  boa.storage @variance.a[1] : tensor<2048xf32> on ssd role state persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %b0 = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
@@ -306,7 +306,7 @@ module {
     %b2 = boa.prefetch @momentum.a[%c0] : <tensor<2048xf32>, host>
     %b3 = boa.prefetch @variance.a[%c0] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.update' op expected a buffer of @momentum.a as momentum but found one of @variance.a}}
-    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>, host>) gradient(%b1 : <tensor<2048xf32>, host>) momentum(%b3 : <tensor<2048xf32>, host>) variance(%b2 : <tensor<2048xf32>, host>)
+    boa.update @a chunk %c0 step %step weights(%b0 : <tensor<2048xf32>, host>) gradient(%b1 : <tensor<2048xf32>, host>) states(%b3, %b2 : <tensor<2048xf32>, host>, <tensor<2048xf32>, host>)
   }
 }
 

@@ -99,7 +99,7 @@ boa.config @train {weights = "f16"}
 
 // -----
 
-// expected-error @below {{'boa.config' op expected optimizer.kind to be "adamw" or "sgd" but found "adam"}}
+// expected-error @below {{'boa.config' op expected optimizer.kind to be "adamw", "sgd" or "lion" but found "adam"}}
 boa.config @train {optimizer = {kind = "adam"}}
 
 // -----

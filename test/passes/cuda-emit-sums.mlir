@@ -41,7 +41,7 @@
 module {
   boa.config @machine {device = "cuda", memory = "separate", direct = true}
   boa.storage @weights[2] : tensor<4096xf32> on host 1, ssd role weights chunks 2 persistent
-  boa.storage @momentum[2] : tensor<4096xf32> on ssd role momentum chunks 2 persistent
+  boa.storage @momentum[2] : tensor<4096xf32> on ssd role state chunks 2 persistent
   boa.storage @large[1] : tensor<262144xf32> on ssd role checkpoints
   boa.storage @here[2] : tensor<65536xf32> on device role gradients chunks 2
 }

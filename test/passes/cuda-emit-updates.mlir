@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: gpu.module @cuda
 // CHECK:       gpu.func @update_block(
-// CHECK-SAME:    %[[C:[^:]*]]: memref<12xf32> {llvm.align = 64 : i64, llvm.noalias},
+// CHECK-SAME:    %[[C:[^:]*]]: memref<7xf32> {llvm.align = 64 : i64, llvm.noalias},
 // CHECK-SAME:    %[[FLAG:[^:]*]]: memref<1xi32> {{{[^}]*}}},
 // CHECK-SAME:    %[[HIGH:[^:]*]]: memref<4096xi16> {{{[^}]*}}},
 // CHECK-SAME:    %[[LOW:[^:]*]]: memref<4096xi16> {{{[^}]*}}},
@@ -52,6 +52,24 @@
 // PTX-SAME:      \00")
 
 module {
+  boa.optimizer @moments {} states {momentum = f32, variance = f32} prepare {
+  ^bb0(%t: f64):
+    %rest = arith.constant 0.1 : f32
+    %eps = arith.constant 1.0e-8 : f32
+    boa.yield %rest, %eps : f32, f32
+  } update {
+  ^bb0(%w: f32, %g: f32, %rate: f32, %weight_decay: f32, %m: f32, %v: f32, %rest: f32, %eps: f32):
+    %new = arith.mulf %rest, %g : f32
+    %momentum = arith.addf %m, %new : f32
+    %square = arith.mulf %g, %g : f32
+    %variance = arith.addf %v, %square : f32
+    %root = math.sqrt %variance : f32
+    %divisor = arith.addf %root, %eps : f32
+    %direction = arith.divf %momentum, %divisor : f32
+    %change = arith.mulf %rate, %direction : f32
+    %next = arith.subf %w, %change : f32
+    boa.yield %next, %momentum, %variance : f32, f32, f32
+  }
   boa.config @train {weights = "bf16", optimizer = {weight_decay = 0.1}}
   boa.config @plan {update = "device"}
   boa.group @params.block repeat 2 {
@@ -60,8 +78,8 @@ module {
   }
   boa.storage @weights.block[2] : tensor<8192xbf16> on device role weights chunks 2 persistent
   boa.storage @low.block[2] : tensor<8192xi16> on device role master chunks 2 persistent
-  boa.storage @momentum.block[2] : tensor<8192xf32> on device role momentum chunks 2 persistent
-  boa.storage @variance.block[2] : tensor<8192xf32> on device role variance chunks 2 persistent
+  boa.storage @momentum.block[2] : tensor<8192xf32> on device role state chunks 2 persistent
+  boa.storage @variance.block[2] : tensor<8192xf32> on device role state chunks 2 persistent
   boa.storage @gradients.block[2] : tensor<8192xf32> on device role gradients chunks 2
 }
 
@@ -70,16 +88,58 @@ module {
 // SGD without a momentum has weights and a gradient alone.
 
 // CHECK-LABEL: gpu.module @cuda
-// CHECK:       gpu.func @update_a(%{{[^:]*}}: memref<12xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<1xi32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}) kernel
+// CHECK:       gpu.func @update_a(%{{[^:]*}}: memref<5xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<1xi32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}) kernel
 
 module {
-  boa.config @train {optimizer = {kind = "sgd"}}
+  boa.optimizer @sgd {} states {} prepare {
+  ^bb0(%t: f64):
+    boa.yield
+  } update {
+  ^bb0(%w: f32, %g: f32, %rate: f32, %weight_decay: f32):
+    %change = arith.mulf %rate, %g : f32
+    %next = arith.subf %w, %change : f32
+    boa.yield %next : f32
+  }
   boa.config @plan {update = "device"}
   boa.group @a repeat 1 {
     boa.param @w : tensor<64xf32> = "zeros"
   }
   boa.storage @weights.a[1] : tensor<2048xf32> on device role weights persistent
   boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
+}
+
+// -----
+
+// A state in 8 bits has codes and scales. The threads of a block of 256 elements agree on its scale.
+
+// CHECK-LABEL: gpu.module @cuda
+// CHECK:       gpu.func @update_a(
+// CHECK-SAME:    %[[CODES:[^:]*]]: memref<2048xi8> {{{[^}]*}}}, %[[SCALES:[^:]*]]: memref<8xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}})
+// CHECK-SAME:    workgroup(%{{.*}} : memref<256xi32, #gpu.address_space<workgroup>>
+// CHECK:         memref.load %[[SCALES]]
+// CHECK-COUNT-4: memref.load %[[CODES]]
+// CHECK:         gpu.barrier
+// CHECK-COUNT-6: gpu.barrier
+// CHECK:         memref.store %{{.*}}, %[[SCALES]]
+// CHECK-COUNT-4: memref.store %{{.*}}, %[[CODES]]
+
+module {
+  boa.optimizer @coded {} states {moment = si8} prepare {
+  ^bb0(%t: f64):
+    boa.yield
+  } update {
+  ^bb0(%w: f32, %g: f32, %rate: f32, %weight_decay: f32, %m: f32):
+    %change = arith.mulf %rate, %g : f32
+    %next = arith.subf %w, %change : f32
+    boa.yield %next, %g : f32, f32
+  }
+  boa.config @plan {update = "device"}
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<64xf32> = "zeros"
+  }
+  boa.storage @weights.a[1] : tensor<2048xf32> on device role weights persistent
+  boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
+  boa.storage @moment.a[1] : tensor<4096xi8> on device role state persistent
 }
 
 // -----

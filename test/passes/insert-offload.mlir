@@ -79,7 +79,7 @@ module {
 
 // The optimizer streams: a loop over the chunks of its update, each brought,
 // updated and written back by itself. Its gradient is only read. The state is as
-// much as the optimizer has: here momentum and no variance, f32 weights without
+// much as the optimizer has: here one state, f32 weights without
 // lower halves. `optimizer` in `place` is the tier of both.
 
 // CHECK:       boa.storage @momentum.a[1] : tensor<16384xf32> on ssd
@@ -90,7 +90,7 @@ module {
 // CHECK:             %[[G:.*]] = boa.prefetch @gradients.a[%[[L]]] chunk %[[C]] count 1
 // CHECK:             %[[W:.*]] = boa.prefetch @weights.a[%[[L]]] chunk %[[C]] count 1
 // CHECK:             %[[M:.*]] = boa.prefetch @momentum.a[%[[L]]] chunk %[[C]] count 1
-// CHECK:             boa.update @a chunk %[[C]] step %[[STEP]] weights(%[[W]] : {{.*}}) gradient(%[[G]] : {{.*}}) momentum(%[[M]] :
+// CHECK:             boa.update @a chunk %[[C]] step %[[STEP]] weights(%[[W]] : {{.*}}) gradient(%[[G]] : {{.*}}) states(%[[M]] :
 // CHECK-NEXT:        boa.offload %[[W]], @weights.a[%[[L]]] chunk %[[C]] count 1
 // CHECK-NEXT:        boa.offload %[[M]], @momentum.a[%[[L]]] chunk %[[C]] count 1
 // CHECK-NOT:         boa.offload
@@ -105,7 +105,7 @@ module {
   }
   boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
   boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
-  boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
+  boa.storage @momentum.a[1] : tensor<16384xf32> on device role state chunks 4 persistent
   boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 1 to 4 step %step
@@ -120,7 +120,7 @@ module {
 
 // CHECK: boa.storage @weights.a[1] : tensor<16384xf32> on device 1, host role weights chunks 4
 // CHECK: boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4
-// CHECK: boa.storage @momentum.a[1] : tensor<16384xf32> on host 2, ssd role momentum chunks 4
+// CHECK: boa.storage @momentum.a[1] : tensor<16384xf32> on host 2, ssd role state chunks 4
 // CHECK-LABEL: boa.step @evaluate
 // CHECK:         boa.prefetch @gradients.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
 // CHECK:         boa.prefetch @weights.a[%{{.*}}] chunk %{{.*}} count 1 : <tensor<16384xf32>, host>
@@ -135,7 +135,7 @@ module {
   }
   boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
   boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
-  boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
+  boa.storage @momentum.a[1] : tensor<16384xf32> on device role state chunks 4 persistent
   boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 1 forward {
       boa.optimizer_update @a[%l] chunks 0 to 4 step %step
@@ -163,7 +163,7 @@ module {
   }
   boa.storage @weights.a[1] : tensor<16384xf32> on device role weights chunks 4 persistent
   boa.storage @gradients.a[1] : tensor<16384xf32> on device role gradients chunks 4
-  boa.storage @momentum.a[1] : tensor<16384xf32> on device role momentum chunks 4 persistent
+  boa.storage @momentum.a[1] : tensor<16384xf32> on device role state chunks 4 persistent
   boa.step @evaluate(%step, %pending) {
     boa.loop layer %l = 0 to 1 forward {
       boa.gradient_norm @a[%l]

@@ -19,14 +19,6 @@ boa.step @step(%step, %pending) traffic {
 // -----
 
 boa.step @step(%step, %pending) traffic {
-  // expected-error @below {{expected the role of a storage but found parameters}}
-  each read weights 12, parameters 13
-} {
-}
-
-// -----
-
-boa.step @step(%step, %pending) traffic {
   // expected-error @below {{counts weights twice}}
   each read weights 12, momentum 12, weights 13
 } {

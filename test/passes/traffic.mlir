@@ -28,8 +28,8 @@ boa.step @step(%step, %pending) traffic {
 
 // Attributes of these names that are no traffic are printed as they are.
 
-// CHECK:      boa.step @drain(%{{.*}}, %{{.*}}) attributes {boa.first_traffic = {}, boa.second_traffic = {read = {parameters = 1 : i64}}, boa.traffic = {read = {weights = 1 : i32}}} {
-boa.step @drain(%step, %pending) attributes {boa.first_traffic = {}, boa.second_traffic = {read = {parameters = 1 : i64}}, boa.traffic = {read = {weights = 1 : i32}}} {
+// CHECK:      boa.step @drain(%{{.*}}, %{{.*}}) attributes {boa.first_traffic = {}, boa.second_traffic = {read = {each = 1 : i64}}, boa.traffic = {read = {weights = 1 : i32}}} {
+boa.step @drain(%step, %pending) attributes {boa.first_traffic = {}, boa.second_traffic = {read = {each = 1 : i64}}, boa.traffic = {read = {weights = 1 : i32}}} {
 }
 
 // Beside traffic, other attributes.

@@ -721,7 +721,7 @@ module {
   }
   boa.storage @weights.a[2] : tensor<2048xf32> on ssd role weights persistent
   boa.storage @gradients.a[2] : tensor<2048xf32> on ssd role gradients persistent
-  boa.storage @momentum.a[2] : tensor<2048xf32> on ssd role momentum persistent
+  boa.storage @momentum.a[2] : tensor<2048xf32> on ssd role state persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -729,7 +729,7 @@ module {
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
     %m = boa.prefetch @momentum.a[%c1] : <tensor<2048xf32>, host>
     // expected-error @below {{'boa.update' op updates @momentum.a entry 1 with @weights.a entry 0}}
-    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : <tensor<2048xf32>, host>)
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) states(%m : <tensor<2048xf32>, host>)
     boa.release %g : <tensor<2048xf32>, host>
     boa.release %w : <tensor<2048xf32>, host>
     boa.release %m : <tensor<2048xf32>, host>
@@ -738,22 +738,23 @@ module {
 
 // -----
 
-// AdamW has two moments,
+// The optimizer has two states,
 
 module {
+  boa.optimizer @adamw {} states {momentum = f32, variance = f32}
   boa.group @a repeat 1 {
     boa.param @w : tensor<2048xf32> = "ones"
   }
   boa.storage @weights.a[1] : tensor<2048xf32> on ssd role weights persistent
   boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role gradients persistent
-  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role momentum persistent
+  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role state persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %g = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
     %m = boa.prefetch @momentum.a[%c0] : <tensor<2048xf32>, host>
-    // expected-error @below {{'boa.update' op expected momentum and variance: the optimizer is adamw}}
-    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) momentum(%m : <tensor<2048xf32>, host>)
+    // expected-error @below {{'boa.update' op expected the state @variance.a of 'tensor<2048xf32>', which @adamw updates}}
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) states(%m : <tensor<2048xf32>, host>)
     boa.release %g : <tensor<2048xf32>, host>
     boa.release %w : <tensor<2048xf32>, host>
     boa.release %m : <tensor<2048xf32>, host>
@@ -762,22 +763,25 @@ module {
 
 // -----
 
-// SGD has one where it is asked for.
+// or another number than the group.
 
 module {
-  boa.config @train {optimizer = {kind = "sgd", momentum = 0.9}}
+  boa.optimizer @sgd {} states {}
   boa.group @a repeat 1 {
     boa.param @w : tensor<2048xf32> = "ones"
   }
   boa.storage @weights.a[1] : tensor<2048xf32> on ssd role weights persistent
   boa.storage @gradients.a[1] : tensor<2048xf32> on ssd role gradients persistent
+  boa.storage @momentum.a[1] : tensor<2048xf32> on ssd role state persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %g = boa.prefetch @gradients.a[%c0] : <tensor<2048xf32>, host>
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xf32>, host>
-    // expected-error @below {{'boa.update' op expected momentum: the optimizer is sgd with momentum}}
-    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>)
+    %m = boa.prefetch @momentum.a[%c0] : <tensor<2048xf32>, host>
+    // expected-error @below {{'boa.update' op expected 0 states of @sgd but found 1}}
+    boa.update @a chunk %c0 step %step weights(%w : <tensor<2048xf32>, host>) gradient(%g : <tensor<2048xf32>, host>) states(%m : <tensor<2048xf32>, host>)
     boa.release %g : <tensor<2048xf32>, host>
     boa.release %w : <tensor<2048xf32>, host>
+    boa.release %m : <tensor<2048xf32>, host>
   }
 }

@@ -93,6 +93,7 @@ const HostSymbol kLibrary[] = {
     {"memset", address(std::memset)},
     {"exp", address<double(double)>(std::exp)},
     {"log", address<double(double)>(std::log)},
+    {"pow", address<double(double, double)>(std::pow)},
     {"tanh", address<double(double)>(std::tanh)},
     {"expf", address<float(float)>(std::exp)},
     {"logf", address<float(float)>(std::log)},

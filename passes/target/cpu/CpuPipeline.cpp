@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/target/cpu/CpuPipeline.h"
+#include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/target/cpu/CpuPasses.h"
 
@@ -24,6 +25,7 @@ void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows) {
   each(createCanonicalizerPass());
   each(createAssignWorkspace());
   pm.addPass(createOutlineKernelLoops());
+  pm.addPass(createEmitOptimizer());
   each(createExpandKernelMath());
   // Slices to address arithmetic, all of it constant.
   each(memref::createExpandStridedMetadataPass());

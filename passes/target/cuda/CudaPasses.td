@@ -237,7 +237,7 @@ def CudaEmitUpdates : Pass<"cuda-emit-updates", "::mlir::ModuleOp"> {
 
     After, for `boa.group @params.block` with weights in bf16:
     ```mlir
-    gpu.func @update_block(%constants: memref<12xf32>, %flag: memref<1xi32>,
+    gpu.func @update_block(%constants: memref<11xf32>, %flag: memref<1xi32>,
                            %high: memref<8192xi16>, %low: memref<8192xi16>, %m: memref<8192xf32>,
                            %v: memref<8192xf32>, %g: memref<8192xf32>) kernel
     gpu.func @norm_block(%g: memref<65536xf32>, %sums: memref<9xf64>)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/target/cuda/CudaPipeline.h"
+#include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/target/cuda/CudaPasses.h"
 
@@ -62,6 +63,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool printsW
     }
   }
 
+  pm.addPass(createEmitOptimizer());
   flatten(pm.nest<func::FuncOp>());
   CudaConvertKernelToLLVMOptions host;
   host.dropDevice = code == DeviceCode::none;

@@ -5,19 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The loops of runtime/kernels/optimizer.cpp, of one element or lane a thread: the same operations
-// in the same order, none of them fused, so the same bits. What the functions take is in
-// runtime/abi/cuda_updates.h. Assumes the device's module, which
-// --cuda-outline-launches makes.
+// Updates have the body of --kernel-emit-optimizer, and norms the order of sums of
+// runtime/kernels/norm.cpp, so both make the host's bits. What the functions take is in
+// runtime/abi/cuda_updates.h. Assumes the device's module, which --cuda-outline-launches makes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Config.h"
+#include "passes/kernels/UpdateBody.h"
 #include "passes/target/cuda/CudaPasses.h"
 #include "passes/target/cuda/EmitGroups.h"
 #include "runtime/abi/cuda_updates.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "runtime/abi/optimizer.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CUDAEMITUPDATES
@@ -34,6 +33,9 @@ using Predicate = arith::CmpIPredicate;
 
 static_assert(kChunkUnit % (kUpdateThreads * kUpdateElements) == 0,
               "a chunk is whole blocks of threads");
+/// That update one block of codes.
+constexpr int64_t kThreadsOfBlock = BOA_STATE_BLOCK / kUpdateElements;
+static_assert(kUpdateThreads % kThreadsOfBlock == 0);
 
 /// The code of a thread in a function of its own.
 class FunctionBuilder : public ThreadBuilder {
@@ -70,78 +72,116 @@ private:
 class UpdateEmitter {
 public:
   UpdateEmitter(ModuleOp module, GroupOp group)
-      : group(group), train(Config(module).train), elements(group.getChunkElements()) {
-    StringRef name = group.getSymName();
-    hasLow = bool(findStorage(module, Role::master, name));
-    hasMomentum = bool(findStorage(module, Role::momentum, name));
-    adamw = train.optimizer.kind == OptimizerKind::adamw;
-  }
+      : group(group), optimizer(findOptimizer(module)), train(Config(module).train),
+        elements(group.getChunkElements()), states(optimizer.getStateTypes()),
+        hasLow(findStorage(module, Role::master, group.getSymName())) {}
 
   void emit(gpu::GPUModuleOp device) {
     Builder types(group.getContext());
     auto chunkOf = [&](Type type) { return MemRefType::get({elements}, type); };
     Type f32 = types.getF32Type(), i16 = types.getI16Type(), i32 = types.getI32Type();
-    SmallVector<Type> inputs{MemRefType::get({kUpdateConstants}, f32), MemRefType::get({1}, i32)};
-    inputs.push_back(chunkOf(hasLow ? i16 : f32));
+    SmallVector<Type> inputs{MemRefType::get({kUpdateScalars + optimizer.getScalarCount()}, f32),
+                             MemRefType::get({1}, i32), chunkOf(hasLow ? i16 : f32)};
     if (hasLow)
       inputs.push_back(chunkOf(i16));
-    inputs.append(hasMomentum + adamw, chunkOf(f32));
+    for (auto [name, type] : states) {
+      inputs.push_back(chunkOf(isCode(type)    ? types.getIntegerType(8)
+                               : type.isBF16() ? Type(i16)
+                                               : Type(f32)));
+      if (isCode(type))
+        inputs.push_back(MemRefType::get({elements / BOA_STATE_BLOCK}, f32));
+    }
     inputs.push_back(chunkOf(f32));
+    SmallVector<Type> shared;
+    if (llvm::any_of(states, [](auto &state) { return isCode(state.second); }))
+      shared.push_back(getWorkgroupType({kUpdateThreads}, i32));
     FunctionBuilder builder(device, group.getLoc(),
-                            kUpdatePrefix + getGroupName(group.getSymName()), inputs, {},
+                            kUpdatePrefix + getGroupName(group.getSymName()), inputs, shared,
                             elements / (kUpdateThreads * kUpdateElements), kUpdateThreads);
+    UpdateBody ownBody(builder, builder.loc);
     b = &builder;
+    body = &ownBody;
     emitBody();
     builder.finish();
   }
 
 private:
-  /// What there is of one element.
+  /// The values of one element. Of a state in 8 bits the decoded one.
   struct Element {
-    Value index, weight, low, momentum, variance, gradient;
+    Value index, weight, low, gradient;
+    SmallVector<Value> states;
   };
 
   /// All that is read, then all that is written: accesses side by side become one.
   void emitBody() {
     unsigned next = 2;
     Value weights = b->argument(next++), lows = hasLow ? b->argument(next++) : Value();
-    Value momenta = hasMomentum ? b->argument(next++) : Value();
-    Value variances = adamw ? b->argument(next++) : Value(), gradients = b->argument(next);
+    SmallVector<Value> memory, scales;
+    for (auto [name, type] : states) {
+      memory.push_back(b->argument(next++));
+      scales.push_back(isCode(type) ? b->argument(next++) : Value());
+    }
+    Value gradients = b->argument(next);
     Value first = b->mul(b->place, kUpdateElements);
-    for (int32_t i = 0; i < kUpdateConstants; ++i)
-      c[i] = b->load(b->argument(0), b->index(i));
-    Value decay = decayAt(first);
+    // The elements of a thread are in one block of codes.
+    Value block = b->div(b->place, kThreadsOfBlock);
+    SmallVector<Value> scalars;
+    for (unsigned i = 0; i < optimizer.getScalarCount(); ++i)
+      scalars.push_back(b->load(b->argument(0), b->index(kUpdateScalars + i)));
+    scale = constant(kGradientScale);
+    rate = constant(kRate);
+    Value decay = decayAt(first), seed = b->bitsOf(constant(kSeed));
+    SmallVector<Value> oldScales;
+    for (Value of : scales)
+      oldScales.push_back(of ? b->load(of, block) : Value());
     SmallVector<Element> all;
-    auto read = [&](Value memref, Value index) {
-      return memref ? b->load(memref, index) : Value();
-    };
     for (int64_t i = 0; i < kUpdateElements; ++i) {
       Value index = b->add(first, i);
-      all.push_back({index, read(weights, index), read(lows, index), read(momenta, index),
-                     read(variances, index), read(gradients, index)});
+      Element element{
+          index, b->load(weights, index), hasLow ? b->load(lows, index) : Value(), {}, {}};
+      for (Value of : memory)
+        element.states.push_back(b->load(of, index));
+      element.gradient = b->load(gradients, index);
+      all.push_back(std::move(element));
     }
     for (Element &element : all)
-      update(element, decay);
-    auto write = [&](Value value, Value memref, Value index) {
-      if (memref)
-        b->store(value, memref, index);
-    };
+      update(element, decay, scalars, oldScales);
+    for (auto [number, state] : llvm::enumerate(states)) {
+      Value newScale;
+      if (isCode(state.second)) {
+        newScale = scaleOf(all, number);
+        b->when(b->isZero(b->rem(b->thread, kThreadsOfBlock)),
+                [&] { b->store(newScale, scales[number], block); });
+      }
+      for (Element &element : all) {
+        Value &value = element.states[number];
+        if (state.second.isF32())
+          continue;
+        Value index = b->make<arith::IndexCastOp>(b->getI32Type(), element.index);
+        Value random = body->random(seed, index, number);
+        value = newScale ? body->encode(state.second, value, newScale, random)
+                         : body->narrow(value, random);
+      }
+    }
     for (const Element &element : all) {
-      write(element.weight, weights, element.index);
-      write(element.low, lows, element.index);
-      write(element.momentum, momenta, element.index);
-      write(element.variance, variances, element.index);
+      b->store(element.weight, weights, element.index);
+      if (hasLow)
+        b->store(element.low, lows, element.index);
+      for (auto [value, of] : llvm::zip(element.states, memory))
+        b->store(value, of, element.index);
     }
     b->when(notFinite, [&] { b->store(b->integer(1), b->argument(1), b->index(0)); });
   }
+
+  Value constant(UpdateConstant which) { return b->load(b->argument(0), b->index(which)); }
 
   /// Of all elements of a thread: parameters begin at multiples of more.
   Value decayAt(Value first) {
     Value none = b->number(0);
     if (train.optimizer.weight_decay == 0)
       return none;
-    Value some = c[kDecay];
-    Value chunk = b->make<arith::IndexCastOp>(b->getIndexType(), b->bitsOf(c[kChunkNumber]));
+    Value some = constant(kDecay);
+    Value chunk = b->make<arith::IndexCastOp>(b->getIndexType(), b->bitsOf(constant(kChunkNumber)));
     Value position = b->add(b->mul(chunk, elements), first), decay;
     bool last = false;
     for (auto param : group.getBody().getOps<ParamOp>()) {
@@ -156,47 +196,44 @@ private:
     return decay ? decay : none;
   }
 
-  void update(Element &e, Value decay) {
-    Value gradient = b->mulf(e.gradient, c[kGradientScale]), weight = loadWeight(e), direction;
-    if (adamw) {
-      e.momentum = b->addf(b->mulf(c[kBeta1], e.momentum), b->mulf(c[kRest1], gradient));
-      e.variance =
-          b->addf(b->mulf(c[kBeta2], e.variance), b->mulf(c[kRest2], b->mulf(gradient, gradient)));
-      Value root = b->make<math::SqrtOp>(b->mulf(e.variance, c[kCorrection2]));
-      direction =
-          b->make<arith::DivFOp>(b->mulf(e.momentum, c[kCorrection1]), b->addf(root, c[kEps]));
-      look(e.variance);
-    } else if (hasMomentum) {
-      direction = e.momentum = b->addf(b->mulf(c[kMomentum], e.momentum), gradient);
-    } else {
-      direction = gradient;
+  void update(Element &e, Value decay, ArrayRef<Value> scalars, ArrayRef<Value> scales) {
+    Value weight = hasLow ? body->joinMaster(e.weight, e.low) : e.weight;
+    SmallVector<Value> operands{weight, b->mulf(e.gradient, scale), rate, decay};
+    for (auto [number, state] : llvm::enumerate(states)) {
+      Value value = e.states[number];
+      operands.push_back(isCode(state.second)    ? body->decode(state.second, value, scales[number])
+                         : state.second.isBF16() ? body->widen(value)
+                                                 : value);
     }
-    weight = b->subf(weight, b->mulf(c[kRate], b->addf(direction, b->mulf(decay, weight))));
-    look(adamw ? e.momentum : direction);
-    look(weight);
-    storeWeight(e, weight);
+    llvm::append_range(operands, scalars);
+    SmallVector<Value> results = body->clone(optimizer.getUpdate(), operands);
+    for (Value result : results)
+      look(result);
+    e.weight = results[0];
+    if (hasLow)
+      std::tie(e.weight, e.low) = body->splitMaster(results[0]);
+    e.states.assign(results.begin() + 1, results.end());
   }
 
-  /// The master: JoinMaster of runtime/kernels/optimizer.h.
-  Value loadWeight(const Element &e) {
-    if (!hasLow)
-      return e.weight;
-    Type i32 = b->getI32Type();
-    Value high = b->make<arith::ShLIOp>(b->make<arith::ExtUIOp>(i32, e.weight), b->integer(16));
-    Value bits = b->add(high, b->make<arith::ExtSIOp>(i32, e.low));
-    return b->make<arith::BitcastOp>(b->getF32Type(), bits);
-  }
-  /// Its halves: MasterHigh and MasterLow.
-  void storeWeight(Element &e, Value weight) {
-    e.weight = weight;
-    if (!hasLow)
-      return;
-    Type i16 = b->getI16Type();
-    Value bits = b->bitsOf(weight), sixteen = b->integer(16);
-    Value high = b->make<arith::ShRUIOp>(b->add(bits, b->integer(0x8000)), sixteen);
-    Value low = b->make<arith::SubIOp>(bits, b->make<arith::ShLIOp>(high, sixteen));
-    e.weight = b->make<arith::TruncIOp>(i16, high);
-    e.low = b->make<arith::TruncIOp>(i16, low);
+  /// The greatest magnitude in the block of this thread.
+  Value scaleOf(ArrayRef<Element> all, size_t number) {
+    auto greater = [&](Value x, Value y) { return b->make<arith::MaxUIOp>(x, y); };
+    Value most = body->magnitude(all[0].states[number]);
+    for (const Element &element : all.drop_front())
+      most = greater(most, body->magnitude(element.states[number]));
+    Value memory = b->shared(0), lane = b->rem(b->thread, kThreadsOfBlock);
+    b->barrier(); // the state before is read
+    b->store(most, memory, b->thread);
+    for (int64_t width = kThreadsOfBlock / 2; width > 0; width /= 2) {
+      b->barrier();
+      b->when(b->isLess(lane, width), [&] {
+        Value other = b->load(memory, b->add(b->thread, width));
+        b->store(greater(b->load(memory, b->thread), other), memory, b->thread);
+      });
+    }
+    b->barrier();
+    Value begin = b->make<arith::SubIOp>(b->thread, lane);
+    return body->floatOf(b->load(memory, begin));
   }
 
   /// Whether this or another before is not finite.
@@ -207,11 +244,14 @@ private:
   }
 
   GroupOp group;
+  OptimizerOp optimizer;
   const TrainSettings train;
   const int64_t elements;
-  bool hasLow, hasMomentum, adamw;
+  SmallVector<std::pair<StringRef, Type>> states;
+  const bool hasLow;
   FunctionBuilder *b = nullptr;
-  Value c[kUpdateConstants], notFinite;
+  UpdateBody *body = nullptr;
+  Value scale, rate, notFinite;
 };
 
 //===----------------------------------------------------------------------===//

@@ -78,6 +78,7 @@ private:
   int64_t maxBuffers() {
     int64_t most = 1;
     entry.walk([&](LaunchOp launch) { most = std::max<int64_t>(most, launch->getNumOperands()); });
+    entry.walk([&](UpdateOp update) { most = std::max<int64_t>(most, update.getStates().size()); });
     return most;
   }
 
@@ -192,11 +193,11 @@ private:
         })
         .Case([&](LaunchOp launch) { lowerLaunch(launch); })
         .Case([&](UpdateOp update) {
+          storeBuffers(update.getStates());
           call("boa_rt_update",
                {constant32(groups.lookup(update.getGroup())), toI32(get(update.getChunk())),
                 toI64(get(update.getStep())), get(update.getWeights()), getOrNull(update.getLow()),
-                getOrNull(update.getMomentum()), getOrNull(update.getVariance()),
-                get(update.getGradient())});
+                get(update.getGradient()), constant32(update.getStates().size()), buffers});
         })
         .Case([&](NormOp norm) {
           call("boa_rt_norm",
@@ -213,14 +214,19 @@ private:
         });
   }
 
-  void lowerLaunch(LaunchOp launch) {
+  /// The list that a call takes.
+  void storeBuffers(ValueRange list) {
     Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
     Type i64 = builder.getI64Type();
-    for (auto [i, buffer] : llvm::enumerate(launch->getOperands())) {
+    for (auto [i, buffer] : llvm::enumerate(list)) {
       Value slot = LLVM::GEPOp::create(builder, loc, pointer, i64, buffers,
                                        ArrayRef<LLVM::GEPArg>{int32_t(i)});
       LLVM::StoreOp::create(builder, loc, get(buffer), slot);
     }
+  }
+
+  void lowerLaunch(LaunchOp launch) {
+    storeBuffers(launch->getOperands());
     call("boa_rt_launch", {constant32(kernels.lookup(launch.getKernel())),
                            constant32(launch->getNumOperands()), buffers});
   }
@@ -317,18 +323,14 @@ void emitDescriptor(ModuleOp module, const std::string &json) {
                          LLVM::Linkage::External, "boa_program", builder.getStringAttr(text));
 }
 
-/// @boa_kernel_table: the kernels' addresses, in order.
-void emitKernelTable(ModuleOp module) {
-  SmallVector<StringRef> names;
-  for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-    if (func->hasAttr(kKernelAttr))
-      names.push_back(func.getName());
+/// The addresses of functions, in order.
+void emitTable(ModuleOp module, StringRef symbol, ArrayRef<StringRef> names) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Location loc = module.getLoc();
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   auto type = LLVM::LLVMArrayType::get(pointer, names.size());
   auto table = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
-                                      LLVM::Linkage::External, "boa_kernel_table", Attribute());
+                                      LLVM::Linkage::External, symbol, Attribute());
   builder.createBlock(&table.getInitializerRegion());
   Value value = LLVM::UndefOp::create(builder, loc, type);
   for (auto [i, name] : llvm::enumerate(names)) {
@@ -337,6 +339,17 @@ void emitKernelTable(ModuleOp module) {
         LLVM::InsertValueOp::create(builder, loc, value, address, ArrayRef<int64_t>{int64_t(i)});
   }
   LLVM::ReturnOp::create(builder, loc, value);
+}
+
+/// @boa_kernel_table, and @boa_optimizer if the program trains.
+void emitTables(ModuleOp module) {
+  SmallVector<StringRef> kernels;
+  for (auto func : module.getOps<LLVM::LLVMFuncOp>())
+    if (func->hasAttr(kKernelAttr))
+      kernels.push_back(func.getName());
+  emitTable(module, "boa_kernel_table", kernels);
+  if (module.lookupSymbol(kUpdateFunction))
+    emitTable(module, "boa_optimizer", {kPrepareFunction, kUpdateFunction});
 }
 
 struct ConvertBoaToRuntime : impl::ConvertBoaToRuntimeBase<ConvertBoaToRuntime> {
@@ -348,11 +361,11 @@ struct ConvertBoaToRuntime : impl::ConvertBoaToRuntimeBase<ConvertBoaToRuntime> 
       return signalPassFailure();
     std::string descriptor = describeProgram(module);
     module->removeAttr(kCanonicalTextAttr);
-    emitKernelTable(module);
+    emitTables(module);
     for (StepOp entry : llvm::make_early_inc_range(module.getOps<StepOp>()))
       EntryLowering(module, entry).run();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
-      if (isa<ConfigOp, StorageOp, GroupOp>(op))
+      if (isa<ConfigOp, StorageOp, GroupOp, OptimizerOp>(op))
         op.erase();
     emitDescriptor(module, descriptor);
   }

@@ -104,6 +104,8 @@ public:
                          {"constants", integerAttr(module, kConstantsAttr)},
                          {"attention_scratch", integerAttr(module, kAttentionScratchAttr)},
                          {"traffic", std::move(traffic)}};
+    if (OptimizerOp optimizer = findOptimizer(module))
+      program["optimizer"] = describe(optimizer);
     if (!tables.empty())
       program["tables"] = describeTables();
     // Only what came through the whole pipeline has it.
@@ -132,7 +134,7 @@ private:
                                      {"slots", pool.getSlots()}});
     return json::Object{
         {"name", storage.getSymName()},
-        {"role", stringifyRole(storage.getRole())},
+        {"role", storage.getLabel()},
         {"entries", json::Array(storage.getDims())},
         {"bytes", storage.getEntryBytes()},
         {"chunks", chunks},
@@ -146,8 +148,23 @@ private:
     return it == ids.end() ? -1 : it->second;
   }
 
+  json::Value describe(OptimizerOp optimizer) {
+    json::Array states;
+    for (auto [name, type] : optimizer.getStateTypes()) {
+      std::string text;
+      llvm::raw_string_ostream(text) << type;
+      states.push_back(json::Object{{"name", name}, {"type", std::move(text)}});
+    }
+    return json::Object{{"name", optimizer.getSymName()},
+                        {"states", std::move(states)},
+                        {"scalars", optimizer.getScalarCount()}};
+  }
+
   json::Value describe(GroupOp group) {
-    json::Array parameters;
+    json::Array parameters, states;
+    for (StorageOp storage : getTrainedStorages(module, group.getSymName()))
+      if (storage.getRole() == Role::state)
+        states.push_back(ids.lookup(storage.getSymName()));
     for (auto param : group.getBody().getOps<ParamOp>()) {
       RankedTensorType type = param.getType();
       parameters.push_back(json::Object{{"name", param.getSymName()},
@@ -167,8 +184,7 @@ private:
                         {"parameters", std::move(parameters)},
                         {"weights", idOf(Role::weights, group)},
                         {"low", idOf(Role::master, group)},
-                        {"momentum", idOf(Role::momentum, group)},
-                        {"variance", idOf(Role::variance, group)},
+                        {"states", std::move(states)},
                         {"gradient", idOf(Role::gradients, group)}};
   }
 

@@ -56,7 +56,7 @@ class CudaDevice : public Device {
 public:
   CudaDevice(const Program &program, const Kernels &kernels, StateStore *state, const IoOptions &io)
       : program(program), kernels(kernels), state(state),
-        host(program, state, {Reaching(io), /*scheduler=*/nullptr}) {}
+        host(program, kernels.optimizer, state, {Reaching(io), /*scheduler=*/nullptr}) {}
   ~CudaDevice() override;
   absl::Status Start(const int64_t (&bytes)[2], Location workspace, DeviceListener *) override;
   void Submit(Work &) override;
@@ -213,7 +213,7 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
 }
 
 absl::Status CudaDevice::CreateUpdates() {
-  updates = std::make_unique<cuda::GpuUpdates>(program, *gpu, *memory);
+  updates = std::make_unique<cuda::GpuUpdates>(program, kernels.optimizer, *gpu, *memory);
   optimizer = std::make_unique<GpuStream>(
       *gpu, order, [this](Work &work) { return updates->Enqueue(work); },
       [this](const Work &work) { return Name(work); },

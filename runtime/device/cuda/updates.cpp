@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/updates.h"
 
+#include "runtime/kernels/norm.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -16,8 +18,9 @@
 
 namespace boa::cuda {
 
-GpuUpdates::GpuUpdates(const Program &program, const Gpu &gpu, const GpuMemory &memory)
-    : program(program), gpu(gpu), memory(memory), updates(program) {}
+GpuUpdates::GpuUpdates(const Program &program, const boa_optimizer *optimizer, const Gpu &gpu,
+                       const GpuMemory &memory)
+    : program(program), gpu(gpu), memory(memory), updates(program, optimizer) {}
 
 GpuUpdates::~GpuUpdates() {
   const Driver &driver = gpu.driver();
@@ -104,31 +107,30 @@ absl::Status GpuUpdates::Enqueue(Work &work) {
 absl::Status GpuUpdates::EnqueueUpdate(const Work &work) {
   Slot &slot = slots[work.parts];
   slot.flag = 0;
-  const auto wanted = updates.Constants(work.step);
-  if (!wanted.ok() || !*wanted)
-    return wanted.status();
-  const UpdateConstants &c = **wanted;
-  const float values[] = {c.rate,
-                          c.beta1,
-                          1.0f - c.beta1,
-                          c.beta2,
-                          1.0f - c.beta2,
-                          c.eps,
-                          c.momentum,
-                          c.correction1,
-                          c.correction2,
-                          c.gradient_scale,
-                          float(program.train.optimizer.weight_decay)};
-  static_assert(std::size(values) == kChunkNumber);
-  std::copy(std::begin(values), std::end(values), slot.constants);
+  const auto numbers = updates.Numbers(work.step);
+  if (!numbers.ok() || !*numbers)
+    return numbers.status();
+  const UpdateNumbers &of = **numbers;
+  slot.constants[kRate] = of.rate;
+  slot.constants[kDecay] = of.decay;
+  slot.constants[kGradientScale] = of.gradient_scale;
+  const uint32_t seed = updates.Seed(work);
   std::memcpy(&slot.constants[kChunkNumber], &work.first, sizeof(work.first));
+  std::memcpy(&slot.constants[kSeed], &seed, sizeof(seed));
+  std::copy(std::begin(of.scalars), std::end(of.scalars), slot.constants + kUpdateScalars);
 
   const Pointer there = on_device + work.parts * sizeof(Slot);
   const Pointer flag = there + offsetof(Slot, flag);
-  std::vector<Pointer> arguments{there, flag};
-  for (const Location &buffer : work.buffers)
-    if (buffer.space >= 0)
-      arguments.push_back(At(buffer));
+  const Group &group = program.groups[work.index];
+  std::vector<Pointer> arguments{there, flag, At(work.buffers[0])};
+  if (work.buffers[1].space >= 0)
+    arguments.push_back(At(work.buffers[1]));
+  for (size_t s = 0; s < program.optimizer.states.size(); ++s) {
+    arguments.push_back(At(work.buffers[3 + s]));
+    if (IsCode(program.optimizer.states[s].type))
+      arguments.push_back(arguments.back() + Pointer(group.chunk_elements));
+  }
+  arguments.push_back(At(work.buffers[2]));
   const Driver &driver = gpu.driver();
   const char *const doing = "updating";
   absl::Status status =
@@ -147,16 +149,19 @@ absl::Status GpuUpdates::Finish(const Work &work) {
     return absl::OkStatus();
   // Which tensor it was the host finds out. Nobody changes the chunk before this is done.
   const Group &group = program.groups[work.index];
-  const int64_t sizes[5] = {group.weight_type == "bf16" ? 2 : 4, 2, 4, 4, 4};
-  std::vector<char> copies[5];
-  char *addresses[5] = {};
+  std::vector<int64_t> sizes{group.chunk_elements * (group.weight_type == "bf16" ? 2 : 4),
+                             group.chunk_elements * 2, group.chunk_elements * 4};
+  for (const OptimizerState &state : program.optimizer.states)
+    sizes.push_back(StateBytes(state.type, group.chunk_elements));
+  std::vector<std::vector<char>> copies(sizes.size());
+  std::vector<char *> addresses(sizes.size());
   const Driver &driver = gpu.driver();
   const char *const doing = "reading what is not finite";
   absl::Status status;
-  for (size_t i = 0; i < 5 && status.ok(); ++i) {
+  for (size_t i = 0; i < sizes.size() && status.ok(); ++i) {
     if (work.buffers[i].space < 0)
       continue;
-    copies[i].resize(group.chunk_elements * sizes[i]);
+    copies[i].resize(sizes[i]);
     addresses[i] = copies[i].data();
     status = driver.Call(doing, driver.MemcpyDtoHAsync, addresses[i], At(work.buffers[i]),
                          copies[i].size(), stream);

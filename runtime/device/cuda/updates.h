@@ -25,7 +25,7 @@ namespace boa::cuda {
 class GpuUpdates {
 public:
   /// All outlive it.
-  GpuUpdates(const Program &, const Gpu &, const GpuMemory &);
+  GpuUpdates(const Program &, const boa_optimizer *, const Gpu &, const GpuMemory &);
   ~GpuUpdates();
   /// Finds the functions, and allocates. At most `depth` pieces of work on `stream` are not over
   /// at once.
@@ -41,7 +41,7 @@ public:
 private:
   /// The data that the host and an update exchange, in the memory of each.
   struct Slot {
-    alignas(64) float constants[kUpdateConstants];
+    alignas(64) float constants[kUpdateScalars + BOA_MOST_SCALARS];
     alignas(64) int32_t flag;
   };
   /// The functions of a group, and blocks of its sums.

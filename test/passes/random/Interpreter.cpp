@@ -213,22 +213,24 @@ void Machine::optimizerUpdate(OptimizerUpdateOp op) {
   int64_t step = get(op.getStep());
   if (step == 0)
     return;
-  Word *entries[5] = {};
-  Role roles[] = {Role::gradients, Role::weights, Role::master, Role::momentum, Role::variance};
-  for (auto [i, role] : llvm::enumerate(roles)) {
-    Store *store = find(getStorageName(role, op.getGroup()));
+  SmallVector<Word *> entries;
+  SmallVector<std::string> names{getStorageName(Role::gradients, op.getGroup())};
+  for (StorageOp storage : getTrainedStorages(module, op.getGroup()))
+    names.push_back(storage.getSymName().str());
+  for (const std::string &name : names) {
+    Store *store = find(name);
     if (!store)
-      continue;
+      return fail(op, "a group without gradients");
     if (int64_t(op.getLast()) > store->chunks)
       return fail(op, "chunks that there are not");
-    entries[i] = entryOf(op, store, ValueRange(op.getLayer()), nullptr);
-    if (!entries[i])
+    entries.push_back(entryOf(op, store, ValueRange(op.getLayer()), nullptr));
+    if (!entries.back())
       return;
   }
   for (int64_t c = op.getFirst(); c < int64_t(op.getLast()); ++c) {
-    Word *parts[5];
-    for (int i = 0; i < 5; ++i)
-      parts[i] = entries[i] ? entries[i] + c : nullptr;
+    SmallVector<Word *> parts;
+    for (Word *entry : entries)
+      parts.push_back(entry + c);
     update(op, op.getGroup(), step, parts);
   }
 }

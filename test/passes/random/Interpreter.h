@@ -108,7 +108,7 @@ private:
   Word *entryOf(mlir::Operation *op, Store *store, mlir::ValueRange indices, int64_t *number);
   uint64_t hashOf(mlir::Operation *op, uint64_t hash, const Tensor &tensor);
   void add(mlir::Operation *op, Word &word, uint64_t value);
-  /// One chunk: gradient, weights, low, momentum, variance; null: there is none.
+  /// One chunk: gradient, weights, lower halves if there are any, states.
   void update(mlir::Operation *op, llvm::StringRef group, int64_t step,
               llvm::ArrayRef<Word *> parts);
 

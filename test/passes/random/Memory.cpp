@@ -266,11 +266,12 @@ void Machine::launch(LaunchOp op) {
 void Machine::chunkUpdate(UpdateOp op) {
   int64_t chunk = get(op.getChunk()), step = get(op.getStep());
   SmallVector<Word *> parts;
-  for (Value value :
-       {op.getGradient(), op.getWeights(), op.getLow(), op.getMomentum(), op.getVariance()}) {
+  SmallVector<Value> operands{op.getGradient(), op.getWeights()};
+  if (op.getLow())
+    operands.push_back(op.getLow());
+  llvm::append_range(operands, op.getStates());
+  for (Value value : operands) {
     parts.push_back(nullptr);
-    if (!value)
-      continue;
     BufferRef buffer = lookup(op, value);
     if (!buffer)
       return;

@@ -14,6 +14,7 @@
 #include "test/runtime/chunks.h"
 #include "test/runtime/cuda/emulated_sums.h"
 #include "test/runtime/trainer/scratch.h"
+#include "test/runtime/reference_optimizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -101,7 +102,7 @@ inline const boa_emulated_function kFunctions[] = {{"element", EmulatedElement, 
 inline const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 2, kFunctions};
 inline const char *const kNames[] = {"element", "sums_8192"};
 inline const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 2};
-inline const Kernels kKernels(kTable, &kImage);
+inline const Kernels kKernels(kTable, &kImage, &kReferenceAdamW);
 
 //===----------------------------------------------------------------------===//
 // The program
@@ -142,8 +143,8 @@ inline Program MakeProgram(const char *device) {
   group.weight_type = "f32";
   group.parameters = {{"matrix", {64, 64}, 0, "zeros", 0, true}};
   group.weights = kWeights;
-  group.momentum = kMomentum;
-  group.variance = kVariance;
+  group.states = {kMomentum, kVariance};
+  program.optimizer = kReferenceShape;
   group.gradient = kGradient;
   program.train.optimizer.kind = OptimizerKind::adamw;
   program.train.optimizer.weight_decay = 0.1;
@@ -189,7 +190,7 @@ inline void Step(boa_context *c, int64_t step) {
         return boa_rt_prefetch(c, storage, entry, chunk, 1, update_space, 0);
       };
       boa_buffer of[] = {fetch(kWeights), fetch(kMomentum), fetch(kVariance), fetch(kGradient)};
-      boa_rt_update(c, 0, chunk, step, of[0], 0, of[1], of[2], of[3]);
+      boa_rt_update(c, 0, chunk, step, of[0], 0, of[3], 2, of + 1);
       for (auto [buffer, storage] :
            {std::pair(of[0], kWeights), {of[1], kMomentum}, {of[2], kVariance}})
         boa_rt_offload(c, buffer, storage, entry, chunk, 1);

@@ -53,7 +53,7 @@ protected:
     with.train.clip = clip;
     for (int32_t storage : {kWeights, kMomentum, kVariance, kGradient})
       with.storages[storage].homes = {{Home::device, 2}};
-    return Make(with, Kernels(kTable, &kSlotsImage));
+    return Make(with, Kernels(kTable, &kSlotsImage, &kReferenceAdamW));
   }
 };
 
@@ -68,7 +68,7 @@ TEST_F(UpdateSlotsTest, SlotsAreUsedAgain) {
       boa_buffer of[4];
       for (int32_t storage : {kWeights, kMomentum, kVariance, kGradient})
         of[storage - kWeights] = boa_rt_prefetch(c, storage, 0, chunk, 1, BOA_DEVICE, 0);
-      boa_rt_update(c, 0, chunk, step, of[0], 0, of[1], of[2], of[3]);
+      boa_rt_update(c, 0, chunk, step, of[0], 0, of[3], 2, of + 1);
       for (boa_buffer buffer : of)
         boa_rt_release(c, buffer, 0);
     }

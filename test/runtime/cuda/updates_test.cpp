@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/cuda_updates.h"
-#include "runtime/kernels/optimizer.h"
+#include "runtime/kernels/norm.h"
 #include "test/runtime/cuda/fixture.h"
 
 #include "absl/strings/match.h"
@@ -29,24 +29,12 @@ template <typename T> T *At(void *const *args, int i) { return *static_cast<T *c
 void EmulatedUpdate(boa_emulated_thread *thread, void *const *args) {
   using namespace boa::cuda;
   const float *c = At<const float>(args, 0);
-  UpdateConstants constants;
-  constants.rate = c[kRate];
-  constants.beta1 = c[kBeta1];
-  constants.beta2 = c[kBeta2];
-  constants.eps = c[kEps];
-  constants.correction1 = c[kCorrection1];
-  constants.correction2 = c[kCorrection2];
-  constants.gradient_scale = c[kGradientScale];
   const int64_t first = NumberOf(thread) * kUpdateElements;
-  UpdateRange range;
-  range.weights = At<float>(args, 2) + first;
-  range.momentum = At<float>(args, 3) + first;
-  range.variance = At<float>(args, 4) + first;
-  range.gradient = At<const float>(args, 5) + first;
-  range.count = kUpdateElements;
-  range.decay = c[kDecay];
-  if (!UpdateElements(constants, range))
-    *At<int32_t>(args, 1) = 1;
+  for (int64_t i = first; i < first + kUpdateElements; ++i)
+    if (!UpdateReference(At<float>(args, 2)[i], At<const float>(args, 5)[i] * c[kGradientScale],
+                         At<float>(args, 3)[i], At<float>(args, 4)[i], c + kUpdateScalars, c[kRate],
+                         c[kDecay]))
+      *At<int32_t>(args, 1) = 1;
 }
 
 /// Of one parameter in one block.
@@ -71,7 +59,7 @@ protected:
     with.plan.update = space == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;
     if (change)
       change(with);
-    return Make(with, Kernels(kTable, &kUpdatesImage));
+    return Make(with, Kernels(kTable, &kUpdatesImage, &kReferenceAdamW));
   }
   /// With data, and so a gradient, of the second layer that is not finite.
   absl::Status TrainInfinite() {

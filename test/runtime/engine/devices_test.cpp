@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/simulated.h"
 #include "runtime/engine/engine.h"
+#include "test/runtime/reference_optimizer.h"
 
 #include "gtest/gtest.h"
 
@@ -85,7 +86,8 @@ private:
   group.weight_type = "f32";
   group.parameters = {{"w", {kChunk / 4}, 0, "zeros", 0, true}};
   program.groups = {group};
-  std::unique_ptr<Device> device = CreateCpuDevice(program, kKernels, nullptr, {});
+  std::unique_ptr<Device> device =
+      CreateCpuDevice(program, {kKernels, nullptr, &kReferenceSgd}, nullptr, {});
   Waiting listener;
   if (!device->Start({3 * kChunk, 2 * kChunk}, {BOA_DEVICE, 2 * kChunk}, &listener).ok())
     std::_Exit(2);
@@ -115,18 +117,16 @@ TEST_F(SplitDeathTest, EachSideReachesItsOwnAlone) {
   using Kind = Work::Kind;
   EXPECT_EXIT(RunAlone(MakeWork(Kind::kernel, {device}), true), well, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::kernel, {host}), true), fault, "");
-  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {host, none, none, none, {BOA_HOST, 0}}), true), well,
-              "");
-  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {host, none, none, none, device}), true), fault, "");
-  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, none, none, host}), true), fault, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {host, none, {BOA_HOST, 0}}), true), well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {host, none, device}), true), fault, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, host}), true), fault, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {host}), true), well, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {device}), true), fault, "");
   // An optimizer on the device reaches what kernels reach.
-  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, none, none, {BOA_DEVICE, kChunk}}),
-                       true, BOA_DEVICE),
-              well, "");
-  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, none, none, host}), true, BOA_DEVICE),
-              fault, "");
+  EXPECT_EXIT(
+      RunAlone(MakeWork(Kind::update, {device, none, {BOA_DEVICE, kChunk}}), true, BOA_DEVICE),
+      well, "");
+  EXPECT_EXIT(RunAlone(MakeWork(Kind::update, {device, none, host}), true, BOA_DEVICE), fault, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {device}), true, BOA_DEVICE), well, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::norm, {host}), true, BOA_DEVICE), fault, "");
   EXPECT_EXIT(RunAlone(MakeWork(Kind::copy, {host, device}), true), well, "");

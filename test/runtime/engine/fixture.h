@@ -13,9 +13,10 @@
 #define BOA_TEST_RUNTIME_ENGINE_FIXTURE_H
 
 #include "runtime/engine/engine.h"
-#include "runtime/kernels/optimizer.h"
+#include "runtime/kernels/norm.h"
 #include "test/runtime/chunks.h"
 #include "test/runtime/trainer/scratch.h"
+#include "test/runtime/reference_optimizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -56,7 +57,8 @@ inline void Count(void *const *buffers, void *, boa_queue *) {
   auto *out = static_cast<uint64_t *>(buffers[1]);
   out[0] = buffers[0] == nullptr;
 }
-inline const boa_kernel kKernels[] = {Mix, SlowMix, Count};
+inline const boa_kernel kTable[] = {Mix, SlowMix, Count};
+inline const Kernels kKernels(kTable, nullptr, &kReferenceAdamW);
 
 // Entry points carry no data of their own.
 inline std::function<void(boa_context *, int64_t, int64_t)> driver;
@@ -103,11 +105,11 @@ inline Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   group.parameters = {{"matrix", {40, 50}, 0, "zeros", 0, true},
                       {"bias", {kElements - 2100}, 2048, "zeros", 0, false}};
   group.weights = kWeights;
-  group.momentum = kMomentum;
-  group.variance = kVariance;
+  group.states = {kMomentum, kVariance};
   group.gradient = kGradient;
   program.groups = {group};
-  program.train.optimizer.kind = OptimizerKind::adamw;
+  program.optimizer = kReferenceShape;
+  reference_settings = {};
   program.train.optimizer.weight_decay = 0.1;
   program.train.optimizer.rate = RateKind::constant;
   program.train.optimizer.peak = program.train.optimizer.floor = 0.01;
@@ -299,7 +301,8 @@ inline void UpdateAll(boa_context *context, int64_t step) {
       boa_buffer momentum = Fetch(context, kMomentum, entry, chunk, 1);
       boa_buffer variance = Fetch(context, kVariance, entry, chunk, 1);
       boa_buffer gradient = Fetch(context, kGradient, entry);
-      boa_rt_update(context, 0, chunk, step, weights, 0, momentum, variance, gradient);
+      const boa_buffer states[] = {momentum, variance};
+      boa_rt_update(context, 0, chunk, step, weights, 0, gradient, 2, states);
       boa_rt_offload(context, weights, kWeights, entry, chunk, 1);
       boa_rt_offload(context, momentum, kMomentum, entry, chunk, 1);
       for (boa_buffer buffer : {weights, momentum, variance, gradient})

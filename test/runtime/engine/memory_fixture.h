@@ -20,6 +20,7 @@
 #include "test/runtime/chunks.h"
 #include "test/runtime/cuda/emulated_sums.h"
 #include "test/runtime/trainer/scratch.h"
+#include "test/runtime/reference_optimizer.h"
 
 #include "gtest/gtest.h"
 
@@ -56,7 +57,7 @@ inline const boa_emulated_function kFunctions[] = {{"double", EmulatedWord, 0, 1
 inline const boa_emulated_module kModule = {BOA_EMULATED_MAGIC, 2, kFunctions};
 inline const char *const kNames[] = {"double", "sums_4096"};
 inline const boa_device_image kImage = {&kModule, sizeof(kModule), kNames, 2};
-inline const Kernels kKernels(kTable, &kImage);
+inline const Kernels kKernels(kTable, &kImage, &kReferenceSgd);
 
 enum class Memories { unified, separate, direct, cuda, cuda_direct };
 inline bool IsCuda(Memories memories) { return memories >= Memories::cuda; }

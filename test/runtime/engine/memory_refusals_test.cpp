@@ -77,7 +77,7 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
        [](boa_context *context) {
          boa_buffer weights = boa_rt_prefetch(context, kOnHost, 0, 0, kChunks, BOA_HOST, 0);
          boa_buffer gradient = boa_rt_prefetch(context, kOnDevice, 0, 0, kChunks, BOA_DEVICE, 0);
-         boa_rt_update(context, 0, 0, 1, weights, 0, 0, 0, gradient);
+         boa_rt_update(context, 0, 0, 1, weights, 0, gradient, 0, nullptr);
        }},
       {"the program takes the norm of a buffer in device memory",
        [](boa_context *context) {
@@ -87,7 +87,7 @@ TEST_P(MemoryTest, TheWrongSpaceIsRefused) {
        [](boa_context *context) {
          boa_buffer weights = boa_rt_prefetch(context, kOnHost, 0, 0, kChunks, BOA_HOST, 0);
          boa_buffer gradient = boa_rt_prefetch(context, kOnDevice, 0, 0, kChunks, BOA_DEVICE, 0);
-         boa_rt_update(context, 0, 0, 1, weights, 0, 0, 0, gradient);
+         boa_rt_update(context, 0, 0, 1, weights, 0, gradient, 0, nullptr);
        },
        BOA_DEVICE},
       {"the program takes the norm of a buffer in host memory",

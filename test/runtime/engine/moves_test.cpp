@@ -146,7 +146,7 @@ TEST_P(EngineTest, NullBuffers) {
     boa_rt_launch(context, kCount, 2, buffers);
     boa_rt_release(context, buffers[1], 0);
     boa_rt_release(context, null, 1);
-    boa_rt_update(context, 0, 0, /*step=*/0, null, null, null, null, null);
+    boa_rt_update(context, 0, 0, /*step=*/0, null, null, null, 0, nullptr);
   });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(Read<uint64_t>(kMemory, 0)[0], 1u);
@@ -305,7 +305,7 @@ TEST_P(EngineTest, BrokenProgramsAreRefused) {
         boa_rt_launch(context, kMix, 1, &buffer);
       },
       [](boa_context *context) { boa_rt_launch(context, 99, 0, nullptr); },
-      [](boa_context *context) { boa_rt_update(context, 0, 0, 1, 0, 0, 0, 0, 0); },
+      [](boa_context *context) { boa_rt_update(context, 0, 0, 1, 0, 0, 0, 0, nullptr); },
       [](boa_context *context) { boa_rt_norm(context, 5, Fetch(context, kGradient, 0)); }};
   for (size_t i = 0; i < bodies.size(); ++i) {
     SCOPED_TRACE(i);

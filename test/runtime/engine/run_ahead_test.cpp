@@ -51,6 +51,8 @@ Program MakeProgram(int32_t chunks, int32_t slots, bool separate) {
   group.name = "group";
   group.elements = int64_t{chunks} << 14;
   group.chunk_elements = 1 << 14;
+  group.states = {kMomentum};
+  program.optimizer = {"sgd", {{"momentum", "f32"}}, 1};
   return program;
 }
 
@@ -66,7 +68,7 @@ void Layer(Graph &graph, int64_t layer, int32_t chunks) {
     boa_buffer chunk[3];
     for (int32_t storage : {kWeights, kMomentum, kGradient})
       chunk[storage] = graph.Open(storage, layer, c, 1, BOA_HOST, true, false);
-    graph.Update(0, c, 1, {chunk[kWeights], 0, chunk[kMomentum], 0, chunk[kGradient]});
+    graph.Update(0, c, 1, {chunk[kWeights], 0, chunk[kGradient], chunk[kMomentum]});
     for (int32_t storage : {kWeights, kMomentum})
       graph.Offload(chunk[storage], storage, layer, c, 1);
     for (boa_buffer handle : chunk)

@@ -76,6 +76,7 @@ TEST_P(EngineTest, FirstUpdateIsTheRate) {
     with.train.optimizer.beta1 = 0.9;
     with.train.optimizer.beta2 = beta;
     with.train.optimizer.eps = 1e-30;
+    reference_settings = with.train.optimizer;
     Make(with, Options());
     const std::vector<float> none(kElements);
     std::vector<float> gradient[2];

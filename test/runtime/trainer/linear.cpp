@@ -7,6 +7,7 @@
 #include "test/runtime/trainer/linear.h"
 
 #include "runtime/trainer/random.h"
+#include "test/runtime/reference_optimizer.h"
 
 #include "nlohmann/json.hpp"
 
@@ -96,7 +97,8 @@ void Update(boa_context *ctx, int32_t chunk, int64_t step, boa_buffer weights,
   const boa_buffer low = Bf16 ? Fetch(ctx, kLow, 0, chunk) : 0;
   const boa_buffer momentum = Fetch(ctx, kMomentum, 0, chunk);
   const boa_buffer variance = Fetch(ctx, kVariance, 0, chunk);
-  boa_rt_update(ctx, 0, chunk, step, weights, low, momentum, variance, gradient);
+  const boa_buffer states[] = {momentum, variance};
+  boa_rt_update(ctx, 0, chunk, step, weights, low, gradient, 2, states);
   boa_rt_offload(ctx, weights, kWeights, 0, chunk, 1);
   if (Bf16)
     boa_rt_offload(ctx, low, kLow, 0, chunk, 1);
@@ -205,8 +207,7 @@ json MakeGroup(bool bf16) {
              {"decay", true}}}},
           {"weights", kWeights},
           {"low", bf16 ? kLow : -1},
-          {"momentum", kMomentum},
-          {"variance", kVariance},
+          {"states", {kMomentum, kVariance}},
           {"gradient", kGradients}};
 }
 
@@ -250,6 +251,7 @@ TrainSettings MakeTrain(const Options &options) {
   train.optimizer.weight_decay = 0.01;
   train.optimizer.peak = train.optimizer.floor = 0.05;
   train.optimizer.warmup = 3;
+  reference_settings = train.optimizer;
   return train;
 }
 
@@ -306,8 +308,9 @@ int64_t ArenaBytes(const json &storages) {
 
 int64_t poison_after = -1;
 
-const boa_kernel kKernels[] = {Train<float>, Train<uint16_t>, Forward<float>, Forward<uint16_t>,
-                               Logits};
+static const boa_kernel kTable[] = {Train<float>, Train<uint16_t>, Forward<float>,
+                                    Forward<uint16_t>, Logits};
+const Kernels kKernels(kTable, nullptr, &kReferenceAdamW);
 
 std::string Descriptor(const Options &o) {
   const bool bf16 = o.weight_type == "bf16";
@@ -320,6 +323,11 @@ std::string Descriptor(const Options &o) {
   plan.micro_batch = kMicroBatch;
   plan.delay = o.delayed ? 0.5 : 0.0;
   program["plan"] = ToJson(plan);
+  program["optimizer"] = {
+      {"name", kReferenceShape.name},
+      {"states",
+       {{{"name", "momentum"}, {"type", "f32"}}, {{"name", "variance"}, {"type", "f32"}}}},
+      {"scalars", kReferenceShape.scalars}};
   program["storages"] = {
       MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
       MakeStorage("momentum", "momentum", tier, {1}, kElements * 4, 2, true),
@@ -359,8 +367,7 @@ std::string PredictDescriptor() {
   storages[kMomentum]["role"] = "logits";
   storages[kMomentum]["name"] = "logits";
   storages[kMomentum]["persistent"] = false;
-  program["groups"][0]["momentum"] = -1;
-  program["groups"][0]["variance"] = -1;
+  program["groups"][0]["states"] = json::array();
   program["groups"][0]["gradient"] = -1;
   program["train"]["batch"] = 1;
   program["plan"]["micro_batch"] = 1;

@@ -42,7 +42,7 @@ std::string Descriptor(const Options &);
 /// Of the program that `sample` runs: one sequence, all in memory.
 std::string PredictDescriptor();
 
-extern const boa_kernel kKernels[];
+extern const Kernels kKernels;
 /// For tables of either type and either time of update.
 EntryPoints Entries(const Options &);
 void Predict(boa_context *, int64_t step, int64_t pending);

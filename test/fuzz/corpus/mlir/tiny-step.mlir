@@ -64,18 +64,18 @@ module {
   boa.storage @weights.embed[1] : tensor<2048xbf16> on device role weights persistent
   boa.storage @gradients.embed[1] : tensor<2048xf32> on device role gradients persistent
   boa.storage @low.embed[1] : tensor<2048xi16> on device role master persistent
-  boa.storage @momentum.embed[1] : tensor<2048xf32> on device role momentum persistent
-  boa.storage @variance.embed[1] : tensor<2048xf32> on device role variance persistent
+  boa.storage @momentum.embed[1] : tensor<2048xf32> on device role state persistent
+  boa.storage @variance.embed[1] : tensor<2048xf32> on device role state persistent
   boa.storage @weights.block[3] : tensor<2048xbf16> on device role weights persistent
   boa.storage @gradients.block[3] : tensor<2048xf32> on device role gradients persistent
   boa.storage @low.block[3] : tensor<2048xi16> on device role master persistent
-  boa.storage @momentum.block[3] : tensor<2048xf32> on device role momentum persistent
-  boa.storage @variance.block[3] : tensor<2048xf32> on device role variance persistent
+  boa.storage @momentum.block[3] : tensor<2048xf32> on device role state persistent
+  boa.storage @variance.block[3] : tensor<2048xf32> on device role state persistent
   boa.storage @weights.head[1] : tensor<2048xbf16> on device role weights persistent
   boa.storage @gradients.head[1] : tensor<2048xf32> on device role gradients persistent
   boa.storage @low.head[1] : tensor<2048xi16> on device role master persistent
-  boa.storage @momentum.head[1] : tensor<2048xf32> on device role momentum persistent
-  boa.storage @variance.head[1] : tensor<2048xf32> on device role variance persistent
+  boa.storage @momentum.head[1] : tensor<2048xf32> on device role state persistent
+  boa.storage @variance.head[1] : tensor<2048xf32> on device role state persistent
   boa.step @step(%arg0, %arg1) {
     boa.loop micro_batch %arg2 = 0 to 4 forward {
       %0 = boa.read @tokens[%arg2] : tensor<2x4xi32>

@@ -83,18 +83,18 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
   boa.storage @weights.embed[1] : tensor<32768xbf16> on ssd role weights chunks 8 persistent slots device 7 x 1, device 1 x 8
   boa.storage @gradients.embed[1] : tensor<32768xf32> on ssd role gradients chunks 8 slots device 3 x 1, device 1 x 8
   boa.storage @low.embed[1] : tensor<32768xi16> on ssd role master chunks 8 persistent slots device 8 x 1
-  boa.storage @momentum.embed[1] : tensor<32768xf32> on ssd role momentum chunks 8 persistent slots device 8 x 1
-  boa.storage @variance.embed[1] : tensor<32768xf32> on ssd role variance chunks 8 persistent slots device 8 x 1
+  boa.storage @momentum.embed[1] : tensor<32768xf32> on ssd role state chunks 8 persistent slots device 8 x 1
+  boa.storage @variance.embed[1] : tensor<32768xf32> on ssd role state chunks 8 persistent slots device 8 x 1
   boa.storage @weights.block[3] : tensor<276480xbf16> on ssd role weights chunks 15 persistent slots device 1 x 1, device 3 x 15
   boa.storage @gradients.block[3] : tensor<276480xf32> on ssd role gradients chunks 15 slots device 5 x 1, device 3 x 15
   boa.storage @low.block[3] : tensor<276480xi16> on ssd role master chunks 15 persistent slots device 16 x 1
-  boa.storage @momentum.block[3] : tensor<276480xf32> on ssd role momentum chunks 15 persistent slots device 16 x 1
-  boa.storage @variance.block[3] : tensor<276480xf32> on ssd role variance chunks 15 persistent slots device 16 x 1
+  boa.storage @momentum.block[3] : tensor<276480xf32> on ssd role state chunks 15 persistent slots device 16 x 1
+  boa.storage @variance.block[3] : tensor<276480xf32> on ssd role state chunks 15 persistent slots device 16 x 1
   boa.storage @weights.head[1] : tensor<2048xbf16> on ssd role weights persistent slots device 1 x 1
   boa.storage @gradients.head[1] : tensor<2048xf32> on ssd role gradients slots device 1 x 1
   boa.storage @low.head[1] : tensor<2048xi16> on ssd role master persistent slots device 1 x 1
-  boa.storage @momentum.head[1] : tensor<2048xf32> on ssd role momentum persistent slots device 1 x 1
-  boa.storage @variance.head[1] : tensor<2048xf32> on ssd role variance persistent slots device 1 x 1
+  boa.storage @momentum.head[1] : tensor<2048xf32> on ssd role state persistent slots device 1 x 1
+  boa.storage @variance.head[1] : tensor<2048xf32> on ssd role state persistent slots device 1 x 1
   boa.step @step(%step, %pending) traffic {
     first read boundary_gradients 786432, checkpoints 1572864, master 1269760, momentum 2539520,
       variance 2539520, weights 2883584
@@ -117,7 +117,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %low.embed.c = boa.prefetch @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
       %momentum.embed.c = boa.prefetch @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
       %variance.embed.c = boa.prefetch @variance.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %c step %pending weights(%w.embed : <tensor<32768xbf16>, device>) gradient(%g.embed.c : <tensor<32768xf32>, host>) low(%low.embed.c : <tensor<32768xi16>, host>) momentum(%momentum.embed.c : <tensor<32768xf32>, host>) variance(%variance.embed.c : <tensor<32768xf32>, host>)
+      boa.update @embed chunk %c step %pending weights(%w.embed : <tensor<32768xbf16>, device>) gradient(%g.embed.c : <tensor<32768xf32>, host>) low(%low.embed.c : <tensor<32768xi16>, host>) states(%momentum.embed.c, %variance.embed.c : <tensor<32768xf32>, host>, <tensor<32768xf32>, host>)
       boa.offload %w.embed, @weights.embed[%c0] chunk %c count 1 : <tensor<32768xbf16>, device>
       boa.offload %low.embed.c, @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
       boa.offload %momentum.embed.c, @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
@@ -146,7 +146,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
         %low.c = boa.prefetch @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
         %momentum.c = boa.prefetch @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
         %variance.c = boa.prefetch @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %c step %pending weights(%w : <tensor<276480xbf16>, device>) gradient(%g.c : <tensor<276480xf32>, host>) low(%low.c : <tensor<276480xi16>, host>) momentum(%momentum.c : <tensor<276480xf32>, host>) variance(%variance.c : <tensor<276480xf32>, host>)
+        boa.update @block chunk %c step %pending weights(%w : <tensor<276480xbf16>, device>) gradient(%g.c : <tensor<276480xf32>, host>) low(%low.c : <tensor<276480xi16>, host>) states(%momentum.c, %variance.c : <tensor<276480xf32>, host>, <tensor<276480xf32>, host>)
         boa.offload %w, @weights.block[%l] chunk %c count 1 : <tensor<276480xbf16>, device>
         boa.offload %low.c, @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
         boa.offload %momentum.c, @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
@@ -204,7 +204,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %low.head.c = boa.prefetch @low.head[%c0_11] chunk %c count 1 : <tensor<2048xi16>, host>
       %momentum.head.c = boa.prefetch @momentum.head[%c0_11] chunk %c count 1 : <tensor<2048xf32>, host>
       %variance.head.c = boa.prefetch @variance.head[%c0_11] chunk %c count 1 : <tensor<2048xf32>, host>
-      boa.update @head chunk %c step %step weights(%w.head : <tensor<2048xbf16>, device>) gradient(%g.head : <tensor<2048xf32>, device>) low(%low.head.c : <tensor<2048xi16>, host>) momentum(%momentum.head.c : <tensor<2048xf32>, host>) variance(%variance.head.c : <tensor<2048xf32>, host>)
+      boa.update @head chunk %c step %step weights(%w.head : <tensor<2048xbf16>, device>) gradient(%g.head : <tensor<2048xf32>, device>) low(%low.head.c : <tensor<2048xi16>, host>) states(%momentum.head.c, %variance.head.c : <tensor<2048xf32>, host>, <tensor<2048xf32>, host>)
       boa.offload %w.head, @weights.head[%c0_11] chunk %c count 1 : <tensor<2048xbf16>, device>
       boa.offload %low.head.c, @low.head[%c0_11] chunk %c count 1 : <tensor<2048xi16>, host>
       boa.offload %momentum.head.c, @momentum.head[%c0_11] chunk %c count 1 : <tensor<2048xf32>, host>
@@ -242,7 +242,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
         %low.c = boa.prefetch @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
         %momentum.c = boa.prefetch @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
         %variance.c = boa.prefetch @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %c step %step weights(%w : <tensor<276480xbf16>, device>) gradient(%g : <tensor<276480xf32>, device>) low(%low.c : <tensor<276480xi16>, host>) momentum(%momentum.c : <tensor<276480xf32>, host>) variance(%variance.c : <tensor<276480xf32>, host>)
+        boa.update @block chunk %c step %step weights(%w : <tensor<276480xbf16>, device>) gradient(%g : <tensor<276480xf32>, device>) low(%low.c : <tensor<276480xi16>, host>) states(%momentum.c, %variance.c : <tensor<276480xf32>, host>, <tensor<276480xf32>, host>)
         boa.offload %w, @weights.block[%l] chunk %c count 1 : <tensor<276480xbf16>, device>
         boa.offload %low.c, @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
         boa.offload %momentum.c, @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
@@ -274,7 +274,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %low.embed.c = boa.prefetch @low.embed[%c0_17] chunk %c count 1 : <tensor<32768xi16>, host>
       %momentum.embed.c = boa.prefetch @momentum.embed[%c0_17] chunk %c count 1 : <tensor<32768xf32>, host>
       %variance.embed.c = boa.prefetch @variance.embed[%c0_17] chunk %c count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %c step %step weights(%w.embed.c : <tensor<32768xbf16>, host>) gradient(%g.embed_15 : <tensor<32768xf32>, device>) low(%low.embed.c : <tensor<32768xi16>, host>) momentum(%momentum.embed.c : <tensor<32768xf32>, host>) variance(%variance.embed.c : <tensor<32768xf32>, host>)
+      boa.update @embed chunk %c step %step weights(%w.embed.c : <tensor<32768xbf16>, host>) gradient(%g.embed_15 : <tensor<32768xf32>, device>) low(%low.embed.c : <tensor<32768xi16>, host>) states(%momentum.embed.c, %variance.embed.c : <tensor<32768xf32>, host>, <tensor<32768xf32>, host>)
       boa.offload %w.embed.c, @weights.embed[%c0_17] chunk %c count 1 : <tensor<32768xbf16>, host>
       boa.offload %low.embed.c, @low.embed[%c0_17] chunk %c count 1 : <tensor<32768xi16>, host>
       boa.offload %momentum.embed.c, @momentum.embed[%c0_17] chunk %c count 1 : <tensor<32768xf32>, host>
@@ -297,7 +297,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
       %low.embed.c = boa.prefetch @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
       %momentum.embed.c = boa.prefetch @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
       %variance.embed.c = boa.prefetch @variance.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
-      boa.update @embed chunk %c step %pending weights(%w.embed.c : <tensor<32768xbf16>, host>) gradient(%g.embed.c : <tensor<32768xf32>, host>) low(%low.embed.c : <tensor<32768xi16>, host>) momentum(%momentum.embed.c : <tensor<32768xf32>, host>) variance(%variance.embed.c : <tensor<32768xf32>, host>)
+      boa.update @embed chunk %c step %pending weights(%w.embed.c : <tensor<32768xbf16>, host>) gradient(%g.embed.c : <tensor<32768xf32>, host>) low(%low.embed.c : <tensor<32768xi16>, host>) states(%momentum.embed.c, %variance.embed.c : <tensor<32768xf32>, host>, <tensor<32768xf32>, host>)
       boa.offload %w.embed.c, @weights.embed[%c0] chunk %c count 1 : <tensor<32768xbf16>, host>
       boa.offload %low.embed.c, @low.embed[%c0] chunk %c count 1 : <tensor<32768xi16>, host>
       boa.offload %momentum.embed.c, @momentum.embed[%c0] chunk %c count 1 : <tensor<32768xf32>, host>
@@ -315,7 +315,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
         %low.c = boa.prefetch @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
         %momentum.c = boa.prefetch @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
         %variance.c = boa.prefetch @variance.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>
-        boa.update @block chunk %c step %pending weights(%w.c : <tensor<276480xbf16>, host>) gradient(%g.c : <tensor<276480xf32>, host>) low(%low.c : <tensor<276480xi16>, host>) momentum(%momentum.c : <tensor<276480xf32>, host>) variance(%variance.c : <tensor<276480xf32>, host>)
+        boa.update @block chunk %c step %pending weights(%w.c : <tensor<276480xbf16>, host>) gradient(%g.c : <tensor<276480xf32>, host>) low(%low.c : <tensor<276480xi16>, host>) states(%momentum.c, %variance.c : <tensor<276480xf32>, host>, <tensor<276480xf32>, host>)
         boa.offload %w.c, @weights.block[%l] chunk %c count 1 : <tensor<276480xbf16>, host>
         boa.offload %low.c, @low.block[%l] chunk %c count 1 : <tensor<276480xi16>, host>
         boa.offload %momentum.c, @momentum.block[%l] chunk %c count 1 : <tensor<276480xf32>, host>

@@ -1,0 +1,116 @@
+//===- BoaOptimizer.cpp - boa.optimizer -----------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Boa.h"
+#include "runtime/abi/optimizer.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace boa {
+
+OptimizerOp findOptimizer(ModuleOp module) {
+  auto all = module.getOps<OptimizerOp>();
+  return all.empty() ? OptimizerOp() : *all.begin();
+}
+
+SmallVector<std::pair<StringRef, Type>> OptimizerOp::getStateTypes() {
+  SmallVector<std::pair<StringRef, Type>> types;
+  for (NamedAttribute state : getStates())
+    if (auto type = dyn_cast<TypeAttr>(state.getValue()))
+      types.push_back({state.getName().getValue(), type.getValue()});
+  return types;
+}
+
+unsigned OptimizerOp::getScalarCount() {
+  return hasBody() ? getPrepare().front().getTerminator()->getNumOperands() : 0;
+}
+
+bool isCode(Type state) {
+  auto integer = dyn_cast<IntegerType>(state);
+  return integer && integer.getWidth() == 8 && !integer.isSignless();
+}
+
+RankedTensorType getStateEntryType(GroupOp group, Type state) {
+  if (!isCode(state))
+    return RankedTensorType::get({group.getPaddedElements()}, state);
+  const int64_t elements = group.getChunkElements();
+  const int64_t bytes = llvm::alignTo(elements + elements / BOA_STATE_BLOCK * 4, BOA_BLOCK_BYTES);
+  return RankedTensorType::get({group.getChunks() * bytes},
+                               IntegerType::get(state.getContext(), 8));
+}
+
+/// Its one block takes `inputs`, and yields `results` values of f32. Any number if negative.
+static LogicalResult verifyFunction(OptimizerOp op, Region &region, StringRef name,
+                                    ArrayRef<Type> inputs, int64_t results) {
+  if (!region.hasOneBlock())
+    return op.emitOpError("expected one block in `") << name << "`";
+  Block &block = region.front();
+  if (block.getArgumentTypes() != inputs) {
+    InFlightDiagnostic diag = op.emitOpError("expected `") << name << "` to take (";
+    llvm::interleaveComma(inputs, diag);
+    diag << ") but found (";
+    llvm::interleaveComma(block.getArgumentTypes(), diag);
+    return diag << ")";
+  }
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return op.emitOpError("expected `") << name << "` to end with boa.yield";
+  if (results >= 0 && yield.getNumOperands() != results)
+    return yield.emitOpError("expected the weight and ")
+           << results - 1 << " states but found " << yield.getNumOperands() << " values";
+  for (Operation &inner : block.without_terminator())
+    if (!isa<arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
+      return inner.emitOpError("is unknown in a boa.optimizer: expected arithmetic of scalars");
+  return success();
+}
+
+LogicalResult OptimizerOp::verify() {
+  for (NamedAttribute value : getHyperparameters())
+    if (auto number = dyn_cast<FloatAttr>(value.getValue()); !number || !number.getType().isF64())
+      return emitOpError("expected an f64 as ") << value.getName();
+  for (NamedAttribute state : getStates()) {
+    auto type = dyn_cast<TypeAttr>(state.getValue());
+    if (!type || !(type.getValue().isF32() || type.getValue().isBF16() || isCode(type.getValue())))
+      return emitOpError("expected f32, bf16, si8 or ui8 as the type of ") << state.getName();
+    // Names of storages.
+    StringRef name = state.getName();
+    if (symbolizeRole(name) || name == "low" || name.contains('.'))
+      return emitOpError("expected a state of another name than ") << name;
+  }
+  if (!hasBody())
+    return success();
+  Type f32 = Float32Type::get(getContext()), f64 = Float64Type::get(getContext());
+  if (failed(verifyFunction(*this, getPrepare(), "prepare",
+                            SmallVector<Type>(1 + getHyperparameters().size(), f64), -1)))
+    return failure();
+  const size_t states = getStates().size();
+  if (getScalarCount() > BOA_MOST_SCALARS)
+    return emitOpError("expected at most ") << BOA_MOST_SCALARS << " scalars";
+  return verifyFunction(*this, getUpdate(), "update",
+                        SmallVector<Type>(4 + states + getScalarCount(), f32), int64_t(1 + states));
+}
+
+void OptimizerOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  if (region.empty())
+    return;
+  SmallVector<StringRef> names;
+  if (&region == &getPrepare()) {
+    names.push_back("t");
+    for (NamedAttribute value : getHyperparameters())
+      names.push_back(value.getName());
+  } else {
+    names.append({"w", "g", "rate", "weight_decay"});
+    for (NamedAttribute state : getStates())
+      names.push_back(state.getName());
+  }
+  for (auto [arg, name] : llvm::zip(region.getArguments(), names))
+    setName(arg, name);
+}
+
+} // namespace boa
