@@ -43,7 +43,8 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     `@block_backward(x, params, dy) -> (dx, dparams)`, which computes the forward
     values it needs again from the boundary activation `x`.
 
-    With `recompute=false` the pass also makes `@block_forward_saving(x, params) ->
+    The plan says whether to recompute (`recompute` in `boa.config @plan`); the option
+    wins over it. Without recomputing the pass also makes `@block_forward_saving(x, params) ->
     (y, saved)`, and the backward function takes `saved`: a tensor for each value. A
     value that costs nothing is computed again all the same: a split, a cast that
     widens, a parameter that is rounded.
@@ -53,8 +54,9 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     of their mean. A gradient that is summed over rows stays f32 up to its parameter,
     even if activations are bf16.
   }];
-  let options = [Option<"recompute", "recompute", "bool", "true",
-                        "compute a layer's inner activations again in backward">];
+  let options = [Option<"recompute", "recompute", "bool", "",
+                        "compute a layer's inner activations again in backward; absent: as "
+                        "the plan says">];
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,7 +97,7 @@ def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {
     Distributes the micro_batch loop over the statements of its body and
     interchanges it with the layer loops. Then every other nest runs its
     micro-batches in reverse (the snake): the last micro-batch of one layer is the
-    first of the next.
+    first of the next. Does nothing if `schedule` in `boa.config @plan` is horizontal.
 
     Legality is decided exactly. Control is static, so the pass enumerates the program
     before and after. Every read must see the same write, and the last write of every
@@ -113,12 +115,13 @@ def SplitOptimizer : BoaPass<"boa-split-optimizer"> {
     `delay` of its chunks moves further, across the back edge of the step loop, to
     the first use of the weights in the next step. There it applies the step count and
     the learning rate of the step that made the gradient (`%pending`). The entry point
-    @drain is the epilogue.
+    @drain is the epilogue. `boa.config @plan` has the delay; the option wins over it.
 
     Refused with 0 < delay < 1 under global-norm clipping and under nonfinite =
     skip, since the head of the update would come before all gradients are in.
   }];
-  let options = [Option<"delay", "delay", "double", "0.0", "share in [0, 1]">];
+  let options = [Option<"delay", "delay", "double", "",
+                        "share in [0, 1]; absent: as the plan says">];
 }
 
 def VerifyStep : BoaPass<"boa-verify-step"> {

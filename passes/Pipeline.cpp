@@ -22,9 +22,6 @@ namespace boa {
 PipelineOptions PipelineOptions::get(ModuleOp module) {
   const Config config(module);
   PipelineOptions options;
-  options.vertical = config.plan.schedule == Schedule::vertical;
-  options.delay = config.plan.delay;
-  options.recompute = config.plan.recompute;
   options.device = config.machine.device;
   options.offersAttention = config.machine.attention == AttentionKind::cudnn;
   return options;
@@ -47,20 +44,14 @@ static void shareConstants(OpPassManager &pm) {
 }
 
 static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options) {
-  if (!options.predict) {
-    DifferentiateOptions differentiate;
-    differentiate.recompute = options.recompute;
-    pm.addPass(createDifferentiate(differentiate));
-  }
+  if (!options.predict)
+    pm.addPass(createDifferentiate());
   BuildStepOptions build;
   build.predict = options.predict;
   pm.addPass(createBuildStep(build));
   // Order first: where a gradient is complete depends on it.
-  if (options.vertical)
-    pm.addPass(createVerticalSchedule());
-  SplitOptimizerOptions split;
-  split.delay = options.delay;
-  pm.addPass(createSplitOptimizer(split));
+  pm.addPass(createVerticalSchedule());
+  pm.addPass(createSplitOptimizer());
   shareConstants(pm);
   pm.addPass(createVerifyStep());
 }
@@ -141,7 +132,7 @@ void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void registerPipeline() {
-  PassPipelineRegistration<>("boa-pipeline", "a training step, vertical, without delay",
+  PassPipelineRegistration<>("boa-pipeline", "a training step, as boa.config @plan says",
                              [](OpPassManager &pm) { buildPipeline(pm, PipelineOptions()); });
 }
 

@@ -21,24 +21,22 @@ namespace boa {
 enum class Phase { model, step, storage, llvm };
 
 struct PipelineOptions {
-  bool vertical = true;  // else horizontal
-  double delay = 0;      // share of the optimizer step in the next iteration
-  bool recompute = true; // a layer's inner activations, in backward
-  bool predict = false;  // build @predict (logits) instead of training
+  bool predict = false; // build @predict (logits) instead of training
   DeviceKind device = DeviceKind::cpu;
   DeviceCode deviceCode = DeviceCode::ptx; // of a device of its own
   int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
   bool offersAttention = true;             // to cuDNN, where the device is a GPU
   Phase stop = Phase::llvm;
 
-  /// From the module's boa.config @train and @machine.
+  /// From the module's boa.config @machine.
   static PipelineOptions get(mlir::ModuleOp module);
 };
 
 /// From the model phase to `options.stop`; after Phase::llvm the module holds
 /// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or @boa_predict), the
 /// kernels, @boa_kernel_table, @boa_program and, for a device of its own,
-/// @boa_device_image. A pure function of the options. Before Phase::storage ends, the kernels
+/// @boa_device_image. A pure function of the options; the passes read order, delay and places
+/// from boa.config @plan when they run. Before Phase::storage ends, the kernels
 /// of a copy are compiled: the plan of memory includes their workspace.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 

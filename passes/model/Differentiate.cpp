@@ -358,7 +358,9 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    double seed = 1.0 / double(Config(module).microBatches());
+    const Config config(module);
+    const bool again = recompute.hasValue() ? bool(recompute) : config.plan.recompute;
+    double seed = 1.0 / double(config.microBatches());
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     for (StageOp stage : stages) {
       auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
@@ -366,7 +368,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
         stage.emitOpError("expected a func.func of one block named @") << stage.getCallee();
         return signalPassFailure();
       }
-      bool keep = !recompute && stage.getRepeat() > 1;
+      bool keep = !again && stage.getRepeat() > 1;
       if (failed(StageDifferentiator(stage.getStageName(), func, seed, !keep).run()))
         return signalPassFailure();
     }

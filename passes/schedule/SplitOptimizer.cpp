@@ -206,11 +206,11 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     for (auto group : module.getOps<GroupOp>())
       if (difference.of == findStorage(module, Role::weights, group.getSymName()))
         return step.emitOpError("cannot split the update of @")
-               << getGroupName(group.getSymName()) << " at a delay of " << double(delay)
+               << getGroupName(group.getSymName()) << " at a delay of " << share
                << ": it would see another gradient, or a read of @weights."
                << getGroupName(group.getSymName()) << " would see other weights";
     return step.emitOpError("cannot split the optimizer at a delay of ")
-           << double(delay) << ": a kernel would see weights of another step";
+           << share << ": a kernel would see weights of another step";
   }
 
   void runOnOperation() override {
@@ -218,18 +218,19 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     StepOp step = findEntryPoint(module, EntryPoint::step);
     if (!step)
       return;
-    if (delay < 0 || delay > 1) {
-      step.emitOpError("expected a delay in [0, 1] but found ") << double(delay);
+    const Config config(module);
+    share = delay.hasValue() ? double(delay) : config.plan.delay;
+    if (share < 0 || share > 1) {
+      step.emitOpError("expected a delay in [0, 1] but found ") << share;
       return signalPassFailure();
     }
     FinishNormOp norm;
     step.walk([&](FinishNormOp op) { norm = op; });
-    if (norm && delay > 0 && delay < 1) {
-      const TrainSettings train = Config(module).train;
-      bool skips = train.nonfinite == Nonfinite::skip && !(train.clip > 0);
+    if (norm && share > 0 && share < 1) {
+      bool skips = config.train.nonfinite == Nonfinite::skip && !(config.train.clip > 0);
       auto diag =
           step.emitOpError("cannot split the optimizer at a delay of ")
-          << double(delay) << ": "
+          << share << ": "
           << (skips ? "leaving out steps with nonfinite = skip" : "clipping by the global norm")
           << " needs every gradient of the step before the first update; legal are delay = 0 "
              "(update after backward) "
@@ -241,7 +242,7 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
       return signalPassFailure();
     auto &computation = getAnalysis<CurrentComputation>();
     const TracedComputation &before = computation.get();
-    Splitter(step, delay).run();
+    Splitter(step, share).run();
     TracedComputation after = TracedComputation::compute(module);
     if (const TracedComputation::Outcome *difference =
             findDifference(before, after, /*eachStep=*/false)) {
@@ -252,8 +253,10 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     markAnalysesPreserved<CurrentComputation>();
     remark::passed(step.getLoc(),
                    remark::RemarkOpts::name("split-optimizer").category("boa-schedule"))
-        << "delayed a share of " << remark::metric("delay", double(delay)) << " of each update";
+        << "delayed a share of " << remark::metric("delay", share) << " of each update";
   }
+
+  double share = 0; // delayed
 };
 
 } // namespace

@@ -13,6 +13,7 @@
 // write or an entry would end with another.
 //
 //===----------------------------------------------------------------------===//
+#include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Computation.h"
 
@@ -187,6 +188,12 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (Config(module).plan.schedule != Schedule::vertical) {
+      remark::missed(module.getLoc(),
+                     remark::RemarkOpts::name("vertical-schedule").category("boa-schedule"))
+          << "left micro-batches outside: the plan's schedule is horizontal";
+      return markAllAnalysesPreserved();
+    }
     SmallVector<StepOp> steps;
     for (StepOp step : module.getOps<StepOp>()) {
       SmallVector<LoopOp> loops = microBatchLoops(step);

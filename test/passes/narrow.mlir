@@ -1,9 +1,11 @@
-// RUN: boa-opt %S/Inputs/narrow.mlir --boa-differentiate | FileCheck %s
-// RUN: boa-opt %S/Inputs/narrow.mlir --boa-differentiate=recompute=false | FileCheck %s --check-prefix=SAVE
+// RUN: boa-opt %S/Inputs/narrow.mlir --boa-differentiate=recompute=true | FileCheck %s
+// RUN: boa-opt %S/Inputs/narrow.mlir --boa-differentiate | FileCheck %s --check-prefix=SAVE
 // RUN: boa-opt %S/Inputs/narrow.mlir --boa-differentiate=recompute=false --boa-build-step \
 // RUN:   | FileCheck %s --check-prefix=STEP
 // RUN: boa-opt %S/Inputs/narrow.mlir --boa-differentiate=recompute=false --boa-build-step \
 // RUN:     --boa-insert-offload | FileCheck %s --check-prefix=STORAGE
+
+// The plan says recompute = false; the option wins over it.
 
 // What was rounded on the way there has a gradient that is rounded on the way back.
 

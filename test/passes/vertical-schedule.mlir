@@ -4,6 +4,9 @@
 // RUN:     --boa-vertical-schedule=snake=false | FileCheck %s --check-prefix=PLAIN
 // RUN: boa-opt %S/Inputs/tiny.mlir --boa-differentiate --boa-build-step --boa-vertical-schedule \
 // RUN:     --remarks-filter-passed=boa-schedule 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: sed 's/micro_batch = 2/schedule = "horizontal", micro_batch = 2/' %S/Inputs/tiny.mlir \
+// RUN:   | boa-opt --boa-differentiate --boa-build-step --boa-vertical-schedule \
+// RUN:     --remarks-filter-missed=boa-schedule 2>&1 | FileCheck %s --check-prefix=HORIZONTAL
 
 // All micro-batches of a layer before the next layer: layers outside. Nests are
 // numbered in the order in which they run, a layer counting as one: embedding 0,
@@ -45,3 +48,10 @@
 // What it did is a remark.
 
 // REMARK: remark: [Passed] vertical-schedule | Category:boa-schedule | Remark="distributed and interchanged the micro_batch loop of @", Remark=step
+
+// A plan in horizontal order stays as it is.
+
+// HORIZONTAL:       left micro-batches outside: the plan's schedule is horizontal
+// HORIZONTAL-LABEL: boa.step @step
+// HORIZONTAL-NEXT:    boa.loop micro_batch %{{.*}} = 0 to 4 forward {
+// HORIZONTAL:           boa.loop layer

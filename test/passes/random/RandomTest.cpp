@@ -175,10 +175,12 @@ TEST_P(RandomExample, MutantsAreRefused) {
         NamedAttrList machine(boa::getConfig(*module, boa::kMachineConfig));
         machine.set("memory", StringAttr::get(&context, memory));
         boa::setConfig(*module, boa::kMachineConfig, machine.getDictionary(&context));
+        boa::PlanSettings plan = boa::Config(*module).plan;
+        plan.delay = delay;
+        plan.schedule = vertical ? boa::Schedule::vertical : boa::Schedule::horizontal;
+        boa::writeConfig(*module, boa::kPlanConfig, plan);
         boa::PipelineOptions options = boa::PipelineOptions::get(*module);
         options.stop = boa::Phase::storage;
-        options.delay = delay;
-        options.vertical = vertical;
         PassManager pm(&context);
         boa::buildPipeline(pm, options);
         ASSERT_TRUE(succeeded(pm.run(*module)));
