@@ -124,6 +124,24 @@ def SplitOptimizer : BoaPass<"boa-split-optimizer"> {
                         "share in [0, 1]; absent: as the plan says">];
 }
 
+def ContractStorage : BoaPass<"boa-contract-storage"> {
+  let summary = "one entry for all micro-batches, if they need it one after another";
+  let description = [{
+    Classic array contraction. Each micro-batch has its own entry of activations and their
+    gradients, so that the order of loops is free. Once the order is fixed, an entry may
+    be needed by one micro-batch at a time, as in the horizontal order. Then all share it:
+
+    ```mlir
+    boa.storage @checkpoints[7, 4] : ...     =>  boa.storage @checkpoints[7, 1] : ...
+    boa.read @checkpoints[%l, %m]                boa.read @checkpoints[%l, %c0]
+    ```
+    Legal if each read sees the write of its own micro-batch, and no other micro-batch
+    writes the entry in between, in every entry point. The pass enumerates them, and
+    compares what the program computes before and after. Storages that the trainer fills
+    or reads keep their entries.
+  }];
+}
+
 def VerifyStep : BoaPass<"boa-verify-step"> {
   let summary = "closes the step phase: indices in bounds, every read after its write";
 }

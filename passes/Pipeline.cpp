@@ -52,6 +52,8 @@ static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options)
   // Order first: where a gradient is complete depends on it.
   pm.addPass(createVerticalSchedule());
   pm.addPass(createSplitOptimizer());
+  // How long a value lives is known once the order is.
+  pm.addPass(createContractStorage());
   shareConstants(pm);
   pm.addPass(createVerifyStep());
 }

@@ -134,7 +134,7 @@ LogicalResult CurrentComputation::checkSame(StringRef wrong) {
   return success();
 }
 
-static const TracedComputation::Outcome *
+const TracedComputation::Outcome *
 findDifference(const std::vector<TracedComputation::Outcome> &before,
                const std::vector<TracedComputation::Outcome> &after) {
   for (auto [was, is] : llvm::zip(before, after))

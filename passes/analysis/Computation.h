@@ -72,6 +72,11 @@ const TracedComputation::Outcome *findDifference(const TracedComputation &before
                                                  const TracedComputation &after,
                                                  bool eachStep = true);
 
+/// The same of two lists of outcomes.
+const TracedComputation::Outcome *
+findDifference(const std::vector<TracedComputation::Outcome> &before,
+               const std::vector<TracedComputation::Outcome> &after);
+
 /// An entry point in the step phase whose loops were transformed, and a clone that was made
 /// before, after markOps.
 struct Reordered {
