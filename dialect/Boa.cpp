@@ -262,10 +262,23 @@ std::string getFunctionName(StringRef stage, StageFunction function) {
   return (stage + "_" + stringifyStageFunction(function)).str();
 }
 
-StringRef StageOp::getStageName() {
-  StringRef name = getCallee();
-  name.consume_back(getFunctionName("", StageFunction::forward));
-  return name;
+void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee, uint64_t repeat,
+                    ArrayRef<Attribute> sides) {
+  build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides));
+}
+
+static StringRef getStageNameOf(StringRef function) {
+  function.consume_back(getFunctionName("", StageFunction::forward));
+  return function;
+}
+StringRef StageOp::getStageName() { return getStageNameOf(getCallee()); }
+
+SmallVector<StringRef> StageOp::getSideNames() {
+  SmallVector<StringRef> names;
+  if (ArrayAttr sides = getSidesAttr())
+    for (auto side : sides.getAsRange<FlatSymbolRefAttr>())
+      names.push_back(getStageNameOf(side.getValue()));
+  return names;
 }
 
 LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
@@ -284,6 +297,18 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
       return emitOpError("argument ")
              << i << " of @" << getCallee() << " has type " << callee.getArgumentTypes()[i]
              << " but " << param << " has type " << op.getType();
+  }
+  if (!getSidesAttr())
+    return success();
+  llvm::SmallDenseSet<Attribute> earlier, seen;
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (auto stage = dyn_cast<StageOp>(op))
+      earlier.insert(stage.getCalleeAttr());
+  for (Attribute side : getSidesAttr()) {
+    if (!earlier.contains(side))
+      return emitOpError("takes the result of ") << side << ", which is no earlier stage";
+    if (!seen.insert(side).second)
+      return emitOpError("takes the result of ") << side << " twice";
   }
   return success();
 }

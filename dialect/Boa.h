@@ -72,8 +72,10 @@ namespace boa {
 // Names of the attributes that one pass leaves for another.
 
 /// On arguments and results of a stage's functions: their parameter, or the parameter of their
-/// gradient; or a mark that forward keeps the value for backward.
-inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved";
+/// gradient; or a mark that forward keeps the value for backward; or that the value is added to
+/// the gradient of a side input.
+inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved",
+                                     kSumAttr = "boa.sum";
 /// On a group: is of a layer, if only of one.
 inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
 /// The functions of the host that --kernel-emit-optimizer makes (runtime/abi/optimizer.h).

@@ -131,12 +131,13 @@ void AtLastOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // Names of arguments of a stage's functions
 //===----------------------------------------------------------------------===//
 
-/// The arguments of one function, in order. The last activation that a backward function
-/// takes is `dy`. The last stage begins at the loss: its only activation is `x`.
-static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, bool backward,
-                                               bool lastStage) {
+/// The arguments of one function, in order. Side inputs, after `x`, have the names of their
+/// stages. The last activation that a backward function takes is `dy`. The last stage begins at
+/// the loss: it takes none.
+static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
+                                               bool lastStage, ArrayRef<StringRef> sides) {
   SmallVector<StringRef> names;
-  int64_t activations = 0, lastActivation = 0;
+  size_t activations = 0, lastActivation = 0;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
     if (auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr)) {
       names.push_back(param.getLeafReference().getValue());
@@ -145,13 +146,16 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, bool ba
     } else if (getElementTypeOrSelf(type).isInteger()) {
       names.push_back(i == 0 ? "tokens" : "targets");
     } else {
-      names.push_back("x");
-      lastActivation = int64_t(i);
+      names.push_back(activations > 0 && activations <= sides.size() ? sides[activations - 1]
+                                                                     : "x");
+      lastActivation = i;
       ++activations;
     }
   }
-  if (backward && activations > (lastStage ? 1 : 0))
+  if (function == StageFunction::backward && activations > (lastStage ? 1 + sides.size() : 0))
     names[lastActivation] = "dy";
+  if (function == StageFunction::sum)
+    names = {"dy", "sum"};
   return names;
 }
 
@@ -164,8 +168,7 @@ void nameArguments(ModuleOp module) {
           module.lookupSymbol<FunctionOpInterface>(getFunctionName(stage.getStageName(), function));
       if (!func || func.isExternal())
         continue;
-      auto names =
-          getArgumentNames(func, function == StageFunction::backward, stage == stages.back());
+      auto names = getArgumentNames(func, function, stage == stages.back(), stage.getSideNames());
       for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
         Location place = arg.getLoc();
         if (auto named = dyn_cast<NameLoc>(place))

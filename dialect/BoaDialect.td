@@ -61,7 +61,8 @@ def Boa_Dialect : Dialect {
     | `%w.c` | a buffer of single chunks |
     | `%w.embed`, `%x.4` | outside of the loop over layers: of a stage, of a layer |
 
-    An argument of a stage's function is named after its parameter.
+    An argument of a stage's function is named after its parameter, or after the stage whose
+    result it is.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -115,7 +116,8 @@ def Boa_StageFunction : I32EnumAttr<"StageFunction", "the part of a stage that a
   I32EnumAttrCase<"forward", 0>,
   I32EnumAttrCase<"backward", 1>,
   I32EnumAttrCase<"forward_saving", 2>,
-  I32EnumAttrCase<"logits", 3>
+  I32EnumAttrCase<"logits", 3>,
+  I32EnumAttrCase<"sum", 4> // of the gradients of its result, where side inputs take it, too
 ]> {
   let cppNamespace = "::boa";
 }

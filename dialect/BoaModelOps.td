@@ -141,16 +141,21 @@ def Boa_YieldOp : Boa_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Opti
 
 def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "one stage of the model, in order; the repeated one is the layer";
+  let summary = "one stage of the model, in order; a repeated one is a layer";
   let description = [{
     Names the function that computes the stage. Stages run in the order in which
     they stand. The first takes token indices, each other the result of the one
     before it; the last also takes the targets and returns the loss (a scalar).
+    Then come the side inputs: results of the earlier stages that `takes` lists by
+    their functions. All layers of a repeated stage take the same side inputs.
     Arguments of the function after those are parameters, marked `boa.param`.
     Activations are [micro_batch, context, ...] with static sizes.
+
+    A layer returns the type that it takes. It takes its own entry of each group that
+    repeats as often as it does, and the only entry of a group that does not repeat.
     ```mlir
-    boa.stage @block_forward repeat 6
-    func.func @block_forward(%x: tensor<8x256x384xf32>,
+    boa.stage @block_forward repeat 6 takes [@embed_forward]
+    func.func @block_forward(%x: tensor<8x256x384xf32>, %embed: tensor<8x256x384xf32>,
                              %w: tensor<384xf32> {boa.param = @params.block::@ln1_w}, ...)
         -> tensor<8x256x384xf32> { ... }
     ```
@@ -158,11 +163,16 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     @NAME, in IR written by hand).
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee,
-                       DefaultValuedAttr<Boa_RepeatAttr, "1">:$repeat);
-  let assemblyFormat = "$callee (`repeat` $repeat^)? attr-dict";
+                       DefaultValuedAttr<Boa_RepeatAttr, "1">:$repeat,
+                       OptionalAttr<FlatSymbolRefArrayAttr>:$sides);
+  let assemblyFormat = "$callee (`repeat` $repeat^)? (`takes` $sides^)? attr-dict";
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$callee, "uint64_t":$repeat,
+                                 CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$sides)>];
   let extraClassDeclaration = [{
     /// NAME, by which its other functions and its group are found.
     ::llvm::StringRef getStageName();
+    /// The names of the stages whose results are its side inputs.
+    ::llvm::SmallVector<::llvm::StringRef> getSideNames();
   }];
 }
 

@@ -217,7 +217,8 @@ def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_NamesResults,
   let description = [{
     Operands: the callee's activations in order, then one packed entry for each
     parameter group that it takes, in the order of their first appearance.
-    Results: its activations, then one packed gradient for each group.
+    Results: its activations, then one packed gradient for each group. A result marked
+    `boa.sum` is the gradient of a side input: `boa.accumulate` adds it up.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyStaticShapeTensor>:$inputs);
   let results = (outs Variadic<AnyStaticShapeTensor>:$outputs);

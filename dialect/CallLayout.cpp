@@ -29,7 +29,9 @@ public:
       return addSaved(position, tensor);
     if (auto param = attrs ? attrs.getAs<SymbolRefAttr>(kParamAttr) : SymbolRefAttr())
       return addParam(position, tensor, param);
-    single.push_back({CallSlot::Kind::activation, "", {position}, {0}, tensor});
+    bool sum = attrs && attrs.contains(kSumAttr);
+    single.push_back(
+        {sum ? CallSlot::Kind::sum : CallSlot::Kind::activation, "", {position}, {0}, tensor});
   }
 
   SmallVector<CallSlot> finish() {
@@ -96,7 +98,9 @@ std::string CallLayout::whyNot(FunctionOpInterface func) {
   return why;
 }
 
-static bool isUpdate(const CallSlot &slot) { return slot.kind == CallSlot::Kind::group; }
+static bool isUpdate(const CallSlot &slot) {
+  return slot.kind == CallSlot::Kind::group || slot.kind == CallSlot::Kind::sum;
+}
 SmallVector<CallSlot> CallLayout::updates() const {
   return llvm::filter_to_vector(outputs, isUpdate);
 }

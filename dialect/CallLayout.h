@@ -9,7 +9,8 @@
 // entries. The layout says which tensors of a function make up which operand or
 // result of a boa.call, and at which offset:
 //
-//   - an activation is an operand (result) by itself;
+//   - an activation is an operand (result) by itself, and so is the gradient of a side
+//     input (attribute boa.sum);
 //   - parameters (or gradients of parameters, among results) of one group are
 //     one packed operand (result), at the offsets of boa.group;
 //   - values kept for the backward pass (attribute boa.saved) are one packed
@@ -29,7 +30,7 @@ namespace boa {
 
 /// One operand or result of a boa.call.
 struct CallSlot {
-  enum class Kind { activation, group, saved };
+  enum class Kind { activation, sum, group, saved };
   Kind kind = Kind::activation;
   std::string group;                     // its name, without the prefix
   llvm::SmallVector<unsigned> positions; // arguments (results) of the function
@@ -40,8 +41,8 @@ struct CallSlot {
 struct CallLayout {
   llvm::SmallVector<CallSlot> inputs, outputs;
 
-  /// The outputs that a launch adds to, gradients of parameters, and those that it writes
-  /// whole: its buffers come in that order.
+  /// The outputs that a launch adds to, gradients of side inputs and parameters, and those that
+  /// it writes whole: its buffers come in that order.
   llvm::SmallVector<CallSlot> updates() const;
   llvm::SmallVector<CallSlot> writes() const;
 

@@ -26,7 +26,9 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
     Checks the stages of the model:
 
     - They form a chain: each takes the result of the one before. The first takes
-      tokens, the last returns a scalar loss. At most one repeats.
+      tokens, the last returns a scalar loss. Side inputs are results of earlier stages.
+    - One that repeats returns the type that it takes, and takes groups that repeat as
+      often as it does, or not at all.
     - Bodies hold compute ops only. Embeddings look up the tokens of the first stage.
     - If the module has a configuration, the functions have its micro-batch,
       context and vocabulary. Attention is causal if the objective is next_token.
@@ -42,6 +44,10 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     DifferentiableOpInterface. `@block_forward(x, params) -> y` gains
     `@block_backward(x, params, dy) -> (dx, dparams)`, which computes the forward
     values it needs again from the boundary activation `x`.
+
+    The gradient of a side input is marked `boa.sum`: those of all layers and stages are
+    added up, in f32 also where activations are bf16. `@NAME_sum(dy, sum) -> dy` adds that
+    sum to the gradient that the next stage gives.
 
     The plan says whether to recompute (`recompute` in `boa.config @plan`); the option
     wins over it. Without recomputing the pass also makes `@block_forward_saving(x, params) ->
@@ -84,6 +90,11 @@ def BuildStep : BoaPass<"boa-build-step"> {
       boa.loop layer %l = 0 to 6 forward { boa.optimizer_update @block[%l] ... }
     }
     ```
+    Instances of stages whose results have one type, one after another, share a storage of
+    checkpoints. Where types differ there are several: `@checkpoints.embed`. Gradients of
+    side inputs are accumulated in `@boundary_gradients.NAME.sum`. The first contribution
+    in program order sets the entry.
+
     With `predict` it builds @predict instead: one forward pass that leaves the
     logits in a storage, with everything in memory.
   }];

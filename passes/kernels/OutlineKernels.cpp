@@ -7,9 +7,9 @@
 //
 // A stage's function becomes a kernel: every argument and result is a place in
 // one of the launch's buffers (boa.buffer, boa.offset in bytes). Gradients of
-// parameters become accumulators: an argument tied to the result (boa.result),
-// so that a matrix product can add in place. Weights stored as bf16 are widened
-// at the top. Functions that nothing launches are dropped.
+// parameters and of side inputs become accumulators: an argument tied to the result
+// (boa.result), so that a matrix product can add in place. Weights stored as bf16 are
+// widened at the top. Functions that nothing launches are dropped.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"

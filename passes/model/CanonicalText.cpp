@@ -90,8 +90,8 @@ std::string printAttributes(Operation *op) {
 /// Prints the body of one stage.
 class BodyPrinter {
 public:
-  BodyPrinter(func::FuncOp func, StringRef stage, llvm::raw_ostream &out)
-      : func(func), stage(stage), out(out) {}
+  BodyPrinter(func::FuncOp func, StageOp stage, llvm::raw_ostream &out)
+      : func(func), stage(stage.getStageName()), sides(stage.getSideNames()), out(out) {}
 
   void run() {
     Block &block = func.getBody().front();
@@ -128,7 +128,11 @@ private:
   };
 
   void describeArguments() {
-    unsigned inputs = 0;
+    // Results of other stages are the last inputs.
+    unsigned inputs = 0, firstSide = llvm::count_if(func.getArguments(), [&](BlockArgument arg) {
+                           return !func.getArgAttr(arg.getArgNumber(), kParamAttr);
+                         });
+    firstSide -= std::min<unsigned>(sides.size(), firstSide);
     for (BlockArgument arg : func.getArguments()) {
       if (auto param = func.getArgAttrOfType<SymbolRefAttr>(arg.getArgNumber(), kParamAttr)) {
         StringRef group = getGroupName(param.getRootReference().getValue());
@@ -142,7 +146,9 @@ private:
         sequences = inputs == 0 ? type.getDimSize(0) : sequences;
         perSequence.insert(arg);
       }
-      arguments.push_back(inputs == 0   ? "input"
+      arguments.push_back(inputs >= firstSide && inputs - firstSide < sides.size()
+                              ? "result(" + printName(sides[inputs - firstSide]) + ")"
+                          : inputs == 0 ? "input"
                           : inputs == 1 ? "targets"
                                         : llvm::formatv("input{0}", inputs).str());
       ++inputs;
@@ -283,6 +289,7 @@ private:
 
   func::FuncOp func;
   StringRef stage;
+  SmallVector<StringRef> sides; // the stages whose results are inputs
   llvm::raw_ostream &out;
   SmallVector<std::string> arguments; // how each is printed
   SmallVector<unsigned> ranks;        // of each among them, by that text
@@ -330,7 +337,7 @@ std::string printCanonicalText(ModuleOp module) {
     if (auto group = groups.lookup(name))
       printParameters(group, out);
     if (auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee()))
-      BodyPrinter(func, name, out).run();
+      BodyPrinter(func, stage, out).run();
   }
   return text;
 }

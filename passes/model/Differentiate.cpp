@@ -15,6 +15,7 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -41,8 +42,13 @@ struct Result {
 /// Builds the backward function of one stage.
 class StageDifferentiator {
 public:
-  StageDifferentiator(StringRef stage, func::FuncOp forward, double seed, bool recompute)
-      : stage(stage), forward(forward), seed(seed), recompute(recompute) {}
+  StageDifferentiator(StageOp stage, func::FuncOp forward, double seed, bool recompute)
+      : stage(stage.getStageName()), forward(forward), seed(seed), recompute(recompute) {
+    // The side inputs are the last activations.
+    while (firstParam < forward.getNumArguments() && !forward.getArgAttr(firstParam, kParamAttr))
+      ++firstParam;
+    firstSide = firstParam - std::min<size_t>(stage.getSideNames().size(), firstParam);
+  }
 
   LogicalResult run() {
     isLast = cast<RankedTensorType>(forward.getResultTypes()[0]).getRank() == 0;
@@ -138,7 +144,8 @@ private:
     return success();
   }
 
-  /// Returns (loss,) the gradient of the activation, those of the parameters.
+  /// Returns (loss,) the gradients of the activations, those of the parameters. A side input's
+  /// is added to those of other layers, so it is returned as a sum: f32 for bf16.
   void returnGradients() {
     Block &block = backward.getBody().front();
     OpBuilder builder = OpBuilder::atBlockEnd(&block);
@@ -156,9 +163,12 @@ private:
             builder, arg.getLoc(),
             DenseElementsAttr::get(cast<RankedTensorType>(arg.getType()),
                                    builder.getZeroAttr(getElementTypeOrSelf(arg))));
-      Result result{castTo(builder, arg.getType(), grad), {}};
+      const bool side = i >= firstSide && i < firstParam;
+      Result result{castTo(builder, side ? getSumType(arg.getType()) : arg.getType(), grad), {}};
       if (param)
         result.attrs.set(kParamAttr, param);
+      if (side)
+        result.attrs.set(kSumAttr, builder.getUnitAttr());
       results.push_back(result);
     }
     setResults(backward, builder, results);
@@ -349,9 +359,26 @@ private:
   double seed;
   bool recompute;
   bool isLast = false;
+  unsigned firstSide = 0, firstParam = 0; // among the arguments of `forward`
   Value output;
   llvm::DenseMap<Value, Value> grads;
 };
+
+/// @NAME_sum(dy, sum) -> dy, of a result that the next stage and side inputs take: adds the
+/// gradients that they give.
+void createSum(StringRef stage, func::FuncOp forward) {
+  OpBuilder builder(forward);
+  builder.setInsertionPointAfter(forward);
+  Location loc = forward.getLoc();
+  Type type = forward.getResultTypes()[0], wide = getSumType(type);
+  auto func = func::FuncOp::create(builder, loc, getFunctionName(stage, StageFunction::sum),
+                                   builder.getFunctionType({type, wide}, type));
+  Block *block = func.addEntryBlock();
+  builder.setInsertionPointToEnd(block);
+  Value dy = builder.createOrFold<CastOp>(loc, wide, block->getArgument(0));
+  Value sum = AddOp::create(builder, loc, dy, block->getArgument(1));
+  func::ReturnOp::create(builder, loc, builder.createOrFold<CastOp>(loc, type, sum));
+}
 
 struct Differentiate : impl::DifferentiateBase<Differentiate> {
   using DifferentiateBase::DifferentiateBase;
@@ -362,6 +389,9 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     const bool again = recompute.hasValue() ? bool(recompute) : config.plan.recompute;
     double seed = 1.0 / double(config.microBatches());
     SmallVector<StageOp> stages(module.getOps<StageOp>());
+    llvm::StringSet<> sides;
+    for (StageOp stage : stages)
+      sides.insert_range(stage.getSideNames());
     for (StageOp stage : stages) {
       auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
       if (!func || !func.getBody().hasOneBlock()) {
@@ -369,8 +399,10 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
         return signalPassFailure();
       }
       bool keep = !again && stage.getRepeat() > 1;
-      if (failed(StageDifferentiator(stage.getStageName(), func, seed, !keep).run()))
+      if (failed(StageDifferentiator(stage, func, seed, !keep).run()))
         return signalPassFailure();
+      if (sides.contains(stage.getStageName()))
+        createSum(stage.getStageName(), func);
     }
     // For dumps after later passes.
     nameArguments(module);

@@ -42,7 +42,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
-  /// Every layer takes its own entry of its own group, and each parameter once.
+  /// Every layer takes its own entry of a group that repeats, and each parameter once.
   LogicalResult verifyParams(StageOp stage, func::FuncOp func, unsigned first) {
     StringRef name = stage.getStageName();
     llvm::SmallDenseSet<Attribute> seen;
@@ -58,11 +58,10 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (!group) // not of this module: StageOp checks that it exists
         continue;
       bool own = getGroupName(group.getSymName()) == name;
-      if (own ? group.getRepeat() != stage.getRepeat() : group.getRepeat() != 1)
+      if (group.getRepeat() != stage.getRepeat() && (own || group.getRepeat() != 1))
         return stage.emitOpError("repeats ")
                << stage.getRepeat() << " times but takes " << param << " of a group that repeats "
-               << group.getRepeat() << " times"
-               << (own ? "" : ": expected the group of a layer to have its name");
+               << group.getRepeat() << " times";
     }
     return success();
   }
@@ -115,17 +114,38 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return failure(walked.wasInterrupted());
   }
 
+  /// The last activations are the results of the stages that it lists.
+  LogicalResult verifySides(StageOp stage, func::FuncOp func, unsigned activations) {
+    SmallVector<StringRef> names = stage.getSideNames();
+    for (auto [i, name] : llvm::enumerate(names)) {
+      Type taken = func.getArgumentTypes()[activations - names.size() + i];
+      if (taken != resultOf.lookup(name))
+        return stage.emitOpError("takes ")
+               << taken << " as the result of @" << getFunctionName(name, StageFunction::forward)
+               << ", which returns " << resultOf.lookup(name);
+    }
+    return success();
+  }
+
   LogicalResult verifyStage(StageOp stage, func::FuncOp func, bool first, bool last,
                             Type &boundary) {
     if (failed(verifyFunction(stage, func)))
       return failure();
+    if (resultOf.contains(stage.getStageName()))
+      return stage.emitOpError("expected a function for each stage but @")
+             << stage.getCallee() << " is an earlier one's";
     unsigned activations = 0;
     while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
       ++activations;
-    if (activations != (last ? 2u : 1u))
-      return stage.emitOpError("expected ")
-             << (last ? "two activations (x, targets)" : "one activation")
-             << " before the parameters of @" << func.getName() << " but found " << activations;
+    const unsigned plain = last ? 2 : 1, sides = stage.getSideNames().size();
+    if (activations != plain + sides) {
+      InFlightDiagnostic diag = stage.emitOpError("expected ");
+      diag << (last ? "two activations (x, targets)" : "one activation");
+      if (sides > 0)
+        diag << ", and " << sides << " of other stages,";
+      return diag << " before the parameters of @" << func.getName() << " but found "
+                  << activations;
+    }
     if (func.getNumResults() != 1)
       return stage.emitOpError("expected one result of @") << func.getName();
     Type input = func.getArgumentTypes()[0], result = func.getResultTypes()[0];
@@ -136,6 +156,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     if (!first && input != boundary)
       return stage.emitOpError("takes ")
              << input << " but the stage before it returns " << boundary;
+    if (failed(verifySides(stage, func, activations)))
+      return failure();
     if (stage.getRepeat() > 1 && result != input)
       return stage.emitOpError("repeats, so its result must have the type of its input: ")
              << input << " but it returns " << result;
@@ -156,7 +178,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     if (failed(verifyParams(stage, func, activations)) ||
         failed(verifyData(stage, func, first, last)))
       return failure();
-    boundary = result;
+    boundary = resultOf[stage.getStageName()] = result;
     return success();
   }
 
@@ -197,22 +219,16 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       return signalPassFailure();
     }
     Type boundary;
-    StageOp repeated;
     for (auto [i, stage] : llvm::enumerate(stages)) {
       auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
       if (failed(verifyStage(stage, func, i == 0, i + 1 == stages.size(), boundary)))
         return signalPassFailure();
-      if (stage.getRepeat() > 1 && repeated) {
-        stage.emitOpError("expected at most one repeated stage").attachNote(repeated.getLoc())
-            << "another is here";
-        return signalPassFailure();
-      }
-      if (stage.getRepeat() > 1)
-        repeated = stage;
     }
     if (failed(verifySize(stages)))
       signalPassFailure();
   }
+
+  llvm::StringMap<Type> resultOf; // by the name of the stage
 };
 
 } // namespace

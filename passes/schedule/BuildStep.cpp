@@ -5,18 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From the chain of stages to loops over indexed storage, in horizontal order.
-// Assumes a verified model, and for @step the functions of --boa-differentiate.
-//
-// Boundary k is the activation between stage instances k and k+1 (instances:
-// each repetition counts); checkpoints[k, m] holds it, boundary_gradients[k, m]
-// its gradient.
+// From the stages to loops over indexed storage, in horizontal order. Assumes a
+// verified model, and for @step the functions of --boa-differentiate. Stages.h says
+// where results and their gradients are.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/model/Optimizers.h"
+#include "passes/schedule/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -31,28 +29,13 @@ namespace boa {
 
 namespace {
 
-/// One stage and where its boundaries are.
-struct Stage {
-  std::string name;
-  int64_t repeat;
-  int64_t boundary; // index of the boundary after its first instance
-  bool first, last;
-};
-
 class StepBuilder {
 public:
   StepBuilder(ModuleOp module, bool predict)
       : module(module), builder(module.getBodyRegion()), config(module), predict(predict) {
     builder.setInsertionPointToEnd(module.getBody());
     microBatches = config.microBatches();
-    int64_t boundary = 0;
-    SmallVector<StageOp> ops(module.getOps<StageOp>());
-    for (auto [i, op] : llvm::enumerate(ops)) {
-      stages.push_back({op.getStageName().str(), int64_t(op.getRepeat()), boundary, i == 0,
-                        i + 1 == ops.size()});
-      boundary += op.getRepeat();
-    }
-    boundaries = boundary - 1; // the last stage has a loss, not a boundary
+    stages = findStages(module);
   }
 
   LogicalResult run() {
@@ -77,12 +60,15 @@ private:
     if (stages.size() < 2)
       return module.emitError("expected at least two stages but found ") << stages.size();
     for (const Stage &stage : stages)
-      for (StageFunction function : {StageFunction::forward, StageFunction::backward}) {
-        bool backward = function == StageFunction::backward;
-        if (!(predict && backward) && !lookup(stage, function))
+      for (StageFunction function :
+           {StageFunction::forward, StageFunction::backward, StageFunction::sum}) {
+        bool made = function != StageFunction::forward;
+        if ((made && predict) || (function == StageFunction::sum && !stage.isSide))
+          continue;
+        if (!lookup(stage, function))
           return module.emitError("expected a function @")
                  << getFunctionName(stage.name, function)
-                 << (backward ? ", which --boa-differentiate makes" : "");
+                 << (made ? ", which --boa-differentiate makes" : "");
       }
     func::FuncOp last = lookup(stages.back(), StageFunction::forward);
     if (predict && !findLoss(last))
@@ -121,10 +107,7 @@ private:
       declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
       declare(Role::loss, {microBatches}, RankedTensorType::get({}, f32));
     }
-    Type boundary = first.getResultTypes()[0];
-    declare(Role::checkpoints, {boundaries, microBatches}, boundary);
-    if (!predict)
-      declare(Role::boundary_gradients, {boundaries, microBatches}, boundary);
+    declareBoundaries();
     for (auto group : module.getOps<GroupOp>())
       declareGroup(group);
     for (const Stage &stage : stages)
@@ -133,6 +116,23 @@ private:
           if (slot.kind == CallSlot::Kind::saved)
             declare(Role::saved, {stage.repeat, microBatches}, slot.type, savedName(stage, slot));
   }
+
+  /// What the stages but the last return, and the gradients of that.
+  void declareBoundaries() {
+    for (const Run &run : assignRows(stages, module)) {
+      declare(Role::checkpoints, {run.results, microBatches}, run.type, run.of);
+      if (!predict)
+        declare(Role::boundary_gradients, {run.gradients, microBatches}, run.type, run.of);
+    }
+    for (const Stage &stage : stages)
+      if (stage.isSide && !predict)
+        declare(Role::boundary_gradients, {microBatches},
+                getSumType(lookup(stage, StageFunction::forward).getResultTypes()[0]),
+                sumName(stage));
+  }
+
+  /// Of the storage in which the gradients of a side input are added up.
+  static std::string sumName(const Stage &stage) { return stage.name + ".sum"; }
 
   /// What a stage saves lies in one storage for each element type.
   static std::string savedName(const Stage &stage, const CallSlot &slot) {
@@ -177,6 +177,12 @@ private:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, module.getLoc(), value);
   }
+  /// `index` + by, or a constant where there is no loop.
+  Value shifted(Value index, int64_t by) {
+    if (!index)
+      return constant(by);
+    return by == 0 ? index : ShiftOp::create(builder, loc, index, by).getResult();
+  }
   Value read(Role role, ValueRange indices, StringRef of = {}) {
     StorageOp op = findStorage(module, role, of);
     return ReadOp::create(builder, loc, op.getEntryType(), op.getSymName(), indices);
@@ -184,16 +190,39 @@ private:
   void write(Value value, Role role, ValueRange indices, StringRef of = {}) {
     WriteOp::create(builder, loc, value, getStorageName(role, of), indices);
   }
+  Value read(Role role, const Row &row, Value layer, Value m) {
+    return read(role, {shifted(layer, row.entry), m}, row.of);
+  }
+  void write(Value value, Role role, const Row &row, Value layer, Value m) {
+    write(value, role, {shifted(layer, row.entry), m}, row.of);
+  }
   LoopOp loop(Dimension dimension, int64_t count, LoopOrder order = LoopOrder::forward) {
     auto op = LoopOp::create(builder, module.getLoc(), dimension, 0, count, order);
     builder.setInsertionPointToStart(op.getBlock());
     return op;
   }
-  /// `index` + by, or a constant where there is no loop.
-  Value shifted(Value index, int64_t by) {
-    if (!index)
-      return constant(by);
-    return by == 0 ? index : ShiftOp::create(builder, loc, index, by).getResult();
+
+  const Stage &before(const Stage &stage) { return stages[&stage - stages.begin() - 1]; }
+
+  /// The activations that an instance takes. The last stage's targets stand before the side
+  /// inputs, if `targets`.
+  SmallVector<Value> readInputs(const Stage &stage, Value layer, Value m, bool targets) {
+    SmallVector<Value> inputs;
+    inputs.push_back(stage.first ? read(Role::tokens, m)
+                                 : read(Role::checkpoints, before(stage).lastResult(), layer, m));
+    if (targets)
+      inputs.push_back(read(Role::targets, m));
+    for (unsigned side : stage.sides)
+      inputs.push_back(read(Role::checkpoints, stages[side].lastResult(), Value(), m));
+    return inputs;
+  }
+
+  /// A layer takes its own entry of a group that repeats.
+  Value entryOf(StringRef group, Value layer) {
+    return layer && repeats(group) ? layer : constant(0);
+  }
+  bool repeats(StringRef group) {
+    return findStorage(module, Role::weights, group).getDims().front() > 1;
   }
 
   /// Calls `callee` for instance `layer` of a stage (null where it does not
@@ -204,13 +233,10 @@ private:
     for (const CallSlot &slot : layout.inputs) {
       if (slot.kind == CallSlot::Kind::activation)
         continue;
-      bool saved = slot.kind == CallSlot::Kind::saved;
-      bool own = saved || slot.group == stage.name;
-      Value index = own && layer ? layer : constant(0);
-      if (saved)
-        operands.push_back(read(Role::saved, {index, m}, savedName(stage, slot)));
+      if (slot.kind == CallSlot::Kind::saved)
+        operands.push_back(read(Role::saved, {shifted(layer, 0), m}, savedName(stage, slot)));
       else
-        operands.push_back(read(Role::weights, index, slot.group));
+        operands.push_back(read(Role::weights, entryOf(slot.group, layer), slot.group));
     }
     SmallVector<Type> types;
     for (const CallSlot &slot : layout.outputs)
@@ -219,18 +245,16 @@ private:
     return SmallVector<Value>(op.getResults());
   }
 
-  /// Forward of one instance: reads boundary k-1, writes boundary k.
+  /// Forward of one instance.
   void forwardInstance(const Stage &stage, Value layer, Value m, bool saving) {
     func::FuncOp callee =
         lookup(stage, saving ? StageFunction::forward_saving : StageFunction::forward);
     loc = callee.getLoc();
-    Value input = stage.first ? read(Role::tokens, m)
-                              : read(Role::checkpoints, {shifted(layer, stage.boundary - 1), m});
-    auto outputs = call(callee, {input}, layer, m, stage);
-    write(outputs[0], Role::checkpoints, {shifted(layer, stage.boundary), m});
+    auto outputs = call(callee, readInputs(stage, layer, m, /*targets=*/false), layer, m, stage);
+    write(outputs[0], Role::checkpoints, stage.result, layer, m);
     for (auto [slot, value] : llvm::zip(CallLayout::get(callee).outputs, outputs))
       if (slot.kind == CallSlot::Kind::saved)
-        write(value, Role::saved, {layer ? layer : constant(0), m}, savedName(stage, slot));
+        write(value, Role::saved, {shifted(layer, 0), m}, savedName(stage, slot));
   }
 
   void forwardStage(const Stage &stage, Value m, bool training) {
@@ -242,48 +266,69 @@ private:
     forwardInstance(stage, layers.getInductionVar(), m, saving);
   }
 
-  /// Gradient packs to their storages. The first contribution of a step sets: of
-  /// what the layers share, that of the first layer to run.
+  /// Whether a contribution is the first one to its entry in a step: then it sets the entry. It
+  /// is that of the first call in the program, in the first iteration of `loops`: induction
+  /// variables of those loops whose iterations all contribute to one entry, some of them null.
+  Value isFirst(const std::string &storage, ArrayRef<Value> loops) {
+    auto constantBit = [&](bool bit) {
+      return arith::ConstantIntOp::create(builder, loc, bit, 1).getResult();
+    };
+    if (!contributed.insert(storage).second)
+      return constantBit(false);
+    Value first;
+    for (Value index : loops)
+      if (index) {
+        Value begins = AtFirstOp::create(builder, loc, builder.getI1Type(), index);
+        first = first ? arith::AndIOp::create(builder, loc, first, begins).getResult() : begins;
+      }
+    return first ? first : constantBit(true);
+  }
+
+  /// Adds the gradients of side inputs and of parameters to their storages.
   void accumulateGradients(const CallLayout &layout, ArrayRef<Value> outputs, Value layer, Value m,
                            const Stage &stage) {
+    const unsigned *side = stage.sides.begin();
     for (auto [slot, value] : llvm::zip(layout.outputs, outputs)) {
-      if (slot.kind != CallSlot::Kind::group)
-        continue;
-      bool initial = seenGradients.insert(slot.group).second;
-      Value first = initial ? AtFirstOp::create(builder, loc, builder.getI1Type(), m).getResult()
-                            : arith::ConstantIntOp::create(builder, loc, 0, 1).getResult();
-      bool own = slot.group == stage.name;
-      if (initial && layer && !own)
-        first = arith::AndIOp::create(builder, loc, first,
-                                      AtFirstOp::create(builder, loc, builder.getI1Type(), layer));
-      Value index = own && layer ? layer : constant(0);
-      AccumulateOp::create(builder, loc, value, getStorageName(Role::gradients, slot.group), index,
-                           first);
+      if (slot.kind == CallSlot::Kind::sum && side != stage.sides.end()) {
+        std::string storage = getStorageName(Role::boundary_gradients, sumName(stages[*side++]));
+        Value first = isFirst(storage, {layer});
+        AccumulateOp::create(builder, loc, value, storage, m, first);
+      } else if (slot.kind == CallSlot::Kind::group) {
+        std::string storage = getStorageName(Role::gradients, slot.group);
+        Value first = isFirst(storage, {m, repeats(slot.group) ? Value() : layer});
+        AccumulateOp::create(builder, loc, value, storage, entryOf(slot.group, layer), first);
+      }
     }
   }
 
   void backwardInstance(const Stage &stage, Value layer, Value m) {
     func::FuncOp callee = lookup(stage, StageFunction::backward);
     loc = callee.getLoc();
-    SmallVector<Value> inputs;
-    if (stage.first)
-      inputs.push_back(read(Role::tokens, m));
-    else
-      inputs.push_back(read(Role::checkpoints, {shifted(layer, stage.boundary - 1), m}));
-    if (stage.last)
-      inputs.push_back(read(Role::targets, m));
-    else
-      inputs.push_back(read(Role::boundary_gradients, {shifted(layer, stage.boundary), m}));
+    SmallVector<Value> inputs = readInputs(stage, layer, m, /*targets=*/stage.last);
+    if (!stage.last)
+      inputs.push_back(read(Role::boundary_gradients, stage.gradient, layer, m));
     auto outputs = call(callee, inputs, layer, m, stage);
     unsigned next = 0;
     if (stage.last)
       write(outputs[next++], Role::loss, m);
     if (!stage.first)
-      write(outputs[next++], Role::boundary_gradients, {shifted(layer, stage.boundary - 1), m});
+      write(outputs[next++], Role::boundary_gradients, before(stage).givenGradient(), layer, m);
     accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage);
   }
 
+  /// What side inputs gave is added to what the next stage gave.
+  void sumGradients(const Stage &stage, Value m) {
+    func::FuncOp callee = lookup(stage, StageFunction::sum);
+    loc = callee.getLoc();
+    Value given = read(Role::boundary_gradients, stage.givenGradient(), Value(), m);
+    Value sides = read(Role::boundary_gradients, m, sumName(stage));
+    auto outputs = call(callee, {given, sides}, Value(), m, stage);
+    write(outputs[0], Role::boundary_gradients, stage.lastGradient(), Value(), m);
+  }
+
   void backwardStage(const Stage &stage, Value m) {
+    if (stage.isSide)
+      sumGradients(stage, m);
     if (stage.repeat == 1)
       return backwardInstance(stage, Value(), m);
     OpBuilder::InsertionGuard guard(builder);
@@ -350,11 +395,8 @@ private:
     if (logits)
       callee = returnLogits(callee, last.name);
     loc = callee.getLoc();
-    Value x = read(Role::checkpoints, {constant(last.boundary - 1), m});
-    SmallVector<Value> inputs{x};
-    if (!logits)
-      inputs.push_back(read(Role::targets, m));
-    auto outputs = call(callee, inputs, Value(), m, last);
+    auto outputs =
+        call(callee, readInputs(last, Value(), m, /*targets=*/!logits), Value(), m, last);
     write(outputs[0], logits ? Role::logits : Role::loss, m);
   }
 
@@ -392,9 +434,9 @@ private:
   OpBuilder builder;
   Config config;
   bool predict;
-  int64_t microBatches = 1, boundaries = 0;
+  int64_t microBatches = 1;
   SmallVector<Stage> stages;
-  std::set<std::string> seenGradients;
+  std::set<std::string> contributed; // storages of gradients
   Location loc = builder.getUnknownLoc();
 };
 

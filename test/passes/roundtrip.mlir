@@ -15,8 +15,11 @@ boa.group @block repeat 6 {
 boa.stage @once
 // CHECK: boa.stage @often repeat 6
 boa.stage @often repeat 6
+// CHECK: boa.stage @beside repeat 2 takes [@once, @often]
+boa.stage @beside repeat 2 takes [@once, @often]
 func.func private @once()
 func.func private @often()
+func.func private @beside()
 
 // CHECK-LABEL: func.func @matrices
 func.func @matrices(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<6xf32>, %dy: tensor<2x4x6xf32>) {

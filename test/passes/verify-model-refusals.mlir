@@ -128,7 +128,7 @@ module {
 
 // -----
 
-// A layer that repeats returns what it takes, and there is one.
+// A layer that repeats returns what it takes.
 
 module {
   boa.group @a repeat 1 {
@@ -154,14 +154,15 @@ module {
 
 // -----
 
+// A stage is found by its function.
+
 module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
   boa.stage @a_forward
-  // expected-note @below {{another is here}}
   boa.stage @b_forward repeat 2
-  // expected-error @below {{'boa.stage' op expected at most one repeated stage}}
+  // expected-error @below {{'boa.stage' op expected a function for each stage but @b_forward is an earlier one's}}
   boa.stage @b_forward repeat 3
   boa.stage @c_forward
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
@@ -170,6 +171,162 @@ module {
   }
   func.func @b_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
     %0 = boa.gelu %x : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// A side input is the result of an earlier stage: not of the stage itself,
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op takes the result of @b_forward, which is no earlier stage}}
+  boa.stage @b_forward repeat 2 takes [@b_forward]
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %a: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.add %x, %a : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// nor of a later one,
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op takes the result of @c_forward, which is no earlier stage}}
+  boa.stage @b_forward repeat 2 takes [@c_forward]
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %a: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.add %x, %a : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// once,
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op takes the result of @a_forward twice}}
+  boa.stage @b_forward repeat 2 takes [@a_forward, @a_forward]
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %a: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.add %x, %a : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// an argument of its function,
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected one activation, and 1 of other stages, before the parameters of @b_forward but found 1}}
+  boa.stage @b_forward repeat 2 takes [@a_forward]
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.gelu %x : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// and of its type. The last stage takes it after the targets.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  boa.stage @b_forward
+  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x4xf32>' as the result of @a_forward, which returns 'tensor<2x4x8xf32>'}}
+  boa.stage @c_forward takes [@a_forward]
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.gelu %x : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>, %a: tensor<2x4x4xf32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// An argument that no stage gives is refused.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected one activation before the parameters of @b_forward but found 2}}
+  boa.stage @b_forward repeat 2
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %a: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %0 = boa.add %x, %a : tensor<2x4x8xf32>, tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
   }
   func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
@@ -297,15 +454,14 @@ module {
 
 // -----
 
-// A group of layers is known by its stage's name: under another every layer would
-// take the first one's weights,
+// A layer takes its own entry of a group that repeats: there are as many entries as layers.
 
 module {
-  boa.group @other repeat 3 {
+  boa.group @other repeat 2 {
     boa.param @w : tensor<8xf32> = "ones"
   }
   boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op repeats 3 times but takes @other::@w of a group that repeats 3 times: expected the group of a layer to have its name}}
+  // expected-error @below {{'boa.stage' op repeats 3 times but takes @other::@w of a group that repeats 2 times}}
   boa.stage @block_forward repeat 3
   boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
@@ -324,14 +480,14 @@ module {
 
 // -----
 
-// and there is one entry of it for each layer.
+// A layer's own group has an entry for each layer, though layers may share that of a stage.
 
 module {
-  boa.group @block repeat 2 {
+  boa.group @block repeat 1 {
     boa.param @w : tensor<8xf32> = "ones"
   }
   boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op repeats 3 times but takes @block::@w of a group that repeats 2 times}}
+  // expected-error @below {{'boa.stage' op repeats 3 times but takes @block::@w of a group that repeats 1 times}}
   boa.stage @block_forward repeat 3
   boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {

@@ -1,0 +1,61 @@
+//===- Stages.h - Where results and their gradients are stored --*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A layer, or a stage that does not repeat, is an instance. The results of instances
+// that follow one another and have one type are entries of one storage: @checkpoints
+// if that is all of them, else one named after its first stage. Their gradients are in
+// @boundary_gradients in the same way. A result that side inputs take, too, has two
+// entries there: the sum of all its gradients, then what the next instance gives.
+// What side inputs give is added up in a storage by itself before that.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_SCHEDULE_STAGES_H
+#define BOA_PASSES_SCHEDULE_STAGES_H
+
+#include "dialect/Boa.h"
+
+namespace boa {
+
+/// Entries of a storage, one after another.
+struct Row {
+  std::string of; // the name of the storage, after its role
+  int64_t entry = 0;
+
+  Row shifted(int64_t by) const { return {of, entry + by}; }
+};
+
+struct Stage {
+  std::string name;
+  int64_t repeat;
+  bool first, last;
+  llvm::SmallVector<unsigned> sides = {}; // the stages whose results are its side inputs
+  bool isSide = false;                    // its result is a side input
+  Row result = {}, gradient = {};         // of its first instance
+
+  /// What its last instance returns.
+  Row lastResult() const { return result.shifted(repeat - 1); }
+  /// The gradient of that: the sum, and the part that the next instance gives.
+  Row lastGradient() const { return gradient.shifted(repeat - 1); }
+  Row givenGradient() const { return lastGradient().shifted(isSide ? 1 : 0); }
+};
+
+/// The stages of a module, without rows.
+llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
+
+/// Stages whose results are in one storage.
+struct Run {
+  std::string of; // the name of the storage, after its role
+  mlir::Type type;
+  int64_t results, gradients; // entries
+};
+
+/// Sets the rows of all stages but the last, which returns the loss.
+llvm::SmallVector<Run> assignRows(llvm::MutableArrayRef<Stage> stages, mlir::ModuleOp module);
+
+} // namespace boa
+
+#endif // BOA_PASSES_SCHEDULE_STAGES_H
