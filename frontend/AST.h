@@ -72,10 +72,12 @@ struct TypeSyntax {
   std::vector<ExprPtr> dims;
 };
 
-/// `name: type` of a stage.
+/// `name: type`, or `name: type = stage`, of a stage.
 struct ArgumentSyntax {
   Name name;
   TypeSyntax type;
+  /// The stage whose result it is, if that is named.
+  std::optional<Name> from;
 };
 
 /// `param name: [dims] = init`, `let a, b = value` or `return value`.

@@ -168,13 +168,17 @@ private:
                  "no stage is named '" + expr.name + "'" + didYouMean(expr.name, names));
   }
 
+  /// Layers share the parameters of layers one by one, so there must be as many of both.
   Operand useParam(const Expr &expr, uint32_t from, uint32_t param) {
-    if (spec.stages[from].isLayer && from != index) {
+    const StageSpec &owner = spec.stages[from];
+    if (owner.isLayer && !(stage.isLayer && owner.repeat == stage.repeat)) {
+      const std::string found = stage.isLayer ? std::to_string(stage.repeat) + " layers '" +
+                                                    stage.name + "' cannot share it"
+                                              : "a stage that is no layer cannot share it";
       context.diagnostics
-          .error(expr.location, "'" + expr.name + "." + expr.member +
-                                    "' is a parameter of a layer, of which there are " +
-                                    std::to_string(spec.stages[from].repeat) +
-                                    "; only a stage's can be shared")
+          .error(expr.location, "'" + expr.name + "." + expr.member + "' is a parameter of " +
+                                    std::to_string(owner.repeat) +
+                                    (owner.repeat == 1 ? " layer: " : " layers: ") + found)
           .note(model.stages[from].name.location, "the layer is here");
       return Operand{Operand::Kind::Error};
     }

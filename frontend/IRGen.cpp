@@ -63,8 +63,13 @@ public:
     for (const StageSpec &stage : spec.model.stages)
       if (!stage.params.empty())
         generateGroup(stage);
-    for (const StageSpec &stage : spec.model.stages)
-      StageOp::create(builder, location(stage.position), forwardOf(stage), stage.repeat);
+    for (const StageSpec &stage : spec.model.stages) {
+      SmallVector<Attribute> sides;
+      for (uint32_t side : stage.sides)
+        sides.push_back(
+            FlatSymbolRefAttr::get(builder.getContext(), forwardOf(spec.model.stages[side])));
+      StageOp::create(builder, location(stage.position), forwardOf(stage), stage.repeat, sides);
+    }
     for (const StageSpec &stage : spec.model.stages)
       generateFunction(stage);
     return module;

@@ -10,7 +10,7 @@
 //
 //   program   = { model | train | machine }
 //   model     = "model" NAME [ "(" { NAME "=" expr } ")" ] "{" { stage } "}"
-//   stage     = ("stage" | "layer") NAME "(" { NAME ":" type } ")" "->" type
+//   stage     = ("stage" | "layer") NAME "(" { NAME ":" type [ "=" NAME ] } ")" "->" type
 //               [ "repeat" expr ] "{" { statement } "}"
 //   type      = "[" { expr } "]" [ "token" ] | "loss"
 //   statement = "param" NAME ":" "[" { expr } "]" "=" expr
@@ -197,6 +197,9 @@ bool Parser::parseStage(StageSyntax &stage) {
     ArgumentSyntax argument;
     if (!expectName(argument.name, "the name of an argument") ||
         !expect(TokenKind::Colon, "after the name of an argument") || !parseType(argument.type))
+      return false;
+    if (takeIf(TokenKind::Equals) &&
+        !expectName(argument.from.emplace(), "the name of an earlier stage"))
       return false;
     stage.arguments.push_back(std::move(argument));
     if (!takeIf(TokenKind::Comma))

@@ -131,6 +131,8 @@ static std::string printStage(const StageSyntax &stage) {
   bool first = true;
   for (const ArgumentSyntax &argument : stage.arguments) {
     text += (first ? "" : ", ") + argument.name.text + ": " + printType(argument.type);
+    if (argument.from)
+      text += " = " + argument.from->text;
     first = false;
   }
   text += ") -> " + printType(stage.result);

@@ -94,8 +94,10 @@ struct StageSpec {
   int64_t repeat = 1;
   bool isLayer = false;
   std::vector<ParamSpec> params;
-  /// Values 0 .. arguments - 1 are the activations, in order.
+  /// Values 0 .. arguments - 1 are the activations, in order. The last of them are the results
+  /// of the stages `sides`.
   uint32_t arguments = 0;
+  std::vector<uint32_t> sides;
   /// Own parameters first, then tied ones, in order of first use.
   std::vector<ParamUse> uses;
   std::vector<Shape> values;

@@ -105,7 +105,7 @@ static std::string describe(const frontend::Spec &spec) {
       parameters += elements;
     }
     if (stage.isLayer)
-      layers = absl::StrCat(stage.repeat, " x ", stage.name);
+      absl::StrAppend(&layers, layers.empty() ? "" : ", ", stage.repeat, " x ", stage.name);
   }
   const TrainSettings &train = spec.train;
   const int64_t microBatch = SequencesOfMicroBatch(train, spec.plan);

@@ -79,6 +79,38 @@ boa.stage @head_forward
 )");
 }
 
+// A side input is an argument before the parameters, and the stage lists whose result it is. A
+// layer shares the parameters of another one by one.
+TEST_F(IrgenTest, SideInputs) {
+  std::string text = edited("  stage head(x: [context, width], targets: [context] token)",
+                            "  layer more(x: [context, width], start: [context, width] = embed) -> "
+                            "[context, width] repeat depth {\n    return x * block.g + start\n  }\n"
+                            "  stage head(x: [context, width], targets: [context] token, start: "
+                            "[context, width] = embed)");
+  text.replace(text.find("linear(x, transpose"), 19, "linear(x + start, transpose");
+  auto module = generate(compileText(text));
+  ASSERT_TRUE(module);
+  std::string stages;
+  for (boa::StageOp stage : module->getOps<boa::StageOp>())
+    stages += print(stage) + "\n";
+  EXPECT_EQ(stages, R"(boa.stage @embed_forward
+boa.stage @block_forward repeat 2
+boa.stage @more_forward repeat 2 takes [@embed_forward]
+boa.stage @head_forward takes [@embed_forward]
+)");
+  auto argumentsOf = [&](mlir::StringRef name) {
+    std::string function = print(module->lookupSymbol(name));
+    return function.substr(0, function.find(" {\n"));
+  };
+  EXPECT_EQ(argumentsOf("more_forward"),
+            "func.func @more_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<2x16x32xf32>, "
+            "%arg2: tensor<32xf32> {boa.param = @params.block::@g}) -> tensor<2x16x32xf32>");
+  EXPECT_EQ(argumentsOf("head_forward"),
+            "func.func @head_forward(%arg0: tensor<2x16x32xf32>, %arg1: tensor<2x16xi32>, "
+            "%arg2: tensor<2x16x32xf32>, %arg3: tensor<64x32xf32> {boa.param = "
+            "@params.embed::@wte}) -> tensor<f32>");
+}
+
 // A layer that repeats once is still a layer.
 TEST_F(IrgenTest, LayerOfDepthOne) {
   auto module = generate(compileText(kSpec, {"model.depth=1"}));

@@ -228,7 +228,7 @@ model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = width / 5) {
 TEST(ModelTest, NoLayer) {
   EXPECT_EQ(
       refusal("  layer block", "  stage block"),
-      R"(tiny.boa:1:7: error: expected one layer, 'layer NAME(...) -> ... repeat N { ... }', but found none
+      R"(tiny.boa:1:7: error: expected a layer, 'layer NAME(...) -> ... repeat N { ... }', but found none
 model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
       ^~~~
 )");
@@ -404,18 +404,6 @@ TEST(ModelTest, WrongReturn) {
 tiny.boa:6:38: note: declared here
   stage wide(x: [context, width]) -> [context, width] {
                                      ^~~~~~~~~~~~~~~~
-)");
-}
-
-TEST(ModelTest, LayerParameterShared) {
-  EXPECT_EQ(
-      refusal("transpose(embed.wte)", "block.w"),
-      R"(tiny.boa:14:36: error: 'block.w' is a parameter of a layer, of which there are 2; only a stage's can be shared
-    return cross_entropy(linear(x, block.w), targets)
-                                   ^~~~~~~
-tiny.boa:6:9: note: the layer is here
-  layer block(x: [context, width]) -> [context, width] repeat depth {
-        ^~~~~
 )");
 }
 

@@ -1,0 +1,161 @@
+//===- StageTest.cpp - How stages and layers may be connected ------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Several kinds of layers, side inputs, shared parameters of layers. One case a rule, each the
+// whole text that a user sees.
+//
+//===----------------------------------------------------------------------===//
+#include "test/frontend/Fixture.h"
+
+using namespace boa;
+using namespace boa::frontend;
+
+namespace {
+/// A further layer, up to its `repeat`.
+const std::string kScaleLayer = "  layer more(x: [context, width]) -> [context, width]";
+
+/// The specification whose layer also takes the result of a stage.
+std::string takingAlso(const std::string &stage, const std::string &type = "[context, width]") {
+  std::string text = edited("block(x: [context, width])",
+                            "block(x: [context, width], start: " + type + " = " + stage + ")");
+  return text.replace(text.find("return x +"), 10, "return x + start +");
+}
+} // namespace
+
+// Layers give back what they take, whatever their number; stages between them may not.
+TEST(StageTest, LayerOfAnotherShape) {
+  EXPECT_EQ(
+      refusal("x: [context, width]) -> [context, width] repeat",
+              "x: [context, width]) -> [context, 3 * width] repeat"),
+      R"(tiny.boa:6:39: error: expected a layer to return the shape that it takes, [context, width] = [16, 32], but found [context, 3 * width] = [16, 96]
+  layer block(x: [context, width]) -> [context, 3 * width] repeat depth {
+                                      ^~~~~~~~~~~~~~~~~~~~
+tiny.boa:6:18: note: taken here
+  layer block(x: [context, width]) -> [context, 3 * width] repeat depth {
+                 ^~~~~~~~~~~~~~~~
+)");
+}
+
+// The ends of a model are no layers.
+TEST(StageTest, LayerAtTheEnd) {
+  EXPECT_EQ(
+      refusal("stage head(x: [context, width], targets: [context] token) -> loss {",
+              "layer head(x: [context, width], targets: [context] token) -> loss repeat 2 {"),
+      R"(tiny.boa:13:9: error: expected a stage before the layers, which takes the tokens, and one after them, which returns the loss
+  layer head(x: [context, width], targets: [context] token) -> loss repeat 2 {
+        ^~~~
+)");
+}
+
+// A stage takes results of earlier stages, which its arguments name.
+TEST(StageTest, SideInput) {
+  EXPECT_EQ(refusal("block(x: [context, width])",
+                    "block(x: [context, width], start: [context, width] = embed)"),
+            "tiny.boa:6:36: error: argument 'start' is never used\n"
+            "  layer block(x: [context, width], start: [context, width] = embed) -> "
+            "[context, width] repeat depth {\n"
+            "                                   ^~~~~\n");
+  EXPECT_EQ(compileText(takingAlso("embed")).diagnostics, "");
+}
+
+TEST(StageTest, SideInputOfNoStage) {
+  EXPECT_EQ(compileText(takingAlso("embd")).diagnostics,
+            R"(tiny.boa:6:62: error: no stage is named 'embd', did you mean 'embed'?
+  layer block(x: [context, width], start: [context, width] = embd) -> [context, width] repeat depth {
+                                                             ^~~~
+)");
+}
+
+TEST(StageTest, SideInputOfItself) {
+  EXPECT_EQ(compileText(takingAlso("block")).diagnostics,
+            R"(tiny.boa:6:62: error: 'block' cannot take its own result: expected an earlier stage
+  layer block(x: [context, width], start: [context, width] = block) -> [context, width] repeat depth {
+                                                             ^~~~~
+)");
+}
+
+TEST(StageTest, SideInputOfALaterStage) {
+  EXPECT_EQ(compileText(takingAlso("head")).diagnostics,
+            R"(tiny.boa:6:62: error: stage 'head' comes after 'block': expected an earlier stage
+  layer block(x: [context, width], start: [context, width] = head) -> [context, width] repeat depth {
+                                                             ^~~~
+tiny.boa:13:9: note: it is here
+  stage head(x: [context, width], targets: [context] token) -> loss {
+        ^~~~
+)");
+}
+
+TEST(StageTest, SideInputOfAnotherShape) {
+  EXPECT_EQ(
+      compileText(takingAlso("embed", "[context, heads]")).diagnostics,
+      R"(tiny.boa:6:43: error: expected what stage 'embed' returns, [context, width] = [16, 32], but found [context, heads] = [16, 4]
+  layer block(x: [context, width], start: [context, heads] = embed) -> [context, width] repeat depth {
+                                          ^~~~~~~~~~~~~~~~
+tiny.boa:2:43: note: returned here
+  stage embed(tokens: [context] token) -> [context, width] {
+                                          ^~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(StageTest, SideInputTwice) {
+  EXPECT_EQ(compileText(takingAlso("embed, again: [context, width] = embed")).diagnostics,
+            R"(tiny.boa:6:95: error: the result of 'embed' is an argument already
+  layer block(x: [context, width], start: [context, width] = embed, again: [context, width] = embed) -> [context, width] repeat depth {
+                                                                                              ^~~~~
+tiny.boa:6:36: note: this one has it
+  layer block(x: [context, width], start: [context, width] = embed, again: [context, width] = embed) -> [context, width] repeat depth {
+                                   ^~~~~
+)");
+}
+
+// What the place of a stage in the model gives needs no name of a stage, and stands first.
+TEST(StageTest, OrderOfArguments) {
+  EXPECT_EQ(refusal("block(x: [context, width])",
+                    "block(start: [context, width] = embed, x: [context, width])"),
+            R"(tiny.boa:6:41: error: expected arguments that name a stage after those that name none
+  layer block(start: [context, width] = embed, x: [context, width]) -> [context, width] repeat depth {
+                                        ^~~~~
+)");
+  EXPECT_EQ(
+      refusal("block(x: [context, width])", "block(x: [context, width], start: [context, width])"),
+      R"(tiny.boa:6:36: error: expected one argument, the result of the stage before, but found 2; a further one names its stage: 'start: [...] = STAGE'
+  layer block(x: [context, width], start: [context, width]) -> [context, width] repeat depth {
+                                   ^~~~~
+)");
+  EXPECT_EQ(
+      refusal("block(x: [context, width])", "block(x: [context, width] = embed)"),
+      R"(tiny.boa:6:9: error: expected one argument, the result of the stage before, but found 0; 1 more names a stage
+  layer block(x: [context, width] = embed) -> [context, width] repeat depth {
+        ^~~~~
+)");
+}
+
+// Layers share the parameters of other layers one by one: there must be as many.
+TEST(StageTest, LayerParameterShared) {
+  EXPECT_EQ(
+      refusal("transpose(embed.wte)", "block.w"),
+      R"(tiny.boa:14:36: error: 'block.w' is a parameter of 2 layers: a stage that is no layer cannot share it
+    return cross_entropy(linear(x, block.w), targets)
+                                   ^~~~~~~
+tiny.boa:6:9: note: the layer is here
+  layer block(x: [context, width]) -> [context, width] repeat depth {
+        ^~~~~
+)");
+  EXPECT_EQ(
+      refusal("  stage head",
+              kScaleLayer + " repeat 3 {\n    return x * block.g\n  }\n  stage head"),
+      R"(tiny.boa:14:16: error: 'block.g' is a parameter of 2 layers: 3 layers 'more' cannot share it
+    return x * block.g
+               ^~~~~~~
+tiny.boa:6:9: note: the layer is here
+  layer block(x: [context, width]) -> [context, width] repeat depth {
+        ^~~~~
+)");
+  EXPECT_EQ(refusal("  stage head", kScaleLayer + " repeat depth {\n    return x * block.g\n  }\n"
+                                                  "  stage head"),
+            "");
+}
