@@ -92,6 +92,14 @@ private:
   }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   StorageOp storage(StringRef name) { return module.lookupSymbol<StorageOp>(name); }
+  /// A storage of checkpoints with so many entries; null if there is none.
+  StorageOp checkpoints(int64_t entries) {
+    for (auto storage : module.getOps<StorageOp>())
+      if (storage.getRole() == Role::checkpoints && storage.getDims().size() == 2 &&
+          storage.getDims()[0] >= entries)
+        return storage;
+    return {};
+  }
   LoopOp loop(Dimension dimension, int64_t upper, LoopOrder order = LoopOrder::forward) {
     auto op = LoopOp::create(builder, loc, dimension, 0, upper, order);
     builder.setInsertionPointToStart(op.getBlock());
@@ -147,7 +155,7 @@ private:
     builder.setInsertionPointToEnd(in.getBlock());
     auto ref = SymbolRefAttr::get(builder.getContext(), group.getSymName(),
                                   {FlatSymbolRefAttr::get(builder.getContext(), "w")});
-    Value x = read(storage("checkpoints"), {constant(0), m()});
+    Value x = read(checkpoints(1), {constant(0), m()});
     Value add =
         call("begin", x, builder.getDictionaryAttr(builder.getNamedAttr(kParamAttr, ref)), shape);
     Value first = AtFirstOp::create(builder, loc, builder.getI1Type(), m());
@@ -169,13 +177,13 @@ private:
     LoopOp from = layers.front(), to = layers.back();
     int64_t count = std::min<int64_t>(from.getUpper(), to.getUpper());
     int64_t all = std::max<int64_t>(from.getUpper(), to.getUpper());
-    if (count != all)
+    if (count != all || !checkpoints(all))
       return false;
     StorageOp extra = declare("state", {all, microBatches()}, activation, Role::saved, false);
     StorageOp out = declare("out", {all, microBatches()}, activation, Role::logits, false);
     builder.setInsertionPointToEnd(from.getBlock());
     Value first = from.getInductionVar();
-    write(call("begin", read(storage("checkpoints"), {first, m()})), extra, {first, m()});
+    write(call("begin", read(checkpoints(all), {first, m()})), extra, {first, m()});
     builder.setInsertionPointToStart(to.getBlock());
     Value second = to.getInductionVar();
     write(call("end", read(extra, {second, m()})), out, {second, m()});

@@ -31,7 +31,7 @@ bool verifies(ModuleOp module) {
 
 namespace {
 
-/// The model phase of a chain of stages, as text: functions are declared, not defined.
+/// The model phase of some stages, as text: functions are declared, not defined.
 class ChainWriter {
 public:
   explicit ChainWriter(Random &random) : random(random) {}
@@ -40,17 +40,19 @@ public:
 
   std::string write() {
     saving = random.chance(0.25);
-    int64_t inner = random.pick({0, 1, 1, 1, 2});
-    std::vector<Stage> stages{{"embed", 1, true, false}};
+    int64_t inner = random.pick({0, 1, 1, 1, 2, 3});
+    stages = {{"embed", 1, true, {}}};
     for (int64_t i = 0; i < inner; ++i)
       stages.push_back({"block" + std::to_string(i), random.between(1, 4), random.chance(0.9),
-                        random.chance(0.2)});
-    stages.push_back({"head", 1, random.chance(0.8), random.chance(0.5)});
+                        random.chance(0.2) ? "embed" : ""});
+    stages.push_back({"head", 1, random.chance(0.8), random.chance(0.5) ? "embed" : ""});
+    for (size_t i = 1; i < stages.size(); ++i)
+      relate(i);
     for (Stage &stage : stages)
       if (stage.own)
         addGroup(stage);
     for (size_t i = 0; i < stages.size(); ++i)
-      addStage(stages[i], i == 0, i + 1 == stages.size());
+      addStage(i);
     return "module {\n" + configuration() + "\n" + groups + functions + "}\n";
   }
 
@@ -58,12 +60,32 @@ private:
   struct Stage {
     std::string name;
     int64_t repeat;
-    bool own;    // has parameters
-    bool shares; // those of the first stage
+    bool own;           // has parameters
+    std::string shares; // those of another stage
     int64_t elements = 0;
+    std::vector<size_t> sides = {}; // the stages whose results it takes besides
+    std::string result = "tensor<4xf32>";
   };
 
-  static constexpr const char *kActivation = "tensor<4xf32>";
+  /// What a stage has of those before it: a type, side inputs, the parameters of as many layers.
+  void relate(size_t index) {
+    Stage &stage = stages[index];
+    stage.result = stages[index - 1].result;
+    if (stage.repeat == 1 && random.chance(0.3))
+      stage.result = random.pick<std::string>({"tensor<4xf32>", "tensor<6xbf16>"});
+    for (size_t i = 0; i < index; ++i) {
+      if (random.chance(0.2))
+        stage.sides.push_back(i);
+      if (stages[i].own && stages[i].repeat == stage.repeat && random.chance(0.3))
+        stage.shares = stages[i].name;
+    }
+  }
+
+  /// Of the sum of the gradients of a side input.
+  std::string sumType(size_t stage) {
+    std::string type = stages[stage].result;
+    return type.replace(type.rfind('x'), std::string::npos, "xf32>");
+  }
 
   std::string place() {
     return random.pick<std::string>({"\"ssd\"", "\"ssd\"", "\"ssd\"", "\"host\"", "\"device\"",
@@ -112,26 +134,38 @@ private:
     groups += formatv("boa.group @params.{0} repeat {1} {{ boa.param @w : tensor<{2}xf32> = "
                       "\"ones\" }\n",
                       stage.name, stage.repeat, stage.elements);
-    if (stage.name == "embed")
-      shared = stage.elements;
   }
 
   std::string parameter(StringRef group, int64_t elements) {
     return formatv("tensor<{0}xf32> {{boa.param = @params.{1}::@w}", elements, group);
   }
 
-  void addStage(const Stage &stage, bool first, bool last) {
-    std::string in = first ? "tensor<2xi32>" : kActivation;
+  int64_t elementsOf(StringRef name) {
+    return llvm::find_if(stages, [&](const Stage &stage) { return stage.name == name; })->elements;
+  }
+
+  void addStage(size_t index) {
+    const Stage &stage = stages[index];
+    const bool first = index == 0, last = index + 1 == stages.size();
+    std::string in = first ? "tensor<2xi32>" : stages[index - 1].result;
     std::string own = stage.own ? parameter(stage.name, stage.elements) : "";
-    std::string of = stage.shares && !first ? parameter("embed", shared) : "";
-    std::vector<std::string> forward{in}, backward{in}, results;
+    std::string of = stage.shares.empty() ? "" : parameter(stage.shares, elementsOf(stage.shares));
+    std::vector<std::string> forward{in}, backward, results, sides;
     if (last)
       forward.push_back("tensor<2xi32>");
-    backward.push_back(last ? "tensor<2xi32>" : kActivation);
+    for (size_t side : stage.sides) {
+      forward.push_back(stages[side].result);
+      sides.push_back("@" + stages[side].name + "_forward");
+    }
+    backward = forward;
+    if (!last)
+      backward.push_back(stage.result);
     if (last)
       results.push_back("tensor<f32>");
     if (!first)
-      results.push_back(kActivation);
+      results.push_back(in);
+    for (size_t side : stage.sides)
+      results.push_back(sumType(side) + " {boa.sum}");
     // In either order: that of their first appearance decides.
     bool swap = random.chance(0.3);
     for (const std::string &pack : {swap ? of : own, swap ? own : of})
@@ -140,7 +174,7 @@ private:
         backward.push_back(pack);
         results.push_back(pack);
       }
-    std::string y = last ? "tensor<f32>" : kActivation;
+    std::string y = last ? "tensor<f32>" : stage.result;
     std::string name = stage.name;
     declare(name + "_forward", forward, {y});
     if (saving && !last) {
@@ -148,7 +182,11 @@ private:
       backward.push_back("tensor<32xf32> {boa.saved}");
     }
     declare(name + "_backward", backward, results);
-    functions += formatv("boa.stage @{0}_forward repeat {1}\n", name, stage.repeat);
+    if (llvm::any_of(stages,
+                     [&](const Stage &other) { return llvm::is_contained(other.sides, index); }))
+      declare(name + "_sum", {stage.result, sumType(index)}, {stage.result});
+    functions += formatv("boa.stage @{0}_forward repeat {1}{2}\n", name, stage.repeat,
+                         sides.empty() ? "" : " takes [" + llvm::join(sides, ", ") + "]");
   }
 
   void declare(const std::string &name, ArrayRef<std::string> inputs,
@@ -159,7 +197,7 @@ private:
 
   Random &random;
   bool saving = false;
-  int64_t shared = 0;
+  std::vector<Stage> stages;
   std::string groups, functions;
 };
 
