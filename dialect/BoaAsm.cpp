@@ -37,6 +37,8 @@ static StringRef getRoleName(StorageOp storage, bool made) {
     return made ? "y" : "x";
   case Role::boundary_gradients:
     return made ? "dx" : "dy";
+  case Role::loss_gradients:
+    return "dloss";
   default:
     return storage.getLabel();
   }
@@ -132,12 +134,13 @@ void AtLastOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 //===----------------------------------------------------------------------===//
 
 /// The arguments of one function, in order. Side inputs, after `x`, have the names of their
-/// stages. The last activation that a backward function takes is `dy`. The last stage begins at
-/// the loss: it takes none.
+/// stages. The last activation that a backward function takes is the gradient of the stage's
+/// result.
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
-                                               bool lastStage, ArrayRef<StringRef> sides) {
+                                               ArrayRef<StringRef> sides) {
   SmallVector<StringRef> names;
-  size_t activations = 0, lastActivation = 0;
+  size_t activations = 0;
+  int64_t lastActivation = -1;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
     if (auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr)) {
       names.push_back(param.getLeafReference().getValue());
@@ -148,12 +151,14 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
     } else {
       names.push_back(activations > 0 && activations <= sides.size() ? sides[activations - 1]
                                                                      : "x");
-      lastActivation = i;
+      lastActivation = int64_t(i);
       ++activations;
     }
   }
-  if (function == StageFunction::backward && activations > (lastStage ? 1 + sides.size() : 0))
-    names[lastActivation] = "dy";
+  if (function == StageFunction::backward && lastActivation >= 0)
+    names[lastActivation] =
+        cast<RankedTensorType>(func.getArgumentTypes()[lastActivation]).getRank() == 0 ? "dloss"
+                                                                                       : "dy";
   if (function == StageFunction::sum)
     names = {"dy", "sum"};
   return names;
@@ -168,7 +173,7 @@ void nameArguments(ModuleOp module) {
           module.lookupSymbol<FunctionOpInterface>(getFunctionName(stage.getStageName(), function));
       if (!func || func.isExternal())
         continue;
-      auto names = getArgumentNames(func, function, stage == stages.back(), stage.getSideNames());
+      auto names = getArgumentNames(func, function, stage.getSideNames());
       for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
         Location place = arg.getLoc();
         if (auto named = dyn_cast<NameLoc>(place))

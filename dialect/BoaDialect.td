@@ -98,7 +98,8 @@ def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage", [
   I32EnumAttrCase<"gradients", 7>,
   I32EnumAttrCase<"checkpoints", 8>,
   I32EnumAttrCase<"boundary_gradients", 9>,
-  I32EnumAttrCase<"saved", 10>
+  I32EnumAttrCase<"saved", 10>,
+  I32EnumAttrCase<"loss_gradients", 11>
 ]> {
   let cppNamespace = "::boa";
 }

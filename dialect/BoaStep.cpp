@@ -75,7 +75,8 @@ SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges(int64_t first, int
 }
 
 bool StorageOp::isLiveIn() {
-  return getPersistent() || getRole() == Role::tokens || getRole() == Role::targets;
+  return getPersistent() || getRole() == Role::tokens || getRole() == Role::targets ||
+         getRole() == Role::loss_gradients;
 }
 bool StorageOp::isLiveOut() {
   return getPersistent() || getRole() == Role::loss || getRole() == Role::logits;

@@ -69,7 +69,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     /// The ranges of chunks [first, first + count).
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t first, int64_t count);
     /// Whether the entries hold values that the program did not write: trained state,
-    /// or the tokens and targets of a step.
+    /// or what the trainer fills in for a step: tokens, targets, gradients of losses.
     bool isLiveIn();
     /// Whether written values are read after the program.
     bool isLiveOut();

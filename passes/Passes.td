@@ -56,9 +56,10 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     widens, a parameter that is rounded.
 
     The last stage's backward function contains its forward pass and returns the loss,
-    too. Its seed is 1/M: then the gradients of M micro-batches add up to the gradient
-    of their mean. A gradient that is summed over rows stays f32 up to its parameter,
-    even if activations are bf16.
+    too. Its `dloss` is the micro-batch's share of the step's counted targets: then the
+    gradients of the micro-batches add up to the gradient of the mean over the step. A
+    gradient that is summed over rows stays f32 up to its parameter, even if activations
+    are bf16.
   }];
   let options = [Option<"recompute", "recompute", "bool", "",
                         "compute a layer's inner activations again in backward; absent: as "

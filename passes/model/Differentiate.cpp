@@ -42,8 +42,8 @@ struct Result {
 /// Builds the backward function of one stage.
 class StageDifferentiator {
 public:
-  StageDifferentiator(StageOp stage, func::FuncOp forward, double seed, bool recompute)
-      : stage(stage.getStageName()), forward(forward), seed(seed), recompute(recompute) {
+  StageDifferentiator(StageOp stage, func::FuncOp forward, bool recompute)
+      : stage(stage.getStageName()), forward(forward), recompute(recompute) {
     // The side inputs are the last activations.
     while (firstParam < forward.getNumArguments() && !forward.getArgAttr(firstParam, kParamAttr))
       ++firstParam;
@@ -63,8 +63,8 @@ public:
   }
 
 private:
-  /// @NAME_backward with the forward's arguments and, but for the last stage,
-  /// the gradient of its result; its body is a clone of the forward's.
+  /// @NAME_backward with the forward's arguments and the gradient of its result;
+  /// its body is a clone of the forward's.
   void createBackward() {
     OpBuilder builder(forward);
     builder.setInsertionPointAfter(forward);
@@ -76,8 +76,7 @@ private:
     for (auto [i, arg] : llvm::enumerate(forward.getArguments()))
       map.map(arg, block->addArgument(arg.getType(), arg.getLoc()));
     Operation *terminator = forward.getBody().front().getTerminator();
-    if (!isLast)
-      block->addArgument(terminator->getOperand(0).getType(), forward.getLoc());
+    block->addArgument(terminator->getOperand(0).getType(), forward.getLoc());
     builder.setInsertionPointToEnd(block);
     for (Operation &op : forward.getBody().front().without_terminator())
       builder.clone(op, map);
@@ -114,14 +113,7 @@ private:
     for (Operation &op : block)
       ops.push_back(&op);
     OpBuilder builder = OpBuilder::atBlockEnd(&block);
-    if (isLast) {
-      auto type = cast<RankedTensorType>(output.getType());
-      Attribute value = builder.getFloatAttr(type.getElementType(), seed);
-      grads[output] =
-          arith::ConstantOp::create(builder, forward.getLoc(), DenseElementsAttr::get(type, value));
-    } else {
-      grads[output] = block.getArguments().back();
-    }
+    grads[output] = block.getArguments().back();
     for (Operation *op : llvm::reverse(ops)) {
       SmallVector<Value> results;
       for (Value result : op->getResults()) {
@@ -356,7 +348,6 @@ private:
 
   StringRef stage;
   func::FuncOp forward, backward;
-  double seed;
   bool recompute;
   bool isLast = false;
   unsigned firstSide = 0, firstParam = 0; // among the arguments of `forward`
@@ -385,9 +376,8 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    const Config config(module);
-    const bool again = recompute.hasValue() ? bool(recompute) : config.plan.recompute;
-    double seed = 1.0 / double(config.microBatches());
+    const bool again =
+        recompute.hasValue() ? bool(recompute) : Config(module).plan.recompute;
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     llvm::StringSet<> sides;
     for (StageOp stage : stages)
@@ -399,7 +389,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
         return signalPassFailure();
       }
       bool keep = !again && stage.getRepeat() > 1;
-      if (failed(StageDifferentiator(stage, func, seed, !keep).run()))
+      if (failed(StageDifferentiator(stage, func, !keep).run()))
         return signalPassFailure();
       if (sides.contains(stage.getStageName()))
         createSum(stage.getStageName(), func);

@@ -105,7 +105,8 @@ private:
       declare(Role::logits, {microBatches}, getSumType(findLoss(last).getLogits().getType()));
     } else {
       declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
-      declare(Role::loss, {microBatches}, RankedTensorType::get({}, f32));
+      for (Role role : {Role::loss_gradients, Role::loss})
+        declare(role, {microBatches}, RankedTensorType::get({}, f32));
     }
     declareBoundaries();
     for (auto group : module.getOps<GroupOp>())
@@ -305,7 +306,9 @@ private:
     func::FuncOp callee = lookup(stage, StageFunction::backward);
     loc = callee.getLoc();
     SmallVector<Value> inputs = readInputs(stage, layer, m, /*targets=*/stage.last);
-    if (!stage.last)
+    if (stage.last)
+      inputs.push_back(read(Role::loss_gradients, m));
+    else
       inputs.push_back(read(Role::boundary_gradients, stage.gradient, layer, m));
     auto outputs = call(callee, inputs, layer, m, stage);
     unsigned next = 0;

@@ -46,6 +46,7 @@ const Placement *placeOf(Role role, const PlaceSettings &place) {
     return &place.saved;
   case Role::tokens:
   case Role::targets:
+  case Role::loss_gradients:
   case Role::loss:
   case Role::logits:
     return nullptr;

@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// Tokens and targets are others in the next run.
+  /// What the trainer fills in is another in the next run.
   void checkBrought() {
     for (const auto &copy : retained)
       if (StorageOp storage = copy->access.storage; storage.isLiveIn() && !storage.getPersistent())

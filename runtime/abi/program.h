@@ -57,6 +57,7 @@ inline constexpr const char *kRoles[] = {
     "saved", // activations kept for backward
     "tokens",
     "targets",
+    "loss_gradients", // of the step's loss, by the loss of each micro-batch
     "loss",
     "logits",
 };

@@ -135,13 +135,12 @@ absl::Status Data::FillTraining(int64_t step, int64_t micro_batch, int32_t *toke
 }
 
 absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const {
-  const int64_t sequences = options.evaluate_batches * options.micro_batch;
+  const int64_t sequences = options.evaluate_batches * options.micro_batches * options.micro_batch;
   const int64_t starts = validation_bytes() - options.context;
   for (int64_t i = 0; i < options.micro_batch; ++i) {
     const int64_t sequence = micro_batch * options.micro_batch + i;
     const int64_t start =
-        training +
-        static_cast<int64_t>(static_cast<__int128>(sequence % sequences) * starts / sequences);
+        training + static_cast<int64_t>(static_cast<__int128>(sequence) * starts / sequences);
     // Without the seed: runs with different seeds are compared on the same
     // text.
     if (absl::Status status =
@@ -168,9 +167,8 @@ absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
 }
 
 /// Devlin et al. 2018: of the positions to predict, 80% show the mask token, 10% a random one and
-/// 10% the original. Every sequence has the same number of them, so the mean over a micro-batch
-/// gives each the same weight as the mean over the step. A sequence without any would have no loss,
-/// so it has at least one.
+/// 10% the original. Every sequence has the same number of them, and so the same weight in the
+/// mean. A sequence without any would have no loss, so it has at least one.
 void Data::Mask(uint64_t key, int32_t *tokens, int32_t *targets) const {
   const int64_t count = std::clamp<int64_t>(
       std::llround(options.mask_probability * options.context), 1, options.context);

@@ -10,9 +10,8 @@
 //
 // Sampling keeps no state. The sequences of a step are hashes of (seed, step, sequence of
 // the step), so a resumed run reads the same ones as an unbroken run. Micro-batches only
-// cut a step into parts: every masked sequence predicts round(mask_probability * context)
-// positions, and at least one. So the mean of the micro-batches' losses is the mean over
-// the step.
+// cut a step into parts. Every masked sequence predicts round(mask_probability * context)
+// positions, and at least one.
 //
 // Refuses a text that does not exist, or that has a byte outside of the vocabulary, or
 // whose training part is shorter than a sequence. If the run evaluates, the validation
@@ -58,8 +57,8 @@ public:
   /// One micro-batch of a training step: [micro_batch, context] each.
   absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
                             int32_t *targets) const;
-  /// One of the `evaluate_batches` micro-batches of validation. Every evaluation has the same.
-  /// They are spread evenly over the validation part.
+  /// One micro-batch of the `evaluate_batches` batches of validation. Every evaluation has the
+  /// same sequences. They are spread evenly over the validation part.
   absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const;
 
   int64_t training_bytes() const { return training; }

@@ -22,24 +22,25 @@ absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
   if (absl::Status status = traffic.Settle(); !status.ok())
     return status;
   traffic.End();
-  const int64_t total = program.train.evaluate_batches, at_once = program.MicroBatches();
+  const int64_t total = program.train.evaluate_batches, micro_batches = program.MicroBatches();
   double sum = 0;
-  for (int64_t begin = 0; begin < total && !interrupt.interrupted(); begin += at_once) {
-    // The last call may have more room than batches. Then it repeats batches that do not count.
+  int64_t counted = 0;
+  for (int64_t batch = 0; batch < total && !interrupt.interrupted(); ++batch) {
     MicroBatches batches(program);
-    for (int64_t m = 0; m < at_once; ++m)
-      if (absl::Status status = data.FillValidation((begin + m) % total, batches.tokens[m].data(),
-                                                    batches.targets[m].data());
+    for (int64_t m = 0; m < micro_batches; ++m)
+      if (absl::Status status = data.FillValidation(
+              batch * micro_batches + m, batches.tokens[m].data(), batches.targets[m].data());
           !status.ok())
         return status;
+    batches.CountTargets();
     if (absl::Status status = steps.Evaluate(step, batches); !status.ok())
       return status;
-    for (int64_t m = 0, count = std::min(at_once, total - begin); m < count; ++m)
-      sum += batches.losses[m];
+    sum += batches.TotalLoss();
+    counted += batches.counted();
   }
   std::optional<double> loss;
   if (!interrupt.interrupted())
-    loss = sum / total;
+    loss = sum / double(std::max<int64_t>(counted, 1));
   traffic.Begin();
   return loss;
 }

@@ -99,6 +99,7 @@ absl::Status TrainRequest::FindPorts() {
   for (auto [role, bytes, port] :
        {std::tuple<const char *, int64_t, int32_t *>{"tokens", token_bytes, &found.tokens},
         {"targets", token_bytes, &found.targets},
+        {"loss_gradients", sizeof(float), &found.loss_gradients},
         {"loss", sizeof(float), &found.losses}}) {
     absl::StatusOr<int32_t> storage = FindPort(changed, role, bytes);
     if (!storage.ok())

@@ -30,9 +30,9 @@
 
 namespace boa {
 
-/// The storages through which tokens enter a step and losses leave it.
+/// The storages through which the data of a step enter and its losses leave.
 struct Ports {
-  int32_t tokens = -1, targets = -1, losses = -1;
+  int32_t tokens = -1, targets = -1, loss_gradients = -1, losses = -1;
 };
 
 class TrainRequest {

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/step_queue.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace boa {
@@ -13,13 +15,31 @@ namespace boa {
 MicroBatches::MicroBatches(const Program &program)
     : tokens(program.MicroBatches(),
              std::vector<int32_t>(program.MicroBatch() * program.model.context)),
-      targets(tokens), losses(program.MicroBatches()) {}
+      targets(tokens), counts(tokens.size()), loss_gradients(tokens.size()), losses(tokens.size()) {
+}
+
+int64_t MicroBatches::counted() const {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
+
+void MicroBatches::CountTargets() {
+  for (size_t m = 0; m < counts.size(); ++m)
+    counts[m] = std::count_if(targets[m].begin(), targets[m].end(),
+                              [](int32_t target) { return target >= 0; });
+  const double all = double(std::max<int64_t>(counted(), 1));
+  for (size_t m = 0; m < counts.size(); ++m)
+    loss_gradients[m] = float(double(counts[m]) / all);
+}
+
+double MicroBatches::TotalLoss() const {
+  double sum = 0;
+  for (size_t m = 0; m < counts.size(); ++m)
+    sum += double(counts[m]) * losses[m];
+  return sum;
+}
 
 double MicroBatches::MeanLoss() const {
-  double sum = 0;
-  for (float loss : losses)
-    sum += loss;
-  return sum / double(losses.size());
+  return TotalLoss() / double(std::max<int64_t>(counted(), 1));
 }
 
 StepQueue::StepQueue(const TrainRequest &request, const EntryPoints &entries, const Data &data,
@@ -33,6 +53,7 @@ int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batch
     const int64_t bytes = batches.tokens[m].size() * sizeof(int32_t);
     in.push_back({ports.tokens, int64_t(m), batches.tokens[m].data(), bytes});
     in.push_back({ports.targets, int64_t(m), batches.targets[m].data(), bytes});
+    in.push_back({ports.loss_gradients, int64_t(m), &batches.loss_gradients[m], sizeof(float)});
     out.push_back({ports.losses, int64_t(m), &batches.losses[m], sizeof(float)});
   }
   if (entry != entries.step)
@@ -49,6 +70,7 @@ absl::Status StepQueue::Enqueue(int64_t step) {
                                                 next.batches->targets[m].data());
         !status.ok())
       return status;
+  next.batches->CountTargets();
   next.start_ns = owned->Now();
   next.run = Call(entries.step, step, *next.batches);
   // A step behind another one applies that step's updates, and finds in memory the storages that

@@ -13,6 +13,7 @@
 #include "runtime/trainer/data.h"
 #include "test/fuzz/support.h"
 
+#include <algorithm>
 #include <fuzzer/FuzzedDataProvider.h>
 
 using namespace boa;
@@ -88,7 +89,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fuzz::Require(tokens == tokens_again && targets == targets_again, "a batch is the same");
     Check(settings, tokens, targets);
   }
-  if (settings.evaluate_every > 0 && validation < settings.evaluate_batches) {
+  if (settings.evaluate_every > 0 && validation < settings.evaluate_batches &&
+      std::max(settings.evaluate_batches, settings.micro_batches) <= kMostElements) {
     fuzz::Require(data->FillValidation(validation, tokens.data(), targets.data()).ok(),
                   "a batch for validation can be filled");
     Check(settings, tokens, targets);

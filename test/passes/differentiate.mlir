@@ -27,17 +27,16 @@
 // CHECK:         %[[SUM:.*]] = boa.add %[[DY]], %[[DX]]
 // CHECK-NEXT:    return %[[SUM]], %[[DW]], %[[DB]]
 
-// The last stage's backward is fused with its forward: it returns the loss too,
-// takes no incoming gradient, and its seed is 1/4 for 4 micro-batches.
+// The last stage's backward is fused with its forward: it returns the loss too, and
+// takes the gradient of the step's loss.
 
 // CHECK-LABEL: func.func @head_backward
-// CHECK-SAME:    (%[[X:[a-z0-9]+]]: tensor<2x16x512xf32>, %[[TARGETS:[a-z0-9]+]]: tensor<2x16xi32>, %{{[a-z0-9]+}}: tensor<512xf32> {boa.param = @head::@ln}, %[[WTE:[a-z0-9]+]]: tensor<64x512xf32> {boa.param = @embed::@wte})
+// CHECK-SAME:    (%[[X:[a-z0-9]+]]: tensor<2x16x512xf32>, %[[TARGETS:[a-z0-9]+]]: tensor<2x16xi32>, %{{[a-z0-9]+}}: tensor<512xf32> {boa.param = @head::@ln}, %[[WTE:[a-z0-9]+]]: tensor<64x512xf32> {boa.param = @embed::@wte}, %[[DLOSS:dloss]]: tensor<f32>)
 // CHECK-SAME:    -> (tensor<f32>, tensor<2x16x512xf32>, tensor<512xf32> {boa.param = @head::@ln}, tensor<64x512xf32> {boa.param = @embed::@wte})
 // CHECK:         %[[N:.*]] = boa.rms_norm %[[X]]
 // CHECK:         %[[LOGITS:.*]] = boa.linear %[[N]], %[[WTE]] transpose
 // CHECK:         %[[LOSS:.*]] = boa.cross_entropy %[[LOGITS]], %[[TARGETS]]
-// CHECK:         %[[SEED:.*]] = arith.constant dense<2.500000e-01> : tensor<f32>
-// CHECK:         %[[DLOGITS:.*]] = boa.cross_entropy_grad %[[LOGITS]], %[[TARGETS]], %[[SEED]]
+// CHECK:         %[[DLOGITS:.*]] = boa.cross_entropy_grad %[[LOGITS]], %[[TARGETS]], %[[DLOSS]]
 // CHECK:         %[[DN:.*]] = boa.linear %[[DLOGITS]], %[[WTE]] :
 // CHECK:         %[[DWTE:.*]] = boa.linear_weight_grad %[[N]], %[[DLOGITS]] transpose
 // CHECK:         %[[DX:.*]], %[[DLN:.*]] = boa.rms_norm_grad %[[X]], %{{.*}}, %[[DN]]

@@ -36,7 +36,7 @@
 // STEP:             %w = boa.read @weights.block[%l]
 // STEP:             %y = boa.call @block_forward(%x, %w)
 // STEP:             %next = boa.shift %l, 1
-// STEP:           %loss, %dx.3, %g.head, %g.embed = boa.call @head_backward(%x.3, %targets, %w.head, %w.embed)
+// STEP:           %loss, %dx.3, %g.head, %g.embed = boa.call @head_backward(%x.3, %targets, %dloss, %w.head, %w.embed)
 // STEP:           %first = boa.at_first %m
 // STEP:         boa.loop layer %l = 0 to 3 reverse {
 // STEP:             %dy = boa.read @boundary_gradients[%next, %m]

@@ -40,12 +40,12 @@
 // CHECK:         %[[SUM_B:.*]] = boa.add %[[DB]], %[[NEW_B]]
 // CHECK:         return %[[DX]], %[[SUM_W]], %[[SUM_B]]
 
-// Weights of two groups are two buffers (the tied table comes fourth).
+// Weights of two groups are two buffers (the tied table comes fifth).
 
 // CHECK-LABEL: func.func @head_backward
-// CHECK-SAME:    tensor<512xbf16> {boa.buffer = 2 : i32
-// CHECK-SAME:    tensor<64x512xbf16> {boa.buffer = 3 : i32
-// CHECK-SAME:    boa.buffers = array<i32: 4, 2, 2>
+// CHECK-SAME:    tensor<512xbf16> {boa.buffer = 3 : i32
+// CHECK-SAME:    tensor<64x512xbf16> {boa.buffer = 4 : i32
+// CHECK-SAME:    boa.buffers = array<i32: 5, 2, 2>
 
 // f32 weights need no widening.
 

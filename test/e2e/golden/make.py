@@ -36,7 +36,7 @@ KV_HEADS, HIDDEN = 2, 96
 SETTINGS = [f"model.context={CONTEXT}", f"model.width={WIDTH}", f"model.heads={HEADS}",
             f"model.depth={DEPTH}", f"train.batch={BATCH}", f"plan.micro_batch={MICRO_BATCH}",
             f"train.steps={STEPS}", f"train.seed={SEED}", f"train.optimizer.lr.warmup={WARMUP}",
-            f"train.evaluate=every({EVERY}, batches = {EVALUATED // MICRO_BATCH})"]
+            f"train.evaluate=every({EVERY}, batches = {EVALUATED // BATCH})"]
 
 # --- The text: which bytes a step sees ------------------------------------------------
 

@@ -80,9 +80,14 @@ TEST_F(DataTest, SamplingDoesNotDependOnMicroBatches) {
   Data small = Open();
   ASSERT_TRUE(small.FillTraining(3, 0, parts.data(), targets.data()).ok());
   ASSERT_TRUE(small.FillTraining(3, 1, parts.data() + Size(), targets.data()).ok());
-  options.micro_batch = 8;
+  std::vector<int32_t> validation = parts;
+  ASSERT_TRUE(small.FillValidation(2, validation.data(), targets.data()).ok());
+  ASSERT_TRUE(small.FillValidation(3, validation.data() + Size(), targets.data()).ok());
+  options.micro_batch = 8, options.micro_batches = 1;
   ASSERT_TRUE(Open().FillTraining(3, 0, whole.data(), targets.data()).ok());
   EXPECT_EQ(whole, parts);
+  ASSERT_TRUE(Open().FillValidation(1, whole.data(), targets.data()).ok());
+  EXPECT_EQ(whole, validation);
 }
 
 TEST_F(DataTest, TrainingNeverSeesValidation) {
@@ -143,8 +148,7 @@ TEST_F(DataTest, MaskingPredictsWhatItHides) {
   EXPECT_NEAR(static_cast<double>(kept) / predicted, 0.1, 0.02);
 }
 
-// Else a micro-batch with more to predict would weigh as much as one with less,
-// and the loss and its gradient would depend on how a step is cut.
+// So each sequence has the same weight in the loss.
 TEST_F(DataTest, MaskingPredictsTheSameNumberInEverySequence) {
   options.objective = Objective::masked;
   options.mask_token = 255;

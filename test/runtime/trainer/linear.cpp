@@ -11,6 +11,7 @@
 
 #include "nlohmann/json.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -30,6 +31,7 @@ enum StorageId : int32_t {
   kGradients,
   kTokens,
   kTargets,
+  kLossGradients,
   kLoss,
   kLow
 };
@@ -44,12 +46,16 @@ float Widen(const uint16_t *row, int64_t i) {
   return value;
 }
 
-/// Mean cross entropy over a micro-batch; adds to `gradient` where not null.
+/// Mean cross entropy over the counted targets of a micro-batch; adds to `gradient` where not null.
 template <typename T>
-void Run(const T *table, const int32_t *tokens, const int32_t *targets, float *gradient,
-         float *loss) {
+void Run(const T *table, const int32_t *tokens, const int32_t *targets, const float *loss_gradient,
+         float *gradient, float *loss) {
   double sum = 0;
+  const int64_t counted =
+      std::count_if(targets, targets + kMicroBatch * kContext, [](int32_t t) { return t >= 0; });
   for (int64_t i = 0; i < kMicroBatch * kContext; ++i) {
+    if (targets[i] < 0)
+      continue;
     const T *row = table + tokens[i] * kVocab;
     float exponents[kVocab], total = 0;
     for (int64_t j = 0; j < kVocab; ++j)
@@ -57,15 +63,16 @@ void Run(const T *table, const int32_t *tokens, const int32_t *targets, float *g
     sum += std::log(total) - Widen(row, targets[i]);
     for (int64_t j = 0; gradient && j < kVocab; ++j)
       gradient[tokens[i] * kVocab + j] +=
-          (exponents[j] / total - (j == targets[i])) / (kMicroBatch * kContext * kMicroBatches);
+          (exponents[j] / total - (j == targets[i])) * *loss_gradient / counted;
   }
-  *loss = static_cast<float>(sum / (kMicroBatch * kContext));
+  *loss = static_cast<float>(sum / std::max<int64_t>(counted, 1));
 }
 
 template <typename T> void Train(void *const *buffers, void *, boa_queue *) {
-  auto *loss = static_cast<float *>(buffers[4]);
+  auto *loss = static_cast<float *>(buffers[5]);
   Run(static_cast<const T *>(buffers[0]), static_cast<const int32_t *>(buffers[1]),
-      static_cast<const int32_t *>(buffers[2]), static_cast<float *>(buffers[3]), loss);
+      static_cast<const int32_t *>(buffers[2]), static_cast<const float *>(buffers[3]),
+      static_cast<float *>(buffers[4]), loss);
   if (poison_after >= 0 && poison_after-- == 0) {
     *loss = std::numeric_limits<float>::quiet_NaN();
     poison_after = 0;
@@ -74,7 +81,7 @@ template <typename T> void Train(void *const *buffers, void *, boa_queue *) {
 
 template <typename T> void Forward(void *const *buffers, void *, boa_queue *) {
   Run(static_cast<const T *>(buffers[0]), static_cast<const int32_t *>(buffers[1]),
-      static_cast<const int32_t *>(buffers[2]), nullptr, static_cast<float *>(buffers[3]));
+      static_cast<const int32_t *>(buffers[2]), nullptr, nullptr, static_cast<float *>(buffers[3]));
 }
 
 void Logits(void *const *buffers, void *, boa_queue *) {
@@ -128,10 +135,11 @@ void Step(boa_context *ctx, int64_t step, int64_t pending) {
   const boa_buffer weights = Fetch(ctx, kWeights, 0, 0, 2);
   const boa_buffer gradient = boa_rt_prefetch(ctx, kGradients, 0, 0, 2, BOA_DEVICE, /*zero=*/1);
   for (int64_t m = 0; m < kMicroBatches; ++m) {
-    const boa_buffer buffers[] = {weights, Fetch(ctx, kTokens, m), Fetch(ctx, kTargets, m),
-                                  gradient, Fetch(ctx, kLoss, m)};
-    boa_rt_launch(ctx, Bf16 ? kTrainBf16 : kTrain, 5, buffers);
-    for (int i : {1, 2, 4})
+    const boa_buffer buffers[] = {
+        weights,  Fetch(ctx, kTokens, m), Fetch(ctx, kTargets, m), Fetch(ctx, kLossGradients, m),
+        gradient, Fetch(ctx, kLoss, m)};
+    boa_rt_launch(ctx, Bf16 ? kTrainBf16 : kTrain, 6, buffers);
+    for (int i : {1, 2, 3, 5})
       boa_rt_release(ctx, buffers[i], 0);
   }
   if (Clip) {
@@ -335,12 +343,14 @@ std::string Descriptor(const Options &o) {
       MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2, false),
       MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
+      MakeStorage("loss_gradients", "loss_gradients", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
   if (bf16)
-    program["storages"].push_back(MakeStorage("low", "master", tier, {1}, kElements * 2, 2, true));
+    program["storages"].push_back(
+        MakeStorage("low", "master", tier, {1}, kElements * 2, 2, true));
   program["groups"] = json::array({MakeGroup(bf16)});
-  program["kernels"] = {MakeKernel("train", {"r", "r", "r", "rw", "w"}),
-                        MakeKernel("train_bf16", {"r", "r", "r", "rw", "w"}),
+  program["kernels"] = {MakeKernel("train", {"r", "r", "r", "r", "rw", "w"}),
+                        MakeKernel("train_bf16", {"r", "r", "r", "r", "rw", "w"}),
                         MakeKernel("forward", {"r", "r", "r", "w"}),
                         MakeKernel("forward_bf16", {"r", "r", "r", "w"}),
                         MakeKernel("logits", {"r", "r", "w"})};

@@ -194,10 +194,11 @@ text: 8.79 KiB to train on, 0.98 KiB to validate
   gradients              SSD        64.0 KiB    16.0 KiB
   tokens                 device     8.00 KiB           -
   targets                device     8.00 KiB           -
+  loss_gradients         device     8.00 KiB           -
   loss                   device     8.00 KiB           -
-  total                              280 KiB     112 KiB
+  total                              288 KiB     112 KiB
 
-  device memory 280 KiB of 1.00 MiB, host memory 0 B (no limit)
+  device memory 288 KiB of 1.00 MiB, host memory 0 B (no limit)
   beside them at most 1.00 MiB of commands that wait
 )");
 }

@@ -177,7 +177,7 @@ TEST_F(TrainerTest, PromisesNothingOfADamagedState) {
 TEST_F(TrainerTest, RefusesAPlanThatDoesNotFit) {
   linear.device_memory = 200 << 10;
   const std::string error = Error();
-  EXPECT_EQ(error.find("the plan needs 280 KiB of device memory, but machine "
+  EXPECT_EQ(error.find("the plan needs 288 KiB of device memory, but machine "
                        "`bench` gives 200 KiB:\n"),
             0u)
       << error;
