@@ -52,6 +52,8 @@ public:
   /// Locks the file. The lock ends when the file is closed or its process has died, and its last
   /// transfer has ended. Unavailable if another process holds it.
   virtual absl::Status Lock() = 0;
+  /// The same against Lock alone: several readers may hold it. The file need not be open to write.
+  virtual absl::Status LockShared() = 0;
   /// Empty, or why the bytes go through the page cache in spite of `direct`.
   virtual std::string Degraded() const { return ""; }
 };

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/inspect.h"
 
-#include "runtime/state/checksum.h"
+#include "runtime/state/commit_reader.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/state.h"
 #include "runtime/support/units.h"
@@ -96,7 +96,7 @@ std::string DescribeOrigin(const Manifest &manifest) {
   if (!manifest.tokenizer.empty())
     absl::StrAppendFormat(&text, "  tokenizer %s\n", absl::CHexEscape(manifest.tokenizer));
   if (manifest.base)
-    absl::StrAppendFormat(&text, "  based on step %d of state %s, last in %s\n",
+    absl::StrAppendFormat(&text, "  begun with the weights of step %d of state %s, then in %s\n",
                           manifest.base->step, absl::CHexEscape(manifest.base->state),
                           absl::CHexEscape(manifest.base->directory));
   return text;
@@ -252,19 +252,14 @@ void Inspection::ReadSome(size_t path, std::atomic<size_t> &next, size_t end) {
   for (size_t i = next++; i < end; i = next++) {
     const NamedChunk &named = chunks[i];
     const SavedStorage &storage = named.table->storage;
-    const SavedChunk &chunk = named.chunk();
     if (storage.chunk_bytes > room) {
       room = storage.chunk_bytes;
       data.reset(static_cast<char *>(std::aligned_alloc(size_t(kStateBlock), size_t(room))));
     }
     absl::Status status = !data ? absl::ResourceExhaustedError("no memory for a chunk")
                           : file.ok()
-                              ? (*file)->Read(chunk.extent.offset, data.get(), storage.chunk_bytes)
+                              ? ReadSavedChunk(**file, *named.table, named.index, data.get())
                               : file.status();
-    if (status.ok() && Checksum(data.get(), storage.chunk_bytes) != chunk.checksum)
-      status = DamagedChunk(storage.name, int64_t(named.index) / storage.chunks,
-                            int32_t(int64_t(named.index) % storage.chunks),
-                            directories[path] + "/data", chunk.extent.offset);
     if (!status.ok())
       Found(named, status);
   }

@@ -9,9 +9,12 @@
 // kept the place and the checksum of every chunk. One line of JSON and one line with its
 // checksum. A data file begins with a head of the same form, which never changes.
 //
-// Version 3 has fields that no trainer fills yet: tokenizer, base and absent. Version 2
-// lacks them and everything else that is marked with "3" below. It is read, and written
-// as version 2 until the first commit.
+// Version 3 has fields that no trainer fills yet: tokenizer and absent. Version 2 lacks
+// them and everything else that is marked with "3" below. It is read, and written as
+// version 2 until the first commit.
+//
+// A storage is named ROLE.GROUP, and its entries hold the parameters GROUP.*: each at its
+// offset, in elements. Weights of two bytes are the upper halves of their masters.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_STATE_MANIFEST_H
@@ -77,14 +80,6 @@ struct SavedCommit {
 
 /// The table of that name, or null.
 const SavedTable *FindTable(const SavedCommit &, const std::string &name);
-
-/// The commit of another state that this one holds only the differences from.
-struct BaseState {
-  std::string state; // the identity
-  int64_t step = 0;
-  std::string hash;      // of its computation; may be empty
-  std::string directory; // where it stood last, absolute
-};
 
 struct Manifest {
   int32_t version = kManifestVersion;

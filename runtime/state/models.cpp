@@ -76,9 +76,7 @@ absl::Status CheckProgram(const Program &program) {
 absl::Status CheckReadable(const std::string &home, const Manifest &manifest,
                            const SavedCommit &commit) {
   std::string part;
-  if (manifest.base)
-    part = absl::StrFormat("holds the differences from the state in %s", manifest.base->directory);
-  else if (!commit.absent.empty())
+  if (!commit.absent.empty())
     part = absl::StrFormat("lacks the chunks of %s, which are zero", commit.absent[0].name);
   else if (!manifest.tokenizer.empty())
     part = absl::StrFormat("has tokens of the tokenizer %s", manifest.tokenizer);

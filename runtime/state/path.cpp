@@ -111,15 +111,8 @@ absl::Status StatePath::Lock(Undo &undo) {
   if (!before.ok())
     return before.status();
   absl::StatusOr<std::unique_ptr<OpenFile>> locked = open->Lock(kLock);
-  if (absl::IsUnavailable(locked.status())) {
-    absl::StatusOr<std::string> text = ReadSmallFile(*open, kLock);
-    std::string holder = "another process";
-    absl::string_view rest = text.ok() ? absl::string_view(*text) : absl::string_view();
-    if (absl::ConsumePrefix(&rest, kLockMark))
-      holder = absl::StrCat("process ", rest.substr(0, rest.find_first_of(" \n")));
-    return absl::UnavailableError(
-        absl::StrFormat("%s is in use by %s: wait until it ends, or stop it", name, holder));
-  }
+  if (absl::IsUnavailable(locked.status()))
+    return InUse();
   if (!locked.ok())
     return Unwritable(locked.status());
   if (*before == PathKind::nothing)
@@ -139,6 +132,31 @@ absl::Status StatePath::Lock(Undo &undo) {
         absl::StrCat(name, "/", kLock, " is not the lock of a trainer: choose another directory"));
   lock = *std::move(locked);
   return absl::OkStatus();
+}
+
+absl::Status StatePath::LockToRead() {
+  absl::StatusOr<PathKind> kind = open->Kind(kLock);
+  if (!kind.ok() || *kind == PathKind::nothing)
+    return kind.status();
+  absl::StatusOr<std::unique_ptr<OpenFile>> opened = open->Open(kLock, {});
+  if (!opened.ok())
+    return opened.status();
+  absl::Status status = (*opened)->LockShared();
+  if (absl::IsUnavailable(status))
+    return InUse();
+  lock = *std::move(opened);
+  return status;
+}
+
+/// The refusal of a directory whose lock another process has.
+absl::Status StatePath::InUse() const {
+  absl::StatusOr<std::string> text = ReadSmallFile(*open, kLock);
+  std::string holder = "another process";
+  absl::string_view rest = text.ok() ? absl::string_view(*text) : absl::string_view();
+  if (absl::ConsumePrefix(&rest, kLockMark))
+    holder = absl::StrCat("process ", rest.substr(0, rest.find_first_of(" \n")));
+  return absl::UnavailableError(
+      absl::StrFormat("%s is in use by %s: wait until it ends, or stop it", name, holder));
 }
 
 absl::Status StatePath::MarkLock() {

@@ -78,6 +78,9 @@ public:
   /// Takes the lock. Unavailable, with the holder's process, if another one has it;
   /// AlreadyExists if the file of that name is no lock of a trainer.
   absl::Status Lock(Undo &);
+  /// Keeps trainers away while this process reads. Makes no lock: a directory without one is in
+  /// use by nobody.
+  absl::Status LockToRead();
   /// Writes this process's number into the lock, for others that find it held.
   absl::Status MarkLock();
 
@@ -94,6 +97,8 @@ public:
   absl::StatusOr<bool> IsCurrent() const;
 
 private:
+  absl::Status InUse() const;
+
   std::string name, real_name, identity;
   int64_t found = 0;
   std::shared_ptr<Directory> open;

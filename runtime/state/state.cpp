@@ -18,7 +18,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/state.h"
 
-#include "runtime/state/checksum.h"
+#include "runtime/state/commit_reader.h"
 #include "runtime/state/commits.h"
 #include "runtime/state/extents.h"
 #include "runtime/state/manifest_files.h"
@@ -191,6 +191,7 @@ StateStore::Create(FileSystem &disk, const Program &program,
   read->model = program.model.name;
   read->computation = program.computation;
   read->parameters = ParametersOf(program);
+  read->base = options.base;
   (*impl)->commits.manifest() = *std::move(read);
   if (absl::Status status = (*impl)->Begin(program.machine, options, undo); !status.ok())
     return status;
@@ -323,14 +324,9 @@ absl::Status StateStore::ReadForeign(const std::string &name, int64_t entry, int
   if (!table || entry < 0 || entry >= table->storage.entries || chunk < 0 ||
       chunk >= table->storage.chunks)
     return absl::NotFoundError(absl::StrCat("the state has no chunk ", chunk, " of ", name));
-  const SavedChunk &saved = table->chunks[size_t(entry * table->storage.chunks + chunk)];
-  const StatePath &path = impl->paths[size_t(saved.extent.file)];
-  int64_t bytes = table->storage.chunk_bytes;
-  if (absl::Status status = path.data().Read(saved.extent.offset, data, bytes); !status.ok())
-    return status;
-  if (boa::Checksum(data, bytes) == saved.checksum)
-    return absl::OkStatus();
-  return DamagedChunk(table->storage.name, entry, chunk, path.DataPath(), saved.extent.offset);
+  const size_t index = size_t(entry * table->storage.chunks + chunk);
+  return ReadSavedChunk(impl->paths[size_t(table->chunks[index].extent.file)].data(), *table, index,
+                        data);
 }
 
 //===----------------------------------------------------------------------===//

@@ -79,10 +79,19 @@ struct SavedStorage {
   int64_t chunk_bytes = 0;
 };
 
+/// The commit of another state whose weights a training began with.
+struct BaseState {
+  std::string state; // the identity
+  int64_t step = 0;
+  std::string hash;      // of its computation; may be empty
+  std::string directory; // where it stood then, absolute
+};
+
 /// Options for opening a state, set by the user or by the process.
 struct OpenOptions {
   bool changed_model = false;        // a program of another computation may go on with it
   std::function<bool()> interrupted; // asked while it waits: whether to give up (Cancelled)
+  std::optional<BaseState> base;     // of a new state
 };
 
 class StateStore {

@@ -65,6 +65,8 @@ FlagTable TrainerFlags(TrainerOptions &o) {
       {train, "data", 0, "FILE", "train on this text instead of the spec's", FileValue{&o.data}},
       {train, "weights", 0, "FILE", "begin from these weights (safetensors), not random ones",
        FileValue{&o.weights}},
+      {train, "from", 0, "STATE[@STEP]", "begin with the weights of another state, only read",
+       DirectoryValue{&o.from}},
       {train, "save", 0, "FILE", "the trained weights (default: DIR/model.safetensors)",
        FileValue{&o.save}},
       {train, "metrics", 0, "FILE", "write one JSON object for each step", FileValue{&o.metrics}},
@@ -83,6 +85,12 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (options.resume && !options.weights.empty())
     return absl::InvalidArgumentError(
         "--weights begins a run and --resume continues one: only one of them can be given");
+  if (options.resume && !options.from.empty())
+    return absl::InvalidArgumentError(
+        "--from begins a run and --resume continues one: only one of them can be given");
+  if (!options.weights.empty() && !options.from.empty())
+    return absl::InvalidArgumentError(
+        "--weights and --from each name the weights to begin with: only one of them can be given");
   return absl::OkStatus();
 }
 

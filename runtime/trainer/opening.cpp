@@ -33,8 +33,15 @@ absl::StatusOr<Data> OpenData(const TrainRequest &request) {
   return opened;
 }
 
-absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &request,
-                                                      const InterruptGuard &interrupt) {
+absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &request) {
+  const std::string &from = request.options().from;
+  if (from.empty())
+    return nullptr;
+  return BaseWeights::Open(request.disk(), request.program(), from);
+}
+
+absl::StatusOr<std::unique_ptr<StateStore>>
+OpenState(const TrainRequest &request, const BaseWeights *base, const InterruptGuard &interrupt) {
   const TrainerOptions &options = request.options();
   const std::string &directory = request.directories()[0];
   absl::StatusOr<bool> found = StateStore::Exists(request.disk(), directory);
@@ -55,7 +62,9 @@ absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &reques
       return status;
   const Program &program = request.program();
   const int64_t keep = program.train.commit_keep;
-  const OpenOptions opening = {options.changed_model, [&] { return interrupt.interrupted(); }};
+  OpenOptions opening = {options.changed_model, [&] { return interrupt.interrupted(); }, {}};
+  if (base)
+    opening.base = base->Origin();
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
       exists ? StateStore::Open(request.disk(), program, request.directories(), keep, options.at,
                                 opening)
@@ -103,26 +112,41 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &request,
   return engine;
 }
 
-/// A run may begin from the weights of another computation. The report says so.
-static absl::Status LoadWeights(const TrainRequest &request, Engine &engine, RunReport &report) {
+/// A run may begin with the weights of another computation. The report says so.
+static void ReportComputation(const std::string &source, const Computation &trained,
+                              const Computation &now, RunReport &report) {
+  std::vector<std::string> lines;
+  if (trained.version != 0 && trained.version == now.version)
+    lines = DescribeDifferences(trained.text, now.text);
+  if (!lines.empty())
+    report.Say(absl::StrCat("note: the weights in ", source,
+                            " were trained for another computation:\n  ",
+                            absl::StrJoin(lines, "\n  ")));
+}
+
+absl::Status FillParameters(const TrainRequest &request, BaseWeights *base, Engine &engine,
+                            RunReport &report) {
   const Program &program = request.program();
+  if (base) {
+    const BaseState origin = base->Origin();
+    report.Say(absl::StrCat("begins with the weights of step ", origin.step, " of `",
+                            origin.directory, "`"));
+    ReportComputation(request.options().from, base->computation(), program.computation, report);
+    return FillParameters(
+        program, engine,
+        [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {
+          const Group &group = program.groups[size_t(g)];
+          return base->Read(group, entry, group.parameters[size_t(p)], first, count, values);
+        });
+  }
   const std::string &path = request.options().weights;
+  if (path.empty())
+    return InitializeParameters(program, engine);
   absl::StatusOr<Computation> trained = ReadComputation(path);
   if (!trained.ok())
     return trained.status();
-  std::vector<std::string> lines;
-  if (trained->version != 0 && trained->version == program.computation.version)
-    lines = DescribeDifferences(trained->text, program.computation.text);
-  if (!lines.empty())
-    report.Say(absl::StrCat("note: the weights in ", path,
-                            " were trained for another computation:\n  ",
-                            absl::StrJoin(lines, "\n  ")));
+  ReportComputation(path, *trained, program.computation, report);
   return LoadParameters(program, engine, path);
-}
-
-absl::Status FillParameters(const TrainRequest &request, Engine &engine, RunReport &report) {
-  return request.options().weights.empty() ? InitializeParameters(request.program(), engine)
-                                           : LoadWeights(request, engine, report);
 }
 
 absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings, StateStore &state,

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The text, the state and the engine of a run, and their contents before its first step:
-// fresh parameters, weights from a file, or a commit.
+// fresh parameters, weights from a file or from another state, or a commit.
 //
 // Ownership: the caller owns each part. The engine uses the state, so it must go first.
 // Both refer to the request.
@@ -19,6 +19,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/state/state.h"
+#include "runtime/trainer/base_weights.h"
 #include "runtime/trainer/data.h"
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/report.h"
@@ -34,15 +35,20 @@ namespace boa {
 
 absl::StatusOr<Data> OpenData(const TrainRequest &);
 
-/// Creates the state of a new run, or opens that of a run to resume.
-absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &, const InterruptGuard &);
+/// The state whose weights a new run begins with (--from); null if there is none.
+absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &);
+
+/// Creates the state of a new run, or opens that of a run to resume. `base` may be null.
+absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &, const BaseWeights *base,
+                                                      const InterruptGuard &);
 
 /// Refuses an engine that takes more memory than the machine gives.
 absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &, const Kernels &,
                                                    StateStore &);
 
-/// The parameters of a new run: fresh, or from a file. The caller commits them.
-absl::Status FillParameters(const TrainRequest &, Engine &, RunReport &);
+/// The parameters of a new run: fresh, from a file, or from `base` unless it is null. The caller
+/// commits them.
+absl::Status FillParameters(const TrainRequest &, BaseWeights *base, Engine &, RunReport &);
 
 /// Brings the parameters of the opened commit to memory, and reports changes since then.
 absl::Status RestoreCommit(const TrainRequest &, const Settings &, StateStore &, Engine &,

@@ -80,6 +80,9 @@ absl::Status TrainRequest::Check() {
     return absl::InvalidArgumentError(
         "--weights begins a run and --resume continues one: only one of them "
         "can be given");
+  if (!given.from.empty() && (given.resume || !given.weights.empty()))
+    return absl::InvalidArgumentError("--from begins a run with the weights of a state: neither "
+                                      "--resume nor --weights can be given with it");
   const std::vector<SsdSettings> &ssd = changed.machine.ssd;
   if (!given.state.empty())
     state.push_back(given.state);

@@ -45,7 +45,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (!fingerprint.ok())
     return fingerprint.status();
   const Settings settings = CollectSettings(program, *fingerprint);
-  absl::StatusOr<std::unique_ptr<StateStore>> opened = OpenState(request, interrupt);
+  absl::StatusOr<std::unique_ptr<BaseWeights>> base = OpenBase(request);
+  if (!base.ok())
+    return base.status();
+  absl::StatusOr<std::unique_ptr<StateStore>> opened = OpenState(request, base->get(), interrupt);
   if (!opened.ok())
     return opened.status();
   StateStore &state = **opened;
@@ -70,8 +73,9 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     if (absl::Status status = RestoreCommit(request, settings, state, engine, report); !status.ok())
       return status;
   } else {
-    if (absl::Status status = FillParameters(request, engine, report); !status.ok())
+    if (absl::Status status = FillParameters(request, base->get(), engine, report); !status.ok())
       return status;
+    base->reset(); // from here on that state may be trained
     // From here on the directory can be resumed.
     if (absl::Status status = committer.Commit(0); !status.ok())
       return status;

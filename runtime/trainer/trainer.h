@@ -62,6 +62,7 @@ struct TrainerOptions {
   bool resume = false;
   bool changed_model = false;       // also a state of another computation
   std::string weights;              // safetensors to begin from; empty: random
+  std::string from;                 // a state whose weights to begin with: DIR or DIR@STEP
   std::optional<int64_t> steps;     // instead of the program's
   std::string data;                 // instead of the program's; empty: its own
   std::string metrics, trace;       // files; empty: none

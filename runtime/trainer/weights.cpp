@@ -32,10 +32,6 @@ namespace {
 constexpr char kComputation[] = "computation", kComputationHash[] = "computation_hash",
                kComputationVersion[] = "computation_version";
 
-/// Puts elements [first, first + count) of a parameter of an entry at `values`.
-using Source = std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
-                                          int64_t first, int64_t count, float *values)>;
-
 /// Memory that SSDs reach.
 template <typename T> struct Aligned {
   explicit Aligned(int64_t count)
@@ -157,7 +153,8 @@ absl::Status ForEachBatch(const Program &program, const Group &group, Engine &en
   return status.ok() && moving && after ? after(*moving) : status;
 }
 
-absl::Status FillGroup(const Program &program, int64_t g, Engine &engine, const Source &source) {
+absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
+                       const ParameterSource &source) {
   const Group &group = program.groups[g];
   const int64_t most = BatchChunks(program, group) * group.chunk_elements;
   const Aligned<float> zeros(most);
@@ -184,19 +181,12 @@ absl::Status FillGroup(const Program &program, int64_t g, Engine &engine, const 
   return ForEachBatch(program, group, engine, fill, write, nullptr);
 }
 
-absl::Status Fill(const Program &program, Engine &engine, const Source &source) {
-  for (size_t g = 0; g < program.groups.size(); ++g)
-    if (absl::Status status = FillGroup(program, g, engine, source); !status.ok())
-      return status;
-  return absl::OkStatus();
-}
-
 std::string Shape(const std::vector<int64_t> &shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-/// One line for each way in which the file is not of this model.
-std::vector<std::string> Mismatches(const Program &program, const SafetensorsReader &reader) {
+/// One line for each way in which the tensors are not those of this model.
+std::vector<std::string> Mismatches(const Program &program, const ShapesByName &shapes) {
   std::vector<std::string> lines;
   std::set<std::string> known;
   for (const Group &group : program.groups)
@@ -204,36 +194,50 @@ std::vector<std::string> Mismatches(const Program &program, const SafetensorsRea
       for (const Parameter &parameter : group.parameters) {
         const std::string name = ParameterName(group, entry, parameter);
         known.insert(name);
-        const Tensor *tensor = reader.Find(name);
-        if (!tensor)
+        auto found = shapes.find(name);
+        if (found == shapes.end())
           lines.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape),
                                        " but found no such tensor"));
-        else if (tensor->shape != parameter.shape)
+        else if (found->second != parameter.shape)
           lines.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape), " but found ",
-                                       Shape(tensor->shape)));
+                                       Shape(found->second)));
       }
-  for (const Tensor &tensor : reader.tensors())
-    if (!known.count(tensor.name))
-      lines.push_back(absl::StrCat(tensor.name, ": the model has no such parameter"));
+  for (const auto &[name, shape] : shapes)
+    if (!known.count(name))
+      lines.push_back(absl::StrCat(name, ": the model has no such parameter"));
   return lines;
 }
 
-absl::Status CheckMatches(const Program &program, const std::string &path,
-                          const SafetensorsReader &reader) {
+ShapesByName ShapesOf(const SafetensorsReader &reader) {
+  ShapesByName shapes;
+  for (const Tensor &tensor : reader.tensors())
+    shapes[tensor.name] = tensor.shape;
+  return shapes;
+}
+
+} // namespace
+
+absl::Status FillParameters(const Program &program, Engine &engine, const ParameterSource &source) {
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    if (absl::Status status = FillGroup(program, g, engine, source); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+absl::Status CheckParameters(const Program &program, const std::string &of,
+                             const ShapesByName &shapes) {
   constexpr size_t kShown = 5;
-  const std::vector<std::string> lines = Mismatches(program, reader);
+  const std::vector<std::string> lines = Mismatches(program, shapes);
   if (lines.empty())
     return absl::OkStatus();
   std::string message =
-      absl::StrCat("`", path, "` does not hold the weights of `", program.model.name, "`:");
+      absl::StrCat("`", of, "` does not hold the weights of `", program.model.name, "`:");
   for (size_t i = 0; i < std::min(lines.size(), kShown); ++i)
     absl::StrAppend(&message, "\n  ", lines[i]);
   if (lines.size() > kShown)
     absl::StrAppend(&message, "\n  and ", lines.size() - kShown, " more");
   return absl::FailedPreconditionError(message);
 }
-
-} // namespace
 
 std::string ParameterName(const Group &group, int64_t entry, const Parameter &parameter) {
   if (!group.layer)
@@ -242,30 +246,30 @@ std::string ParameterName(const Group &group, int64_t entry, const Parameter &pa
 }
 
 absl::Status InitializeParameters(const Program &program, Engine &engine) {
-  return Fill(program, engine,
-              [&](int64_t group, int64_t entry, int64_t parameter, int64_t first, int64_t count,
-                  float *values) {
-                auto part = [&](int64_t begin, int64_t end) {
-                  InitialValues(program, group, entry, parameter, first + begin, end - begin,
-                                values + begin);
-                };
-                boa_rt_parallel_for(
-                    count, /*grain=*/4096,
-                    [](void *data, int64_t begin, int64_t end) {
-                      (*static_cast<decltype(part) *>(data))(begin, end);
-                    },
-                    &part);
-                return absl::OkStatus();
-              });
+  return FillParameters(program, engine,
+                        [&](int64_t group, int64_t entry, int64_t parameter, int64_t first,
+                            int64_t count, float *values) {
+                          auto part = [&](int64_t begin, int64_t end) {
+                            InitialValues(program, group, entry, parameter, first + begin,
+                                          end - begin, values + begin);
+                          };
+                          boa_rt_parallel_for(
+                              count, /*grain=*/4096,
+                              [](void *data, int64_t begin, int64_t end) {
+                                (*static_cast<decltype(part) *>(data))(begin, end);
+                              },
+                              &part);
+                          return absl::OkStatus();
+                        });
 }
 
 absl::Status LoadParameters(const Program &program, Engine &engine, const std::string &path) {
   absl::StatusOr<SafetensorsReader> reader = SafetensorsReader::Open(path);
   if (!reader.ok())
     return reader.status();
-  if (absl::Status status = CheckMatches(program, path, *reader); !status.ok())
+  if (absl::Status status = CheckParameters(program, path, ShapesOf(*reader)); !status.ok())
     return status;
-  return Fill(
+  return FillParameters(
       program, engine,
       [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {
         const Group &group = program.groups[g];
@@ -343,7 +347,7 @@ bool IsExport(const Program &program, const std::string &path, const CommitRecor
   return file.ok() && file->Metadata("model") == program.model.name &&
          file->Metadata("step") == absl::StrCat(commit.step) &&
          file->Metadata(kComputationHash) == program.computation.hash &&
-         Mismatches(program, *file).empty();
+         Mismatches(program, ShapesOf(*file)).empty();
 }
 
 absl::StatusOr<Computation> ReadComputation(const std::string &path) {

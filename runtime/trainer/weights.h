@@ -25,15 +25,32 @@
 #include "absl/status/status.h"
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace boa {
+
+/// Puts elements [first, first + count) of a parameter of an entry at `values`. Groups and
+/// parameters by their index.
+using ParameterSource = std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
+                                                   int64_t first, int64_t count, float *values)>;
+
+/// Parameters from a source, zero optimizer state.
+absl::Status FillParameters(const Program &, Engine &, const ParameterSource &);
+
+/// Shapes of tensors, by ParameterName.
+using ShapesByName = std::map<std::string, std::vector<int64_t>>;
+
+/// FailedPrecondition if a parameter is missing or has another shape, or if a tensor is no
+/// parameter. Names the first few. `of`: the file or state, for the message.
+absl::Status CheckParameters(const Program &, const std::string &of, const ShapesByName &);
 
 /// Fresh parameters (runtime/trainer/initialize.h), zero optimizer state.
 absl::Status InitializeParameters(const Program &, Engine &);
 
-/// Parameters from a safetensors file, zero optimizer state. Refuses a file if a parameter is
-/// missing or has another shape, or if a tensor is no parameter. Names the first few.
+/// Parameters from a safetensors file, zero optimizer state. Refuses as CheckParameters.
 absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
 
 /// Converts the master weights of the opened commit to the program's form: one storage (f32) or two

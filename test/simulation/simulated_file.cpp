@@ -79,6 +79,8 @@ public:
     handle->inode->lock_holder = fd;
     return absl::OkStatus();
   }
+  /// One reader at a time.
+  absl::Status LockShared() override { return Lock(); }
 
 private:
   Handle *Find() const { return disk.FindHandle(fd); }

@@ -162,6 +162,10 @@ private:
       absl::Status status = owner.Call("LockFile", path());
       return status.ok() ? real->Lock() : status;
     }
+    absl::Status LockShared() override {
+      absl::Status status = owner.Call("LockFile", path());
+      return status.ok() ? real->LockShared() : status;
+    }
 
   private:
     FaultyFiles &owner;

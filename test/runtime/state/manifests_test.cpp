@@ -309,8 +309,6 @@ TEST_F(ManifestTest, PartsOfANewerBoaAreRefused) {
     std::string message;
   };
   for (const Case &c : std::vector<Case>{
-           {[&](boa::Manifest &m) { m.base = all.base; },
-            "the differences from the state in /base"},
            {[&](boa::Manifest &m) { m.commits[0].absent = all.commits[0].absent; },
             "lacks the chunks of momentum, which are zero"},
            {[&](boa::Manifest &m) { m.tokenizer = "bpe"; }, "tokens of the tokenizer bpe"}}) {

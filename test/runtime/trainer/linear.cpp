@@ -337,17 +337,17 @@ std::string Descriptor(const Options &o) {
        {{{"name", "momentum"}, {"type", "f32"}}, {{"name", "variance"}, {"type", "f32"}}}},
       {"scalars", kReferenceShape.scalars}};
   program["storages"] = {
-      MakeStorage("weights", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
-      MakeStorage("momentum", "momentum", tier, {1}, kElements * 4, 2, true),
-      MakeStorage("variance", "variance", tier, {1}, kElements * 4, 2, true),
-      MakeStorage("gradients", "gradients", tier, {1}, kElements * 4, 2, false),
+      MakeStorage("weights.embed", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
+      MakeStorage("momentum.embed", "momentum", tier, {1}, kElements * 4, 2, true),
+      MakeStorage("variance.embed", "variance", tier, {1}, kElements * 4, 2, true),
+      MakeStorage("gradients.embed", "gradients", tier, {1}, kElements * 4, 2, false),
       MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss_gradients", "loss_gradients", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
   if (bf16)
     program["storages"].push_back(
-        MakeStorage("low", "master", tier, {1}, kElements * 2, 2, true));
+        MakeStorage("low.embed", "master", tier, {1}, kElements * 2, 2, true));
   program["groups"] = json::array({MakeGroup(bf16)});
   program["kernels"] = {MakeKernel("train", {"r", "r", "r", "r", "rw", "w"}),
                         MakeKernel("train_bf16", {"r", "r", "r", "r", "rw", "w"}),
