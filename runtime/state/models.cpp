@@ -32,9 +32,15 @@ absl::Status Another(const std::string &home, const std::string &why) {
       absl::StrFormat("%s is the state of another model or optimizer: %s", home, why));
 }
 
+/// The same where the weights are those of the program, but stand in other places or have other
+/// storages beside them.
+absl::Status AnotherLayout(const std::string &home, const std::string &why) {
+  return Another(home,
+                 absl::StrCat(why, "; --from ", home, " begins a new training with its weights"));
+}
+
 std::string Describe(const SavedParameter &parameter) {
-  return absl::StrFormat("%s: [%s] at %d", parameter.name, absl::StrJoin(parameter.shape, ", "),
-                         parameter.offset);
+  return absl::StrFormat("[%s]", absl::StrJoin(parameter.shape, ", "));
 }
 
 std::string Describe(const SavedStorage &storage) {
@@ -88,16 +94,39 @@ absl::Status CheckReadable(const std::string &home, const Manifest &manifest,
                       home, part));
 }
 
+/// The same parameters, of the same shapes, at the same places.
+static absl::Status CheckParameters(const std::string &home,
+                                    const std::vector<SavedParameter> &ours,
+                                    const std::vector<SavedParameter> &theirs) {
+  auto find = [](const std::vector<SavedParameter> &among, const std::string &name) {
+    return std::find_if(among.begin(), among.end(),
+                        [&](const SavedParameter &other) { return other.name == name; });
+  };
+  for (const SavedParameter &parameter : ours) {
+    auto other = find(theirs, parameter.name);
+    if (other == theirs.end())
+      return Another(home, absl::StrFormat("the state has no parameter %s", parameter.name));
+    if (other->shape != parameter.shape)
+      return Another(home, absl::StrFormat("%s is %s in the program and %s in the state",
+                                           parameter.name, Describe(parameter), Describe(*other)));
+  }
+  for (const SavedParameter &parameter : theirs)
+    if (find(ours, parameter.name) == ours.end())
+      return Another(home, absl::StrFormat("the program has no parameter %s", parameter.name));
+  for (const SavedParameter &parameter : ours)
+    if (const SavedParameter &other = *find(theirs, parameter.name);
+        other.offset != parameter.offset)
+      return AnotherLayout(home,
+                           absl::StrFormat("%s stands at %d in the program and at %d in the state",
+                                           parameter.name, parameter.offset, other.offset));
+  return absl::OkStatus();
+}
+
 static absl::Status CheckModel(const std::string &home, const Manifest &manifest,
                                const SavedCommit &commit, const Program &program) {
-  std::vector<SavedParameter> ours = ParametersOf(program);
-  const std::vector<SavedParameter> &theirs = manifest.parameters;
-  for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i)
-    if (i >= ours.size() || i >= theirs.size() || !(ours[i] == theirs[i]))
-      return Another(
-          home, absl::StrFormat("the program has %s, the state has %s",
-                                i < ours.size() ? Describe(ours[i]) : "no more parameters",
-                                i < theirs.size() ? Describe(theirs[i]) : "no more parameters"));
+  if (absl::Status status = CheckParameters(home, ParametersOf(program), manifest.parameters);
+      !status.ok())
+    return status;
   std::vector<std::string> known;
   for (const Storage &storage : program.storages) {
     if (!storage.persistent)
@@ -110,15 +139,18 @@ static absl::Status CheckModel(const std::string &home, const Manifest &manifest
     bool other_form = table ? IsMaster(wanted) && table->storage.entries == wanted.entries &&
                                   table->storage.chunks == wanted.chunks
                             : wanted.role == "master";
+    const std::string why =
+        absl::StrFormat("%s has %s in the program and %s in the state", storage.name,
+                        Describe(wanted), table ? Describe(table->storage) : "nothing");
     if (!other_form)
-      return Another(home, absl::StrFormat("%s has %s in the program and %s in the state",
-                                           storage.name, Describe(wanted),
-                                           table ? Describe(table->storage) : "nothing"));
+      return table && table->storage.entries != wanted.entries ? Another(home, why)
+                                                               : AnotherLayout(home, why);
   }
   for (const SavedTable &table : commit.tables)
     if (!IsMaster(table.storage) &&
         std::find(known.begin(), known.end(), table.storage.name) == known.end())
-      return Another(home, absl::StrFormat("the program has no storage %s", table.storage.name));
+      return AnotherLayout(home,
+                           absl::StrFormat("the program has no storage %s", table.storage.name));
   // Only all of the weights together may be in another form.
   int64_t ours_bytes = 0, their_bytes = 0;
   for (const Storage &storage : program.storages)

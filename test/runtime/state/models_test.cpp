@@ -24,18 +24,18 @@ TEST_F(ModelTest, AnotherModelSaysWhatDiffers) {
   Make({Path()});
   Program other = program;
   other.groups[0].parameters[0].shape = {64, 129};
-  ExpectAnother(other, "the program has block.qkv: [64, 129] at 0, the state has block.qkv: "
-                       "[64, 128] at 0");
+  ExpectAnother(other, "block.qkv is [64, 129] in the program and [64, 128] in the state");
   other = program;
   other.groups[0].parameters[0].offset = 7;
-  ExpectAnother(other, "the program has block.qkv: [64, 128] at 7");
+  ExpectAnother(other, "block.qkv stands at 7 in the program and at 0 in the state; --from " +
+                           Path() + " begins a new training with its weights");
   other = program;
   other.groups[0].parameters.push_back(other.groups[0].parameters[0]);
-  ExpectAnother(other, "the program has block.qkv: [64, 128] at 0, the state has no more "
-                       "parameters");
+  other.groups[0].parameters[1].name = "bias";
+  ExpectAnother(other, "the state has no parameter block.bias");
   other = program;
   other.groups[0].parameters.clear();
-  ExpectAnother(other, "the program has no more parameters");
+  ExpectAnother(other, "the program has no parameter block.qkv");
   other = program;
   other.storages[kWeights].entries = {4};
   ExpectAnother(other, "weights.block has 4 entries of 4 chunks of 8192 bytes in the program and "
@@ -54,7 +54,8 @@ TEST_F(ModelTest, AnotherOptimizerSaysWhatDiffers) {
                        "nothing in the state");
   other = program;
   other.storages.erase(other.storages.begin() + kMomentum);
-  ExpectAnother(other, "the program has no storage momentum.block");
+  ExpectAnother(other, "the program has no storage momentum.block; --from " + Path() +
+                           " begins a new training with its weights");
 }
 
 // Another computation of the same parameters: refused before anything is changed, also where a
@@ -106,7 +107,7 @@ TEST_F(ModelTest, AnotherFormOfTheTextIsAnnounced) {
   Program other = program;
   other.groups[0].parameters[0].shape = {64, 129};
   store.reset();
-  ExpectAnother(other, "the program has block.qkv: [64, 129] at 0");
+  ExpectAnother(other, "block.qkv is [64, 129] in the program");
 }
 
 // A commit that was kept belongs to the computation that made it, whatever came after it.
