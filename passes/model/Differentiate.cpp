@@ -376,8 +376,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    const bool again =
-        recompute.hasValue() ? bool(recompute) : Config(module).plan.recompute;
+    const bool again = recompute.hasValue() ? bool(recompute) : Config(module).plan.recompute;
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     llvm::StringSet<> sides;
     for (StageOp stage : stages)

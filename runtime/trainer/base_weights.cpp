@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/base_weights.h"
 
-#include "runtime/kernels/optimizer.h"
+#include "runtime/kernels/master.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/numbers.h"

@@ -67,10 +67,11 @@ TEST(HabitTest, IsOneErrorWithTheSpelling) {
        "20:3: error: a train block has no setting 'gradient_accumulation_steps'; write plan { "
        "micro_batch = N }; each step accumulates batch / micro_batch of them"},
       {"adamw(lr = 1e-3)", "AdamW(lr = 1e-3)",
-       "22:15: error: expected optimizer to be adamw(...) or sgd(...) but found AdamW(lr = 0.001); "
+       "22:15: error: expected optimizer to be adamw(...), sgd(...) or lion(...) but found "
+       "AdamW(lr = 0.001); "
        "write adamw(lr = 1e-3)"},
       {"lr = 1e-3", "learning_rate = 1e-3",
-       "22:21: error: expected lr, betas, eps or weight_decay in adamw(...) but found "
+       "22:21: error: expected lr, betas, eps, weight_decay or state in adamw(...) but found "
        "'learning_rate'; write optimizer = adamw(lr = 1e-3)"},
       {"steps = 10", "steps = 10\n  compute = float16",
        "22:13: error: expected compute to be f32 or bf16 but found float16; the 16-bit type is "

@@ -260,7 +260,8 @@ static std::vector<std::string> around(const std::string &path, const std::strin
   static const std::map<std::string, std::string> settings = {
       {"adamw", "train.optimizer=adamw(lr = 1e-3)"},
       {"sgd", "train.optimizer=sgd(lr = 1e-3)"},
-      {"adamw, sgd", "train.optimizer=adamw(lr = 1e-3)"},
+      {"adamw, lion", "train.optimizer=adamw(lr = 1e-3)"},
+      {"adamw, sgd, lion", "train.optimizer=adamw(lr = 1e-3)"},
       {"constant, linear, cosine", "train.optimizer.lr=linear(1e-3)"},
       {"linear, cosine", "train.optimizer.lr=cosine(1e-3)"},
       {"masked", "train.objective=masked(token = 3)"},

@@ -259,7 +259,7 @@ model.heads=5
 TEST(OverrideTest, UnknownArgumentOverride) {
   EXPECT_EQ(
       overrideRefusal("train.optimizer.beta=5"),
-      R"(--set:1:17: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'beta', did you mean 'betas'?
+      R"(--set:1:17: error: expected lr, betas, eps, weight_decay or state in adamw(...) but found 'beta', did you mean 'betas'?
 train.optimizer.beta=5
                 ^~~~
 )");

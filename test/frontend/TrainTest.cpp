@@ -96,7 +96,7 @@ TEST(TrainTest, DataIsNoString) {
 TEST(TrainTest, UnknownOptimizer) {
   EXPECT_EQ(
       refusal("adamw(", "adam("),
-      R"(tiny.boa:22:15: error: expected optimizer to be adamw(...) or sgd(...) but found adam(lr = 0.001), did you mean 'adamw'?
+      R"(tiny.boa:22:15: error: expected optimizer to be adamw(...), sgd(...) or lion(...) but found adam(lr = 0.001), did you mean 'adamw'?
   optimizer = adam(lr = 1e-3)
               ^~~~~~~~~~~~~~~
 )");
@@ -105,7 +105,7 @@ TEST(TrainTest, UnknownOptimizer) {
 TEST(TrainTest, OptimizerArgument) {
   EXPECT_EQ(
       refusal("lr = 1e-3", "rate = 1e-3"),
-      R"(tiny.boa:22:21: error: expected lr, betas, eps or weight_decay in adamw(...) but found 'rate'
+      R"(tiny.boa:22:21: error: expected lr, betas, eps, weight_decay or state in adamw(...) but found 'rate'
   optimizer = adamw(rate = 1e-3)
                     ^~~~
 )");
@@ -210,7 +210,7 @@ TEST(TrainTest, WordsTakeNoArguments) {
 // Names of optimizers, rates and orders take the arguments that they have.
 TEST(TrainTest, WordsTakeTheirOwnArguments) {
   EXPECT_EQ(refusal("adamw(lr = 1e-3)", "sgd(lr = 1e-3, betas = (0.9, 0.95))"),
-            R"(tiny.boa:22:30: error: expected lr or momentum in sgd(...) but found 'betas'
+            R"(tiny.boa:22:30: error: expected lr, momentum or state in sgd(...) but found 'betas'
   optimizer = sgd(lr = 1e-3, betas = (0.9, 0.95))
                              ^~~~~
 )");

@@ -149,12 +149,17 @@ absl::Status Step::Fill() {
       status = place->Allocate(size_t(storage.bytes));
     if (status.ok())
       status = place->Clear(size_t(storage.bytes));
-    if (!status.ok() || (storage.role != "tokens" && storage.role != "targets"))
+    const bool indices = storage.role == "tokens" || storage.role == "targets";
+    if (!status.ok() || (!indices && storage.role != "loss_gradients"))
       continue;
-    std::vector<int32_t> tokens(size_t(storage.bytes) / sizeof(int32_t));
-    for (size_t i = 0; i < tokens.size(); ++i)
-      tokens[i] = int32_t(i * 2654435761u % uint32_t(program.model.vocab));
-    status = place->Put(0, tokens.data(), tokens.size() * sizeof(int32_t));
+    std::vector<int32_t> data(size_t(storage.bytes) / sizeof(int32_t));
+    const float share = 1 / float(program.MicroBatches());
+    for (size_t i = 0; i < data.size(); ++i)
+      if (indices)
+        data[i] = int32_t(i * 2654435761u % uint32_t(program.model.vocab));
+      else
+        std::memcpy(&data[i], &share, sizeof(share));
+    status = place->Put(0, data.data(), data.size() * sizeof(int32_t));
     if (status.ok())
       status = session.Wait();
   }

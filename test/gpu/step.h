@@ -52,7 +52,7 @@ public:
 using Call = std::variant<cuda::LaunchCall, cuda::Product, cuda::Attention>;
 
 /// A program's step on the GPU: everything that its kernels take is in device memory, weights as
-/// they are initialised, tokens at random.
+/// they are initialised, tokens at random, targets all counted.
 class Step {
 public:
   static absl::StatusOr<std::unique_ptr<Step>> Open(const Session &, const std::string &file);

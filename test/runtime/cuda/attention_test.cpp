@@ -55,7 +55,7 @@ protected:
   std::vector<float> Run() {
     Program with = MakeProgram("cuda");
     with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH, 0, 0}};
-    absl::Status status = Make(with, Kernels(kAttend, &kOwnImage));
+    absl::Status status = Make(with, Kernels(kAttend, &kOwnImage, &kReferenceAdamW));
     if (status.ok())
       status = Write(kHome, 0, std::vector<float>(kElements));
     body = [](boa_context *context, int64_t) {
@@ -98,7 +98,7 @@ TEST_F(AttentionTest, WhatTheGpuFailsAtIsAnError) {
   Fake("late=cudnnBackendExecute:1");
   Program with = MakeProgram("cuda");
   with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH, 0, 0}};
-  EXPECT_THAT(std::string(Make(with, Kernels(kAttend, &kOwnImage)).message()),
+  EXPECT_THAT(std::string(Make(with, Kernels(kAttend, &kOwnImage, &kReferenceAdamW)).message()),
               HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));
 }
 
@@ -108,7 +108,7 @@ TEST_F(AttentionTest, SynchronousCallsHaveTheirOwnErrors) {
   Fake("late=cudnnBackendExecute:2");
   Program with = MakeProgram("cuda");
   with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH, 0, 0}};
-  absl::Status status = Make(with, Kernels(kAttend, &kOwnImage));
+  absl::Status status = Make(with, Kernels(kAttend, &kOwnImage, &kReferenceAdamW));
   unsetenv("BOA_CUDA_SYNC");
   ASSERT_TRUE(status.ok()) << status;
   body = [](boa_context *context, int64_t) {

@@ -108,7 +108,7 @@ const boa_emulated_function kAllFunctions[] = {{"element", EmulatedElement, 0, 4
 const boa_emulated_module kAllModule = {BOA_EMULATED_MAGIC, 4, kAllFunctions};
 const char *const kAllNames[] = {"element", "sums_8192", "update_block", "norm_block"};
 const boa_device_image kAllImage = {&kAllModule, sizeof(kAllModule), kAllNames, 4};
-const Kernels kAll(kAllTable, &kAllImage);
+const Kernels kAll(kAllTable, &kAllImage, &kReferenceAdamW);
 
 Program MakeAll() {
   Program program = MakeProgram("cuda");

@@ -180,8 +180,9 @@ TEST_F(DirectTest, WhatIsMissingIsNamed) {
   unsetenv("BOA_IO");
   Fake("");
   const boa_device_image without = {&kModule, sizeof(kModule), kNames, 1};
-  EXPECT_THAT(std::string(Make(MakeDirect(), Kernels(kTable, &without)).message()),
-              HasSubstr("no function for checksums of data: compile the program anew"));
+  EXPECT_THAT(
+      std::string(Make(MakeDirect(), Kernels(kTable, &without, &kReferenceAdamW)).message()),
+      HasSubstr("no function for checksums of data: compile the program anew"));
 }
 
 // What may be pinned it is told before it starts; should it not listen, it goes its own way.

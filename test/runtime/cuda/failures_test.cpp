@@ -189,7 +189,7 @@ void TrainTwice(void *const *buffers, void *, boa_queue *queue) {
 TEST_F(CudaTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
   const boa_kernel twice[] = {TrainTwice, Multiply};
   Fake("fail=cuLaunchKernel:2");
-  ASSERT_TRUE(Make(MakeProgram("cuda"), Kernels(twice, &kImage)).ok());
+  ASSERT_TRUE(Make(MakeProgram("cuda"), Kernels(twice, &kImage, &kReferenceAdamW)).ok());
   body = [](boa_context *c, int64_t) {
     auto home = [&](int64_t entry) {
       return boa_rt_prefetch(c, kHome, entry, 0, 2, BOA_DEVICE, 0);

@@ -33,7 +33,7 @@ void TrainOften(void *const *buffers, void *, boa_queue *queue) {
 }
 
 const boa_kernel kOften[] = {TrainOften};
-const Kernels kGraphed(kOften, &kImage);
+const Kernels kGraphed(kOften, &kImage, &kReferenceAdamW);
 
 class CudaGraphsTest : public CudaTest {
 protected:

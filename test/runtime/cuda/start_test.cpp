@@ -95,15 +95,17 @@ TEST_F(CudaTest, WhatIsMissingIsNamed) {
   Fake("");
   const char text[] = ".version 8.0";
   const boa_device_image ptx = {text, sizeof(text), kNames, 1};
-  EXPECT_EQ(std::string(Make(MakeProgram("cuda"), Kernels(kTable, &ptx)).message()),
-            "translating the program for Fake GPU 0 (sm_90): cuModuleLoadDataEx: "
-            "CUDA_ERROR_INVALID_PTX (an error of the fake driver): compile the program anew for "
-            "this GPU, or install a newer driver\n"
-            "the fake driver runs emulated kernels alone");
+  EXPECT_EQ(
+      std::string(Make(MakeProgram("cuda"), Kernels(kTable, &ptx, &kReferenceAdamW)).message()),
+      "translating the program for Fake GPU 0 (sm_90): cuModuleLoadDataEx: "
+      "CUDA_ERROR_INVALID_PTX (an error of the fake driver): compile the program anew for "
+      "this GPU, or install a newer driver\n"
+      "the fake driver runs emulated kernels alone");
   const char *const other[] = {"other"};
   const boa_device_image without = {&kModule, sizeof(kModule), other, 1};
-  EXPECT_THAT(std::string(Make(MakeProgram("cuda"), Kernels(kTable, &without)).message()),
-              StartsWith("other: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND"));
+  EXPECT_THAT(
+      std::string(Make(MakeProgram("cuda"), Kernels(kTable, &without, &kReferenceAdamW)).message()),
+      StartsWith("other: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND"));
   EXPECT_THAT(std::string(Make(MakeProgram("cuda"), kTable).message()),
               StartsWith("the program is not one for a GPU"));
   EXPECT_TRUE(Make().ok());

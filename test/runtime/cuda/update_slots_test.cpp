@@ -95,7 +95,7 @@ TEST_F(UpdateSlotsTest, SlotsAreUsedAgain) {
 TEST_F(UpdateSlotsTest, MemoryIsTakenBeforeTheProgramsOwn) {
   ASSERT_TRUE(MakeOnDevice(/*clip=*/1).ok());
   const int64_t arena = engine->ArenaBytes(BOA_DEVICE);
-  const int64_t slots = int64_t(cuda::GpuStream::kDepth) * 128 + 8;
+  const int64_t slots = int64_t(cuda::GpuStream::kDepth) * 192 + 8;
   Fake(absl::StrCat("memory=", arena + slots));
   ASSERT_TRUE(MakeOnDevice(/*clip=*/1).ok());
   EXPECT_TRUE(Train().ok());

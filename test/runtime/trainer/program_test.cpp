@@ -250,13 +250,13 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   descriptor["abi"] = 99;
   descriptor.erase("storages");
   EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
-                               "version 99 but this runtime is version 8; compile it again with "
+                               "version 99 but this runtime is version 9; compile it again with "
                                "the `boa` of this runtime");
 }
 
 TEST(ParseProgram, ChecksWhatGroupsReferTo) {
   json descriptor = Descriptor();
-  descriptor["groups"][0]["momentum"] = 77;
+  descriptor["groups"][0]["states"][0] = 77;
   EXPECT_EQ(Error(descriptor), "program descriptor: group `embed`: momentum: no storage 77");
   descriptor = Descriptor();
   descriptor["groups"][0]["gradient"] = 77;
