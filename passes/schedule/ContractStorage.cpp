@@ -41,12 +41,16 @@ bool isMicroBatch(Value index) {
   return loop && loop.getDimension() == Dimension::micro_batch;
 }
 
+/// The one access of a boa.read, boa.write or boa.accumulate.
+StorageAccess getAccess(Operation *op) {
+  return cast<AccessOpInterface>(op).getAccesses(op->getParentOfType<ModuleOp>())[0];
+}
+
 /// The first dimension of several entries that all accesses index so.
 std::optional<unsigned> findDimension(StorageOp storage, ArrayRef<Operation *> accesses) {
   for (auto [dim, size] : llvm::enumerate(storage.getDims()))
     if (size > 1 && llvm::all_of(accesses, [&, dim = dim](Operation *op) {
-          return isa<ReadOp, WriteOp, AccumulateOp>(op) &&
-                 isMicroBatch(cast<AccessOpInterface>(op).getAccesses()[0].indices[dim]);
+          return isa<ReadOp, WriteOp, AccumulateOp>(op) && isMicroBatch(getAccess(op).indices[dim]);
         }))
       return dim;
   return std::nullopt;
@@ -55,7 +59,7 @@ std::optional<unsigned> findDimension(StorageOp storage, ArrayRef<Operation *> a
 std::vector<Candidate> findCandidates(ModuleOp module) {
   llvm::MapVector<StorageOp, SmallVector<Operation *>> accesses;
   module.walk([&](AccessOpInterface op) {
-    for (const StorageAccess &access : op.getAccesses())
+    for (const StorageAccess &access : op.getAccesses(module))
       if (auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr()))
         accesses[storage].push_back(op);
   });
@@ -86,7 +90,7 @@ void checkLegal(StepOp step, RunNumbers numbers, MutableArrayRef<Candidate> cand
     Candidate *candidate = candidateOf.lookup(op);
     if (!candidate)
       return;
-    const StorageAccess access = cast<AccessOpInterface>(op).getAccesses()[0];
+    const StorageAccess access = getAccess(op);
     int64_t entry = 0;
     for (auto [dim, size] : llvm::enumerate(candidate->storage.getDims()))
       entry = entry * size + (dim == candidate->dim ? 0 : at.get(access.indices[dim]));
