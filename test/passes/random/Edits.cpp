@@ -250,7 +250,7 @@ private:
                                     module.getOps<StorageOp>().end());
     StorageOp storage = random.pick(storages);
     if (storage.getRole() == Role::tokens || storage.getRole() == Role::targets ||
-        storage.getRole() == Role::weights)
+        storage.getRole() == Role::loss_gradients || storage.getRole() == Role::weights)
       return false;
     storage.setPersistent(!storage.getPersistent());
     return true;

@@ -158,8 +158,7 @@ private:
       sides.push_back("@" + stages[side].name + "_forward");
     }
     backward = forward;
-    if (!last)
-      backward.push_back(stage.result);
+    backward.push_back(last ? "tensor<f32>" : stage.result);
     if (last)
       results.push_back("tensor<f32>");
     if (!first)

@@ -104,7 +104,7 @@ TEST_F(UpdateSlotsTest, MemoryIsTakenBeforeTheProgramsOwn) {
       std::string(MakeOnDevice(/*clip=*/1).message()),
       testing::MatchesRegex("the program takes .* of device memory, but of the .* are free: "
                             "CUDA itself and other processes have 0 B, the program's code "
-                            "and its libraries 8.01 KiB; .*"));
+                            "and its libraries 12.0 KiB; .*"));
 }
 
 // A norm is waited for by an event, which sleeps; a stream is waited for by a thread that does not.
