@@ -316,6 +316,8 @@ static void Parse(Fields &f, Program &p) {
   f.AtLeast("attention_scratch", p.attention_scratch, 0);
   f.Read("traffic", p.traffic);
   CheckTables(f, p);
+  if (!f.ok())
+    return; // sizes may be beyond what can be counted
   for (const Group &group : p.groups) {
     const int64_t weight = group.weight_type == "bf16" ? 2 : 4;
     CheckGroupStorage(f, p, group, "weights", group.weights, group.chunk_elements * weight);
