@@ -201,10 +201,13 @@ static constexpr TrafficRow kTrafficRows[] = {
     {"first", kFirstTrafficAttr}, {"second", kSecondTrafficAttr}, {"each", kTrafficAttr}};
 static constexpr StringLiteral kDirections[] = {"read", "written", "to_device", "to_host"};
 
+static const TrafficRow *findRow(StringRef run) {
+  return llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
+}
+
 /// A word that the custom form can read back.
 static bool isLabel(StringRef name) {
-  return llvm::none_of(kTrafficRows, [&](const TrafficRow &row) { return row.word == name; }) &&
-         !name.empty() && !llvm::isDigit(name.front()) &&
+  return findRow(name) == std::end(kTrafficRows) && !name.empty() && !llvm::isDigit(name.front()) &&
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
@@ -261,10 +264,6 @@ void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef>
   printer.decreaseIndent();
   printer.printNewline();
   printer << '}';
-}
-
-static const TrafficRow *findRow(StringRef run) {
-  return llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
 }
 
 /// weights 12, momentum 24. If the list is empty, `next` becomes the first word after it, if

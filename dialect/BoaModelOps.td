@@ -87,8 +87,8 @@ def Boa_OptimizerOp : Boa_Op<"optimizer", [Symbol, HasParent<"::mlir::ModuleOp">
   let summary = "how a step changes one element of a parameter and its states";
   let description = [{
     A function of scalars. Every target runs it on all elements (passes/kernels/UpdateBody.h).
-    `prepare` runs once a step, on the host. It takes the number of the step, from 1, and the
-    hyperparameters, in f64. It yields the scalars of this step, in f32. `update` takes the
+    `prepare` runs on the host before an update. It takes the number of the step, from 1, and the
+    hyperparameters, in f64. It yields scalars that are the same for all updates of a step, in f32. `update` takes the
     weight, the gradient (times the factor of clipping), the learning rate, the weight decay,
     the states and the scalars. It yields the new weight and the new states. All of these
     are f32; so is the master weight, where weights are stored as bf16.
@@ -127,7 +127,7 @@ def Boa_OptimizerOp : Boa_Op<"optimizer", [Symbol, HasParent<"::mlir::ModuleOp">
   let extraClassDeclaration = [{
     /// Names and types of the states, in order.
     ::llvm::SmallVector<std::pair<::llvm::StringRef, ::mlir::Type>> getStateTypes();
-    /// Of those that `prepare` yields.
+    /// The number of values that `prepare` yields.
     unsigned getScalarCount();
     bool hasBody() { return !getUpdate().empty(); }
   }];

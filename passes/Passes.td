@@ -101,6 +101,8 @@ def BuildStep : BoaPass<"boa-build-step"> {
   }];
   let options = [Option<"predict", "predict", "bool", "false",
                         "build the entry point that leaves logits, and no other">];
+  let dependentDialects = ["::boa::BoaDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect", "::mlir::math::MathDialect"];
 }
 
 def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {

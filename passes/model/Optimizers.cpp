@@ -11,8 +11,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/Optimizers.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace mlir;
@@ -181,7 +179,6 @@ static DictionaryAttr storeStates(DictionaryAttr states, StateType stored) {
 
 OptimizerOp createOptimizer(ModuleOp module, const OptimizerSettings &settings) {
   MLIRContext *context = module.getContext();
-  context->loadDialect<arith::ArithDialect, math::MathDialect>();
   OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(textOf(settings), context);
   auto op = *parsed->getOps<OptimizerOp>().begin();
   op.setHyperparametersAttr(fillHyperparameters(op.getHyperparameters(), settings));

@@ -11,7 +11,8 @@
 
 namespace boa {
 
-/// Puts the boa.optimizer of these settings at the end of the module.
+/// Puts the boa.optimizer of these settings at the end of the module. Its context has the dialects
+/// arith and math.
 OptimizerOp createOptimizer(mlir::ModuleOp module, const OptimizerSettings &settings);
 
 } // namespace boa

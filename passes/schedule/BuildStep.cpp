@@ -17,6 +17,7 @@
 #include "passes/schedule/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 
 #include <set>

@@ -209,10 +209,10 @@ static void CheckGroupStorage(Fields &f, const Program &program, const Group &gr
            storage.name, "` has ", storage.bytes);
 }
 
-/// A group has all states of the optimizer, or is not trained and has none.
+/// A group that has a gradient is trained, and has all states of the optimizer.
 static void CheckStates(Fields &f, const Program &program, const Group &group) {
   const std::vector<OptimizerState> &states = program.optimizer.states;
-  if (group.states.empty())
+  if (group.states.empty() && group.gradient < 0)
     return;
   if (group.states.size() != states.size())
     return f.Fail("group `", group.name, "`: expected ", states.size(), " states but found ",

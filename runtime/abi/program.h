@@ -108,8 +108,8 @@ struct Group {
   std::vector<Parameter> parameters;
   // Storage ids; -1 if there is no such storage.
   int32_t weights = -1, low = -1, gradient = -1;
-  std::vector<int64_t>
-      states; // storage ids, as many as the optimizer has, in its order; none: not trained
+  /// Storage ids: all states of the optimizer, in its order, if the group has a gradient.
+  std::vector<int64_t> states;
 };
 
 /// A state that the optimizer keeps of each element.
