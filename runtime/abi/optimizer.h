@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions that a program has for its boa.optimizer (dialect/BoaModelOps.td). It runs on the host; the forms
-// of a GPU are in runtime/abi/cuda_updates.h. Every element goes through the same operations, none
-// of them fused. So neither threads nor chunks nor the processor change a bit.
+// The functions that a program has for its boa.optimizer (dialect/BoaModelOps.td). It runs on the
+// host; the forms of a GPU are in runtime/abi/cuda_updates.h. Every element goes through the same
+// operations, none of them fused. So neither threads nor chunks nor the processor change a bit.
 //
 // Weights stored as bf16 are the rounded upper half of their f32 master:
 // bits(master) = (high << 16) + low. There high = (bits + 0x8000) >> 16, and low is a signed 16-bit
