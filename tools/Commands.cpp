@@ -107,7 +107,7 @@ absl::Status runTrain(Invocation &invocation) {
     return status;
   defaultState(compiled.program, invocation);
   invocation.train.sources = invocation.compile.files;
-  return Train(compiled.program, kernels, entries, invocation.train);
+  return Train(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
 }
 
 absl::Status runSimulate(Invocation &invocation) {

@@ -144,7 +144,7 @@ int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &ker
         absl::StrCat("unexpected argument `", rest->front(), "`: ", name, " takes flags only")));
   if (absl::Status status = CheckTrainerOptions(options); !status.ok())
     return UsageStatus(status);
-  return ExitStatus(Train(*program, kernels, entry_points, options));
+  return ExitStatus(Train(*program, kernels, entry_points, options, InterruptsUntilExit()));
 }
 
 } // namespace boa

@@ -76,6 +76,11 @@ InterruptGuard::~InterruptGuard() {
 
 int InterruptGuard::signal() const { return first_signal; }
 
+const InterruptGuard &InterruptsUntilExit() {
+  static const InterruptGuard &interrupts = *new InterruptGuard; // its end would restore signals
+  return interrupts;
+}
+
 absl::Status InterruptedError(int signal, const std::string &message) {
   absl::Status status = absl::CancelledError(message);
   status.SetPayload(kSignalPayload, absl::Cord(absl::string_view(std::to_string(signal))));

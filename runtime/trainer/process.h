@@ -45,6 +45,10 @@ public:
   bool interrupted() const { return signal() != 0; }
 };
 
+/// The guard of a process that trains once. It lives until the process ends, so that no signal can
+/// take the place of the last message and its exit status.
+const InterruptGuard &InterruptsUntilExit();
+
 /// kCancelled, with the signal that was the cause. The process then ends with status 128 + signal,
 /// like one that a signal killed.
 absl::Status InterruptedError(int signal, const std::string &message);

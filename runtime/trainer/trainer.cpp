@@ -24,10 +24,9 @@
 namespace boa {
 
 absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryPoints &entries,
-                   const TrainerOptions &options) {
+                   const TrainerOptions &options, const InterruptGuard &interrupt) {
   TrainRequest request(compiled, options);
   const Program &program = request.program();
-  InterruptGuard interrupt;
   CommitPolicy policy(program.train, std::chrono::steady_clock::now());
 
   // Checks, before anything is opened to write.

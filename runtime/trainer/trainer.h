@@ -35,6 +35,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/device/scheduler.h"
 #include "runtime/io/file_system.h"
+#include "runtime/trainer/process.h"
 
 #include "absl/status/status.h"
 
@@ -76,8 +77,10 @@ struct TrainerOptions {
 };
 
 /// kCancelled: the run was interrupted and has committed; the message says how to resume. Every
-/// message names the action that failed and, if there is one, the way out.
-absl::Status Train(const Program &, const Kernels &, const EntryPoints &, const TrainerOptions &);
+/// message names the action that failed and, if there is one, the way out. The caller keeps the
+/// guard until it has printed the message.
+absl::Status Train(const Program &, const Kernels &, const EntryPoints &, const TrainerOptions &,
+                   const InterruptGuard &);
 
 } // namespace boa
 

@@ -85,7 +85,8 @@ Ended Trainers::Run(const Process &process) {
   trainer.scheduler = process.scheduler;
   unlink(trainer.save.c_str());
   Ended ended;
-  ended.status = Train(*program, linear::kKernels, linear::Entries(options), trainer);
+  ended.status =
+      Train(*program, linear::kKernels, linear::Entries(options), trainer, InterruptGuard());
   std::fclose(trainer.out);
   ended.text.assign(text, bytes);
   std::free(text);

@@ -58,7 +58,8 @@ protected:
     if (change)
       change(*program);
     return std::string(
-        Train(*program, linear::kKernels, linear::Entries(linear), options).message());
+        Train(*program, linear::kKernels, linear::Entries(linear), options, InterruptGuard())
+            .message());
   }
 };
 

@@ -51,9 +51,9 @@ public:
     options.resume = began;
     linear.steps = steps;
     absl::StatusOr<Program> program = ParseProgram(linear::Descriptor(linear));
-    absl::Status status = program.ok()
-                              ? Train(*program, linear::kKernels, linear::Entries(linear), options)
-                              : program.status();
+    absl::Status status = program.ok() ? Train(*program, linear::kKernels, linear::Entries(linear),
+                                               options, InterruptGuard())
+                                       : program.status();
     std::fclose(options.out);
     said = ReadWhole(output);
     began |= status.ok();
@@ -292,8 +292,8 @@ TEST_F(ResumeTest, AnotherModelOrOptimizerIsRefused) {
   program->groups[0].parameters[0].name = "tables";
   training.options.resume = true;
   const std::string before = ReadWhole(training.options.state + "/manifest.json");
-  const absl::Status status =
-      Train(*program, linear::kKernels, linear::Entries(training.linear), training.options);
+  const absl::Status status = Train(*program, linear::kKernels, linear::Entries(training.linear),
+                                    training.options, InterruptGuard());
   EXPECT_TRUE(absl::StrContains(status.message(), "another model or optimizer")) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "embed.tables")) << status;
   EXPECT_EQ(ReadWhole(training.options.state + "/manifest.json"), before);

@@ -55,7 +55,7 @@ protected:
     absl::StatusOr<Program> program = ParseProgram(linear::Descriptor(linear));
     if (!program.ok())
       return program.status();
-    return Train(*program, linear::kKernels, linear::Entries(linear), options);
+    return Train(*program, linear::kKernels, linear::Entries(linear), options, InterruptGuard());
   }
   std::string Error() { return std::string(Run().message()); }
 
