@@ -22,6 +22,7 @@
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiler.h"
 #include "tools/Completion.h"
+#include "tools/MemoryAdvice.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/Support/raw_ostream.h"
@@ -41,13 +42,21 @@ absl::Status fromLLVM(llvm::Error error) {
   return absl::InternalError(llvm::toString(std::move(error)));
 }
 
+/// Says on stderr how a spec would fit that was refused for its memory.
+absl::Status withAdvice(absl::Status status, const Compiler &compiler,
+                        const CompileRequest &request) {
+  if (!status.ok() && !compiler.memoryNeed().empty())
+    std::fputs(adviseOnMemory(request).c_str(), stderr);
+  return status;
+}
+
 /// A program that was compiled in this process.
 class Compiled {
 public:
   absl::Status compile(const CompileRequest &request) {
     auto made = compiler.jit(request);
     if (!made.ok())
-      return made.status();
+      return withAdvice(made.status(), compiler, request);
     jit = *std::move(made);
     const char *text = nullptr;
     if (absl::Status status = find("boa_program", text); !status.ok())
@@ -181,7 +190,7 @@ absl::Status runEmit(const Invocation &invocation) {
     return module.status();
   absl::Status status = compiler.lower(**module, invocation.compile, phase);
   if (!status.ok())
-    return status;
+    return withAdvice(status, compiler, invocation.compile);
   if (canonical) {
     llvm::outs() << printCanonicalText(**module);
     return absl::OkStatus();
@@ -226,7 +235,7 @@ absl::Status runCompile(const Invocation &invocation) {
   status = compiler.writeTrainer(invocation.compile, invocation.output);
   if (status.ok())
     llvm::outs() << "wrote " << invocation.output << "\n";
-  return status;
+  return withAdvice(status, compiler, invocation.compile);
 }
 
 absl::Status runCheck(const Invocation &invocation) {

@@ -52,11 +52,16 @@ absl::Status fromLLVM(llvm::Error error, llvm::StringRef doing) {
 /// of which a terminal need not obey what stands in it.
 class Diagnostics {
 public:
-  explicit Diagnostics(MLIRContext *context) : out(text), handler(sources, context, out) {}
-  ~Diagnostics() { std::fputs(Printable(text).c_str(), stderr); }
+  Diagnostics(MLIRContext *context, bool quiet)
+      : quiet(quiet), out(text), handler(sources, context, out) {}
+  ~Diagnostics() {
+    if (!quiet)
+      std::fputs(Printable(text).c_str(), stderr);
+  }
   llvm::SourceMgr sources;
 
 private:
+  bool quiet;
   std::string text;
   llvm::raw_string_ostream out;
   SourceMgrDiagnosticHandler handler;
@@ -71,7 +76,7 @@ bool isModule(const CompileRequest &request) {
 
 } // namespace
 
-Compiler::Compiler() {
+Compiler::Compiler(bool quiet) : quiet(quiet) {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
   registerKernelDialects(registry);
@@ -86,9 +91,14 @@ Compiler::Compiler() {
 }
 Compiler::~Compiler() = default;
 
+void Compiler::print(const std::string &diagnostics) {
+  if (!quiet)
+    std::fputs(diagnostics.c_str(), stderr);
+}
+
 absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request) {
   frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
-  std::fputs(result.diagnostics.c_str(), stderr);
+  print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
   return result.ast;
@@ -119,10 +129,10 @@ static std::string describe(const frontend::Spec &spec) {
 
 absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
   frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
-  std::fputs(result.diagnostics.c_str(), stderr);
+  print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
-  Diagnostics diagnostics(context.get());
+  Diagnostics diagnostics(context.get(), quiet);
   OwningOpRef<ModuleOp> module = frontend::generateModel(*result.spec, *context);
   if (failed(verify(*module)))
     return alreadyPrinted();
@@ -145,7 +155,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &request) {
   context->loadAllAvailableDialects();
   if (isModule(request)) {
-    Diagnostics diagnostics(context.get());
+    Diagnostics diagnostics(context.get(), quiet);
     absl::StatusOr<std::string> text = ReadInput(request.files[0]);
     if (!text.ok())
       return text.status();
@@ -157,7 +167,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
     return module;
   }
   frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
-  std::fputs(result.diagnostics.c_str(), stderr);
+  print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
   frontend::IRGenOptions options;
@@ -167,7 +177,15 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
 }
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
-  Diagnostics diagnostics(context.get());
+  Diagnostics diagnostics(context.get(), quiet);
+  need.clear();
+  ScopedDiagnosticHandler noteNeed(context.get(), [&](Diagnostic &diagnostic) {
+    for (const DiagnosticArgument &argument : diagnostic.getMetadata())
+      if (argument.getKind() == DiagnosticArgument::DiagnosticArgumentKind::Attribute)
+        if (auto text = llvm::dyn_cast<StringAttr>(argument.getAsAttribute()))
+          need = text.str();
+    return failure(); // to be printed
+  });
   PipelineOptions options = PipelineOptions::get(module);
   options.deviceCode = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
   options.blockRows = request.blockRows;

@@ -41,8 +41,13 @@ struct CompileRequest {
 
 class Compiler {
 public:
-  Compiler();
+  /// A quiet one prints no diagnostics.
+  explicit Compiler(bool quiet = false);
   ~Compiler();
+
+  /// Why the last module did not fit the machine's memory: "it needs 2.00 GiB but the machine
+  /// has 1.00 GiB". Empty if it did, or was refused for another reason.
+  const std::string &memoryNeed() const { return need; }
 
   /// The checked spec as text (--emit=ast).
   absl::StatusOr<std::string> printSyntax(const CompileRequest &);
@@ -67,7 +72,10 @@ public:
 
 private:
   absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> parse(const CompileRequest &);
+  void print(const std::string &diagnostics);
 
+  bool quiet;
+  std::string need;
   std::unique_ptr<mlir::MLIRContext> context;
 };
 

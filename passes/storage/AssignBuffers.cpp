@@ -9,9 +9,9 @@
 // each of them will move (boa.step: traffic). A pool of slots for each size in which buffers of a
 // storage are taken in a space. Slots beyond the most that are live at once let the runtime
 // look ahead; they are given up one by one where memory is short. Refuses a program that
-// does not fit, with the arithmetic. Reads boa.workspace of compiled kernels. Where no
-// kernel is compiled, reads the module's boa.workspace and boa.attention_scratch.
-// Reads the module's boa.constants.
+// does not fit, with the arithmetic; what it needs is in the diagnostic's metadata, too. Reads
+// boa.workspace of compiled kernels. Where no kernel is compiled, reads the module's boa.workspace
+// and boa.attention_scratch. Reads the module's boa.constants.
 //
 // The limits: where device and host are one memory, what was said of the two adds up; of
 // which nothing was said (0, or absent) adds nothing: one limit alone is the limit of
@@ -380,23 +380,21 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
           line(storage.getSymName(), Twine(storage.getEntryCount()) + " entries x " +
                                          inBytes(bytes / storage.getEntryCount()) + " = " +
                                          inBytes(bytes));
-    const bool hasScratch = isIn(Space::device) && attentionScratch > 0;
     if (isIn(Space::device))
       line("kernel workspace", inBytes(workspace - attentionScratch));
-    if (hasScratch)
+    if (isIn(Space::device) && attentionScratch > 0)
       line("scratch for cuDNN", inBytes(attentionScratch));
     if (isIn(Space::device) && constants > 0)
       line("constants of kernels", inBytes(constants));
     line("total", inBytes(arena.used));
     line("given", arena.given);
-    getOperation().emitError()
-        << "the training step does not fit the memory given: it needs " << inBytes(arena.used)
-        << (separate ? " of " + stringifySpace(space).str() + " memory" : std::string())
-        << " but the machine has " << inBytes(arena.limit) << lines
-        << "\n  give more memory, place more on "
-        << (separate && space == Space::device ? "host or ssd" : "ssd")
-        << (hasScratch ? ", do without cuDNN (`device cuda { attention = own }`)" : "")
-        << ", or make micro_batch smaller";
+    const std::string need = "it needs " + inBytes(arena.used) +
+                             (separate ? " of " + stringifySpace(space).str() + " memory" : "") +
+                             " but the machine has " + inBytes(arena.limit);
+    InFlightDiagnostic error = getOperation().emitError();
+    error << "the training step does not fit the memory given: " << need << lines;
+    error.getUnderlyingDiagnostic()->getMetadata().emplace_back(
+        StringAttr::get(&getContext(), need));
     signalPassFailure();
   }
 

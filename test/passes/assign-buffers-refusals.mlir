@@ -9,7 +9,6 @@
 // CHECK-NEXT:{{^}}    kernel workspace             4.00 KiB
 // CHECK-NEXT:{{^}}    total                        10.0 MiB
 // CHECK-NEXT:{{^}}    given                        4.00 MiB of device + 2.00 MiB of host = 6.00 MiB
-// CHECK-NEXT:{{^}}  give more memory, place more on ssd, or make micro_batch smaller
 
 module {
   boa.config @machine {device_memory = 4194304 : i64, host_memory = 2097152 : i64}

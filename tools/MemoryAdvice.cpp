@@ -1,0 +1,153 @@
+//===- MemoryAdvice.cpp ---------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/MemoryAdvice.h"
+
+#include "dialect/Config.h"
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <vector>
+
+using namespace mlir;
+
+namespace boa {
+namespace {
+
+using Changes = std::vector<std::string>; // as --set takes them
+
+/// Compiles a spec with changes of its plan.
+class Trials {
+public:
+  explicit Trials(const CompileRequest &request) : request(request) {}
+
+  bool fits(const Changes &changes) { return compile(changes) && need.empty(); }
+  /// A change that is of no other order, say, is none.
+  bool isPossible(const Changes &changes) { return compile(changes) || !need.empty(); }
+  /// Of the last that did not fit.
+  const std::string &needOfLast() const { return need; }
+
+  /// The settings as they are; none if the spec is wrong.
+  std::optional<Config> config() {
+    Compiler compiler(/*quiet=*/true);
+    auto module = compiler.load(request);
+    return module.ok() ? std::optional<Config>(**module) : std::nullopt;
+  }
+
+private:
+  bool compile(const Changes &changes) {
+    CompileRequest changed = request;
+    changed.dump.clear();
+    llvm::append_range(changed.overrides, changes);
+    Compiler compiler(/*quiet=*/true);
+    auto module = compiler.load(changed);
+    bool done = module.ok() && compiler.lower(**module, changed, Phase::storage).ok();
+    need = compiler.memoryNeed();
+    return done;
+  }
+
+  const CompileRequest &request;
+  std::string need;
+};
+
+/// Changes that may take less memory, the ones that cost least first. Some are of one order
+/// alone.
+Changes changesOf(const Config &config) {
+  Changes changes;
+  if (config.machine.device == DeviceKind::cuda && config.machine.attention != AttentionKind::own)
+    changes.push_back("machine.device.attention=own");
+  if (!config.plan.recompute)
+    changes.push_back("plan.schedule.recompute=true");
+  if (config.plan.delay > 0)
+    changes.push_back("plan.schedule.delay=0");
+  if (config.plan.schedule != Schedule::vertical)
+    changes.push_back("plan.schedule=vertical");
+  if (IsSeparate(config.machine))
+    changes.push_back("plan.place=host");
+  changes.push_back("plan.place=ssd");
+  return changes;
+}
+
+std::string microBatch(int64_t sequences) { return absl::StrCat("plan.micro_batch=", sequences); }
+
+/// The largest smaller micro-batch that fits with the changes; 0 if none does.
+int64_t largestMicroBatch(Trials &trials, const Config &config, const Changes &changes) {
+  std::vector<int64_t> smaller; // the largest first
+  for (int64_t size = config.microBatch() - 1; size > 0; --size)
+    if (config.train.batch % size == 0)
+      smaller.push_back(size);
+  auto fitting = llvm::partition_point(smaller, [&](int64_t size) {
+    Changes tried = changes;
+    tried.push_back(microBatch(size));
+    return !trials.fits(tried);
+  });
+  return fitting == smaller.end() ? 0 : *fitting;
+}
+
+std::string linesOf(llvm::ArrayRef<std::string> changes) {
+  std::string lines;
+  for (const std::string &change : changes)
+    absl::StrAppend(&lines, "\n    --set ", change);
+  return lines;
+}
+
+std::string advise(Trials &trials, const Config &config) {
+  Changes enough, all;
+  for (const std::string &change : changesOf(config)) {
+    if (!trials.isPossible({change}))
+      continue;
+    if (trials.needOfLast().empty())
+      enough.push_back(change);
+    all.push_back(change);
+  }
+  if (int64_t size = largestMicroBatch(trials, config, {}))
+    enough.push_back(microBatch(size));
+  if (enough.size() == 1)
+    return "it fits with" + linesOf(enough);
+  if (!enough.empty())
+    return "it fits with any of" + linesOf(enough);
+
+  // The last place is the one that takes least.
+  llvm::erase(all, "plan.place=host");
+  const bool smaller = config.microBatch() > 1;
+  if (smaller)
+    all.push_back(microBatch(1));
+  if (!trials.fits(all))
+    return all.empty() || trials.needOfLast().empty()
+               ? "give more memory"
+               : absl::StrCat("give more memory: ", trials.needOfLast(), " even with",
+                              linesOf(all));
+  // Each that is not needed goes, the costliest first.
+  if (smaller)
+    all.pop_back();
+  int64_t size = smaller ? largestMicroBatch(trials, config, all) : 0;
+  auto with = [&](Changes changes) {
+    if (size)
+      changes.push_back(microBatch(size));
+    return changes;
+  };
+  for (size_t i = all.size(); i-- > 0;) {
+    Changes fewer = all;
+    fewer.erase(fewer.begin() + ptrdiff_t(i));
+    if (trials.fits(with(fewer)))
+      all = fewer;
+  }
+  return "no change of the plan is enough by itself, but it fits with all of" + linesOf(with(all));
+}
+
+} // namespace
+
+std::string adviseOnMemory(const CompileRequest &request) {
+  if (request.predict || llvm::StringRef(request.files.front()).ends_with(".mlir"))
+    return "";
+  Trials trials(request);
+  const std::optional<Config> config = trials.config();
+  return config ? absl::StrCat("  ", advise(trials, *config), "\n") : "";
+}
+
+} // namespace boa
