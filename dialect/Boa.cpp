@@ -64,11 +64,12 @@ static ParseResult parsePools(OpAsmParser &parser, ArrayAttr &pools) {
   SmallVector<Attribute> list;
   auto parse = [&]() -> ParseResult {
     FailureOr<Space> space = FieldParser<Space>::parse(parser);
-    int64_t slots, chunks;
+    int64_t slots, chunks, shared = 0;
     if (failed(space) || parser.parseInteger(slots) || parser.parseKeyword("x") ||
-        parser.parseInteger(chunks))
+        parser.parseInteger(chunks) ||
+        (succeeded(parser.parseOptionalKeyword("shared")) && parser.parseInteger(shared)))
       return failure();
-    list.push_back(PoolAttr::get(parser.getContext(), *space, slots, chunks));
+    list.push_back(PoolAttr::get(parser.getContext(), *space, slots, chunks, shared));
     return success();
   };
   if (parser.parseCommaSeparatedList(parse))
@@ -80,6 +81,8 @@ static void printPools(OpAsmPrinter &printer, Operation *, ArrayAttr pools) {
   llvm::interleaveComma(pools.getAsRange<PoolAttr>(), printer, [&](PoolAttr pool) {
     printer << stringifySpace(pool.getSpace()) << ' ' << pool.getSlots() << " x "
             << pool.getChunks();
+    if (pool.getShared())
+      printer << " shared " << pool.getShared();
   });
 }
 

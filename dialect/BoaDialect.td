@@ -167,10 +167,15 @@ def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
   let summary = "slots of one size in one space, for a storage's buffers";
   let description = [{
     `device 3 x 20`: three slots of 20 chunks each. A buffer takes a slot of the
-    smallest pool of its space that holds it.
+    smallest pool of its space that holds it. `device 3 x 20 shared 1`: all storages that
+    name pool 1 share its three slots. Each slot has the size that the largest of them needs.
   }];
-  let parameters = (ins "::boa::Space":$space, "int64_t":$slots, "int64_t":$chunks);
-  let assemblyFormat = "`<` $space `,` $slots `,` $chunks `>`";
+  let parameters = (ins "::boa::Space":$space, "int64_t":$slots, "int64_t":$chunks,
+                        DefaultValuedParameter<"int64_t", "0">:$shared);
+  let assemblyFormat = "`<` $space `,` $slots `,` $chunks (`,` $shared^)? `>`";
+  let builders = [AttrBuilder<(ins "::boa::Space":$space, "int64_t":$slots, "int64_t":$chunks), [{
+    return $_get($_ctxt, space, slots, chunks, 0);
+  }]>];
 }
 
 def Boa_InitAttr : EnumAttr<Boa_Dialect, Boa_Init, "init">;

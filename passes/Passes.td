@@ -228,8 +228,10 @@ def AssignBuffers : BoaPass<"boa-assign-buffers"> {
   let summary = "static slots: how many of each storage the arena holds";
   let description = [{
     Enumerates the program and counts the slots that are live at once, for each size and
-    space. Adds slots to look ahead (`prefetch`) as far as the memory limits allow.
-    Refuses a program that cannot fit, with the arithmetic.
+    space. Adds slots to look ahead (`prefetch`) as far as the memory limits allow. Where
+    the slots that are live do not fit, storages whose buffers are not live at the same time
+    share slots, those first that save most memory. Refuses a program that cannot fit, with
+    the arithmetic.
 
     If device and host are one memory, their limits add up; a limit for only one of them
     is the limit of all memory. If they are two memories, each has its own limit, and a

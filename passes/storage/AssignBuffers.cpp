@@ -8,7 +8,8 @@
 // Sizes the arena exactly, by running the entry points on symbols, and writes down what
 // each of them will move (boa.step: traffic). A pool of slots for each size in which buffers of a
 // storage are taken in a space. Slots beyond the most that are live at once let the runtime
-// look ahead; they are given up one by one where memory is short. Refuses a program that
+// look ahead; they are given up one by one where memory is short. If that is not enough,
+// storages whose buffers are not live at the same time share slots. Refuses a program that
 // does not fit, with the arithmetic; what it needs is in the diagnostic's metadata, too. Reads
 // boa.workspace of compiled kernels. Where no kernel is compiled, reads the module's boa.workspace
 // and boa.attention_scratch. Reads the module's boa.constants.
@@ -21,8 +22,10 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Tracer.h"
+#include "passes/storage/SlotPools.h"
 #include "runtime/abi/abi.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Remarks.h"
@@ -37,50 +40,10 @@ namespace boa {
 
 namespace {
 
-/// Slots of one size that a storage needs in a space.
-struct Need {
-  StorageOp storage;
-  Space space;
-  int64_t chunks;             // of a slot
-  int64_t live = 0, peak = 0; // slots
-  int64_t streamed = 0;       // buffers that a step takes one after another
-  int64_t lookahead = 0;      // slots to look ahead, wished for
-  int64_t slots = 0;          // given
-
-  int64_t slotBytes() { return boa_slot_stride(storage.getChunkBytes() * chunks); }
-};
-
-/// In the module's order of storages; the device's before the host's, the smallest first.
-class Needs {
-public:
-  Need &get(StorageOp storage, Space space, int64_t chunks) {
-    Need &need = all[storage][{int(space), chunks}];
-    need.storage = storage;
-    need.space = space;
-    need.chunks = chunks;
-    return need;
-  }
-  /// Those of one storage.
-  SmallVector<Need *> of(StorageOp storage) {
-    SmallVector<Need *> list;
-    for (auto &[key, need] : all[storage])
-      list.push_back(&need);
-    return list;
-  }
-  void forgetLive() {
-    for (auto &[storage, needs] : all)
-      for (auto &[key, need] : needs)
-        need.live = 0;
-  }
-
-private:
-  llvm::DenseMap<Operation *, std::map<std::pair<int, int64_t>, Need>> all;
-};
-
 /// Live slots, and bytes moved.
 class Enumeration : public Tracer {
 public:
-  Enumeration(ModuleOp module, Needs &needs) : Tracer(module), needs(needs) {}
+  Enumeration(ModuleOp module, SlotPools &needs) : Tracer(module), needs(needs) {}
 
   /// Bytes moved in one more run, by link and label.
   DictionaryAttr count(StepOp step, bool pending) {
@@ -110,7 +73,7 @@ private:
     };
   }
   /// Where there is one memory the device's slots are everybody's.
-  Need &needOf(const Buffer &buffer) {
+  SlotNeed &needOf(const Buffer &buffer) {
     return needs.get(buffer.access.storage, memory.isSeparate() ? buffer.space : Space::device,
                      buffer.slotChunks());
   }
@@ -118,8 +81,8 @@ private:
   void opened(Operation *op, const Buffer &buffer, const Position &, bool retained) override {
     if (retained || buffer.home)
       return;
-    Need &need = needOf(buffer);
-    need.peak = std::max(need.peak, ++need.live);
+    SlotNeed &need = needOf(buffer);
+    needs.take(need);
     const Access &access = buffer.access;
     if (ofStep)
       need.streamed = std::max(need.streamed, access.parts);
@@ -139,8 +102,9 @@ private:
   void stage(const Access &access, Space space) {
     if (!memory.isStaged(access.storage, access.first, access.count, space))
       return;
-    Need &need = needs.get(access.storage, Space::host, 1);
-    need.peak = std::max(need.peak, need.live + 1);
+    SlotNeed &need = needs.get(access.storage, Space::host, 1);
+    needs.take(need);
+    needs.giveBack(need);
   }
   void copied(CopyOp, const Buffer &from, const Buffer &to) override {
     memory.copy(to.access.storage, to.access.count, from.space, to.space,
@@ -148,11 +112,11 @@ private:
   }
   void released(ReleaseOp, const Buffer &buffer, const Position &, bool retain) override {
     if (!retain && !buffer.home)
-      --needOf(buffer).live;
+      needs.giveBack(needOf(buffer));
   }
-  void dropped(const Buffer &buffer, Operation *) override { --needOf(buffer).live; }
+  void dropped(const Buffer &buffer, Operation *) override { needs.giveBack(needOf(buffer)); }
 
-  Needs &needs;
+  SlotPools &needs;
   bool ofStep = false;
   std::map<Link, std::map<std::string, int64_t>> moved;
 };
@@ -195,7 +159,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   /// Enumerates all entry points; writes down what each moves.
-  LogicalResult findNeeds(ModuleOp module) {
+  LogicalResult findNeeds(ModuleOp module, bool pairs = false) {
+    needs.forgetPeaks(pairs);
     for (StepOp step : module.getOps<StepOp>()) {
       step->removeAttr(kFirstTrafficAttr);
       step->removeAttr(kSecondTrafficAttr);
@@ -225,17 +190,18 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   /// Chunks are used one after another once a layer's gradient is complete: a whole
   /// entry of them is to stand ready then. Of what mostly is taken whole only as many as a
   /// step takes so (a delayed gradient's), and of what it does not take so at all, none.
-  int64_t wishedLookahead(Need &need, int64_t distance) {
+  int64_t wishedLookahead(SlotNeed &need, int64_t distance) {
     int64_t chunks = need.storage.getChunks();
     int64_t slots = need.chunks < chunks ? llvm::divideCeil(chunks, need.chunks) : 1;
     int64_t all = need.storage.getEntryCount() * slots;
     if (llvm::any_of(needs.of(need.storage),
-                     [&](Need *other) { return other->chunks > need.chunks; })) {
+                     [&](SlotNeed *other) { return other->chunks > need.chunks; })) {
       if (need.streamed == 0)
         return 0;
       slots = need.streamed;
     }
-    return std::max<int64_t>(0, std::min(distance * std::max<int64_t>(slots, 2), all - need.peak));
+    return std::max<int64_t>(
+        0, std::min(distance * std::max<int64_t>(slots, 2), all - need.pool->peak));
   }
 
   static int64_t bytesOf(Operation *op, StringRef name, int64_t otherwise = 0) {
@@ -284,7 +250,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     separate = Memory(module).isSeparate();
-    needs = Needs();
+    needs = SlotPools();
     arenas[0] = arenas[1] = Arena();
     if (failed(findNeeds(module)))
       return signalPassFailure();
@@ -294,34 +260,30 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     const MachineSettings &machine = config.machine;
     setLimits(machine);
 
-    int64_t distance = config.plan.prefetch;
-    int64_t device = workspace + constants; // what is of the device, whichever memory that is
-    arenaOf(Space::device).used += device;
-    SmallVector<Need *> all;
-    for (auto storage : module.getOps<StorageOp>()) {
+    // What is of the device, whichever memory that is.
+    int64_t device = workspace + constants;
+    for (auto storage : module.getOps<StorageOp>())
       device += residentBytes(storage, Space::device);
-      for (Space space : {Space::device, Space::host})
-        arenaOf(space).used += residentBytes(storage, space);
-      for (Need *need : needs.of(storage)) {
-        need->lookahead = wishedLookahead(*need, distance);
-        need->slots = need->peak;
-        arenaOf(need->space).used += need->peak * need->slotBytes();
-        all.push_back(need);
-      }
-    }
+    countUsed(workspace + constants);
     for (Space space : {Space::device, Space::host})
-      if (Arena &arena = arenaOf(space); arena.left() < 0)
-        return refuse(arena, workspace, constants, space);
+      if (arenaOf(space).left() < 0 && failed(shareSlots(space, workspace, constants)))
+        return signalPassFailure();
+    const SmallVector<SlotPool *> pools = findPools();
+    for (SlotPool *pool : pools) {
+      pool->slots = pool->peak;
+      for (SlotNeed *need : pool->needs)
+        pool->lookahead = std::max(pool->lookahead, wishedLookahead(*need, config.plan.prefetch));
+    }
     // One more slot to each in turn, while memory lasts.
     for (bool given = true; given;) {
       given = false;
-      for (Need *need : all) {
-        Arena &arena = arenaOf(need->space);
-        if (need->lookahead == 0 || need->slotBytes() > arena.left())
+      for (SlotPool *pool : pools) {
+        Arena &arena = arenaOf(pool->space());
+        if (pool->lookahead == 0 || pool->slotBytes() > arena.left())
           continue;
-        --need->lookahead;
-        ++need->slots;
-        arena.used += need->slotBytes();
+        --pool->lookahead;
+        ++pool->slots;
+        arena.used += pool->slotBytes();
         given = true;
       }
     }
@@ -343,11 +305,50 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
         << "arena of " << remark::metric("bytes", total);
   }
 
+  /// Until what a space holds fits. Costs overlap.
+  LogicalResult shareSlots(Space space, int64_t workspace, int64_t constants) {
+    if (failed(findNeeds(getOperation(), /*pairs=*/true)))
+      return failure();
+    while (arenaOf(space).left() < 0) {
+      if (!needs.share(space))
+        return refuse(arenaOf(space), workspace, constants, space);
+      if (failed(findNeeds(getOperation(), /*pairs=*/true)))
+        return failure();
+      countUsed(workspace + constants);
+    }
+    return success();
+  }
+
+  /// In the order of the first storage of each.
+  SmallVector<SlotPool *> findPools() {
+    llvm::SetVector<SlotPool *> pools;
+    for (auto storage : getOperation().getOps<StorageOp>())
+      for (SlotNeed *need : needs.of(storage))
+        pools.insert(need->pool);
+    return pools.takeVector();
+  }
+
+  /// Homes, what kernels need on the device, and the slots that are live at once.
+  void countUsed(int64_t ofKernels) {
+    for (Arena &arena : arenas)
+      arena.used = 0;
+    arenaOf(Space::device).used += ofKernels;
+    for (Space space : {Space::device, Space::host})
+      for (auto storage : getOperation().getOps<StorageOp>())
+        arenaOf(space).used += residentBytes(storage, space);
+    for (SlotPool *pool : findPools())
+      arenaOf(pool->space()).used += pool->peak * pool->slotBytes();
+  }
+
   void setPools(ModuleOp module) {
+    int64_t shared = 0;
+    for (SlotPool *pool : findPools())
+      pool->shared = pool->needs.size() > 1 ? ++shared : 0;
     for (auto storage : module.getOps<StorageOp>()) {
       SmallVector<Attribute> pools;
-      for (Need *need : needs.of(storage))
-        pools.push_back(PoolAttr::get(module.getContext(), need->space, need->slots, need->chunks));
+      for (SlotNeed *need : needs.of(storage))
+        pools.push_back(PoolAttr::get(module.getContext(), need->space, need->pool->slots,
+                                      need->chunks, need->pool->shared));
       if (pools.empty())
         storage.removePoolsAttr();
       else
@@ -355,7 +356,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
   }
 
-  void refuse(const Arena &arena, int64_t workspace, int64_t constants, Space space) {
+  LogicalResult refuse(const Arena &arena, int64_t workspace, int64_t constants, Space space) {
     std::string lines;
     auto line = [&](const Twine &name, const Twine &what) {
       lines += llvm::formatv("\n    {0,-28} {1}", name.str(), what.str());
@@ -364,12 +365,19 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     for (auto storage : getOperation().getOps<StorageOp>()) {
       std::string slots;
       int64_t bytes = 0;
-      for (Need *need : needs.of(storage)) {
+      for (SlotNeed *need : needs.of(storage)) {
+        const SlotPool &pool = *need->pool;
         if (!isIn(need->space))
           continue;
-        slots += llvm::formatv("{0}{1} slots x {2}", slots.empty() ? "" : " + ", need->peak,
-                               inBytes(need->slotBytes()));
-        bytes += need->peak * need->slotBytes();
+        if (pool.needs.front() != need) {
+          if (pool.needs.front()->storage != storage)
+            line(storage.getSymName(),
+                 "in the slots of " + pool.needs.front()->storage.getSymName());
+          continue;
+        }
+        slots += llvm::formatv("{0}{1} slots x {2}", slots.empty() ? "" : " + ", pool.peak,
+                               inBytes(pool.slotBytes()));
+        bytes += pool.peak * pool.slotBytes();
       }
       if (!slots.empty())
         line(storage.getSymName(), slots + " = " + inBytes(bytes));
@@ -395,11 +403,11 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     error << "the training step does not fit the memory given: " << need << lines;
     error.getUnderlyingDiagnostic()->getMetadata().emplace_back(
         StringAttr::get(&getContext(), need));
-    signalPassFailure();
+    return error;
   }
 
   bool separate = false;
-  Needs needs;
+  SlotPools needs;
   int64_t attentionScratch = 0; // of the workspace, for cuDNN alone
   Arena arenas[2];              // device and host; the first alone where they are one
 };

@@ -76,7 +76,7 @@ private:
       return violation(op, "takes " + Twine(buffer.slotChunks()) + " chunks of @" +
                                storage.getSymName() + " to " + stringifySpace(buffer.space) +
                                " memory, for which no slots were assigned");
-    if (++slots[{storage, pool.getAsOpaquePointer()}] > pool.getSlots())
+    if (++liveIn(storage, pool) > pool.getSlots())
       violation(op, "needs more slots of @" + storage.getSymName() + " than the " +
                         Twine(pool.getSlots()) + " assigned");
     if (isa<PrefetchOp>(op) && !buffer.access.fresh)
@@ -91,7 +91,7 @@ private:
     if (!memory.isStaged(access.storage, access.first, access.count, space))
       return;
     PoolAttr pool = memory.getPool(access.storage, Space::host, 1);
-    if (!pool || slots[{access.storage, pool.getAsOpaquePointer()}] >= int64_t(pool.getSlots()))
+    if (!pool || liveIn(access.storage, pool) >= int64_t(pool.getSlots()))
       violation(op, "needs a slot of @" + StorageOp(access.storage).getSymName() +
                         " in host memory between SSD and the device");
   }
@@ -99,7 +99,7 @@ private:
     StorageOp storage = buffer.access.storage;
     if (storage.getPoolsAttr() && !buffer.home)
       if (PoolAttr pool = memory.getPool(storage, buffer.space, buffer.slotChunks()))
-        --slots[{storage, pool.getAsOpaquePointer()}];
+        --liveIn(storage, pool);
   }
   void released(ReleaseOp, const Buffer &buffer, const Position &, bool retain) override {
     if (!retain)
@@ -113,10 +113,16 @@ private:
   }
   void abandoned(const Buffer &buffer) override { closed(buffer); }
 
+  int64_t &liveIn(StorageOp storage, PoolAttr pool) {
+    return pool.getShared() ? shared[pool.getShared()]
+                            : slots[{storage, pool.getAsOpaquePointer()}];
+  }
+
   StepOp step;
   LogicalResult result = success();
   std::pair<Operation *, std::string> undefined{nullptr, {}};
   std::map<std::pair<Operation *, const void *>, int64_t> slots; // live, by storage and pool
+  std::map<int64_t, int64_t> shared;                             // live, of pools of several
 };
 
 /// The storage of a buffer that `origin` opened, and how many chunks of an entry; 0: all.
@@ -165,6 +171,23 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return failure(walked.wasInterrupted());
   }
 
+  /// What storages say of a pool that they share is the same.
+  LogicalResult verifyShared(ModuleOp module) {
+    std::map<int64_t, PoolAttr> pools;
+    for (auto storage : module.getOps<StorageOp>())
+      for (Attribute attr : storage.getPoolsAttr() ? storage.getPoolsAttr()
+                                                   : ArrayAttr::get(module.getContext(), {})) {
+        auto pool = cast<PoolAttr>(attr);
+        PoolAttr first = pools.try_emplace(pool.getShared(), pool).first->second;
+        if (pool.getShared() &&
+            (pool.getSpace() != first.getSpace() || pool.getSlots() != first.getSlots()))
+          return storage.emitOpError("expected ")
+                 << first.getSlots() << " slots in " << stringifySpace(first.getSpace())
+                 << " memory in pool " << pool.getShared() << ", as another storage has";
+      }
+    return success();
+  }
+
   /// Updates take the states of the optimizer that runs, as they are stored.
   LogicalResult verifyStates(StepOp step, OptimizerOp optimizer) {
     WalkResult walked = step.walk([&](UpdateOp update) {
@@ -195,6 +218,8 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     const bool separate = Memory(module).isSeparate();
     const Config config(module);
     OptimizerOp optimizer = findOptimizer(module);
+    if (failed(verifyShared(module)))
+      return signalPassFailure();
     for (StepOp step : module.getOps<StepOp>())
       if (failed(verifyOperands(step, separate, config.updateSpace())) ||
           (optimizer && failed(verifyStates(step, optimizer))))

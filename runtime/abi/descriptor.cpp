@@ -56,6 +56,8 @@ static void Parse(Fields &f, SlotPool &p) {
   f.AtLeast("chunks", p.chunks, 1);
   f.Read("slots", p.slots);
   f.AtLeast("slots", p.slots, 0);
+  f.ReadOptional("shared", p.shared);
+  f.AtLeast("shared", p.shared, 0);
 }
 
 static void Parse(Fields &f, Storage &s) {
@@ -86,6 +88,18 @@ static void Parse(Fields &f, Storage &s) {
   for (const SlotPool &pool : s.pools)
     if (f.ok() && pool.chunks > s.chunks)
       f.Fail("field `pools`: slots of ", pool.chunks, " chunks but an entry has ", s.chunks);
+}
+
+/// What storages say of a pool that they share is the same.
+static void CheckShared(Fields &f, const Program &p) {
+  std::map<int32_t, const SlotPool *> pools;
+  for (const Storage &storage : p.storages)
+    for (const SlotPool &pool : storage.pools) {
+      const SlotPool &first = *pools.try_emplace(pool.shared, &pool).first->second;
+      if (pool.shared && (pool.space != first.space || pool.slots != first.slots))
+        f.Fail("storage `", storage.name, "`: expected ", first.slots, " slots in pool ",
+               pool.shared, ", in the same space, but found ", pool.slots);
+    }
 }
 
 static void Parse(Fields &f, Parameter &p) {
@@ -303,6 +317,7 @@ static void Parse(Fields &f, Program &p) {
   f.Read("storages", p.storages);
   for (const Storage &storage : p.storages)
     CheckRole(f, p, storage);
+  CheckShared(f, p);
   f.Read("groups", p.groups);
   f.Read("kernels", p.kernels);
   f.ReadOptional("tables", p.tables);

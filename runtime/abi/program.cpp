@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace boa {
 
@@ -71,6 +73,26 @@ int64_t Storage::entry_count() const {
   for (int64_t dimension : entries)
     count *= dimension;
   return count;
+}
+
+std::vector<int64_t> SlotBytes(const Program &program, int32_t space) {
+  std::vector<int64_t> bytes(program.storages.size());
+  std::map<int32_t, std::pair<size_t, int64_t>> shared; // the first storage, the most bytes
+  for (size_t s = 0; s < program.storages.size(); ++s)
+    for (const SlotPool &pool : program.storages[s].pools) {
+      if (pool.space != space)
+        continue;
+      const int64_t slots = int64_t{pool.slots} * pool.chunks * program.storages[s].chunk_bytes();
+      if (pool.shared) {
+        int64_t &most = shared.try_emplace(pool.shared, s, 0).first->second.second;
+        most = std::max(most, slots);
+      } else {
+        bytes[s] += slots;
+      }
+    }
+  for (const auto &[number, pool] : shared)
+    bytes[pool.first] += pool.second;
+  return bytes;
 }
 
 double LearningRate(const OptimizerSettings &o, int64_t step, int64_t steps) {

@@ -44,6 +44,7 @@ struct SlotPool {
   int32_t space = 0; // "device" or "host" in the JSON
   int32_t chunks = 0;
   int32_t slots = 0;
+  int32_t shared = 0; // storages that name this number share these slots; 0: of one storage alone
 };
 
 /// The purposes of storages, by which traffic is reported. In the order in which a person thinks
@@ -202,6 +203,10 @@ struct Kernels {
   const boa_device_image *image;  // for a device of its own; null on a CPU
   const boa_optimizer *optimizer; // null if the program updates nothing
 };
+
+/// Bytes of each storage's slots in a space. Those of a pool that storages share are the first
+/// one's, in the size of the largest.
+std::vector<int64_t> SlotBytes(const Program &, int32_t space);
 
 absl::StatusOr<Program> ParseProgram(std::string_view json);
 

@@ -58,10 +58,11 @@ absl::Status CheckProgram(const Program &program, bool has_extents) {
     if (storage.LivesOn(Home::ssd) && !has_extents)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " lives on ssd but there is no state directory"));
-    for (const SlotPool &pool : storage.pools)
-      chunks += int64_t{pool.slots} * pool.chunks;
     needed += chunks * storage.chunk_bytes();
   }
+  for (int32_t space : {BOA_DEVICE, BOA_HOST})
+    for (const int64_t bytes : SlotBytes(program, space))
+      needed += bytes;
   int64_t planned = program.arena_device + program.arena_host;
   if (planned > 0 && needed > planned)
     return absl::InternalError(absl::StrCat("the program needs ", needed,

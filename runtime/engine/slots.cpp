@@ -7,6 +7,7 @@
 #include "runtime/engine/slots.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace boa {
@@ -59,19 +60,29 @@ void Slots::LayOutHomes() {
 }
 
 void Slots::LayOutPools() {
+  std::map<int32_t, int32_t> shared; // pools, by the number that storages share
+  std::vector<int32_t> slots;        // of each pool
   for (size_t s = 0; s < program.storages.size(); ++s) {
-    for (const SlotPool &slots : program.storages[s].pools) {
-      places[s].pools.push_back(int32_t(pools.size()));
-      Pool &pool = pools.emplace_back();
-      pool.space = slots.space;
-      pool.chunks = slots.chunks;
-      pool.stride = boa_slot_stride(slots.chunks * ChunkBytes(s));
-      pool.base = Take(slots.space, slots.slots * pool.stride);
-      for (int32_t slot = slots.slots; slot-- > 0;)
-        pool.free.push_back(slot);
+    std::vector<Member> &members = places[s].pools;
+    for (const SlotPool &of : program.storages[s].pools) {
+      int32_t number = int32_t(pools.size());
+      if (of.shared)
+        number = shared.try_emplace(of.shared, number).first->second;
+      if (number == int32_t(pools.size())) {
+        pools.emplace_back().space = of.space;
+        slots.push_back(of.slots);
+      }
+      pools[number].stride =
+          std::max(pools[number].stride, boa_slot_stride(of.chunks * ChunkBytes(s)));
+      members.push_back({number, of.chunks});
     }
-    std::stable_sort(places[s].pools.begin(), places[s].pools.end(),
-                     [&](int32_t a, int32_t b) { return pools[a].chunks < pools[b].chunks; });
+    std::sort(members.begin(), members.end(),
+              [](const Member &a, const Member &b) { return a.chunks < b.chunks; });
+  }
+  for (size_t p = 0; p < pools.size(); ++p) {
+    pools[p].base = Take(pools[p].space, slots[p] * pools[p].stride);
+    for (int32_t slot = slots[p]; slot-- > 0;)
+      pools[p].free.push_back(slot);
   }
 }
 
@@ -127,10 +138,10 @@ Location Slots::At(uint32_t id, int32_t chunk) const {
 
 int32_t Slots::PoolFor(int32_t storage, int32_t count, int32_t space) const {
   for (bool any : {false, true})
-    for (int32_t pool : places[storage].pools)
-      if (pools[pool].chunks >= count &&
-          (any ? !IsSeparate(program.machine) : pools[pool].space == space))
-        return pool;
+    for (const Member &member : places[storage].pools)
+      if (member.chunks >= count &&
+          (any ? !IsSeparate(program.machine) : pools[member.pool].space == space))
+        return member.pool;
   return -1;
 }
 

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The layout of each memory, and the owner of each slot in it. Every memory holds the
-// homes of chunks first (with the kernels' workspace), then the pools of slots. A slot
-// holds one buffer. If a pool has no free slot, buffers wait for one in the order of
-// their requests, which is program order.
+// homes of chunks first (with the kernels' workspace), then the pools of slots, of one storage
+// or shared by several. A slot holds one buffer. If a pool has no free slot, buffers wait for one
+// in the order of their requests, which is program order.
 //
 // Ownership: a buffer has its slot from the grant until GiveBack. Numbers of buffers are
 // used again; homes stay for ever. Memory is a space and an offset, never an address.
@@ -92,19 +92,23 @@ public:
 
 private:
   struct Pool {
-    int32_t space = BOA_DEVICE, chunks = 0;
+    int32_t space = BOA_DEVICE;
     Location base;
     int64_t stride = 0;
     std::vector<int32_t> free;
     int32_t used = 0, most_used = 0;
     std::deque<uint32_t> waiting; // buffers, in program order
   };
+  /// A pool, and the chunks of a storage that a slot of it holds.
+  struct Member {
+    int32_t pool = -1, chunks = 0;
+  };
   /// The memory of a storage.
   struct Place {
     std::vector<Range> ranges;
     std::vector<int32_t> range_of; // by chunk; -1: it lives on SSD
     std::vector<uint32_t> homes;   // buffers, by entry and range
-    std::vector<int32_t> pools;    // the smaller ones first
+    std::vector<Member> pools;     // the smaller ones first
   };
   struct Space {
     int64_t bytes = 0, fixed = 0; // fixed: homes and the workspace

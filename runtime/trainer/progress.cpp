@@ -58,7 +58,10 @@ using Homes = std::map<std::pair<Order, Home::Tier>, std::pair<std::string, Byte
 
 Homes CollectHomes(const Program &program) {
   Homes homes;
-  for (const Storage &storage : program.storages) {
+  const std::vector<int64_t> slots[] = {SlotBytes(program, BOA_DEVICE),
+                                        SlotBytes(program, BOA_HOST)};
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
     auto row = [&](Home::Tier tier) -> Bytes & {
       auto &[role, bytes] = homes[{RoleOrder(storage.role), tier}];
       role = storage.role;
@@ -76,8 +79,9 @@ Homes CollectHomes(const Program &program) {
     const Home::Tier streamed = storage.LivesOn(Home::ssd)    ? Home::ssd
                                 : storage.LivesOn(Home::host) ? Home::host
                                                               : Home::device;
-    for (const SlotPool &pool : storage.pools)
-      row(streamed).memory += pool.slots * pool.chunks * storage.chunk_bytes();
+    for (const std::vector<int64_t> &in_space : slots)
+      if (in_space[s] > 0)
+        row(streamed).memory += in_space[s];
   }
   return homes;
 }
@@ -229,16 +233,15 @@ std::string FormatArena(const Program &program, const std::string &tier) {
   std::map<std::string, int64_t> by_role;
   int64_t known = 0;
   const bool host = tier == "host";
-  for (const Storage &storage : program.storages) {
-    int64_t chunks = 0;
+  const std::vector<int64_t> slots = SlotBytes(program, host ? BOA_HOST : BOA_DEVICE);
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
+    int64_t bytes = slots[s];
     for (const Home &home : storage.homes)
       if (home.tier == (host ? Home::host : Home::device))
-        chunks += storage.entry_count() * home.chunks;
-    for (const SlotPool &pool : storage.pools)
-      if (pool.space == (host ? BOA_HOST : BOA_DEVICE))
-        chunks += int64_t{pool.slots} * pool.chunks;
-    by_role[RoleLabel(storage.role)] += chunks * storage.chunk_bytes();
-    known += chunks * storage.chunk_bytes();
+        bytes += storage.entry_count() * home.chunks * storage.chunk_bytes();
+    by_role[RoleLabel(storage.role)] += bytes;
+    known += bytes;
   }
   const int64_t arena = tier == "host" ? program.arena_host : program.arena_device;
   const int64_t scratch = host ? 0 : program.attention_scratch;

@@ -252,3 +252,31 @@ boa.step @step(%step, %pending) {
   %w = boa.prefetch @w[%c0] : <tensor<65536xf32>, device>
   boa.release %w : <tensor<65536xf32>, device>
 }
+
+// -----
+
+// Where the slots that are needed at least do not fit, storages share some whose buffers are
+// not live at the same time: first those that save most, of the same role if there is a choice.
+// One slot of 4 MiB holds @a, then @b. @c is live beside both: it has its own.
+
+// CHECK: boa.storage @a[1] : {{.*}} slots device 1 x 1 shared 1
+// CHECK: boa.storage @b[1] : {{.*}} slots device 1 x 2 shared 1
+// CHECK: boa.storage @c[1] : {{.*}} slots device 1 x 1{{$}}
+// REMARK: bytes=13656064
+
+module {
+  boa.config @machine {device_memory = 6291456 : i64, memory = "separate"}
+  boa.config @plan {prefetch = 1 : i64}
+  boa.storage @a[1] : tensor<786432xf32> on host role weights persistent
+  boa.storage @b[1] : tensor<1048576xf32> on host role weights chunks 2 persistent
+  boa.storage @c[1] : tensor<262144xf32> on host role weights persistent
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %c = boa.prefetch @c[%c0] : <tensor<262144xf32>, device>
+    %a = boa.prefetch @a[%c0] : <tensor<786432xf32>, device>
+    boa.release %a : <tensor<786432xf32>, device>
+    %b = boa.prefetch @b[%c0] : <tensor<1048576xf32>, device>
+    boa.release %b : <tensor<1048576xf32>, device>
+    boa.release %c : <tensor<262144xf32>, device>
+  }
+}

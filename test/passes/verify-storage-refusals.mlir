@@ -785,3 +785,28 @@ module {
     boa.release %m : <tensor<2048xf32>, host>
   }
 }
+
+// -----
+
+// Slots that storages share are as many for each of them, and no more buffers are live.
+
+module {
+  boa.storage @a[1] : tensor<1024xf32> on ssd role weights persistent slots device 1 x 1 shared 1
+  // expected-error @below {{'boa.storage' op expected 1 slots in device memory in pool 1, as another storage has}}
+  boa.storage @b[1] : tensor<1024xf32> on ssd role weights persistent slots device 2 x 1 shared 1
+}
+
+// -----
+
+module {
+  boa.storage @a[1] : tensor<1024xf32> on ssd role weights persistent slots device 1 x 1 shared 1
+  boa.storage @b[1] : tensor<1024xf32> on ssd role weights persistent slots device 1 x 1 shared 1
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %a = boa.prefetch @a[%c0] : <tensor<1024xf32>, device>
+    // expected-error @below {{'boa.prefetch' op needs more slots of @b than the 1 assigned}}
+    %b = boa.prefetch @b[%c0] : <tensor<1024xf32>, device>
+    boa.release %a : <tensor<1024xf32>, device>
+    boa.release %b : <tensor<1024xf32>, device>
+  }
+}

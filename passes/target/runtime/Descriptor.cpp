@@ -122,6 +122,15 @@ private:
     return attr ? attr.getInt() : 0;
   }
 
+  json::Value describe(PoolAttr pool) {
+    json::Object object{{"space", stringifySpace(pool.getSpace())},
+                        {"chunks", pool.getChunks()},
+                        {"slots", pool.getSlots()}};
+    if (pool.getShared())
+      object["shared"] = pool.getShared();
+    return object;
+  }
+
   json::Value describe(StorageOp storage) {
     int64_t chunks = storage.getChunks();
     json::Array homes, pools;
@@ -129,9 +138,7 @@ private:
       homes.push_back(json::Object{{"tier", stringifyTier(range.tier)}, {"chunks", range.count}});
     if (ArrayAttr all = storage.getPoolsAttr())
       for (PoolAttr pool : all.getAsRange<PoolAttr>())
-        pools.push_back(json::Object{{"space", stringifySpace(pool.getSpace())},
-                                     {"chunks", pool.getChunks()},
-                                     {"slots", pool.getSlots()}});
+        pools.push_back(describe(pool));
     return json::Object{
         {"name", storage.getSymName()},
         {"role", storage.getLabel()},

@@ -119,6 +119,11 @@ private:
   void takeSlot(mlir::Operation *op, Buffer &buffer);
   void freeSlot(Buffer &buffer);
   int poolFor(const Store &store, int64_t count, Space space) const;
+  /// Live slots of a pool, whoever has them.
+  int64_t &liveIn(Store &store, int pool) {
+    const int64_t shared = store.pools[pool].getShared();
+    return shared ? sharedLive[shared] : store.live[pool];
+  }
   void stage(mlir::Operation *op, Buffer &buffer, int64_t first, int64_t count);
   void dropRetained(const Buffer &buffer, int64_t entry, int64_t first, int64_t count, bool space);
   BufferRef lookup(mlir::Operation *op, mlir::Value value);
@@ -140,6 +145,7 @@ private:
   llvm::DenseMap<mlir::Value, Tensor> tensors;
   llvm::DenseMap<mlir::Value, BufferRef> buffers;
   std::vector<BufferRef> live, retained;
+  std::map<int64_t, int64_t> sharedLive; // slots, by the number of a shared pool
   uint64_t normSum = 0;
   std::map<int64_t, uint64_t> norms;
   StepOp previous;

@@ -46,7 +46,7 @@ void Machine::takeSlot(Operation *op, Buffer &buffer) {
   buffer.pool = poolFor(store, buffer.count, buffer.space);
   if (buffer.pool < 0)
     return fail(op, "no slot of @" + store.op.getSymName() + " can hold it");
-  int64_t count = ++store.live[buffer.pool];
+  int64_t count = ++liveIn(store, buffer.pool);
   int64_t &peak = peaks[{store.op.getSymName().str(), size_t(buffer.pool)}];
   peak = std::max(peak, count);
   if (count > store.pools[buffer.pool].getSlots())
@@ -55,7 +55,7 @@ void Machine::takeSlot(Operation *op, Buffer &buffer) {
 
 void Machine::freeSlot(Buffer &buffer) {
   if (buffer.pool >= 0)
-    --buffer.store->live[buffer.pool];
+    --liveIn(*buffer.store, buffer.pool);
   buffer.pool = -1;
 }
 
@@ -72,8 +72,8 @@ void Machine::stage(Operation *op, Buffer &buffer, int64_t first, int64_t count)
       if (pool < 0)
         return fail(op, "no slot on the way of @" + store.op.getSymName());
       int64_t &peak = peaks[{store.op.getSymName().str(), size_t(pool)}];
-      peak = std::max(peak, store.live[pool] + 1);
-      if (store.live[pool] + 1 > store.pools[pool].getSlots())
+      peak = std::max(peak, liveIn(store, pool) + 1);
+      if (liveIn(store, pool) + 1 > store.pools[pool].getSlots())
         fail(op, "no slot free on the way of @" + store.op.getSymName());
       return;
     }

@@ -144,7 +144,8 @@ private:
     std::advance(it, random.below(seen.peaks.size()));
     auto &[storage, number] = it->first;
     return setPool(module.lookupSymbol<StorageOp>(storage), number, [&](PoolAttr pool) {
-      return PoolAttr::get(builder.getContext(), pool.getSpace(), it->second - 1, pool.getChunks());
+      return PoolAttr::get(builder.getContext(), pool.getSpace(), it->second - 1, pool.getChunks(),
+                           pool.getShared());
     });
   }
   bool slotSize() {
@@ -155,7 +156,7 @@ private:
     auto &[storage, number] = it->first;
     return setPool(module.lookupSymbol<StorageOp>(storage), number, [&](PoolAttr pool) {
       return PoolAttr::get(builder.getContext(), pool.getSpace(), pool.getSlots(),
-                           pool.getChunks() + random.pick({-1, 1}));
+                           pool.getChunks() + random.pick({-1, 1}), pool.getShared());
     });
   }
   bool setPool(StorageOp storage, size_t number, function_ref<PoolAttr(PoolAttr)> change) {

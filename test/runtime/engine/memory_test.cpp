@@ -179,6 +179,34 @@ TEST_P(MemoryTest, SlotsAreOfTheirSize) {
   EXPECT_EQ(engine->PeakBytes(), before + 3 * one + 3 * all);
 }
 
+// One slot, of the larger storage's size, holds the buffers of both one after another.
+TEST_P(MemoryTest, StoragesShareSlots) {
+  Program with = MakeProgram(GetParam());
+  with.storages[kDisk].pools = {{BOA_DEVICE, kChunks, 1, /*shared=*/1}, {BOA_HOST, 1, 1}};
+  with.storages[kMixed].pools = {{BOA_DEVICE, 3, 1, /*shared=*/1}, {BOA_HOST, 1, 1}};
+  Make(with);
+  for (int32_t storage : {kDisk, kMixed})
+    Fill(storage, 1, 200);
+  ASSERT_TRUE(engine->Drain().ok());
+  const int64_t before = engine->PeakBytes(BOA_DEVICE);
+  absl::Status status = Run([&](boa_context *context) {
+    for (int32_t round = 0; round < 4; ++round)
+      for (auto [storage, count] : {std::pair(kDisk, kChunks), {kMixed, 3}}) {
+        boa_buffer buffer = boa_rt_prefetch(context, storage, 1, 0, count, BOA_DEVICE, 0);
+        boa_rt_launch(context, kDouble, 1, &buffer);
+        boa_rt_offload(context, buffer, storage, 1, 0, count);
+        boa_rt_release(context, buffer, 0);
+      }
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Read(kDisk, 1), Times(16, 200));
+  std::vector<uint64_t> mixed = Times(1, 200);
+  for (size_t chunk = 0; chunk < 3; ++chunk)
+    mixed[chunk] *= 16;
+  EXPECT_EQ(Read(kMixed, 1), mixed);
+  EXPECT_EQ(engine->PeakBytes(BOA_DEVICE), before + boa_slot_stride(kChunks * kChunk));
+}
+
 // Between SSD and a device of its own memory each chunk passes through a slot of the
 // host's, of which one is enough; where the SSD reaches the device's memory it needs none.
 TEST_P(MemoryTest, ChunksPassThroughTheHost) {

@@ -1,0 +1,75 @@
+//===- SlotPools.h - Buffers of a step and their slots ----------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The sizes in which the buffers of each storage are taken in each space, and the pools of
+// slots that hold them: one for each size, or, to save memory, one for several.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_STORAGE_SLOTPOOLS_H
+#define BOA_PASSES_STORAGE_SLOTPOOLS_H
+
+#include "dialect/Boa.h"
+#include "runtime/abi/abi.h"
+
+#include <deque>
+#include <map>
+
+namespace boa {
+
+struct SlotPool;
+
+/// Buffers of one size that a storage takes in a space.
+struct SlotNeed {
+  StorageOp storage;
+  Space space;
+  int64_t chunks = 0;   // of a buffer
+  int64_t streamed = 0; // buffers that a step takes one after another
+  SlotPool *pool = nullptr;
+
+  int64_t slotBytes() { return boa_slot_stride(storage.getChunkBytes() * chunks); }
+};
+
+struct SlotPool {
+  size_t number = 0;
+  llvm::SmallVector<SlotNeed *, 1> needs; // none: another pool has them
+  int64_t live = 0, peak = 0;             // slots
+  std::map<size_t, int64_t> peakWith;     // live slots here and in a pool of a higher number
+  int64_t lookahead = 0;                  // slots to look ahead, wished for
+  int64_t slots = 0;                      // given
+  int64_t shared = 0;                     // its number among those of several storages
+
+  Space space() const { return needs.front()->space; }
+  Role role() const { return StorageOp(needs.front()->storage).getRole(); }
+  /// Of the largest.
+  int64_t slotBytes() const;
+  int64_t peakBytes() const { return peak * slotBytes(); }
+};
+
+class SlotPools {
+public:
+  SlotNeed &get(StorageOp storage, Space space, int64_t chunks);
+  /// Those of one storage: the device's before the host's, the smallest first.
+  llvm::SmallVector<SlotNeed *> of(StorageOp storage);
+
+  void take(SlotNeed &need);
+  void giveBack(SlotNeed &need) { --need.pool->live; }
+  void forgetLive();
+  /// Before all entry points run once more. `pairs`: counts what `share` has to know.
+  void forgetPeaks(bool pairs);
+
+  /// Makes one of the two pools of a space that save most bytes so. False: none save any.
+  bool share(Space space);
+
+private:
+  llvm::DenseMap<mlir::Operation *, std::map<std::pair<int, int64_t>, SlotNeed>> all;
+  std::deque<SlotPool> pools;
+  bool countsPairs = false;
+};
+
+} // namespace boa
+
+#endif // BOA_PASSES_STORAGE_SLOTPOOLS_H
