@@ -58,7 +58,7 @@ static const std::vector<Builtin> &builtins() {
       {"gelu",
        "gelu(x)",
        "as x",
-       "x times the normal distribution function of x",
+       "x times the normal distribution function of x, by tanh, as GPT-2 has it",
        1,
        1,
        {},
