@@ -234,12 +234,53 @@ int64_t GroupOp::getChunks() {
   return std::max<int64_t>(llvm::divideCeil(getElements(), getChunkElements()), 1);
 }
 
+LogicalResult GroupOp::verify() {
+  if (getFrozen() == getSymName().starts_with(kFrozenPrefix))
+    return success();
+  return emitOpError("expected a frozen group, and no other, to be named @")
+         << kFrozenPrefix << "NAME but found @" << getSymName() << (getFrozen() ? " frozen" : "");
+}
+
+SmallVector<ParamOp> getParamsOf(ModuleOp module, StringRef user) {
+  SmallVector<ParamOp> params;
+  for (auto group : module.getOps<GroupOp>())
+    if (getUserName(group.getSymName()) == user)
+      llvm::append_range(params, group.getBody().getOps<ParamOp>());
+  llvm::stable_sort(params, [](ParamOp a, ParamOp b) { return a.getPlace() < b.getPlace(); });
+  return params;
+}
+
 int64_t getDelayedChunks(int64_t chunks, double delay) {
   return std::clamp<int64_t>(std::llround(delay * double(chunks)), 0, chunks);
 }
 
 /// As in the language: sizes in bytes, and sums of them, fit 64 bits.
 static constexpr int64_t kMaxParamElements = int64_t(1) << 40;
+
+void ParamOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                    RankedTensorType type, Init init, double scale) {
+  build(builder, state, builder.getStringAttr(name), TypeAttr::get(type),
+        InitAttr::get(builder.getContext(), init), builder.getF64FloatAttr(scale),
+        /*number=*/{}, /*lr_scale=*/{}, /*weight_decay=*/{});
+}
+
+int64_t ParamOp::getPlace() {
+  if (std::optional<uint64_t> number = getNumber())
+    return int64_t(*number);
+  auto params = cast<GroupOp>((*this)->getParentOp()).getBody().getOps<ParamOp>();
+  return std::distance(params.begin(), llvm::find(params, *this));
+}
+
+double ParamOp::getRateFactor() { return getLrScale() ? getLrScale()->convertToDouble() : 1; }
+
+double ParamOp::getDecay(double ofMatrices) {
+  if (getWeightDecay())
+    return getWeightDecay()->convertToDouble();
+  return getType().getRank() >= 2 ? ofMatrices : 0;
+}
+
+/// As in the language (settings.def).
+static constexpr double kMostRateFactor = 1000;
 
 LogicalResult ParamOp::verify() {
   int64_t elements = 1;
@@ -254,6 +295,12 @@ LogicalResult ParamOp::verify() {
     return emitOpError("expected no scale of \"") << stringifyInit(getInit()) << '"';
   if (!(scale >= 0 && scale <= 1e6))
     return emitOpError("expected a scale between 0 and 1e6 but found ") << getScaleAttr();
+  if (getNumberAttr() && getNumberAttr().getInt() < 0)
+    return emitOpError("expected a number of at least 0 but found ") << getNumberAttr();
+  if (double factor = getRateFactor(); !(factor >= 0 && factor <= kMostRateFactor))
+    return emitOpError("expected lr_scale between 0 and 1000 but found ") << getLrScaleAttr();
+  if (double decay = getDecay(0); !(decay >= 0 && decay <= 1))
+    return emitOpError("expected weight_decay between 0 and 1 but found ") << getWeightDecayAttr();
   return success();
 }
 

@@ -12,6 +12,7 @@
 #define BOA_DIALECT_BOA_H
 
 #include "runtime/abi/abi.h"
+#include "runtime/abi/frozen.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -116,11 +117,21 @@ inline constexpr llvm::StringLiteral kComputesAttr = "boa.computes";
 /// Frontends put it before the name that a user gave to a group: a user's names have
 /// no '.', so none can meet another symbol of the module.
 inline constexpr llvm::StringLiteral kGroupPrefix = "params.";
-/// The name that the user gave: "block" of @params.block, and of @block.
+/// The name behind the role in those of storages: "block" of @params.block and of @block,
+/// "frozen.block" of @frozen.block.
 inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
   symbol.consume_front(kGroupPrefix);
   return symbol;
 }
+/// The name that the user gave: "block" of @params.block, of @block and of @frozen.block.
+inline llvm::StringRef getUserName(llvm::StringRef symbol) {
+  symbol = getGroupName(symbol);
+  symbol.consume_front(kFrozenPrefix);
+  return symbol;
+}
+/// The parameters, frozen or not, of all groups with that user's name, in the order of their
+/// stage.
+llvm::SmallVector<ParamOp> getParamsOf(mlir::ModuleOp module, llvm::StringRef user);
 /// Names of boa.config ops, and their settings: null if the module has none.
 inline constexpr llvm::StringLiteral kModelConfig = "model", kTrainConfig = "train",
                                      kPlanConfig = "plan", kMachineConfig = "machine";

@@ -48,10 +48,19 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
     ```
     A frontend puts `params.` before the name that a user gave, so that it cannot meet a
     symbol of the compiler. The prefix is no part of the name.
+
+    The parameters of a stage that are not trained are in a group by itself. They have only
+    weights: no gradient, no lower halves, no states.
+    ```mlir
+    boa.group @frozen.block repeat 6 frozen {
+      boa.param @qkv_w : tensor<384x1152xf32> = "normal" 2.0e-02 number 1
+    }
+    ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Boa_RepeatAttr:$repeat);
+  let arguments = (ins SymbolNameAttr:$sym_name, Boa_RepeatAttr:$repeat, UnitAttr:$frozen);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `repeat` $repeat attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `repeat` $repeat (`frozen` $frozen^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Element offset of a parameter in the packed entry; -1 if there is none.
     int64_t getOffset(::llvm::StringRef param);
@@ -69,17 +78,34 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
 }
 
 def Boa_ParamOp : Boa_Op<"param", [Symbol, HasParent<"GroupOp">]> {
-  let summary = "a trained tensor and how it is initialised";
+  let summary = "a tensor of the model, how it is initialised and trained";
   let description = [{
     `init` is "zeros", "ones", "normal" (deviation `scale`) or "uniform" (half
     width `scale`). It has between 1 and 2^40 elements; gradients and updates are
     in f32, too, whatever the type in which weights are stored.
+
+    `number` is its place among all parameters of its stage, if another than in the group:
+    initial values follow from it. `lr_scale` is a factor of the learning rate. `weight_decay`
+    is its own; without it, matrices have that of the optimizer, and vectors none.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<StaticShapeTensorOf<[F32]>>:$type, Boa_InitAttr:$init,
-                       DefaultValuedAttr<F64Attr, "0.0">:$scale);
-  let assemblyFormat = "$sym_name `:` $type `=` custom<Init>($init) ($scale^)? attr-dict";
+                       DefaultValuedAttr<F64Attr, "0.0">:$scale, OptionalAttr<I64Attr>:$number,
+                       OptionalAttr<F64Attr>:$lr_scale, OptionalAttr<F64Attr>:$weight_decay);
+  let assemblyFormat = [{
+    $sym_name `:` $type `=` custom<Init>($init) ($scale^)? (`number` $number^)?
+    (`lr_scale` $lr_scale^)? (`weight_decay` $weight_decay^)? attr-dict
+  }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type,
+                                 "Init":$init, "double":$scale)>];
+  let extraClassDeclaration = [{
+    /// Among the parameters of its stage.
+    int64_t getPlace();
+    double getRateFactor();
+    /// Where the optimizer's is `ofMatrices`.
+    double getDecay(double ofMatrices);
+  }];
 }
 
 def Boa_OptimizerOp : Boa_Op<"optimizer", [Symbol, HasParent<"::mlir::ModuleOp">,

@@ -26,8 +26,11 @@ namespace boa {
 
 static LogicalResult verifyGroup(Operation *op, FlatSymbolRefAttr name,
                                  SymbolTableCollection &tables) {
-  if (!tables.lookupNearestSymbolFrom<GroupOp>(op, name))
+  auto group = tables.lookupNearestSymbolFrom<GroupOp>(op, name);
+  if (!group)
     return op->emitOpError("names a group that does not exist: ") << name;
+  if (group.getFrozen())
+    return op->emitOpError("expected a group that is trained, but ") << name << " is frozen";
   return success();
 }
 LogicalResult OptimizerUpdateOp::verifySymbolUses(SymbolTableCollection &tables) {

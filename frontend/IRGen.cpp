@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Translates a Spec one to one: a group for each stage with parameters, a
+// Translates a Spec one to one: a group for each stage with parameters (two
+// if it trains some of them alone), a
 // boa.stage and a function NAME_forward for each stage, one op for each
 // operation. Here the implicit batch becomes a dimension: activations get the
 // micro-batch in front. Every op carries the place in the source that it came
@@ -61,8 +62,8 @@ public:
     writeConfig(*module, kModelConfig, spec.shape);
     builder.setInsertionPointToEnd(module->getBody());
     for (const StageSpec &stage : spec.model.stages)
-      if (!stage.params.empty())
-        generateGroup(stage);
+      for (bool frozen : {false, true})
+        generateGroup(stage, frozen);
     for (const StageSpec &stage : spec.model.stages) {
       SmallVector<Attribute> sides;
       for (uint32_t side : stage.sides)
@@ -106,23 +107,38 @@ private:
         dims, shape.kind == Shape::Kind::Tokens ? Type(builder.getI32Type()) : element);
   }
 
-  static std::string groupOf(const StageSpec &stage) { return kGroupPrefix.str() + stage.name; }
+  static std::string groupOf(const StageSpec &stage, bool frozen) {
+    return (frozen ? kFrozenPrefix : kGroupPrefix.str()) + stage.name;
+  }
   static std::string forwardOf(const StageSpec &stage) {
     return getFunctionName(stage.name, StageFunction::forward);
   }
 
-  void generateGroup(const StageSpec &stage) {
-    auto group = GroupOp::create(builder, location(stage.position), groupOf(stage), stage.repeat);
+  /// Of those parameters of a stage that are frozen, or are not.
+  void generateGroup(const StageSpec &stage, bool frozen) {
+    if (llvm::none_of(stage.params, [&](const ParamSpec &param) { return param.frozen == frozen; }))
+      return;
+    auto group = GroupOp::create(builder, location(stage.position), groupOf(stage, frozen),
+                                 stage.repeat, frozen);
     // Parameters of a layer are named with its index, which a count of 1 hides.
     if (stage.isLayer && stage.repeat == 1)
       group->setAttr(kLayerAttr, builder.getUnitAttr());
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&group.getBody());
-    for (const ParamSpec &param : stage.params)
-      ParamOp::create(builder, location(param.position), builder.getStringAttr(param.name),
-                      TypeAttr::get(paramType(param.shape)),
-                      InitAttr::get(builder.getContext(), initOf(param.init)),
-                      builder.getF64FloatAttr(param.scale));
+    for (auto [number, param] : llvm::enumerate(stage.params))
+      if (param.frozen == frozen)
+        generateParam(param, int64_t(number));
+  }
+
+  void generateParam(const ParamSpec &param, int64_t number) {
+    auto op = ParamOp::create(builder, location(param.position), param.name, paramType(param.shape),
+                              initOf(param.init), param.scale);
+    if (op.getPlace() != number)
+      op.setNumberAttr(builder.getI64IntegerAttr(number));
+    if (param.lrScale)
+      op.setLrScaleAttr(builder.getF64FloatAttr(*param.lrScale));
+    if (param.weightDecay)
+      op.setWeightDecayAttr(builder.getF64FloatAttr(*param.weightDecay));
   }
 
   //===--------------------------------------------------------------------===//
@@ -146,10 +162,11 @@ private:
     auto func = func::FuncOp::create(builder, location(stage.position), forwardOf(stage), type);
     for (size_t i = 0; i < stage.uses.size(); ++i) {
       const StageSpec &owner = spec.model.stages[stage.uses[i].stage];
-      auto param =
-          FlatSymbolRefAttr::get(builder.getContext(), owner.params[stage.uses[i].param].name);
-      func.setArgAttr(unsigned(stage.arguments + i), kParamAttr,
-                      SymbolRefAttr::get(builder.getContext(), groupOf(owner), {param}));
+      const ParamSpec &param = owner.params[stage.uses[i].param];
+      func.setArgAttr(
+          unsigned(stage.arguments + i), kParamAttr,
+          SymbolRefAttr::get(builder.getContext(), groupOf(owner, param.frozen),
+                             {FlatSymbolRefAttr::get(builder.getContext(), param.name)}));
     }
     OpBuilder::InsertionGuard guard(builder);
     Block *block = builder.createBlock(&func.getBody(), {}, types, locations);

@@ -96,21 +96,23 @@ private:
     return false;
   }
 
-  /// Whether the value names a file or a folder.
-  bool namesFile() const {
+  bool isOfKind(SettingKind kind) const {
     const std::string whole = join();
-    for (const Setting &setting : WrittenSettings())
-      if (setting.kind == SettingKind::Path && setting.path == whole)
-        return true;
-    return false;
+    return std::any_of(
+        WrittenSettings().begin(), WrittenSettings().end(),
+        [&](const Setting &setting) { return setting.kind == kind && setting.path == whole; });
   }
+  /// Whether the value names a file or a folder.
+  bool namesFile() const { return isOfKind(SettingKind::Path); }
 
   /// The value from byte `begin` on; a string without quotes where it names a
-  /// file or a folder.
+  /// file or a folder, or is one pattern.
   ExprPtr parseOption(size_t begin) {
     const std::string &text = sources.get(file).text;
     size_t first = text.find_first_not_of(" \t\r\n", begin);
-    const bool names = namesFile();
+    const bool names =
+        namesFile() || (isOfKind(SettingKind::Patterns) && first != std::string::npos &&
+                        text[first] != '(' && text.substr(first) != "none");
     // What no string can hold is left to the parser to refuse.
     bool holds = first != std::string::npos && text.size() <= Sources::kMaxBytes;
     size_t end = holds ? text.find_last_not_of(" \t\r\n") + 1 : begin;
@@ -179,6 +181,9 @@ private:
     for (Field &field : fields)
       if (field.key.text == path[1].text && !field.isBlock)
         return setPart(*field.value);
+    if (path[0].text == "train" && path[1].text == "parameters")
+      return error(path[1].location, "settings of some parameters stand in the spec: parameters "
+                                     "\"PATTERN\" { ... }");
     error(path[1].location, std::string(block) + " sets no '" + path[1].text + "' of which '" +
                                 path[2].text + "' could be changed" + didYouMeanSetting(join()));
   }

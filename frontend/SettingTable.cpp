@@ -49,7 +49,10 @@ static std::string describeValues(const Setting &setting) {
            (setting.isWhole ? "" : ", or shares: host 40%, ssd");
   case SettingKind::Interval:
     return "200 steps, or a time: 5 min";
+  case SettingKind::Patterns:
+    return "\"block.*\", or several: (\"embed.*\", \"*.norm\")";
   case SettingKind::Text:
+    return "a text";
   case SettingKind::Section:
   case SettingKind::List:
     break;
@@ -91,7 +94,7 @@ std::vector<SettingInfo> listSettings() {
                                                : setting.value;
     list.push_back({setting.path, setting.calls, describeValues(setting), SplitWords(setting.list),
                     setting.isRequired ? "" : fallback, setting.none, setting.isRequired,
-                    setting.help});
+                    setting.of() == "train.parameters", setting.help});
   }
   return list;
 }

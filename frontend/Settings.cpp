@@ -50,6 +50,12 @@ SettingReader::SettingReader(const std::vector<Field> &fields, const std::string
   for (const Field &field : fields) {
     const Name &key = field.key;
     const auto row = std::find(names.begin(), names.end(), key.text);
+    // A block with a label has a reader of its own.
+    if (row == names.end() && !settingsOf(of + "." + key.text).empty()) {
+      if (!field.isBlock)
+        error(key.location, "expected '" + key.text + " \"...\" { ... }'");
+      continue;
+    }
     if (row == names.end()) {
       std::string near = suggest(HabitKind::Setting, key.text, names);
       error(key.location, what + " has no setting '" + key.text + "'" +

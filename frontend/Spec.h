@@ -46,6 +46,9 @@ struct ParamSpec {
   Init init = Init::Zeros;
   /// Normal: the deviation; Uniform: the half width.
   double scale = 0;
+  bool frozen = false;
+  /// Of its learning rate, and its own weight decay.
+  std::optional<double> lrScale, weightDecay;
   Position position;
 };
 

@@ -60,6 +60,9 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     gradients of the micro-batches add up to the gradient of the mean over the step. A
     gradient that is summed over rows stays f32 up to its parameter, even if activations
     are bf16.
+
+    Frozen parameters get no gradient. Stages before the first one that takes a trained
+    parameter get no backward function.
   }];
   let options = [Option<"recompute", "recompute", "bool", "",
                         "compute a layer's inner activations again in backward; absent: as "
@@ -94,7 +97,8 @@ def BuildStep : BoaPass<"boa-build-step"> {
     Instances of stages whose results have one type, one after another, share a storage of
     checkpoints. Where types differ there are several: `@checkpoints.embed`. Gradients of
     side inputs are accumulated in `@boundary_gradients.NAME.sum`. The first contribution
-    in program order sets the entry.
+    in program order sets the entry. A frozen group has a storage of weights alone, and no
+    update.
 
     With `predict` it builds @predict instead: one forward pass that leaves the
     logits in a storage, with everything in memory.

@@ -52,7 +52,8 @@ FlagTable flagsOf(Invocation &none, const DriverCommand &command) {
 std::string settings(const char *separator) {
   std::vector<std::string> paths;
   for (const frontend::SettingInfo &setting : frontend::listSettings())
-    if (std::find(paths.begin(), paths.end(), setting.path + "=") == paths.end())
+    if (!setting.isOfPattern &&
+        std::find(paths.begin(), paths.end(), setting.path + "=") == paths.end())
       paths.push_back(setting.path + "=");
   return absl::StrJoin(paths, separator);
 }

@@ -135,7 +135,7 @@ private:
     firstSide -= std::min<unsigned>(sides.size(), firstSide);
     for (BlockArgument arg : func.getArguments()) {
       if (auto param = func.getArgAttrOfType<SymbolRefAttr>(arg.getArgNumber(), kParamAttr)) {
-        StringRef group = getGroupName(param.getRootReference().getValue());
+        StringRef group = getUserName(param.getRootReference().getValue());
         std::string name = printName(param.getLeafReference().getValue());
         arguments.push_back("@" + (group == stage ? name : printName(group) + "." + name));
         continue;
@@ -308,8 +308,8 @@ void printHeader(StringRef kind, StringRef name, uint64_t repeat, llvm::raw_ostr
   out << '\n';
 }
 
-void printParameters(GroupOp group, llvm::raw_ostream &out) {
-  for (auto param : group.getBody().getOps<ParamOp>())
+void printParameters(ModuleOp module, StringRef group, llvm::raw_ostream &out) {
+  for (ParamOp param : getParamsOf(module, group))
     out << "  param " << printName(param.getSymName()) << ' '
         << printShape(param.getType().getShape()) << '\n';
 }
@@ -319,23 +319,21 @@ void printParameters(GroupOp group, llvm::raw_ostream &out) {
 std::string printCanonicalText(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  llvm::StringMap<GroupOp> groups;
-  for (auto group : module.getOps<GroupOp>())
-    groups[getGroupName(group.getSymName())] = group;
   // What belongs to no stage, in IR that was written by hand.
   llvm::StringSet<> stages;
   for (auto stage : module.getOps<StageOp>())
     stages.insert(stage.getStageName());
+  llvm::StringSet<> printed;
   for (auto group : module.getOps<GroupOp>())
-    if (StringRef name = getGroupName(group.getSymName()); !stages.contains(name)) {
+    if (StringRef name = getUserName(group.getSymName());
+        !stages.contains(name) && printed.insert(name).second) {
       printHeader("group", name, group.getRepeat(), out);
-      printParameters(group, out);
+      printParameters(module, name, out);
     }
   for (auto stage : module.getOps<StageOp>()) {
     StringRef name = stage.getStageName();
     printHeader("stage", name, stage.getRepeat(), out);
-    if (auto group = groups.lookup(name))
-      printParameters(group, out);
+    printParameters(module, name, out);
     if (auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee()))
       BodyPrinter(func, stage, out).run();
   }

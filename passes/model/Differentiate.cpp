@@ -7,15 +7,16 @@
 //
 // Reverse mode on straight-line tensor code: clone the forward body, walk it
 // backward, ask each op for its VJP, add up the gradients of a value that is used
-// more than once. Assumes a verified model. Refuses an op that is not
+// more than once. A frozen parameter has no gradient, and what only such a gradient
+// needs goes as dead code. Assumes a verified model. Refuses an op that is not
 // differentiable, at the op's own location.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
+#include "passes/model/Stages.h"
 
-#include "llvm/ADT/StringSet.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -42,12 +43,13 @@ struct Result {
 /// Builds the backward function of one stage.
 class StageDifferentiator {
 public:
-  StageDifferentiator(StageOp stage, func::FuncOp forward, bool recompute)
-      : stage(stage.getStageName()), forward(forward), recompute(recompute) {
+  StageDifferentiator(ArrayRef<Stage> stages, const Stage &stage, func::FuncOp forward,
+                      bool recompute)
+      : stages(stages), of(stage), stage(stage.name), forward(forward), recompute(recompute) {
     // The side inputs are the last activations.
     while (firstParam < forward.getNumArguments() && !forward.getArgAttr(firstParam, kParamAttr))
       ++firstParam;
-    firstSide = firstParam - std::min<size_t>(stage.getSideNames().size(), firstParam);
+    firstSide = firstParam - std::min<size_t>(stage.sides.size(), firstParam);
   }
 
   LogicalResult run() {
@@ -136,6 +138,17 @@ private:
     return success();
   }
 
+  /// Whether anything that is trained is behind an argument.
+  bool needsGradient(unsigned argument) {
+    if (argument < firstSide)
+      return of.first || of.givesGradient; // tokens have none
+    if (argument < firstParam)
+      return stages[of.sides[argument - firstSide]].trains;
+    auto param = forward.getArgAttrOfType<SymbolRefAttr>(argument, kParamAttr);
+    auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(forward, param.getRootReference());
+    return !group || !group.getFrozen();
+  }
+
   /// Returns (loss,) the gradients of the activations, those of the parameters. A side input's
   /// is added to those of other layers, so it is returned as a sum: f32 for bf16.
   void returnGradients() {
@@ -147,7 +160,7 @@ private:
     for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
       Value arg = backward.getArgument(i);
       auto param = forward.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
-      if (!isFloatTensor(arg))
+      if (!isFloatTensor(arg) || !needsGradient(i))
         continue;
       Value grad = grads.lookup(arg);
       if (!grad) // used by nothing: the gradient is zero
@@ -346,6 +359,8 @@ private:
     (void)func.eraseArguments(unused);
   }
 
+  ArrayRef<Stage> stages;
+  const Stage &of;
   StringRef stage;
   func::FuncOp forward, backward;
   bool recompute;
@@ -377,21 +392,21 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const bool again = recompute.hasValue() ? bool(recompute) : Config(module).plan.recompute;
-    SmallVector<StageOp> stages(module.getOps<StageOp>());
-    llvm::StringSet<> sides;
-    for (StageOp stage : stages)
-      sides.insert_range(stage.getSideNames());
-    for (StageOp stage : stages) {
-      auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
+    SmallVector<StageOp> ops(module.getOps<StageOp>());
+    const SmallVector<Stage> stages = findStages(module);
+    for (auto [op, stage] : llvm::zip_equal(ops, stages)) {
+      auto func = module.lookupSymbol<func::FuncOp>(op.getCallee());
       if (!func || !func.getBody().hasOneBlock()) {
-        stage.emitOpError("expected a func.func of one block named @") << stage.getCallee();
+        op.emitOpError("expected a func.func of one block named @") << op.getCallee();
         return signalPassFailure();
       }
-      bool keep = !again && stage.getRepeat() > 1;
-      if (failed(StageDifferentiator(stage, func, !keep).run()))
+      if (!stage.trains)
+        continue;
+      bool keep = !again && stage.repeat > 1;
+      if (failed(StageDifferentiator(stages, stage, func, !keep).run()))
         return signalPassFailure();
-      if (sides.contains(stage.getStageName()))
-        createSum(stage.getStageName(), func);
+      if (stage.isSide)
+        createSum(stage.name, func);
     }
     // For dumps after later passes.
     nameArguments(module);

@@ -57,7 +57,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       auto group = getOperation().lookupSymbol<GroupOp>(param.getRootReference());
       if (!group) // not of this module: StageOp checks that it exists
         continue;
-      bool own = getGroupName(group.getSymName()) == name;
+      bool own = getUserName(group.getSymName()) == name;
       if (group.getRepeat() != stage.getRepeat() && (own || group.getRepeat() != 1))
         return stage.emitOpError("repeats ")
                << stage.getRepeat() << " times but takes " << param << " of a group that repeats "

@@ -14,7 +14,7 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/model/Optimizers.h"
-#include "passes/schedule/Stages.h"
+#include "passes/model/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -64,7 +64,8 @@ private:
       for (StageFunction function :
            {StageFunction::forward, StageFunction::backward, StageFunction::sum}) {
         bool made = function != StageFunction::forward;
-        if ((made && predict) || (function == StageFunction::sum && !stage.isSide))
+        if ((made && (predict || !stage.trains)) ||
+            (function == StageFunction::sum && !stage.isSide))
           continue;
         if (!lookup(stage, function))
           return module.emitError("expected a function @")
@@ -72,6 +73,8 @@ private:
                  << (made ? ", which --boa-differentiate makes" : "");
       }
     func::FuncOp last = lookup(stages.back(), StageFunction::forward);
+    if (!predict && !stages.back().trains)
+      return module.emitError("has nothing to train: every group is frozen");
     if (predict && !findLoss(last))
       return last.emitOpError("cannot predict: expected one boa.cross_entropy, and no other op, to "
                               "take the targets: its logits are the prediction");
@@ -123,7 +126,7 @@ private:
   void declareBoundaries() {
     for (const Run &run : assignRows(stages, module)) {
       declare(Role::checkpoints, {run.results, microBatches}, run.type, run.of);
-      if (!predict)
+      if (!predict && run.gradients > 0)
         declare(Role::boundary_gradients, {run.gradients, microBatches}, run.type, run.of);
     }
     for (const Stage &stage : stages)
@@ -155,7 +158,7 @@ private:
     Type f32 = builder.getF32Type();
     Type weight = bf16 ? Type(builder.getBF16Type()) : f32;
     declare(Role::weights, dims, typeOf(weight), name, chunks, /*persistent=*/true);
-    if (predict)
+    if (predict || group.getFrozen())
       return;
     declare(Role::gradients, dims, typeOf(f32), name, chunks);
     if (bf16)
@@ -289,9 +292,11 @@ private:
   /// Adds the gradients of side inputs and of parameters to their storages.
   void accumulateGradients(const CallLayout &layout, ArrayRef<Value> outputs, Value layer, Value m,
                            const Stage &stage) {
-    const unsigned *side = stage.sides.begin();
+    auto sides =
+        llvm::make_filter_range(stage.sides, [&](unsigned side) { return stages[side].trains; });
+    auto side = sides.begin();
     for (auto [slot, value] : llvm::zip(layout.outputs, outputs)) {
-      if (slot.kind == CallSlot::Kind::sum && side != stage.sides.end()) {
+      if (slot.kind == CallSlot::Kind::sum && side != sides.end()) {
         std::string storage = getStorageName(Role::boundary_gradients, sumName(stages[*side++]));
         Value first = isFirst(storage, {layer});
         AccumulateOp::create(builder, loc, value, storage, m, first);
@@ -315,7 +320,7 @@ private:
     unsigned next = 0;
     if (stage.last)
       write(outputs[next++], Role::loss, m);
-    if (!stage.first)
+    if (stage.givesGradient)
       write(outputs[next++], Role::boundary_gradients, before(stage).givenGradient(), layer, m);
     accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage);
   }
@@ -359,19 +364,25 @@ private:
       if (!stage.last)
         forwardStage(stage, m, /*training=*/true);
     for (const Stage &stage : llvm::reverse(stages))
-      backwardStage(stage, m);
+      if (stage.trains)
+        backwardStage(stage, m);
     builder.setInsertionPointToEnd(entry.getBlock());
     if (NeedsNorm(config.train))
       measureNorm(entry);
-    for (auto group : module.getOps<GroupOp>())
+    for (GroupOp group : trainedGroups())
       perLayer(group, [&](Value layer) {
         OptimizerUpdateOp::create(builder, loc, group.getSymName(), layer, 0, group.getChunks(),
                                   entry.getStep());
       });
   }
 
+  SmallVector<GroupOp> trainedGroups() {
+    return llvm::filter_to_vector(module.getOps<GroupOp>(),
+                                  [](GroupOp group) { return !group.getFrozen(); });
+  }
+
   void measureNorm(StepOp entry) {
-    for (auto group : module.getOps<GroupOp>())
+    for (GroupOp group : trainedGroups())
       perLayer(group, [&](Value layer) {
         GradientNormOp::create(builder, loc, group.getSymName(), layer);
       });

@@ -206,9 +206,9 @@ struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
     for (auto group : module.getOps<GroupOp>())
       if (difference.of == findStorage(module, Role::weights, group.getSymName()))
         return step.emitOpError("cannot split the update of @")
-               << getGroupName(group.getSymName()) << " at a delay of " << share
+               << getUserName(group.getSymName()) << " at a delay of " << share
                << ": it would see another gradient, or a read of @weights."
-               << getGroupName(group.getSymName()) << " would see other weights";
+               << getUserName(group.getSymName()) << " would see other weights";
     return step.emitOpError("cannot split the optimizer at a delay of ")
            << share << ": a kernel would see weights of another step";
   }

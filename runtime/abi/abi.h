@@ -62,7 +62,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 9
+#define BOA_ABI_VERSION 10
 
 typedef struct boa_context boa_context;
 

@@ -36,14 +36,7 @@ inline constexpr char kUpdatePrefix[] = "update_", kNormPrefix[] = "norm_";
 
 /// The constants of an update: f32, but for the chunk's number and the seed, which are 32 bits. The
 /// scalars of the optimizer follow (runtime/abi/optimizer.h).
-enum UpdateConstant : int32_t {
-  kRate,
-  kDecay,
-  kGradientScale,
-  kChunkNumber,
-  kSeed,
-  kUpdateScalars
-};
+enum UpdateConstant : int32_t { kRate, kGradientScale, kChunkNumber, kSeed, kUpdateScalars };
 
 /// A chunk has a multiple of their product: blocks of 4 KiB in bf16.
 constexpr int64_t kUpdateThreads = 256, kUpdateElements = 4;

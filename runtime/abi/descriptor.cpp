@@ -112,11 +112,16 @@ static void Parse(Fields &f, Parameter &p) {
   f.Read("init", p.init);
   f.OneOf("init", p.init, {"normal", "uniform", "ones", "zeros"});
   f.Read("init_scale", p.init_scale);
+  f.Read("number", p.number);
+  f.AtLeast("number", p.number, 0);
+  f.Read("lr_scale", p.lr_scale);
   f.Read("decay", p.decay);
 }
 
 static void Parse(Fields &f, Group &g) {
   f.Read("name", g.name);
+  f.Read("number", g.number);
+  f.AtLeast("number", g.number, 0);
   f.Read("count", g.count);
   f.AtLeast("count", g.count, 1);
   f.Read("layer", g.layer);

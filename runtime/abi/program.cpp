@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/program.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -93,6 +94,23 @@ std::vector<int64_t> SlotBytes(const Program &program, int32_t space) {
   for (const auto &[number, pool] : shared)
     bytes[pool.first] += pool.second;
   return bytes;
+}
+
+std::string StoredName(const Program &program, const Group &group) {
+  const bool frozen = IsFrozen(program.storages[size_t(group.weights)]);
+  return absl::StrCat(frozen ? kFrozenPrefix : "", group.name);
+}
+
+/// Another parameter "frozen.w" is that of a user's group.
+std::string_view UserName(std::string_view saved) {
+  constexpr std::string_view kPrefix = kFrozenPrefix;
+  const bool frozen = saved.substr(0, kPrefix.size()) == kPrefix &&
+                      saved.find('.', kPrefix.size()) != std::string_view::npos;
+  return frozen ? saved.substr(kPrefix.size()) : saved;
+}
+
+bool IsFrozen(const Storage &storage) {
+  return absl::StartsWith(storage.name, absl::StrCat("weights.", kFrozenPrefix));
 }
 
 double LearningRate(const OptimizerSettings &o, int64_t step, int64_t steps) {

@@ -15,6 +15,7 @@
 #define BOA_RUNTIME_ABI_PROGRAM_H
 
 #include "runtime/abi/abi.h"
+#include "runtime/abi/frozen.h"
 #include "runtime/abi/optimizer.h"
 #include "runtime/abi/settings.h"
 #include "runtime/abi/tables.h"
@@ -91,15 +92,19 @@ struct Parameter {
   int64_t offset = 0;    // elements, in its group's entry
   std::string init;      // "normal", "uniform", "ones" or "zeros"
   double init_scale = 0; // deviation, or half-width
-  bool decay = false;    // weight decay applies (matrices)
+  int64_t number = 0;    // among all parameters of the stage: initial values follow from it
+  double lr_scale = 1;   // factor of the learning rate
+  double decay = 0;      // weight decay
 
   int64_t elements() const { return CountElements(shape); }
 };
 
 /// Parameters that are stored, moved and updated together: those of one layer
-/// (count = depth) or of one stage (count = 1), packed in one entry.
+/// (count = depth) or of one stage (count = 1), packed in one entry. Frozen ones are in a group
+/// by itself, of the same name.
 struct Group {
-  std::string name; // "block"
+  std::string name;   // "block"
+  int64_t number = 0; // among the names of groups: initial values follow from it
   int64_t count = 1;
   bool layer = false;   // repeats, if only once: names have an index
   int64_t elements = 0; // of one entry, padded: chunks * chunk_elements
@@ -207,6 +212,14 @@ struct Kernels {
 /// Bytes of each storage's slots in a space. Those of a pool that storages share are the first
 /// one's, in the size of the largest.
 std::vector<int64_t> SlotBytes(const Program &, int32_t space);
+/// The name of a group in a state, which its weights have behind their role: "block",
+/// "frozen.block".
+std::string StoredName(const Program &, const Group &);
+/// "block.qkv_w" of the saved parameters "block.qkv_w" and "frozen.block.qkv_w".
+std::string_view UserName(std::string_view saved);
+inline bool IsFrozen(std::string_view saved) { return UserName(saved) != saved; }
+/// Weights that no step changes: a state has them once, whatever commits it keeps.
+bool IsFrozen(const Storage &);
 
 absl::StatusOr<Program> ParseProgram(std::string_view json);
 

@@ -125,7 +125,8 @@ const std::vector<SettingRow> &WrittenSettings() {
     CollectWritten(RowsOf(static_cast<TrainSettings *>(nullptr)), rows);
     CollectWritten(RowsOf(static_cast<PlanSettings *>(nullptr)), rows);
     CollectWritten(RowsOf(static_cast<MachineSettings *>(nullptr)), rows);
-    for (const char *block : {"train", "plan", "machine.device", "machine.host", "machine.ssd"})
+    for (const char *block :
+         {"train", "train.parameters", "plan", "machine.device", "machine.host", "machine.ssd"})
       Order(rows, block, ordered);
     return ordered;
   }();

@@ -39,6 +39,7 @@ enum class SettingKind {
   Rate,     // a word with arguments, or a number
   Pair,     // two numbers
   Interval, // steps, or a time
+  Patterns, // of names: one, or several in parentheses
   Place,
   Section,
   List,

@@ -29,15 +29,15 @@ static constexpr int64_t kUpdateGrain = 8, kUpdateAlone = 1 << 18;
 Updates::Updates(const Program &program, const boa_optimizer *optimizer)
     : program(program), optimizer(optimizer) {
   for (const Group &group : program.groups) {
-    std::vector<DecayRange> ranges;
+    std::vector<Range> &of = ranges.emplace_back();
     for (const Parameter &parameter : group.parameters) {
-      if (!ranges.empty())
-        ranges.back().end = parameter.offset;
-      if (ranges.empty() || ranges.back().decay != parameter.decay)
-        ranges.push_back({parameter.offset, group.elements, parameter.decay});
-      ranges.back().end = group.elements;
+      const float lr_scale = float(parameter.lr_scale), decay = float(parameter.decay);
+      if (!of.empty())
+        of.back().end = parameter.offset;
+      if (of.empty() || of.back().lr_scale != lr_scale || of.back().decay != decay)
+        of.push_back({parameter.offset, group.elements, lr_scale, decay});
+      of.back().end = group.elements;
     }
-    decay.push_back(std::move(ranges));
   }
 }
 
@@ -140,7 +140,6 @@ absl::StatusOr<std::optional<UpdateNumbers>> Updates::Numbers(int64_t step) cons
   const OptimizerSettings &config = program.train.optimizer;
   UpdateNumbers numbers;
   numbers.rate = float(LearningRate(config, step, program.train.steps));
-  numbers.decay = float(config.weight_decay);
   numbers.gradient_scale = float(clip);
   optimizer->prepare(step, numbers.scalars);
   return numbers;
@@ -184,12 +183,11 @@ absl::Status Updates::Update(const Work &work, const std::vector<char *> &addres
     return numbers.status();
   const Group &group = program.groups[work.index];
   const int64_t begin = work.first * group.chunk_elements, end = begin + group.chunk_elements;
-  std::vector<boa_update_range> ranges;
-  for (const DecayRange &part : decay[work.index])
+  std::vector<boa_update_range> parts;
+  for (const Range &part : ranges[work.index])
     if (const int64_t from = std::max(begin, part.begin), to = std::min(end, part.end); from < to)
-      ranges.push_back(
-          {from - begin, to - begin, (*numbers)->rate, part.decay ? (*numbers)->decay : 0});
-  UpdateTask task{optimizer, &addresses, &**numbers, &ranges, group.chunk_elements, Seed(work)};
+      parts.push_back({from - begin, to - begin, (*numbers)->rate * part.lr_scale, part.decay});
+  UpdateTask task{optimizer, &addresses, &**numbers, &parts, group.chunk_elements, Seed(work)};
   // Sooner done than handed over: a turn at the pool costs two wake-ups.
   if (group.chunk_elements <= kUpdateAlone)
     task.Run(0, group.chunk_elements);

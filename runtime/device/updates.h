@@ -32,7 +32,7 @@ namespace boa {
 
 /// The numbers that an update of a step takes.
 struct UpdateNumbers {
-  float rate = 0, decay = 0, gradient_scale = 1; // the last is the factor of clipping
+  float rate = 0, gradient_scale = 1; // the last is the factor of clipping
   float scalars[BOA_MOST_SCALARS] = {};
 };
 
@@ -69,10 +69,10 @@ public:
   std::map<int64_t, double> TakeNorms();
 
 private:
-  /// Elements of an entry with the same weight decay.
-  struct DecayRange {
+  /// Elements of an entry with the same factor of the learning rate and weight decay.
+  struct Range {
     int64_t begin, end;
-    bool decay;
+    float lr_scale, decay;
   };
   /// The norm of some chunks of a gradient.
   struct GradientNorm {
@@ -83,7 +83,7 @@ private:
 
   const Program &program;
   const boa_optimizer *const optimizer;
-  std::vector<std::vector<DecayRange>> decay; // by group
+  std::vector<std::vector<Range>> ranges; // by group
   // Of this step's gradients, by group, entry and first chunk.
   std::map<std::tuple<int32_t, int64_t, int32_t>, GradientNorm> norms;
   std::map<int64_t, double> clip_factors; // by step

@@ -87,8 +87,10 @@ absl::Status Engine::Impl::MoveResident(bool write) {
         };
         for (next = chunk + 1; home.space >= 0 && next < storage.chunks && follows(next);)
           ++next;
-        // The state may have the chunk in another form. Then it has no extent to read.
-        if (home.space >= 0 && (write || state->Current(s, entry, chunk).file >= 0))
+        // The state may have the chunk in another form. Then it has no extent to read. What no
+        // step changes is written once.
+        const bool stored = state->Current(s, entry, chunk).file >= 0;
+        if (home.space >= 0 && (write ? !stored || !IsFrozen(storage) : stored))
           if (absl::Status status = MoveHome(s, entry, chunk, next - chunk, write); !status.ok())
             return status;
       }

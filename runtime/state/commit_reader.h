@@ -39,6 +39,8 @@ public:
   const std::vector<SavedParameter> &parameters() const { return manifest.parameters; }
   /// Null if it has no such storage.
   const SavedTable *Find(const std::string &storage) const { return FindTable(commit, storage); }
+  /// Whether its weights are bf16. Then those that are trained have the lower halves of masters.
+  bool HasHalves() const;
   const Computation &computation() const { return ComputationOf(manifest, commit); }
   BaseState Origin() const;
 

@@ -26,6 +26,7 @@ Extents::Extents(const Program &program, size_t files, Grow grow) : grow(std::mo
     Table &table = tables.emplace_back();
     table.storage = SavedStorageOf(storage);
     table.persistent = storage.persistent;
+    table.shared = IsShared(storage);
     if (!storage.persistent && !storage.LivesOn(Home::ssd))
       continue;
     size_t count = size_t(table.storage.entries * table.storage.chunks);
@@ -50,7 +51,7 @@ std::vector<int64_t> Extents::BytesNeeded(int64_t keep) const {
       if (file < 0)
         continue;
       int64_t more = 0, &sum = bytes[size_t(file)];
-      if (__builtin_mul_overflow(table.storage.chunk_bytes, ExtentsOfChunk(table.persistent, keep),
+      if (__builtin_mul_overflow(table.storage.chunk_bytes, ExtentsOfChunk(table.shared, keep),
                                  &more) ||
           __builtin_add_overflow(sum, more, &sum))
         sum = kMostFileBytes;

@@ -88,6 +88,7 @@ private:
   struct Table {
     SavedStorage storage;
     bool persistent = false;
+    bool shared = false;         // no commit has contents of its own
     std::vector<int32_t> file;   // the chunk is dealt to it; -1: none, the chunk lives in memory
     std::vector<Extent> current; // newest contents
     std::vector<int64_t> spare;  // offset in `file`, taken with a neighbour's; 0: none

@@ -75,7 +75,7 @@ int64_t ParameterElements(const Manifest &manifest) {
   int64_t elements = 0;
   for (const SavedParameter &parameter : manifest.parameters) {
     // group.parameter belongs to the storage of that group's weights.
-    std::string group = parameter.name.substr(0, parameter.name.find('.'));
+    std::string group = parameter.name.substr(0, parameter.name.rfind('.'));
     int64_t entries = 1;
     for (const SavedTable &table : manifest.commits.back().tables)
       if (table.storage.role == "weights" && table.storage.name == "weights." + group)

@@ -298,8 +298,8 @@ std::vector<SavedParameter> ParametersOf(const Program &program) {
   std::vector<SavedParameter> parameters;
   for (const Group &group : program.groups)
     for (const Parameter &parameter : group.parameters)
-      parameters.push_back(
-          {absl::StrCat(group.name, ".", parameter.name), parameter.offset, parameter.shape});
+      parameters.push_back({absl::StrCat(StoredName(program, group), ".", parameter.name),
+                            parameter.offset, parameter.shape});
   return parameters;
 }
 

@@ -104,6 +104,12 @@ static absl::Status CheckParameters(const std::string &home,
   };
   for (const SavedParameter &parameter : ours) {
     auto other = find(theirs, parameter.name);
+    const std::string name(UserName(parameter.name));
+    const bool frozen = IsFrozen(parameter.name);
+    if (other == theirs.end() && find(theirs, frozen ? name : kFrozenPrefix + name) != theirs.end())
+      return AnotherLayout(home, absl::StrFormat("%s is %s in the program and %s in the state",
+                                                 name, frozen ? "frozen" : "trained",
+                                                 frozen ? "trained" : "frozen"));
     if (other == theirs.end())
       return Another(home, absl::StrFormat("the state has no parameter %s", parameter.name));
     if (other->shape != parameter.shape)
@@ -136,7 +142,9 @@ static absl::Status CheckModel(const std::string &home, const Manifest &manifest
     const SavedTable *table = FindTable(commit, storage.name);
     if (table && SameShape(table->storage, wanted))
       continue;
-    bool other_form = table ? IsMaster(wanted) && table->storage.entries == wanted.entries &&
+    // Weights that are frozen have no master, which the other form would need.
+    bool other_form = table ? IsMaster(wanted) && !IsFrozen(storage) &&
+                                  table->storage.entries == wanted.entries &&
                                   table->storage.chunks == wanted.chunks
                             : wanted.role == "master";
     const std::string why =

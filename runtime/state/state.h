@@ -55,8 +55,9 @@
 namespace boa {
 
 /// The number of extents of each chunk of a storage. A persistent chunk has one for every commit
-/// that is kept, and one for the next.
-inline int64_t ExtentsOfChunk(bool persistent, int64_t keep) { return persistent ? keep + 1 : 1; }
+/// that is kept, and one for the next; but what no step changes is in all of them.
+inline bool IsShared(const Storage &storage) { return !storage.persistent || IsFrozen(storage); }
+inline int64_t ExtentsOfChunk(bool shared, int64_t keep) { return shared ? 1 : keep + 1; }
 
 /// The most sequences of a source.
 constexpr int64_t kMostSamples = int64_t(1) << 56;

@@ -29,6 +29,11 @@ std::pair<std::string, std::optional<int64_t>> ParseFrom(const std::string &from
   return {from.substr(0, at), step};
 }
 
+/// The name of a group in a state, in that of its parameter.
+std::string GroupOf(const SavedParameter &saved) {
+  return saved.name.substr(0, saved.name.rfind('.'));
+}
+
 /// The weights of a group, and the lower halves of their masters; null if there are none.
 const SavedTable *WeightsOf(const CommitReader &commit, const std::string &group) {
   return commit.Find(absl::StrCat("weights.", group));
@@ -37,25 +42,25 @@ const SavedTable *HalvesOf(const CommitReader &commit, const std::string &group)
   return commit.Find(absl::StrCat("low.", group));
 }
 
-int64_t ChunkElements(const SavedTable &table, bool halves) {
-  return table.storage.chunk_bytes / (halves ? 2 : 4);
+int64_t ChunkElements(const SavedTable &table, bool narrow) {
+  return table.storage.chunk_bytes / (narrow ? 2 : 4);
 }
 
 /// Names as the program would give them.
 absl::StatusOr<ShapesByName> ShapesOf(const CommitReader &commit, const Program &program) {
   ShapesByName shapes;
   for (const SavedParameter &saved : commit.parameters()) {
-    const size_t dot = saved.name.find('.');
+    const size_t dot = saved.name.rfind('.');
+    const std::string stored = GroupOf(saved);
     Group group;
-    group.name = saved.name.substr(0, dot);
+    group.name = UserName(saved.name).substr(0, UserName(saved.name).find('.'));
     Parameter parameter;
     parameter.name = saved.name.substr(dot + 1);
-    const SavedTable *table = WeightsOf(commit, group.name);
+    const SavedTable *table = WeightsOf(commit, stored);
     if (dot == std::string::npos || !table)
       return absl::FailedPreconditionError(
           absl::StrCat("its commit has no weights of ", saved.name));
-    const int64_t most =
-        table->storage.chunks * ChunkElements(*table, HalvesOf(commit, group.name) != nullptr);
+    const int64_t most = table->storage.chunks * ChunkElements(*table, commit.HasHalves());
     if (saved.offset > most || CountElements(saved.shape) > most - saved.offset)
       return absl::DataLossError(absl::StrCat(saved.name, " is beyond the chunks of its weights"));
     auto same = std::find_if(program.groups.begin(), program.groups.end(),
@@ -105,28 +110,31 @@ absl::Status BaseWeights::Read(const Group &group, int64_t entry, const Paramete
                                int64_t first, int64_t count, float *values) {
   const std::string name = absl::StrCat(group.name, ".", parameter.name);
   const std::vector<SavedParameter> &all = commit->parameters();
-  auto saved = std::find_if(all.begin(), all.end(),
-                            [&](const SavedParameter &other) { return other.name == name; });
-  const SavedTable &table = *WeightsOf(*commit, group.name);
-  const SavedTable *halves = HalvesOf(*commit, group.name);
-  const int64_t elements = ChunkElements(table, halves != nullptr);
+  auto saved = std::find_if(all.begin(), all.end(), [&](const SavedParameter &other) {
+    return UserName(other.name) == name;
+  });
+  const SavedTable &table = *WeightsOf(*commit, GroupOf(*saved));
+  const SavedTable *halves = HalvesOf(*commit, GroupOf(*saved)); // none if it is frozen
+  const bool narrow = commit->HasHalves();
+  const int64_t elements = ChunkElements(table, narrow);
   for (int64_t at = saved->offset + first, end = at + count, next; at < end; at = next) {
     const int64_t chunk = at / elements, begin = at % elements;
     next = std::min(end, (chunk + 1) * elements);
     const size_t index = size_t(entry * table.storage.chunks + chunk);
     if (absl::Status status = Hold(high, table, index); !status.ok())
       return status;
-    if (!halves) {
+    if (!narrow) {
       std::memcpy(values, high.data.get() + begin * 4, size_t(next - at) * 4);
       values += next - at;
       continue;
     }
-    if (absl::Status status = Hold(low, *halves, index); !status.ok())
+    if (absl::Status status = halves ? Hold(low, *halves, index) : absl::OkStatus(); !status.ok())
       return status;
     const auto *upper = reinterpret_cast<const uint16_t *>(high.data.get()) + begin;
-    const auto *lower = reinterpret_cast<const int16_t *>(low.data.get()) + begin;
+    const auto *lower =
+        halves ? reinterpret_cast<const int16_t *>(low.data.get()) + begin : nullptr;
     for (int64_t i = 0; i < next - at; ++i, ++values) {
-      const uint32_t bits = JoinMaster(upper[i], lower[i]);
+      const uint32_t bits = JoinMaster(upper[i], lower ? lower[i] : int16_t{0});
       std::memcpy(values, &bits, 4);
     }
   }

@@ -39,10 +39,11 @@ void FillNormal(uint64_t key, double deviation, int64_t first, int64_t count, fl
 
 void InitialValues(const Program &program, int64_t group, int64_t entry, int64_t parameter,
                    int64_t first, int64_t count, float *values) {
-  const Parameter &p = program.groups[group].parameters[parameter];
+  const Group &g = program.groups[group];
+  const Parameter &p = g.parameters[parameter];
   const uint64_t key =
-      Hash({static_cast<uint64_t>(program.train.seed), static_cast<uint64_t>(group),
-            static_cast<uint64_t>(entry), static_cast<uint64_t>(parameter)});
+      Hash({static_cast<uint64_t>(program.train.seed), static_cast<uint64_t>(g.number),
+            static_cast<uint64_t>(entry), static_cast<uint64_t>(p.number)});
   if (p.init == "normal") {
     FillNormal(key, p.init_scale, first, count, values);
   } else if (p.init == "uniform") {

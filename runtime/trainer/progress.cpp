@@ -67,7 +67,7 @@ Homes CollectHomes(const Program &program) {
       role = storage.role;
       return bytes;
     };
-    const int64_t extents = ExtentsOfChunk(storage.persistent, program.train.commit_keep);
+    const int64_t extents = ExtentsOfChunk(IsShared(storage), program.train.commit_keep);
     for (const Home &home : storage.homes) {
       const int64_t bytes = storage.entry_count() * home.chunks * storage.chunk_bytes();
       if (home.tier != Home::ssd)
@@ -86,16 +86,17 @@ Homes CollectHomes(const Program &program) {
   return homes;
 }
 
-int64_t ParameterCount(const Program &program) {
-  int64_t count = 0;
+/// "86 M parameters, 12 M of them frozen".
+std::string CountParameters(const Program &program) {
+  int64_t all = 0, frozen = 0;
   for (const Group &group : program.groups)
     for (const Parameter &parameter : group.parameters) {
-      int64_t elements = group.count;
-      for (int64_t size : parameter.shape)
-        elements *= size;
-      count += elements;
+      const int64_t elements = group.count * parameter.elements();
+      all += elements;
+      frozen += IsFrozen(program.storages[size_t(group.weights)]) ? elements : 0;
     }
-  return count;
+  return absl::StrCat(FormatCount(all), " parameters",
+                      frozen ? absl::StrCat(", ", FormatCount(frozen), " of them frozen") : "");
 }
 
 std::string Limit(int64_t limit) {
@@ -105,8 +106,8 @@ std::string Limit(int64_t limit) {
 std::string FormatHeadline(const Program &p, int64_t training_bytes, int64_t validation_bytes) {
   const TrainSettings &t = p.train;
   const int64_t sequences = p.MicroBatch() * p.MicroBatches();
-  std::string text = absl::StrFormat("%s: %s parameters%s%s\n", p.model.name,
-                                     FormatCount(ParameterCount(p)), "; ", p.ScheduleInWords());
+  std::string text =
+      absl::StrCat(p.model.name, ": ", CountParameters(p), "; ", p.ScheduleInWords(), "\n");
   absl::StrAppendFormat(&text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
                         t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
                         p.MicroBatches(), p.MicroBatch(), p.model.context);

@@ -58,6 +58,23 @@ int64_t NumberOr0(const Settings &settings, const std::string &key) {
   return absl::SimpleAtoi(ValueOr(settings, key, "0"), &number) ? std::max(number, 0) : 0;
 }
 
+/// A name for the settings that parameters have of their own; "" if none has any.
+std::string OwnSettings(const Program &program) {
+  std::string all;
+  for (const Group &group : program.groups)
+    for (const Parameter &p : group.parameters)
+      if (const double usual = p.shape.size() >= 2 ? program.train.optimizer.weight_decay : 0;
+          group.gradient >= 0 && (p.lr_scale != 1 || p.decay != usual))
+        absl::StrAppend(&all, group.name, ".", p.name, " ", Exact(p.lr_scale), " ", Exact(p.decay),
+                        "; ");
+  if (all.empty())
+    return "";
+  uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+  for (unsigned char c : all)
+    hash = (hash ^ c) * 0x100000001b3;
+  return absl::StrFormat("settings with fingerprint %016x", hash);
+}
+
 } // namespace
 
 Settings CollectSettings(const Program &program, uint64_t fingerprint) {
@@ -97,6 +114,8 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
     settings["eps"] = Exact(o.eps);
   if (o.state != StateType::f32)
     settings["state"] = WordOf(o.state);
+  if (std::string own = OwnSettings(program); !own.empty())
+    settings["parameters"] = own;
   return settings;
 }
 

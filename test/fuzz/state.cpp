@@ -96,6 +96,7 @@ Program MakeProgram() {
   add("checkpoints", "checkpoints", Home::ssd, false);
   Group &group = program.groups.emplace_back();
   group.name = "block";
+  group.weights = 0;
   Parameter &parameter = group.parameters.emplace_back();
   parameter.name = "w";
   parameter.shape = {32, 32};

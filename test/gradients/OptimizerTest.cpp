@@ -28,8 +28,9 @@ namespace boa {
 namespace {
 
 constexpr int64_t kElements = 3 * BOA_UPDATE_PART;
-/// Parameters, with a gap behind the first: the second begins in the middle of a block.
-const boa_update_range kRanges[] = {{0, 1003, 1e-2f, 0.1f}, {1008, kElements, 1e-2f, 0}};
+/// Parameters of other rates, with a gap behind the first: the second begins in the middle of a
+/// block.
+const boa_update_range kRanges[] = {{0, 1003, 2.5e-2f, 0.1f}, {1008, kElements, 1e-2f, 0}};
 const float kScale = 0.7f;
 
 /// The functions of an optimizer, compiled.

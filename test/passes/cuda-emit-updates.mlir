@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: gpu.module @cuda
 // CHECK:       gpu.func @update_block(
-// CHECK-SAME:    %[[C:[^:]*]]: memref<7xf32> {llvm.align = 64 : i64, llvm.noalias},
+// CHECK-SAME:    %[[C:[^:]*]]: memref<6xf32> {llvm.align = 64 : i64, llvm.noalias},
 // CHECK-SAME:    %[[FLAG:[^:]*]]: memref<1xi32> {{{[^}]*}}},
 // CHECK-SAME:    %[[HIGH:[^:]*]]: memref<4096xi16> {{{[^}]*}}},
 // CHECK-SAME:    %[[LOW:[^:]*]]: memref<4096xi16> {{{[^}]*}}},
@@ -85,10 +85,16 @@ module {
 
 // -----
 
-// SGD without a momentum has weights and a gradient alone.
+// SGD without a momentum has weights and a gradient alone. Each parameter has its own factor of the
+// rate, and its own decay. What is frozen has no functions.
 
 // CHECK-LABEL: gpu.module @cuda
-// CHECK:       gpu.func @update_a(%{{[^:]*}}: memref<5xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<1xi32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}) kernel
+// CHECK:       gpu.func @update_a(%{{[^:]*}}: memref<4xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<1xi32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}, %{{[^:]*}}: memref<2048xf32> {{{[^}]*}}}) kernel
+// CHECK-DAG:     %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK-DAG:     arith.select %{{.*}}, %[[ONE]], %[[HALF]] : f32
+// CHECK-DAG:     arith.select %{{.*}}, %{{.*}}, %[[DECAY:.*]] : f32
+// CHECK-NOT:     @update_frozen
 
 module {
   boa.optimizer @sgd {} states {} prepare {
@@ -103,8 +109,13 @@ module {
   boa.config @plan {update = "device"}
   boa.group @a repeat 1 {
     boa.param @w : tensor<64xf32> = "zeros"
+    boa.param @v : tensor<64xf32> = "zeros" lr_scale 0.5 weight_decay 0.1
+  }
+  boa.group @frozen.a repeat 1 frozen {
+    boa.param @u : tensor<64xf32> = "zeros" number 2
   }
   boa.storage @weights.a[1] : tensor<2048xf32> on device role weights persistent
+  boa.storage @weights.frozen.a[1] : tensor<2048xf32> on device role weights persistent
   boa.storage @gradients.a[1] : tensor<2048xf32> on device role gradients
 }
 

@@ -85,3 +85,40 @@ boa.group @params.block repeat 0 {
 // expected-error @below {{'boa.stage' op attribute 'repeat' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 1 whose maximum value is 65536}}
 boa.stage @block_forward repeat 4611686018427387904
 func.func private @block_forward()
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected a number of at least 0 but found -1}}
+  boa.param @w : tensor<4xf32> = "zeros" number -1
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected lr_scale between 0 and 1000 but found 1.001000e+03}}
+  boa.param @w : tensor<4xf32> = "zeros" lr_scale 1001.0
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected weight_decay between 0 and 1 but found -1.000000e-01}}
+  boa.param @w : tensor<4xf32> = "zeros" weight_decay -0.1
+}
+
+// -----
+
+// What is frozen is known by its name, in states too.
+
+// expected-error @below {{'boa.group' op expected a frozen group, and no other, to be named @frozen.NAME but found @a frozen}}
+boa.group @a repeat 1 frozen {
+  boa.param @w : tensor<4xf32> = "zeros"
+}
+
+// -----
+
+// expected-error @below {{'boa.group' op expected a frozen group, and no other, to be named @frozen.NAME but found @frozen.a}}
+boa.group @frozen.a repeat 1 {
+  boa.param @w : tensor<4xf32> = "zeros"
+}

@@ -7,9 +7,11 @@
 // CHECK-LABEL: boa.group @block repeat 6 {
 // CHECK-NEXT:    boa.param @ones : tensor<384xf32> = "ones"
 // CHECK-NEXT:    boa.param @normal : tensor<384x1152xf32> = "normal" 2.000000e-02
+// CHECK-NEXT:    boa.param @own : tensor<384xf32> = "ones" number 3 lr_scale 5.000000e-01 weight_decay 1.000000e-01
 boa.group @block repeat 6 {
   boa.param @ones : tensor<384xf32> = "ones"
   boa.param @normal : tensor<384x1152xf32> = "normal" 0.02
+  boa.param @own : tensor<384xf32> = "ones" number 3 lr_scale 0.5 weight_decay 0.1
 }
 // CHECK: boa.stage @once{{$}}
 boa.stage @once

@@ -129,8 +129,16 @@ private:
     for (unsigned i = 0; i < optimizer.getScalarCount(); ++i)
       scalars.push_back(b->load(b->argument(0), b->index(kUpdateScalars + i)));
     scale = constant(kGradientScale);
+    Value position = positionOf(first),
+          decay = perParam(position, [&](ParamOp param) {
+            return float(param.getDecay(train.optimizer.weight_decay));
+          });
     rate = constant(kRate);
-    Value decay = decayAt(first), seed = b->bitsOf(constant(kSeed));
+    auto factorOf = [](ParamOp param) { return float(param.getRateFactor()); };
+    if (llvm::any_of(group.getBody().getOps<ParamOp>(),
+                     [&](ParamOp param) { return factorOf(param) != 1; }))
+      rate = b->mulf(rate, perParam(position, factorOf));
+    Value seed = b->bitsOf(constant(kSeed));
     SmallVector<Value> oldScales;
     for (Value of : scales)
       oldScales.push_back(of ? b->load(of, block) : Value());
@@ -175,25 +183,27 @@ private:
 
   Value constant(UpdateConstant which) { return b->load(b->argument(0), b->index(which)); }
 
-  /// Of all elements of a thread: parameters begin at multiples of more.
-  Value decayAt(Value first) {
-    Value none = b->number(0);
-    if (train.optimizer.weight_decay == 0)
-      return none;
-    Value some = constant(kDecay);
+  /// Of the first element of a thread, in its entry.
+  Value positionOf(Value first) {
     Value chunk = b->make<arith::IndexCastOp>(b->getIndexType(), b->bitsOf(constant(kChunkNumber)));
-    Value position = b->add(b->mul(chunk, elements), first), decay;
-    bool last = false;
+    return b->add(b->mul(chunk, elements), first);
+  }
+
+  /// A number of each parameter, for all elements of a thread: parameters begin at multiples of
+  /// more.
+  Value perParam(Value position, llvm::function_ref<float(ParamOp)> numberOf) {
+    Value selected;
+    float last = 0;
     for (auto param : group.getBody().getOps<ParamOp>()) {
-      bool decays = param.getType().getRank() >= 2;
-      if (!decay)
-        decay = decays ? some : none;
-      else if (decays != last)
-        decay = b->select(b->isLess(position, group.getOffset(param.getSymName())), decay,
-                          decays ? some : none);
-      last = decays;
+      const float number = numberOf(param);
+      if (!selected)
+        selected = b->number(number);
+      else if (number != last)
+        selected = b->select(b->isLess(position, group.getOffset(param.getSymName())), selected,
+                             b->number(number));
+      last = number;
     }
-    return decay ? decay : none;
+    return selected ? selected : b->number(0);
   }
 
   void update(Element &e, Value decay, ArrayRef<Value> scalars, ArrayRef<Value> scales) {

@@ -169,6 +169,9 @@ private:
 
   json::Value describe(GroupOp group) {
     json::Array parameters, states;
+    const double ofMatrices = config.train.optimizer.weight_decay;
+    StringRef name = getUserName(group.getSymName());
+    names.insert(name);
     for (StorageOp storage : getTrainedStorages(module, group.getSymName()))
       if (storage.getRole() == Role::state)
         states.push_back(ids.lookup(storage.getSymName()));
@@ -179,9 +182,12 @@ private:
                                         {"offset", group.getOffset(param.getSymName())},
                                         {"init", stringifyInit(param.getInit())},
                                         {"init_scale", param.getScale().convertToDouble()},
-                                        {"decay", type.getRank() >= 2}});
+                                        {"number", param.getPlace()},
+                                        {"lr_scale", param.getRateFactor()},
+                                        {"decay", param.getDecay(ofMatrices)}});
     }
-    return json::Object{{"name", getGroupName(group.getSymName())},
+    return json::Object{{"name", name},
+                        {"number", int64_t(llvm::find(names, name) - names.begin())},
                         {"count", int64_t(group.getRepeat())},
                         {"layer", group.getRepeat() > 1 || group->hasAttr(kLayerAttr)},
                         {"elements", group.getPaddedElements()},
@@ -247,6 +253,7 @@ private:
   Config config;
   const llvm::SetVector<Attribute> tables;
   llvm::StringMap<int64_t> ids;
+  llvm::SetVector<StringRef> names; // of groups, as users know them
 };
 
 } // namespace

@@ -112,7 +112,6 @@ absl::Status GpuUpdates::EnqueueUpdate(const Work &work) {
     return numbers.status();
   const UpdateNumbers &of = **numbers;
   slot.constants[kRate] = of.rate;
-  slot.constants[kDecay] = of.decay;
   slot.constants[kGradientScale] = of.gradient_scale;
   const uint32_t seed = updates.Seed(work);
   std::memcpy(&slot.constants[kChunkNumber], &work.first, sizeof(work.first));

@@ -149,7 +149,7 @@ private:
     Block &params = group.getBody().emplaceBlock();
     auto shape = RankedTensorType::get({random.between(1, 3) * 4096}, builder.getF32Type());
     OpBuilder inGroup(&params, params.begin());
-    ParamOp::create(inGroup, loc, "w", shape, Init::zeros, llvm::APFloat(0.0));
+    ParamOp::create(inGroup, loc, "w", shape, Init::zeros, 0.0);
     StorageOp sum = declare("sum", {entries}, shape, Role::gradients, false, group.getChunks());
     StorageOp kept = declare("state", {entries}, activation, Role::saved, true);
     builder.setInsertionPointToEnd(in.getBlock());

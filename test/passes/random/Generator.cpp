@@ -48,9 +48,9 @@ public:
     stages.push_back({"head", 1, random.chance(0.8), random.chance(0.5) ? "embed" : ""});
     for (size_t i = 1; i < stages.size(); ++i)
       relate(i);
+    freezeSome();
     for (Stage &stage : stages)
-      if (stage.own)
-        addGroup(stage);
+      addGroups(stage);
     for (size_t i = 0; i < stages.size(); ++i)
       addStage(i);
     return "module {\n" + configuration() + "\n" + groups + functions + "}\n";
@@ -60,10 +60,11 @@ private:
   struct Stage {
     std::string name;
     int64_t repeat;
-    bool own;           // has parameters
-    std::string shares; // those of another stage
-    int64_t elements = 0;
-    std::vector<size_t> sides = {}; // the stages whose results it takes besides
+    bool own;                         // has parameters
+    std::string shares;               // those of another stage
+    int64_t elements = 0, frozen = 0; // of its parameters, by whether they are trained
+    bool trains = true;               // its result depends on a trained parameter
+    std::vector<size_t> sides = {};   // the stages whose results it takes besides
     std::string result = "tensor<4xf32>";
   };
 
@@ -129,27 +130,61 @@ private:
     return text + "}";
   }
 
-  void addGroup(Stage &stage) {
-    stage.elements = (random.between(1, 5) - 1) * 4096 + random.between(1, 128) * 32;
-    groups += formatv("boa.group @params.{0} repeat {1} {{ boa.param @w : tensor<{2}xf32> = "
-                      "\"ones\" }\n",
-                      stage.name, stage.repeat, stage.elements);
+  Stage &find(StringRef name) {
+    return *llvm::find_if(stages, [&](const Stage &stage) { return stage.name == name; });
   }
 
-  std::string parameter(StringRef group, int64_t elements) {
-    return formatv("tensor<{0}xf32> {{boa.param = @params.{1}::@w}", elements, group);
+  /// All parameters of a stage, or some, but not those of all stages.
+  void freezeSome() {
+    const bool some = random.chance(0.3);
+    auto size = [&] { return (random.between(1, 5) - 1) * 4096 + random.between(1, 128) * 32; };
+    for (Stage &stage : stages) {
+      if (!stage.own)
+        continue;
+      stage.elements = size();
+      if (!some || random.chance(0.3))
+        continue;
+      stage.frozen = size();
+      if (random.chance(0.6))
+        stage.elements = 0;
+    }
+    if (llvm::all_of(stages, [](const Stage &stage) { return stage.elements == 0; }))
+      stages.front().elements = size();
+    bool before = llvm::none_of(stages, [](const Stage &stage) { return stage.frozen != 0; });
+    for (Stage &stage : stages)
+      before = stage.trains =
+          before || stage.elements || (!stage.shares.empty() && find(stage.shares).elements);
   }
 
-  int64_t elementsOf(StringRef name) {
-    return llvm::find_if(stages, [&](const Stage &stage) { return stage.name == name; })->elements;
+  void addGroups(const Stage &stage) {
+    if (stage.elements)
+      groups += formatv("boa.group @params.{0} repeat {1} {{ boa.param @w : tensor<{2}xf32> = "
+                        "\"ones\" }\n",
+                        stage.name, stage.repeat, stage.elements);
+    if (stage.frozen)
+      groups += formatv("boa.group @frozen.{0} repeat {1} frozen {{ boa.param @f : tensor<{2}xf32> "
+                        "= \"ones\" }\n",
+                        stage.name, stage.repeat, stage.frozen);
+  }
+
+  /// The trained and the frozen parameters of a stage; "" if it has none.
+  std::string trainedOf(const Stage &stage) {
+    return stage.elements ? formatv("tensor<{0}xf32> {{boa.param = @params.{1}::@w}",
+                                    stage.elements, stage.name)
+                                .str()
+                          : "";
+  }
+  std::string frozenOf(const Stage &stage) {
+    return stage.frozen
+               ? formatv("tensor<{0}xf32> {{boa.param = @frozen.{1}::@f}", stage.frozen, stage.name)
+                     .str()
+               : "";
   }
 
   void addStage(size_t index) {
     const Stage &stage = stages[index];
     const bool first = index == 0, last = index + 1 == stages.size();
     std::string in = first ? "tensor<2xi32>" : stages[index - 1].result;
-    std::string own = stage.own ? parameter(stage.name, stage.elements) : "";
-    std::string of = stage.shares.empty() ? "" : parameter(stage.shares, elementsOf(stage.shares));
     std::vector<std::string> forward{in}, backward, results, sides;
     if (last)
       forward.push_back("tensor<2xi32>");
@@ -161,28 +196,38 @@ private:
     backward.push_back(last ? "tensor<f32>" : stage.result);
     if (last)
       results.push_back("tensor<f32>");
-    if (!first)
+    // The first stage that trains gives one between its own layers alone.
+    if (!first && (stages[index - 1].trains || stage.repeat > 1))
       results.push_back(in);
     for (size_t side : stage.sides)
-      results.push_back(sumType(side) + " {boa.sum}");
+      if (stages[side].trains)
+        results.push_back(sumType(side) + " {boa.sum}");
+    std::vector<const Stage *> owners{&stage};
+    if (!stage.shares.empty())
+      owners.push_back(&find(stage.shares));
     // In either order: that of their first appearance decides.
-    bool swap = random.chance(0.3);
-    for (const std::string &pack : {swap ? of : own, swap ? own : of})
-      if (!pack.empty()) {
-        forward.push_back(pack);
-        backward.push_back(pack);
-        results.push_back(pack);
-      }
+    if (random.chance(0.3))
+      std::reverse(owners.begin(), owners.end());
+    for (const Stage *owner : owners)
+      for (bool trained : {true, false})
+        if (std::string pack = trained ? trainedOf(*owner) : frozenOf(*owner); !pack.empty()) {
+          forward.push_back(pack);
+          backward.push_back(pack);
+          if (trained)
+            results.push_back(pack);
+        }
     std::string y = last ? "tensor<f32>" : stage.result;
     std::string name = stage.name;
     declare(name + "_forward", forward, {y});
-    if (saving && !last) {
+    if (saving && !last && stage.trains) {
       declare(name + "_forward_saving", forward, {y, "tensor<32xf32> {boa.saved}"});
       backward.push_back("tensor<32xf32> {boa.saved}");
     }
-    declare(name + "_backward", backward, results);
-    if (llvm::any_of(stages,
-                     [&](const Stage &other) { return llvm::is_contained(other.sides, index); }))
+    if (stage.trains)
+      declare(name + "_backward", backward, results);
+    if (stage.trains && llvm::any_of(stages, [&](const Stage &other) {
+          return llvm::is_contained(other.sides, index);
+        }))
       declare(name + "_sum", {stage.result, sumType(index)}, {stage.result});
     functions += formatv("boa.stage @{0}_forward repeat {1}{2}\n", name, stage.repeat,
                          sides.empty() ? "" : " takes [" + llvm::join(sides, ", ") + "]");

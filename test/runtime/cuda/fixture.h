@@ -34,6 +34,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr int64_t kChunk = 8192, kElements = 2 * kChunk / 4; // of an entry of two chunks
+constexpr float kDecay = 0.1f;
 enum StorageId : int32_t { kData, kHome, kWeights, kMomentum, kVariance, kGradient };
 enum KernelId : int32_t { kTrain, kMultiply };
 
@@ -141,13 +142,12 @@ inline Program MakeProgram(const char *device) {
   group.chunks = 2;
   group.chunk_elements = kElements / 2;
   group.weight_type = "f32";
-  group.parameters = {{"matrix", {64, 64}, 0, "zeros", 0, true}};
+  group.parameters = {{"matrix", {64, 64}, 0, "zeros", 0, 0, 1, kDecay}};
   group.weights = kWeights;
   group.states = {kMomentum, kVariance};
   program.optimizer = kReferenceShape;
   group.gradient = kGradient;
   program.train.optimizer.kind = OptimizerKind::adamw;
-  program.train.optimizer.weight_decay = 0.1;
   program.train.clip = 1;
   program.train.optimizer.rate = RateKind::constant;
   program.train.optimizer.peak = program.train.optimizer.floor = 0.01;

@@ -33,7 +33,7 @@ void EmulatedUpdate(boa_emulated_thread *thread, void *const *args) {
   for (int64_t i = first; i < first + kUpdateElements; ++i)
     if (!UpdateReference(At<float>(args, 2)[i], At<const float>(args, 5)[i] * c[kGradientScale],
                          At<float>(args, 3)[i], At<float>(args, 4)[i], c + kUpdateScalars, c[kRate],
-                         c[kDecay]))
+                         kDecay))
       *At<int32_t>(args, 1) = 1;
 }
 

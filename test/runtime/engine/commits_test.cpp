@@ -44,6 +44,30 @@ TEST_P(EngineTest, CommitAndRestore) {
   EXPECT_EQ(Read<uint64_t>(kMemory, 0), memory);
 }
 
+// Weights in memory that no step changes are written once. All commits name that extent.
+TEST_P(EngineTest, CommitsShareWhatIsFrozen) {
+  Program with = MakeProgram();
+  with.storages[kMemory].name = "weights.frozen.memory";
+  Make(with, Options());
+  FillWords(kData);
+  FillWords(kMemory);
+  WriteTensors();
+  const std::vector<uint64_t> memory = Read<uint64_t>(kMemory, 5);
+  Extent frozen, trained;
+  for (int64_t step : {1, 2, 3}) {
+    ASSERT_TRUE(CommitAll({step, 0, {}}).ok());
+    if (step > 1) {
+      EXPECT_TRUE(state->Current(kMemory, 5, 1) == frozen);
+      EXPECT_FALSE(state->Current(kVariance, 1, 1) == trained);
+    }
+    frozen = state->Current(kMemory, 5, 1);
+    trained = state->Current(kVariance, 1, 1);
+  }
+  Make(with, Options(), /*reopen=*/true);
+  ASSERT_TRUE(engine->Restore().ok());
+  EXPECT_EQ(Read<uint64_t>(kMemory, 5), memory);
+}
+
 // A commit that fails among its writes, of which several are under way, leaves
 // the one before; so does a kill there.
 TEST_P(EngineTest, CommitThatFailsLeavesTheOneBefore) {

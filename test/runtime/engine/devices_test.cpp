@@ -84,7 +84,7 @@ private:
   Group group;
   group.elements = group.chunk_elements = kChunk / 4;
   group.weight_type = "f32";
-  group.parameters = {{"w", {kChunk / 4}, 0, "zeros", 0, true}};
+  group.parameters = {{"w", {kChunk / 4}, 0, "zeros", 0, 0, 1, 0}};
   program.groups = {group};
   std::unique_ptr<Device> device =
       CreateCpuDevice(program, {kKernels, nullptr, &kReferenceSgd}, nullptr, {});

@@ -102,15 +102,14 @@ inline Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   group.chunks = kChunks;
   group.chunk_elements = kElements / kChunks;
   group.weight_type = "f32";
-  group.parameters = {{"matrix", {40, 50}, 0, "zeros", 0, true},
-                      {"bias", {kElements - 2100}, 2048, "zeros", 0, false}};
+  group.parameters = {{"matrix", {40, 50}, 0, "zeros", 0, 0, 1, 0.1},
+                      {"bias", {kElements - 2100}, 2048, "zeros", 0, 1, 1, 0}};
   group.weights = kWeights;
   group.states = {kMomentum, kVariance};
   group.gradient = kGradient;
   program.groups = {group};
   program.optimizer = kReferenceShape;
   reference_settings = {};
-  program.train.optimizer.weight_decay = 0.1;
   program.train.optimizer.rate = RateKind::constant;
   program.train.optimizer.peak = program.train.optimizer.floor = 0.01;
   program.train.steps = 100;

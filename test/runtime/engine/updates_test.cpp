@@ -14,9 +14,12 @@ namespace {
 
 bool InParameters(int64_t i) { return i < 2000 || (i >= 2048 && i < kElements - 52); }
 
+// Each parameter has its own rate and decay.
 TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
   Program with = MakeProgram();
   with.train.clip = 1.5;
+  with.groups[0].parameters[1].lr_scale = 0.25;
+  with.groups[0].parameters[1].decay = 0.02;
   Make(with, Options());
   std::vector<double> weights[2], m[2], v[2]; // by entry
   for (int64_t entry = 0; entry < 2; ++entry) {
@@ -56,7 +59,8 @@ TEST_P(EngineTest, UpdatesAreAdamWWithClipping) {
         double direction =
             m[entry][i] / (1 - std::pow(config.beta1, step)) /
             (std::sqrt(v[entry][i] / (1 - std::pow(config.beta2, step))) + config.eps);
-        w -= config.peak * (direction + (i < 2048 ? config.weight_decay : 0) * w);
+        const Parameter &of = program.groups[0].parameters[i < 2048 ? 0 : 1];
+        w -= config.peak * of.lr_scale * (direction + of.decay * w);
       }
   }
   for (int64_t entry = 0; entry < 2; ++entry) {
@@ -133,7 +137,7 @@ TEST_P(EngineTest, NormOfZeroClipsNothing) {
     std::vector<float> got = Read<float>(kWeights, entry);
     for (int64_t i = 0; i < kElements; ++i)
       if (InParameters(i)) {
-        double decay = config.peak * (i < 2048 ? config.weight_decay : 0);
+        double decay = config.peak * program.groups[0].parameters[i < 2048 ? 0 : 1].decay;
         ASSERT_NEAR(got[i], weights[i] * (1 - decay), 1e-6) << entry << " " << i;
       }
   }

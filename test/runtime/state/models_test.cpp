@@ -37,6 +37,10 @@ TEST_F(ModelTest, AnotherModelSaysWhatDiffers) {
   other.groups[0].parameters.clear();
   ExpectAnother(other, "the program has no parameter block.qkv");
   other = program;
+  other.storages[kWeights].name = "weights.frozen.block";
+  ExpectAnother(other, "block.qkv is frozen in the program and trained in the state; --from " +
+                           Path() + " begins a new training with its weights");
+  other = program;
   other.storages[kWeights].entries = {4};
   ExpectAnother(other, "weights.block has 4 entries of 4 chunks of 8192 bytes in the program and "
                        "3 entries of 4 chunks of 8192 bytes in the state");

@@ -60,6 +60,7 @@ inline Program MakeProgram() {
   group.parameters.resize(1);
   group.parameters[0].name = "qkv";
   group.parameters[0].shape = {64, 128};
+  group.weights = 0;
   program.groups = {group};
   return program;
 }

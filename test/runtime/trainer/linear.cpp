@@ -23,6 +23,7 @@ using nlohmann::json;
 
 constexpr int64_t kVocab = 64, kContext = 16, kMicroBatch = 4, kMicroBatches = 2;
 constexpr int64_t kElements = kVocab * kVocab;
+constexpr double kWeightDecay = 0.01;
 
 enum StorageId : int32_t {
   kWeights,
@@ -200,6 +201,7 @@ json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
 
 json MakeGroup(bool bf16) {
   return {{"name", "embed"},
+          {"number", 0},
           {"count", 1},
           {"layer", false},
           {"elements", kElements},
@@ -212,7 +214,9 @@ json MakeGroup(bool bf16) {
              {"offset", 0},
              {"init", "normal"},
              {"init_scale", 0.02},
-             {"decay", true}}}},
+             {"number", 0},
+             {"lr_scale", 1.0},
+             {"decay", kWeightDecay}}}},
           {"weights", kWeights},
           {"low", bf16 ? kLow : -1},
           {"states", {kMomentum, kVariance}},
@@ -256,7 +260,7 @@ TrainSettings MakeTrain(const Options &options) {
   train.nonfinite = *ParseWord<Nonfinite>(options.nonfinite);
   train.clip = options.clip;
   train.optimizer.beta2 = 0.95;
-  train.optimizer.weight_decay = 0.01;
+  train.optimizer.weight_decay = kWeightDecay;
   train.optimizer.peak = train.optimizer.floor = 0.05;
   train.optimizer.warmup = 3;
   reference_settings = train.optimizer;

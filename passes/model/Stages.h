@@ -12,9 +12,13 @@
 // entries there: the sum of all its gradients, then what the next instance gives.
 // What side inputs give is added up in a storage by itself before that.
 //
+// Gradients are of stages whose result depends on a trained parameter. Since stages form a
+// chain, these are all from the first one that takes a trained parameter on. A stage before it
+// has no backward pass. Where nothing is frozen, all stages have one.
+//
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_SCHEDULE_STAGES_H
-#define BOA_PASSES_SCHEDULE_STAGES_H
+#ifndef BOA_PASSES_MODEL_STAGES_H
+#define BOA_PASSES_MODEL_STAGES_H
 
 #include "dialect/Boa.h"
 
@@ -33,7 +37,9 @@ struct Stage {
   int64_t repeat;
   bool first, last;
   llvm::SmallVector<unsigned> sides = {}; // the stages whose results are its side inputs
-  bool isSide = false;                    // its result is a side input
+  bool isSide = false;                    // its result is a side input that has a gradient
+  bool trains = true;                     // its result depends on a trained parameter
+  bool givesGradient = true;              // its backward pass gives one to the stage before it
   Row result = {}, gradient = {};         // of its first instance
 
   /// What its last instance returns.
@@ -43,7 +49,7 @@ struct Stage {
   Row givenGradient() const { return lastGradient().shifted(isSide ? 1 : 0); }
 };
 
-/// The stages of a module, without rows.
+/// The stages of a module, without rows. Each must have its forward function.
 llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
 
 /// Stages whose results are in one storage.
@@ -58,4 +64,4 @@ llvm::SmallVector<Run> assignRows(llvm::MutableArrayRef<Stage> stages, mlir::Mod
 
 } // namespace boa
 
-#endif // BOA_PASSES_SCHEDULE_STAGES_H
+#endif // BOA_PASSES_MODEL_STAGES_H

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "passes/schedule/Stages.h"
+#include "passes/model/Stages.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -12,19 +12,37 @@ using namespace mlir;
 
 namespace boa {
 
+/// Whether a stage takes a parameter that is trained, or has no forward function.
+static bool takesTrained(ModuleOp module, StageOp stage) {
+  auto func = module.lookupSymbol<FunctionOpInterface>(stage.getCallee());
+  for (unsigned i = 0; func && i < func.getNumArguments(); ++i)
+    if (auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr)) {
+      auto group = module.lookupSymbol<GroupOp>(param.getRootReference());
+      if (!group || !group.getFrozen())
+        return true;
+    }
+  return !func;
+}
+
 SmallVector<Stage> findStages(ModuleOp module) {
   SmallVector<Stage> stages;
   llvm::StringMap<unsigned> numbers;
+  const bool frozen =
+      llvm::any_of(module.getOps<GroupOp>(), [](GroupOp group) { return group.getFrozen(); });
   for (auto op : module.getOps<StageOp>()) {
     Stage &stage = stages.emplace_back(
         Stage{op.getStageName().str(), int64_t(op.getRepeat()), stages.empty(), false});
     for (StringRef side : op.getSideNames())
       stage.sides.push_back(numbers.lookup(side));
     numbers[stage.name] = unsigned(stages.size() - 1);
+    const bool before = stages.size() > 1 && stages[stages.size() - 2].trains;
+    stage.trains = before || !frozen || takesTrained(module, op);
+    // A layer gives one to the layer before it.
+    stage.givesGradient = !stage.first && (before || (stage.trains && stage.repeat > 1));
   }
   for (const Stage &stage : stages)
     for (unsigned side : stage.sides)
-      stages[side].isSide = true;
+      stages[side].isSide = stages[side].trains;
   if (!stages.empty())
     stages.back().last = true;
   return stages;
@@ -44,7 +62,12 @@ SmallVector<Run> assignRows(MutableArrayRef<Stage> stages, ModuleOp module) {
     stage.result = {run.of, run.results};
     stage.gradient = {run.of, run.gradients};
     run.results += stage.repeat;
-    run.gradients += stage.repeat + (stage.isSide ? 1 : 0);
+    if (stage.trains)
+      run.gradients += stage.repeat + (stage.isSide ? 1 : 0);
+    else if ((&stage)[1].givesGradient) { // nobody reads what its first layer gives
+      stage.gradient.entry -= stage.repeat - 1;
+      ++run.gradients;
+    }
   }
   if (runs.size() == 1) {
     runs.front().of.clear();
