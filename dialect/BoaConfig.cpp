@@ -48,7 +48,7 @@ bool isWordOf(Attribute value, StringRef list) {
   return word && ListHasWord(list, word.getValue());
 }
 
-/// Each share is of all chunks, and leaves some to the tiers behind it.
+/// Numbers of layers, then shares. Each share leaves some to the tiers behind it.
 bool isPlace(Attribute value, StringRef tiers) {
   auto parts = dyn_cast<ArrayAttr>(value);
   if (!parts)
@@ -57,6 +57,11 @@ bool isPlace(Attribute value, StringRef tiers) {
   for (auto [i, part] : llvm::enumerate(parts)) {
     if (i % 2 == 0) {
       if (!isWordOf(part, tiers))
+        return false;
+      continue;
+    }
+    if (auto layers = dyn_cast<IntegerAttr>(part)) {
+      if (left < 1 || !layers.getType().isSignlessInteger(64) || layers.getInt() < 1)
         return false;
       continue;
     }
@@ -138,7 +143,8 @@ std::string describe(const SettingRow &row) {
     return describeWords(row.list);
   case SettingKind::Place:
     return describeWords(row.list) +
-           ", or a list of them with a share above 0 behind each but the last, together below 1";
+           ", or a list of them; behind each but the last a number of layers, then shares above 0, "
+           "together below 1";
   case SettingKind::Section:
     return "a dictionary";
   case SettingKind::List:
@@ -177,9 +183,6 @@ LogicalResult verify(ConfigOp op, DictionaryAttr settings, const std::vector<Set
     if (!fits(value, *row))
       return op.emitOpError("expected ")
              << path << " to be " << describe(*row) << " but found " << value;
-    if (row->isWhole && isa<ArrayAttr>(value) && cast<ArrayAttr>(value).size() > 1)
-      return op.emitOpError("an activation is moved in one piece: expected one place for ")
-             << row->key << ", not shares";
     if (row->kind == SettingKind::Section &&
         failed(verify(op, cast<DictionaryAttr>(value), row->rows(), path + ".")))
       return failure();
@@ -216,6 +219,8 @@ struct Reader {
     for (Attribute part : parts ? parts.getValue() : ArrayRef<Attribute>(value)) {
       if (auto share = dyn_cast<FloatAttr>(part))
         member.parts.back().share = share.getValueAsDouble();
+      else if (auto layers = dyn_cast<IntegerAttr>(part))
+        member.parts.back().layers = layers.getInt();
       else
         member.parts.push_back({*ParseWord<HomeTier>(cast<StringAttr>(part).getValue())});
     }
@@ -247,7 +252,7 @@ struct Writer {
     for (const Placement::Part &part : member.parts) {
       parts.push_back(write(WordOf(part.tier)));
       if (&part != &member.parts.back())
-        parts.push_back(write(part.share));
+        parts.push_back(part.layers ? write(part.layers) : write(part.share));
     }
     return parts.size() == 1 ? parts[0] : builder.getArrayAttr(parts);
   }

@@ -154,13 +154,24 @@ class Boa_Attr<string name, string attrMnemonic> : AttrDef<Boa_Dialect, name> {
 }
 
 def Boa_HomeAttr : Boa_Attr<"Home", "home"> {
-  let summary = "the tier of some chunks of every entry of a storage";
+  let summary = "the tier of some chunks of an entry";
   let description = [{
-    A storage has a list of them, for its chunks in order: `on host 8, ssd` is 8
+    An entry has a list of them, for its chunks in order: `on host 8, ssd` is 8
     chunks in host memory and the rest on SSD.
   }];
   let parameters = (ins "::boa::Tier":$tier, "int64_t":$chunks);
   let assemblyFormat = "`<` $tier `,` $chunks `>`";
+}
+
+def Boa_EntryHomesAttr : Boa_Attr<"EntryHomes", "entry_homes"> {
+  let summary = "where the chunks of some entries of a storage live";
+  let description = [{
+    A storage has a list of them, for its entries in order. Each reaches from the end of
+    the one before to its own; an end of 0 is that of the storage. `on [0 to 8: host, 8 to 24:
+    host 4, ssd]` is 8 entries in host memory, and 4 chunks of each of the others.
+  }];
+  let parameters = (ins "int64_t":$end, ArrayRefParameter<"::boa::HomeAttr">:$homes);
+  let assemblyFormat = "`<` $end `,` `[` $homes `]` `>`";
 }
 
 def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
@@ -180,7 +191,8 @@ def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
 
 def Boa_InitAttr : EnumAttr<Boa_Dialect, Boa_Init, "init">;
 
-def Boa_HomesAttr : TypedArrayAttrBase<Boa_HomeAttr, "homes of a storage's chunks, in order">;
+def Boa_HomesAttr
+    : TypedArrayAttrBase<Boa_EntryHomesAttr, "homes of a storage's entries, in order">;
 def Boa_PoolsAttr : TypedArrayAttrBase<Boa_PoolAttr, "pools of slots">;
 
 def Boa_BufferType : TypeDef<Boa_Dialect, "Buffer"> {

@@ -6,113 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
 
-#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "runtime/abi/abi.h"
 
 using namespace mlir;
 
 namespace boa {
-
-//===----------------------------------------------------------------------===//
-// boa.storage
-//===----------------------------------------------------------------------===//
-
-LogicalResult StorageOp::verify() {
-  auto type = dyn_cast<RankedTensorType>(getType());
-  if (!type || !type.hasStaticShape())
-    return emitOpError("expected entries of a static tensor type but found ") << getType();
-  for (int64_t dim : getDims())
-    if (dim <= 0)
-      return emitOpError("expected positive dimensions");
-  int64_t chunks = getChunks(), housed = 0;
-  if (chunks < 1 || type.getNumElements() % chunks != 0)
-    return emitOpError("expected a number of chunks that divides ")
-           << type.getNumElements() << " elements but found " << chunks;
-  for (auto [i, home] : llvm::enumerate(getHomes().getAsRange<HomeAttr>())) {
-    bool last = i + 1 == getHomes().size();
-    if (home.getChunks() < 0 || (home.getChunks() == 0 && !last))
-      return emitOpError("expected a number of chunks for every home but the last");
-    housed += home.getChunks() ? home.getChunks() : std::max<int64_t>(chunks - housed, 1);
-  }
-  if (housed != chunks)
-    return emitOpError("expected homes for ") << chunks << " chunks but found " << housed;
-  if (ArrayAttr pools = getPoolsAttr())
-    for (PoolAttr pool : pools.getAsRange<PoolAttr>())
-      if (pool.getSlots() < 0 || pool.getChunks() < 1 || pool.getChunks() > chunks)
-        return emitOpError("expected pools of slots of 1 to ") << chunks << " chunks";
-  return success();
-}
-
-int64_t StorageOp::getChunkBytes() {
-  RankedTensorType type = getEntryType();
-  int64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
-  return llvm::alignTo(bytes / getChunks(), BOA_BLOCK_BYTES);
-}
-
-SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges() {
-  return getHomeRanges(0, getChunks());
-}
-
-SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges(int64_t first, int64_t count) {
-  SmallVector<HomeRange, 2> ranges;
-  int64_t begin = 0;
-  for (HomeAttr home : getHomes().getAsRange<HomeAttr>()) {
-    int64_t end = home.getChunks() ? begin + home.getChunks() : int64_t(getChunks());
-    int64_t from = std::max(begin, first), to = std::min(end, first + count);
-    begin = end;
-    if (from >= to)
-      continue;
-    if (!ranges.empty() && ranges.back().tier == home.getTier())
-      ranges.back().count += to - from;
-    else
-      ranges.push_back({home.getTier(), from, to - from});
-  }
-  return ranges;
-}
-
-bool StorageOp::isLiveIn() {
-  return getPersistent() || getRole() == Role::tokens || getRole() == Role::targets ||
-         getRole() == Role::loss_gradients;
-}
-bool StorageOp::isLiveOut() {
-  return getPersistent() || getRole() == Role::loss || getRole() == Role::logits;
-}
-
-std::string getStorageName(Role role, StringRef of) {
-  // Weights of two bytes are the upper halves of their masters.
-  StringRef name = role == Role::master ? "low" : stringifyRole(role);
-  return of.empty() ? name.str() : (name + "." + getGroupName(of)).str();
-}
-
-StorageOp findStorage(ModuleOp module, Role role, StringRef of) {
-  return module.lookupSymbol<StorageOp>(getStorageName(role, of));
-}
-
-StringRef StorageOp::getLabel() {
-  return getRole() == Role::state ? getSymName().split('.').first : stringifyRole(getRole());
-}
-
-std::string getStateName(StringRef state, StringRef group) {
-  return (state + "." + getGroupName(group)).str();
-}
-
-SmallVector<StorageOp, 4> getTrainedStorages(ModuleOp module, StringRef group) {
-  SmallVector<StorageOp, 4> trained, states;
-  for (Role role : {Role::weights, Role::master})
-    if (StorageOp storage = findStorage(module, role, group))
-      trained.push_back(storage);
-  for (auto storage : module.getOps<StorageOp>())
-    if (storage.getRole() == Role::state &&
-        storage.getSymName() == getStateName(storage.getLabel(), group))
-      states.push_back(storage);
-  llvm::sort(states, [](StorageOp a, StorageOp b) { return a.getSymName() < b.getSymName(); });
-  trained.append(states);
-  return trained;
-}
 
 //===----------------------------------------------------------------------===//
 // What ops touch of storages

@@ -29,7 +29,8 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     boa.storage @checkpoints[7, 4] : tensor<8x256x384xf32> on ssd role checkpoints
     boa.storage @weights.block[6] : tensor<1779712xf32> on host 4, ssd role weights chunks 16 persistent
     ```
-    In each entry of the second storage, 4 chunks live in host memory and 12 on SSD.
+    In each entry of the second storage, 4 chunks live in host memory and 12 on SSD. Entries may
+    differ: `on [0 to 2: host, 2 to 6: host 4, ssd]` keeps the first two in host memory.
     A commit contains the `persistent` storages: weights and the optimizer's state. It
     contains no gradients: @drain applies the delayed updates before. `slots` are the
     storage's pools in the arena, set by --boa-assign-buffers.
@@ -59,15 +60,25 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     int64_t getEntryBytes() { return getChunkBytes() * getChunks(); }
     int64_t getChunkBytes();
 
-    /// Chunks [first, first + count) of each entry live in `tier`.
+    /// Chunks [first, first + count) of an entry live in `tier`.
     struct HomeRange {
       ::boa::Tier tier;
       int64_t first, count;
     };
     /// In order, one after another; they cover the entry.
-    ::llvm::SmallVector<HomeRange, 2> getHomeRanges();
+    ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t entry);
     /// The ranges of chunks [first, first + count).
-    ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t first, int64_t count);
+    ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t entry, int64_t first, int64_t count);
+    /// Entries [first, first + count) live alike.
+    struct EntryRange {
+      int64_t first, count;
+    };
+    /// In order, one after another; they cover the storage.
+    ::llvm::SmallVector<EntryRange, 2> getEntryRanges();
+    /// Whether a chunk lives there.
+    bool livesOn(::boa::Tier tier);
+    /// The same homes for all entries.
+    static ::mlir::ArrayAttr makeHomes(::llvm::ArrayRef<::boa::HomeAttr> homes);
     /// Whether the entries hold values that the program did not write: trained state,
     /// or what the trainer fills in for a step: tokens, targets, gradients of losses.
     bool isLiveIn();

@@ -57,8 +57,8 @@ struct Expr {
   char op = 0;
   /// Negate: one; Binary: two.
   std::vector<ExprPtr> operands;
-  /// Call and Tuple. Shares, `host 40%, ssd`: names, each but the last with a percentage
-  /// as its operand.
+  /// Call and Tuple. Shares, `host 2 layers, host 40%, ssd`: names, each but the last with a
+  /// number of layers or a percentage as its operand.
   std::vector<Argument> arguments;
 
   bool isName(std::string_view text) const { return kind == Kind::Name && name == text; }

@@ -165,7 +165,13 @@ void ExprParser::failAtMethod(const Expr &expr) {
 
 bool ExprParser::atShare() {
   return (is(TokenKind::Integer) || is(TokenKind::Real)) && !token().firstOfLine &&
-         token(1).is(TokenKind::Percent);
+         (token(1).is(TokenKind::Percent) || atLayers(1));
+}
+
+bool ExprParser::atLayers(size_t ahead) {
+  const Token &unit = token(ahead);
+  return (unit.isName("layers") || unit.isName("layer")) && !unit.firstOfLine &&
+         !token(ahead + 1).is(TokenKind::Equals);
 }
 
 ExprPtr ExprParser::parseShares(ExprPtr first) {
@@ -174,8 +180,14 @@ ExprPtr ExprParser::parseShares(ExprPtr first) {
     bool last = !atShare();
     if (!last) {
       Token number = take();
-      ExprPtr share = make(Expr::Kind::Real, join(number.location, take().location));
+      const bool layers = atLayers(0);
+      Token unit = take();
+      ExprPtr share = make(number.is(TokenKind::Integer) ? Expr::Kind::Integer : Expr::Kind::Real,
+                           join(number.location, unit.location));
+      share->integer = number.integer;
       share->real = number.is(TokenKind::Real) ? number.real : double(number.integer);
+      if (layers)
+        share->unit = unit.text;
       next->operands.push_back(std::move(share));
     }
     expr->location = join(expr->location, previous());
@@ -183,7 +195,7 @@ ExprPtr ExprParser::parseShares(ExprPtr first) {
     if (last)
       return measure(*expr) ? std::move(expr) : nullptr;
     Name name;
-    if (!expect(TokenKind::Comma, "and another place after a share") ||
+    if (!expect(TokenKind::Comma, "and another place for the rest") ||
         !expectName(name, "where the rest is"))
       return nullptr;
     next = make(Expr::Kind::Name, name.location);

@@ -90,6 +90,7 @@ private:
   ExprPtr parsePrimary();
   void failAtMethod(const Expr &expr);
   bool atShare();
+  bool atLayers(size_t ahead);
   ExprPtr parseShares(ExprPtr first);
   ExprPtr parseNumber();
   bool parseArguments(Expr &expr, bool keywords);

@@ -87,7 +87,7 @@ std::string printExpr(const Expr &expr) {
     for (const Argument &part : expr.arguments) {
       text += (text.empty() ? "" : ", ") + part.value->name;
       for (const ExprPtr &share : part.value->operands)
-        text += " " + printNumber(share->real) + "%";
+        text += " " + (share->unit.empty() ? printNumber(share->real) + "%" : printExpr(*share));
     }
     return text;
   }

@@ -45,8 +45,7 @@ static std::string describeValues(const Setting &setting) {
   case SettingKind::Pair:
     return "two numbers: (a, b)";
   case SettingKind::Place:
-    return listWords(SplitWords(WordList(HomeTier()))) +
-           (setting.isWhole ? "" : ", or shares: host 40%, ssd");
+    return listWords(SplitWords(WordList(HomeTier()))) + "; host 12 layers, ssd; or host 40%, ssd";
   case SettingKind::Interval:
     return "200 steps, or a time: 5 min";
   case SettingKind::Patterns:

@@ -234,15 +234,14 @@ bool readPlacement(const Setting &row, const Expr &expr, CheckContext context, P
   Placement placement;
   placement.parts.clear();
   double left = 1;
-  auto add = [&](const Expr &tier, double share) {
+  auto add = [&](const Expr &tier, double share, int64_t layers) {
     const int at = findWordOf(row, tiers, tier, context);
     if (at >= 0)
-      placement.parts.push_back({HomeTier(at), share});
-    left -= share;
+      placement.parts.push_back({HomeTier(at), share, layers});
     return at >= 0;
   };
   if (expr.kind != Expr::Kind::Shares) {
-    if (!add(expr, 1))
+    if (!add(expr, 1, 0))
       return false;
     value = std::move(placement);
     return true;
@@ -250,7 +249,21 @@ bool readPlacement(const Setting &row, const Expr &expr, CheckContext context, P
   for (const Argument &part : expr.arguments) {
     const Expr &tier = *part.value;
     double share = left;
-    if (!tier.operands.empty()) {
+    int64_t layers = 0;
+    if (!tier.operands.empty() && !tier.operands[0]->unit.empty()) {
+      const Expr &count = *tier.operands[0];
+      layers = count.integer;
+      if (count.kind == Expr::Kind::Real || layers < 1 || left < 1) {
+        context.diagnostics.error(
+            count.location,
+            count.kind == Expr::Kind::Real
+                ? "expected a whole number of layers but found " + printNumber(count.real)
+            : layers < 1 ? "expected at least 1 layer but found 0"
+                         : "expected numbers of layers before shares, which are of the layers "
+                           "behind them");
+        return false;
+      }
+    } else if (!tier.operands.empty()) {
       share = tier.operands[0]->real / 100;
       if (!(share > 0 && share < left)) {
         context.diagnostics.error(
@@ -260,14 +273,9 @@ bool readPlacement(const Setting &row, const Expr &expr, CheckContext context, P
         return false;
       }
     }
-    if (!add(tier, share))
+    if (!add(tier, share, layers))
       return false;
-  }
-  if (row.isWhole && placement.parts.size() > 1) {
-    context.diagnostics.error(
-        expr.location, std::string("an activation is moved in one piece: expected one place for ") +
-                           std::string(row.name()) + ", not shares");
-    return false;
+    left -= layers ? 0 : share;
   }
   value = std::move(placement);
   return true;

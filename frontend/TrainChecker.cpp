@@ -47,6 +47,7 @@ public:
     SettingReader planReader(planFields, "plan", "a plan", constants, context, given);
     planReader.read(plan);
     readPlace(planFields);
+    checkLayers();
     readOptimizer();
     readPatterns(syntax.fields);
     readCommit();
@@ -244,12 +245,7 @@ private:
     if (const Expr *all = findGiven(given, "plan.place")) {
       Placement placement;
       readPlacement(rowOf("plan.place"), *all, context, placement);
-      plan.place.Visit([&](const Setting &row, Placement &role) {
-        role = placement;
-        // An activation is one piece: all of it is where the rest is.
-        if (row.isWhole)
-          role.parts.assign(1, {placement.parts.back().tier, 1});
-      });
+      plan.place.Visit([&](const Setting &, Placement &role) { role = placement; });
     }
     for (const Field &field : fields) {
       if (field.key.text != "place" || !field.isBlock)
@@ -262,6 +258,37 @@ private:
         if (inner.isBlock)
           context.diagnostics.error(inner.key.location, "expected '" + inner.key.text + " = ...'");
     }
+  }
+
+  /// Of each kind of layer so many: the kind with the most has them.
+  void checkLayers() const {
+    if (spec.model.stages.empty())
+      return; // It has errors.
+    int64_t layers = 0;
+    for (const auto &stage : spec.model.stages)
+      if (stage.repeat > 1)
+        layers = std::max<int64_t>(layers, stage.repeat);
+    auto check = [&](const Expr *place) {
+      int64_t placed = 0;
+      for (size_t i = 0; place && place->kind == Expr::Kind::Shares && i < place->arguments.size();
+           ++i)
+        for (const ExprPtr &count : place->arguments[i].value->operands) {
+          if (count->unit.empty())
+            continue;
+          if (layers == 0)
+            return error(*count, "no layer of the model repeats: expected one place, or shares");
+          if (count->integer > layers - placed)
+            return error(*count, "the model has " +
+                                     (placed ? std::to_string(layers - placed) + " of " : "") +
+                                     std::to_string(layers) + " layers" +
+                                     (placed ? " left, but found " : ", but found ") +
+                                     printExpr(*count));
+          placed += count->integer;
+        }
+    };
+    check(findGiven(given, "plan.place"));
+    for (const Setting *role : settingsOf("plan.place"))
+      check(findGiven(given, role->path));
   }
 
   const Program &program;

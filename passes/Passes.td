@@ -180,8 +180,9 @@ def InsertOffload : BoaPass<"boa-insert-offload"> {
     ```
     An optimizer update becomes a loop over chunks. Kernels take buffers on the device.
     Updates and norms run where `update` in `boa.config @plan` says, and take buffers
-    there. Homes come from `place` in `boa.config @plan`; its shares are rounded to
-    whole chunks.
+    there. Homes come from `place` in `boa.config @plan`: numbers of layers, then shares
+    of the layers behind them, rounded to whole chunks. Where an entry is one chunk, a
+    share is of the entries of each layer.
   }];
 }
 

@@ -17,10 +17,13 @@ Memory::Memory(ModuleOp module)
 
 static Space spaceOf(Tier tier) { return tier == Tier::device ? Space::device : Space::host; }
 
-SmallVector<Memory::Piece, 2> Memory::getPieces(StorageOp storage, int64_t first,
-                                                int64_t count) const {
+static SmallVector<StorageOp::HomeRange, 2> rangesOf(Memory::Chunks chunks) {
+  return chunks.storage.getHomeRanges(chunks.entry, chunks.first, chunks.count);
+}
+
+SmallVector<Memory::Piece, 2> Memory::getPieces(Chunks chunks) const {
   SmallVector<Piece, 2> pieces;
-  for (const StorageOp::HomeRange &range : storage.getHomeRanges(first, count)) {
+  for (const StorageOp::HomeRange &range : rangesOf(chunks)) {
     if (range.tier == Tier::ssd)
       continue;
     Space space = spaceOf(range.tier);
@@ -33,9 +36,17 @@ SmallVector<Memory::Piece, 2> Memory::getPieces(StorageOp storage, int64_t first
   return pieces;
 }
 
-bool Memory::isHome(StorageOp storage, int64_t first, int64_t count, Space space) const {
-  auto pieces = getPieces(storage, first, count);
-  return pieces.size() == 1 && pieces[0].count == count && (!separate || pieces[0].space == space);
+bool Memory::isHome(Chunks chunks, Space space) const {
+  auto pieces = getPieces(chunks);
+  return pieces.size() == 1 && pieces[0].count == chunks.count &&
+         (!separate || pieces[0].space == space);
+}
+
+bool Memory::isHomeInAllEntries(StorageOp storage, int64_t first, int64_t count,
+                                Space space) const {
+  return llvm::all_of(storage.getEntryRanges(), [&](const StorageOp::EntryRange &range) {
+    return isHome({storage, range.first, first, count}, space);
+  });
 }
 
 PoolAttr Memory::getPool(StorageOp storage, Space space, int64_t chunks) const {
@@ -51,10 +62,10 @@ PoolAttr Memory::getPool(StorageOp storage, Space space, int64_t chunks) const {
   return found;
 }
 
-bool Memory::isStaged(StorageOp storage, int64_t first, int64_t count, Space space) const {
-  return passesHost(space) &&
-         llvm::any_of(storage.getHomeRanges(first, count),
-                      [](const StorageOp::HomeRange &range) { return range.tier == Tier::ssd; });
+bool Memory::isStaged(Chunks chunks, Space space) const {
+  return passesHost(space) && llvm::any_of(rangesOf(chunks), [](const StorageOp::HomeRange &range) {
+           return range.tier == Tier::ssd;
+         });
 }
 
 void Memory::copy(StorageOp storage, int64_t count, Space from, Space to, Move move) const {
@@ -62,10 +73,11 @@ void Memory::copy(StorageOp storage, int64_t count, Space from, Space to, Move m
     move(to == Space::device ? Link::toDevice : Link::toHost, storage.getChunkBytes() * count);
 }
 
-void Memory::fetch(StorageOp storage, int64_t first, int64_t count, Space space, Move move) const {
-  if (isHome(storage, first, count, space))
+void Memory::fetch(Chunks chunks, Space space, Move move) const {
+  StorageOp storage = chunks.storage;
+  if (isHome(chunks, space))
     return;
-  for (const StorageOp::HomeRange &range : storage.getHomeRanges(first, count)) {
+  for (const StorageOp::HomeRange &range : rangesOf(chunks)) {
     if (range.tier == Tier::ssd)
       move(Link::ssdRead, storage.getChunkBytes() * range.count);
     if (range.tier != Tier::ssd || passesHost(space))
@@ -73,11 +85,11 @@ void Memory::fetch(StorageOp storage, int64_t first, int64_t count, Space space,
   }
 }
 
-void Memory::offload(StorageOp storage, int64_t first, int64_t count, Space space,
-                     Move move) const {
-  if (isHome(storage, first, count, space))
+void Memory::offload(Chunks chunks, Space space, Move move) const {
+  StorageOp storage = chunks.storage;
+  if (isHome(chunks, space))
     return;
-  for (const StorageOp::HomeRange &range : storage.getHomeRanges(first, count)) {
+  for (const StorageOp::HomeRange &range : rangesOf(chunks)) {
     if (range.tier != Tier::ssd || passesHost(space))
       copy(storage, range.count, space, spaceOf(range.tier), move);
     if (range.tier == Tier::ssd)

@@ -34,10 +34,17 @@ public:
     Space space;
     int64_t first, count;
   };
+  /// Chunks [first, first + count) of an entry.
+  struct Chunks {
+    StorageOp storage;
+    int64_t entry, first, count;
+  };
   /// The pieces of these chunks that live in memory, in order.
-  llvm::SmallVector<Piece, 2> getPieces(StorageOp storage, int64_t first, int64_t count) const;
+  llvm::SmallVector<Piece, 2> getPieces(Chunks chunks) const;
   /// Whether a buffer of these chunks in `space` is their home itself: one piece there.
-  bool isHome(StorageOp storage, int64_t first, int64_t count, Space space) const;
+  bool isHome(Chunks chunks, Space space) const;
+  /// Whether that holds of the same chunks of every entry.
+  bool isHomeInAllEntries(StorageOp storage, int64_t first, int64_t count, Space space) const;
 
   /// The pool that gives a slot to a buffer of so many chunks in `space`: the smallest of
   /// that space that holds it; on one memory, otherwise, of the other space. Null: none.
@@ -46,13 +53,13 @@ public:
   /// Calls `move` for each link that chunks take from their homes to a buffer in `space`
   /// that is not their home, or back.
   using Move = llvm::function_ref<void(Link, int64_t bytes)>;
-  void fetch(StorageOp storage, int64_t first, int64_t count, Space space, Move move) const;
-  void offload(StorageOp storage, int64_t first, int64_t count, Space space, Move move) const;
+  void fetch(Chunks chunks, Space space, Move move) const;
+  void offload(Chunks chunks, Space space, Move move) const;
   /// The same from one buffer to another.
   void copy(StorageOp storage, int64_t count, Space from, Space to, Move move) const;
 
   /// Whether these chunks pass through a slot in host memory on their way.
-  bool isStaged(StorageOp storage, int64_t first, int64_t count, Space space) const;
+  bool isStaged(Chunks chunks, Space space) const;
 
 private:
   /// Whether an SSD reaches a buffer there by way of the host's memory alone.

@@ -287,9 +287,12 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
     for (const BufferRef &copy : retained)
       if (StorageOp(copy->access.storage) == storage)
         return 1;
-    auto ranges = storage.getHomeRanges(chunk, count);
-    if (!ranges.empty())
-      count = std::min(count, ranges[0].count);
+    // In every entry.
+    for (const StorageOp::EntryRange &range : storage.getEntryRanges()) {
+      auto homes = storage.getHomeRanges(range.first, chunk, count);
+      if (!homes.empty())
+        count = std::min(count, homes[0].count);
+    }
   }
   return std::max<int64_t>(count, 1);
 }

@@ -49,6 +49,7 @@ struct Access {
     return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count);
   }
   bool overlaps(const Access &other) const;
+  Memory::Chunks chunks() const { return {storage, entry, first, count}; }
 };
 
 class Tracer {

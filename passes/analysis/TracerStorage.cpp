@@ -29,7 +29,7 @@ void Tracer::openBuffer(Operation *op, const Position &at) {
   buffer->origin = op;
   Access access = buffer->access = accesses.front();
   buffer->space = cast<BufferType>(result.getType()).getSpace();
-  buffer->home = memory.isHome(access.storage, access.first, access.count, buffer->space);
+  buffer->home = memory.isHome(access.chunks(), buffer->space);
   bool taken = false, reads = isa<PrefetchOp>(op) && !access.fresh;
   if (buffer->home) {
     if (access.fresh)

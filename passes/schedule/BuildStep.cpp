@@ -91,8 +91,8 @@ private:
 
   void declare(Role role, const Twine &name, ArrayRef<int64_t> dims, Type type, int64_t chunks,
                bool persistent) {
-    Attribute home = HomeAttr::get(builder.getContext(), Tier::device, 0);
-    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, builder.getArrayAttr(home),
+    auto home = HomeAttr::get(builder.getContext(), Tier::device, 0);
+    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, StorageOp::makeHomes(home),
                       role, chunks, persistent, ArrayAttr());
   }
   void declare(Role role, ArrayRef<int64_t> dims, Type type, StringRef of = {}, int64_t chunks = 1,

@@ -88,19 +88,18 @@ private:
       need.streamed = std::max(need.streamed, access.parts);
     if (!isa<PrefetchOp>(op) || access.fresh)
       return;
-    memory.fetch(access.storage, access.first, access.count, buffer.space, counter(access.storage));
+    memory.fetch(access.chunks(), buffer.space, counter(access.storage));
     stage(access, buffer.space);
   }
   void offloaded(OffloadOp, const Access &access, const Buffer &buffer) override {
     if (buffer.home)
       return;
-    memory.offload(access.storage, access.first, access.count, buffer.space,
-                   counter(access.storage));
+    memory.offload(access.chunks(), buffer.space, counter(access.storage));
     stage(access, buffer.space);
   }
   /// Chunk by chunk through the host: one slot at least.
   void stage(const Access &access, Space space) {
-    if (!memory.isStaged(access.storage, access.first, access.count, space))
+    if (!memory.isStaged(access.chunks(), space))
       return;
     SlotNeed &need = needs.get(access.storage, Space::host, 1);
     needs.take(need);
@@ -151,11 +150,22 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   /// Of all entries, in one memory.
   int64_t residentBytes(StorageOp storage, Space space) {
     int64_t bytes = 0;
-    for (const Memory::Piece &piece :
-         Memory(getOperation()).getPieces(storage, 0, storage.getChunks()))
-      if (piece.space == space)
-        bytes += boa_slot_stride(storage.getChunkBytes() * piece.count);
-    return bytes * storage.getEntryCount();
+    for (const StorageOp::EntryRange &range : storage.getEntryRanges())
+      for (const Memory::Piece &piece :
+           memory->getPieces({storage, range.first, 0, int64_t(storage.getChunks())}))
+        if (piece.space == space)
+          bytes += range.count * boa_slot_stride(storage.getChunkBytes() * piece.count);
+    return bytes;
+  }
+
+  /// Entries of which a buffer in that space takes a slot.
+  int64_t countStreamed(SlotNeed &need) {
+    StorageOp storage = need.storage;
+    int64_t count = 0;
+    for (const StorageOp::EntryRange &range : storage.getEntryRanges())
+      if (!memory->isHome({storage, range.first, 0, int64_t(storage.getChunks())}, need.space))
+        count += range.count;
+    return count;
   }
 
   /// Enumerates all entry points; writes down what each moves.
@@ -193,7 +203,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   int64_t wishedLookahead(SlotNeed &need, int64_t distance) {
     int64_t chunks = need.storage.getChunks();
     int64_t slots = need.chunks < chunks ? llvm::divideCeil(chunks, need.chunks) : 1;
-    int64_t all = need.storage.getEntryCount() * slots;
+    int64_t all = countStreamed(need) * slots;
     if (llvm::any_of(needs.of(need.storage),
                      [&](SlotNeed *other) { return other->chunks > need.chunks; })) {
       if (need.streamed == 0)
@@ -249,7 +259,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    separate = Memory(module).isSeparate();
+    memory.emplace(module);
+    separate = memory->isSeparate();
     needs = SlotPools();
     arenas[0] = arenas[1] = Arena();
     if (failed(findNeeds(module)))
@@ -356,6 +367,19 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
   }
 
+  /// What lives in a memory: `24 entries x 8 MiB = 192 MiB`, or `12 of 24 entries = 96 MiB`.
+  std::string describeEntries(StorageOp storage, Space space, int64_t bytes) {
+    int64_t entries = storage.getEntryCount(), there = 0;
+    for (const StorageOp::EntryRange &range : storage.getEntryRanges())
+      if (llvm::any_of(memory->getPieces({storage, range.first, 0, int64_t(storage.getChunks())}),
+                       [&](const Memory::Piece &piece) { return piece.space == space; }))
+        there += range.count;
+    if (there == entries && storage.getEntryRanges().size() == 1)
+      return llvm::formatv("{0} entries x {1} = {2}", entries, inBytes(bytes / entries),
+                           inBytes(bytes));
+    return llvm::formatv("{0} of {1} entries = {2}", there, entries, inBytes(bytes));
+  }
+
   LogicalResult refuse(const Arena &arena, int64_t workspace, int64_t constants, Space space) {
     std::string lines;
     auto line = [&](const Twine &name, const Twine &what) {
@@ -385,9 +409,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     for (auto storage : getOperation().getOps<StorageOp>())
       for (Space other : {Space::device, Space::host})
         if (int64_t bytes = isIn(other) ? residentBytes(storage, other) : 0)
-          line(storage.getSymName(), Twine(storage.getEntryCount()) + " entries x " +
-                                         inBytes(bytes / storage.getEntryCount()) + " = " +
-                                         inBytes(bytes));
+          line(storage.getSymName(), describeEntries(storage, other, bytes));
     if (isIn(Space::device))
       line("kernel workspace", inBytes(workspace - attentionScratch));
     if (isIn(Space::device) && attentionScratch > 0)
@@ -406,6 +428,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return error;
   }
 
+  std::optional<Memory> memory;
   bool separate = false;
   SlotPools needs;
   int64_t attentionScratch = 0; // of the workspace, for cuDNN alone

@@ -86,8 +86,12 @@ private:
       read.set(run.first, run.first + run.count);
     });
   }
-  void offloaded(OffloadOp op, const Access &access, const Buffer &) override {
-    writersOf(access).set(access.first, access.count, op);
+  /// Where an op moves some entries, those that are homes need nothing of it.
+  void offloaded(OffloadOp op, const Access &access, const Buffer &buffer) override {
+    const Access &held = buffer.access;
+    bool moves = !buffer.home ||
+                 memory.isHomeInAllEntries(held.storage, held.first, held.count, buffer.space);
+    writersOf(access).set(access.first, access.count, moves ? op : nullptr);
   }
 
   static bool narrow(OffloadOp offload, const ReadChunks &readChunks) {
@@ -96,8 +100,8 @@ private:
     // Trained state outlives the program, and results are read after it, from their homes.
     Memory memory(storage->getParentOfType<ModuleOp>());
     Space space = offload.getBuffer().getType().getSpace();
-    if (storage.isLiveOut() &&
-        (storage.getPersistent() || !memory.isHome(storage, 0, storage.getChunks(), space)))
+    if (storage.isLiveOut() && (storage.getPersistent() ||
+                                !memory.isHomeInAllEntries(storage, 0, storage.getChunks(), space)))
       return false;
     auto it = readChunks.find(offload);
     if (it == readChunks.end()) {

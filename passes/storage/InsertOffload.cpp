@@ -15,10 +15,9 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Computation.h"
+#include "passes/storage/Placing.h"
 
 #include "mlir/IR/Matchers.h"
-
-#include <cmath>
 
 using namespace mlir;
 
@@ -27,47 +26,6 @@ namespace boa {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// The place of a role in the plan; null: it stays on the device.
-const Placement *placeOf(Role role, const PlaceSettings &place) {
-  switch (role) {
-  case Role::master:
-  case Role::state:
-    return &place.optimizer;
-  case Role::weights:
-    return &place.weights;
-  case Role::gradients:
-    return &place.gradients;
-  case Role::checkpoints:
-    return &place.checkpoints;
-  case Role::boundary_gradients:
-    return &place.boundary_gradients;
-  case Role::saved:
-    return &place.saved;
-  case Role::tokens:
-  case Role::targets:
-  case Role::loss_gradients:
-  case Role::loss:
-  case Role::logits:
-    return nullptr;
-  }
-  llvm_unreachable("a role");
-}
-
-/// The homes of `chunks` chunks: shares rounded to whole ones, the last has the rest.
-ArrayAttr homesOf(MLIRContext *context, const Placement &place, int64_t chunks) {
-  SmallVector<Attribute> homes;
-  int64_t left = chunks;
-  for (const Placement::Part &part : place.parts) {
-    int64_t count = &part == &place.parts.back()
-                        ? left
-                        : std::min<int64_t>(left, std::llround(part.share * double(chunks)));
-    left -= count;
-    if (count > 0)
-      homes.push_back(HomeAttr::get(context, getTier(part.tier), left == 0 ? 0 : count));
-  }
-  return ArrayAttr::get(context, homes);
-}
 
 class Inserter {
 public:
@@ -393,7 +351,7 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
     const PlaceSettings settings = Config(module).plan.place;
     for (auto storage : module.getOps<StorageOp>()) {
       if (const Placement *place = placeOf(storage.getRole(), settings))
-        storage.setHomesAttr(homesOf(&getContext(), *place, storage.getChunks()));
+        storage.setHomesAttr(homesOf(storage, *place));
     }
     int64_t meaning = getAnalysis<CurrentComputation>().get().meaning();
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))

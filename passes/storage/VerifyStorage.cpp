@@ -88,7 +88,7 @@ private:
   }
   /// One that is free: a chunk at a time passes.
   void checkStaging(Operation *op, const Access &access, Space space) {
-    if (!memory.isStaged(access.storage, access.first, access.count, space))
+    if (!memory.isStaged(access.chunks(), space))
       return;
     PoolAttr pool = memory.getPool(access.storage, Space::host, 1);
     if (!pool || liveIn(access.storage, pool) >= int64_t(pool.getSlots()))

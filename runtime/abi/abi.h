@@ -25,9 +25,9 @@
 // Model of memory. A *storage* is an array of equal entries (say, the weights of each layer). An
 // entry is divided into equal chunks, the unit of the optimizer and of commit. A chunk has a
 // *home*, where it lives between uses: device memory, host memory or SSD. Homes are given by
-// ranges of chunks, the same for all entries. A *space* is a memory that kernels (device) or SSDs
-// (host) can reach. The optimizer works in one of the two. A *buffer* is some chunks of one entry
-// in a space: a slot, or the home itself.
+// ranges of entries, and of chunks in each of them. A *space* is a memory that kernels (device) or
+// SSDs (host) can reach. The optimizer works in one of the two. A *buffer* is some chunks of one
+// entry in a space: a slot, or the home itself.
 //
 // The machine's memory is *unified* (a CPU: one memory, in which a space says
 // only whose share a buffer is counted in) or *separate*.

@@ -50,6 +50,12 @@ static void Parse(Fields &f, Home &h) {
   f.AtLeast("chunks", h.chunks, 1);
 }
 
+static void Parse(Fields &f, EntryHomes &e) {
+  f.Read("entries", e.entries);
+  f.AtLeast("entries", double(e.entries), 1);
+  f.Read("homes", e.homes);
+}
+
 static void Parse(Fields &f, SlotPool &p) {
   ReadSpace(f, "space", p.space);
   f.Read("chunks", p.chunks);
@@ -79,11 +85,9 @@ static void Parse(Fields &f, Storage &s) {
     f.Fail("field `entries`: more entries of ", s.bytes, " bytes than any machine holds");
   f.Read("persistent", s.persistent);
   f.Read("homes", s.homes);
-  int64_t housed = 0;
-  for (const Home &home : s.homes)
-    housed += home.chunks;
-  if (f.ok() && housed != s.chunks)
-    f.Fail("field `homes`: expected homes for ", s.chunks, " chunks but found them for ", housed);
+  if (f.ok())
+    if (absl::Status status = s.CheckHomes(); !status.ok())
+      f.Fail("field `homes`: ", status.message());
   f.Read("pools", s.pools);
   for (const SlotPool &pool : s.pools)
     if (f.ok() && pool.chunks > s.chunks)

@@ -67,7 +67,7 @@ public:
       return Fail("field `", name, "`: ", wide, " does not fit in 32 bits");
     out = static_cast<int32_t>(wide);
   }
-  /// A tier, or tiers with the share of each but the last behind it.
+  /// A tier, or tiers with the layers or the share of each but the last behind it.
   void Read(const char *name, Placement &out) {
     auto it = object.find(name);
     if (it != object.end() && it->is_string()) {
@@ -81,10 +81,12 @@ public:
       const Json &part = (*value)[i];
       if (i % 2 == 0 && part.is_string())
         AddTier(name, part.get<std::string>(), out.parts);
+      else if (i % 2 == 1 && part.is_number_integer() && i + 1 < value->size())
+        ReadInteger(name, part, out.parts.back().layers);
       else if (i % 2 == 1 && part.is_number() && i + 1 < value->size())
         out.parts.back().share = part.get<double>();
       else
-        Fail("field `", name, "`: expected tiers with shares between them");
+        Fail("field `", name, "`: expected tiers with layers or shares between them");
     }
     if (value && out.parts.empty())
       Fail("field `", name, "`: expected a tier");

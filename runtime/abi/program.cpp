@@ -53,8 +53,15 @@ const char *TierName(Home::Tier tier) {
   return tier == Home::device ? "device" : tier == Home::host ? "host" : "ssd";
 }
 
-Home::Tier Storage::tier(int32_t chunk) const {
-  for (const Home &home : homes) {
+const std::vector<Home> &Storage::HomesOf(int64_t entry) const {
+  size_t range = 0;
+  for (; range + 1 < homes.size() && entry >= homes[range].entries; ++range)
+    entry -= homes[range].entries;
+  return homes[range].homes;
+}
+
+Home::Tier Storage::TierOf(int64_t entry, int32_t chunk) const {
+  for (const Home &home : HomesOf(entry)) {
     if (chunk < home.chunks)
       return home.tier;
     chunk -= home.chunks;
@@ -62,11 +69,36 @@ Home::Tier Storage::tier(int32_t chunk) const {
   return Home::ssd;
 }
 
-bool Storage::LivesOn(Home::Tier tier) const {
-  for (const Home &home : homes)
-    if (home.tier == tier)
-      return true;
-  return false;
+int64_t Storage::ChunksOn(Home::Tier tier) const {
+  int64_t count = 0;
+  for (const EntryHomes &range : homes)
+    for (const Home &home : range.homes)
+      if (home.tier == tier)
+        count += range.entries * home.chunks;
+  return count;
+}
+
+bool Storage::LivesOn(Home::Tier tier) const { return ChunksOn(tier) > 0; }
+
+absl::Status Storage::CheckHomes() const {
+  int64_t housed = 0;
+  for (const EntryHomes &range : homes) {
+    int64_t of_entry = 0;
+    for (const Home &home : range.homes)
+      of_entry += home.chunks;
+    if (of_entry != chunks)
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected homes for ", chunks, " chunks but found them for ", of_entry));
+    // Of which a sum could overflow.
+    if (range.entries < 1 || range.entries > entry_count() - housed)
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected homes for ", entry_count(), " entries but found them for more"));
+    housed += range.entries;
+  }
+  if (housed != entry_count())
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected homes for ", entry_count(), " entries but found them for ", housed));
+  return absl::OkStatus();
 }
 
 int64_t Storage::entry_count() const {

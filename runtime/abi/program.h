@@ -32,13 +32,19 @@
 
 namespace boa {
 
-/// Some chunks of each entry of a storage, and where they live between uses.
+/// Some chunks of an entry, and where they live between uses.
 struct Home {
   enum Tier { device, host, ssd };
   Tier tier = ssd;
   int32_t chunks = 0;
 };
 const char *TierName(Home::Tier);
+
+/// Some entries of a storage, one after another, and where the chunks of each live.
+struct EntryHomes {
+  int64_t entries = 0;
+  std::vector<Home> homes; // in order; of all chunks
+};
 
 /// Slots of one size in one space (runtime/abi/abi.h).
 struct SlotPool {
@@ -65,20 +71,30 @@ inline constexpr const char *kRoles[] = {
 };
 
 struct Storage {
-  std::string name;             // "weights.block"
-  std::string role;             // of kRoles, or the name of a state of the optimizer
-  std::vector<int64_t> entries; // dimensions; entry index is row-major
-  int64_t bytes = 0;            // of one entry, a multiple of 4096 * chunks
-  int32_t chunks = 1;           // equal parts of an entry
-  bool persistent = false;      // part of what a commit saves
-  std::vector<Home> homes;      // of an entry's chunks, in order; all of them
+  std::string name;              // "weights.block"
+  std::string role;              // of kRoles, or the name of a state of the optimizer
+  std::vector<int64_t> entries;  // dimensions; entry index is row-major
+  int64_t bytes = 0;             // of one entry, a multiple of 4096 * chunks
+  int32_t chunks = 1;            // equal parts of an entry
+  bool persistent = false;       // part of what a commit saves
+  std::vector<EntryHomes> homes; // in order; of all entries
   std::vector<SlotPool> pools;
 
   int64_t entry_count() const;
   int64_t chunk_bytes() const { return bytes / chunks; }
-  Home::Tier tier(int32_t chunk) const;
+  /// The homes of an entry's chunks, in order.
+  const std::vector<Home> &HomesOf(int64_t entry) const;
+  Home::Tier TierOf(int64_t entry, int32_t chunk) const;
+  /// The chunks of all entries that live there.
+  int64_t ChunksOn(Home::Tier) const;
   /// Whether one of its chunks lives there.
   bool LivesOn(Home::Tier) const;
+  /// Whether a chunk has a place on SSD: it lives there, or a commit saves it.
+  bool HasExtent(int64_t entry, int32_t chunk) const {
+    return persistent || TierOf(entry, chunk) == Home::ssd;
+  }
+  /// Whether `homes` name each chunk of each entry. If not, in words what they name.
+  absl::Status CheckHomes() const;
 };
 
 /// Of a tensor of that shape.

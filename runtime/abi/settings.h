@@ -63,7 +63,6 @@ struct SettingRow {
   bool excludesLeast = false, excludesMost = false;
   bool isRequired = false;
   bool isLabel = false; // behind the name of its block, ssd "path", instead of in it
-  bool isWhole = false; // of places: one tier
   const char *fallback = "", *none = "";
   /// The default of its member: then `fallback` may be empty.
   std::string value;
@@ -78,7 +77,6 @@ struct SettingRow {
   SettingRow unit(const char *text) const { return with(&SettingRow::units, text); }
   SettingRow required() const { return with(&SettingRow::isRequired, true); }
   SettingRow label() const { return with(&SettingRow::isLabel, true); }
-  SettingRow whole() const { return with(&SettingRow::isWhole, true); }
   SettingRow from(double number) const { return with(&SettingRow::least, number); }
   SettingRow to(double number) const { return with(&SettingRow::most, number); }
   SettingRow above(double number) const {
@@ -142,12 +140,14 @@ template <typename Enum> std::optional<Enum> ParseWord(std::string_view word) {
 // Structs
 //===----------------------------------------------------------------------===//
 
-/// Where the chunks of a role live: tiers in order, and the share of all chunks that lives in
-/// each but the last, which has the rest.
+/// Where the chunks of a role live: tiers in order, each but the last with a number of layers or
+/// with a share. The layers come first. The shares are of each layer behind them, and the last
+/// tier has the rest.
 struct Placement {
   struct Part {
     HomeTier tier = HomeTier::device;
     double share = 1;
+    int64_t layers = 0; // 0: a share
   };
   std::vector<Part> parts = {Part()};
 };

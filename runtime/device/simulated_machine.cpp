@@ -71,7 +71,8 @@ public:
       dealer.NextStorage();
       of.resize(storage.entry_count() * storage.chunks);
       for (size_t i = 0; i < of.size(); ++i)
-        of[i] = uint8_t(dealer.Deal(storage.chunk_bytes()));
+        if (storage.HasExtent(int64_t(i) / storage.chunks, int32_t(i % storage.chunks)))
+          of[i] = uint8_t(dealer.Deal(storage.chunk_bytes()));
     }
   }
   Extent Current(int32_t storage, int64_t entry, int32_t chunk) override {

@@ -46,15 +46,9 @@ absl::Status CheckProgram(const Program &program, bool has_extents) {
       return absl::InvalidArgumentError(absl::StrCat(
           storage.name, " has entries of ", storage.bytes, " bytes in ", storage.chunks,
           " chunks: expected a multiple of ", BOA_BLOCK_BYTES, " in each"));
-    int64_t housed = 0, chunks = 0;
-    for (const Home &home : storage.homes) {
-      housed += home.chunks;
-      if (home.tier != Home::ssd)
-        chunks += storage.entry_count() * home.chunks;
-    }
-    if (housed != storage.chunks)
-      return absl::InvalidArgumentError(
-          absl::StrCat(storage.name, " has homes for ", housed, " of ", storage.chunks, " chunks"));
+    if (absl::Status status = storage.CheckHomes(); !status.ok())
+      return absl::InvalidArgumentError(absl::StrCat(storage.name, ": ", status.message()));
+    int64_t chunks = storage.ChunksOn(Home::device) + storage.ChunksOn(Home::host);
     if (storage.LivesOn(Home::ssd) && !has_extents)
       return absl::InvalidArgumentError(
           absl::StrCat(storage.name, " lives on ssd but there is no state directory"));

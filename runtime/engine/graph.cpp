@@ -73,7 +73,7 @@ boa_buffer Graph::Open(int32_t storage, int64_t entry, int32_t first, int32_t co
                   (space == BOA_DEVICE || space == BOA_HOST),
               "asks for chunks that do not exist"))
     return 0;
-  if (const Slots::Range *range = slots.RangeOf(storage, first);
+  if (const Slots::Range *range = slots.RangeOf(storage, entry, first);
       range && first + count <= range->first + range->count &&
       (!Separate() || range->space == space)) {
     const uint32_t home = slots.HomeBuffer(storage, entry, first);
@@ -97,7 +97,7 @@ boa_buffer Graph::Open(int32_t storage, int64_t entry, int32_t first, int32_t co
   // A read that brings all chunks, and not by way of the host, opens the buffer itself.
   bool one = read && !PassesHost(space);
   for (int32_t c = first; c < first + count; ++c)
-    one = one && slots.LivesOnDisk(storage, c);
+    one = one && slots.LivesOnDisk(storage, entry, c);
   Command &opener = NewOpener(zero ? Kind::zero : one ? Kind::read : Kind::create, buffer);
   dispatcher.RequestSlot(opener, buffer);
   if (one) {
@@ -172,7 +172,7 @@ void Graph::CopyPort(bool in, int32_t storage, int64_t entry, void *outside, int
   if (!status().ok())
     return;
   const Slots::Range *range =
-      slots.HasChunks(storage, entry, 0, 1) ? slots.RangeOf(storage, 0) : nullptr;
+      slots.HasChunks(storage, entry, 0, 1) ? slots.RangeOf(storage, entry, 0) : nullptr;
   if (Expect(range && bytes <= range->count * slots.ChunkBytes(storage),
              "has no such entry in memory to copy to or from"))
     CopyOutside(dispatcher.accounting().run(), in, storage, entry, 0, range->count, outside, bytes);

@@ -23,7 +23,7 @@ using Kind = Work::Kind;
 void Graph::Move(bool home, uint32_t buffer, int64_t entry, int32_t first, int32_t count) {
   const int32_t storage = slots.buffer(buffer).storage;
   for (int32_t c = first, next; c < first + count; c = next) {
-    next = slots.EndOfRange(storage, c, first + count);
+    next = slots.EndOfRange(storage, entry, c, first + count);
     const uint32_t lives = slots.HomeBuffer(storage, entry, c);
     if (lives)
       CopyChunks(home ? buffer : lives, home ? lives : buffer, c, next - c);
@@ -98,7 +98,7 @@ void Graph::IssueMove(Command &command) {
   Work &work = command.work;
   FindExtents(work);
   const int32_t end = work.first + work.count;
-  for (int32_t c = work.first; c < end && slots.LivesOnDisk(work.storage, c); ++c)
+  for (int32_t c = work.first; c < end && slots.LivesOnDisk(work.storage, work.entry, c); ++c)
     if (work.kind == Kind::write)
       dispatcher.WritesDisk(command, c);
     else
@@ -142,9 +142,9 @@ void Graph::Exchange(bool write, int32_t storage, int64_t entry, int32_t first, 
       !Expect(slots.HasChunks(storage, entry, first, count), "has no such chunks"))
     return;
   for (int32_t c = first, next; c < first + count; c = next) {
-    next = slots.EndOfRange(storage, c, first + count);
+    next = slots.EndOfRange(storage, entry, c, first + count);
     void *part = static_cast<char *>(outside) + (c - first) * slots.ChunkBytes(storage);
-    if (slots.LivesOnDisk(storage, c))
+    if (slots.LivesOnDisk(storage, entry, c))
       MoveDisk(write, storage, entry, c, next - c, part);
     else
       CopyOutside(kNoRun, write, storage, entry, c, next - c, part,

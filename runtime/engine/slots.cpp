@@ -33,29 +33,39 @@ Location Slots::Take(int32_t space, int64_t bytes) {
   return {space, std::exchange(spaces[space].bytes, spaces[space].bytes + bytes)};
 }
 
+Slots::Layout Slots::MakeLayout(const std::vector<Home> &homes) const {
+  Layout layout;
+  int32_t first = 0;
+  for (const Home &home : homes) {
+    const bool memory = home.tier != Home::ssd;
+    const int32_t space = home.tier == Home::host ? BOA_HOST : BOA_DEVICE;
+    if (memory && first > 0 && layout.range_of.back() >= 0 &&
+        (!IsSeparate(program.machine) || layout.ranges.back().space == space))
+      layout.ranges.back().count += home.chunks;
+    else if (memory)
+      layout.ranges.push_back({first, home.chunks, space});
+    layout.range_of.resize(first + home.chunks, memory ? int32_t(layout.ranges.size()) - 1 : -1);
+    first += home.chunks;
+  }
+  return layout;
+}
+
 void Slots::LayOutHomes() {
   for (size_t s = 0; s < program.storages.size(); ++s) {
-    const Storage &storage = program.storages[s];
     Place &place = places[s];
-    int32_t first = 0;
-    for (const Home &home : storage.homes) {
-      const bool memory = home.tier != Home::ssd;
-      const int32_t space = home.tier == Home::host ? BOA_HOST : BOA_DEVICE;
-      if (memory && first > 0 && place.range_of.back() >= 0 &&
-          (!IsSeparate(program.machine) || place.ranges.back().space == space))
-        place.ranges.back().count += home.chunks;
-      else if (memory)
-        place.ranges.push_back({first, home.chunks, space});
-      place.range_of.resize(first + home.chunks, memory ? int32_t(place.ranges.size()) - 1 : -1);
-      first += home.chunks;
-    }
-    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
-      for (const Range &range : place.ranges) {
-        homes = NewBuffer(s, entry, range.first, range.count, range.space);
-        buffers[homes].home = true;
-        buffers[homes].base = Take(range.space, boa_slot_stride(range.count * ChunkBytes(s)));
-        place.homes.push_back(homes);
+    for (const EntryHomes &alike : program.storages[s].homes) {
+      const int32_t number = int32_t(place.layouts.size());
+      place.layouts.push_back(MakeLayout(alike.homes));
+      for (int64_t i = 0; i < alike.entries; ++i) {
+        const int64_t entry = int64_t(place.entries.size());
+        place.entries.push_back({number, homes + 1});
+        for (const Range &range : place.layouts.back().ranges) {
+          homes = NewBuffer(s, entry, range.first, range.count, range.space);
+          buffers[homes].home = true;
+          buffers[homes].base = Take(range.space, boa_slot_stride(range.count * ChunkBytes(s)));
+        }
       }
+    }
   }
 }
 
@@ -106,14 +116,14 @@ bool Slots::HasChunks(int32_t storage, int64_t entry, int32_t first, int32_t cou
 // Homes
 //===----------------------------------------------------------------------===//
 
-const Slots::Range *Slots::RangeOf(int32_t storage, int32_t chunk) const {
-  const Place &place = places[storage];
-  const int32_t range = place.range_of[chunk];
-  return range < 0 ? nullptr : &place.ranges[range];
+const Slots::Range *Slots::RangeOf(int32_t storage, int64_t entry, int32_t chunk) const {
+  const Layout &layout = LayoutOf(storage, entry);
+  const int32_t range = layout.range_of[chunk];
+  return range < 0 ? nullptr : &layout.ranges[range];
 }
 
-int32_t Slots::EndOfRange(int32_t storage, int32_t chunk, int32_t end) const {
-  const std::vector<int32_t> &range_of = places[storage].range_of;
+int32_t Slots::EndOfRange(int32_t storage, int64_t entry, int32_t chunk, int32_t end) const {
+  const std::vector<int32_t> &range_of = LayoutOf(storage, entry).range_of;
   int32_t next = chunk + 1;
   while (next < end && range_of[next] == range_of[chunk])
     ++next;
@@ -121,9 +131,8 @@ int32_t Slots::EndOfRange(int32_t storage, int32_t chunk, int32_t end) const {
 }
 
 uint32_t Slots::HomeBuffer(int32_t storage, int64_t entry, int32_t chunk) const {
-  const Place &place = places[storage];
-  const int32_t range = place.range_of[chunk];
-  return range < 0 ? 0 : place.homes[entry * place.ranges.size() + range];
+  const int32_t range = LayoutOf(storage, entry).range_of[chunk];
+  return range < 0 ? 0 : places[storage].entries[entry].first_home + range;
 }
 
 //===----------------------------------------------------------------------===//

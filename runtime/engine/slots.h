@@ -40,7 +40,7 @@ public:
     int32_t pool = -1, slot = -1;
     uint32_t opener = 0; // the command that waits for the slot
   };
-  /// Chunks of a storage's entries that lie side by side in one memory.
+  /// Chunks of an entry that lie side by side in one memory.
   struct Range {
     int32_t first = 0, count = 0, space = BOA_DEVICE;
   };
@@ -60,13 +60,13 @@ public:
 
   // Homes.
 
-  bool LivesOnDisk(int32_t storage, int32_t chunk) const {
-    return places[storage].range_of[chunk] < 0;
+  bool LivesOnDisk(int32_t storage, int64_t entry, int32_t chunk) const {
+    return LayoutOf(storage, entry).range_of[chunk] < 0;
   }
   /// The range that a chunk lives in; null: on SSD.
-  const Range *RangeOf(int32_t storage, int32_t chunk) const;
+  const Range *RangeOf(int32_t storage, int64_t entry, int32_t chunk) const;
   /// The first chunk in (chunk, end] that lives in another range than this one.
-  int32_t EndOfRange(int32_t storage, int32_t chunk, int32_t end) const;
+  int32_t EndOfRange(int32_t storage, int64_t entry, int32_t chunk, int32_t end) const;
   /// The buffer of the range that a chunk lives in; 0: on SSD.
   uint32_t HomeBuffer(int32_t storage, int64_t entry, int32_t chunk) const;
 
@@ -103,17 +103,30 @@ private:
   struct Member {
     int32_t pool = -1, chunks = 0;
   };
-  /// The memory of a storage.
-  struct Place {
+  /// Where the chunks of some entries live.
+  struct Layout {
     std::vector<Range> ranges;
     std::vector<int32_t> range_of; // by chunk; -1: it lives on SSD
-    std::vector<uint32_t> homes;   // buffers, by entry and range
-    std::vector<Member> pools;     // the smaller ones first
+  };
+  struct Entry {
+    int32_t layout = 0;
+    uint32_t first_home = 0; // the buffer of its first range; those of the others follow
+  };
+  /// The memory of a storage.
+  struct Place {
+    std::vector<Layout> layouts;
+    std::vector<Entry> entries;
+    std::vector<Member> pools; // the smaller ones first
   };
   struct Space {
     int64_t bytes = 0, fixed = 0; // fixed: homes and the workspace
   };
 
+  const Layout &LayoutOf(int32_t storage, int64_t entry) const {
+    const Place &place = places[storage];
+    return place.layouts[place.entries[entry].layout];
+  }
+  Layout MakeLayout(const std::vector<Home> &) const;
   void LayOutHomes();
   void LayOutPools();
   Location Take(int32_t space, int64_t bytes);

@@ -30,13 +30,11 @@ Extents::Extents(const Program &program, size_t files, Grow grow) : grow(std::mo
     if (!storage.persistent && !storage.LivesOn(Home::ssd))
       continue;
     size_t count = size_t(table.storage.entries * table.storage.chunks);
-    std::vector<bool> placed; // by chunk of an entry; a persistent one has its extent anyway
-    for (int32_t chunk = 0; chunk < table.storage.chunks; ++chunk)
-      placed.push_back(storage.persistent || storage.tier(chunk) == Home::ssd);
     dealer.NextStorage();
-    for (size_t chunk = 0; chunk < count; ++chunk)
-      table.file.push_back(
-          placed[chunk % placed.size()] ? int32_t(dealer.Deal(table.storage.chunk_bytes)) : -1);
+    for (int64_t entry = 0; entry < table.storage.entries; ++entry)
+      for (int32_t chunk = 0; chunk < table.storage.chunks; ++chunk)
+        table.file.push_back(
+            storage.HasExtent(entry, chunk) ? int32_t(dealer.Deal(table.storage.chunk_bytes)) : -1);
     table.current.resize(count);
     table.spare.resize(count);
     table.named.resize(count);

@@ -68,12 +68,12 @@ Homes CollectHomes(const Program &program) {
       return bytes;
     };
     const int64_t extents = ExtentsOfChunk(IsShared(storage), program.train.commit_keep);
-    for (const Home &home : storage.homes) {
-      const int64_t bytes = storage.entry_count() * home.chunks * storage.chunk_bytes();
-      if (home.tier != Home::ssd)
-        row(home.tier).memory += bytes;
-      if (home.tier == Home::ssd || storage.persistent)
-        row(home.tier).ssd += bytes * extents;
+    for (Home::Tier tier : {Home::device, Home::host, Home::ssd}) {
+      const int64_t bytes = storage.ChunksOn(tier) * storage.chunk_bytes();
+      if (bytes > 0 && tier != Home::ssd)
+        row(tier).memory += bytes;
+      if (bytes > 0 && (tier == Home::ssd || storage.persistent))
+        row(tier).ssd += bytes * extents;
     }
     // Slots are for what lives elsewhere.
     const Home::Tier streamed = storage.LivesOn(Home::ssd)    ? Home::ssd
@@ -237,10 +237,8 @@ std::string FormatArena(const Program &program, const std::string &tier) {
   const std::vector<int64_t> slots = SlotBytes(program, host ? BOA_HOST : BOA_DEVICE);
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage &storage = program.storages[s];
-    int64_t bytes = slots[s];
-    for (const Home &home : storage.homes)
-      if (home.tier == (host ? Home::host : Home::device))
-        bytes += storage.entry_count() * home.chunks * storage.chunk_bytes();
+    const int64_t bytes =
+        slots[s] + storage.ChunksOn(host ? Home::host : Home::device) * storage.chunk_bytes();
     by_role[RoleLabel(storage.role)] += bytes;
     known += bytes;
   }

@@ -96,7 +96,7 @@ TEST(FrontendTest, Overrides) {
   EXPECT_EQ(spec.train.data, "other.txt");
 }
 
-// Shares of chunks, in order; what is left is the last one's, and all of an activation.
+// Shares, in order; what is left is the last one's.
 TEST(FrontendTest, Shares) {
   Spec spec = accepted(edited("steps = 10", "steps = 10\n  place = device 10%, host 40%, ssd"),
                        {"train.steps=20"});
@@ -105,8 +105,7 @@ TEST(FrontendTest, Shares) {
   EXPECT_EQ(place.optimizer.parts[1].tier, HomeTier::host);
   EXPECT_EQ(place.optimizer.parts[1].share, 0.4);
   EXPECT_EQ(place.optimizer.parts[2].tier, HomeTier::ssd);
-  ASSERT_EQ(place.saved.parts.size(), 1u);
-  EXPECT_EQ(place.saved.parts[0].tier, HomeTier::ssd);
+  EXPECT_EQ(place.saved.parts.size(), 3u);
   spec = accepted(
       edited("steps = 10", "steps = 10\n  place { optimizer = host 40%, ssd, weights = ssd }"),
       {"train.place.gradients=host 12.5%, ssd"});
@@ -115,6 +114,22 @@ TEST(FrontendTest, Shares) {
   EXPECT_EQ(place.gradients.parts[0].share, 0.125);
   FrontendResult result =
       compileText(edited("steps = 10", "steps = 10\n  place = host 12.5%, ssd"));
+  EXPECT_EQ(compileText(result.ast).ast, result.ast);
+}
+
+// Layers by their number, then shares of those behind them.
+TEST(FrontendTest, Layers) {
+  std::string text = edited("steps = 10", "steps = 10\n  place { weights = device 1 layer, host 2 "
+                                          "layers, host 40%, ssd, saved = ssd }");
+  Spec spec = accepted(text, {"model.depth=3", "train.place.optimizer=host 3 layers, ssd"});
+  const PlaceSettings &place = spec.plan.place;
+  ASSERT_EQ(place.weights.parts.size(), 4u);
+  EXPECT_EQ(place.weights.parts[0].layers, 1);
+  EXPECT_EQ(place.weights.parts[1].layers, 2);
+  EXPECT_EQ(place.weights.parts[2].layers, 0);
+  EXPECT_EQ(place.weights.parts[2].share, 0.4);
+  EXPECT_EQ(place.optimizer.parts[0].layers, 3);
+  FrontendResult result = compileText(text, {"model.depth=3"});
   EXPECT_EQ(compileText(result.ast).ast, result.ast);
 }
 

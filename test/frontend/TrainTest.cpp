@@ -397,7 +397,7 @@ TEST(TrainTest, Tier) {
 
 TEST(TrainTest, Role) {
   EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { optimizer = host 40% }"),
-            R"(tiny.boa:22:32: error: expected ',' and another place after a share but found '}'
+            R"(tiny.boa:22:32: error: expected ',' and another place for the rest but found '}'
   place { optimizer = host 40% }
                                ^
 )");
@@ -407,11 +407,38 @@ TEST(TrainTest, Role) {
   place { optimizer = host 40%, ssd 60%, device }
                                     ^~~
 )");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { saved = host 4 layers, ssd }"),
+            R"(tiny.boa:22:24: error: the model has 2 layers, but found 4 layers
+  place { saved = host 4 layers, ssd }
+                       ^~~~~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place = device 1 layer, host 2 layers, ssd"),
+            R"(tiny.boa:22:32: error: the model has 1 of 2 layers left, but found 2 layers
+  place = device 1 layer, host 2 layers, ssd
+                               ^~~~~~~~
+)");
+  EXPECT_EQ(compileText(edited("steps = 10", "steps = 10\n  place = host 1 layer, ssd"),
+                        {"model.depth=1"})
+                .diagnostics,
+            R"(tiny.boa:22:16: error: no layer of the model repeats: expected one place, or shares
+  place = host 1 layer, ssd
+               ^~~~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { saved = host 0 layers, ssd }"),
+            R"(tiny.boa:22:24: error: expected at least 1 layer but found 0
+  place { saved = host 0 layers, ssd }
+                       ^~~~~~~~
+)");
   EXPECT_EQ(
-      refusal("steps = 10", "steps = 10\n  place { saved = host 40%, ssd }"),
-      R"(tiny.boa:22:19: error: an activation is moved in one piece: expected one place for saved, not shares
-  place { saved = host 40%, ssd }
-                  ^~~~~~~~~~~~~
+      refusal("steps = 10", "steps = 10\n  place { saved = host 40%, device 2 layers, ssd }"),
+      R"(tiny.boa:22:36: error: expected numbers of layers before shares, which are of the layers behind them
+  place { saved = host 40%, device 2 layers, ssd }
+                                   ^~~~~~~~
+)");
+  EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { saved = host 1.5 layers, ssd }"),
+            R"(tiny.boa:22:24: error: expected a whole number of layers but found 1.5
+  place { saved = host 1.5 layers, ssd }
+                       ^~~~~~~~~~
 )");
   EXPECT_EQ(refusal("steps = 10", "steps = 10\n  place { weight = ssd }"),
             R"(tiny.boa:22:11: error: place has no setting 'weight', did you mean 'weights'?

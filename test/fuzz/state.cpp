@@ -85,7 +85,7 @@ Program MakeProgram() {
     Storage &storage = program.storages.emplace_back();
     storage.name = name;
     storage.role = role;
-    storage.homes = {{tier, 2}};
+    storage.homes = {{2, {{tier, 2}}}};
     storage.entries = {2};
     storage.chunks = 2;
     storage.bytes = 2 * kPage;

@@ -81,3 +81,22 @@ module attributes {boa.constants = 1040384 : i64} {
   boa.step @step(%step, %pending) {
   }
 }
+
+// -----
+
+// Of some entries what lives in memory is told together.
+
+// CHECK:      error: the training step does not fit the memory given: it needs 3.02 MiB but the machine has 2.00 MiB
+// CHECK-NEXT:{{^}}    w                            1 slots x 1.00 MiB = 1.00 MiB
+// CHECK-NEXT:{{^}}    w                            2 of 4 entries = 2.01 MiB
+
+module {
+  boa.config @machine {device_memory = 2097152 : i64}
+  boa.storage @w[4] : tensor<262144xf32> on [0 to 2: host, 2 to 4: ssd] role weights persistent
+  boa.step @step(%step, %pending) {
+    boa.loop layer %l = 0 to 4 forward {
+      %w = boa.prefetch @w[%l] : <tensor<262144xf32>, device>
+      boa.release %w : <tensor<262144xf32>, device>
+    }
+  }
+}

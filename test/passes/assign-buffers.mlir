@@ -280,3 +280,45 @@ module {
     boa.release %c : <tensor<262144xf32>, device>
   }
 }
+
+// -----
+
+// Two of four layers' weights live in memory: 2 x 4 MiB. The others pass through slots: one, and
+// one to look ahead, which is all of them. They alone are read. Each of the four is skewed by 4096
+// bytes, and there is as much workspace.
+
+// CHECK:      module attributes {boa.arena = 16797696 : i64
+// CHECK:      boa.storage @w[4] : {{.*}} slots device 2 x 4
+// CHECK:          each read weights 8388608{{$}}
+// REMARK: bytes=16797696
+
+module {
+  boa.config @plan {prefetch = 3 : i64}
+  boa.storage @w[4] : tensor<1048576xf32> on [0 to 2: host, 2 to 4: ssd] role weights chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    boa.loop layer %l = 0 to 4 forward {
+      %w = boa.prefetch @w[%l] : <tensor<1048576xf32>, device>
+      boa.release %w : <tensor<1048576xf32>, device>
+    }
+  }
+}
+
+// -----
+
+// Between two memories the first two are copied to the device, too: all four take a slot there.
+
+// CHECK: boa.storage @w[4] : {{.*}} slots device 4 x 4, host 1 x 1
+// CHECK:          each read weights 8388608{{$}}
+// CHECK:          each to_device weights 16777216{{$}}
+
+module {
+  boa.config @machine {memory = "separate", device_memory = 33554432 : i64, host_memory = 33554432 : i64}
+  boa.config @plan {prefetch = 3 : i64}
+  boa.storage @w[4] : tensor<1048576xf32> on [0 to 2: host, 2 to 4: ssd] role weights chunks 4 persistent
+  boa.step @step(%step, %pending) {
+    boa.loop layer %l = 0 to 4 forward {
+      %w = boa.prefetch @w[%l] : <tensor<1048576xf32>, device>
+      boa.release %w : <tensor<1048576xf32>, device>
+    }
+  }
+}

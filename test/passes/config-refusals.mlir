@@ -206,7 +206,7 @@ boa.config @machine {ssd = [{latency = -1 : i64}]}
 // Places: a tier that there is, a share behind each but the last, something left
 // for the last.
 
-// expected-error @below {{'boa.config' op expected place.weights to be "device", "host" or "ssd", or a list of them with a share above 0 behind each but the last, together below 1 but found "sdd"}}
+// expected-error @below {{'boa.config' op expected place.weights to be "device", "host" or "ssd", or a list of them; behind each but the last a number of layers, then shares above 0, together below 1 but found "sdd"}}
 boa.config @plan {place = {weights = "sdd"}}
 
 // -----
@@ -241,12 +241,19 @@ boa.config @plan {place = {boundary_gradients = ["host", 0.0, "ssd"]}}
 
 // -----
 
-// Settings that contradict one another.
-
-// expected-error @below {{'boa.config' op an activation is moved in one piece: expected one place for checkpoints, not shares}}
-boa.config @plan {place = {checkpoints = ["host", 0.4, "ssd"]}}
+// expected-error @below {{but found ["host", 0, "ssd"]}}
+boa.config @plan {place = {weights = ["host", 0, "ssd"]}}
 
 // -----
+
+// A share is of the layers that no number has taken.
+
+// expected-error @below {{but found ["host", 4.000000e-01, "device", 2, "ssd"]}}
+boa.config @plan {place = {weights = ["host", 0.4, "device", 2, "ssd"]}}
+
+// -----
+
+// Settings that contradict one another.
 
 // expected-error @below {{'boa.config' op has the ssd "a" twice}}
 boa.config @machine {ssd = [{path = "a"}, {path = "b"}, {path = "a"}]}

@@ -67,10 +67,11 @@
 // CHECK-NOT:   boa.
 // CHECK:       llvm.mlir.global external constant @boa_program(
 
-// A home for each range of chunks, slots by space and size.
+// A home for each range of entries and of chunks, slots by space and size.
 
-// CHECK-SAME:    \22homes\22:[{\22chunks\22:4,\22tier\22:\22ssd\22}]
+// CHECK-SAME:    \22homes\22:[{\22entries\22:1,\22homes\22:[{\22chunks\22:4,\22tier\22:\22ssd\22}]}]
 // CHECK-SAME:    \22pools\22:[{\22chunks\22:1,\22slots\22:1,\22space\22:\22device\22}]
+// CHECK-SAME:    \22homes\22:[{\22entries\22:4,\22homes\22:[{\22chunks\22:1,\22tier\22:\22host\22}]},{\22entries\22:8,\22homes\22:[{\22chunks\22:1,\22tier\22:\22ssd\22}]}]
 
 // A setting that the module does not give has its default.
 
@@ -91,7 +92,7 @@ module attributes {boa.arena = 0 : i64, boa.workspace = 0 : i64} {
     boa.param @w : tensor<16384xf32> = "ones"
   }
   boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent slots device 1 x 1
-  boa.storage @x[3, 4] : tensor<1024xf32> on ssd role checkpoints slots device 2 x 1
+  boa.storage @x[3, 4] : tensor<1024xf32> on [0 to 4: host, 4 to 12: ssd] role checkpoints slots device 2 x 1
   boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4 slots device 1 x 4
   llvm.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
     llvm.return

@@ -110,3 +110,76 @@ module {
     boa.release %y : <tensor<8xf32>, device>
   }
 }
+
+// -----
+
+// The first entry lives where the buffer is. Its reads are none of what the offload moves: the
+// second entry, which nobody reads.
+
+// CHECK-LABEL: boa.storage @x
+// CHECK-NOT:     boa.offload
+
+boa.storage @x[2] : tensor<8xf32> on [0 to 1: device, 1 to 2: ssd] role checkpoints
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop layer %l = 0 to 2 forward {
+    %y = boa.create @x[%l] : <tensor<8xf32>, device>
+    boa.launch @k writes(%y : <tensor<8xf32>, device>)
+    boa.offload %y, @x[%l] : <tensor<8xf32>, device>
+    boa.release %y : <tensor<8xf32>, device>
+  }
+  %x = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
+  boa.launch @k reads(%x : <tensor<8xf32>, device>)
+  boa.release %x : <tensor<8xf32>, device>
+}
+
+// -----
+
+// Results are read where they live, in one entry as in another.
+
+// CHECK-LABEL: boa.storage @out
+// CHECK:         boa.offload
+
+module {
+  boa.config @machine {memory = "separate"}
+  boa.storage @out[2] : tensor<8xf32> on [0 to 1: device, 1 to 2: host] role logits
+  boa.step @step(%step, %pending) {
+    boa.loop layer %l = 0 to 2 forward {
+      %y = boa.create @out[%l] : <tensor<8xf32>, device>
+      boa.launch @k writes(%y : <tensor<8xf32>, device>)
+      boa.offload %y, @out[%l] : <tensor<8xf32>, device>
+      boa.release %y : <tensor<8xf32>, device>
+    }
+  }
+}
+
+// -----
+
+// A loop over chunks is followed together only as far as chunks live alike in every entry. Here
+// the first chunk is at home, and nobody reads what moves.
+
+// CHECK-LABEL: boa.storage @weights.a[2]
+// CHECK-NOT:     boa.offload {{.*}} @gradients.a
+
+boa.group @a repeat 2 {
+  boa.param @w : tensor<16384xf32> = "ones"
+}
+boa.storage @weights.a[2] : tensor<16384xf32> on device role weights chunks 4 persistent
+boa.storage @gradients.a[2] : tensor<16384xf32> on [0 to 1: ssd, 1 to 2: device 1, ssd] role gradients chunks 4
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %true = arith.constant true
+  boa.loop chunk %c = 0 to 4 forward {
+    %g = boa.prefetch @gradients.a[%c1] chunk %c count 1 zero %true : <tensor<16384xf32>, device>
+    %w = boa.prefetch @weights.a[%c1] chunk %c count 1 : <tensor<16384xf32>, device>
+    boa.update @a chunk %c step %step weights(%w : <tensor<16384xf32>, device>) gradient(%g : <tensor<16384xf32>, device>)
+    boa.offload %g, @gradients.a[%c1] chunk %c count 1 : <tensor<16384xf32>, device>
+    boa.offload %w, @weights.a[%c1] chunk %c count 1 : <tensor<16384xf32>, device>
+    boa.release %g : <tensor<16384xf32>, device>
+    boa.release %w : <tensor<16384xf32>, device>
+  }
+  %x = boa.prefetch @gradients.a[%c1] chunk %c0 count 1 : <tensor<16384xf32>, device>
+  boa.launch @k reads(%x : <tensor<16384xf32>, device>)
+  boa.release %x : <tensor<16384xf32>, device>
+}

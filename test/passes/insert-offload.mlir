@@ -207,3 +207,31 @@ module {
 // WHOLE-NOT:     boa.{{(read|write|accumulate|call|optimizer_update|gradient_norm)}}{{ }}
 // WHOLE-LABEL: boa.step @evaluate
 // WHOLE-NOT:     boa.{{(read|write|accumulate|call|optimizer_update|gradient_norm)}}{{ }}
+
+// -----
+
+// Numbers are of layers, in order: all micro-batches of a checkpoint are one. A share is of the
+// layers behind them: of their chunks, or, where an entry is one chunk, of each layer's entries.
+// Rounded up in one layer, it is rounded down in the next. What no layer has is of the rest.
+
+// CHECK: boa.storage @checkpoints[4, 3] : tensor<4xf32> on [0 to 3: host, 3 to 5: device, 5 to 6: ssd, 6 to 7: device, 7 to 9: ssd, 9 to 11: device, 11 to 12: ssd] role
+// CHECK: boa.storage @boundary_gradients[4, 3] : tensor<4xf32> on [0 to 6: host, 6 to 12: ssd] role
+// CHECK: boa.storage @boundary_gradients.sum[3] : tensor<4xf32> on ssd role
+// CHECK: boa.storage @weights.a[6] : tensor<16384xf32> on [0 to 2: device, 2 to 5: host, 5 to 6: ssd] role
+// CHECK: boa.storage @weights.b[1] : tensor<16384xf32> on ssd role
+// CHECK: boa.storage @momentum.a[6] : tensor<16384xf32> on [0 to 2: device, 2 to 6: host 2, ssd] role
+// CHECK: boa.storage @momentum.b[1] : tensor<16384xf32> on host 2, ssd role
+
+module {
+  boa.config @plan {
+    place = {weights = ["device", 2, "host", 3, "ssd"], optimizer = ["device", 2, "host", 0.4, "ssd"],
+             checkpoints = ["host", 1, "device", 0.5, "ssd"], boundary_gradients = ["host", 2, "ssd"]}
+  }
+  boa.storage @checkpoints[4, 3] : tensor<4xf32> on device role checkpoints
+  boa.storage @boundary_gradients[4, 3] : tensor<4xf32> on device role boundary_gradients
+  boa.storage @boundary_gradients.sum[3] : tensor<4xf32> on device role boundary_gradients
+  boa.storage @weights.a[6] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @weights.b[1] : tensor<16384xf32> on device role weights chunks 4 persistent
+  boa.storage @momentum.a[6] : tensor<16384xf32> on device role state chunks 4 persistent
+  boa.storage @momentum.b[1] : tensor<16384xf32> on device role state chunks 4 persistent
+}

@@ -112,6 +112,8 @@ func.func @ends(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi32>, %dy: tensor<
 boa.storage @x[7, 4] : tensor<8xf32> on ssd role checkpoints
 // CHECK: boa.storage @w[6] : tensor<8xbf16> on host role weights chunks 4 persistent slots device 3 x 2
 boa.storage @w[6] : tensor<8xbf16> on host role weights chunks 4 persistent slots device 3 x 2
+// CHECK: boa.storage @v[3, 2] : tensor<8xf32> on [0 to 2: host, 2 to 6: host 1, ssd] role checkpoints chunks 4
+boa.storage @v[3, 2] : tensor<8xf32> on [0 to 2: host, 2 to 6: host 1, ssd] role checkpoints chunks 4
 // CHECK: boa.storage @gradients.block[6] : tensor<8xf32> on device role gradients
 boa.storage @gradients.block[6] : tensor<8xf32> on device role gradients
 func.func private @f(tensor<8xf32>) -> tensor<8xf32>

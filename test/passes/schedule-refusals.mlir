@@ -211,6 +211,38 @@ boa.storage @x[1] : tensor<4096xf32> on host, ssd role weights chunks 4
 
 // -----
 
+// Every entry has homes, once.
+
+// expected-error @below {{'boa.storage' op expected homes for 6 entries but found 5}}
+boa.storage @x[3, 2] : tensor<4096xf32> on [0 to 2: host, 2 to 5: ssd] role checkpoints
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected homes for 6 entries but found 7}}
+boa.storage @x[3, 2] : tensor<4096xf32> on [0 to 2: host, 2 to 7: ssd] role checkpoints
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected entry ranges in order: one ends at 2, behind one that ends at 4}}
+boa.storage @x[6] : tensor<4096xf32> on [0 to 4: host, 4 to 2: ssd, 2 to 6: host] role checkpoints
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected homes for 4 chunks but found 3}}
+boa.storage @x[6] : tensor<4096xf32> on [0 to 4: ssd, 4 to 6: host 2, ssd 1] role weights chunks 4
+
+// -----
+
+// expected-error @below {{expected the entries from 4 on}}
+boa.storage @x[6] : tensor<4096xf32> on [0 to 4: host, 3 to 6: ssd] role checkpoints
+
+// -----
+
+// expected-error @below {{expected a range of entries: 0 to 8: host}}
+boa.storage @x[6] : tensor<4096xf32> on [host, 3 to 6: ssd] role checkpoints
+
+// -----
+
 // expected-error @below {{'boa.storage' op expected pools of slots of 1 to 4 chunks}}
 boa.storage @x[1] : tensor<4096xf32> on ssd role weights chunks 4 slots device 1 x 5
 

@@ -45,7 +45,7 @@ TEST(Paths, OfUnequalSpeedDeliverTheirSum) {
   storage.chunks = 1;
   storage.bytes = kChunk;
   storage.persistent = true;
-  storage.homes = {{Home::ssd, 1}};
+  storage.homes = {{kEntries, {{Home::ssd, 1}}}};
   storage.pools = {{BOA_DEVICE, 1, 64}};
   std::vector<std::string> directories;
   int64_t sum = 0;

@@ -57,9 +57,11 @@ Program MakeProgram(bool separate, bool direct) {
     storage.chunks = kChunks;
     storage.bytes = kChunks * kWords * 4;
     storage.persistent = s != 1;
-    storage.homes = {{s == kMemory ? Home::device : Home::ssd, kChunks}};
-    if (s == kMixed)
-      storage.homes = {{Home::ssd, 1}, {Home::host, kChunks - 1}};
+    storage.homes = {{kEntries, {{s == kMemory ? Home::device : Home::ssd, kChunks}}}};
+    if (s == kMixed) // by chunks, by entries
+      storage.homes = {{1, {{Home::ssd, 1}, {Home::host, kChunks - 1}}},
+                       {1, {{Home::ssd, kChunks}}},
+                       {kEntries - 2, {{Home::host, kChunks}}}};
     // What is held has a slot in one space, and what is on its way one in the host's.
     storage.pools = {{BOA_DEVICE, kChunks, kSlots}, {BOA_HOST, kChunks, kSlots + 1}};
     program.storages.push_back(storage);
@@ -172,7 +174,7 @@ absl::Status RandomProgram::Begin() {
 bool RandomProgram::IsHome(const Copy &copy) const {
   const Storage &storage = program.storages[size_t(copy.storage)];
   for (int32_t c = copy.first; c < copy.first + copy.count; ++c)
-    if (const Home::Tier tier = storage.tier(c);
+    if (const Home::Tier tier = storage.TierOf(copy.entry, c);
         tier == Home::ssd || (separate && (tier == Home::host) != (copy.space == BOA_HOST)))
       return false;
   return true;

@@ -145,8 +145,7 @@ struct CudaEmitSums : boa::impl::CudaEmitSumsBase<CudaEmitSums> {
       return;
     std::set<int64_t> sizes;
     for (auto storage : module.getOps<StorageOp>())
-      if (llvm::any_of(storage.getHomeRanges(),
-                       [](const StorageOp::HomeRange &range) { return range.tier == Tier::ssd; }))
+      if (storage.livesOn(Tier::ssd))
         sizes.insert(storage.getChunkBytes());
     for (int64_t bytes : sizes)
       SumEmitter(device, bytes).emit();

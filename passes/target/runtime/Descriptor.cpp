@@ -37,7 +37,7 @@ json::Value describe(const Placement &place) {
   for (const Placement::Part &part : place.parts) {
     parts.push_back(WordOf(part.tier));
     if (&part != &place.parts.back())
-      parts.push_back(part.share);
+      parts.push_back(part.layers ? json::Value(part.layers) : json::Value(part.share));
   }
   return parts.size() == 1 ? std::move(parts[0]) : json::Value(std::move(parts));
 }
@@ -134,8 +134,12 @@ private:
   json::Value describe(StorageOp storage) {
     int64_t chunks = storage.getChunks();
     json::Array homes, pools;
-    for (const StorageOp::HomeRange &range : storage.getHomeRanges())
-      homes.push_back(json::Object{{"tier", stringifyTier(range.tier)}, {"chunks", range.count}});
+    for (const StorageOp::EntryRange &entries : storage.getEntryRanges()) {
+      json::Array alike;
+      for (const StorageOp::HomeRange &range : storage.getHomeRanges(entries.first))
+        alike.push_back(json::Object{{"tier", stringifyTier(range.tier)}, {"chunks", range.count}});
+      homes.push_back(json::Object{{"entries", entries.count}, {"homes", std::move(alike)}});
+    }
     if (ArrayAttr all = storage.getPoolsAttr())
       for (PoolAttr pool : all.getAsRange<PoolAttr>())
         pools.push_back(describe(pool));

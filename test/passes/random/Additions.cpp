@@ -67,7 +67,7 @@ private:
     builder.setInsertionPoint(step);
     Tier tier = random.pick({Tier::ssd, Tier::ssd, Tier::host, Tier::device});
     return StorageOp::create(builder, loc, unique(base), dims, type,
-                             builder.getArrayAttr(HomeAttr::get(builder.getContext(), tier, 0)),
+                             StorageOp::makeHomes(HomeAttr::get(builder.getContext(), tier, 0)),
                              role, chunks, persistent, ArrayAttr());
   }
   Value read(StorageOp storage, ValueRange indices) {

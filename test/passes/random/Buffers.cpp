@@ -36,9 +36,14 @@ public:
     for (int64_t i = 0; i < count; ++i) {
       storages.push_back({formatv("s{0}", i), random.between(1, 2), random.between(1, 3)});
       const Storage &storage = storages.back();
-      std::string homes = random.pick({"ssd", "ssd", "ssd", "host", "device"});
-      if (storage.chunks > 1 && random.chance(0.2))
-        homes = random.pick({"host 1, ssd", "device 1, host", "device 1, ssd"});
+      auto place = [&]() -> std::string {
+        return storage.chunks > 1 && random.chance(0.2)
+                   ? random.pick({"host 1, ssd", "device 1, host", "device 1, ssd"})
+                   : random.pick({"ssd", "ssd", "ssd", "host", "device"});
+      };
+      std::string homes = place();
+      if (storage.entries > 1 && random.chance(0.3))
+        homes = formatv("[0 to 1: {0}, 1 to {1}: {2}]", homes, storage.entries, place());
       text += formatv("boa.storage @{0}[{1}] : {2} on {3} role {4} chunks {5}{6}\n", storage.name,
                       storage.entries, kType, homes, random.pick({"checkpoints", "loss"}),
                       storage.chunks, random.chance(0.9) ? " persistent" : "");

@@ -89,9 +89,10 @@ private:
   }
 
   std::string place() {
-    return random.pick<std::string>({"\"ssd\"", "\"ssd\"", "\"ssd\"", "\"host\"", "\"device\"",
-                                     "[\"host\", 0.4, \"ssd\"]", "[\"device\", 0.3, \"host\"]",
-                                     "[\"device\", 0.3, \"host\", 0.3, \"ssd\"]"});
+    return random.pick<std::string>(
+        {"\"ssd\"", "\"ssd\"", "\"ssd\"", "\"host\"", "\"device\"", "[\"host\", 0.4, \"ssd\"]",
+         "[\"device\", 0.3, \"host\"]", "[\"device\", 0.3, \"host\", 0.3, \"ssd\"]",
+         "[\"host\", 1, \"ssd\"]", "[\"device\", 1, \"host\", 0.4, \"ssd\"]"});
   }
 
   std::string configuration() {
@@ -111,13 +112,9 @@ private:
     std::string everything = random.chance(0.5) ? "\"ssd\"" : "";
     text += ", place = {";
     const char *separator = "";
-    int clauses = 0;
     for (const char *clause :
          {"weights", "gradients", "optimizer", "checkpoints", "boundary_gradients", "saved"}) {
       std::string where = everything.empty() ? place() : everything;
-      // An activation is one piece: it is where the rest of a share is.
-      if (clauses++ >= 3 && where.back() == ']')
-        where = where.substr(where.rfind(' ') + 1, where.size() - where.rfind(' ') - 2);
       text += separator + std::string(clause) + " = " + where;
       separator = ", ";
     }

@@ -38,11 +38,14 @@ Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(
     for (int64_t i = 0; i < entries * store->chunks; ++i)
       store->home.push_back(op.getPersistent() ? Word{mix(nameHash(op.getSymName()), i), true}
                                                : garbage());
-    for (Attribute home : op.getHomes()) {
-      int64_t count = cast<HomeAttr>(home).getChunks();
-      int64_t end = count ? int64_t(store->tiers.size()) + count : store->chunks;
-      store->tiers.resize(end, cast<HomeAttr>(home).getTier());
-    }
+    int64_t entry = 0;
+    for (auto range : op.getHomes().getAsRange<EntryHomesAttr>())
+      for (; entry < (range.getEnd() ? range.getEnd() : entries); ++entry)
+        for (HomeAttr home : range.getHomes()) {
+          int64_t end = home.getChunks() ? int64_t(store->tiers.size()) + home.getChunks()
+                                         : (entry + 1) * store->chunks;
+          store->tiers.resize(end, home.getTier());
+        }
     if (ArrayAttr pools = op.getPoolsAttr())
       for (Attribute pool : pools)
         store->pools.push_back(cast<PoolAttr>(pool));

@@ -66,8 +66,8 @@ private:
   struct Store {
     StorageOp op;
     int64_t chunks;
-    Words home; // entry by entry
-    std::vector<Tier> tiers;
+    Words home;              // entry by entry
+    std::vector<Tier> tiers; // as home
     std::vector<PoolAttr> pools;
     std::vector<int64_t> live; // by pool
   };
@@ -124,7 +124,7 @@ private:
     const int64_t shared = store.pools[pool].getShared();
     return shared ? sharedLive[shared] : store.live[pool];
   }
-  void stage(mlir::Operation *op, Buffer &buffer, int64_t first, int64_t count);
+  void stage(mlir::Operation *op, Buffer &buffer, int64_t entry, int64_t first, int64_t count);
   void dropRetained(const Buffer &buffer, int64_t entry, int64_t first, int64_t count, bool space);
   BufferRef lookup(mlir::Operation *op, mlir::Value value);
   Tensor contentsOf(Buffer &buffer);

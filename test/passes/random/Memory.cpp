@@ -61,13 +61,13 @@ void Machine::freeSlot(Buffer &buffer) {
 
 /// What passes between SSD and a device of its own memory takes a slot of the host's for a
 /// chunk, but where the SSD reaches that memory.
-void Machine::stage(Operation *op, Buffer &buffer, int64_t first, int64_t count) {
+void Machine::stage(Operation *op, Buffer &buffer, int64_t entry, int64_t first, int64_t count) {
   Store &store = *buffer.store;
   if (!separate || direct || buffer.home || buffer.space != Space::device ||
       !store.op.getPoolsAttr())
     return;
   for (int64_t c = first; c < first + count; ++c)
-    if (store.tiers[c] == Tier::ssd) {
+    if (store.tiers[entry * store.chunks + c] == Tier::ssd) {
       int pool = poolFor(store, 1, Space::host);
       if (pool < 0)
         return fail(op, "no slot on the way of @" + store.op.getSymName());
@@ -110,9 +110,12 @@ void Machine::open(Operation *op, StringRef storage, ValueRange indices, Value f
   if (first < 0 || first + count > store->chunks)
     return fail(op, "chunks that there are not");
   Space space = buffer->space = cast<BufferType>(op->getResult(0).getType()).getSpace();
-  buffer->home = llvm::all_of(ArrayRef(store->tiers).slice(first, count), [&](Tier tier) {
-    return tier != Tier::ssd && (!separate || (tier == Tier::device) == (space == Space::device));
-  });
+  ArrayRef<Tier> tiers = store->tiers;
+  buffer->home =
+      llvm::all_of(tiers.slice(buffer->entry * store->chunks + first, count), [&](Tier tier) {
+        return tier != Tier::ssd &&
+               (!separate || (tier == Tier::device) == (space == Space::device));
+      });
   if (!buffer->home) {
     if (!bring || zero) {
       dropRetained(*buffer, buffer->entry, first, count, /*space=*/false);
@@ -140,7 +143,7 @@ void Machine::open(Operation *op, StringRef storage, ValueRange indices, Value f
     else if (!buffer->home) // a home holds what it holds
       buffer->at(c) = !bring ? garbage() : store->home[buffer->entry * store->chunks + c];
   if (bring && !zero)
-    stage(op, *buffer, first, count);
+    stage(op, *buffer, buffer->entry, first, count);
   buffers[op->getResult(0)] = buffer;
   live.push_back(buffer);
 }
@@ -185,7 +188,7 @@ void Machine::offload(OffloadOp op) {
   dropRetained(*buffer, entry, first, count, /*space=*/false);
   if (buffer->home)
     return;
-  stage(op, *buffer, first, count);
+  stage(op, *buffer, entry, first, count);
   for (int64_t c = first; c < first + count; ++c)
     home[c] = buffer->at(c);
 }

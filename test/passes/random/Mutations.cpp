@@ -362,13 +362,20 @@ private:
     std::vector<StorageOp> storages(module.getOps<StorageOp>().begin(),
                                     module.getOps<StorageOp>().end());
     StorageOp storage = random.pick(storages);
-    SmallVector<Attribute> homes;
-    if (int64_t chunks = storage.getChunks(); chunks > 1 && random.chance(0.3))
-      homes.push_back(HomeAttr::get(builder.getContext(), random.pick({Tier::device, Tier::host}),
-                                    random.between(1, chunks - 1)));
-    homes.push_back(
-        HomeAttr::get(builder.getContext(), random.pick({Tier::device, Tier::host, Tier::ssd}), 0));
-    storage.setHomesAttr(builder.getArrayAttr(homes));
+    SmallVector<Attribute> ranges;
+    auto add = [&](int64_t end) {
+      SmallVector<HomeAttr> homes;
+      if (int64_t chunks = storage.getChunks(); chunks > 1 && random.chance(0.3))
+        homes.push_back(HomeAttr::get(builder.getContext(), random.pick({Tier::device, Tier::host}),
+                                      random.between(1, chunks - 1)));
+      homes.push_back(HomeAttr::get(builder.getContext(),
+                                    random.pick({Tier::device, Tier::host, Tier::ssd}), 0));
+      ranges.push_back(EntryHomesAttr::get(builder.getContext(), end, homes));
+    };
+    if (int64_t entries = storage.getEntryCount(); entries > 1 && random.chance(0.3))
+      add(random.between(1, entries - 1));
+    add(0);
+    storage.setHomesAttr(builder.getArrayAttr(ranges));
     return true;
   }
 

@@ -119,7 +119,7 @@ inline Program MakeProgram(const char *device) {
   auto add = [&](const char *name, Home::Tier tier) {
     Storage &storage = program.storages.emplace_back();
     storage.name = storage.role = name;
-    storage.homes = {{tier, 2}};
+    storage.homes = {{3, {{tier, 2}}}};
     storage.entries = {3};
     storage.bytes = 2 * kChunk;
     storage.chunks = 2;

@@ -52,7 +52,7 @@ protected:
     with.plan.update = UpdatePlace::device;
     with.train.clip = clip;
     for (int32_t storage : {kWeights, kMomentum, kVariance, kGradient})
-      with.storages[storage].homes = {{Home::device, 2}};
+      with.storages[storage].homes[0].homes = {{Home::device, 2}};
     return Make(with, Kernels(kTable, &kSlotsImage, &kReferenceAdamW));
   }
 };

@@ -76,7 +76,7 @@ protected:
 TEST_F(UpdatesTest, TheOptimizerOnTheDeviceMakesTheHostsBits) {
   for (Home::Tier gradients : {Home::host, Home::device}) {
     auto place = [&](Program &program) {
-      program.storages[kGradient].homes = {{gradients, 2}};
+      program.storages[kGradient].homes[0].homes = {{gradients, 2}};
       program.storages[kGradient].pools = {{BOA_DEVICE, 2, 2}, {BOA_HOST, 2, 2}};
     };
     ASSERT_TRUE(MakeWith("split", BOA_HOST, place).ok());

@@ -164,7 +164,7 @@ Program MakeProgram(std::vector<SsdSettings> paths, bool separate = false, int32
     storage.entries = {512};
     storage.chunks = 1;
     storage.bytes = kChunk;
-    storage.homes = {{tier, 1}};
+    storage.homes = {{512, {{tier, 1}}}};
     storage.pools = {{BOA_DEVICE, 1, slots}, {BOA_HOST, 1, slots}};
   };
   add("weights", Home::ssd);

@@ -69,7 +69,7 @@ size_t ThreadCount() {
 TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
-    storage.homes = {{Home::host, kChunks}};
+    storage.homes = {{storage.entry_count(), {{Home::host, kChunks}}}};
     storage.pools.clear();
   }
   auto run = [&](uint32_t seed) {
@@ -128,7 +128,7 @@ TEST(EngineSchedule, ASeedDecidesAllThatHappens) {
 TEST(EngineCpu, InstructionSetIsNamed) {
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
-    storage.homes = {{Home::host, kChunks}};
+    storage.homes = {{storage.entry_count(), {{Home::host, kChunks}}}};
     storage.pools.clear();
   }
   RandomScheduler scheduler(1);
@@ -184,7 +184,7 @@ TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   Program program = MakeProgram();
   for (Storage &storage : program.storages) {
-    storage.homes = {{Home::host, kChunks}};
+    storage.homes = {{storage.entry_count(), {{Home::host, kChunks}}}};
     storage.pools.clear();
   }
   program.machine.threads = 1;
@@ -194,7 +194,7 @@ TEST(EngineLimits, WantOfMemoryOrThreadsIsAStatus) {
               testing::ExitedWithCode(0), "");
   program.storages[kMemory].bytes = 0;
   program.storages[kMemory].chunks = 1 << 30;
-  program.storages[kMemory].homes = {{Home::host, 1 << 30}};
+  program.storages[kMemory].homes[0].homes = {{Home::host, 1 << 30}};
   EXPECT_EXIT(CreateWithin(program, 64 << 20,
                            "cannot allocate the engine's memory outside of its arena: give the "
                            "process more memory or the program less"),

@@ -70,7 +70,7 @@ inline Storage MakeStorage(const char *name, Home::Tier tier, int64_t entries, b
                            int32_t slots) {
   Storage storage;
   storage.name = storage.role = name;
-  storage.homes = {{tier, kChunks}};
+  storage.homes = {{entries, {{tier, kChunks}}}};
   storage.entries = {entries};
   storage.bytes = kChunk * kChunks;
   storage.chunks = kChunks;
@@ -252,7 +252,7 @@ protected:
       const Storage &storage = program.storages[s];
       for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
         for (int32_t chunk = 0; chunk < storage.chunks; ++chunk)
-          if (storage.persistent && storage.tier(chunk) == Home::ssd &&
+          if (storage.persistent && storage.TierOf(entry, chunk) == Home::ssd &&
               state->Current(s, entry, chunk).file < 0)
             if (absl::Status status = WriteChunk(*engine, s, entry, chunk, zeros.data(), kChunk);
                 !status.ok())

@@ -83,7 +83,7 @@ inline Program MakeProgram(Memories memories) {
     storage.chunks = kChunks;
     storage.bytes = kChunks * kChunk;
     storage.persistent = persistent;
-    storage.homes = std::move(homes);
+    storage.homes = {{kEntries, std::move(homes)}};
     storage.pools = {{BOA_DEVICE, kChunks, 2}, {BOA_HOST, kChunks, 1}, {BOA_HOST, 1, 3}};
   };
   add("mixed", {{Home::ssd, 2}, {Home::host, 2}, {Home::device, 2}}, true);

@@ -80,6 +80,38 @@ TEST_P(MemoryTest, MixedHomesAreGatheredAndScattered) {
   EXPECT_EQ(counters.moved.to_device["disk"], staged() ? 6 * 6 * kChunk : 0);
 }
 
+// An entry may live elsewhere than the others: it takes no slot and does not move. A commit saves
+// it.
+TEST_P(MemoryTest, EntriesLiveApart) {
+  Program apart = MakeProgram(GetParam());
+  apart.storages[kMixed].homes = {{1, {{Home::ssd, kChunks}}}, {1, {{Home::device, kChunks}}}};
+  Make(apart);
+  for (int32_t storage : {kMixed, kOnHost, kOnDevice})
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      Fill(storage, entry, 100 * (entry + 1));
+  ASSERT_TRUE(engine->Drain().ok());
+  engine->TakeCounters();
+  absl::Status status = Run([](boa_context *context) {
+    for (int64_t entry = 0; entry < kEntries; ++entry) {
+      boa_buffer whole = boa_rt_prefetch(context, kMixed, entry, 0, kChunks, BOA_DEVICE, 0);
+      boa_rt_launch(context, kDouble, 1, &whole);
+      boa_rt_offload(context, whole, kMixed, entry, 0, kChunks);
+      boa_rt_release(context, whole, 0);
+    }
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  Counters counters = engine->TakeCounters();
+  EXPECT_EQ(counters.moved.read["mixed"], kChunks * kChunk);
+  EXPECT_EQ(counters.moved.written["mixed"], kChunks * kChunk);
+  EXPECT_EQ(counters.moved.to_device["mixed"], staged() ? kChunks * kChunk : 0);
+  ASSERT_TRUE(engine->Commit({1, 0, {}}).ok());
+  std::swap(apart.storages[kMixed].homes[0], apart.storages[kMixed].homes[1]);
+  Make(apart, /*reopen=*/true);
+  ASSERT_TRUE(engine->Restore().ok());
+  for (int64_t entry = 0; entry < kEntries; ++entry)
+    EXPECT_EQ(Read(kMixed, entry), Times(2, 100 * (entry + 1)));
+}
+
 // What lives in a memory is brought to the other in one command, and taken home.
 TEST_P(MemoryTest, PrefetchAndOffloadGoBetweenMemories) {
   Make();

@@ -75,7 +75,7 @@ protected:
       storage.entries = {2};
       storage.chunks = 1;
       storage.bytes = kChunk;
-      storage.homes = {{tier, 1}};
+      storage.homes = {{2, {{tier, 1}}}};
       storage.pools = {{BOA_DEVICE, 1, 1}, {BOA_HOST, 1, 1}};
     }
     program.kernels = {{"kernel", {{true, true}}, 0, 0, 0},

@@ -39,7 +39,7 @@ Program MakeProgram(int32_t chunks, int32_t slots, bool separate) {
     storage.entries = {500};
     storage.chunks = chunks;
     storage.bytes = int64_t{chunks} << 16;
-    storage.homes = {{Home::ssd, chunks}};
+    storage.homes = {{500, {{Home::ssd, chunks}}}};
     storage.pools = {
         {BOA_DEVICE, chunks, slots}, {BOA_HOST, chunks, slots}, {BOA_HOST, 1, slots * chunks}};
   };

@@ -146,14 +146,14 @@ TEST_F(ModelTest, KeptCommitsKeepTheirComputation) {
 // Order, placement, scratch and the storages' order are the schedule's.
 TEST_F(ModelTest, TheScheduleMayChange) {
   Make({Path()}, {1});
-  program.storages[kMomentum].homes[0].tier = Home::ssd;
+  program.storages[kMomentum].homes[0].homes[0].tier = Home::ssd;
   program.storages[kCheckpoints].entries = {5};
   program.storages[kCheckpoints].bytes = 3 * kPage;
   program.plan.delay = 0.5;
   program.model.name = "renamed";
   ExpectWhole({Path()}, 1);
-  program.storages[kWeights].homes[0].tier = Home::device;
-  program.storages[kCheckpoints].homes[0].tier = Home::host;
+  program.storages[kWeights].homes[0].homes[0].tier = Home::device;
+  program.storages[kCheckpoints].homes[0].homes[0].tier = Home::host;
   program.storages[kWeights].entries = {3, 1};
   Store store = Open({Path()});
   ExpectHolds(*store, 1);

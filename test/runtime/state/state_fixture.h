@@ -37,9 +37,9 @@ inline Storage MakeStorage(const char *name, const char *role, Home::Tier tier, 
   Storage storage;
   storage.name = name;
   storage.role = role;
-  storage.homes = {{tier, chunks}};
   storage.entries = std::move(entries);
   storage.chunks = chunks;
+  storage.homes = {{storage.entry_count(), {{tier, chunks}}}};
   storage.bytes = chunks * chunk_bytes;
   storage.persistent = persistent;
   return storage;

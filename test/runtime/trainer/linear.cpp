@@ -180,13 +180,14 @@ json MakeStorage(const char *name, const char *role, const std::string &tier,
   json pools = json::array();
   if (tier == "ssd")
     pools.push_back({{"space", "device"}, {"chunks", chunks}, {"slots", 4}});
+  const int64_t count = CountElements(entries);
   return {{"name", name},
           {"role", role},
           {"entries", entries},
           {"bytes", bytes},
           {"chunks", chunks},
           {"persistent", persistent},
-          {"homes", {{{"tier", tier}, {"chunks", chunks}}}},
+          {"homes", {{{"entries", count}, {"homes", {{{"tier", tier}, {"chunks", chunks}}}}}}},
           {"pools", pools}};
 }
 
@@ -303,13 +304,11 @@ json MakeTraffic(const Options &options, bool bf16) {
 int64_t ArenaBytes(const json &storages) {
   int64_t bytes = 0;
   for (const json &storage : storages) {
-    int64_t entries = 1;
-    for (const json &dimension : storage["entries"])
-      entries *= dimension.get<int64_t>();
     const int64_t chunk = storage["bytes"].get<int64_t>() / storage["chunks"].get<int64_t>();
-    for (const json &home : storage["homes"])
-      if (home["tier"] != "ssd")
-        bytes += entries * home["chunks"].get<int64_t>() * chunk;
+    for (const json &range : storage["homes"])
+      for (const json &home : range["homes"])
+        if (home["tier"] != "ssd")
+          bytes += range["entries"].get<int64_t>() * home["chunks"].get<int64_t>() * chunk;
     for (const json &pool : storage["pools"])
       bytes += pool["slots"].get<int64_t>() * pool["chunks"].get<int64_t>() * chunk;
   }

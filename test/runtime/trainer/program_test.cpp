@@ -125,9 +125,9 @@ TEST(Tables, HoldAnglesOfRows) {
 
 TEST(ParseProgram, ListsTheWordsItKnows) {
   json descriptor = Descriptor();
-  descriptor["storages"][0]["homes"][0]["tier"] = "tape";
-  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0].homes[0]: field `tier`: expected "
-                               "one of device, host, ssd but found `tape`");
+  descriptor["storages"][0]["homes"][0]["homes"][0]["tier"] = "tape";
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0].homes[0].homes[0]: field `tier`: "
+                               "expected one of device, host, ssd but found `tape`");
   descriptor = Descriptor();
   descriptor["machine"]["memory"] = "shared";
   EXPECT_EQ(Error(descriptor), "program descriptor: machine: field `memory`: expected one of "
@@ -146,23 +146,38 @@ TEST(ParseProgram, ReadsWhatSsdsReach) {
   EXPECT_TRUE(program->machine.direct);
 }
 
-// Homes are for all chunks of an entry, and slots hold no more than one.
+// Homes are for all entries and all their chunks, and slots hold no more than one.
 TEST(ParseProgram, ChecksHomesAndPools) {
   json descriptor = Descriptor();
-  descriptor["storages"][0]["homes"] = {{{"tier", "ssd"}, {"chunks", 1}},
-                                        {{"tier", "host"}, {"chunks", 1}}};
+  json &tokens = descriptor["storages"][4];
+  tokens["entries"] = {2, 2};
+  tokens["bytes"] = 8192;
+  tokens["chunks"] = 2;
+  json &homes = tokens["homes"];
+  homes = {{{"entries", 3},
+            {"homes", {{{"tier", "ssd"}, {"chunks", 1}}, {{"tier", "host"}, {"chunks", 1}}}}},
+           {{"entries", 1}, {"homes", {{{"tier", "host"}, {"chunks", 2}}}}}};
   absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->storages[0].tier(0), Home::ssd);
-  EXPECT_EQ(program->storages[0].tier(1), Home::host);
-  EXPECT_TRUE(program->storages[0].LivesOn(Home::host));
-  EXPECT_FALSE(program->storages[0].LivesOn(Home::device));
-  descriptor["storages"][0]["homes"][1]["chunks"] = 2;
-  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0]: field `homes`: expected homes for "
+  const Storage &storage = program->storages[4];
+  EXPECT_EQ(storage.TierOf(2, 0), Home::ssd);
+  EXPECT_EQ(storage.TierOf(2, 1), Home::host);
+  EXPECT_EQ(storage.TierOf(3, 0), Home::host);
+  EXPECT_EQ(storage.ChunksOn(Home::host), 5);
+  EXPECT_FALSE(storage.LivesOn(Home::device));
+  homes[1]["homes"][0]["chunks"] = 3;
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[4]: field `homes`: expected homes for "
                                "2 chunks but found them for 3");
-  descriptor["storages"][0]["homes"][1]["chunks"] = 1;
-  descriptor["storages"][0]["pools"] = {{{"space", "host"}, {"chunks", 3}, {"slots", 1}}};
-  EXPECT_EQ(Error(descriptor), "program descriptor: storages[0]: field `pools`: slots of 3 chunks "
+  homes[1]["homes"][0]["chunks"] = 2;
+  homes[0]["entries"] = 2;
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[4]: field `homes`: expected homes for "
+                               "4 entries but found them for 3");
+  homes[0]["entries"] = INT64_MAX;
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[4]: field `homes`: expected homes for "
+                               "4 entries but found them for more");
+  homes[0]["entries"] = 3;
+  tokens["pools"] = {{{"space", "host"}, {"chunks", 3}, {"slots", 1}}};
+  EXPECT_EQ(Error(descriptor), "program descriptor: storages[4]: field `pools`: slots of 3 chunks "
                                "but an entry has 2");
   descriptor["storages"][0]["pools"] = {
       {{"space", "host"}, {"chunks", 1}, {"slots", 1}, {"shared", 7}},

@@ -78,7 +78,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
   boa.storage @tokens[4] : tensor<2x16xi32> on device role tokens
   boa.storage @targets[4] : tensor<2x16xi32> on device role targets
   boa.storage @loss[4] : tensor<f32> on device role loss
-  boa.storage @checkpoints[4, 4] : tensor<2x16x512xf32> on ssd role checkpoints slots device 4 x 1
+  boa.storage @checkpoints[4, 4] : tensor<2x16x512xf32> on [0 to 4: host, 4 to 16: ssd] role checkpoints slots device 4 x 1
   boa.storage @boundary_gradients[4, 4] : tensor<2x16x512xf32> on ssd role boundary_gradients slots device 4 x 1
   boa.storage @weights.embed[1] : tensor<32768xbf16> on ssd role weights chunks 8 persistent slots device 7 x 1, device 1 x 8
   boa.storage @gradients.embed[1] : tensor<32768xf32> on ssd role gradients chunks 8 slots device 3 x 1, device 1 x 8
@@ -88,7 +88,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
   boa.storage @weights.block[3] : tensor<276480xbf16> on ssd role weights chunks 15 persistent slots device 1 x 1, device 3 x 15
   boa.storage @gradients.block[3] : tensor<276480xf32> on ssd role gradients chunks 15 slots device 5 x 1, device 3 x 15
   boa.storage @low.block[3] : tensor<276480xi16> on ssd role master chunks 15 persistent slots device 16 x 1
-  boa.storage @momentum.block[3] : tensor<276480xf32> on ssd role state chunks 15 persistent slots device 16 x 1
+  boa.storage @momentum.block[3] : tensor<276480xf32> on [0 to 1: host, 1 to 3: host 4, ssd] role state chunks 15 persistent slots device 16 x 1
   boa.storage @variance.block[3] : tensor<276480xf32> on ssd role state chunks 15 persistent slots device 16 x 1
   boa.storage @weights.head[1] : tensor<2048xbf16> on ssd role weights persistent slots device 1 x 1
   boa.storage @gradients.head[1] : tensor<2048xf32> on ssd role gradients slots device 1 x 1

@@ -1,0 +1,176 @@
+//===- BoaStorage.cpp - boa.storage: verifier, homes, names ---------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Boa.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "runtime/abi/abi.h"
+
+using namespace mlir;
+
+namespace boa {
+
+//===----------------------------------------------------------------------===//
+// Verifier
+//===----------------------------------------------------------------------===//
+
+/// The chunks of an entry, each once.
+static LogicalResult verifyHomes(StorageOp op, ArrayRef<HomeAttr> homes) {
+  int64_t chunks = op.getChunks(), housed = 0;
+  for (auto [i, home] : llvm::enumerate(homes)) {
+    bool last = i + 1 == homes.size();
+    if (home.getChunks() < 0 || (home.getChunks() == 0 && !last))
+      return op.emitOpError("expected a number of chunks for every home but the last");
+    housed += home.getChunks() ? home.getChunks() : std::max<int64_t>(chunks - housed, 1);
+  }
+  if (housed != chunks)
+    return op.emitOpError("expected homes for ") << chunks << " chunks but found " << housed;
+  return success();
+}
+
+/// The entries, each once.
+static LogicalResult verifyHomes(StorageOp op) {
+  int64_t entries = op.getEntryCount(), end = 0;
+  for (auto [i, range] : llvm::enumerate(op.getHomes().getAsRange<EntryHomesAttr>())) {
+    bool last = i + 1 == op.getHomes().size();
+    int64_t next = last && range.getEnd() == 0 ? entries : range.getEnd();
+    if (next <= end)
+      return op.emitOpError("expected entry ranges in order: one ends at ")
+             << next << ", behind one that ends at " << end;
+    if (failed(verifyHomes(op, range.getHomes())))
+      return failure();
+    end = next;
+  }
+  if (end != entries)
+    return op.emitOpError("expected homes for ") << entries << " entries but found " << end;
+  return success();
+}
+
+LogicalResult StorageOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getType());
+  if (!type || !type.hasStaticShape())
+    return emitOpError("expected entries of a static tensor type but found ") << getType();
+  for (int64_t dim : getDims())
+    if (dim <= 0)
+      return emitOpError("expected positive dimensions");
+  int64_t chunks = getChunks();
+  if (chunks < 1 || type.getNumElements() % chunks != 0)
+    return emitOpError("expected a number of chunks that divides ")
+           << type.getNumElements() << " elements but found " << chunks;
+  if (failed(verifyHomes(*this)))
+    return failure();
+  if (ArrayAttr pools = getPoolsAttr())
+    for (PoolAttr pool : pools.getAsRange<PoolAttr>())
+      if (pool.getSlots() < 0 || pool.getChunks() < 1 || pool.getChunks() > chunks)
+        return emitOpError("expected pools of slots of 1 to ") << chunks << " chunks";
+  return success();
+}
+
+int64_t StorageOp::getChunkBytes() {
+  RankedTensorType type = getEntryType();
+  int64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
+  return llvm::alignTo(bytes / getChunks(), BOA_BLOCK_BYTES);
+}
+
+//===----------------------------------------------------------------------===//
+// Homes
+//===----------------------------------------------------------------------===//
+
+SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges(int64_t entry) {
+  return getHomeRanges(entry, 0, getChunks());
+}
+
+SmallVector<StorageOp::HomeRange, 2> StorageOp::getHomeRanges(int64_t entry, int64_t first,
+                                                              int64_t count) {
+  SmallVector<HomeRange, 2> ranges;
+  int64_t begin = 0;
+  // Ends rise, and the last may be written as 0.
+  ArrayRef<Attribute> all = getHomes().getValue();
+  const Attribute *of = llvm::partition_point(all.drop_back(), [&](Attribute range) {
+    return cast<EntryHomesAttr>(range).getEnd() <= entry;
+  });
+  for (HomeAttr home : cast<EntryHomesAttr>(*of).getHomes()) {
+    int64_t end = home.getChunks() ? begin + home.getChunks() : int64_t(getChunks());
+    int64_t from = std::max(begin, first), to = std::min(end, first + count);
+    begin = end;
+    if (from >= to)
+      continue;
+    if (!ranges.empty() && ranges.back().tier == home.getTier())
+      ranges.back().count += to - from;
+    else
+      ranges.push_back({home.getTier(), from, to - from});
+  }
+  return ranges;
+}
+
+SmallVector<StorageOp::EntryRange, 2> StorageOp::getEntryRanges() {
+  SmallVector<EntryRange, 2> ranges;
+  int64_t begin = 0;
+  for (EntryHomesAttr range : getHomes().getAsRange<EntryHomesAttr>()) {
+    int64_t end = range.getEnd() ? range.getEnd() : getEntryCount();
+    ranges.push_back({begin, end - begin});
+    begin = end;
+  }
+  return ranges;
+}
+
+bool StorageOp::livesOn(Tier tier) {
+  return llvm::any_of(getHomes().getAsRange<EntryHomesAttr>(), [&](EntryHomesAttr range) {
+    return llvm::any_of(range.getHomes(), [&](HomeAttr home) { return home.getTier() == tier; });
+  });
+}
+
+ArrayAttr StorageOp::makeHomes(ArrayRef<HomeAttr> homes) {
+  MLIRContext *context = homes.front().getContext();
+  return ArrayAttr::get(context, EntryHomesAttr::get(context, 0, homes));
+}
+
+//===----------------------------------------------------------------------===//
+// Roles and names
+//===----------------------------------------------------------------------===//
+
+bool StorageOp::isLiveIn() {
+  return getPersistent() || getRole() == Role::tokens || getRole() == Role::targets ||
+         getRole() == Role::loss_gradients;
+}
+bool StorageOp::isLiveOut() {
+  return getPersistent() || getRole() == Role::loss || getRole() == Role::logits;
+}
+
+std::string getStorageName(Role role, StringRef of) {
+  // Weights of two bytes are the upper halves of their masters.
+  StringRef name = role == Role::master ? "low" : stringifyRole(role);
+  return of.empty() ? name.str() : (name + "." + getGroupName(of)).str();
+}
+
+StorageOp findStorage(ModuleOp module, Role role, StringRef of) {
+  return module.lookupSymbol<StorageOp>(getStorageName(role, of));
+}
+
+StringRef StorageOp::getLabel() {
+  return getRole() == Role::state ? getSymName().split('.').first : stringifyRole(getRole());
+}
+
+std::string getStateName(StringRef state, StringRef group) {
+  return (state + "." + getGroupName(group)).str();
+}
+
+SmallVector<StorageOp, 4> getTrainedStorages(ModuleOp module, StringRef group) {
+  SmallVector<StorageOp, 4> trained, states;
+  for (Role role : {Role::weights, Role::master})
+    if (StorageOp storage = findStorage(module, role, group))
+      trained.push_back(storage);
+  for (auto storage : module.getOps<StorageOp>())
+    if (storage.getRole() == Role::state &&
+        storage.getSymName() == getStateName(storage.getLabel(), group))
+      states.push_back(storage);
+  llvm::sort(states, [](StorageOp a, StorageOp b) { return a.getSymName() < b.getSymName(); });
+  trained.append(states);
+  return trained;
+}
+
+} // namespace boa

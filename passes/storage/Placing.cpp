@@ -1,0 +1,146 @@
+//===- Placing.cpp - From the plan's places to homes ----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/storage/Placing.h"
+
+#include "dialect/Config.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace mlir;
+
+namespace boa {
+
+const Placement *placeOf(Role role, const PlaceSettings &place) {
+  switch (role) {
+  case Role::master:
+  case Role::state:
+    return &place.optimizer;
+  case Role::weights:
+    return &place.weights;
+  case Role::gradients:
+    return &place.gradients;
+  case Role::checkpoints:
+    return &place.checkpoints;
+  case Role::boundary_gradients:
+    return &place.boundary_gradients;
+  case Role::saved:
+    return &place.saved;
+  case Role::tokens:
+  case Role::targets:
+  case Role::loss_gradients:
+  case Role::loss:
+  case Role::logits:
+    return nullptr;
+  }
+  llvm_unreachable("a role");
+}
+
+namespace {
+
+using Parts = ArrayRef<Placement::Part>;
+
+class Placer {
+public:
+  Placer(StorageOp storage) : storage(storage), context(storage.getContext()) {}
+
+  ArrayAttr place(Parts parts) {
+    const int64_t layers = countLayers(), ofLayer = storage.getEntryCount() / layers;
+    int64_t placed = 0;
+    for (; parts.front().layers > 0; parts = parts.drop_front()) {
+      // An entry that belongs to no layer is a part of the rest.
+      const int64_t count = layers > 1 ? std::min(parts.front().layers, layers - placed) : 0;
+      add(count * ofLayer, homeOn(parts.front(), 0));
+      placed += count;
+    }
+    if (parts.size() == 1 || storage.getChunks() > 1)
+      add((layers - placed) * ofLayer, chunkShares(parts));
+    else
+      addEntryShares(parts, layers - placed, ofLayer);
+    return finish();
+  }
+
+private:
+  HomeAttr homeOn(const Placement::Part &part, int64_t chunks) {
+    return HomeAttr::get(context, getTier(part.tier), chunks);
+  }
+
+  /// Of parameters, the first dimension; of activations, that before the micro-batches.
+  int64_t countLayers() {
+    ArrayRef<int64_t> dims = storage.getDims();
+    switch (storage.getRole()) {
+    case Role::weights:
+    case Role::gradients:
+    case Role::master:
+    case Role::state:
+      return dims[0];
+    default:
+      return dims.size() > 1 ? dims[0] : 1;
+    }
+  }
+
+  /// The homes of an entry's chunks: shares rounded to whole ones, the last has the rest.
+  SmallVector<HomeAttr> chunkShares(Parts parts) {
+    SmallVector<HomeAttr> homes;
+    const int64_t chunks = storage.getChunks();
+    int64_t left = chunks;
+    for (const Placement::Part &part : parts) {
+      int64_t count = &part == &parts.back()
+                          ? left
+                          : std::min<int64_t>(left, std::llround(part.share * double(chunks)));
+      left -= count;
+      if (count > 0)
+        homes.push_back(homeOn(part, left == 0 ? 0 : count));
+    }
+    return homes;
+  }
+
+  /// Shares of each layer's entries. What rounding takes from one layer, the next gives back. So
+  /// shares of all layers together are rounded once.
+  void addEntryShares(Parts parts, int64_t layers, int64_t ofLayer) {
+    SmallVector<int64_t> taken(parts.size());
+    for (int64_t until = ofLayer; until <= layers * ofLayer; until += ofLayer) {
+      int64_t left = ofLayer;
+      for (auto [part, had] : llvm::zip(parts, taken)) {
+        int64_t due = std::llround(part.share * double(until)) - had;
+        int64_t count = &part == &parts.back() ? left : std::clamp<int64_t>(due, 0, left);
+        add(count, homeOn(part, 0));
+        had += count;
+        left -= count;
+      }
+    }
+  }
+
+  /// The next `count` entries live there.
+  void add(int64_t count, ArrayRef<HomeAttr> homes) {
+    if (count == 0)
+      return;
+    end += count;
+    if (!ranges.empty() && cast<EntryHomesAttr>(ranges.back()).getHomes() == homes)
+      ranges.pop_back();
+    ranges.push_back(EntryHomesAttr::get(context, end, homes));
+  }
+
+  ArrayAttr finish() {
+    if (ranges.size() == 1)
+      return StorageOp::makeHomes(cast<EntryHomesAttr>(ranges[0]).getHomes());
+    return ArrayAttr::get(context, ranges);
+  }
+
+  StorageOp storage;
+  MLIRContext *context;
+  SmallVector<Attribute> ranges;
+  int64_t end = 0; // of the entries that were placed
+};
+
+} // namespace
+
+ArrayAttr homesOf(StorageOp storage, const Placement &place) {
+  return Placer(storage).place(place.parts);
+}
+
+} // namespace boa
