@@ -367,7 +367,8 @@ std::string getFunctionName(StringRef stage, StageFunction function) {
 
 void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee, uint64_t repeat,
                     ArrayRef<Attribute> sides) {
-  build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides));
+  build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides),
+        IntegerAttr());
 }
 
 static StringRef getStageNameOf(StringRef function) {
@@ -401,6 +402,9 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
              << i << " of @" << getCallee() << " has type " << callee.getArgumentTypes()[i]
              << " but " << param << " has type " << op.getType();
   }
+  if (auto saves = getSaves(); saves && (*saves < 1 || *saves >= getRepeat()))
+    return emitOpError("expected 1 to ")
+           << int64_t(getRepeat()) - 1 << " layers that save but found " << int64_t(*saves);
   if (!getSidesAttr())
     return success();
   llvm::SmallDenseSet<Attribute> earlier, seen;

@@ -155,7 +155,8 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
       ++activations;
     }
   }
-  if (function == StageFunction::backward && lastActivation >= 0)
+  if ((function == StageFunction::backward || function == StageFunction::backward_saved) &&
+      lastActivation >= 0)
     names[lastActivation] =
         cast<RankedTensorType>(func.getArgumentTypes()[lastActivation]).getRank() == 0 ? "dloss"
                                                                                        : "dy";

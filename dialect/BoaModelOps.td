@@ -187,11 +187,15 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     ```
     Stage NAME has the function @NAME_forward and the group @params.NAME (or
     @NAME, in IR written by hand).
+
+    `saves 8`, set by --boa-differentiate: the last eight layers save what their backward
+    functions need, and the layers before compute it again. Without it all layers do the same.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee,
                        DefaultValuedAttr<Boa_RepeatAttr, "1">:$repeat,
-                       OptionalAttr<FlatSymbolRefArrayAttr>:$sides);
-  let assemblyFormat = "$callee (`repeat` $repeat^)? (`takes` $sides^)? attr-dict";
+                       OptionalAttr<FlatSymbolRefArrayAttr>:$sides,
+                       OptionalAttr<I64Attr>:$saves);
+  let assemblyFormat = "$callee (`repeat` $repeat^)? (`takes` $sides^)? (`saves` $saves^)? attr-dict";
   let builders = [OpBuilder<(ins "::llvm::StringRef":$callee, "uint64_t":$repeat,
                                  CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$sides)>];
   let extraClassDeclaration = [{

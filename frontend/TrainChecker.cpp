@@ -52,6 +52,7 @@ public:
     readPatterns(syntax.fields);
     readCommit();
     checkBatch();
+    checkKeep();
     checkObjective();
     checkDelay();
   }
@@ -212,6 +213,12 @@ private:
         findGiven(given, "train.batch"))
       error(*micro, "expected micro_batch = " + std::to_string(plan.micro_batch) +
                         " to divide batch = " + std::to_string(train.batch));
+  }
+
+  void checkKeep() {
+    const Expr *keep = findGiven(given, "plan.schedule.keep");
+    if (keep && plan.keep > 0 && !plan.recompute)
+      error(*keep, "with recompute = false all layers keep their activations: leave keep out");
   }
 
   void checkObjective() {

@@ -55,6 +55,10 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     value that costs nothing is computed again all the same: a split, a cast that
     widens, a parameter that is rounded.
 
+    Of a stage of which only the last layers save (`keep` in the plan), the pass makes both
+    backward functions; `@block_backward_saved` is the one that takes `saved`. Then
+    `boa.stage` says how many layers save.
+
     The last stage's backward function contains its forward pass and returns the loss,
     too. Its `dloss` is the micro-batch's share of the step's counted targets: then the
     gradients of the micro-batches add up to the gradient of the mean over the step. A

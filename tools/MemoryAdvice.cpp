@@ -63,6 +63,8 @@ Changes changesOf(const Config &config) {
     changes.push_back("machine.device.attention=own");
   if (!config.plan.recompute)
     changes.push_back("plan.schedule.recompute=true");
+  if (config.plan.keep > 0)
+    changes.push_back("plan.schedule.keep=0");
   if (config.plan.delay > 0)
     changes.push_back("plan.schedule.delay=0");
   if (config.plan.schedule != Schedule::vertical)

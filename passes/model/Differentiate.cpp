@@ -43,9 +43,10 @@ struct Result {
 /// Builds the backward function of one stage.
 class StageDifferentiator {
 public:
+  /// `name`: of the function to build. `saves`: it takes what the forward pass saved.
   StageDifferentiator(ArrayRef<Stage> stages, const Stage &stage, func::FuncOp forward,
-                      bool recompute)
-      : stages(stages), of(stage), stage(stage.name), forward(forward), recompute(recompute) {
+                      StageFunction name, bool saves)
+      : stages(stages), of(stage), stage(stage.name), forward(forward), name(name), saves(saves) {
     // The side inputs are the last activations.
     while (firstParam < forward.getNumArguments() && !forward.getArgAttr(firstParam, kParamAttr))
       ++firstParam;
@@ -58,7 +59,7 @@ public:
     if (failed(differentiateBody()))
       return failure();
     returnGradients();
-    if (!recompute && !isLast && failed(splitSaved()))
+    if (saves && !isLast && failed(splitSaved()))
       return failure();
     dropUnusedParams(backward);
     return success();
@@ -70,8 +71,7 @@ private:
   void createBackward() {
     OpBuilder builder(forward);
     builder.setInsertionPointAfter(forward);
-    backward = func::FuncOp::create(builder, forward.getLoc(),
-                                    getFunctionName(stage, StageFunction::backward),
+    backward = func::FuncOp::create(builder, forward.getLoc(), getFunctionName(stage, name),
                                     builder.getFunctionType({}, {}));
     Block *block = backward.addEntryBlock();
     IRMapping map;
@@ -363,7 +363,8 @@ private:
   const Stage &of;
   StringRef stage;
   func::FuncOp forward, backward;
-  bool recompute;
+  StageFunction name;
+  bool saves;
   bool isLast = false;
   unsigned firstSide = 0, firstParam = 0; // among the arguments of `forward`
   Value output;
@@ -391,10 +392,15 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    const bool again = recompute.hasValue() ? bool(recompute) : Config(module).plan.recompute;
+    const PlanSettings plan = Config(module).plan;
+    const bool again = recompute.hasValue() ? bool(recompute) : plan.recompute;
     SmallVector<StageOp> ops(module.getOps<StageOp>());
     const SmallVector<Stage> stages = findStages(module);
-    for (auto [op, stage] : llvm::zip_equal(ops, stages)) {
+    // Backward begins with the last layers: what they keep is needed first.
+    int64_t keep = plan.keep;
+    for (size_t i = ops.size(); i-- > 0;) {
+      StageOp op = ops[i];
+      const Stage &stage = stages[i];
       auto func = module.lookupSymbol<func::FuncOp>(op.getCallee());
       if (!func || !func.getBody().hasOneBlock()) {
         op.emitOpError("expected a func.func of one block named @") << op.getCallee();
@@ -402,14 +408,36 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
       }
       if (!stage.trains)
         continue;
-      bool keep = !again && stage.repeat > 1;
-      if (failed(StageDifferentiator(stages, stage, func, !keep).run()))
+      int64_t saving = 0;
+      if (stage.repeat > 1) {
+        saving = again ? std::min(keep, stage.repeat) : stage.repeat;
+        keep -= saving;
+      }
+      auto make = [&](StageFunction name, bool saves) {
+        return StageDifferentiator(stages, stage, func, name, saves).run();
+      };
+      const bool some = saving > 0 && saving < stage.repeat;
+      if (failed(make(StageFunction::backward, saving == stage.repeat)) ||
+          (some && failed(make(StageFunction::backward_saved, true))))
         return signalPassFailure();
+      if (some)
+        setSaving(module, op, saving);
       if (stage.isSide)
         createSum(stage.name, func);
     }
     // For dumps after later passes.
     nameArguments(module);
+  }
+
+  /// Some layers save, unless there is nothing to save.
+  static void setSaving(ModuleOp module, StageOp stage, int64_t layers) {
+    auto find = [&](StageFunction function) {
+      return module.lookupSymbol<func::FuncOp>(getFunctionName(stage.getStageName(), function));
+    };
+    if (find(StageFunction::forward_saving))
+      stage.setSaves(layers);
+    else
+      find(StageFunction::backward_saved).erase();
   }
 };
 

@@ -35,6 +35,9 @@ SmallVector<Stage> findStages(ModuleOp module) {
     for (StringRef side : op.getSideNames())
       stage.sides.push_back(numbers.lookup(side));
     numbers[stage.name] = unsigned(stages.size() - 1);
+    auto saves = op.getSaves();
+    if (saves || module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)))
+      stage.saving = saves.value_or(stage.repeat);
     const bool before = stages.size() > 1 && stages[stages.size() - 2].trains;
     stage.trains = before || !frozen || takesTrained(module, op);
     // A layer gives one to the layer before it.

@@ -40,6 +40,7 @@ struct Stage {
   bool isSide = false;                    // its result is a side input that has a gradient
   bool trains = true;                     // its result depends on a trained parameter
   bool givesGradient = true;              // its backward pass gives one to the stage before it
+  int64_t saving = 0;                     // the last instances, which save activations
   Row result = {}, gradient = {};         // of its first instance
 
   /// What its last instance returns.

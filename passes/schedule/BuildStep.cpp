@@ -62,10 +62,13 @@ private:
       return module.emitError("expected at least two stages but found ") << stages.size();
     for (const Stage &stage : stages)
       for (StageFunction function :
-           {StageFunction::forward, StageFunction::backward, StageFunction::sum}) {
+           {StageFunction::forward, StageFunction::backward, StageFunction::sum,
+            StageFunction::forward_saving, StageFunction::backward_saved}) {
         bool made = function != StageFunction::forward;
         if ((made && (predict || !stage.trains)) ||
-            (function == StageFunction::sum && !stage.isSide))
+            (function == StageFunction::sum && !stage.isSide) ||
+            (function == StageFunction::forward_saving && !stage.saving) ||
+            (function == StageFunction::backward_saved && !savesSome(stage)))
           continue;
         if (!lookup(stage, function))
           return module.emitError("expected a function @")
@@ -79,6 +82,11 @@ private:
       return last.emitOpError("cannot predict: expected one boa.cross_entropy, and no other op, to "
                               "take the targets: its logits are the prediction");
     return success();
+  }
+
+  /// Its last layers save activations, and its first ones do not.
+  static bool savesSome(const Stage &stage) {
+    return stage.saving > 0 && stage.saving < stage.repeat;
   }
 
   func::FuncOp lookup(const Stage &stage, StageFunction function) {
@@ -119,7 +127,7 @@ private:
       if (auto saving = lookup(stage, StageFunction::forward_saving); saving && !predict)
         for (const CallSlot &slot : CallLayout::get(saving).outputs)
           if (slot.kind == CallSlot::Kind::saved)
-            declare(Role::saved, {stage.repeat, microBatches}, slot.type, savedName(stage, slot));
+            declare(Role::saved, {stage.saving, microBatches}, slot.type, savedName(stage, slot));
   }
 
   /// What the stages but the last return, and the gradients of that.
@@ -201,10 +209,29 @@ private:
   void write(Value value, Role role, const Row &row, Value layer, Value m) {
     write(value, role, {shifted(layer, row.entry), m}, row.of);
   }
-  LoopOp loop(Dimension dimension, int64_t count, LoopOrder order = LoopOrder::forward) {
-    auto op = LoopOp::create(builder, module.getLoc(), dimension, 0, count, order);
+  LoopOp loop(Dimension dimension, int64_t first, int64_t end, LoopOrder order) {
+    auto op = LoopOp::create(builder, module.getLoc(), dimension, first, end, order);
     builder.setInsertionPointToStart(op.getBlock());
     return op;
+  }
+  LoopOp loop(Dimension dimension, int64_t count) {
+    return loop(dimension, 0, count, LoopOrder::forward);
+  }
+
+  /// Layers [first, end) of a stage, which all do the same. `saving`: they save activations.
+  struct Segment {
+    int64_t first, end;
+    bool saving = false;
+  };
+  SmallVector<Segment, 2> segmentsOf(const Stage &stage) {
+    const int64_t saves = stage.repeat - stage.saving; // from there on
+    SmallVector<Segment, 2> segments{{0, saves, false}, {saves, stage.repeat, true}};
+    llvm::erase_if(segments, [](const Segment &segment) { return segment.first == segment.end; });
+    return segments;
+  }
+  /// The entries of what a stage saves, from the first layer that does.
+  Value savedEntry(const Stage &stage, Value layer) {
+    return shifted(layer, layer ? stage.saving - stage.repeat : 0);
   }
 
   const Stage &before(const Stage &stage) { return stages[&stage - stages.begin() - 1]; }
@@ -239,7 +266,8 @@ private:
       if (slot.kind == CallSlot::Kind::activation)
         continue;
       if (slot.kind == CallSlot::Kind::saved)
-        operands.push_back(read(Role::saved, {shifted(layer, 0), m}, savedName(stage, slot)));
+        operands.push_back(
+            read(Role::saved, {savedEntry(stage, layer), m}, savedName(stage, slot)));
       else
         operands.push_back(read(Role::weights, entryOf(slot.group, layer), slot.group));
     }
@@ -259,26 +287,35 @@ private:
     write(outputs[0], Role::checkpoints, stage.result, layer, m);
     for (auto [slot, value] : llvm::zip(CallLayout::get(callee).outputs, outputs))
       if (slot.kind == CallSlot::Kind::saved)
-        write(value, Role::saved, {shifted(layer, 0), m}, savedName(stage, slot));
+        write(value, Role::saved, {savedEntry(stage, layer), m}, savedName(stage, slot));
   }
 
   void forwardStage(const Stage &stage, Value m, bool training) {
-    bool saving = training && lookup(stage, StageFunction::forward_saving);
-    if (stage.repeat == 1)
-      return forwardInstance(stage, Value(), m, saving);
-    OpBuilder::InsertionGuard guard(builder);
-    LoopOp layers = loop(Dimension::layer, stage.repeat);
-    forwardInstance(stage, layers.getInductionVar(), m, saving);
+    SmallVector<Segment, 2> segments{{0, stage.repeat}};
+    if (training)
+      segments = segmentsOf(stage);
+    for (const Segment &segment : segments) {
+      if (stage.repeat == 1)
+        return forwardInstance(stage, Value(), m, segment.saving);
+      OpBuilder::InsertionGuard guard(builder);
+      LoopOp layers = loop(Dimension::layer, segment.first, segment.end, LoopOrder::forward);
+      forwardInstance(stage, layers.getInductionVar(), m, segment.saving);
+    }
   }
 
   /// Whether a contribution is the first one to its entry in a step: then it sets the entry. It
   /// is that of the first call in the program, in the first iteration of `loops`: induction
   /// variables of those loops whose iterations all contribute to one entry, some of them null.
-  Value isFirst(const std::string &storage, ArrayRef<Value> loops) {
+  /// All entries that a call contributes to are new, or none is: a stage has contributed to all of
+  /// a group before the next stage does.
+  Value isFirst(const std::string &storage, Segment entries, ArrayRef<Value> loops) {
     auto constantBit = [&](bool bit) {
       return arith::ConstantIntOp::create(builder, loc, bit, 1).getResult();
     };
-    if (!contributed.insert(storage).second)
+    bool isNew = false;
+    for (int64_t entry = entries.first; entry < entries.end; ++entry)
+      isNew |= contributed.insert({storage, entry}).second;
+    if (!isNew)
       return constantBit(false);
     Value first;
     for (Value index : loops)
@@ -291,25 +328,29 @@ private:
 
   /// Adds the gradients of side inputs and of parameters to their storages.
   void accumulateGradients(const CallLayout &layout, ArrayRef<Value> outputs, Value layer, Value m,
-                           const Stage &stage) {
+                           const Stage &stage, const Segment &segment) {
+    const Segment only{0, 1};
     auto sides =
         llvm::make_filter_range(stage.sides, [&](unsigned side) { return stages[side].trains; });
     auto side = sides.begin();
     for (auto [slot, value] : llvm::zip(layout.outputs, outputs)) {
       if (slot.kind == CallSlot::Kind::sum && side != sides.end()) {
         std::string storage = getStorageName(Role::boundary_gradients, sumName(stages[*side++]));
-        Value first = isFirst(storage, {layer});
+        Value first = isFirst(storage, only, {layer});
         AccumulateOp::create(builder, loc, value, storage, m, first);
       } else if (slot.kind == CallSlot::Kind::group) {
         std::string storage = getStorageName(Role::gradients, slot.group);
-        Value first = isFirst(storage, {m, repeats(slot.group) ? Value() : layer});
+        const bool each = layer && repeats(slot.group); // a layer has its own entry
+        Value first = isFirst(storage, each ? segment : only, {m, each ? Value() : layer});
         AccumulateOp::create(builder, loc, value, storage, entryOf(slot.group, layer), first);
       }
     }
   }
 
-  void backwardInstance(const Stage &stage, Value layer, Value m) {
-    func::FuncOp callee = lookup(stage, StageFunction::backward);
+  void backwardInstance(const Stage &stage, const Segment &segment, Value layer, Value m) {
+    func::FuncOp callee =
+        lookup(stage, segment.saving && savesSome(stage) ? StageFunction::backward_saved
+                                                         : StageFunction::backward);
     loc = callee.getLoc();
     SmallVector<Value> inputs = readInputs(stage, layer, m, /*targets=*/stage.last);
     if (stage.last)
@@ -322,7 +363,7 @@ private:
       write(outputs[next++], Role::loss, m);
     if (stage.givesGradient)
       write(outputs[next++], Role::boundary_gradients, before(stage).givenGradient(), layer, m);
-    accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage);
+    accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage, segment);
   }
 
   /// What side inputs gave is added to what the next stage gave.
@@ -338,11 +379,14 @@ private:
   void backwardStage(const Stage &stage, Value m) {
     if (stage.isSide)
       sumGradients(stage, m);
-    if (stage.repeat == 1)
-      return backwardInstance(stage, Value(), m);
-    OpBuilder::InsertionGuard guard(builder);
-    LoopOp layers = loop(Dimension::layer, stage.repeat, LoopOrder::reverse);
-    backwardInstance(stage, layers.getInductionVar(), m);
+    const SmallVector<Segment, 2> segments = segmentsOf(stage);
+    for (const Segment &segment : llvm::reverse(segments)) {
+      if (stage.repeat == 1)
+        return backwardInstance(stage, segment, Value(), m);
+      OpBuilder::InsertionGuard guard(builder);
+      LoopOp layers = loop(Dimension::layer, segment.first, segment.end, LoopOrder::reverse);
+      backwardInstance(stage, segment, layers.getInductionVar(), m);
+    }
   }
 
   //===--------------------------------------------------------------------===//
@@ -451,7 +495,7 @@ private:
   bool predict;
   int64_t microBatches = 1;
   SmallVector<Stage> stages;
-  std::set<std::string> contributed; // storages of gradients
+  std::set<std::pair<std::string, int64_t>> contributed; // entries of gradients
   Location loc = builder.getUnknownLoc();
 };
 

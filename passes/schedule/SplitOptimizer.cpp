@@ -75,6 +75,33 @@ private:
     emit(group, loop.getInductionVar(), first, last, of);
   }
 
+  /// The layer loops that hold the first, or the last, `OpT` of each entry of a storage of the
+  /// group. None if those are not all in layer loops, or a loop is that of some entries alone.
+  template <typename OpT> SmallVector<LoopOp, 0> findLoops(GroupOp group, Role role, bool last) {
+    const std::string name = getStorageName(role, group.getSymName());
+    const int64_t repeat = group.getRepeat();
+    SmallVector<LoopOp> ofEntry(repeat);
+    llvm::BitVector found(repeat);
+    step.walk([&](OpT op) {
+      if (op.getStorage() != name)
+        return;
+      auto loop = dyn_cast<LoopOp>(topLevel(step, op));
+      if (repeat == 1 || (loop && loop.getDimension() != Dimension::layer))
+        loop = LoopOp();
+      const int64_t begin = loop ? loop.getLower() : 0, end = loop ? loop.getUpper() : repeat;
+      for (int64_t entry = begin; entry < std::min(end, repeat); ++entry)
+        if (last || !found.test(entry)) {
+          ofEntry[entry] = loop;
+          found.set(entry);
+        }
+    });
+    llvm::SetVector<LoopOp> loops(ofEntry.begin(), ofEntry.end());
+    int64_t entries = 0;
+    for (LoopOp loop : loops)
+      entries += loop ? loop.getTripCount() : 0;
+    return found.all() && entries == repeat ? loops.takeVector() : SmallVector<LoopOp, 0>();
+  }
+
   /// The last contribution to a group's gradient.
   AccumulateOp lastContribution(GroupOp group) {
     std::string name = getStorageName(Role::gradients, group.getSymName());
@@ -101,9 +128,12 @@ private:
     auto loop = dyn_cast_or_null<LoopOp>(last ? topLevel(step, last) : nullptr);
     if (!loop)
       return;
-    if (loop.getDimension() == Dimension::layer && group.getRepeat() > 1) {
-      builder.setInsertionPointToEnd(loop.getBlock());
-      GradientNormOp::create(builder, norm.getLoc(), norm.getGroup(), loop.getInductionVar());
+    auto layers = findLoops<AccumulateOp>(group, Role::gradients, /*last=*/true);
+    for (LoopOp each : layers) {
+      builder.setInsertionPointToEnd(each.getBlock());
+      GradientNormOp::create(builder, norm.getLoc(), norm.getGroup(), each.getInductionVar());
+    }
+    if (!layers.empty()) {
       eraseWithLoop(norm);
     } else if (group.getRepeat() == 1) {
       builder.setInsertionPointAfter(loop);
@@ -131,12 +161,16 @@ private:
     AccumulateOp last = lastContribution(group);
     bool needsNorm = false;
     step.walk([&](FinishNormOp) { needsNorm = true; });
-    auto loop = dyn_cast<LoopOp>(topLevel(step, needsNorm || !last ? update : last));
-    if (loop && loop.getDimension() == Dimension::layer && group.getRepeat() > 1) {
+    SmallVector<LoopOp, 0> layers;
+    if (!needsNorm)
+      layers = findLoops<AccumulateOp>(group, Role::gradients, /*last=*/true);
+    for (LoopOp loop : layers) {
       builder.setInsertionPointToEnd(loop.getBlock());
-      return emit(group, loop.getInductionVar(), 0, head, step.getStep());
+      emit(group, loop.getInductionVar(), 0, head, step.getStep());
     }
-    builder.setInsertionPointAfter(loop);
+    if (!layers.empty())
+      return;
+    builder.setInsertionPointAfter(topLevel(step, needsNorm || !last ? update : last));
     emitLoop(group, 0, head, step.getStep());
   }
 
@@ -152,12 +186,14 @@ private:
       builder.setInsertionPointToStart(step.getBlock());
       return emitLoop(group, head, chunks, step.getPending());
     }
-    auto loop = cast<LoopOp>(topLevel(step, first));
-    if (loop.getDimension() == Dimension::layer && group.getRepeat() > 1) {
+    auto layers = findLoops<ReadOp>(group, Role::weights, /*last=*/false);
+    for (LoopOp loop : layers) {
       builder.setInsertionPointToStart(loop.getBlock());
-      return emit(group, loop.getInductionVar(), head, chunks, step.getPending());
+      emit(group, loop.getInductionVar(), head, chunks, step.getPending());
     }
-    builder.setInsertionPoint(loop);
+    if (!layers.empty())
+      return;
+    builder.setInsertionPoint(topLevel(step, first));
     emitLoop(group, head, chunks, step.getPending());
   }
 

@@ -145,6 +145,8 @@ std::string FindConflict(const ModelSettings &model, const TrainSettings &train,
   if (train.objective == Objective::masked && model.vocab != 0 && train.mask_token >= model.vocab)
     return "mask_token to be below vocab but found " + Print(train.mask_token) + " and " +
            Print(model.vocab);
+  if (plan.keep > 0 && !plan.recompute)
+    return "keep to be 0 without recompute but found " + Print(plan.keep);
   return "";
 }
 
