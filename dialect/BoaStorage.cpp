@@ -67,6 +67,9 @@ LogicalResult StorageOp::verify() {
     for (PoolAttr pool : pools.getAsRange<PoolAttr>())
       if (pool.getSlots() < 0 || pool.getChunks() < 1 || pool.getChunks() > chunks)
         return emitOpError("expected pools of slots of 1 to ") << chunks << " chunks";
+      else if (pool.getShared() < 0)
+        return emitOpError("expected a shared pool to have a number above 0 but found ")
+               << pool.getShared();
   return success();
 }
 

@@ -55,6 +55,9 @@ private:
   std::string need;
 };
 
+std::string microBatch(int64_t sequences) { return absl::StrCat("plan.micro_batch=", sequences); }
+std::string keep(int64_t layers) { return absl::StrCat("plan.schedule.keep=", layers); }
+
 /// Changes that may take less memory, the ones that cost least first. Some are of one order
 /// alone.
 Changes changesOf(const Config &config) {
@@ -64,7 +67,7 @@ Changes changesOf(const Config &config) {
   if (!config.plan.recompute)
     changes.push_back("plan.schedule.recompute=true");
   if (config.plan.keep > 0)
-    changes.push_back("plan.schedule.keep=0");
+    changes.push_back(keep(0));
   if (config.plan.delay > 0)
     changes.push_back("plan.schedule.delay=0");
   if (config.plan.schedule != Schedule::vertical)
@@ -75,20 +78,30 @@ Changes changesOf(const Config &config) {
   return changes;
 }
 
-std::string microBatch(int64_t sequences) { return absl::StrCat("plan.micro_batch=", sequences); }
+/// The first of some numbers, the largest first, that fits with the changes; 0 if none does.
+int64_t findLargest(Trials &trials, const Changes &changes, const std::vector<int64_t> &numbers,
+                    std::string (*change)(int64_t)) {
+  auto fitting = llvm::partition_point(numbers, [&](int64_t number) {
+    Changes tried = changes;
+    tried.push_back(change(number));
+    return !trials.fits(tried);
+  });
+  return fitting == numbers.end() ? 0 : *fitting;
+}
 
-/// The largest smaller micro-batch that fits with the changes; 0 if none does.
 int64_t largestMicroBatch(Trials &trials, const Config &config, const Changes &changes) {
-  std::vector<int64_t> smaller; // the largest first
+  std::vector<int64_t> smaller;
   for (int64_t size = config.microBatch() - 1; size > 0; --size)
     if (config.train.batch % size == 0)
       smaller.push_back(size);
-  auto fitting = llvm::partition_point(smaller, [&](int64_t size) {
-    Changes tried = changes;
-    tried.push_back(microBatch(size));
-    return !trials.fits(tried);
-  });
-  return fitting == smaller.end() ? 0 : *fitting;
+  return findLargest(trials, changes, smaller, microBatch);
+}
+
+int64_t largestKeep(Trials &trials, const Config &config) {
+  std::vector<int64_t> fewer;
+  for (int64_t layers = config.plan.keep - 1; layers > 0; --layers)
+    fewer.push_back(layers);
+  return findLargest(trials, {}, fewer, keep);
 }
 
 std::string linesOf(llvm::ArrayRef<std::string> changes) {
@@ -103,9 +116,9 @@ std::string advise(Trials &trials, const Config &config) {
   for (const std::string &change : changesOf(config)) {
     if (!trials.isPossible({change}))
       continue;
-    if (trials.needOfLast().empty())
-      enough.push_back(change);
     all.push_back(change);
+    if (trials.needOfLast().empty())
+      enough.push_back(change == keep(0) ? keep(largestKeep(trials, config)) : change);
   }
   if (int64_t size = largestMicroBatch(trials, config, {}))
     enough.push_back(microBatch(size));

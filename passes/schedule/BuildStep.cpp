@@ -13,6 +13,7 @@
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
+#include "passes/schedule/Logits.h"
 #include "passes/model/Optimizers.h"
 #include "passes/model/Stages.h"
 
@@ -452,41 +453,11 @@ private:
     const Stage &last = stages.back();
     func::FuncOp callee = lookup(last, StageFunction::forward);
     if (logits)
-      callee = returnLogits(callee, last.name);
+      callee = createLogits(callee, last.name);
     loc = callee.getLoc();
     auto outputs =
         call(callee, readInputs(last, Value(), m, /*targets=*/!logits), Value(), m, last);
     write(outputs[0], logits ? Role::logits : Role::loss, m);
-  }
-
-  /// The op that compares the logits with the targets; none where others take the targets, too.
-  static CrossEntropyOp findLoss(func::FuncOp head) {
-    if (head.getNumArguments() < 2 || !head.getArgument(1).hasOneUse())
-      return {};
-    return dyn_cast<CrossEntropyOp>(*head.getArgument(1).user_begin());
-  }
-
-  /// @NAME_logits: the last stage without its loss and its targets. The logits are in f32.
-  func::FuncOp returnLogits(func::FuncOp head, StringRef stage) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointAfter(head);
-    auto func = cast<func::FuncOp>(builder.clone(*head));
-    func.setName(getFunctionName(stage, StageFunction::logits));
-    CrossEntropyOp loss = findLoss(func);
-    Block &body = func.getBody().front();
-    Operation *terminator = body.getTerminator();
-    OpBuilder end(terminator);
-    Value logits = loss.getLogits();
-    logits = end.createOrFold<CastOp>(loss.getLoc(), getSumType(logits.getType()), logits);
-    terminator->setOperand(0, logits);
-    // The loss, and what was made of it.
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-      if (&op != terminator && op.use_empty())
-        op.erase();
-    (void)func.eraseResult(0);
-    func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
-    (void)func.eraseArgument(1);
-    return func;
   }
 
   ModuleOp module;

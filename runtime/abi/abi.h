@@ -39,7 +39,8 @@
 //     offload sees the offloaded contents.
 //   - A buffer is valid from prefetch or create to release. It has its contents when a command
 //     that takes it runs.
-//   - A pool is the slots of one size of one storage in one space. A buffer that needs a slot
+//   - A pool is the slots of one size of one storage in one space, or of several storages that
+//     share them, in the size of the largest. A buffer that needs a slot
 //     takes one of the smallest pool of its space that can hold it. If memory is unified and its
 //     space has no such pool, it takes a slot of the other space.
 //   - On separate memories kernels take device buffers. Updates and norms take buffers of the

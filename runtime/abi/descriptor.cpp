@@ -347,6 +347,8 @@ static void Parse(Fields &f, Program &p) {
     CheckGroupStorage(f, p, group, "weights", group.weights, group.chunk_elements * weight);
     CheckGroupStorage(f, p, group, "low", group.low, group.chunk_elements * 2);
     CheckStates(f, p, group);
+    if (f.ok() && group.gradient >= 0 && IsFrozen(p.storages[size_t(group.weights)]))
+      f.Fail("group `", group.name, "`: expected no gradient, since its weights are frozen");
     if (group.gradient < -1 || group.gradient >= static_cast<int64_t>(p.storages.size()))
       f.Fail("group `", group.name, "`: gradient: no storage ", group.gradient);
     CheckParameters(f, group);

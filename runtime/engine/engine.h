@@ -119,7 +119,8 @@ public:
   void ReadChunks(int32_t storage, int64_t entry, int32_t first, int32_t count, void *data);
   void WriteChunks(int32_t storage, int64_t entry, int32_t first, int32_t count, const void *data);
 
-  /// Drains, writes persistent storages that live in memory to their extents, and commits. No
+  /// Drains, writes persistent storages that live in memory to their extents (frozen ones the
+  /// first time), and commits. No
   /// update may be pending: a state knows nothing of the schedule.
   absl::Status Commit(CommitRecord);
   /// After StateStore::Open: reads the persistent storages that live in memory. Leaves out those

@@ -7,7 +7,8 @@
 //
 // Chunks are dealt to the given paths in proportion to their bandwidth. A chunk is written to
 // the path of the deal, and read from the extent in the manifest. So a path that is added or
-// taken away needs no copying: a step writes every chunk.
+// taken away needs no copying: a step writes every chunk. Frozen weights, which no step writes,
+// stay where they are.
 //
 // A persistent chunk has at most one extent more than commits are kept. The chunks of an entry
 // on one path take neighbouring extents, so that they move in large transfers. A chunk of

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 
 #include <algorithm>
 #include <set>
@@ -150,6 +151,11 @@ static absl::Status CheckModel(const std::string &home, const Manifest &manifest
     const std::string why =
         absl::StrFormat("%s has %s in the program and %s in the state", storage.name,
                         Describe(wanted), table ? Describe(table->storage) : "nothing");
+    if (!other_form && table && IsFrozen(storage))
+      return AnotherLayout(
+          home, absl::StrFormat(
+                    "the frozen weights of %s are of another type or size in the state",
+                    absl::StripPrefix(storage.name, absl::StrCat("weights.", kFrozenPrefix))));
     if (!other_form)
       return table && table->storage.entries != wanted.entries ? Another(home, why)
                                                                : AnotherLayout(home, why);

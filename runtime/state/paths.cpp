@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/paths.h"
 
+#include "runtime/abi/program.h"
 #include "runtime/state/manifest_files.h"
 
 #include "absl/strings/str_cat.h"
@@ -171,6 +172,9 @@ absl::Status StatePaths::Identify(Manifest &manifest, Undo &undo, std::vector<st
           !status.ok())
         return status;
       place[saved] = int32_t(paths.size()) - 1;
+      if (std::any_of(manifest.parameters.begin(), manifest.parameters.end(),
+                      [](const SavedParameter &of) { return IsFrozen(of.name); }))
+        notes.back() += "; frozen weights stay there, so the state goes on to need it";
     }
   if (paths.size() > kMostPaths)
     return absl::InvalidArgumentError(

@@ -86,7 +86,7 @@ void WriteMaster(Engine &engine, const Batch &batch) {
     batch.low.data()[i] = MasterLow(bits);
   }
   engine.WriteChunks(group.weights, batch.entry, batch.first, batch.count, batch.high.data());
-  // A program that only predicts has no master weights.
+  // A program that only predicts has no master weights, nor has a frozen group.
   if (group.low >= 0)
     engine.WriteChunks(group.low, batch.entry, batch.first, batch.count, batch.low.data());
 }

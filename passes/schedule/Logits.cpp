@@ -1,0 +1,41 @@
+//===- Logits.cpp ---------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/schedule/Logits.h"
+
+using namespace mlir;
+
+namespace boa {
+
+CrossEntropyOp findLoss(func::FuncOp head) {
+  if (head.getNumArguments() < 2 || !head.getArgument(1).hasOneUse())
+    return {};
+  return dyn_cast<CrossEntropyOp>(*head.getArgument(1).user_begin());
+}
+
+func::FuncOp createLogits(func::FuncOp head, StringRef stage) {
+  OpBuilder builder(head);
+  builder.setInsertionPointAfter(head);
+  auto func = cast<func::FuncOp>(builder.clone(*head));
+  func.setName(getFunctionName(stage, StageFunction::logits));
+  CrossEntropyOp loss = findLoss(func);
+  Block &body = func.getBody().front();
+  Operation *terminator = body.getTerminator();
+  OpBuilder end(terminator);
+  Value logits = loss.getLogits();
+  logits = end.createOrFold<CastOp>(loss.getLoc(), getSumType(logits.getType()), logits);
+  terminator->setOperand(0, logits);
+  // The loss, and what was made of it.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (&op != terminator && op.use_empty())
+      op.erase();
+  (void)func.eraseResult(0);
+  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
+  (void)func.eraseArgument(1);
+  return func;
+}
+
+} // namespace boa

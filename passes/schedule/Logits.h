@@ -1,0 +1,25 @@
+//===- Logits.h - The last stage without its loss ---------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_SCHEDULE_LOGITS_H
+#define BOA_PASSES_SCHEDULE_LOGITS_H
+
+#include "dialect/Boa.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace boa {
+
+/// The op that compares the logits with the targets; none where others take the targets, too.
+CrossEntropyOp findLoss(mlir::func::FuncOp head);
+
+/// Makes @NAME_logits: the last stage without its loss and its targets. The logits are in f32.
+/// The stage must have a loss that `findLoss` finds.
+mlir::func::FuncOp createLogits(mlir::func::FuncOp head, llvm::StringRef stage);
+
+} // namespace boa
+
+#endif // BOA_PASSES_SCHEDULE_LOGITS_H
