@@ -221,7 +221,7 @@ TEST(TrainTest, WordsTakeTheirOwnArguments) {
 )");
   EXPECT_EQ(
       refusal("steps = 10", "steps = 10\n  schedule = horizontal(snake = 1)"),
-      R"(tiny.boa:22:25: error: expected delay, prefetch or recompute in horizontal(...) but found 'snake'
+      R"(tiny.boa:22:25: error: expected delay, prefetch, recompute or keep in horizontal(...) but found 'snake'
   schedule = horizontal(snake = 1)
                         ^~~~~
 )");
