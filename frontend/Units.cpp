@@ -219,7 +219,7 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
   const Expr &number = negative ? *expr.operands[0] : expr;
   if (!isLiteral(number) || number.unit.empty())
     return evaluateInteger(expr, constants, least, most, what, diagnostics, below);
-  if (unit && (number.unit == unit || number.unit + "s" == unit)) { // "1 layer"
+  if (unit && number.unit == unit) {
     Expr bare;
     bare.kind = number.kind;
     bare.location = expr.location;
