@@ -32,7 +32,7 @@ public:
   /// Of the last that did not fit.
   const std::string &needOfLast() const { return need; }
 
-  /// The settings as they are; none if the spec is wrong.
+  /// The settings of the spec without changes; none if the spec is wrong.
   std::optional<Config> config() {
     Compiler compiler(/*quiet=*/true);
     auto module = compiler.load(request);

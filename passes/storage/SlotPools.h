@@ -52,7 +52,7 @@ struct SlotPool {
 class SlotPools {
 public:
   SlotNeed &get(StorageOp storage, Space space, int64_t chunks);
-  /// Those of one storage: the device's before the host's, the smallest first.
+  /// The needs of one storage, sorted by space (the device first) and by size.
   llvm::SmallVector<SlotNeed *> of(StorageOp storage);
 
   void take(SlotNeed &need);

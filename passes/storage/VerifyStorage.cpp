@@ -171,7 +171,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return failure(walked.wasInterrupted());
   }
 
-  /// What storages say of a pool that they share is the same.
+  /// Storages that share a pool agree on its space and on its number of slots.
   LogicalResult verifyShared(ModuleOp module) {
     std::map<int64_t, PoolAttr> pools;
     for (auto storage : module.getOps<StorageOp>())

@@ -94,7 +94,7 @@ static void Parse(Fields &f, Storage &s) {
       f.Fail("field `pools`: slots of ", pool.chunks, " chunks but an entry has ", s.chunks);
 }
 
-/// What storages say of a pool that they share is the same.
+/// Storages that share a pool agree on its space and on its number of slots.
 static void CheckShared(Fields &f, const Program &p) {
   std::map<int32_t, const SlotPool *> pools;
   for (const Storage &storage : p.storages)

@@ -89,7 +89,7 @@ absl::Status Storage::CheckHomes() const {
     if (of_entry != chunks)
       return absl::InvalidArgumentError(
           absl::StrCat("expected homes for ", chunks, " chunks but found them for ", of_entry));
-    // Of which a sum could overflow.
+    // A subtraction, since the sum of entries could overflow.
     if (range.entries < 1 || range.entries > entry_count() - housed)
       return absl::InvalidArgumentError(
           absl::StrCat("expected homes for ", entry_count(), " entries but found them for more"));

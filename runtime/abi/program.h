@@ -93,7 +93,7 @@ struct Storage {
   bool HasExtent(int64_t entry, int32_t chunk) const {
     return persistent || TierOf(entry, chunk) == Home::ssd;
   }
-  /// Whether `homes` name each chunk of each entry. If not, in words what they name.
+  /// Checks that `homes` name each chunk of each entry. The error says how many they name.
   absl::Status CheckHomes() const;
 };
 
@@ -225,8 +225,8 @@ struct Kernels {
   const boa_optimizer *optimizer; // null if the program updates nothing
 };
 
-/// Bytes of each storage's slots in a space. Those of a pool that storages share are the first
-/// one's, in the size of the largest.
+/// Bytes of each storage's slots in a space. A shared pool counts once, for the first storage that
+/// shares it, at the size that the largest one needs.
 std::vector<int64_t> SlotBytes(const Program &, int32_t space);
 /// The name of a group in a state, which its weights have behind their role: "block",
 /// "frozen.block".

@@ -55,7 +55,7 @@
 namespace boa {
 
 /// The number of extents of each chunk of a storage. A persistent chunk has one for every commit
-/// that is kept, and one for the next; but what no step changes is in all of them.
+/// that is kept, and one for the next. All commits share the one extent of a frozen chunk.
 inline bool IsShared(const Storage &storage) { return !storage.persistent || IsFrozen(storage); }
 inline int64_t ExtentsOfChunk(bool shared, int64_t keep) { return shared ? 1 : keep + 1; }
 

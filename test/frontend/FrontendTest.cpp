@@ -96,7 +96,7 @@ TEST(FrontendTest, Overrides) {
   EXPECT_EQ(spec.train.data, "other.txt");
 }
 
-// Shares, in order; what is left is the last one's.
+// Shares, in order. The last place has the rest.
 TEST(FrontendTest, Shares) {
   Spec spec = accepted(edited("steps = 10", "steps = 10\n  place = device 10%, host 40%, ssd"),
                        {"train.steps=20"});

@@ -255,7 +255,8 @@ TEST_F(IrgenTest, Configuration) {
   EXPECT_EQ(config.model.vocab, 64);
 }
 
-// What is frozen is in a group by itself, and keeps its number, from which initial values follow.
+// Frozen parameters have a group of their own. They keep their numbers, which decide initial
+// values.
 TEST_F(IrgenTest, FrozenGroups) {
   auto module = generate(compileText(
       edited("steps = 10", "steps = 10\n  parameters \"block.g\" { weight_decay = 0.1 }"),

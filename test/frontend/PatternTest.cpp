@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is frozen, and what has settings of its own.
+// Patterns of parameters: `freeze`, and blocks of settings.
 //
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"

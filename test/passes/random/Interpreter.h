@@ -119,7 +119,7 @@ private:
   void takeSlot(mlir::Operation *op, Buffer &buffer);
   void freeSlot(Buffer &buffer);
   int poolFor(const Store &store, int64_t count, Space space) const;
-  /// Live slots of a pool, whoever has them.
+  /// Live slots of a pool, of all storages that share it.
   int64_t &liveIn(Store &store, int pool) {
     const int64_t shared = store.pools[pool].getShared();
     return shared ? sharedLive[shared] : store.live[pool];
