@@ -179,11 +179,9 @@ TEST(ParseProgram, ChecksHomesAndPools) {
   tokens["pools"] = {{{"space", "host"}, {"chunks", 3}, {"slots", 1}}};
   EXPECT_EQ(Error(descriptor), "program descriptor: storages[4]: field `pools`: slots of 3 chunks "
                                "but an entry has 2");
-  descriptor["storages"][0]["pools"] = {
-      {{"space", "host"}, {"chunks", 1}, {"slots", 1}, {"shared", 7}},
-      {{"space", "host"}, {"chunks", 2}, {"slots", 2}, {"shared", 7}}};
-  EXPECT_EQ(Error(descriptor), "program descriptor: storage `" +
-                                   descriptor["storages"][0]["name"].get<std::string>() +
+  tokens["pools"] = {{{"space", "host"}, {"chunks", 1}, {"slots", 1}, {"shared", 7}},
+                     {{"space", "host"}, {"chunks", 2}, {"slots", 2}, {"shared", 7}}};
+  EXPECT_EQ(Error(descriptor), "program descriptor: storage `" + tokens["name"].get<std::string>() +
                                    "`: expected 1 slots in pool 7, in the same space, but found 2");
 }
 
