@@ -389,22 +389,25 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     for (auto storage : getOperation().getOps<StorageOp>()) {
       std::string slots;
       int64_t bytes = 0;
+      llvm::SmallDenseSet<Operation *> sharers;
       for (SlotNeed *need : needs.of(storage)) {
         const SlotPool &pool = *need->pool;
         if (!isIn(need->space))
           continue;
-        if (pool.needs.front() != need) {
-          if (pool.needs.front()->storage != storage)
-            line(storage.getSymName(),
-                 "in the slots of " + pool.needs.front()->storage.getSymName());
+        if (pool.needs.front() != need) // its slots are in the line of the first
           continue;
-        }
+        if (pool.needs.size() > 1)
+          sharers.insert_range(
+              llvm::map_range(pool.needs, [](SlotNeed *of) { return of->storage.getOperation(); }));
         slots += llvm::formatv("{0}{1} slots x {2}", slots.empty() ? "" : " + ", pool.peak,
                                inBytes(pool.slotBytes()));
         bytes += pool.peak * pool.slotBytes();
       }
       if (!slots.empty())
-        line(storage.getSymName(), slots + " = " + inBytes(bytes));
+        line(storage.getSymName(),
+             slots + " = " + inBytes(bytes) +
+                 (sharers.size() > 1 ? ", shared by " + std::to_string(sharers.size()) + " storages"
+                                     : std::string()));
     }
     for (auto storage : getOperation().getOps<StorageOp>())
       for (Space other : {Space::device, Space::host})
