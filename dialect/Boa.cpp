@@ -277,6 +277,8 @@ int64_t GroupOp::getChunkElements() {
   int64_t count = kChunks;
   if (elements > kChunks * kMaxChunkElements)
     count = llvm::alignTo(llvm::divideCeil(elements, kMaxChunkElements), 4);
+  if (auto most = (*this)->getParentOp()->getAttrOfType<IntegerAttr>(kMostChunksAttr))
+    count = std::min(count, most.getInt());
   int64_t size = llvm::alignTo(llvm::divideCeil(elements, count), kChunkUnit);
   return std::max<int64_t>(
       size, std::min<int64_t>(kMinChunkElements, llvm::alignTo(elements, kChunkUnit)));

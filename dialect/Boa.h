@@ -84,6 +84,8 @@ inline constexpr llvm::StringLiteral kPrepareFunction = "boa_prepare_update",
                                      kUpdateFunction = "boa_update";
 /// On a function: is a kernel.
 inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
+/// On the module: no group has more chunks. For simulations, whose time depends on their number.
+inline constexpr llvm::StringLiteral kMostChunksAttr = "boa.most_chunks";
 /// On a kernel: the types of its buffers' contents, in order; how many buffers are read, updated
 /// and written; the operations of a call, those in products of bf16, and the bytes that it moves.
 inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAttr = "boa.buffers",

@@ -125,6 +125,8 @@ struct Spec {
   TrainSettings train;
   PlanSettings plan;
   MachineSettings machine;
+  /// Paths of the settings that the plan block gives, as --set takes them.
+  std::vector<std::string> givenOfPlan;
   /// Where the train block names the model.
   Position trainPosition;
 };

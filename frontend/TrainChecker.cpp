@@ -55,6 +55,9 @@ public:
     checkKeep();
     checkObjective();
     checkDelay();
+    for (const auto &[path, value] : given)
+      if (path.rfind("plan.", 0) == 0)
+        spec.givenOfPlan.emplace_back(path);
   }
 
 private:

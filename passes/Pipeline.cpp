@@ -12,6 +12,8 @@
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -71,13 +73,66 @@ static void buildStorage(OpPassManager &pm) {
   pm.addPass(createVerifyStorage());
 }
 
+/// Puts the descriptions of kernels in their places.
+struct ReuseKernels : PassWrapper<ReuseKernels, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReuseKernels)
+  explicit ReuseKernels(ModuleOp described) : described(described) {}
+  StringRef getName() const override { return "ReuseKernels"; }
+  void runOnOperation() override {
+    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      auto kernel = described.lookupSymbol<LLVM::LLVMFuncOp>(func.getName());
+      if (!kernel || !func->hasAttr(kKernelAttr))
+        continue;
+      OpBuilder(func).clone(*kernel);
+      func.erase();
+    }
+  }
+
+private:
+  ModuleOp described;
+};
+
+/// Their constants are sized by the module.
+struct ReuseConstants : PassWrapper<ReuseConstants, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReuseConstants)
+  explicit ReuseConstants(ModuleOp described) : described(described) {}
+  StringRef getName() const override { return "ReuseConstants"; }
+  void runOnOperation() override {
+    if (Attribute bytes = described->getAttr(kConstantsAttr))
+      getOperation()->setAttr(kConstantsAttr, bytes);
+  }
+
+private:
+  ModuleOp described;
+};
+
+OwningOpRef<ModuleOp> describeKernels(ModuleOp program) {
+  OwningOpRef<ModuleOp> described = ModuleOp::create(program.getLoc());
+  if (Attribute bytes = program->getAttr(kConstantsAttr))
+    (*described)->setAttr(kConstantsAttr, bytes);
+  OpBuilder builder(described->getBodyRegion());
+  for (auto func : program.getOps<LLVM::LLVMFuncOp>()) {
+    if (!func->hasAttr(kKernelAttr))
+      continue;
+    auto copy = cast<LLVM::LLVMFuncOp>(builder.cloneWithoutRegions(*func));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(copy.addEntryBlock(builder));
+    LLVM::ReturnOp::create(builder, func.getLoc(), ValueRange());
+  }
+  return described;
+}
+
 /// Kernels, then buffers: the workspace of kernels is part of the arena.
 static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
+  if (options.described)
+    pm.addPass(std::make_unique<ReuseKernels>(options.described));
   if (options.device == DeviceKind::cuda)
     buildCudaPipeline(pm, {options.deviceCode, options.blockRows, options.offersAttention});
   else
-    buildCpuPipeline(pm, options.blockRows);
+    buildCpuPipeline(pm, options.blockRows, options.deviceCode != DeviceCode::none);
+  if (options.described)
+    pm.addPass(std::make_unique<ReuseConstants>(options.described));
   pm.addPass(createAssignBuffers());
 }
 

@@ -27,6 +27,8 @@ struct PipelineOptions {
   int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
   bool offersAttention = true;             // to cuDNN, where the device is a GPU
   Phase stop = Phase::llvm;
+  /// Of describeKernels, of the same context. Kernels of these names are not compiled again.
+  mlir::ModuleOp described = nullptr;
 
   /// From the module's boa.config @machine.
   static PipelineOptions get(mlir::ModuleOp module);
@@ -39,6 +41,10 @@ struct PipelineOptions {
 /// from boa.config @plan when they run. Before Phase::storage ends, the kernels
 /// of a copy are compiled: the plan of memory includes their workspace.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+
+/// The kernels of a program that went through all phases, without what they do. For programs of
+/// the same kernels that are simulated.
+mlir::OwningOpRef<mlir::ModuleOp> describeKernels(mlir::ModuleOp program);
 
 /// `--boa-pipeline` for boa-opt.
 void registerPipeline();

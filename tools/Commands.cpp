@@ -23,6 +23,8 @@
 #include "tools/Compiler.h"
 #include "tools/Completion.h"
 #include "tools/MemoryAdvice.h"
+#include "tools/plan/Page.h"
+#include "tools/plan/Search.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/Support/raw_ostream.h"
@@ -130,7 +132,44 @@ absl::Status runSimulate(Invocation &invocation) {
     status = compiled.compile(invocation.compile);
   if (status.ok())
     status = compiled.find("boa_step", entries.step);
-  return status.ok() ? Simulate(compiled.program, entries, invocation.simulate) : status;
+  return status.ok() ? Simulate(compiled.program, entries, invocation.simulate).status() : status;
+}
+
+/// The plan block as a file that stands beside a spec.
+absl::Status writePlan(const std::string &path, const std::string &block) {
+  auto file = NewFile::Create(path);
+  absl::Status status = file.status();
+  if (status.ok())
+    status = file->Append(block.data(), int64_t(block.size()));
+  return status.ok() ? file->Publish() : status;
+}
+
+absl::Status runPlan(const Invocation &invocation) {
+  std::vector<FileUse> sources;
+  for (const std::string &file : invocation.compile.files)
+    sources.push_back({"a source of this program", file});
+  const FileUse output{"--write", invocation.output};
+  absl::Status status = CheckOutputs({output}, sources);
+  if (status.ok() && !invocation.output.empty())
+    status = CheckNewFile(output, /*directory=*/true);
+  if (!status.ok())
+    return status;
+  Trials trials(invocation.compile);
+  if (!trials.config())
+    return absl::InvalidArgumentError("");
+  if (status = CheckSimulatedRates(trials.config()->machine, /*updates_on_device=*/false,
+                                   /*on_ssd=*/false);
+      !status.ok())
+    return status;
+  std::string need;
+  const std::optional<Found> found = findPlan(trials, need);
+  if (!found)
+    return withAdvice(absl::ResourceExhaustedError(
+                          absl::StrCat("no plan fits: ", need.empty() ? "none is possible" : need)),
+                      Compiler(), invocation.compile);
+  std::cout << formatPage(trials, *found) << std::flush;
+  return invocation.output.empty() ? absl::OkStatus()
+                                   : writePlan(invocation.output, trials.block(found->choice));
 }
 
 absl::Status runSample(Invocation &invocation) {
@@ -313,6 +352,8 @@ absl::Status runCommand(Invocation &invocation) {
     return runFormat(invocation);
   if (command == "simulate")
     return runSimulate(invocation);
+  if (command == "plan")
+    return runPlan(invocation);
   if (command == "compile")
     return runCompile(invocation);
   if (command == "sample")

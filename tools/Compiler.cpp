@@ -194,6 +194,8 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
     options.deviceCode = DeviceCode::none;
   options.stop = stop;
   options.predict = request.predict;
+  if (auto found = described.find(request.kernels); found != described.end())
+    options.described = *found->second;
   PassManager pm(context.get());
   if (!request.dump.empty()) {
     context->disableMultithreading();
@@ -227,14 +229,20 @@ static absl::Status checkRates(ModuleOp module) {
 }
 
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
+  need.clear();
   auto module = load(request);
   if (!module.ok())
     return module.status();
   if (request.simulate)
     if (absl::Status status = checkRates(**module); !status.ok())
       return status;
+  if (request.mostChunks > 0)
+    (**module)->setAttr(kMostChunksAttr,
+                        Builder(context.get()).getI64IntegerAttr(request.mostChunks));
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
+  if (!request.kernels.empty() && !described.count(request.kernels))
+    described[request.kernels] = describeKernels(**module);
   std::vector<HostSymbol> symbols;
   for (const RuntimeSymbol &symbol : RuntimeSymbols())
     symbols.push_back({symbol.name, symbol.address});

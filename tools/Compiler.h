@@ -21,6 +21,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ struct CompileRequest {
   std::string target;             // "cpu" or "cuda"; empty: the machine's device
   std::string deviceCode = "ptx"; // or "emulated"
   int64_t blockRows = 0;          // PipelineOptions
+  /// For simulations: no group has more chunks (0: as many as a run has), and kernels that were
+  /// compiled with the same key are not compiled again (empty: all are).
+  int64_t mostChunks = 0;
+  std::string kernels;
 };
 
 class Compiler {
@@ -77,6 +82,7 @@ private:
   bool quiet;
   std::string need;
   std::unique_ptr<mlir::MLIRContext> context;
+  std::map<std::string, mlir::OwningOpRef<mlir::ModuleOp>> described; // kernels, by key
 };
 
 } // namespace boa

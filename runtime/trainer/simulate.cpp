@@ -54,6 +54,7 @@ public:
       : program(program), entries(entries), options(options),
         extents(CreateSimulatedExtents(program)) {}
   absl::Status Run();
+  SimulatedRun Result() && { return {std::move(seconds), std::move(uses)}; }
 
 private:
   absl::Status Open();
@@ -72,7 +73,8 @@ private:
   std::unique_ptr<Progress> progress;
   std::deque<int64_t> runs; // of steps that the engine has
   int64_t enqueued = 0, done = 0, step_begin = 0;
-  std::vector<LinkUse> uses; // of the last step
+  std::vector<double> seconds; // of each step
+  std::vector<LinkUse> uses;   // of the last step
   StepRecord last;
   Outcome outcome;
 };
@@ -135,6 +137,7 @@ absl::Status Simulation::FinishStep() {
   last.tokens = program.MicroBatches() * program.MicroBatch() * program.model.context;
   last.seconds = double(end - step_begin) * 1e-9;
   step_begin = end;
+  seconds.push_back(last.seconds);
   last.Take(program, counters, *engine);
   outcome.moved.Add(counters.moved);
   ++outcome.steps;
@@ -209,9 +212,12 @@ absl::Status CheckSimulation(const SimulateOptions &options) {
   return status.ok() ? ReadKernelTimes(options.kernels).status() : status;
 }
 
-absl::Status Simulate(const Program &program, const EntryPoints &entries,
-                      const SimulateOptions &options) {
-  return Simulation(program, entries, options).Run();
+absl::StatusOr<SimulatedRun> Simulate(const Program &program, const EntryPoints &entries,
+                                      const SimulateOptions &options) {
+  Simulation simulation(program, entries, options);
+  if (absl::Status status = simulation.Run(); !status.ok())
+    return status;
+  return std::move(simulation).Result();
 }
 
 } // namespace boa

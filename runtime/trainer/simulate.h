@@ -13,6 +13,7 @@
 #ifndef BOA_RUNTIME_TRAINER_SIMULATE_H
 #define BOA_RUNTIME_TRAINER_SIMULATE_H
 
+#include "runtime/device/simulated.h"
 #include "runtime/trainer/trainer.h"
 
 namespace boa {
@@ -29,7 +30,13 @@ struct SimulateOptions {
 
 /// Checks the outputs and the kernel times. Needs no program yet.
 absl::Status CheckSimulation(const SimulateOptions &);
-absl::Status Simulate(const Program &, const EntryPoints &, const SimulateOptions &);
+
+struct SimulatedRun {
+  std::vector<double> seconds; // of each step
+  std::vector<LinkUse> uses;   // of the last step
+};
+absl::StatusOr<SimulatedRun> Simulate(const Program &, const EntryPoints &,
+                                      const SimulateOptions &);
 
 } // namespace boa
 

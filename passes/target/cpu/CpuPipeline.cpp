@@ -17,15 +17,35 @@
 
 using namespace mlir;
 
-void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows) {
+namespace {
+
+/// Of a program whose kernels never run: their names and workspace stay.
+struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmptyKernels)
+  StringRef getName() const override { return "EmptyKernels"; }
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(boa::kKernelAttr))
+      return;
+    Block &block = getOperation().getBody().front();
+    while (block.without_terminator().begin() != block.without_terminator().end())
+      std::prev(Block::iterator(block.getTerminator()))->erase();
+  }
+};
+
+} // namespace
+
+void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows, bool code) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
   buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, blockRows});
   each(createFormKernelGroups());
   each(createEmitGroups());
   each(createCanonicalizerPass());
   each(createAssignWorkspace());
+  if (!code)
+    each(std::make_unique<EmptyKernels>());
   pm.addPass(createOutlineKernelLoops());
-  pm.addPass(createEmitOptimizer());
+  if (code)
+    pm.addPass(createEmitOptimizer());
   each(createExpandKernelMath());
   // Slices to address arithmetic, all of it constant.
   each(memref::createExpandStridedMetadataPass());

@@ -15,8 +15,9 @@ namespace boa {
 /// functions `void (ptr buffers, ptr workspace, ptr queue)` of the same names, with
 /// `boa.workspace` = bytes. The pass manager is for modules. Other functions stay as
 /// they were, except that func.func becomes llvm.func. `blockRows`: the most rows of wide
-/// products at once, for tests; 0: the compiler chooses (RowBlocks).
-void buildCpuPipeline(mlir::OpPassManager &pm, int64_t blockRows = 0);
+/// products at once, for tests; 0: the compiler chooses (RowBlocks). Without `code` the
+/// functions do nothing: they have the memory that they would need.
+void buildCpuPipeline(mlir::OpPassManager &pm, int64_t blockRows = 0, bool code = true);
 
 /// `--boa-kernel-pipeline` for boa-opt.
 void registerCpuPipeline();

@@ -1,0 +1,146 @@
+//===- Page.cpp -----------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/plan/Page.h"
+
+#include "runtime/support/units.h"
+#include "tools/plan/Roles.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace boa {
+namespace {
+
+class Page {
+public:
+  Page(Trials &trials, const Found &found)
+      : trials(trials), found(found), program(found.trial.program),
+        tokens(program.train.batch * program.model.context) {}
+
+  std::string run() {
+    addHead();
+    absl::StrAppend(&text, "\n", trials.block(found.choice), "\n");
+    addRoles();
+    addGains();
+    addWear();
+    return text;
+  }
+
+private:
+  double seconds() const { return found.trial.seconds; }
+
+  void addHead() {
+    const int64_t steps = program.train.steps;
+    absl::StrAppendFormat(
+        &text, "%s on %s: it fits\n  a step of %d tokens takes %s, %s tokens/s; %d %s take %s\n",
+        program.model.name, program.machine.name, tokens, FormatSeconds(seconds()),
+        FormatCount(double(tokens) / seconds()), steps, steps == 1 ? "step" : "steps",
+        FormatSeconds(seconds() * double(steps)));
+    absl::StrAppendFormat(&text,
+                          "  no plan is faster than %s, bound by %s; this one takes %.2f times "
+                          "that\n",
+                          FormatSeconds(found.bound.seconds), found.bound.link,
+                          seconds() / found.bound.seconds);
+    if (found.horizontal > 0 && found.choice.order == Schedule::vertical)
+      absl::StrAppendFormat(&text,
+                            "  the best plan in horizontal order takes %s, %.2f times as "
+                            "long\n",
+                            FormatSeconds(found.horizontal), found.horizontal / seconds());
+    absl::StrAppendFormat(&text, "  %d plans compiled and simulated\n", found.tried);
+  }
+
+  void addRoles() {
+    absl::StrAppendFormat(&text, "  %-20s %11s %11s %11s %11s %11s\n", "each step moves", "size",
+                          "from SSD", "to SSD", "to device", "to host");
+    auto bytes = [](double count) { return count > 0 ? FormatBytes(count) : std::string("-"); };
+    for (const RoleUse &use : usesOf(program)) {
+      std::string role = use.role;
+      std::replace(role.begin(), role.end(), '_', ' ');
+      absl::StrAppendFormat(&text, "  %-20s %11s %11s %11s %11s %11s\n", role, bytes(use.bytes),
+                            bytes(use.read), bytes(use.written), bytes(use.toDevice),
+                            bytes(use.toHost));
+    }
+    const Room all = roomOf(program.machine);
+    auto of = [](double used, double room) {
+      return std::isinf(room) ? FormatBytes(used)
+                              : absl::StrCat(FormatBytes(used), " of ", FormatBytes(room));
+    };
+    if (IsSeparate(program.machine))
+      absl::StrAppendFormat(&text, "  memory: device %s, host %s\n",
+                            of(double(program.arena_device), all.device),
+                            of(double(program.arena_host), all.host));
+    else
+      absl::StrAppendFormat(&text, "  memory: %s\n",
+                            of(double(program.arena_device + program.arena_host), all.host));
+  }
+
+  /// The plan as it is on a machine with a tenth more of a rate. Memory has no such price: a plan
+  /// must change to use it.
+  void addGains() {
+    struct Rate {
+      const char *name;
+      llvm::function_ref<void(MachineSettings &)> raise;
+    };
+    auto more = [](int64_t &rate) { rate += rate / 10; };
+    auto compute = [&](MachineSettings &machine) {
+      more(machine.compute);
+      more(machine.compute_bf16);
+    };
+    auto bandwidth = [&](MachineSettings &machine) { more(machine.device_bandwidth); };
+    auto optimizer = [&](MachineSettings &machine) { more(machine.optimizer); };
+    auto copies = [&](MachineSettings &machine) {
+      more(machine.to_device);
+      more(machine.to_host);
+    };
+    auto host = [&](MachineSettings &machine) { more(machine.host_bandwidth); };
+    auto ssd = [&](MachineSettings &machine) {
+      for (SsdSettings &path : machine.ssd) {
+        more(path.read);
+        more(path.write);
+        more(path.both);
+      }
+    };
+    absl::StrAppendFormat(&text, "\n  %-36s %11s %8s\n", "with a tenth more of", "a step takes",
+                          "gain");
+    for (const Rate &rate :
+         {Rate{"operations of the device", compute}, Rate{"bandwidth of the device", bandwidth},
+          Rate{"updates", optimizer}, Rate{"copies", copies}, Rate{"bandwidth of the host", host},
+          Rate{"SSD", ssd}}) {
+      MachineSettings machine = program.machine;
+      rate.raise(machine);
+      const double now = Trials::simulate(found.trial, machine);
+      if (const double gain = 100 * (1 - now / seconds()); gain >= 0.05)
+        absl::StrAppendFormat(&text, "  %-36s %12s %7.1f%%\n", rate.name, FormatSeconds(now), gain);
+    }
+  }
+
+  void addWear() {
+    double written = 0;
+    for (const RoleUse &use : usesOf(program))
+      written += use.written;
+    if (written == 0)
+      return;
+    absl::StrAppendFormat(&text, "\n  the SSD wears: %s written a step, %s a day\n",
+                          FormatBytes(written), FormatBytes(written * 86400 / seconds()));
+  }
+
+  Trials &trials;
+  const Found &found;
+  const Program &program;
+  const int64_t tokens;
+  std::string text;
+};
+
+} // namespace
+
+std::string formatPage(Trials &trials, const Found &found) { return Page(trials, found).run(); }
+
+} // namespace boa

@@ -1,0 +1,43 @@
+//===- Roles.h - Traffic and memory of a program by role --------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_PLAN_ROLES_H
+#define BOA_TOOLS_PLAN_ROLES_H
+
+#include "tools/plan/Search.h"
+
+namespace boa {
+
+/// The roles that have a place in a plan block, by that name.
+const std::vector<std::string> &planRoles();
+
+/// Bytes of a role, and those that a steady step moves of it.
+struct RoleUse {
+  std::string role;
+  double bytes = 0, read = 0, written = 0, toDevice = 0, toHost = 0;
+};
+/// Of the roles that the program has.
+std::vector<RoleUse> usesOf(const Program &program);
+
+/// Bytes of memory. A machine of one memory has all of it on the host.
+struct Room {
+  double device = 0, host = 0;
+};
+/// Infinite where the machine names no limit.
+Room roomOf(const MachineSettings &machine);
+Room roomLeft(const Program &program);
+
+/// `base` with as much in memory as there is room for: first the roles that take most of the
+/// links' time for each byte.
+Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
+              const MachineSettings &machine);
+
+/// A time that the program cannot beat wherever its roles live. `trial` has everything on SSD.
+Bound boundOf(const Trial &trial);
+
+} // namespace boa
+
+#endif // BOA_TOOLS_PLAN_ROLES_H

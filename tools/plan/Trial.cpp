@@ -1,0 +1,201 @@
+//===- Trial.cpp ----------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/plan/Trial.h"
+
+#include "frontend/Frontend.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cstdio>
+
+namespace boa {
+namespace {
+
+// The first steps fill memory and pipelines. Even steps may run in another order than odd ones.
+constexpr int64_t kSteps = 4, kSteady = 2;
+
+double steadySeconds(const SimulatedRun &run) {
+  double sum = 0;
+  for (int64_t i = kSteps - kSteady; i < kSteps; ++i)
+    sum += run.seconds[size_t(i)];
+  return sum / double(kSteady);
+}
+
+absl::StatusOr<SimulatedRun> simulateSteps(const Program &program, boa_entry_point step) {
+  SimulateOptions options;
+  options.steps = kSteps;
+  options.out = nullptr;
+  EntryPoints entries;
+  entries.step = step;
+  return Simulate(program, entries, options);
+}
+
+/// As a spec writes it.
+std::string print(const Placement &place) {
+  std::vector<std::string> parts;
+  for (const Placement::Part &part : place.parts)
+    if (&part == &place.parts.back())
+      parts.push_back(WordOf(part.tier));
+    else if (part.layers > 0)
+      parts.push_back(absl::StrCat(WordOf(part.tier), " ", part.layers, " layers"));
+    else
+      parts.push_back(absl::StrFormat("%s %g%%", WordOf(part.tier), 100 * part.share));
+  return absl::StrJoin(parts, ", ");
+}
+
+} // namespace
+
+struct Trials::Made {
+  std::unique_ptr<JitProgram> jit;
+  Trial trial;
+
+  /// Leaves `trial` not possible if anything fails: then it says nothing.
+  void compile(Compiler &compiler, const CompileRequest &request) {
+    auto program = compiler.jit(request);
+    if (!program.ok()) {
+      trial.need = compiler.memoryNeed();
+      trial.possible = !trial.need.empty();
+      return;
+    }
+    jit = *std::move(program);
+    auto text = jit->lookupAs<const char *>("boa_program");
+    auto entry = jit->lookupAs<boa_entry_point>("boa_step");
+    if (!text || !entry) {
+      llvm::consumeError(text.takeError());
+      llvm::consumeError(entry.takeError());
+      return;
+    }
+    trial.step = *entry;
+    auto parsed = ParseProgram(*text);
+    if (!parsed.ok())
+      return;
+    trial.program = *std::move(parsed);
+    auto run = simulateSteps(trial.program, trial.step);
+    if (!run.ok())
+      return;
+    trial.possible = trial.fits = true;
+    trial.seconds = steadySeconds(*run);
+    trial.uses = std::move(run->uses);
+  }
+};
+
+Trials::Trials(const CompileRequest &spec) : request(spec), compiler(/*quiet=*/true) {
+  request.simulate = true;
+  request.dump.clear();
+  const frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
+  std::fputs(result.diagnostics.c_str(), stderr);
+  if (!result.spec)
+    return;
+  given = result.spec->givenOfPlan;
+  settings.emplace();
+  settings->model = result.spec->shape;
+  settings->train = result.spec->train;
+  settings->plan = result.spec->plan;
+  settings->machine = result.spec->machine;
+}
+
+Trials::~Trials() = default;
+
+bool Trials::isGiven(const std::string &path) const { return llvm::is_contained(given, path); }
+
+std::string Trials::schedule(const Choice &choice) const {
+  std::vector<std::string> arguments;
+  if (choice.delay > 0)
+    arguments.push_back(absl::StrFormat("delay = %g", choice.delay));
+  if (choice.prefetch != PlanSettings().prefetch)
+    arguments.push_back(absl::StrCat("prefetch = ", choice.prefetch));
+  if (!choice.recompute)
+    arguments.push_back("recompute = false");
+  if (choice.keep > 0)
+    arguments.push_back(absl::StrCat("keep = ", choice.keep, " layers"));
+  // A schedule without a delay may mean another than 0 (with clipping).
+  if (choice.delay == 0)
+    arguments.insert(arguments.begin(), "delay = 0");
+  return absl::StrCat(WordOf(choice.order), "(", absl::StrJoin(arguments, ", "), ")");
+}
+
+Placement Trials::place(const Shares &shares) const {
+  Placement place;
+  place.parts.clear();
+  const bool onSsd = !settings->machine.ssd.empty();
+  auto add = [&](int percent, HomeTier tier) {
+    if (percent > 0)
+      place.parts.push_back({tier, percent / 100.0});
+  };
+  add(shares.device, HomeTier::device);
+  add(shares.host + (onSsd ? 0 : shares.rest()), HomeTier::host);
+  add(onSsd ? shares.rest() : 0, HomeTier::ssd);
+  return place;
+}
+
+std::vector<std::string> Trials::overrides(const Choice &choice) const {
+  std::vector<std::string> changes = {absl::StrCat("plan.micro_batch=", choice.microBatch),
+                                      absl::StrCat("plan.schedule=", schedule(choice))};
+  for (const auto &[role, shares] : choice.places)
+    changes.push_back(absl::StrCat("plan.place.", role, "=", print(place(shares))));
+  return changes;
+}
+
+std::string Trials::block(const Choice &choice) const {
+  std::string text = absl::StrCat("plan {\n  micro_batch = ", choice.microBatch,
+                                  "\n  schedule    = ", schedule(choice), "\n");
+  if (isGiven("plan.update"))
+    absl::StrAppend(&text, "  update      = ", WordOf(settings->plan.update), "\n");
+  std::vector<std::pair<std::string, std::string>> places;
+  settings->plan.place.Visit([&](const SettingRow &row, const Placement &place) {
+    const std::string role = llvm::StringRef(row.path).rsplit('.').second.str();
+    auto found = choice.places.find(role);
+    places.emplace_back(role,
+                        print(found == choice.places.end() ? place : this->place(found->second)));
+  });
+  const bool same =
+      llvm::all_of(places, [&](const auto &role) { return role.second == places.front().second; });
+  if (same)
+    return absl::StrCat(text, "  place       = ", places.front().second, "\n}\n");
+  absl::StrAppend(&text, "  place {\n");
+  for (const auto &[role, place] : places)
+    absl::StrAppendFormat(&text, "    %-18s = %s\n", role, place);
+  return absl::StrCat(text, "  }\n}\n");
+}
+
+Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks) {
+  const std::vector<std::string> changes = overrides(choice);
+  std::unique_ptr<Made> &found = made[absl::StrCat(absl::StrJoin(changes, "\n"), "\n", mostChunks)];
+  if (!found) {
+    found = std::make_unique<Made>();
+    CompileRequest changed = request;
+    llvm::append_range(changed.overrides, changes);
+    changed.mostChunks = mostChunks;
+    changed.kernels =
+        absl::StrCat(mostChunks, " ", choice.microBatch, choice.recompute ? " again" : " saved",
+                     choice.keep > 0 ? " and kept" : "");
+    found->compile(compiler, changed);
+    ++compiled;
+  }
+  return *found;
+}
+
+const Trial &Trials::run(const Choice &choice) { return make(choice).trial; }
+
+const Trial &Trials::runWhole(const Choice &choice) {
+  const Trial &trial = run(choice);
+  const bool whole = llvm::none_of(trial.program.groups,
+                                   [](const Group &group) { return group.chunks >= kMostChunks; });
+  return whole ? trial : make(choice, /*mostChunks=*/0).trial;
+}
+
+double Trials::simulate(const Trial &trial, const MachineSettings &machine) {
+  Program program = trial.program;
+  program.machine = machine;
+  auto run = simulateSteps(program, trial.step);
+  return run.ok() ? steadySeconds(*run) : trial.seconds;
+}
+
+} // namespace boa

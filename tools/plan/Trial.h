@@ -1,0 +1,93 @@
+//===- Trial.h - One plan, compiled and simulated ---------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_PLAN_TRIAL_H
+#define BOA_TOOLS_PLAN_TRIAL_H
+
+#include "dialect/Config.h"
+#include "runtime/trainer/simulate.h"
+#include "tools/Compiler.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// Where the chunks of a role live, in percent. The rest is on SSD, or on the host of a machine
+/// that has none.
+struct Shares {
+  int device = 0, host = 0;
+
+  int rest() const { return 100 - device - host; }
+};
+
+/// All that a plan block says. Whatever the spec gives is as given.
+struct Choice {
+  int64_t microBatch = 1;
+  Schedule order = Schedule::vertical;
+  double delay = 0;
+  int64_t prefetch = 1;
+  bool recompute = true;
+  int64_t keep = 0;
+  std::map<std::string, Shares> places; // by name in a plan block; only those that are free
+};
+
+/// What became of a choice.
+struct Trial {
+  bool possible = false, fits = false;
+  std::string need;   // if it does not fit: "it needs 2.00 GiB but the machine has 1.00 GiB"
+  double seconds = 0; // of a steady step
+  std::vector<LinkUse> uses;
+  Program program;
+  boa_entry_point step = nullptr; // alive as long as Trials
+};
+
+/// Compiles a spec with other plans, and simulates a few steps of each. One after another, on the
+/// caller's thread.
+class Trials {
+public:
+  explicit Trials(const CompileRequest &request);
+  ~Trials();
+
+  /// The spec's own settings and the plan's paths that it gives. None if the spec is wrong; its
+  /// diagnostics were printed.
+  const std::optional<Config> &config() const { return settings; }
+  bool isGiven(const std::string &path) const;
+
+  /// Remembers choices that were tried.
+  const Trial &run(const Choice &choice);
+  /// With the chunks that a run has. A trial has fewer, to be fast, if a group is large.
+  const Trial &runWhole(const Choice &choice);
+  /// Seconds of a steady step of a trial that fits, on a machine with other rates.
+  static double simulate(const Trial &trial, const MachineSettings &machine);
+  int64_t count() const { return compiled; }
+
+  /// As lines of a plan block that change nothing of what the spec gives.
+  std::string block(const Choice &choice) const;
+
+private:
+  struct Made;
+  /// A simulation takes as long as its transfers are many. So many chunks are enough for shares
+  /// in percent.
+  static constexpr int64_t kMostChunks = 128;
+  Made &make(const Choice &choice, int64_t mostChunks = kMostChunks);
+  std::vector<std::string> overrides(const Choice &choice) const;
+  std::string schedule(const Choice &choice) const;
+  Placement place(const Shares &shares) const;
+
+  CompileRequest request;
+  Compiler compiler;
+  std::optional<Config> settings;
+  std::vector<std::string> given;
+  std::map<std::string, std::unique_ptr<Made>> made;
+  int64_t compiled = 0;
+};
+
+} // namespace boa
+
+#endif // BOA_TOOLS_PLAN_TRIAL_H
