@@ -73,10 +73,16 @@ namespace boa {
 // Names of the attributes that one pass leaves for another.
 
 /// On arguments and results of a stage's functions: their parameter, or the parameter of their
-/// gradient; or a mark that forward keeps the value for backward; or that the value is added to
-/// the gradient of a side input.
+/// gradient; or a mark that forward keeps the value for backward, which is its name if it lies in
+/// a storage by itself; or that the value is added to the gradient of a side input.
 inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved",
                                      kSumAttr = "boa.sum";
+/// On an op of a stage's body: the name by which a plan finds its results, and what the plan says
+/// of them (ActivationSettings).
+inline constexpr llvm::StringLiteral kNameAttr = "boa.name", kActivationAttr = "boa.activation";
+/// On a saved result of a stage's function, and on its storage until --boa-insert-offload: a place
+/// of its own, instead of that of its role.
+inline constexpr llvm::StringLiteral kPlaceAttr = "boa.place";
 /// On a group: is of a layer, if only of one.
 inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
 /// The functions of the host that --kernel-emit-optimizer makes (runtime/abi/optimizer.h).

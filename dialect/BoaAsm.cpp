@@ -60,7 +60,7 @@ static std::string getEntryName(Operation *op, FlatSymbolRefAttr name, ValueRang
   if (!storage)
     return {};
   std::string result = getRoleName(storage, made).str();
-  // "weights.block", "saved.block.bf16"
+  // "weights.block", "saved.block.bf16", "saved.block.q"
   auto [stage, type] = storage.getSymName().split('.').second.split('.');
   APInt layer;
   if (!indices.empty() && !isLayerIndex(indices.front())) {
@@ -144,8 +144,9 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
     if (auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr)) {
       names.push_back(param.getLeafReference().getValue());
-    } else if (func.getArgAttr(i, kSavedAttr)) {
-      names.push_back("saved");
+    } else if (Attribute saved = func.getArgAttr(i, kSavedAttr)) {
+      auto name = dyn_cast<StringAttr>(saved);
+      names.push_back(name ? name.getValue() : "saved");
     } else if (getElementTypeOrSelf(type).isInteger()) {
       names.push_back(i == 0 ? "tokens" : "targets");
     } else {

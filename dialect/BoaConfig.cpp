@@ -48,8 +48,11 @@ bool isWordOf(Attribute value, StringRef list) {
   return word && ListHasWord(list, word.getValue());
 }
 
-/// Numbers of layers, then shares. Each share leaves some to the tiers behind it.
-bool isPlace(Attribute value, StringRef tiers) {
+} // namespace
+
+// Numbers of layers, then shares. Each share leaves some to the tiers behind it.
+bool isPlace(Attribute value) {
+  const StringRef tiers = WordList(HomeTier());
   auto parts = dyn_cast<ArrayAttr>(value);
   if (!parts)
     return isWordOf(value, tiers);
@@ -73,6 +76,8 @@ bool isPlace(Attribute value, StringRef tiers) {
   return parts.size() % 2 == 1;
 }
 
+namespace {
+
 /// A number in the range of its row, or its default.
 bool isNumber(Attribute value, const SettingRow &row) {
   std::optional<double> number = numberOf(value, isReal(row.kind));
@@ -87,7 +92,7 @@ bool fits(Attribute value, const SettingRow &row) {
   case SettingKind::Rate:
     return isWordOf(value, row.list);
   case SettingKind::Place:
-    return isPlace(value, row.list);
+    return isPlace(value);
   case SettingKind::Section:
     return isa<DictionaryAttr>(value);
   case SettingKind::List: {
@@ -161,9 +166,9 @@ std::string describe(const SettingRow &row) {
 // All values
 //===----------------------------------------------------------------------===//
 
-/// The settings of a dictionary, all keys of which stand behind `prefix`.
-LogicalResult verify(ConfigOp op, DictionaryAttr settings, const std::vector<SettingRow> &rows,
-                     const std::string &prefix) {
+/// The settings of a dictionary, all keys of which stand behind `prefix`. `what`: "@plan".
+LogicalResult verify(Operation *op, const std::string &what, DictionaryAttr settings,
+                     const std::vector<SettingRow> &rows, const std::string &prefix) {
   for (NamedAttribute given : settings) {
     std::string path = prefix + given.getName().str();
     auto hasKey = [&](const SettingRow &row) { return row.key == given.getName().strref(); };
@@ -174,21 +179,21 @@ LogicalResult verify(ConfigOp op, DictionaryAttr settings, const std::vector<Set
         if (*other.key)
           keys.push_back(other.key);
       std::string near = NearestWord(given.getName().strref(), keys);
-      auto diag = op.emitOpError("@") << op.getSymName() << " has no setting '" << path << "'";
+      auto diag = op->emitOpError(what) << " has no setting '" << path << "'";
       if (!near.empty())
         diag << ", did you mean '" << prefix << near << "'?";
       return diag;
     }
     Attribute value = given.getValue();
     if (!fits(value, *row))
-      return op.emitOpError("expected ")
+      return op->emitOpError("expected ")
              << path << " to be " << describe(*row) << " but found " << value;
     if (row->kind == SettingKind::Section &&
-        failed(verify(op, cast<DictionaryAttr>(value), row->rows(), path + ".")))
+        failed(verify(op, what, cast<DictionaryAttr>(value), row->rows(), path + ".")))
       return failure();
     if (row->kind == SettingKind::List)
       for (auto [i, section] : llvm::enumerate(cast<ArrayAttr>(value).getAsRange<DictionaryAttr>()))
-        if (failed(verify(op, section, row->rows(), llvm::formatv("{0}[{1}].", path, i))))
+        if (failed(verify(op, what, section, row->rows(), llvm::formatv("{0}[{1}].", path, i))))
           return failure();
   }
   return success();
@@ -300,7 +305,7 @@ LogicalResult ConfigOp::verify() {
   const auto *block = llvm::find_if(blocks, [&](auto &b) { return b.first == getSymName(); });
   if (block == std::end(blocks))
     return emitOpError("expected to be named @model, @train, @plan or @machine");
-  if (failed(boa::verify(*this, getSettings(), *block->second, "")))
+  if (failed(boa::verify(*this, ("@" + getSymName()).str(), getSettings(), *block->second, "")))
     return failure();
   if (getSymName() != kMachineConfig)
     return success();
@@ -324,6 +329,21 @@ Config::Config(ModuleOp module) {
   Reader::readAll(getConfig(module, kMachineConfig), machine);
 }
 
+ActivationSettings getActivation(Operation *op) {
+  ActivationSettings settings;
+  Reader::readAll(op->getAttrOfType<DictionaryAttr>(kActivationAttr), settings);
+  return settings;
+}
+
+Placement readPlace(Attribute place) {
+  Placement placement;
+  Reader::read(place, placement);
+  return placement;
+}
+Attribute writePlace(MLIRContext *context, const Placement &place) {
+  return Writer{Builder(context)}.write(place);
+}
+
 DictionaryAttr getSettingsAttr(MLIRContext *context, const ModelSettings &settings) {
   return Writer{Builder(context)}.writeAll(settings);
 }
@@ -334,6 +354,9 @@ DictionaryAttr getSettingsAttr(MLIRContext *context, const PlanSettings &setting
   return Writer{Builder(context)}.writeAll(settings);
 }
 DictionaryAttr getSettingsAttr(MLIRContext *context, const MachineSettings &settings) {
+  return Writer{Builder(context)}.writeAll(settings);
+}
+DictionaryAttr getSettingsAttr(MLIRContext *context, const ActivationSettings &settings) {
   return Writer{Builder(context)}.writeAll(settings);
 }
 
@@ -347,6 +370,40 @@ void setConfig(ModuleOp module, StringRef name, DictionaryAttr settings) {
     return config.setSettingsAttr(settings);
   auto builder = OpBuilder::atBlockBegin(module.getBody());
   ConfigOp::create(builder, module.getLoc(), name, settings);
+}
+
+//===----------------------------------------------------------------------===//
+// What the plan says of one op
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyActivation(Operation *op, Attribute value) {
+  auto settings = dyn_cast<DictionaryAttr>(value);
+  if (!settings)
+    return op->emitOpError("expected boa.activation to be a dictionary but found ") << value;
+  const std::vector<SettingRow> &rows = RowsOf(static_cast<ActivationSettings *>(nullptr));
+  if (failed(verify(op, kActivationAttr.str(), settings, rows, "")))
+    return failure();
+  const ActivationSettings activation = getActivation(op);
+  if (!activation.save && !activation.place.parts.empty())
+    return op->emitOpError("has a place for results that are not saved");
+  return success();
+}
+
+LogicalResult BoaDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  Attribute value = attr.getValue();
+  if (attr.getName() == kNameAttr) {
+    // It becomes a part of a storage's name.
+    auto name = dyn_cast<StringAttr>(value);
+    auto isLetter = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    if (!name || name.empty() || !llvm::all_of(name.getValue(), isLetter))
+      return op->emitOpError("expected boa.name to be letters, digits and '_' but found ") << value;
+  }
+  if (attr.getName() == kActivationAttr)
+    return verifyActivation(op, value);
+  if (attr.getName() == kPlaceAttr && !isPlace(value))
+    return op->emitOpError("expected boa.place to be a place, as in boa.config @plan, but found ")
+           << value;
+  return success();
 }
 
 } // namespace boa

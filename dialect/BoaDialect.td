@@ -41,6 +41,16 @@ def Boa_Dialect : Dialect {
       parameter that it takes; on a result of a backward function: the gradient
       of that parameter.
 
+    Attributes of an op in a stage's body say what the plan does with its results, as inner
+    activations of a layer that saves what its backward function needs. A planner sets them
+    before --boa-differentiate. They are no part of the computation.
+
+    - `boa.name = "q"`: the name by which a plan finds them. Without it, that of the op: `gelu`.
+    - `boa.activation = {save = false}`: the layer computes them again from others, which it
+      saves or computes again in turn.
+    - `boa.activation = {place = "host"}`: where they live, instead of where `plan.place.saved`
+      says. They lie in a storage by themselves then, `@saved.block.q`.
+
     The configuration stands first in the module, one setting a line: of the training
     in `boa.config @train` and `@plan`, of the machine in `@machine`. `runtime/abi/settings.def`
     is the table of all settings.
@@ -66,6 +76,7 @@ def Boa_Dialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
 }
 
 class Boa_Type<string name, string typeMnemonic> : TypeDef<Boa_Dialect, name> {

@@ -25,8 +25,8 @@ public:
 
   void add(unsigned position, Type type, DictionaryAttr attrs) {
     auto tensor = cast<RankedTensorType>(type);
-    if (attrs && attrs.contains(kSavedAttr))
-      return addSaved(position, tensor);
+    if (Attribute saved = attrs ? attrs.get(kSavedAttr) : Attribute())
+      return addSaved(position, tensor, saved);
     if (auto param = attrs ? attrs.getAs<SymbolRefAttr>(kParamAttr) : SymbolRefAttr())
       return addParam(position, tensor, param);
     bool sum = attrs && attrs.contains(kSumAttr);
@@ -48,9 +48,10 @@ private:
     packs.push_back({kind, group.str(), {}, {}, type});
     return packs.back();
   }
-  void addSaved(unsigned position, RankedTensorType type) {
-    CallSlot &slot =
-        getPack(CallSlot::Kind::saved, "", RankedTensorType::get({0}, type.getElementType()));
+  void addSaved(unsigned position, RankedTensorType type, Attribute saved) {
+    auto name = dyn_cast<StringAttr>(saved);
+    CallSlot &slot = getPack(CallSlot::Kind::saved, name ? name.getValue() : "",
+                             RankedTensorType::get({0}, type.getElementType()));
     int64_t offset = slot.type.getNumElements();
     slot.positions.push_back(position);
     slot.offsets.push_back(offset);

@@ -14,7 +14,8 @@
 //   - parameters (or gradients of parameters, among results) of one group are
 //     one packed operand (result), at the offsets of boa.group;
 //   - values kept for the backward pass (attribute boa.saved) are one packed
-//     operand (result) for each element type among them.
+//     operand (result) for each element type among them; those that the attribute
+//     names are in packs by name.
 //
 // Activations come first, then the packs in order of first appearance.
 //
@@ -32,7 +33,7 @@ namespace boa {
 struct CallSlot {
   enum class Kind { activation, sum, group, saved };
   Kind kind = Kind::activation;
-  std::string group;                     // its name, without the prefix
+  std::string group;                     // its name, without the prefix; of saved values theirs
   llvm::SmallVector<unsigned> positions; // arguments (results) of the function
   llvm::SmallVector<int64_t> offsets;    // of each, in elements of the pack
   mlir::RankedTensorType type;           // of the operand: packs are rank 1

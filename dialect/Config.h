@@ -41,12 +41,22 @@ mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const ModelSett
 mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const TrainSettings &settings);
 mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const PlanSettings &settings);
 mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const MachineSettings &settings);
+mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context,
+                                     const ActivationSettings &settings);
 
 /// Writes one of them to the module's boa.config `name`, or adds that op.
 template <typename Settings>
 void writeConfig(mlir::ModuleOp module, llvm::StringRef name, const Settings &settings) {
   setConfig(module, name, getSettingsAttr(module.getContext(), settings));
 }
+
+/// What the plan says of the results of an op in a stage's body: boa.activation.
+ActivationSettings getActivation(mlir::Operation *op);
+
+/// A place as an attribute, "ssd" or ["host", 4.0e-01, "ssd"], of which isPlace holds.
+bool isPlace(mlir::Attribute place);
+Placement readPlace(mlir::Attribute place);
+mlir::Attribute writePlace(mlir::MLIRContext *context, const Placement &place);
 
 inline Tier getTier(HomeTier tier) { return *symbolizeTier(WordOf(tier)); }
 

@@ -217,7 +217,11 @@ private:
   }
 
   void checkLet(const Statement &statement) {
+    const size_t before = stage.operations.size();
     Operand operand = evaluateOperand(*statement.value);
+    // Another name of a value that has one changes nothing.
+    if (operand.kind == Operand::Kind::Activation && stage.operations.size() > before)
+      stage.operations.back().name = statement.names[0].text;
     size_t names = statement.names.size();
     size_t parts = operand.kind == Operand::Kind::Parts ? operand.parts.size() : 1;
     if (operand.kind == Operand::Kind::Number)
@@ -332,10 +336,11 @@ private:
     }
   }
 
-  Operand emit(OperationKind kind, std::vector<uint32_t> operands, const Expr &expr,
-               double number = 0) {
+  Operand emit(OperationKind kind, const char *name, std::vector<uint32_t> operands,
+               const Expr &expr, double number = 0) {
     Operation operation;
     operation.kind = kind;
+    operation.name = name;
     Shape shape = stage.values[operands[0]];
     operation.operands = std::move(operands);
     operation.number = number;
@@ -378,7 +383,8 @@ private:
         return error((leftNumber ? rightExpr : leftExpr).location,
                      "expected an activation beside '" + op + "' but found " +
                          describeOperand(tensor));
-      return emit(OperationKind::Scale, {tensor.value}, expr, divides ? 1 / number : number);
+      return emit(OperationKind::Scale, "scale", {tensor.value}, expr,
+                  divides ? 1 / number : number);
     }
     if (expr.op != '+' && expr.op != '*')
       return error(expr.location, "expected '+' or '*' between tensors but found '" + op + "'");
@@ -395,8 +401,9 @@ private:
     if (!fits)
       return error(expr.location, "the shapes beside '" + op + "' do not fit: " + whole.print() +
                                       " and " + part.print());
-    return emit(expr.op == '+' ? OperationKind::Add : OperationKind::Mul, {left.value, right.value},
-                expr);
+    const bool adds = expr.op == '+';
+    return emit(adds ? OperationKind::Add : OperationKind::Mul, adds ? "add" : "mul",
+                {left.value, right.value}, expr);
   }
 
   const ModelSyntax &model;

@@ -177,6 +177,7 @@ private:
     Operation result;
     result.kind = kind;
     result.operands = std::move(operands);
+    result.name = call.name;
     result.position = context.sources.position(call.location);
     return result;
   }

@@ -70,7 +70,7 @@ struct SettingInfo {
   std::string fallback; // its default, as one writes it
   std::string absent;   // what `none` means
   bool isRequired = false;
-  bool isOfPattern = false; // of parameters "PATTERN" { }, where --set does not reach
+  bool isOfPattern = false; // of a block for a pattern of names, where --set does not reach
   std::string help;
 };
 

@@ -247,6 +247,15 @@ private:
     }
     }
     values[operation.results[0]] = result;
+    describe(operation, result.getDefiningOp());
+  }
+
+  /// What the plan says of the op's result.
+  void describe(const Operation &operation, mlir::Operation *op) {
+    if (op->getName().stripDialect() != operation.name)
+      op->setDiscardableAttr(kNameAttr, builder.getStringAttr(operation.name));
+    if (auto plan = getSettingsAttr(builder.getContext(), operation.plan); !plan.empty())
+      op->setDiscardableAttr(kActivationAttr, plan);
   }
 
   /// lse is [micro_batch, heads, context].

@@ -181,9 +181,10 @@ private:
     for (Field &field : fields)
       if (field.key.text == path[1].text && !field.isBlock)
         return setPart(*field.value);
-    if (path[0].text == "train" && path[1].text == "parameters")
-      return error(path[1].location, "settings of some parameters stand in the spec: parameters "
-                                     "\"PATTERN\" { ... }");
+    const std::string &of = path[1].text;
+    if (hasPattern(path[0].text + "." + of))
+      return error(path[1].location,
+                   "settings of some " + of + " stand in the spec: " + of + " \"PATTERN\" { ... }");
     error(path[1].location, std::string(block) + " sets no '" + path[1].text + "' of which '" +
                                 path[2].text + "' could be changed" + didYouMeanSetting(join()));
   }

@@ -8,7 +8,7 @@
 // Recursive descent, one token of lookahead (two for a keyword argument). The
 // grammar:
 //
-//   program   = { model | train | machine }
+//   program   = { model | train | plan | machine }
 //   model     = "model" NAME [ "(" { NAME "=" expr } ")" ] "{" { stage } "}"
 //   stage     = ("stage" | "layer") NAME "(" { NAME ":" type [ "=" NAME ] } ")" "->" type
 //               [ "repeat" expr ] "{" { statement } "}"

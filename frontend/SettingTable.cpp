@@ -14,6 +14,13 @@
 
 namespace boa::frontend {
 
+bool hasPattern(std::string_view of) {
+  const std::vector<Setting> &all = WrittenSettings();
+  return std::any_of(all.begin(), all.end(), [&](const Setting &setting) {
+    return setting.isLabel && setting.kind == SettingKind::Text && setting.of() == of;
+  });
+}
+
 static std::string describeValues(const Setting &setting) {
   std::vector<std::string> words;
   for (const std::string &word : SplitWords(setting.list))
@@ -45,6 +52,8 @@ static std::string describeValues(const Setting &setting) {
   case SettingKind::Pair:
     return "two numbers: (a, b)";
   case SettingKind::Place:
+    if (hasPattern(setting.of()))
+      return "as plan.place";
     return listWords(SplitWords(WordList(HomeTier()))) + "; host 12 layers, ssd; or host 40%, ssd";
   case SettingKind::Interval:
     return "200 steps, or a time: 5 min";
@@ -93,7 +102,7 @@ std::vector<SettingInfo> listSettings() {
                                                : setting.value;
     list.push_back({setting.path, setting.calls, describeValues(setting), SplitWords(setting.list),
                     setting.isRequired ? "" : fallback, setting.none, setting.isRequired,
-                    setting.of() == "train.parameters", setting.help});
+                    hasPattern(setting.of()), setting.help});
   }
   return list;
 }

@@ -25,6 +25,9 @@ using Setting = SettingRow;
 /// The rows of a block, or of a call in the value of setting `of`, in order.
 std::vector<const Setting *> settingsOf(std::string_view of, std::string_view call = "");
 
+/// Whether `of` is a block for a pattern of names, parameters "PATTERN" { }.
+bool hasPattern(std::string_view of);
+
 /// How a value of a word is written: `every(...)` where it must have arguments.
 std::string describeWord(const Setting &setting, const std::string &word);
 

@@ -41,6 +41,18 @@ static std::string insteadOfZero(const Setting &setting) {
              : "";
 }
 
+const Expr *findGiven(const GivenSettings &given, std::string_view path) {
+  auto found = given.find(path);
+  return found == given.end() ? nullptr : found->second;
+}
+
+const Setting &rowOf(std::string_view path) {
+  for (const Setting &setting : WrittenSettings())
+    if (setting.path == path)
+      return setting;
+  std::abort();
+}
+
 SettingReader::SettingReader(const std::vector<Field> &fields, const std::string &of,
                              const std::string &what, const Constants &constants,
                              CheckContext context, GivenSettings &given)

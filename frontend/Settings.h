@@ -24,6 +24,10 @@ namespace boa::frontend {
 /// The values that were given and are right by themselves, by path: for rules between several
 /// settings.
 using GivenSettings = std::map<std::string, const Expr *, std::less<>>;
+/// Null where it was not given.
+const Expr *findGiven(const GivenSettings &given, std::string_view path);
+/// The row of a path that there is.
+const Setting &rowOf(std::string_view path);
 
 class SettingReader {
 public:

@@ -82,6 +82,10 @@ struct Operation {
   int64_t kvHeads = 0;
   /// LayerNorm, RmsNorm: eps; Rotary: base; Scale: the factor.
   double number = 0;
+  /// By which a plan finds its result: the name of its `let`, or that of the op.
+  std::string name;
+  /// What the plan says of its result, an inner activation.
+  ActivationSettings plan;
   Position position;
 };
 

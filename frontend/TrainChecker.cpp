@@ -11,24 +11,12 @@
 // too, where the user's own line can be shown.
 //
 //===----------------------------------------------------------------------===//
-#include "frontend/Settings.h"
+#include "frontend/PatternChecker.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace boa::frontend {
-
-static const Expr *findGiven(const GivenSettings &given, std::string_view path) {
-  auto found = given.find(path);
-  return found == given.end() ? nullptr : found->second;
-}
-
-static const Setting &rowOf(std::string_view path) {
-  for (const Setting &setting : WrittenSettings())
-    if (setting.path == path)
-      return setting;
-  std::abort();
-}
 
 /// Checks the train block and the plan together: rules cross them.
 class TrainChecker {
@@ -47,9 +35,11 @@ public:
     SettingReader planReader(planFields, "plan", "a plan", constants, context, given);
     planReader.read(plan);
     readPlace(planFields);
-    checkLayers();
     readOptimizer();
-    readPatterns(syntax.fields);
+    PatternChecker patterns(constants, context, given, spec);
+    patterns.readParameters(syntax.fields);
+    patterns.readActivations(planFields);
+    checkLayers(patterns.places());
     readCommit();
     checkBatch();
     checkKeep();
@@ -77,107 +67,6 @@ private:
     const Expr *floor = findGiven(given, "train.optimizer.lr.floor");
     if (floor && findGiven(given, "train.optimizer.lr.peak") && optimizer.floor > optimizer.peak)
       error(*floor, "expected floor to be at most peak");
-  }
-
-  /// freeze = PATTERNS, and parameters "PATTERN" { ... }. Of several that set one thing of a
-  /// parameter the last one counts.
-  void readPatterns(const std::vector<Field> &fields) {
-    if (const Expr *freeze = findGiven(given, "train.freeze"))
-      readFreeze(*freeze);
-    for (const Field &field : fields) {
-      if (field.key.text != "parameters" || !field.isBlock)
-        continue;
-      if (!field.label || !field.labelIsString) {
-        context.diagnostics.error(
-            field.label ? field.label->location : field.key.location,
-            "expected a pattern after 'parameters', parameters \"block.ln*\" { ... }");
-        continue;
-      }
-      GivenSettings of;
-      SettingReader(field.fields, "train.parameters", "a parameters block", constants, context, of);
-      std::vector<ParamSpec *> params = match(field.label->text, field.label->location);
-      auto isFrozen = [](const ParamSpec *param) { return param->frozen; };
-      if (!params.empty() && std::all_of(params.begin(), params.end(), isFrozen))
-        context.diagnostics.error(field.label->location, "all parameters that match \"" +
-                                                             field.label->text +
-                                                             "\" are frozen: nothing updates them");
-      readReals(of, "train.parameters.lr_scale", params, &ParamSpec::lrScale);
-      readReals(of, "train.parameters.weight_decay", params, &ParamSpec::weightDecay);
-    }
-  }
-
-  void readReals(const GivenSettings &of, const char *path, const std::vector<ParamSpec *> &params,
-                 std::optional<double> ParamSpec::*member) {
-    double value = 0;
-    const Expr *expr = findGiven(of, path);
-    if (expr && readReal(rowOf(path), *expr, constants, context, value))
-      for (ParamSpec *param : params)
-        param->*member = value;
-  }
-
-  void readFreeze(const Expr &freeze) {
-    std::vector<const Expr *> patterns{&freeze};
-    if (freeze.kind == Expr::Kind::Tuple && !freeze.arguments.empty()) {
-      patterns.clear();
-      for (const Argument &argument : freeze.arguments)
-        patterns.push_back(argument.value.get());
-    }
-    for (const Expr *pattern : patterns) {
-      if (pattern->kind != Expr::Kind::String) {
-        error(*pattern, "expected freeze to be a pattern of names, \"block.*\", or several, "
-                        "(\"embed.*\", \"block.ln*\"), but found " +
-                            printExpr(*pattern));
-        return;
-      }
-      for (ParamSpec *param : match(pattern->name, pattern->location))
-        param->frozen = true;
-    }
-    bool trains = spec.model.stages.empty(); // the model itself is wrong
-    for (const StageSpec &stage : spec.model.stages)
-      for (const ParamSpec &param : stage.params)
-        trains |= !param.frozen;
-    if (!trains)
-      error(freeze, "freeze leaves no parameter to train");
-  }
-
-  /// The parameters whose name, GROUP.PARAM, matches. An error if there are none.
-  std::vector<ParamSpec *> match(const std::string &pattern, Location at) {
-    std::vector<ParamSpec *> found;
-    std::vector<std::string> names;
-    for (StageSpec &stage : spec.model.stages)
-      for (ParamSpec &param : stage.params) {
-        names.push_back(stage.name + "." + param.name);
-        if (matches(pattern, names.back()))
-          found.push_back(&param);
-      }
-    if (found.empty() && !spec.model.stages.empty()) {
-      std::string near = didYouMean(pattern, names);
-      context.diagnostics.error(
-          at, "no parameter matches \"" + pattern + "\"" +
-                  (near.empty() ? ": names are such as '" + (names.empty() ? "" : names[0]) + "'"
-                                : near));
-    }
-    return found;
-  }
-
-  /// `*` is any run of characters, `?` any one.
-  static bool matches(std::string_view pattern, std::string_view name) {
-    size_t p = 0, n = 0, star = std::string_view::npos, from = 0;
-    while (n < name.size()) {
-      if (p < pattern.size() && pattern[p] == '*') {
-        star = p++;
-        from = n;
-      } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-        ++p;
-        ++n;
-      } else if (star != std::string_view::npos) { // the star takes one more
-        p = star + 1;
-        n = ++from;
-      } else {
-        return false;
-      }
-    }
-    return pattern.find_first_not_of('*', p) == std::string_view::npos;
   }
 
   void readBetas(const Expr &betas) {
@@ -270,8 +159,8 @@ private:
     }
   }
 
-  /// Of each kind of layer so many: the kind with the most has them.
-  void checkLayers() const {
+  /// Of each kind of layer so many: the kind with the most has them. `places`: those of patterns.
+  void checkLayers(const std::vector<const Expr *> &places) const {
     if (spec.model.stages.empty())
       return; // It has errors.
     int64_t layers = 0;
@@ -299,6 +188,8 @@ private:
     check(findGiven(given, "plan.place"));
     for (const Setting *role : settingsOf("plan.place"))
       check(findGiven(given, role->path));
+    for (const Expr *place : places)
+      check(place);
   }
 
   const Program &program;

@@ -32,6 +32,8 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
     - Bodies hold compute ops only. Embeddings look up the tokens of the first stage.
     - If the module has a configuration, the functions have its micro-batch,
       context and vocabulary. Attention is causal if the objective is next_token.
+    - What the plan says of inner activations (`boa.activation` on an op) is of values that
+      can be saved, and those of one name have one place.
     - The module has no storages or entry points: these belong to the next phase, and
       get their sizes from the model.
   }];
@@ -53,7 +55,10 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     wins over it. Without recomputing the pass also makes `@block_forward_saving(x, params) ->
     (y, saved)`, and the backward function takes `saved`: a tensor for each value. A
     value that costs nothing is computed again all the same: a split, a cast that
-    widens, a parameter that is rounded.
+    widens, a parameter that is rounded. So is the result of an op with
+    `boa.activation = {save = false}`: what it is computed from is saved, or computed again
+    in turn. A value whose `boa.activation` has a place is marked `boa.saved = "NAME"` and
+    `boa.place`, for a storage of its own.
 
     Of a stage of which only the last layers save (`keep` in the plan), the pass makes both
     backward functions; `@block_backward_saved` is the one that takes `saved`. Then
@@ -101,7 +106,8 @@ def BuildStep : BoaPass<"boa-build-step"> {
     Instances of stages whose results have one type, one after another, share a storage of
     checkpoints. Where types differ there are several: `@checkpoints.embed`. Gradients of
     side inputs are accumulated in `@boundary_gradients.NAME.sum`. The first contribution
-    in program order sets the entry. A frozen group has a storage of weights alone, and no
+    in program order sets the entry. What layers save is in `@saved.NAME`, values with a
+    place of their own in `@saved.NAME.VALUE`. A frozen group has a storage of weights alone, and no
     update.
 
     With `predict` it builds @predict instead: one forward pass that leaves the
@@ -186,7 +192,8 @@ def InsertOffload : BoaPass<"boa-insert-offload"> {
     Updates and norms run where `update` in `boa.config @plan` says, and take buffers
     there. Homes come from `place` in `boa.config @plan`: numbers of layers, then shares
     of the layers behind them, rounded to whole chunks. Where an entry is one chunk, a
-    share is of the entries of each layer.
+    share is of the entries of each layer. A storage with `boa.place` has that place
+    instead of its role's.
   }];
 }
 

@@ -410,7 +410,7 @@ std::string habitsText() {
 std::string settingsText() {
   std::string text = "Settings of a spec, as --set takes them: --set train.steps=50. Arguments of "
                      "a\ncall are set where the spec makes that call. Settings of "
-                     "train.parameters stand\nin a spec only.\n";
+                     "train.parameters and\nplan.activations stand in a spec only.\n";
   for (const frontend::SettingInfo &setting : frontend::listSettings()) {
     absl::StrAppend(&text, "\n", setting.path);
     if (!setting.calls.empty())
@@ -430,7 +430,7 @@ std::string referenceText() {
   std::string text = "<!-- Written by `boa help reference`. -->\n\n# Settings, builtins and "
                      "commands\n\n## Settings\n\n`--set PATH=VALUE` takes these paths. An "
                      "argument of a call is set where the spec makes that call. Settings of "
-                     "`train.parameters` stand in a spec only.\n\n"
+                     "`train.parameters` and `plan.activations` stand in a spec only.\n\n"
                      "| path | values | default | |\n|---|---|---|---|\n";
   auto cell = [](const std::string &part) { return absl::StrReplaceAll(part, {{"|", "\\|"}}); };
   for (const frontend::SettingInfo &setting : frontend::listSettings())

@@ -75,10 +75,13 @@ std::string printAttribute(Attribute attr) {
   return text;
 }
 
-/// ` {causal, heads = 6}`, by name; nothing where there are none.
+/// ` {causal, heads = 6}`, by name; nothing where there are none. What the plan says of an op is no
+/// part of the computation.
 std::string printAttributes(Operation *op) {
   SmallVector<std::string> parts;
   for (NamedAttribute attr : op->getAttrDictionary()) {
+    if (isa_and_nonnull<BoaDialect>(attr.getNameDialect()))
+      continue;
     std::string name = printName(attr.getName());
     parts.push_back(isa<UnitAttr>(attr.getValue())
                         ? name

@@ -15,6 +15,7 @@
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
+#include "passes/model/Activations.h"
 #include "passes/model/Stages.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -61,6 +62,7 @@ public:
     returnGradients();
     if (saves && !isLast && failed(splitSaved()))
       return failure();
+    dropActivationAttrs(backward);
     dropUnusedParams(backward);
     return success();
   }
@@ -202,7 +204,7 @@ private:
 
   /// Cuts the body where forward ends: values that cross the cut are returned by
   /// @NAME_forward_saving and taken by the backward function, which then holds
-  /// no forward op but those that cost nothing.
+  /// no forward op but those whose results the plan computes again.
   LogicalResult splitSaved() {
     Block &block = backward.getBody().front();
     SmallVector<Operation *> forwardOps;
@@ -223,13 +225,7 @@ private:
         isForward.insert(&op);
       }
     }
-    // What costs nothing, or rounds an argument (a parameter), which is there anyway.
-    auto isFree = [](Operation *op) {
-      auto cost = dyn_cast<CostOpInterface>(op);
-      return isa<arith::ConstantOp>(op) || (cost && cost.getFlops() == 0) ||
-             (isa<CastOp>(op) && isa<BlockArgument>(op->getOperand(0)));
-    };
-    // Values that backward ops need, looking through ops that cost nothing.
+    // Values that backward ops need, looking through those that are computed again.
     llvm::SetVector<Value> saved;
     llvm::SmallVector<Value> work;
     for (Operation &op : block.without_terminator())
@@ -241,7 +237,7 @@ private:
       Operation *op = value.getDefiningOp();
       if (!op || !isForward.contains(op))
         continue;
-      if (isFree(op)) {
+      if (isComputedAgain(op)) {
         if (keep.insert(op).second)
           llvm::append_range(work, op->getOperands());
       } else {
@@ -256,8 +252,10 @@ private:
 
     if (ordered.empty()) // the backward function needs none: nothing to store
       return success();
-    createSavingForward(forwardOps, ordered);
-    Attribute unit = UnitAttr::get(backward.getContext());
+    SmallVector<NamedAttrList> marks;
+    for (Value value : ordered)
+      marks.push_back(getMark(value));
+    createSavingForward(forwardOps, ordered, marks);
     for (Value value : ordered) {
       Value arg = block.addArgument(value.getType(), value.getLoc());
       value.replaceUsesWithIf(arg, [&](OpOperand &use) {
@@ -267,9 +265,24 @@ private:
     eraseDeadOps(block);
     unsigned first = block.getNumArguments() - ordered.size();
     setTypeAndAttrsOf(backward);
-    for (unsigned i = first; i < block.getNumArguments(); ++i)
-      backward.setArgAttr(i, kSavedAttr, unit);
+    for (auto [i, mark] : llvm::enumerate(marks))
+      backward.setArgAttr(first + unsigned(i), kSavedAttr, mark.get(kSavedAttr));
     return success();
+  }
+
+  /// The attributes of a saved value among the results of @NAME_forward_saving. A value with a
+  /// place of its own lies in a storage by its name.
+  static NamedAttrList getMark(Value value) {
+    Operation *op = value.getDefiningOp();
+    Builder builder(op->getContext());
+    NamedAttrList mark;
+    if (Attribute place = getOwnPlace(op)) {
+      mark.set(kSavedAttr, builder.getStringAttr(getActivationName(op)));
+      mark.set(kPlaceAttr, place);
+    } else {
+      mark.set(kSavedAttr, builder.getUnitAttr());
+    }
+    return mark;
   }
 
   static void setTypeAndAttrsOf(func::FuncOp func) {
@@ -283,7 +296,8 @@ private:
   }
 
   /// @NAME_forward_saving: the forward function that also returns `saved`.
-  void createSavingForward(ArrayRef<Operation *> forwardOps, ArrayRef<Value> saved) {
+  void createSavingForward(ArrayRef<Operation *> forwardOps, ArrayRef<Value> saved,
+                           ArrayRef<NamedAttrList> marks) {
     OpBuilder builder(backward);
     SmallVector<Type> types(backward.getArgumentTypes().drop_back());
     auto func = func::FuncOp::create(builder, forward.getLoc(),
@@ -309,12 +323,10 @@ private:
     // backward function: clone what is still missing from the forward.
     Value y = cloneMissing(builder, forward.getBody().front().getTerminator()->getOperand(0), map);
     SmallVector<Result> results{{y, {}}};
-    for (Value value : saved) {
-      Result result{bySaved.lookup(value), {}};
-      result.attrs.set(kSavedAttr, builder.getUnitAttr());
-      results.push_back(result);
-    }
+    for (auto [value, mark] : llvm::zip_equal(saved, marks))
+      results.push_back({bySaved.lookup(value), mark});
     setResults(func, builder, results);
+    dropActivationAttrs(func);
     mergeDuplicates(*block);
   }
 

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
 #include "passes/Passes.h"
+#include "passes/model/Activations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -175,7 +176,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
           embedding && !(first && embedding.getTokens() == func.getArgument(0)))
         return op.emitOpError("expected the tokens that the first stage takes");
     }
-    if (failed(verifyParams(stage, func, activations)) ||
+    if (failed(verifyActivations(func)) || failed(verifyParams(stage, func, activations)) ||
         failed(verifyData(stage, func, first, last)))
       return failure();
     boundary = resultOf[stage.getStageName()] = result;

@@ -98,15 +98,15 @@ private:
   // Storages
   //===--------------------------------------------------------------------===//
 
-  void declare(Role role, const Twine &name, ArrayRef<int64_t> dims, Type type, int64_t chunks,
-               bool persistent) {
+  StorageOp declare(Role role, const Twine &name, ArrayRef<int64_t> dims, Type type, int64_t chunks,
+                    bool persistent) {
     auto home = HomeAttr::get(builder.getContext(), Tier::device, 0);
-    StorageOp::create(builder, module.getLoc(), name.str(), dims, type, StorageOp::makeHomes(home),
-                      role, chunks, persistent, ArrayAttr());
+    return StorageOp::create(builder, module.getLoc(), name.str(), dims, type,
+                             StorageOp::makeHomes(home), role, chunks, persistent, ArrayAttr());
   }
-  void declare(Role role, ArrayRef<int64_t> dims, Type type, StringRef of = {}, int64_t chunks = 1,
-               bool persistent = false) {
-    declare(role, getStorageName(role, of), dims, type, chunks, persistent);
+  StorageOp declare(Role role, ArrayRef<int64_t> dims, Type type, StringRef of = {},
+                    int64_t chunks = 1, bool persistent = false) {
+    return declare(role, getStorageName(role, of), dims, type, chunks, persistent);
   }
 
   void declareStorages() {
@@ -128,7 +128,15 @@ private:
       if (auto saving = lookup(stage, StageFunction::forward_saving); saving && !predict)
         for (const CallSlot &slot : CallLayout::get(saving).outputs)
           if (slot.kind == CallSlot::Kind::saved)
-            declare(Role::saved, {stage.saving, microBatches}, slot.type, savedName(stage, slot));
+            declareSaved(stage, slot, saving.getResultAttr(slot.positions.front(), kPlaceAttr));
+  }
+
+  /// `place`: of its own, or null.
+  void declareSaved(const Stage &stage, const CallSlot &slot, Attribute place) {
+    StorageOp storage =
+        declare(Role::saved, {stage.saving, microBatches}, slot.type, savedName(stage, slot));
+    if (place)
+      storage->setDiscardableAttr(kPlaceAttr, place);
   }
 
   /// What the stages but the last return, and the gradients of that.
@@ -148,10 +156,15 @@ private:
   /// Of the storage in which the gradients of a side input are added up.
   static std::string sumName(const Stage &stage) { return stage.name + ".sum"; }
 
-  /// What a stage saves lies in one storage for each element type.
+  /// What a stage saves lies in one storage for each element type; values with a place of their
+  /// own in others, by their name.
   static std::string savedName(const Stage &stage, const CallSlot &slot) {
     std::string name = stage.name;
-    if (Type element = slot.type.getElementType(); !element.isF32())
+    if (!slot.group.empty())
+      name += "." + slot.group;
+    // A value may be named as a type is.
+    if (Type element = slot.type.getElementType();
+        !element.isF32() || slot.group == "bf16" || slot.group == "f64")
       llvm::raw_string_ostream(name) << "." << element;
     return name;
   }

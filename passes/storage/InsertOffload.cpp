@@ -350,7 +350,9 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
     ModuleOp module = getOperation();
     const PlaceSettings settings = Config(module).plan.place;
     for (auto storage : module.getOps<StorageOp>()) {
-      if (const Placement *place = placeOf(storage.getRole(), settings))
+      if (Attribute own = storage->removeDiscardableAttr(kPlaceAttr))
+        storage.setHomesAttr(homesOf(storage, readPlace(own)));
+      else if (const Placement *place = placeOf(storage.getRole(), settings))
         storage.setHomesAttr(homesOf(storage, *place));
     }
     int64_t meaning = getAnalysis<CurrentComputation>().get().meaning();

@@ -87,6 +87,8 @@ template <typename Settings> SettingRow Section(const char *key, SettingKind kin
   Finish(WRITTEN, #FIELD, SettingKind::Real, Print(double(DEFAULT)), HELP),
 #define BOA_PLACE(FIELD, WRITTEN, HELP)                                                            \
   Finish(WRITTEN, #FIELD, SettingKind::Place, "device", HELP, WordList(HomeTier())),
+#define BOA_OWN_PLACE(FIELD, WRITTEN, HELP)                                                        \
+  Finish(WRITTEN, #FIELD, SettingKind::Place, "", HELP, WordList(HomeTier())),
 #define BOA_SECTION(FIELD, NAME) Section<NAME##Settings>(#FIELD, SettingKind::Section),
 #define BOA_LIST(FIELD, NAME) Section<NAME##Settings>(#FIELD, SettingKind::List),
 #define BOA_FORM(KIND, WRITTEN, HELP) Finish(WRITTEN, "", SettingKind::KIND, "", HELP),
@@ -124,9 +126,10 @@ const std::vector<SettingRow> &WrittenSettings() {
     std::vector<SettingRow> rows, ordered;
     CollectWritten(RowsOf(static_cast<TrainSettings *>(nullptr)), rows);
     CollectWritten(RowsOf(static_cast<PlanSettings *>(nullptr)), rows);
+    CollectWritten(RowsOf(static_cast<ActivationSettings *>(nullptr)), rows);
     CollectWritten(RowsOf(static_cast<MachineSettings *>(nullptr)), rows);
-    for (const char *block :
-         {"train", "train.parameters", "plan", "machine.device", "machine.host", "machine.ssd"})
+    for (const char *block : {"train", "train.parameters", "plan", "plan.activations",
+                              "machine.device", "machine.host", "machine.ssd"})
       Order(rows, block, ordered);
     return ordered;
   }();

@@ -142,7 +142,7 @@ template <typename Enum> std::optional<Enum> ParseWord(std::string_view word) {
 
 /// Where the chunks of a role live: tiers in order, each but the last with a number of layers or
 /// with a share. The layers come first. The shares are of each layer behind them, and the last
-/// tier has the rest.
+/// tier has the rest. Without tiers there is none.
 struct Placement {
   struct Part {
     HomeTier tier = HomeTier::device;
@@ -166,6 +166,7 @@ struct Placement {
 #define BOA_INTEGER(FIELD, DEFAULT, WRITTEN, HELP) int64_t FIELD = DEFAULT;
 #define BOA_REAL(FIELD, DEFAULT, WRITTEN, HELP) double FIELD = DEFAULT;
 #define BOA_PLACE(FIELD, WRITTEN, HELP) Placement FIELD;
+#define BOA_OWN_PLACE(FIELD, WRITTEN, HELP) Placement FIELD = {{}};
 #define BOA_SECTION(FIELD, NAME) NAME##Settings FIELD;
 #define BOA_LIST(FIELD, NAME) std::vector<NAME##Settings> FIELD;
 #define BOA_END(NAME)                                                                              \
@@ -186,6 +187,7 @@ struct Placement {
 #define BOA_INTEGER(FIELD, ...) visitor(*row++, FIELD);
 #define BOA_REAL(FIELD, ...) visitor(*row++, FIELD);
 #define BOA_PLACE(FIELD, ...) visitor(*row++, FIELD);
+#define BOA_OWN_PLACE(FIELD, ...) visitor(*row++, FIELD);
 #define BOA_SECTION(FIELD, NAME) visitor(*row++, FIELD);
 #define BOA_LIST(FIELD, NAME) visitor(*row++, FIELD);
 #define BOA_FORM(...) ++row;

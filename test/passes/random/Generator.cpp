@@ -217,8 +217,14 @@ private:
     std::string name = stage.name;
     declare(name + "_forward", forward, {y});
     if (saving && !last && stage.trains) {
-      declare(name + "_forward_saving", forward, {y, "tensor<32xf32> {boa.saved}"});
-      backward.push_back("tensor<32xf32> {boa.saved}");
+      std::vector<std::string> saving{y, "tensor<32xf32> {boa.saved}"};
+      backward.push_back(saving.back());
+      // One that lives elsewhere.
+      if (random.chance(0.3)) {
+        saving.push_back("tensor<32xf32> {boa.saved = \"h\", boa.place = " + place() + "}");
+        backward.push_back("tensor<32xf32> {boa.saved = \"h\"}");
+      }
+      declare(name + "_forward_saving", forward, saving);
     }
     if (stage.trains)
       declare(name + "_backward", backward, results);

@@ -1,0 +1,55 @@
+//===- PatternChecker.h - Settings of what a pattern names ------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Some parameters and some activations differ from the others. A pattern names them by
+// STAGE.NAME: `freeze` and `parameters "PATTERN" { ... }` of a train block, and
+// `activations "PATTERN" { ... }` of a plan. Of several blocks that set one thing the last
+// counts. A pattern that names nothing is an error.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_FRONTEND_PATTERNCHECKER_H
+#define BOA_FRONTEND_PATTERNCHECKER_H
+
+#include "frontend/Settings.h"
+
+namespace boa::frontend {
+
+class PatternChecker {
+public:
+  /// `given`: the settings of the train block and of the plan. Writes to the model of `spec`.
+  PatternChecker(const Constants &constants, CheckContext context, const GivenSettings &given,
+                 Spec &spec)
+      : constants(constants), context(context), given(given), spec(spec) {}
+
+  void readParameters(const std::vector<Field> &train);
+  void readActivations(const std::vector<Field> &plan);
+
+  /// The places that were given of activations.
+  const std::vector<const Expr *> &places() const { return givenPlaces; }
+
+private:
+  void error(Location at, std::string message) const {
+    context.diagnostics.error(at, std::move(message));
+  }
+  void readFreeze(const Expr &freeze);
+  void readReals(const GivenSettings &of, const char *path, const std::vector<ParamSpec *> &params,
+                 std::optional<double> ParamSpec::*member);
+  const Name *patternOf(const Field &field, const char *example) const;
+  bool layersMayKeep() const;
+  std::vector<ParamSpec *> matchParameters(const std::string &pattern, Location at);
+  std::vector<Operation *> matchActivations(const Name &pattern);
+
+  const Constants &constants;
+  CheckContext context;
+  const GivenSettings &given;
+  Spec &spec;
+  std::vector<const Expr *> givenPlaces;
+};
+
+} // namespace boa::frontend
+
+#endif // BOA_FRONTEND_PATTERNCHECKER_H
