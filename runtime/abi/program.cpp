@@ -145,6 +145,14 @@ bool IsFrozen(const Storage &storage) {
   return absl::StartsWith(storage.name, absl::StrCat("weights.", kFrozenPrefix));
 }
 
+std::vector<bool> StatesOfOptimizer(const Program &program) {
+  std::vector<bool> states(program.storages.size());
+  for (const Group &group : program.groups)
+    for (int64_t storage : group.states)
+      states[size_t(storage)] = true;
+  return states;
+}
+
 double LearningRate(const OptimizerSettings &o, int64_t step, int64_t steps) {
   if (o.warmup > 0 && step <= o.warmup)
     return o.peak * static_cast<double>(step) / static_cast<double>(o.warmup);

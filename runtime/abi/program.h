@@ -236,6 +236,8 @@ std::string_view UserName(std::string_view saved);
 inline bool IsFrozen(std::string_view saved) { return UserName(saved) != saved; }
 /// Weights that no step changes: a state has them once, whatever commits it keeps.
 bool IsFrozen(const Storage &);
+/// By storage: whether it is a state of the optimizer. Each is zero before its first update.
+std::vector<bool> StatesOfOptimizer(const Program &);
 
 absl::StatusOr<Program> ParseProgram(std::string_view json);
 

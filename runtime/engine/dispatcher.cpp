@@ -15,7 +15,8 @@ using Kind = Work::Kind;
 
 Dispatcher::Dispatcher(const Program &program, Slots &slots, bool device_orders)
     : program(program), slots(slots), device_orders(device_orders && IsSeparate(program.machine)),
-      hazards(program, commands), queues(commands), counts(program) {
+      written(slots.home_count() + 1), hazards(program, commands), queues(commands),
+      counts(program) {
   for (uint32_t home = 1; home <= slots.home_count(); ++home)
     hazards.Open(home, slots.buffer(home).count);
 }
@@ -44,6 +45,8 @@ void Dispatcher::Reads(Command &command, uint32_t buffer, int32_t first, int32_t
 }
 
 void Dispatcher::Writes(Command &command, uint32_t buffer, int32_t first, int32_t count) {
+  if (buffer < written.size())
+    written[buffer] = true;
   hazards.Writes(command.work.id, buffer, first - slots.buffer(buffer).first, count);
 }
 

@@ -48,6 +48,8 @@ public:
   /// The command takes these chunks of a buffer and reads (writes) them.
   void Reads(Command &, uint32_t buffer, int32_t first, int32_t count);
   void Writes(Command &, uint32_t buffer, int32_t first, int32_t count);
+  /// Whether a command took a part of this home to write it.
+  bool IsWritten(uint32_t home) const { return written[home]; }
   /// The command reads (writes) its chunks on SSD.
   void ReadsDisk(Command &, int32_t chunk);
   void WritesDisk(Command &, int32_t chunk);
@@ -91,6 +93,7 @@ private:
   const Program &program;
   Slots &slots;
   const bool device_orders;
+  std::vector<bool> written; // by home
   absl::Status error;
   CommandTable commands;
   Hazards hazards;

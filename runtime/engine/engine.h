@@ -127,6 +127,10 @@ public:
   /// that the state has in another form (StateStore::Foreign).
   absl::Status Restore();
 
+  /// Bytes that live on SSD, by role, and that no transfer reads because they are absent: nobody
+  /// has written these states of the optimizer yet. The engine must be drained.
+  std::map<std::string, int64_t> AbsentBytes() const;
+
   /// Takes out the counters of the runs up to this one. Moves that end later are in the
   /// result of the next call.
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());

@@ -72,11 +72,24 @@ absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t firs
   return absl::OkStatus();
 }
 
-/// Moves all persistent chunks that live in memory to or from their extents.
+/// Of all its chunks.
+bool Engine::Impl::IsAbsent(int32_t storage) const {
+  const Storage &of = program.storages[storage];
+  for (int64_t entry = 0; entry < of.entry_count(); ++entry)
+    for (int32_t chunk = 0; chunk < of.chunks; ++chunk)
+      if (!graph.IsAbsent(storage, entry, chunk))
+        return false;
+  return true;
+}
+
+/// Moves all persistent chunks that live in memory to or from their extents. A storage that is
+/// absent stays so.
 absl::Status Engine::Impl::MoveResident(bool write) {
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage &storage = program.storages[s];
-    for (int64_t entry = 0; storage.persistent && entry < storage.entry_count(); ++entry)
+    if (!storage.persistent || IsAbsent(int32_t(s)))
+      continue;
+    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
       for (int32_t chunk = 0, next; chunk < storage.chunks; chunk = next) {
         // As many chunks as lie side by side.
         const Location home = graph.HomeOf(s, entry, chunk);
@@ -96,6 +109,20 @@ absl::Status Engine::Impl::MoveResident(bool write) {
       }
   }
   return Drain();
+}
+
+std::map<std::string, int64_t> Engine::AbsentBytes() const {
+  std::map<std::string, int64_t> bytes;
+  std::unique_lock lock(impl->mutex);
+  for (size_t s = 0; s < impl->program.storages.size(); ++s) {
+    const Storage &storage = impl->program.storages[s];
+    for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
+      for (int32_t chunk = 0; chunk < storage.chunks; ++chunk)
+        if (storage.TierOf(entry, chunk) == Home::ssd &&
+            impl->graph.IsAbsent(int32_t(s), entry, chunk))
+          bytes[storage.role] += storage.chunk_bytes();
+  }
+  return bytes;
 }
 
 } // namespace boa

@@ -19,12 +19,19 @@ namespace boa {
 using Kind = Work::Kind;
 
 Graph::Graph(const Program &program, ChunkExtents *extents, bool device_orders)
-    : program(program), extents(extents), slots(program), dispatcher(program, slots, device_orders),
-      handles(IsSeparate(program.machine)) {}
+    : program(program), zero_at_first(StatesOfOptimizer(program)), extents(extents), slots(program),
+      dispatcher(program, slots, device_orders), handles(IsSeparate(program.machine)) {}
 
 Location Graph::HomeOf(int32_t storage, int64_t entry, int32_t chunk) const {
   const uint32_t home = slots.HomeBuffer(storage, entry, chunk);
   return home ? slots.At(home, chunk) : Location();
+}
+
+bool Graph::IsAbsent(int32_t storage, int64_t entry, int32_t chunk) const {
+  if (!zero_at_first[storage] || !extents || extents->Current(storage, entry, chunk).file >= 0)
+    return false;
+  const uint32_t home = slots.HomeBuffer(storage, entry, chunk);
+  return !home || !dispatcher.IsWritten(home);
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,7 +105,11 @@ boa_buffer Graph::Open(int32_t storage, int64_t entry, int32_t first, int32_t co
   bool one = read && !PassesHost(space);
   for (int32_t c = first; c < first + count; ++c)
     one = one && slots.LivesOnDisk(storage, entry, c);
-  Command &opener = NewOpener(zero ? Kind::zero : one ? Kind::read : Kind::create, buffer);
+  one = one && EndOfAbsence(storage, entry, first, first + count) == first + count;
+  Command &opener = NewOpener(zero  ? Kind::zero
+                              : one ? KindOfRead(storage, entry, first)
+                                    : Kind::create,
+                              buffer);
   dispatcher.RequestSlot(opener, buffer);
   if (one) {
     IssueMove(opener);

@@ -56,6 +56,9 @@ public:
   Location Workspace() const { return slots.workspace(); }
   /// The home of a chunk in memory; nowhere: it lives on SSD.
   Location HomeOf(int32_t storage, int64_t entry, int32_t chunk) const;
+  /// Whether a chunk is zero because nobody has written it yet: that of a state of the optimizer
+  /// without an extent.
+  bool IsAbsent(int32_t storage, int64_t entry, int32_t chunk) const;
 
   //===--------------------------------------------------------------------===//
   // The driver's calls, in program order
@@ -132,6 +135,8 @@ private:
   void CopyOutside(int64_t of_run, bool in, int32_t storage, int64_t entry, int32_t first,
                    int32_t count, void *outside, int64_t bytes);
   void FindExtents(Work &);
+  int32_t EndOfAbsence(int32_t storage, int64_t entry, int32_t chunk, int32_t end) const;
+  Work::Kind KindOfRead(int32_t storage, int64_t entry, int32_t chunk) const;
   bool Separate() const { return IsSeparate(program.machine); }
   /// Whether an SSD reaches such a buffer only by way of the host's memory.
   bool PassesHost(int32_t space) const {
@@ -139,6 +144,7 @@ private:
   }
 
   const Program &program;
+  const std::vector<bool> zero_at_first; // by storage
   ChunkExtents *const extents;
   Slots slots;
   Dispatcher dispatcher;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <cstring>
 #include <utility>
 
 namespace boa {
@@ -43,7 +44,7 @@ void Graph::MoveStaged(bool home, uint32_t buffer, int64_t entry, int32_t first,
     return;
   for (int32_t c = first; c < first + count; ++c) {
     const uint32_t stage = dispatcher.OpenBuffer(storage, entry, c, 1, BOA_HOST, pool);
-    Command &opener = NewOpener(home ? Kind::create : Kind::read, stage);
+    Command &opener = NewOpener(home ? Kind::create : KindOfRead(storage, entry, c), stage);
     dispatcher.RequestSlot(opener, stage);
     if (home) {
       dispatcher.Issue(opener);
@@ -93,9 +94,26 @@ void Graph::FindExtents(Work &work) {
   }
 }
 
-/// Issues a transfer behind those of the same chunks on SSD.
+/// The first chunk in (chunk, end] that is absent while this one is not, or the reverse.
+int32_t Graph::EndOfAbsence(int32_t storage, int64_t entry, int32_t chunk, int32_t end) const {
+  if (!zero_at_first[storage])
+    return end;
+  const bool absent = IsAbsent(storage, entry, chunk);
+  while (++chunk < end && IsAbsent(storage, entry, chunk) == absent)
+    ;
+  return chunk;
+}
+
+/// An absent chunk is made, not read.
+Kind Graph::KindOfRead(int32_t storage, int64_t entry, int32_t chunk) const {
+  return IsAbsent(storage, entry, chunk) ? Kind::zero : Kind::read;
+}
+
+/// Issues a transfer behind those of the same chunks on SSD, or the fill that stands for it.
 void Graph::IssueMove(Command &command) {
   Work &work = command.work;
+  if (work.kind == Kind::zero)
+    return dispatcher.Issue(command);
   FindExtents(work);
   const int32_t end = work.first + work.count;
   for (int32_t c = work.first; c < end && slots.LivesOnDisk(work.storage, work.entry, c); ++c)
@@ -112,14 +130,18 @@ void Graph::MoveDisk(bool home, uint32_t buffer, int64_t entry, int32_t first, i
   if (!Expect(!PassesHost(of.space),
               home ? "writes to SSD from device memory" : "reads from SSD into device memory"))
     return;
-  Command &command =
-      dispatcher.New(home ? Kind::write : Kind::read, of.storage, entry, first, count);
-  command.uses.push_back({buffer, first});
-  if (home)
-    dispatcher.Reads(command, buffer, first, count);
-  else
-    dispatcher.Writes(command, buffer, first, count);
-  IssueMove(command);
+  const int32_t storage = of.storage;
+  for (int32_t c = first, next; c < first + count; c = next) {
+    next = home ? first + count : EndOfAbsence(storage, entry, c, first + count);
+    const Kind kind = home ? Kind::write : KindOfRead(storage, entry, c);
+    Command &command = dispatcher.New(kind, storage, entry, c, next - c);
+    command.uses.push_back({buffer, c});
+    if (home)
+      dispatcher.Reads(command, buffer, c, next - c);
+    else
+      dispatcher.Writes(command, buffer, c, next - c);
+    IssueMove(command);
+  }
 }
 
 void Graph::MoveDisk(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
@@ -143,12 +165,16 @@ void Graph::Exchange(bool write, int32_t storage, int64_t entry, int32_t first, 
     return;
   for (int32_t c = first, next; c < first + count; c = next) {
     next = slots.EndOfRange(storage, entry, c, first + count);
+    if (!write)
+      next = EndOfAbsence(storage, entry, c, next);
     void *part = static_cast<char *>(outside) + (c - first) * slots.ChunkBytes(storage);
-    if (slots.LivesOnDisk(storage, entry, c))
+    const int64_t bytes = (next - c) * slots.ChunkBytes(storage);
+    if (!write && IsAbsent(storage, entry, c))
+      std::memset(part, 0, size_t(bytes)); // no command has it
+    else if (slots.LivesOnDisk(storage, entry, c))
       MoveDisk(write, storage, entry, c, next - c, part);
     else
-      CopyOutside(kNoRun, write, storage, entry, c, next - c, part,
-                  (next - c) * slots.ChunkBytes(storage));
+      CopyOutside(kNoRun, write, storage, entry, c, next - c, part, bytes);
   }
 }
 

@@ -73,6 +73,7 @@ struct Engine::Impl : boa_context, DeviceListener {
 
   void Exchange(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
                 void *data);
+  bool IsAbsent(int32_t storage) const;
   absl::Status MoveResident(bool write);
   absl::Status MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count, bool write);
 };

@@ -77,25 +77,24 @@ const CommitRecord &Commits::record() const {
   return present ? *present : none;
 }
 
-std::vector<SavedCommit> Commits::Add(const CommitRecord &record, std::vector<SavedTable> tables,
-                                      const Computation &computation) {
+std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &computation) {
   // Commits after the present one belong to a past that this process left.
   std::vector<SavedCommit> stay, dropped;
   for (SavedCommit &commit : kept.commits) {
     const int64_t step = commit.record.step;
-    const bool stays = present && step <= present->step && step != record.step;
+    const bool stays = present && step <= present->step && step != made.record.step;
     (stays ? stay : dropped).push_back(std::move(commit));
   }
   std::vector<SavedCommit> &commits = kept.commits = std::move(stay);
   // The manifest names the computation of the last commit. Each other commit names its own if
   // that differs.
   for (SavedCommit &commit : commits) {
-    Computation made = ComputationOf(kept, commit);
+    Computation of = ComputationOf(kept, commit);
     commit.computation.reset();
-    if (made.version != computation.version || made.text != computation.text)
-      commit.computation = std::move(made);
+    if (of.version != computation.version || of.text != computation.text)
+      commit.computation = std::move(of);
   }
-  commits.push_back({record, std::move(tables), {}, {}});
+  commits.push_back(std::move(made));
   kept.version = kManifestVersion;
   kept.computation = computation;
   int64_t extra = std::max<int64_t>(int64_t(commits.size()) - most_kept, 0);

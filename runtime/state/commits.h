@@ -46,7 +46,7 @@ public:
 
   /// Adds a commit of the program with this computation, and returns the dropped ones. They are
   /// the later ones, one of the same step, and the oldest beyond the number to keep.
-  std::vector<SavedCommit> Add(const CommitRecord &, std::vector<SavedTable>, const Computation &);
+  std::vector<SavedCommit> Add(SavedCommit, const Computation &);
   /// Goes to the last commit, which is on disk now.
   void GoToLast() { present = kept.commits.back().record; }
 

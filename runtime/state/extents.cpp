@@ -22,8 +22,10 @@ namespace boa {
 
 Extents::Extents(const Program &program, size_t files, Grow grow) : grow(std::move(grow)) {
   Dealer dealer(StripeWeights(program.machine, files));
+  const std::vector<bool> states = StatesOfOptimizer(program);
   for (const Storage &storage : program.storages) {
     Table &table = tables.emplace_back();
+    table.zero_at_first = states[tables.size() - 1];
     table.storage = SavedStorageOf(storage);
     table.persistent = storage.persistent;
     table.shared = IsShared(storage);
@@ -214,13 +216,18 @@ std::optional<uint64_t> Extents::Checksum(const Extent &extent) const {
 // Committing
 //===----------------------------------------------------------------------===//
 
-absl::StatusOr<std::vector<SavedTable>> Extents::Tables() const {
+absl::StatusOr<SavedCommit> Extents::Contents() const {
   std::lock_guard<std::mutex> lock(mutex);
-  std::vector<SavedTable> saved;
+  SavedCommit saved;
   for (const Table &table : tables) {
     if (!table.persistent)
       continue;
-    SavedTable &to = saved.emplace_back();
+    if (table.zero_at_first && std::all_of(table.current.begin(), table.current.end(),
+                                           [](const Extent &of) { return of.file < 0; })) {
+      saved.absent.push_back(table.storage);
+      continue;
+    }
+    SavedTable &to = saved.tables.emplace_back();
     to.storage = table.storage;
     to.chunks.reserve(table.current.size());
     for (size_t i = 0; i < table.current.size(); ++i) {

@@ -41,7 +41,7 @@ namespace boa {
 /// Ownership: it owns everything it knows; `grow` is called while it exists.
 /// Threads: SetChecksum and Checksum from any; all others one at a time.
 /// Errors: Claim finds a damaged manifest. Next and Begin fail with the error of `grow`, and
-/// Tables if a chunk was never written. None of them changes where a chunk stands.
+/// Contents if a chunk was never written. None of them changes where a chunk stands.
 class Extents {
 public:
   /// Makes a data file this long. Called when no free range is large enough.
@@ -73,9 +73,10 @@ public:
   void SetChecksum(const Extent &, uint64_t);
   std::optional<uint64_t> Checksum(const Extent &) const;
 
-  /// The persistent storages as a commit would hold them now.
-  absl::StatusOr<std::vector<SavedTable>> Tables() const;
-  /// A commit of Tables is durable: no Next returns its extents. Extents that only `dropped`
+  /// A commit of the persistent storages as they are now, without its record. A state of the
+  /// optimizer of which no chunk was ever written is absent.
+  absl::StatusOr<SavedCommit> Contents() const;
+  /// A commit of Contents is durable: no Next returns its extents. Extents that only `dropped`
   /// commits named become free.
   void Committed(const std::vector<SavedCommit> &kept, const std::vector<SavedCommit> &dropped);
 
@@ -89,6 +90,7 @@ private:
   struct Table {
     SavedStorage storage;
     bool persistent = false;
+    bool zero_at_first = false;  // until a chunk is written
     bool shared = false;         // no commit has contents of its own
     std::vector<int32_t> file;   // the chunk is dealt to it; -1: none, the chunk lives in memory
     std::vector<Extent> current; // newest contents

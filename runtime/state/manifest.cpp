@@ -281,6 +281,11 @@ const SavedTable *FindTable(const SavedCommit &commit, const std::string &name) 
   return nullptr;
 }
 
+bool IsAbsent(const SavedCommit &commit, const std::string &storage) {
+  return std::any_of(commit.absent.begin(), commit.absent.end(),
+                     [&](const SavedStorage &absent) { return absent.name == storage; });
+}
+
 std::vector<bool> NamedPaths(const Manifest &manifest, size_t paths) {
   std::vector<bool> named(paths);
   for (const SavedCommit &commit : manifest.commits)

@@ -9,9 +9,9 @@
 // kept the place and the checksum of every chunk. One line of JSON and one line with its
 // checksum. A data file begins with a head of the same form, which never changes.
 //
-// Version 3 has fields that no trainer fills yet: tokenizer and absent. Version 2 lacks
-// them and everything else that is marked with "3" below. It is read, and written as
-// version 2 until the first commit.
+// Version 3 has a field that no trainer fills yet: tokenizer. Version 2 lacks it and
+// everything else that is marked with "3" below. It is read, and written as version 2
+// until the first commit.
 //
 // A storage is named ROLE.GROUP, and its entries hold the parameters GROUP.*: each at its
 // offset, in elements. Weights of two bytes are the upper halves of their masters.
@@ -74,12 +74,14 @@ struct SavedTable {
 struct SavedCommit {
   CommitRecord record; // 3: plan, environment and samples
   std::vector<SavedTable> tables;
-  std::vector<SavedStorage> absent;       // 3: without chunks; they read as zero
+  std::vector<SavedStorage> absent; // 3: without chunks; they read as zero, whatever the shape
   std::optional<Computation> computation; // 3: where it is not that of the last commit
 };
 
 /// The table of that name, or null.
 const SavedTable *FindTable(const SavedCommit &, const std::string &name);
+/// Whether the commit lacks that storage, which reads as zero.
+bool IsAbsent(const SavedCommit &, const std::string &storage);
 
 struct Manifest {
   int32_t version = kManifestVersion;

@@ -83,9 +83,10 @@ absl::Status CheckProgram(const Program &program) {
 absl::Status CheckReadable(const std::string &home, const Manifest &manifest,
                            const SavedCommit &commit) {
   std::string part;
-  if (!commit.absent.empty())
-    part = absl::StrFormat("lacks the chunks of %s, which are zero", commit.absent[0].name);
-  else if (!manifest.tokenizer.empty())
+  for (const SavedStorage &storage : commit.absent)
+    if (IsMaster(storage))
+      part = absl::StrFormat("lacks the chunks of %s, which are zero", storage.name);
+  if (part.empty() && !manifest.tokenizer.empty())
     part = absl::StrFormat("has tokens of the tokenizer %s", manifest.tokenizer);
   if (part.empty())
     return absl::OkStatus();
@@ -135,13 +136,18 @@ static absl::Status CheckModel(const std::string &home, const Manifest &manifest
       !status.ok())
     return status;
   std::vector<std::string> known;
-  for (const Storage &storage : program.storages) {
+  const std::vector<bool> states = StatesOfOptimizer(program);
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
     if (!storage.persistent)
       continue;
     known.push_back(storage.name);
     const SavedStorage wanted = SavedStorageOf(storage);
     const SavedTable *table = FindTable(commit, storage.name);
     if (table && SameShape(table->storage, wanted))
+      continue;
+    // Zeros fit any chunks. Before the first step the states of any optimizer are zero.
+    if (states[s] && !table && (commit.record.step == 0 || IsAbsent(commit, storage.name)))
       continue;
     // Weights that are frozen have no master, which the other form would need.
     bool other_form = table ? IsMaster(wanted) && !IsFrozen(storage) &&

@@ -290,13 +290,13 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
     return absl::InvalidArgumentError(absl::StrCat("cannot commit step ", record.step));
   if (absl::Status status = CheckRecord(record); !status.ok())
     return status;
-  absl::StatusOr<std::vector<SavedTable>> tables = impl->extents.Tables();
-  if (!tables.ok())
-    return tables.status();
+  absl::StatusOr<SavedCommit> commit = impl->extents.Contents();
+  if (!commit.ok())
+    return commit.status();
+  commit->record = record;
   if (absl::Status status = impl->paths.SyncData(); !status.ok())
     return impl->failed = status;
-  const std::vector<SavedCommit> dropped =
-      impl->commits.Add(record, *std::move(tables), impl->computation);
+  const std::vector<SavedCommit> dropped = impl->commits.Add(*std::move(commit), impl->computation);
   if (absl::Status status = impl->WriteManifests(); !status.ok())
     return impl->failed = status;
   impl->commits.GoToLast();

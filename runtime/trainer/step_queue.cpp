@@ -71,6 +71,10 @@ absl::Status StepQueue::Enqueue(int64_t step) {
         !status.ok())
       return status;
   next.batches->CountTargets();
+  // The plan takes these to be read once, before their first update is written.
+  if (std::exchange(fresh, false))
+    for (const auto &[role, bytes] : owned->AbsentBytes())
+      planned.read[role] -= bytes;
   next.start_ns = owned->Now();
   next.run = Call(entries.step, step, *next.batches);
   // A step behind another one applies that step's updates, and finds in memory the storages that

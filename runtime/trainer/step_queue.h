@@ -100,6 +100,7 @@ private:
   const Ports ports;
   const EntryPoints entries;
   const Data &data;
+  bool fresh = true;   // no step was enqueued
   int64_t follows = 0; // steps that ran one behind the other until now
   int64_t pending = 0; // the step whose updates are not applied yet; 0: none
   Traffic planned;

@@ -156,9 +156,6 @@ absl::Status ForEachBatch(const Program &program, const Group &group, Engine &en
 absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
                        const ParameterSource &source) {
   const Group &group = program.groups[g];
-  const int64_t most = BatchChunks(program, group) * group.chunk_elements;
-  const Aligned<float> zeros(most);
-  std::fill_n(zeros.data(), most, 0.0f);
   auto fill = [&](const Batch &batch) {
     // Between parameters and after the last one there are zeros.
     std::fill_n(batch.master.data(), batch.elements(), 0.0f);
@@ -173,11 +170,7 @@ absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
     }
     return absl::OkStatus();
   };
-  auto write = [&](const Batch &batch) {
-    WriteMaster(engine, batch);
-    for (int32_t storage : group.states)
-      engine.WriteChunks(storage, batch.entry, batch.first, batch.count, zeros.data());
-  };
+  auto write = [&](const Batch &batch) { WriteMaster(engine, batch); };
   return ForEachBatch(program, group, engine, fill, write, nullptr);
 }
 

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Fills the storages of a program's parameters and optimizer state, and exports the
-// parameters. Chunks go one at a time, so memory holds a few chunks, not the model.
+// Fills the storages of a program's parameters, and exports the parameters. Chunks go one at a
+// time, so memory holds a few chunks, not the model. A new state lacks the storages of the
+// optimizer: they read as zero until its first updates write them.
 //
 // In files, a parameter is its master weight in f32. If the group's weights are bf16, the
 // master weight is joined from two halves (runtime/abi/optimizer.h).
@@ -37,7 +38,7 @@ namespace boa {
 using ParameterSource = std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
                                                    int64_t first, int64_t count, float *values)>;
 
-/// Parameters from a source, zero optimizer state.
+/// Parameters from a source.
 absl::Status FillParameters(const Program &, Engine &, const ParameterSource &);
 
 /// Shapes of tensors, by ParameterName.
@@ -47,10 +48,10 @@ using ShapesByName = std::map<std::string, std::vector<int64_t>>;
 /// parameter. Names the first few. `of`: the file or state, for the message.
 absl::Status CheckParameters(const Program &, const std::string &of, const ShapesByName &);
 
-/// Fresh parameters (runtime/trainer/initialize.h), zero optimizer state.
+/// Fresh parameters (runtime/trainer/initialize.h).
 absl::Status InitializeParameters(const Program &, Engine &);
 
-/// Parameters from a safetensors file, zero optimizer state. Refuses as CheckParameters.
+/// Parameters from a safetensors file. Refuses as CheckParameters.
 absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
 
 /// Converts the master weights of the opened commit to the program's form: one storage (f32) or two

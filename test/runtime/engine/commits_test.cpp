@@ -68,6 +68,50 @@ TEST_P(EngineTest, CommitsShareWhatIsFrozen) {
   EXPECT_EQ(Read<uint64_t>(kMemory, 5), memory);
 }
 
+// The first updates of a training: of moments that are absent, and of zeros that were written.
+TEST_P(EngineTest, AbsentMomentsAreZero) {
+  auto begin = [&](bool zeros) {
+    engine.reset();
+    state.reset();
+    std::filesystem::remove_all(scratch.path("state"));
+    Make();
+    FillWords(kData);
+    FillWords(kMemory);
+    for (int64_t entry = 0; entry < 2; ++entry) {
+      Write(kWeights, entry, RandomFloats(uint32_t(entry)));
+      for (int32_t storage : {kMomentum, kVariance})
+        if (zeros)
+          Write(storage, entry, std::vector<float>(kElements));
+    }
+    ASSERT_TRUE(engine->Commit({0, 0, {}}).ok());
+  };
+  auto update = [&] {
+    for (int64_t entry = 0; entry < 2; ++entry)
+      Write(kGradient, entry, RandomFloats(uint32_t(7 + entry)));
+    engine->TakeCounters();
+    ASSERT_TRUE(Run([](boa_context *context) { UpdateAll(context, 1); }).ok());
+    ASSERT_TRUE(engine->Drain().ok());
+  };
+  begin(/*zeros=*/true);
+  update();
+  EXPECT_EQ(engine->TakeCounters().moved.read["momentum"], 2 * kChunks * kChunk);
+  const std::vector<std::vector<uint32_t>> expected = Tensors();
+  begin(/*zeros=*/false);
+  update();
+  EXPECT_EQ(engine->TakeCounters().moved.read.count("momentum"), 0u);
+  EXPECT_EQ(Tensors(), expected);
+  // The next process finds them absent again, as this one committed nothing.
+  Make(MakeProgram(), Options(), /*reopen=*/true);
+  ASSERT_TRUE(engine->Restore().ok());
+  EXPECT_EQ(Read<uint32_t>(kMomentum, 1), std::vector<uint32_t>(kElements));
+  EXPECT_EQ(Read<uint32_t>(kVariance, 1), std::vector<uint32_t>(kElements));
+  update();
+  ASSERT_TRUE(engine->Commit({1, 0, {}}).ok());
+  Make(MakeProgram(), Options(), /*reopen=*/true);
+  ASSERT_TRUE(engine->Restore().ok());
+  EXPECT_EQ(Tensors(), expected);
+}
+
 // A commit that fails among its writes, of which several are under way, leaves
 // the one before; so does a kill there.
 TEST_P(EngineTest, CommitThatFailsLeavesTheOneBefore) {
@@ -83,7 +127,7 @@ TEST_P(EngineTest, CommitThatFailsLeavesTheOneBefore) {
       Write(kMemory, entry, before);
     ASSERT_TRUE(CommitAll({1, 0, {}}).ok());
 
-    options.io.faults.fail_at = kEntries; // half of the chunks are written
+    options.io.faults.fail_at = kEntries / 2; // half of the chunks are written
     options.io.faults.error = EIO;
     Make(MakeProgram(), options, /*reopen=*/true);
     for (int64_t entry = 0; entry < kEntries; ++entry)

@@ -184,6 +184,82 @@ TEST_P(MemoryTest, ZerosWhereverChunksLive) {
   }
 }
 
+/// With the storage as the state of an optimizer.
+Program WithState(Memories memories, int32_t storage) {
+  Program program = MakeProgram(memories);
+  program.storages[storage].persistent = true;
+  Group &group = program.groups.emplace_back();
+  group.weights = kOnHost;
+  group.states = {storage};
+  return program;
+}
+
+// A state that nobody has written is zero wherever its chunks live. It is not read, and a commit
+// does not write it.
+TEST_P(MemoryTest, AbsentStatesAreZero) {
+  const Program with = WithState(GetParam(), kMixed);
+  const std::vector<uint64_t> zeros(kChunks), ones(kChunks, 1);
+  Make(with);
+  for (int64_t entry = 0; entry < kEntries; ++entry)
+    for (int32_t storage : {kOnHost, kOnDevice})
+      Fill(storage, entry, 100);
+  ASSERT_TRUE(engine->Commit({0, 0, {}}).ok());
+  for (bool reopened : {false, true}) {
+    SCOPED_TRACE(reopened);
+    if (reopened) {
+      Make(with, /*reopen=*/true);
+      ASSERT_TRUE(engine->Restore().ok());
+    }
+    for (int64_t entry = 0; entry < kEntries; ++entry) {
+      for (int32_t chunk = 0; chunk < kChunks; ++chunk)
+        EXPECT_EQ(state->Current(kMixed, entry, chunk).file, -1);
+      EXPECT_EQ(Read(kMixed, entry), zeros);
+    }
+    EXPECT_EQ(engine->AbsentBytes(),
+              (std::map<std::string, int64_t>{{"mixed", kEntries * 2 * kChunk}}));
+    engine->TakeCounters();
+    absl::Status status = Run([&](boa_context *context) {
+      for (int64_t entry = 0; entry < kEntries; ++entry) {
+        boa_buffer whole = Gather(context, staged(), kMixed, entry);
+        boa_rt_launch(context, kDouble, 1, &whole);
+        Scatter(context, staged(), whole, kMixed, entry);
+        boa_rt_release(context, whole, 0);
+      }
+    });
+    ASSERT_TRUE(status.ok()) << status;
+    Counters counters = engine->TakeCounters();
+    EXPECT_TRUE(counters.moved.read.empty());
+    EXPECT_EQ(counters.moved.written["mixed"], kEntries * 2 * kChunk);
+    for (int64_t entry = 0; entry < kEntries; ++entry)
+      EXPECT_EQ(Read(kMixed, entry), ones);
+  }
+  ASSERT_TRUE(engine->Commit({1, 0, {}}).ok());
+  EXPECT_TRUE(engine->AbsentBytes().empty());
+  Make(with, /*reopen=*/true);
+  ASSERT_TRUE(engine->Restore().ok());
+  for (int64_t entry = 0; entry < kEntries; ++entry)
+    EXPECT_EQ(Read(kMixed, entry), ones);
+}
+
+// In one buffer, chunks that were written and others that are absent.
+TEST_P(MemoryTest, AbsentChunksBesideWrittenOnes) {
+  Make(WithState(GetParam(), kDisk));
+  absl::Status status = Run([&](boa_context *context) {
+    boa_buffer part = boa_rt_prefetch(context, kDisk, 1, 2, 2, BOA_DEVICE, 0);
+    boa_rt_launch(context, kDoubleTwo, 1, &part);
+    boa_rt_offload(context, part, kDisk, 1, 2, 2);
+    boa_rt_release(context, part, 0);
+    boa_buffer whole = boa_rt_prefetch(context, kDisk, 1, 0, kChunks, BOA_DEVICE, 0);
+    boa_rt_launch(context, kDouble, 1, &whole);
+    boa_rt_offload(context, whole, kDisk, 1, 0, kChunks);
+    boa_rt_release(context, whole, 0);
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(engine->TakeCounters().moved.read["disk"], 2 * kChunk);
+  EXPECT_EQ(Read(kDisk, 1), (std::vector<uint64_t>{1, 1, 2, 2, 1, 1}));
+  EXPECT_EQ(Read(kDisk, 0), std::vector<uint64_t>(kChunks));
+}
+
 // Of the pools of a space, the smallest that can hold it: single chunks take no slot of
 // a whole entry, and when they are out the next size is not taken.
 TEST_P(MemoryTest, SlotsAreOfTheirSize) {

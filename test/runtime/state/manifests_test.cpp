@@ -309,8 +309,8 @@ TEST_F(ManifestTest, PartsOfANewerBoaAreRefused) {
     std::string message;
   };
   for (const Case &c : std::vector<Case>{
-           {[&](boa::Manifest &m) { m.commits[0].absent = all.commits[0].absent; },
-            "lacks the chunks of momentum, which are zero"},
+           {[&](boa::Manifest &m) { m.commits[0].absent = {{"low.block", "master", 3, 4, kPage}}; },
+            "lacks the chunks of low.block, which are zero"},
            {[&](boa::Manifest &m) { m.tokenizer = "bpe"; }, "tokens of the tokenizer bpe"}}) {
     boa::Manifest newer = whole;
     c.change(newer);

@@ -57,11 +57,11 @@ TEST_F(ExtentsTest, ADroppedCommitFreesOnlyItsOwnExtents) {
   Begin(/*keep=*/1);
   WriteAll();
   std::vector<SavedCommit> first(1), second(1);
-  first[0].tables = *extents.Tables();
+  first[0] = *extents.Contents();
   extents.Committed(first, {});
   const Extent shared = extents.Current(kMomentum, 1, 0), old = extents.Current(kMomentum, 0, 0);
   ASSERT_EQ(WriteEntry(0), absl::OkStatus());
-  second[0].tables = *extents.Tables();
+  second[0] = *extents.Contents();
   extents.Committed(second, first);
   EXPECT_EQ(extents.Checksum(shared), 7u);
   EXPECT_EQ(extents.Checksum(old), std::nullopt);
@@ -78,7 +78,7 @@ TEST_F(ExtentsTest, AFullFileGrowsOrFails) {
   std::vector<SavedCommit> commits;
   for (int i = 0; i < 2; ++i) {
     WriteAll();
-    commits.emplace_back().tables = *extents.Tables();
+    commits.push_back(*extents.Contents());
     extents.Committed(commits, {});
   }
   growth = absl::ResourceExhaustedError("full");
@@ -111,9 +111,9 @@ std::vector<int64_t> Steps(const std::vector<SavedCommit> &commits) {
 }
 
 std::vector<int64_t> Add(Commits &commits, int64_t step, const Computation &computation = {}) {
-  CommitRecord record;
-  record.step = step;
-  const std::vector<SavedCommit> dropped = commits.Add(record, {}, computation);
+  SavedCommit made;
+  made.record.step = step;
+  const std::vector<SavedCommit> dropped = commits.Add(std::move(made), computation);
   EXPECT_NE(commits.record().step, step); // only once it is on disk
   commits.GoToLast();
   EXPECT_EQ(commits.record().step, step);

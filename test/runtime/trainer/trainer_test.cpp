@@ -55,10 +55,12 @@ TEST_F(TrainerTest, CountsWhatMoves) {
       for (const auto &[tier, roles] : line[direction].items())
         for (const auto &[role, bytes] : roles.items())
           (*to)[role] += bytes.get<int64_t>();
-  const std::map<std::string, int64_t> expected = {
+  std::map<std::string, int64_t> expected = {
       {"weights", 3 * 16384}, {"momentum", 3 * 16384}, {"variance", 3 * 16384}};
-  EXPECT_EQ(read, expected);
   EXPECT_EQ(written, expected);
+  // The first step finds no moments on SSD.
+  expected["momentum"] = expected["variance"] = 2 * 16384;
+  EXPECT_EQ(read, expected);
 }
 
 // The plan's traffic comes out to the byte, whatever is drained early.

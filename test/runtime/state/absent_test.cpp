@@ -1,0 +1,165 @@
+//===- absent_test.cpp - Storages that nobody has written yet -------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A state of the optimizer is zero before its first update. Until then it has no extents, and
+// commits list it as absent. Its space is reserved all the same.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/state/commit_reader.h"
+#include "runtime/state/inspect.h"
+#include "runtime/state/manifest.h"
+#include "test/runtime/state/state_fixture.h"
+
+namespace boa {
+namespace {
+
+class AbsentTest : public StateTest {
+protected:
+  AbsentTest() {
+    disk.through_cache = true;
+    program.groups[0].states = {kMomentum};
+  }
+
+  void WriteWeights(StateStore &store, int64_t version) const {
+    ForEach([&](int32_t storage, int64_t entry, int32_t chunk) {
+      if (storage == kWeights)
+        ASSERT_TRUE(WriteChunk(store, version, storage, entry, chunk));
+    });
+  }
+  /// A commit of weights alone.
+  void CommitWeights(StateStore &store, int64_t step) const {
+    WriteWeights(store, step);
+    ASSERT_EQ(store.Commit(Record(step)), absl::OkStatus());
+  }
+  /// As ExpectHolds, of the weights alone. The momentum has no extents.
+  void ExpectLacks(StateStore &store, int64_t version) const {
+    ForEach([&](int32_t storage, int64_t entry, int32_t chunk) {
+      const Extent extent = store.Current(storage, entry, chunk);
+      if (storage == kMomentum) {
+        EXPECT_EQ(extent.file, -1);
+        return;
+      }
+      std::string bytes(size_t(Bytes(storage)), '\0');
+      ASSERT_EQ(pread(store.Files()[extent.file].fd, bytes.data(), bytes.size(), extent.offset),
+                ssize_t(bytes.size()));
+      EXPECT_EQ(std::memcmp(bytes.data(), Contents(version, storage, entry, chunk), bytes.size()),
+                0);
+    });
+  }
+  SavedCommit Last() const {
+    return ParseManifest(ReadWhole(Manifest()), Manifest())->commits.back();
+  }
+  absl::Status OpenStatus(const Program &other) {
+    return StateStore::Open(disk, other, {Path()}).status();
+  }
+};
+
+TEST_F(AbsentTest, ANewStateLacksWhatIsZero) {
+  {
+    Store store = Create({Path()}, /*keep=*/2);
+    // Later steps need the space.
+    EXPECT_EQ(store->BytesByPath()[0], kPage + 3 * kStateBytes + kScratchBytes);
+    CommitWeights(*store, 0);
+    EXPECT_EQ(Last().tables.size(), 1u);
+    ASSERT_EQ(Last().absent.size(), 1u);
+    EXPECT_EQ(Last().absent[0].name, "momentum.block");
+    EXPECT_EQ(Last().absent[0].chunks, 4);
+  }
+  {
+    Store store = Open({Path()}, 2);
+    ASSERT_TRUE(store);
+    EXPECT_EQ(store->Foreign().size(), 0u);
+    ExpectLacks(*store, 0);
+    // What a killed process wrote, nobody finds.
+    Write(*store, 7);
+  }
+  {
+    Store store = Open({Path()}, 2);
+    ExpectLacks(*store, 0);
+    Commit(*store, 1);
+    EXPECT_EQ(Last().tables.size(), 2u);
+    EXPECT_EQ(Last().absent.size(), 0u);
+  }
+  ExpectHolds(*Open({Path()}, 2), 1);
+  // The commit before still lacks it, whatever came after.
+  Store store = Open({Path()}, 2, 0);
+  ExpectLacks(*store, 0);
+  CommitWeights(*store, 2);
+  EXPECT_EQ(Last().absent.size(), 1u);
+}
+
+// The momentum is not in a commit by halves.
+TEST_F(AbsentTest, AStorageIsAbsentAsAWhole) {
+  Store store = Create({Path()});
+  WriteWeights(*store, 1);
+  EXPECT_TRUE(WriteChunk(*store, 1, kMomentum, 2, 3));
+  ExpectMessage(store->Commit(Record(1)), "entry 0 chunk 0 of momentum.block was never written");
+}
+
+// Of everything else, absence would be a loss.
+TEST_F(AbsentTest, NothingButStatesOfTheOptimizerIsAbsent) {
+  {
+    Store store = Create({Path()});
+    ForEach([&](int32_t storage, int64_t entry, int32_t chunk) {
+      if (storage == kMomentum)
+        ASSERT_TRUE(WriteChunk(*store, 1, storage, entry, chunk));
+    });
+    ExpectMessage(store->Commit(Record(1)), "of weights.block was never written");
+  }
+  program.groups[0].states = {};
+  Store store = Create({Path()});
+  WriteWeights(*store, 1);
+  ExpectMessage(store->Commit(Record(1)), "of momentum.block was never written");
+}
+
+// Before the first step no optimizer has a state.
+TEST_F(AbsentTest, ZerosFitAnyChunksAndAnyOptimizer) {
+  {
+    Store store = Create({Path()});
+    CommitWeights(*store, 0);
+  }
+  Program chunks = program, none = program, more = program;
+  chunks.storages[kMomentum].chunks = 2;
+  none.storages.erase(none.storages.begin() + kMomentum);
+  none.groups[0].states = {};
+  more.storages.push_back(
+      MakeStorage("variance.block", "variance", Home::ssd, true, {3}, 4, kPage));
+  more.groups[0].states.push_back(4);
+  for (const Program &other : {chunks, none, more})
+    EXPECT_EQ(OpenStatus(other), absl::OkStatus());
+  {
+    Store store = Open({Path()});
+    CommitWeights(*store, 3);
+  }
+  EXPECT_EQ(OpenStatus(chunks), absl::OkStatus());
+  EXPECT_EQ(OpenStatus(none), absl::OkStatus());
+  ExpectMessage(OpenStatus(more), "variance.block has 3 entries of 4 chunks of 4096 bytes in the "
+                                  "program and nothing in the state");
+}
+
+TEST_F(AbsentTest, BoaStateAndFromReadWhatIsThere) {
+  {
+    Store store = Create({Path()});
+    CommitWeights(*store, 0);
+  }
+  char *text = nullptr;
+  size_t bytes = 0;
+  std::FILE *out = open_memstream(&text, &bytes);
+  const absl::Status status = DescribeState(disk, Path(), /*check=*/true, out);
+  std::fclose(out);
+  const std::string said(text, bytes);
+  std::free(text);
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_TRUE(absl::StrContains(said, "momentum.block           absent: reads as zero")) << said;
+  EXPECT_TRUE(absl::StrContains(said, "all 12 chunks of the commits (96.0 KiB) are as")) << said;
+  auto reader = CommitReader::Open(disk, Path(), std::nullopt);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->Find("momentum.block"), nullptr);
+}
+
+} // namespace
+} // namespace boa
