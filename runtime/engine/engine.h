@@ -123,8 +123,8 @@ public:
   /// first time), and commits. No
   /// update may be pending: a state knows nothing of the schedule.
   absl::Status Commit(CommitRecord);
-  /// After StateStore::Open: reads the persistent storages that live in memory. Leaves out those
-  /// that the state has in another form (StateStore::Foreign).
+  /// After StateStore::Open: reads the persistent storages that live in memory, but for those that
+  /// the trainer fills (StateStore::Stands).
   absl::Status Restore();
 
   /// Bytes that live on SSD, by role, and that no transfer reads because they are absent: nobody

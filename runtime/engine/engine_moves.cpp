@@ -100,7 +100,7 @@ absl::Status Engine::Impl::MoveResident(bool write) {
         };
         for (next = chunk + 1; home.space >= 0 && next < storage.chunks && follows(next);)
           ++next;
-        // The state may have the chunk in another form. Then it has no extent to read.
+        // The state may have the chunk in another place. Then it has no extent to read.
         // Frozen chunks are written once.
         const bool stored = state->Current(s, entry, chunk).file >= 0;
         if (home.space >= 0 && (write ? !stored || !IsFrozen(storage) : stored))

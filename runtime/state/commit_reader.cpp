@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace boa {
@@ -87,11 +86,6 @@ BaseState CommitReader::Origin() const {
 
 absl::Status CommitReader::Read(const SavedTable &table, size_t index, void *data) const {
   return ReadSavedChunk(paths[size_t(table.chunks[index].extent.file)]->data(), table, index, data);
-}
-
-bool CommitReader::HasHalves() const {
-  return std::any_of(commit.tables.begin(), commit.tables.end(),
-                     [](const SavedTable &table) { return table.storage.role == "master"; });
 }
 
 } // namespace boa

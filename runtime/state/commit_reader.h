@@ -37,10 +37,7 @@ public:
   Open(FileSystem &, const std::string &directory, std::optional<int64_t> at);
 
   const std::vector<SavedParameter> &parameters() const { return manifest.parameters; }
-  /// Null if it has no such storage.
-  const SavedTable *Find(const std::string &storage) const { return FindTable(commit, storage); }
-  /// Whether its weights are bf16. Then those that are trained have the lower halves of masters.
-  bool HasHalves() const;
+  const SavedCommit &saved() const { return commit; }
   const Computation &computation() const { return ComputationOf(manifest, commit); }
   BaseState Origin() const;
 

@@ -77,12 +77,16 @@ const CommitRecord &Commits::record() const {
   return present ? *present : none;
 }
 
-std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &computation) {
-  // Commits after the present one belong to a past that this process left.
+std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &computation,
+                                      std::vector<SavedParameter> parameters) {
+  // A manifest says once where parameters stand. Commits after the present one belong to a past
+  // that this process left.
+  const bool moved = parameters != kept.parameters;
+  kept.parameters = std::move(parameters);
   std::vector<SavedCommit> stay, dropped;
   for (SavedCommit &commit : kept.commits) {
     const int64_t step = commit.record.step;
-    const bool stays = present && step <= present->step && step != made.record.step;
+    const bool stays = !moved && present && step <= present->step && step != made.record.step;
     (stays ? stay : dropped).push_back(std::move(commit));
   }
   std::vector<SavedCommit> &commits = kept.commits = std::move(stay);

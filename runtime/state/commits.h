@@ -44,9 +44,10 @@ public:
   /// Its record; step 0 if there is none.
   const CommitRecord &record() const;
 
-  /// Adds a commit of the program with this computation, and returns the dropped ones. They are
-  /// the later ones, one of the same step, and the oldest beyond the number to keep.
-  std::vector<SavedCommit> Add(SavedCommit, const Computation &);
+  /// Adds a commit of the program with this computation and these parameters, and returns the
+  /// dropped ones. They are the later ones, one of the same step, and the oldest beyond the number
+  /// to keep. If the parameters stand in other places than before, they are all.
+  std::vector<SavedCommit> Add(SavedCommit, const Computation &, std::vector<SavedParameter>);
   /// Goes to the last commit, which is on disk now.
   void GoToLast() { present = kept.commits.back().record; }
 

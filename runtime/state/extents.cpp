@@ -44,18 +44,22 @@ Extents::Extents(const Program &program, size_t files, Grow grow) : grow(std::mo
   spaces.resize(files);
 }
 
-std::vector<int64_t> Extents::BytesNeeded(int64_t keep) const {
+std::vector<int64_t> Extents::BytesNeeded(int64_t keep, const std::vector<bool> &moved) const {
   std::vector<int64_t> bytes(spaces.size(), kStateBlock);
-  for (const Table &table : tables)
+  for (size_t s = 0; s < tables.size(); ++s) {
+    const Table &table = tables[s];
+    // Frozen weights that go to other chunks stay in the commit until the next.
+    const bool twice = table.shared && !moved.empty() && moved[s];
+    const int64_t extents = ExtentsOfChunk(table.shared, keep) + twice;
     for (int32_t file : table.file) {
       if (file < 0)
         continue;
       int64_t more = 0, &sum = bytes[size_t(file)];
-      if (__builtin_mul_overflow(table.storage.chunk_bytes, ExtentsOfChunk(table.shared, keep),
-                                 &more) ||
+      if (__builtin_mul_overflow(table.storage.chunk_bytes, extents, &more) ||
           __builtin_add_overflow(sum, more, &sum))
         sum = kMostFileBytes;
     }
+  }
   return bytes;
 }
 
@@ -102,19 +106,19 @@ absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
   return absl::OkStatus();
 }
 
-void Extents::Adopt(const SavedCommit &commit) {
+void Extents::Adopt(const SavedCommit &commit, const std::vector<bool> &stands) {
   std::lock_guard<std::mutex> lock(mutex);
-  for (const SavedTable &saved : commit.tables) {
+  for (const SavedTable &saved : commit.tables)
     for (const SavedChunk &chunk : saved.chunks)
       checksums[chunk.extent] = chunk.checksum;
-    for (Table &table : tables) {
-      if (!table.persistent || table.storage.name != saved.storage.name ||
-          !SameShape(table.storage, saved.storage))
-        continue;
-      for (size_t i = 0; i < saved.chunks.size(); ++i)
-        table.current[i] = saved.chunks[i].extent;
-      MarkNamed(table);
-    }
+  for (size_t s = 0; s < tables.size(); ++s) {
+    if (!stands[s])
+      continue;
+    Table &table = tables[s];
+    const SavedTable &saved = *FindTable(commit, table.storage.name);
+    for (size_t i = 0; i < saved.chunks.size(); ++i)
+      table.current[i] = saved.chunks[i].extent;
+    MarkNamed(table);
   }
 }
 
@@ -279,13 +283,6 @@ void Extents::Committed(const std::vector<SavedCommit> &kept,
 //===----------------------------------------------------------------------===//
 // Questions
 //===----------------------------------------------------------------------===//
-
-bool Extents::Holds(const SavedStorage &storage) const {
-  return std::any_of(tables.begin(), tables.end(), [&](const Table &table) {
-    return table.persistent && table.storage.name == storage.name &&
-           SameShape(table.storage, storage);
-  });
-}
 
 std::vector<int64_t> Extents::Bytes() const {
   std::vector<int64_t> bytes;

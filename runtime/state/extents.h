@@ -50,8 +50,9 @@ public:
   /// `files`: the number of given paths, to which chunks are dealt.
   Extents(const Program &, size_t files, Grow grow);
 
-  /// The size of the data file of each given path, if `keep` commits are kept.
-  std::vector<int64_t> BytesNeeded(int64_t keep) const;
+  /// The size of the data file of each given path, if `keep` commits are kept. `moved`: by storage,
+  /// whether the opened commit has it elsewhere (models.h); empty: there is none.
+  std::vector<int64_t> BytesNeeded(int64_t keep, const std::vector<bool> &moved = {}) const;
 
   /// Takes the extents that the commits name. `files`: name and size of each data file.
   /// DataLoss if an extent is beyond its file, or if two chunks share a byte.
@@ -60,8 +61,8 @@ public:
     int64_t bytes = 0;
   };
   absl::Status Claim(const std::vector<SavedCommit> &, const std::vector<File> &files);
-  /// The chunks hold this commit.
-  void Adopt(const SavedCommit &);
+  /// The chunks of storages that stand hold this commit.
+  void Adopt(const SavedCommit &, const std::vector<bool> &stands);
   /// Everything else in files of these sizes is free. Scratch takes its extents of it.
   absl::Status Begin(const std::vector<int64_t> &bytes);
 
@@ -80,8 +81,6 @@ public:
   /// commits named become free.
   void Committed(const std::vector<SavedCommit> &kept, const std::vector<SavedCommit> &dropped);
 
-  /// Whether the program has a persistent storage of this name and shape.
-  bool Holds(const SavedStorage &) const;
   /// The size of each data file.
   std::vector<int64_t> Bytes() const;
 

@@ -286,6 +286,15 @@ bool IsAbsent(const SavedCommit &commit, const std::string &storage) {
                      [&](const SavedStorage &absent) { return absent.name == storage; });
 }
 
+bool HasHalves(const SavedCommit &commit) {
+  return std::any_of(commit.tables.begin(), commit.tables.end(),
+                     [](const SavedTable &table) { return table.storage.role == "master"; });
+}
+
+std::string GroupOf(const SavedParameter &parameter) {
+  return parameter.name.substr(0, parameter.name.rfind('.'));
+}
+
 std::vector<bool> NamedPaths(const Manifest &manifest, size_t paths) {
   std::vector<bool> named(paths);
   for (const SavedCommit &commit : manifest.commits)

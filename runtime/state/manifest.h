@@ -98,6 +98,11 @@ struct Manifest {
   std::optional<BaseState> base;    // 3
 };
 
+/// Whether its weights are bf16. Then those that are trained have the lower halves of masters.
+bool HasHalves(const SavedCommit &);
+/// The name of a parameter's group in a state.
+std::string GroupOf(const SavedParameter &);
+
 /// The computation that made one of its commits.
 const Computation &ComputationOf(const Manifest &, const SavedCommit &);
 

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 
 #include <algorithm>
 #include <set>
@@ -40,13 +39,220 @@ absl::Status AnotherLayout(const std::string &home, const std::string &why) {
                  absl::StrCat(why, "; --from ", home, " begins a new training with its weights"));
 }
 
-std::string Describe(const SavedParameter &parameter) {
-  return absl::StrFormat("[%s]", absl::StrJoin(parameter.shape, ", "));
-}
-
 std::string Describe(const SavedStorage &storage) {
   return absl::StrFormat("%d entries of %d chunks of %d bytes", storage.entries, storage.chunks,
                          storage.chunk_bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters and storages of a program and of a commit
+//===----------------------------------------------------------------------===//
+
+/// Finds what of a commit a program goes on with. Each check names the parameter or the storage
+/// that does not fit.
+class Matching {
+public:
+  Matching(const std::string &home, const Manifest &manifest, const SavedCommit &commit,
+           const Program &program)
+      : home(home), manifest(manifest), commit(commit), program(program),
+        narrow(HasHalves(commit)) {}
+
+  absl::Status Match(Continuation &);
+
+private:
+  /// The parameters of a group of the program, in its order; null: the state has no such one.
+  using Found = std::vector<const SavedParameter *>;
+
+  absl::StatusOr<Found> FindParameters(const Group &, Continuation &) const;
+  absl::Status CheckWeights(const Group &, const Found &) const;
+  absl::Status CheckStates(const Group &, const Found &, const Continuation &) const;
+  bool IsSameLayout(const Group &, const Found &) const;
+  absl::Status CheckOthers(const Continuation &) const;
+  absl::Status Differs(const Storage &, const SavedTable *) const;
+  const SavedTable *TableOf(const std::string &role, const SavedParameter &parameter) const {
+    return FindTable(commit, absl::StrCat(role, ".", GroupOf(parameter)));
+  }
+
+  const std::string &home;
+  const Manifest &manifest;
+  const SavedCommit &commit;
+  const Program &program;
+  const bool narrow; // the commit's weights are bf16
+};
+
+absl::Status Matching::Differs(const Storage &storage, const SavedTable *table) const {
+  const SavedStorage wanted = SavedStorageOf(storage);
+  const std::string why =
+      absl::StrFormat("%s has %s in the program and %s in the state", storage.name,
+                      Describe(wanted), table ? Describe(table->storage) : "nothing");
+  return table && table->storage.entries != wanted.entries ? Another(home, why)
+                                                           : AnotherLayout(home, why);
+}
+
+absl::StatusOr<Matching::Found> Matching::FindParameters(const Group &group,
+                                                         Continuation &found) const {
+  const bool frozen = IsFrozen(program.storages[size_t(group.weights)]);
+  Found pairs;
+  for (const Parameter &parameter : group.parameters) {
+    const std::string name = absl::StrCat(group.name, ".", parameter.name);
+    auto other =
+        std::find_if(manifest.parameters.begin(), manifest.parameters.end(),
+                     [&](const SavedParameter &saved) { return UserName(saved.name) == name; });
+    pairs.push_back(other == manifest.parameters.end() ? nullptr : &*other);
+    if (!pairs.back()) {
+      found.added.push_back(name);
+      continue;
+    }
+    if (other->shape != parameter.shape)
+      return Another(home, absl::StrFormat("%s is [%s] in the program and [%s] in the state", name,
+                                           absl::StrJoin(parameter.shape, ", "),
+                                           absl::StrJoin(other->shape, ", ")));
+    if (frozen != IsFrozen(other->name))
+      (frozen ? found.frozen : found.thawed).push_back(name);
+  }
+  return pairs;
+}
+
+/// Each parameter lies in the chunks of its weights, and has the halves of its masters.
+absl::Status Matching::CheckWeights(const Group &group, const Found &pairs) const {
+  const Storage &weights = program.storages[size_t(group.weights)];
+  for (const SavedParameter *parameter : pairs) {
+    if (!parameter)
+      continue;
+    const SavedTable *table = TableOf("weights", *parameter);
+    if (!table || table->storage.entries != weights.entry_count())
+      return Differs(weights, table);
+    const int64_t room = table->storage.chunks * (table->storage.chunk_bytes / (narrow ? 2 : 4));
+    if (parameter->offset > room || CountElements(parameter->shape) > room - parameter->offset)
+      return Another(home, absl::StrCat(parameter->name, " is beyond the chunks of its weights"));
+    const SavedTable *low = TableOf("low", *parameter);
+    if (narrow && !IsFrozen(parameter->name) && !(low && SameShape(low->storage, table->storage)))
+      return Another(home, absl::StrCat("it lacks the lower halves of ", table->storage.name));
+    // Weights that are frozen have no lower halves, which the other form would need or lose.
+    if (IsFrozen(weights) && IsFrozen(parameter->name) && narrow != (group.weight_type == "bf16"))
+      return AnotherLayout(
+          home,
+          absl::StrFormat("the frozen weights of %s are of another type in the state", group.name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Matching::CheckStates(const Group &group, const Found &pairs,
+                                   const Continuation &found) const {
+  for (size_t i = 0; i < group.states.size(); ++i) {
+    const Storage &storage = program.storages[size_t(group.states[i])];
+    const std::string &type = program.optimizer.states[i].type;
+    for (const SavedParameter *parameter : pairs) {
+      if (!parameter || IsFrozen(parameter->name))
+        continue;
+      const SavedTable *table = TableOf(storage.role, *parameter);
+      // Zeros fit any chunks. Before the first step the states of any optimizer are zero.
+      if (!table && (commit.record.step == 0 ||
+                     IsAbsent(commit, absl::StrCat(storage.role, ".", GroupOf(*parameter)))))
+        continue;
+      const SavedStorage &weights = TableOf("weights", *parameter)->storage;
+      SavedStorage wanted = weights;
+      wanted.chunk_bytes = StateBytes(type, weights.chunk_bytes / (narrow ? 2 : 4));
+      if (!table || !SameShape(table->storage, wanted))
+        return Differs(storage, table);
+      // The scale of a block is that of its neighbours, too.
+      if (IsCode(type) && !found.stands[size_t(group.states[i])])
+        return AnotherLayout(home, absl::StrFormat("%s in 8 bits cannot move to other places, as "
+                                                   "those of %s would",
+                                                   storage.role, UserName(parameter->name)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// Whether the group has the same parameters in the same places, and no others.
+bool Matching::IsSameLayout(const Group &group, const Found &pairs) const {
+  const std::string stored = StoredName(program, group);
+  for (size_t i = 0; i < pairs.size(); ++i)
+    if (!pairs[i] || GroupOf(*pairs[i]) != stored || pairs[i]->offset != group.parameters[i].offset)
+      return false;
+  return size_t(std::count_if(manifest.parameters.begin(), manifest.parameters.end(),
+                              [&](const SavedParameter &saved) {
+                                return GroupOf(saved) == stored;
+                              })) == pairs.size();
+}
+
+/// Of the commit, what the program lacks; of the program, what is of no group.
+absl::Status Matching::CheckOthers(const Continuation &found) const {
+  std::set<std::string> known;
+  for (const Storage &storage : program.storages)
+    if (storage.persistent)
+      known.insert(storage.name);
+  std::set<int64_t> grouped;
+  std::set<std::string> parameters;
+  for (const Group &group : program.groups) {
+    grouped.insert({group.weights, group.low});
+    grouped.insert(group.states.begin(), group.states.end());
+    for (const Parameter &parameter : group.parameters)
+      parameters.insert(absl::StrCat(group.name, ".", parameter.name));
+  }
+  for (const SavedParameter &saved : manifest.parameters)
+    if (parameters.count(std::string(UserName(saved.name))) == 0)
+      return Another(
+          home, absl::StrCat(found.added.empty() ? ""
+                                                 : absl::StrCat("the state has no parameter ",
+                                                                found.added[0], ", and "),
+                             "the program has no parameter ", std::string(UserName(saved.name))));
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
+    const SavedTable *table = FindTable(commit, storage.name);
+    if (storage.persistent && grouped.count(int64_t(s)) == 0 &&
+        !(table && SameShape(table->storage, SavedStorageOf(storage))))
+      return Differs(storage, table);
+  }
+  for (const SavedTable &table : commit.tables) {
+    const bool of_optimizer =
+        std::any_of(program.optimizer.states.begin(), program.optimizer.states.end(),
+                    [&](const OptimizerState &state) { return state.name == table.storage.role; });
+    if (!IsMaster(table.storage) && !of_optimizer && known.count(table.storage.name) == 0)
+      return AnotherLayout(home,
+                           absl::StrFormat("the program has no storage %s", table.storage.name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Matching::Match(Continuation &found) {
+  found.stands.assign(program.storages.size(), false);
+  std::vector<Found> all;
+  for (const Group &group : program.groups) {
+    absl::StatusOr<Found> pairs = FindParameters(group, found);
+    if (!pairs.ok())
+      return pairs.status();
+    all.push_back(*std::move(pairs));
+  }
+  if (absl::Status status = CheckOthers(found); !status.ok())
+    return status;
+  auto stands = [&](int64_t storage) {
+    const SavedTable *table = FindTable(commit, program.storages[size_t(storage)].name);
+    return table && SameShape(table->storage, SavedStorageOf(program.storages[size_t(storage)]));
+  };
+  for (size_t s = 0; s < program.storages.size(); ++s)
+    found.stands[s] = program.storages[s].persistent && stands(int64_t(s));
+  for (size_t g = 0; g < all.size(); ++g) {
+    const Group &group = program.groups[g];
+    const bool same = IsSameLayout(group, all[g]);
+    // A weight and its lower half go together.
+    const bool masters = same && narrow == (group.weight_type == "bf16") && stands(group.weights) &&
+                         (group.low < 0 || stands(group.low));
+    found.stands[size_t(group.weights)] = masters;
+    if (group.low >= 0)
+      found.stands[size_t(group.low)] = masters;
+    for (int64_t state : group.states)
+      found.stands[size_t(state)] = same && stands(state);
+    absl::Status status = CheckWeights(group, all[g]);
+    if (status.ok())
+      status = CheckStates(group, all[g], found);
+    if (!status.ok())
+      return status;
+  }
+  for (size_t s = 0; s < program.storages.size(); ++s)
+    found.moved.push_back(!found.stands[s] && FindTable(commit, program.storages[s].name));
+  return absl::OkStatus();
 }
 
 } // namespace
@@ -96,102 +302,21 @@ absl::Status CheckReadable(const std::string &home, const Manifest &manifest,
                       home, part));
 }
 
-/// The same parameters, of the same shapes, at the same places.
-static absl::Status CheckParameters(const std::string &home,
-                                    const std::vector<SavedParameter> &ours,
-                                    const std::vector<SavedParameter> &theirs) {
-  auto find = [](const std::vector<SavedParameter> &among, const std::string &name) {
-    return std::find_if(among.begin(), among.end(),
-                        [&](const SavedParameter &other) { return other.name == name; });
-  };
-  for (const SavedParameter &parameter : ours) {
-    auto other = find(theirs, parameter.name);
-    const std::string name(UserName(parameter.name));
-    const bool frozen = IsFrozen(parameter.name);
-    if (other == theirs.end() && find(theirs, frozen ? name : kFrozenPrefix + name) != theirs.end())
-      return AnotherLayout(home, absl::StrFormat("%s is %s in the program and %s in the state",
-                                                 name, frozen ? "frozen" : "trained",
-                                                 frozen ? "trained" : "frozen"));
-    if (other == theirs.end())
-      return Another(home, absl::StrFormat("the state has no parameter %s", parameter.name));
-    if (other->shape != parameter.shape)
-      return Another(home, absl::StrFormat("%s is %s in the program and %s in the state",
-                                           parameter.name, Describe(parameter), Describe(*other)));
-  }
-  for (const SavedParameter &parameter : theirs)
-    if (find(ours, parameter.name) == ours.end())
-      return Another(home, absl::StrFormat("the program has no parameter %s", parameter.name));
-  for (const SavedParameter &parameter : ours)
-    if (const SavedParameter &other = *find(theirs, parameter.name);
-        other.offset != parameter.offset)
-      return AnotherLayout(home,
-                           absl::StrFormat("%s stands at %d in the program and at %d in the state",
-                                           parameter.name, parameter.offset, other.offset));
-  return absl::OkStatus();
-}
-
-static absl::Status CheckModel(const std::string &home, const Manifest &manifest,
-                               const SavedCommit &commit, const Program &program) {
-  if (absl::Status status = CheckParameters(home, ParametersOf(program), manifest.parameters);
-      !status.ok())
-    return status;
-  std::vector<std::string> known;
-  const std::vector<bool> states = StatesOfOptimizer(program);
-  for (size_t s = 0; s < program.storages.size(); ++s) {
-    const Storage &storage = program.storages[s];
-    if (!storage.persistent)
-      continue;
-    known.push_back(storage.name);
-    const SavedStorage wanted = SavedStorageOf(storage);
-    const SavedTable *table = FindTable(commit, storage.name);
-    if (table && SameShape(table->storage, wanted))
-      continue;
-    // Zeros fit any chunks. Before the first step the states of any optimizer are zero.
-    if (states[s] && !table && (commit.record.step == 0 || IsAbsent(commit, storage.name)))
-      continue;
-    // Weights that are frozen have no master, which the other form would need.
-    bool other_form = table ? IsMaster(wanted) && !IsFrozen(storage) &&
-                                  table->storage.entries == wanted.entries &&
-                                  table->storage.chunks == wanted.chunks
-                            : wanted.role == "master";
-    const std::string why =
-        absl::StrFormat("%s has %s in the program and %s in the state", storage.name,
-                        Describe(wanted), table ? Describe(table->storage) : "nothing");
-    if (!other_form && table && IsFrozen(storage))
-      return AnotherLayout(
-          home, absl::StrFormat(
-                    "the frozen weights of %s are of another type or size in the state",
-                    absl::StripPrefix(storage.name, absl::StrCat("weights.", kFrozenPrefix))));
-    if (!other_form)
-      return table && table->storage.entries != wanted.entries ? Another(home, why)
-                                                               : AnotherLayout(home, why);
-  }
-  for (const SavedTable &table : commit.tables)
-    if (!IsMaster(table.storage) &&
-        std::find(known.begin(), known.end(), table.storage.name) == known.end())
-      return AnotherLayout(home,
-                           absl::StrFormat("the program has no storage %s", table.storage.name));
-  // Only all of the weights together may be in another form.
-  int64_t ours_bytes = 0, their_bytes = 0;
-  for (const Storage &storage : program.storages)
-    if (storage.persistent && (storage.role == "weights" || storage.role == "master"))
-      ours_bytes += storage.entry_count() * storage.bytes;
-  for (const SavedTable &table : commit.tables)
-    if (IsMaster(table.storage))
-      their_bytes += int64_t(table.chunks.size()) * table.storage.chunk_bytes;
-  if (ours_bytes != their_bytes)
-    return Another(home,
-                   absl::StrFormat("its weights take %d bytes in the state and %d in the program",
-                                   their_bytes, ours_bytes));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> CheckContinues(const std::string &home, const Manifest &manifest,
-                                           const SavedCommit &commit, const Program &program,
-                                           bool changed_model) {
-  return CheckComputation(absl::StrCat("`", home, "`"), ComputationOf(manifest, commit),
-                          program.computation, changed_model,
-                          CheckModel(home, manifest, commit, program));
+absl::StatusOr<Continuation> CheckContinues(const std::string &home, const Manifest &manifest,
+                                            const SavedCommit &commit, const Program &program,
+                                            bool changed_model) {
+  Continuation found;
+  absl::StatusOr<std::string> change = CheckComputation(
+      absl::StrCat("`", home, "`"), ComputationOf(manifest, commit), program.computation,
+      changed_model, Matching(home, manifest, commit, program).Match(found));
+  if (!change.ok())
+    return change.status();
+  if (!found.added.empty() && !changed_model)
+    return Another(home, absl::StrFormat("the state has no parameter %s; --changed-model begins "
+                                         "with its initial values",
+                                         found.added[0]));
+  found.change = *std::move(change);
+  return found;
 }
 
 } // namespace boa

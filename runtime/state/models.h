@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A state belongs to a model, an optimizer and a computation. The parameters and their places
-// identify the model, and the persistent storages identify the optimizer. Master weights may be
-// in one storage or in two halves.
+// A state belongs to a model, an optimizer and a computation. Names and shapes of its parameters
+// identify the model, and its persistent storages identify the optimizer. Their places are no
+// matter: parameters may stand in other chunks, be frozen or trained, have master weights in one
+// storage or in two halves.
 //
 // All functions are pure, for any thread. `home` is for messages.
 //
@@ -21,8 +22,21 @@
 #include "absl/status/statusor.h"
 
 #include <string>
+#include <vector>
 
 namespace boa {
+
+/// How a program goes on from a commit.
+struct Continuation {
+  std::string change; // of the computation, in words (CheckComputation)
+  /// By storage of the program: whether its chunks are those of the commit. Otherwise a restore
+  /// fills it by parameter, or it is absent.
+  std::vector<bool> stands;
+  /// By storage: whether the commit has one of that name that does not stand.
+  std::vector<bool> moved;
+  /// Names of parameters, as a user gives them: frozen, trained or there from this commit on.
+  std::vector<std::string> frozen, thawed, added;
+};
 
 /// InvalidArgument unless a manifest can hold the storages of the program.
 absl::Status CheckProgram(const Program &);
@@ -30,11 +44,11 @@ absl::Status CheckProgram(const Program &);
 /// Unimplemented if the commit has a part that only a later trainer can read.
 absl::Status CheckReadable(const std::string &home, const Manifest &, const SavedCommit &);
 
-/// FailedPrecondition unless the program may go on from the commit. Returns the change of the
-/// computation in words (CheckComputation). `changed_model`: another computation is allowed.
-absl::StatusOr<std::string> CheckContinues(const std::string &home, const Manifest &,
-                                           const SavedCommit &, const Program &,
-                                           bool changed_model);
+/// FailedPrecondition unless the program may go on from the commit. `changed_model`: another
+/// computation is allowed, and parameters that the state does not have.
+absl::StatusOr<Continuation> CheckContinues(const std::string &home, const Manifest &,
+                                            const SavedCommit &, const Program &,
+                                            bool changed_model);
 
 } // namespace boa
 

@@ -27,6 +27,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <utility>
@@ -41,22 +42,25 @@ struct StateStore::Impl {
                 [this](int32_t file, int64_t bytes) {
                   return paths[size_t(file)].data().Reserve(bytes);
                 }),
-        computation(program.computation) {}
+        computation(program.computation), parameters(ParametersOf(program)) {}
 
   static absl::StatusOr<std::unique_ptr<Impl>>
   Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
   absl::Status Begin(const MachineSettings &, const OpenOptions &, Undo &);
   absl::Status WriteManifests();
+  void NoteChanges(const Continuation &);
 
   FileSystem &disk;
   StatePaths paths;
   Commits commits;
   ManifestWriter writer;
   Extents extents;
-  const Computation computation; // of the program
-  std::string change;            // from the state's computation to it, in words
-  std::vector<IoFile> files;     // by path: its data file
-  std::vector<IoLink> links;     // by path
+  const Computation computation; // of the program, as the next
+  const std::vector<SavedParameter> parameters;
+  std::string change;              // from the state's computation to it, in words
+  std::vector<bool> stands, moved; // by storage (models.h); empty: no commit was opened
+  std::vector<IoFile> files;       // by path: its data file
+  std::vector<IoLink> links;       // by path
   std::vector<std::string> notes;
   absl::Status failed; // of a commit, or for want of space: no commit may follow
 };
@@ -123,7 +127,7 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
     found.push_back({paths[i].DataPath(), paths[i].found_bytes()});
   if (absl::Status status = extents.Claim(manifest.commits, found); !status.ok())
     return status;
-  const std::vector<int64_t> needed = extents.BytesNeeded(commits.most());
+  const std::vector<int64_t> needed = extents.BytesNeeded(commits.most(), moved);
   if (absl::Status status = paths.CheckSpace(needed); !status.ok())
     return status;
   if (absl::Status status = paths.OpenData(manifest.state, options.interrupted, notes);
@@ -146,8 +150,27 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
     links.push_back(limited ? IoLink{machine.ssd[i].read, machine.ssd[i].write} : IoLink{});
   }
   if (const SavedCommit *commit = commits.Present())
-    extents.Adopt(*commit);
+    extents.Adopt(*commit, stands);
   return extents.Begin(*bytes);
+}
+
+/// What the program does with the parameters of the commit that the one before did not.
+void StateStore::Impl::NoteChanges(const Continuation &found) {
+  auto note = [&](const std::vector<std::string> &names, const char *what) {
+    if (!names.empty())
+      notes.push_back(absl::StrCat(absl::StrJoin(names, ", "), what));
+  };
+  note(found.frozen, ": frozen from here on, without the optimizer's state");
+  note(found.thawed, ": trained from here on; the optimizer's state begins at zero");
+  note(found.added, ": new, with initial values");
+  const Manifest &manifest = commits.manifest();
+  std::vector<std::string> steps;
+  for (const SavedCommit &commit : manifest.commits)
+    if (commit.record.step < commits.record().step)
+      steps.push_back(absl::StrCat(commit.record.step));
+  if (parameters != manifest.parameters)
+    note(steps, ": commits of these steps go when the next is made, because their parameters stand "
+                "in other places");
 }
 
 /// The manifest of a state without commits. An empty identity: there is no state.
@@ -229,11 +252,14 @@ StateStore::Open(FileSystem &disk, const Program &program,
     return commit.status();
   if (absl::Status status = CheckReadable(home, manifest, **commit); !status.ok())
     return status;
-  absl::StatusOr<std::string> change =
+  absl::StatusOr<Continuation> found =
       CheckContinues(home, manifest, **commit, program, options.changed_model);
-  if (!change.ok())
-    return change.status();
-  state.change = *std::move(change);
+  if (!found.ok())
+    return found.status();
+  state.NoteChanges(*found);
+  state.change = std::move(found->change);
+  state.stands = std::move(found->stands);
+  state.moved = std::move(found->moved);
   if (ComputationOf(manifest, **commit).version == 0 &&
       (manifest.version < kManifestVersion || program.computation.version > 0))
     state.notes.push_back("the state does not say what its program computes: only parameters and "
@@ -296,7 +322,8 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   commit->record = record;
   if (absl::Status status = impl->paths.SyncData(); !status.ok())
     return impl->failed = status;
-  const std::vector<SavedCommit> dropped = impl->commits.Add(*std::move(commit), impl->computation);
+  const std::vector<SavedCommit> dropped =
+      impl->commits.Add(*std::move(commit), impl->computation, impl->parameters);
   if (absl::Status status = impl->WriteManifests(); !status.ok())
     return impl->failed = status;
   impl->commits.GoToLast();
@@ -305,27 +332,21 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
 }
 
 //===----------------------------------------------------------------------===//
-// Weights in another form
+// The opened commit
 //===----------------------------------------------------------------------===//
 
-std::vector<SavedStorage> StateStore::Foreign() const {
-  std::vector<SavedStorage> foreign;
-  if (const SavedCommit *commit = impl->commits.Present())
-    for (const SavedTable &table : commit->tables)
-      if (!impl->extents.Holds(table.storage))
-        foreign.push_back(table.storage);
-  return foreign;
+bool StateStore::Stands(int32_t storage) const {
+  return !impl->stands.empty() && impl->stands[size_t(storage)];
 }
 
-absl::Status StateStore::ReadForeign(const std::string &name, int64_t entry, int32_t chunk,
-                                     void *data) {
-  const SavedCommit *commit = impl->commits.Present();
-  const SavedTable *table = commit ? FindTable(*commit, name) : nullptr;
-  if (!table || entry < 0 || entry >= table->storage.entries || chunk < 0 ||
-      chunk >= table->storage.chunks)
-    return absl::NotFoundError(absl::StrCat("the state has no chunk ", chunk, " of ", name));
-  const size_t index = size_t(entry * table->storage.chunks + chunk);
-  return ReadSavedChunk(impl->paths[size_t(table->chunks[index].extent.file)].data(), *table, index,
+const SavedCommit *StateStore::Opened() const { return impl->commits.Present(); }
+
+const std::vector<SavedParameter> &StateStore::OpenedParameters() const {
+  return impl->commits.manifest().parameters;
+}
+
+absl::Status StateStore::ReadOpened(const SavedTable &table, size_t index, void *data) const {
+  return ReadSavedChunk(impl->paths[size_t(table.chunks[index].extent.file)].data(), table, index,
                         data);
 }
 

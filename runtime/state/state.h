@@ -80,6 +80,10 @@ struct SavedStorage {
   int64_t chunk_bytes = 0;
 };
 
+struct SavedCommit;    // manifest.h
+struct SavedParameter; //
+struct SavedTable;     //
+
 /// The commit of another state whose weights a training began with.
 struct BaseState {
   std::string state; // the identity
@@ -158,11 +162,16 @@ public:
   /// unknown.
   const std::string &ComputationChange() const;
 
-  /// Storages of the opened commit that the program has in another form: weights in one storage
-  /// of f32 that were in two halves, or the reverse. ReadForeign reads a chunk to convert it.
-  /// `data` has room for the chunk and is aligned to 4096.
-  std::vector<SavedStorage> Foreign() const;
-  absl::Status ReadForeign(const std::string &name, int64_t entry, int32_t chunk, void *data);
+  /// Whether a storage of the program has the chunks of the opened commit. Otherwise its chunks
+  /// are nowhere, and whoever restores the commit fills them from Opened, by parameter. Those of
+  /// the optimizer's states that stay nowhere are absent.
+  bool Stands(int32_t storage) const;
+  /// The opened commit, until the next; null if there is none. Its parameters, with their places.
+  const SavedCommit *Opened() const;
+  const std::vector<SavedParameter> &OpenedParameters() const;
+  /// Reads a chunk of one of its tables, `index` by entry, then chunk. DataLoss if its checksum
+  /// does not match. `data` is aligned to 4096.
+  absl::Status ReadOpened(const SavedTable &, size_t index, void *data) const;
 
   /// Messages of the opening for the user, one line each. They report a damaged manifest that was
   /// mended, a path that was taken into use or is still read, and commits that the next will drop.

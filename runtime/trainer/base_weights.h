@@ -10,15 +10,16 @@
 #include "runtime/abi/program.h"
 #include "runtime/io/file_system.h"
 #include "runtime/state/commit_reader.h"
+#include "runtime/trainer/saved_values.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace boa {
 
@@ -38,22 +39,21 @@ public:
   const Computation &computation() const { return commit->computation(); }
 
   /// Elements [first, first + count) of a parameter in an entry of its group.
-  absl::Status Read(const Group &, int64_t entry, const Parameter &, int64_t first, int64_t count,
-                    float *values);
+  absl::Status Read(const Group &group, int64_t entry, const Parameter &parameter, int64_t first,
+                    int64_t count, float *values) {
+    return saved.ReadMaster(group, entry, parameter, first, count, values);
+  }
 
 private:
-  /// The chunk of a table that was read last.
-  struct Held {
-    const SavedTable *table = nullptr;
-    size_t index = 0;
-    std::unique_ptr<char, decltype(&std::free)> data{nullptr, &std::free};
-  };
-
-  explicit BaseWeights(std::unique_ptr<CommitReader> commit) : commit(std::move(commit)) {}
-  absl::Status Hold(Held &, const SavedTable &, size_t index);
+  explicit BaseWeights(std::unique_ptr<CommitReader> opened)
+      : commit(std::move(opened)),
+        saved(commit->parameters(), commit->saved(),
+              [reader = commit.get()](const SavedTable &table, size_t index, void *data) {
+                return reader->Read(table, index, data);
+              }) {}
 
   const std::unique_ptr<CommitReader> commit;
-  Held high, low; // f32, or its halves
+  SavedValues saved;
 };
 
 } // namespace boa

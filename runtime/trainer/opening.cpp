@@ -10,6 +10,7 @@
 #include "runtime/support/units.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/outputs.h"
+#include "runtime/trainer/restore.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"
@@ -160,9 +161,7 @@ absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings
         DescribeNewEnvironment(record.environment, engine.Environment())})
     if (!change.empty())
       report.Say(change);
-  if (absl::Status status = engine.Restore(); !status.ok())
-    return status;
-  return ConvertMasters(request.program(), engine, state);
+  return Restore(request.program(), state, engine);
 }
 
 } // namespace boa

@@ -153,25 +153,17 @@ absl::Status ForEachBatch(const Program &program, const Group &group, Engine &en
   return status.ok() && moving && after ? after(*moving) : status;
 }
 
-absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
-                       const ParameterSource &source) {
-  const Group &group = program.groups[g];
-  auto fill = [&](const Batch &batch) {
-    // Between parameters and after the last one there are zeros.
-    std::fill_n(batch.master.data(), batch.elements(), 0.0f);
-    for (size_t p = 0; p < group.parameters.size(); ++p) {
-      const Piece piece = Intersect(batch, group.parameters[p]);
-      if (piece.count == 0)
-        continue;
-      if (absl::Status status =
-              source(g, batch.entry, p, piece.first, piece.count, batch.master.data() + piece.at);
-          !status.ok())
-        return status;
-    }
-    return absl::OkStatus();
-  };
-  auto write = [&](const Batch &batch) { WriteMaster(engine, batch); };
-  return ForEachBatch(program, group, engine, fill, write, nullptr);
+/// Calls `fill` for the pieces of the group's parameters in a batch, and puts zeros between
+/// parameters and behind the last one. Elements have `size` bytes.
+absl::Status FillBatch(const Batch &batch, int64_t size,
+                       const std::function<absl::Status(size_t p, const Piece &, char *)> &fill) {
+  auto *bytes = reinterpret_cast<char *>(batch.master.data());
+  std::memset(bytes, 0, size_t(batch.elements() * size));
+  absl::Status status;
+  for (size_t p = 0; p < batch.group->parameters.size() && status.ok(); ++p)
+    if (const Piece piece = Intersect(batch, batch.group->parameters[p]); piece.count > 0)
+      status = fill(p, piece, bytes + piece.at * size);
+  return status;
 }
 
 std::string Shape(const std::vector<int64_t> &shape) {
@@ -209,6 +201,34 @@ ShapesByName ShapesOf(const SafetensorsReader &reader) {
 }
 
 } // namespace
+
+absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
+                       const ParameterSource &source) {
+  auto fill = [&](const Batch &batch) {
+    return FillBatch(batch, 4, [&](size_t p, const Piece &piece, char *to) {
+      return source(g, batch.entry, int64_t(p), piece.first, piece.count,
+                    reinterpret_cast<float *>(to));
+    });
+  };
+  auto write = [&](const Batch &batch) { WriteMaster(engine, batch); };
+  return ForEachBatch(program, program.groups[size_t(g)], engine, fill, write, nullptr);
+}
+
+absl::Status FillState(const Program &program, int64_t g, size_t state, Engine &engine,
+                       const StateSource &source) {
+  const Group &group = program.groups[size_t(g)];
+  const int64_t size = StateBytes(program.optimizer.states[state].type, 1);
+  auto fill = [&](const Batch &batch) {
+    return FillBatch(batch, size, [&](size_t p, const Piece &piece, char *to) {
+      return source(batch.entry, group.parameters[p], piece.first, piece.count, to);
+    });
+  };
+  auto write = [&](const Batch &batch) {
+    engine.WriteChunks(int32_t(group.states[state]), batch.entry, batch.first, batch.count,
+                       batch.master.data());
+  };
+  return ForEachBatch(program, group, engine, fill, write, nullptr);
+}
 
 absl::Status FillParameters(const Program &program, Engine &engine, const ParameterSource &source) {
   for (size_t g = 0; g < program.groups.size(); ++g)
@@ -269,66 +289,6 @@ absl::Status LoadParameters(const Program &program, Engine &engine, const std::s
         const Tensor *tensor = reader->Find(ParameterName(group, entry, group.parameters[p]));
         return reader->Read(*tensor, first, count, values);
       });
-}
-
-namespace {
-
-/// "weights.block" and "low.block" are of one group.
-std::string AfterRole(const std::string &name) {
-  const size_t dot = name.find('.');
-  return dot == std::string::npos ? "" : name.substr(dot);
-}
-
-/// The storage of a role among those in another form that belongs to the group.
-const SavedStorage *ForeignOf(const std::vector<SavedStorage> &foreign, const Program &program,
-                              const Group &group, const std::string &role) {
-  const std::string wanted = AfterRole(program.storages[group.weights].name);
-  for (const SavedStorage &storage : foreign)
-    if (storage.role == role && AfterRole(storage.name) == wanted)
-      return &storage;
-  return nullptr;
-}
-
-} // namespace
-
-absl::Status ConvertMasters(const Program &program, Engine &engine, StateStore &state) {
-  const std::vector<SavedStorage> foreign = state.Foreign();
-  if (foreign.empty())
-    return absl::OkStatus();
-  for (const Group &group : program.groups) {
-    const SavedStorage *weights = ForeignOf(foreign, program, group, "weights");
-    const SavedStorage *low = ForeignOf(foreign, program, group, "master");
-    if (!weights && !low)
-      continue;
-    const int64_t elements = group.chunk_elements;
-    const bool halves = low != nullptr; // in the state
-    if (!weights || weights->chunk_bytes != elements * (halves ? 2 : 4) ||
-        (halves && low->chunk_bytes != elements * 2) || halves == (group.weight_type == "bf16"))
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the state has the weights of `", group.name, "` in a form that is not known"));
-    auto read = [&](const SavedStorage &storage, const Batch &batch, void *to) {
-      absl::Status status;
-      for (int32_t c = 0; c < batch.count && status.ok(); ++c)
-        status = state.ReadForeign(storage.name, batch.entry, batch.first + c,
-                                   static_cast<char *>(to) + c * storage.chunk_bytes);
-      return status;
-    };
-    auto convert = [&](const Batch &batch) {
-      if (!halves)
-        return read(*weights, batch, batch.master.data());
-      absl::Status status = read(*weights, batch, batch.high.data());
-      if (status.ok())
-        status = read(*low, batch, batch.low.data());
-      if (status.ok())
-        JoinHalves(batch);
-      return status;
-    };
-    auto write = [&](const Batch &batch) { WriteMaster(engine, batch); };
-    if (absl::Status status = ForEachBatch(program, group, engine, convert, write, nullptr);
-        !status.ok())
-      return status;
-  }
-  return absl::OkStatus();
 }
 
 bool IsExport(const Program &program, const std::string &path, const CommitRecord &commit) {

@@ -38,6 +38,15 @@ namespace boa {
 using ParameterSource = std::function<absl::Status(int64_t group, int64_t entry, int64_t parameter,
                                                    int64_t first, int64_t count, float *values)>;
 
+/// Parameters of one group from a source.
+absl::Status FillGroup(const Program &, int64_t group, Engine &, const ParameterSource &);
+
+/// Puts the same elements of a state of the optimizer at `bytes`.
+using StateSource = std::function<absl::Status(int64_t entry, const Parameter &, int64_t first,
+                                               int64_t count, char *bytes)>;
+/// A state of the optimizer of one group, by its number. It is not of 8 bits.
+absl::Status FillState(const Program &, int64_t group, size_t state, Engine &, const StateSource &);
+
 /// Parameters from a source.
 absl::Status FillParameters(const Program &, Engine &, const ParameterSource &);
 
@@ -53,10 +62,6 @@ absl::Status InitializeParameters(const Program &, Engine &);
 
 /// Parameters from a safetensors file. Refuses as CheckParameters.
 absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
-
-/// Converts the master weights of the opened commit to the program's form: one storage (f32) or two
-/// halves. No bit changes.
-absl::Status ConvertMasters(const Program &, Engine &, StateStore &);
 
 /// The parameters after `step`. The engine must be idle and drained.
 absl::Status ExportParameters(const Program &, Engine &, const std::string &path, int64_t step);

@@ -81,6 +81,9 @@ void SeedRun::DrawProcess(bool disturbed) {
   // A delayed one that lives on SSD has its gradients there, so it stays there.
   if (!o.delayed || acknowledged < 0)
     o.tier = dice.Chance(0.7) ? "ssd" : "device";
+  // A norm is a sum of chunks.
+  if (o.clip == 0)
+    o.chunk_elements = dice.Of({2048, 2048, 4096});
   o.commit_every = dice.Below(4);
   o.commit_keep = 1 + dice.Below(3);
   o.evaluate_every = dice.Of({0, 0, 2, 3});

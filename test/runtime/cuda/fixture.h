@@ -132,6 +132,8 @@ inline Program MakeProgram(const char *device) {
   add("momentum", Home::ssd);
   add("variance", Home::host);
   add("gradient", Home::host);
+  for (int32_t of : {kWeights, kMomentum, kVariance})
+    program.storages[size_t(of)].name += ".block";
   KernelBuffer read{true, false}, write{false, true}, both{true, true};
   program.kernels = {{"train", {read, both, write, both}, 0, 0, 0}};
   Group &group = program.groups.emplace_back();

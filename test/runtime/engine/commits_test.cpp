@@ -244,7 +244,8 @@ TEST_P(EngineTest, ReadOfWhatWasNeverWrittenIsAnError) {
   if (status.ok())
     status = engine->Drain();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(status.message(), "the program reads weights entry 1 chunk 0, which was never written");
+  EXPECT_EQ(status.message(),
+            "the program reads weights.block entry 1 chunk 0, which was never written");
 }
 
 } // namespace

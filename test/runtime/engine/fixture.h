@@ -90,6 +90,8 @@ inline Program MakeProgram(int32_t slots = 16, bool persistent = true) {
                       MakeStorage("momentum", Home::ssd, 2, true, 4),
                       MakeStorage("variance", Home::host, 2, true, 0),
                       MakeStorage("gradient", Home::host, 2, false, 0)};
+  for (StorageId of : {kWeights, kMomentum, kVariance})
+    program.storages[of].name += ".block";
   KernelBuffer read{true, false}, write{false, true}, both{true, true};
   program.kernels = {{"mix", {read, read, both}, 64, 0},
                      {"slow_mix", {read, read, both}, 4096, 0},

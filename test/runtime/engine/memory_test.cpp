@@ -191,6 +191,7 @@ Program WithState(Memories memories, int32_t storage) {
   Group &group = program.groups.emplace_back();
   group.weights = kOnHost;
   group.states = {storage};
+  program.optimizer.states = {{program.storages[storage].role, "f32"}};
   return program;
 }
 

@@ -255,7 +255,7 @@ TEST_P(EngineTest, WhatIsUsedFirstIsReadFirst) {
     if (event.row == TraceEvent::Row::read)
       names.emplace_back(event.name);
   ASSERT_EQ(names.size(), size_t(kEntries + 1));
-  EXPECT_EQ(names[0], "weights");
+  EXPECT_EQ(names[0], "weights.block");
 }
 
 // One slot is enough if each use gives it back.

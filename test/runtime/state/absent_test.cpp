@@ -22,6 +22,7 @@ protected:
   AbsentTest() {
     disk.through_cache = true;
     program.groups[0].states = {kMomentum};
+    program.optimizer.states = {{"momentum", "bf16"}};
   }
 
   void WriteWeights(StateStore &store, int64_t version) const {
@@ -72,7 +73,6 @@ TEST_F(AbsentTest, ANewStateLacksWhatIsZero) {
   {
     Store store = Open({Path()}, 2);
     ASSERT_TRUE(store);
-    EXPECT_EQ(store->Foreign().size(), 0u);
     ExpectLacks(*store, 0);
     // What a killed process wrote, nobody finds.
     Write(*store, 7);
@@ -126,9 +126,11 @@ TEST_F(AbsentTest, ZerosFitAnyChunksAndAnyOptimizer) {
   chunks.storages[kMomentum].chunks = 2;
   none.storages.erase(none.storages.begin() + kMomentum);
   none.groups[0].states = {};
+  none.optimizer.states = {};
   more.storages.push_back(
       MakeStorage("variance.block", "variance", Home::ssd, true, {3}, 4, kPage));
   more.groups[0].states.push_back(4);
+  more.optimizer.states.push_back({"variance", "bf16"});
   for (const Program &other : {chunks, none, more})
     EXPECT_EQ(OpenStatus(other), absl::OkStatus());
   {
@@ -158,7 +160,7 @@ TEST_F(AbsentTest, BoaStateAndFromReadWhatIsThere) {
   EXPECT_TRUE(absl::StrContains(said, "all 12 chunks of the commits (96.0 KiB) are as")) << said;
   auto reader = CommitReader::Open(disk, Path(), std::nullopt);
   ASSERT_TRUE(reader.ok()) << reader.status();
-  EXPECT_EQ((*reader)->Find("momentum.block"), nullptr);
+  EXPECT_EQ((*reader)->saved().tables.size(), 1u);
 }
 
 } // namespace

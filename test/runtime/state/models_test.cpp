@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/state/manifest.h"
 #include "test/runtime/state/state_fixture.h"
 
 namespace boa {
@@ -26,20 +27,13 @@ TEST_F(ModelTest, AnotherModelSaysWhatDiffers) {
   other.groups[0].parameters[0].shape = {64, 129};
   ExpectAnother(other, "block.qkv is [64, 129] in the program and [64, 128] in the state");
   other = program;
-  other.groups[0].parameters[0].offset = 7;
-  ExpectAnother(other, "block.qkv stands at 7 in the program and at 0 in the state; --from " +
-                           Path() + " begins a new training with its weights");
-  other = program;
   other.groups[0].parameters.push_back(other.groups[0].parameters[0]);
   other.groups[0].parameters[1].name = "bias";
-  ExpectAnother(other, "the state has no parameter block.bias");
+  ExpectAnother(other, "the state has no parameter block.bias; --changed-model begins with its "
+                       "initial values");
   other = program;
   other.groups[0].parameters.clear();
   ExpectAnother(other, "the program has no parameter block.qkv");
-  other = program;
-  other.storages[kWeights].name = "weights.frozen.block";
-  ExpectAnother(other, "block.qkv is frozen in the program and trained in the state; --from " +
-                           Path() + " begins a new training with its weights");
   other = program;
   other.storages[kWeights].entries = {4};
   ExpectAnother(other, "weights.block has 4 entries of 4 chunks of 8192 bytes in the program and "
@@ -166,6 +160,127 @@ TEST_F(ModelTest, TheScheduleMayChange) {
 }
 
 //===----------------------------------------------------------------------===//
+// Parameters in other places
+//===----------------------------------------------------------------------===//
+
+class PlacesTest : public ModelTest {
+protected:
+  PlacesTest() {
+    program.groups[0].states = {kMomentum};
+    program.optimizer.states = {{"momentum", "bf16"}};
+    program.groups[0].parameters[0].shape = {16, 128};
+    Parameter bias = program.groups[0].parameters[0];
+    bias.name = "bias";
+    bias.offset = 32 * 128;
+    program.groups[0].parameters.push_back(bias);
+  }
+
+  /// With one of its parameters frozen, each group in two chunks.
+  static Program Frozen(Program of) {
+    Group frozen = of.groups[0];
+    for (int32_t storage : {kWeights, kMomentum}) {
+      of.storages[storage].chunks = 2;
+      of.storages[storage].bytes /= 2;
+    }
+    of.groups[0].chunks = frozen.chunks = 2;
+    of.storages.push_back(of.storages[kWeights]);
+    of.storages.back().name = "weights.frozen.block";
+    frozen.weights = int32_t(of.storages.size()) - 1;
+    frozen.states = {};
+    frozen.parameters.erase(frozen.parameters.begin());
+    frozen.parameters[0].offset = 0;
+    of.groups[0].parameters.pop_back();
+    of.groups.push_back(frozen);
+    return of;
+  }
+  Store OpenAs(const Program &other, bool changed_model = false) {
+    auto store = StateStore::Open(disk, other, {Path()}, 1, std::nullopt, {changed_model, {}, {}});
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+};
+
+// What stands in other chunks or at another offset has no place until it is restored, and what
+// the commit names stays.
+TEST_F(PlacesTest, OtherPlacesAreFilledAnew) {
+  Make({Path()}, {1, 2}, 2);
+  Program offset = program, chunks = program;
+  offset.groups[0].parameters[1].offset += 64;
+  chunks.groups[0].chunks = 2;
+  chunks.groups[0].chunk_elements *= 2;
+  for (int32_t storage : {kWeights, kMomentum})
+    chunks.storages[storage].chunks = 2;
+  Program others[] = {offset, chunks};
+  for (Program &other : others) {
+    Store store = OpenAs(other);
+    for (int32_t storage : {kWeights, kMomentum}) {
+      EXPECT_FALSE(store->Stands(storage));
+      EXPECT_EQ(store->Current(storage, 1, 1).file, -1);
+    }
+    std::swap(program, other);
+    Write(*store, 5);
+    std::swap(program, other);
+  }
+  ExpectWhole({Path()}, 2);
+  // Places are said once for all commits, so one in other places drops the others.
+  {
+    auto store = StateStore::Open(disk, offset, {Path()}, 3);
+    ASSERT_TRUE(store.ok());
+    EXPECT_EQ(Notes(**store), "1: commits of these steps go when the next is made, because their "
+                              "parameters stand in other places");
+    std::swap(program, offset);
+    Commit(**store, 3);
+  }
+  ExpectMessage(StateStore::Open(disk, program, {Path()}, 3, 1).status(), "it keeps those of 3");
+  ExpectWhole({Path()}, 3);
+}
+
+TEST_F(PlacesTest, WhatIsFrozenAndTrainedIsSaid) {
+  Make({Path()});
+  const Program trained = program, frozen = Frozen(program);
+  {
+    Store store = OpenAs(frozen);
+    EXPECT_EQ(Notes(*store), "block.bias: frozen from here on, without the optimizer's state");
+    EXPECT_FALSE(store->Stands(kWeights) || store->Stands(frozen.groups[1].weights));
+    program = frozen;
+    Commit(*store, 2);
+  }
+  ExpectWhole({Path()}, 2);
+  {
+    Store store = OpenAs(frozen);
+    EXPECT_EQ(Notes(*store), "");
+    EXPECT_TRUE(store->Stands(kWeights) && store->Stands(frozen.groups[1].weights));
+  }
+  Store store = OpenAs(trained);
+  EXPECT_EQ(Notes(*store),
+            "block.bias: trained from here on; the optimizer's state begins at zero");
+}
+
+// Only with the user's word, since another computation takes it.
+TEST_F(PlacesTest, ANewParameterIsSaid) {
+  Make({Path()});
+  Program other = program;
+  other.groups[0].parameters[1].name = "gain";
+  other.groups[0].parameters.insert(other.groups[0].parameters.begin(),
+                                    program.groups[0].parameters[1]);
+  ExpectAnother(other, "the state has no parameter block.gain; --changed-model begins with its "
+                       "initial values");
+  EXPECT_EQ(Notes(*OpenAs(other, /*changed_model=*/true)), "block.gain: new, with initial values");
+}
+
+// A scale of an 8-bit state is that of a whole block.
+TEST_F(PlacesTest, StatesInEightBitsStayWhereTheyAre) {
+  program.optimizer.states[0].type = "ui8";
+  Make({Path()});
+  EXPECT_NE(OpenAs(program), nullptr);
+  Program other = program;
+  other.groups[0].parameters[1].offset += 64;
+  ExpectAnother(other, "momentum in 8 bits cannot move to other places, as those of block.qkv "
+                       "would; --from " +
+                           Path());
+}
+
+//===----------------------------------------------------------------------===//
 // Weights in one storage, or in two halves
 //===----------------------------------------------------------------------===//
 
@@ -175,14 +290,23 @@ protected:
     Program halves = MakeProgram();
     halves.storages[kWeights].bytes /= 2;
     halves.storages.push_back(MakeStorage("low.block", "master", Home::ssd, true, {3}, 4, kPage));
+    halves.groups[0].weight_type = "bf16";
+    halves.groups[0].low = 4;
     return halves;
   }
+  /// The persistent storages of the program that do not stand.
   std::vector<std::string> Names(const StateStore &store) {
     std::vector<std::string> names;
-    for (const SavedStorage &storage : store.Foreign())
-      names.push_back(absl::StrCat(storage.name, " ", storage.role, " ", storage.entries, " ",
-                                   storage.chunks, " ", storage.chunk_bytes));
+    for (size_t s = 0; s < program.storages.size(); ++s)
+      if (program.storages[s].persistent && !store.Stands(int32_t(s)))
+        names.push_back(program.storages[s].name);
     return names;
+  }
+  static absl::Status ReadOpened(const StateStore &store, const std::string &name, int64_t entry,
+                                 int32_t chunk, void *data) {
+    const SavedTable *table = FindTable(*store.Opened(), name);
+    return table ? store.ReadOpened(*table, size_t(entry * table->storage.chunks + chunk), data)
+                 : absl::NotFoundError(name);
   }
   void ExpectForeign(StateStore &store, const Program &was, int64_t version, int32_t storage) {
     static void *buffer = std::aligned_alloc(kPage, 4 * kPage);
@@ -190,7 +314,7 @@ protected:
     for (int64_t entry = 0; entry < 3; ++entry)
       for (int32_t chunk = 0; chunk < 4; ++chunk) {
         const absl::Status status =
-            store.ReadForeign(program.storages[storage].name, entry, chunk, buffer);
+            ReadOpened(store, program.storages[storage].name, entry, chunk, buffer);
         ASSERT_TRUE(status.ok()) << status;
         EXPECT_EQ(std::memcmp(buffer, Contents(version, storage, entry, chunk), Bytes(storage)), 0);
       }
@@ -205,7 +329,7 @@ TEST_F(FormTest, HalvesOfWhatWasOne) {
   {
     Store store = Open({Path()});
     ASSERT_TRUE(store);
-    EXPECT_EQ(Names(*store), std::vector<std::string>{"weights.block weights 3 4 8192"});
+    EXPECT_EQ(Names(*store), (std::vector<std::string>{"weights.block", "low.block"}));
     EXPECT_EQ(store->Current(kWeights, 0, 0).file, -1);
     EXPECT_EQ(store->Current(4, 0, 0).file, -1);
     EXPECT_EQ(store->Current(kMomentum, 0, 0).file, 0);
@@ -218,8 +342,8 @@ TEST_F(FormTest, HalvesOfWhatWasOne) {
     Store store = Open({Path()});
     ExpectForeign(*store, was, 1, kWeights);
     Commit(*store, 2);
-    EXPECT_EQ(Names(*store), std::vector<std::string>{});
   }
+  EXPECT_EQ(Names(*Open({Path()})), std::vector<std::string>{});
   ExpectWhole({Path()}, 2);
 }
 
@@ -231,8 +355,7 @@ TEST_F(FormTest, OneOfWhatWasHalves) {
   {
     Store store = Open({Path()}, 2);
     ASSERT_TRUE(store);
-    EXPECT_EQ(Names(*store), (std::vector<std::string>{"weights.block weights 3 4 4096",
-                                                       "low.block master 3 4 4096"}));
+    EXPECT_EQ(Names(*store), std::vector<std::string>{"weights.block"});
     ExpectForeign(*store, was, 2, kWeights);
     ExpectForeign(*store, was, 2, 4);
     Commit(*store, 3);
@@ -244,7 +367,7 @@ TEST_F(FormTest, OneOfWhatWasHalves) {
   store.reset();
   program = was;
   store = Open({Path()}, 2, 3);
-  EXPECT_EQ(Names(*store), std::vector<std::string>{"weights.block weights 3 4 8192"});
+  EXPECT_EQ(Names(*store), (std::vector<std::string>{"weights.block", "low.block"}));
 }
 
 TEST_F(FormTest, ForeignBytesAreChecked) {
@@ -252,33 +375,36 @@ TEST_F(FormTest, ForeignBytesAreChecked) {
   program = Halves();
   Store store = Open({Path()});
   static void *buffer = std::aligned_alloc(kPage, 4 * kPage);
-  for (auto [entry, chunk] : {std::pair{3, 0}, {0, 4}, {-1, 0}, {0, -1}})
-    ExpectMessage(store->ReadForeign("weights.block", entry, chunk, buffer), "has no chunk");
-  ExpectMessage(store->ReadForeign("else", 0, 0, buffer), "of else");
   store.reset();
   // The chunks of an entry stand one behind another, the first of all first.
   std::string data = ReadWhole(Path() + "/data");
   data[size_t(kPage + 3 * 2 * kPage + 77)] ^= 1;
   std::ofstream(Path() + "/data", std::ios::binary) << data;
   store = Open({Path()});
-  const absl::Status status = store->ReadForeign("weights.block", 0, 3, buffer);
+  const absl::Status status = ReadOpened(*store, "weights.block", 0, 3, buffer);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   ExpectMessage(status, "checksum of weights.block entry 0 chunk 3 in " + Path() + "/data");
-  EXPECT_EQ(store->ReadForeign("weights.block", 0, 2, buffer), absl::OkStatus());
+  EXPECT_EQ(ReadOpened(*store, "weights.block", 0, 2, buffer), absl::OkStatus());
 }
 
 // Forms that are not of the same masters.
 TEST_F(FormTest, WeightsThatLackAHalfAreRefused) {
+  // Without halves, weights of two bytes look like fewer of four.
+  Program halves = Halves();
+  program = halves;
+  program.storages.pop_back();
+  program.groups[0].low = -1;
   Make({Path()});
-  Program other = MakeProgram();
-  other.storages[kWeights].bytes /= 2;
-  ExpectAnother(other, "its weights take 98304 bytes in the state and 49152 in the program");
-  other = MakeProgram();
-  other.storages.push_back(MakeStorage("low.block", "master", Home::ssd, true, {3}, 4, kPage));
-  ExpectAnother(other, "its weights take 98304 bytes in the state and 147456 in the program");
-  other = Halves();
-  other.storages[kWeights].name = "weights.blocks";
-  ExpectAnother(other, "weights.blocks has");
+  ExpectAnother(halves, "block.qkv is beyond the chunks of its weights");
+  ExpectAnother(MakeProgram(), "block.qkv is beyond the chunks of its weights");
+  // Halves of another group.
+  program = halves;
+  program.storages[4].name = "low.else";
+  std::filesystem::remove_all(Path());
+  Make({Path()});
+  ExpectAnother(MakeProgram(), "it lacks the lower halves of weights.block");
+  halves.storages[kWeights].name = "weights.blocks";
+  ExpectAnother(halves, "it lacks the lower halves of weights.block");
 }
 
 } // namespace

@@ -61,6 +61,9 @@ inline Program MakeProgram() {
   group.parameters[0].name = "qkv";
   group.parameters[0].shape = {64, 128};
   group.weights = 0;
+  group.weight_type = "f32";
+  group.chunks = 4;
+  group.chunk_elements = 2 * kPage / 4;
   program.groups = {group};
   return program;
 }

@@ -200,14 +200,14 @@ json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
           {"flops", 0},   {"flops_bf16", 0}, {"bytes", 0}};
 }
 
-json MakeGroup(bool bf16) {
+json MakeGroup(bool bf16, int64_t chunk_elements) {
   return {{"name", "embed"},
           {"number", 0},
           {"count", 1},
           {"layer", false},
-          {"elements", kElements},
+          {"elements", 2 * chunk_elements},
           {"chunks", 2},
-          {"chunk_elements", kElements / 2},
+          {"chunk_elements", chunk_elements},
           {"weight_type", bf16 ? "bf16" : "f32"},
           {"parameters",
            {{{"name", "table"},
@@ -280,7 +280,7 @@ json MakeTraffic(json read, json written) {
 json MakeTraffic(const Options &options, bool bf16) {
   if (options.tier != "ssd")
     return json::object();
-  const int64_t chunk = kElements / 2 * 4, weights = bf16 ? chunk / 2 : chunk;
+  const int64_t chunk = options.chunk_elements * 4, weights = bf16 ? chunk / 2 : chunk;
   auto states = [&](int64_t chunks, json more) {
     more["momentum"] = more["variance"] = chunks * chunk;
     if (bf16)
@@ -326,6 +326,7 @@ const Kernels kKernels(kTable, nullptr, &kReferenceAdamW);
 std::string Descriptor(const Options &o) {
   const bool bf16 = o.weight_type == "bf16";
   const std::string &tier = o.tier;
+  const int64_t elements = 2 * o.chunk_elements; // of an entry
   json program;
   program["abi"] = BOA_ABI_VERSION;
   program["model"] = ToJson(ModelSettings{"linear", kVocab, kContext});
@@ -340,18 +341,18 @@ std::string Descriptor(const Options &o) {
        {{{"name", "momentum"}, {"type", "f32"}}, {{"name", "variance"}, {"type", "f32"}}}},
       {"scalars", kReferenceShape.scalars}};
   program["storages"] = {
-      MakeStorage("weights.embed", "weights", tier, {1}, kElements * (bf16 ? 2 : 4), 2, true),
-      MakeStorage("momentum.embed", "momentum", tier, {1}, kElements * 4, 2, true),
-      MakeStorage("variance.embed", "variance", tier, {1}, kElements * 4, 2, true),
-      MakeStorage("gradients.embed", "gradients", tier, {1}, kElements * 4, 2, false),
+      MakeStorage("weights.embed", "weights", tier, {1}, elements * (bf16 ? 2 : 4), 2, true),
+      MakeStorage("momentum.embed", "momentum", tier, {1}, elements * 4, 2, true),
+      MakeStorage("variance.embed", "variance", tier, {1}, elements * 4, 2, true),
+      MakeStorage("gradients.embed", "gradients", tier, {1}, elements * 4, 2, false),
       MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss_gradients", "loss_gradients", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
   if (bf16)
     program["storages"].push_back(
-        MakeStorage("low.embed", "master", tier, {1}, kElements * 2, 2, true));
-  program["groups"] = json::array({MakeGroup(bf16)});
+        MakeStorage("low.embed", "master", tier, {1}, elements * 2, 2, true));
+  program["groups"] = json::array({MakeGroup(bf16, o.chunk_elements)});
   program["kernels"] = {MakeKernel("train", {"r", "r", "r", "r", "rw", "w"}),
                         MakeKernel("train_bf16", {"r", "r", "r", "r", "rw", "w"}),
                         MakeKernel("forward", {"r", "r", "r", "w"}),

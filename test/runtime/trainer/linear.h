@@ -25,6 +25,8 @@ struct Options {
   std::string data = "text";
   std::string tier = "ssd"; // of weights and optimizer state
   std::string weight_type = "f32";
+  int64_t chunk_elements =
+      2048; // or more: then the table ends in the first chunk, or in the second
   bool delayed = false;
   int64_t steps = 20;
   int64_t seed = 1;

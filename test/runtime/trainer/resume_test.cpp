@@ -234,6 +234,35 @@ TEST_F(ResumeTest, TheFormOfTheWeightsLosesNothing) {
   }
 }
 
+// The parameters are the same in other chunks, in memory and on SSD. Earlier commits stay.
+TEST_F(ResumeTest, ChunksMayBeOthers) {
+  for (const char *type : {"f32", "bf16"}) {
+    Training plain(scratch, absl::StrCat("plain.", type));
+    plain.linear.tier = "device";
+    plain.linear.weight_type = type;
+    plain.To(24);
+    Training changed(scratch, absl::StrCat("changed.", type));
+    changed.linear.weight_type = type;
+    changed.linear.commit_keep = 3;
+    changed.SetPaths({"b"});
+    const std::vector<Schedule> schedules = {
+        {"ssd", false, {"b"}}, {"ssd", true, {}}, {"device", false, {"b", "c"}}};
+    int64_t step = 0;
+    for (int64_t elements : {2048, 4096, 6144, 2048, 6144, 4096, 2048, 4096}) {
+      schedules[size_t(step / 3) % schedules.size()].Set(changed);
+      changed.linear.chunk_elements = elements;
+      changed.To(step += 3);
+      EXPECT_FALSE(absl::StrContains(changed.said, "another training")) << changed.said;
+    }
+    EXPECT_EQ(changed.Losses(), plain.Losses());
+    EXPECT_EQ(changed.Weights(), plain.Weights());
+    changed.options.at = 21;
+    changed.To(24);
+    EXPECT_EQ(changed.Losses(), plain.Losses());
+    EXPECT_EQ(changed.Weights(), plain.Weights());
+  }
+}
+
 /// What changes the training, at some step.
 struct Change {
   const char *what, *note;
