@@ -56,6 +56,8 @@ public:
 };
 template <typename ConcreteType>
 class MatrixProduct : public mlir::OpTrait::TraitBase<ConcreteType, MatrixProduct> {};
+template <typename ConcreteType>
+class AttentionProduct : public mlir::OpTrait::TraitBase<ConcreteType, AttentionProduct> {};
 } // namespace boa
 
 #include "dialect/BoaDialect.h.inc"
@@ -93,10 +95,18 @@ inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
 /// On the module: no group has more chunks. For simulations, whose time depends on their number.
 inline constexpr llvm::StringLiteral kMostChunksAttr = "boa.most_chunks";
 /// On a kernel: the types of its buffers' contents, in order; how many buffers are read, updated
-/// and written; the operations of a call, those in products of bf16, and the bytes that it moves.
-inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAttr = "boa.buffers",
-                                     kFlopsAttr = "boa.flops", kFlopsBf16Attr = "boa.flops_bf16",
-                                     kBytesAttr = "boa.bytes";
+/// and written.
+inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAttr = "boa.buffers";
+/// On a kernel: the operations of a call, those in products and in attention of each type, the
+/// bytes that it moves, and those of all other operations of each type.
+inline constexpr llvm::StringLiteral kFlopsAttr = "boa.flops",
+                                     kProductFlopsAttr = "boa.product_flops",
+                                     kProductFlopsBf16Attr = "boa.product_flops_bf16",
+                                     kAttentionFlopsAttr = "boa.attention_flops",
+                                     kAttentionFlopsBf16Attr = "boa.attention_flops_bf16",
+                                     kBytesAttr = "boa.bytes",
+                                     kElementwiseBytesAttr = "boa.elementwise_bytes",
+                                     kElementwiseBytesBf16Attr = "boa.elementwise_bytes_bf16";
 /// On a kernel: bytes of workspace that it needs; on a module: the most that a kernel needs.
 inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
 /// On a kernel: its workspace if no library is offered attention; on a module: the bytes that

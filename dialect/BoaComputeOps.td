@@ -31,8 +31,11 @@ def Boa_OneFloatType : NativeOpTrait<"OneFloatType"> {
 }
 
 /// It computes mostly products of matrices of the first operand's element type. Devices may
-/// have another rate for each type.
+/// have another rate for each type, and for products inside attention.
 def Boa_MatrixProduct : NativeOpTrait<"MatrixProduct"> {
+  let cppNamespace = "::boa";
+}
+def Boa_AttentionProduct : NativeOpTrait<"AttentionProduct"> {
   let cppNamespace = "::boa";
 }
 
@@ -246,7 +249,7 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_MatrixProduct,
+def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct,
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "softmax(q k^T / sqrt(d)) v, by head";
   let description = [{
@@ -264,7 +267,7 @@ def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_MatrixProduct,
     `:` functional-type(operands, results)
   }];
 }
-def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_MatrixProduct]> {
+def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_AttentionProduct]> {
   let summary = "gradients of boa.attention, from its results and dy";
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
                        Boa_Tensor:$lse, Boa_Tensor:$dy,

@@ -32,28 +32,45 @@ public:
       : func(func), bf16(bf16), builder(func.getContext()), layout(CallLayout::get(func)) {}
 
   void run() {
-    double flops = 0, flopsBf16 = 0, bytes = 0;
-    func.walk([&](CostOpInterface op) {
-      flops += op.getFlops();
-      if (op->hasTrait<MatrixProduct>() && getElementTypeOrSelf(op->getOperand(0)).isBF16())
-        flopsBf16 += op.getFlops();
-      bytes += op.getBytes();
-    });
+    countCosts();
     placeInputs();
     placeOutputs();
     if (bf16)
       widenWeights();
     func->setAttr(kKernelAttr, builder.getUnitAttr());
     func->setAttr(kContentsAttr, contents());
-    func->setAttr(kFlopsAttr, builder.getF64FloatAttr(flops));
-    func->setAttr(kFlopsBf16Attr, builder.getF64FloatAttr(flopsBf16));
-    func->setAttr(kBytesAttr, builder.getF64FloatAttr(bytes));
     func->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr({int32_t(layout.inputs.size()),
                                                               int32_t(layout.updates().size()),
                                                               int32_t(layout.writes().size())}));
   }
 
 private:
+  void countCosts() {
+    double flops = 0, products[2] = {}, attention[2] = {}, bytes = 0, elementwise[2] = {};
+    func.walk([&](CostOpInterface op) {
+      flops += op.getFlops();
+      bytes += op.getBytes();
+      if (op->hasTrait<MatrixProduct>())
+        products[isOfBf16(op)] += op.getFlops();
+      else if (op->hasTrait<AttentionProduct>())
+        attention[isOfBf16(op)] += op.getFlops();
+      else
+        elementwise[isOfBf16(op)] += op.getBytes();
+    });
+    const std::pair<StringRef, double> costs[] = {{kFlopsAttr, flops},
+                                                  {kProductFlopsAttr, products[0]},
+                                                  {kProductFlopsBf16Attr, products[1]},
+                                                  {kAttentionFlopsAttr, attention[0]},
+                                                  {kAttentionFlopsBf16Attr, attention[1]},
+                                                  {kBytesAttr, bytes},
+                                                  {kElementwiseBytesAttr, elementwise[0]},
+                                                  {kElementwiseBytesBf16Attr, elementwise[1]}};
+    for (auto [name, cost] : costs)
+      func->setAttr(name, builder.getF64FloatAttr(cost));
+  }
+  static bool isOfBf16(Operation *op) {
+    return op->getNumOperands() > 0 && getElementTypeOrSelf(op->getOperand(0)).isBF16();
+  }
   static int64_t bytesOf(Type type) {
     return cast<RankedTensorType>(type).getElementTypeBitWidth() / 8;
   }

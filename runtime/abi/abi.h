@@ -63,7 +63,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 10
+#define BOA_ABI_VERSION 11
 
 typedef struct boa_context boa_context;
 

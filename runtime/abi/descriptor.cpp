@@ -175,8 +175,13 @@ static void Parse(Fields &f, Kernel &k) {
   f.Read("workspace", k.workspace);
   f.AtLeast("workspace", k.workspace, 0);
   f.Read("flops", k.flops);
-  f.Read("flops_bf16", k.flops_bf16);
+  f.Read("product_flops", k.product_flops);
+  f.Read("product_flops_bf16", k.product_flops_bf16);
+  f.Read("attention_flops", k.attention_flops);
+  f.Read("attention_flops_bf16", k.attention_flops_bf16);
   f.Read("bytes", k.bytes);
+  f.Read("elementwise_bytes", k.elementwise_bytes);
+  f.Read("elementwise_bytes_bf16", k.elementwise_bytes_bf16);
   f.ReadOptional("tables", k.tables);
 }
 

@@ -49,6 +49,13 @@ int64_t StateBytes(const std::string &state_type, int64_t elements) {
   return (bytes + BOA_BLOCK_BYTES - 1) / BOA_BLOCK_BYTES * BOA_BLOCK_BYTES;
 }
 
+int64_t UpdateBytes(const Program &program, const Group &group) {
+  int64_t bytes = group.chunk_elements * (2 * 4 + 4);
+  for (const OptimizerState &state : program.optimizer.states)
+    bytes += 2 * StateBytes(state.type, group.chunk_elements);
+  return bytes;
+}
+
 const char *TierName(Home::Tier tier) {
   return tier == Home::device ? "device" : tier == Home::host ? "host" : "ssd";
 }

@@ -161,7 +161,11 @@ struct Kernel {
   std::vector<KernelBuffer> buffers;
   int64_t workspace = 0;       // bytes
   double flops = 0, bytes = 0; // of one call: what it computes, and moves in its memory
-  double flops_bf16 = 0;       // of flops, those of products of bf16
+  // Of flops, those of matrix products and of attention. Of bytes, those of all other operations.
+  // By the type of the first operand.
+  double product_flops = 0, product_flops_bf16 = 0;
+  double attention_flops = 0, attention_flops_bf16 = 0;
+  double elementwise_bytes = 0, elementwise_bytes_bf16 = 0;
   std::vector<int64_t> tables; // of the program's: their addresses follow those of the buffers
 };
 
@@ -225,6 +229,9 @@ struct Kernels {
   const boa_optimizer *optimizer; // null if the program updates nothing
 };
 
+/// Bytes that the update of a chunk reads and writes: the weight's master and the states both, the
+/// gradient only read.
+int64_t UpdateBytes(const Program &, const Group &);
 /// Bytes of each storage's slots in a space. A shared pool counts once, for the first storage that
 /// shares it, at the size that the largest one needs.
 std::vector<int64_t> SlotBytes(const Program &, int32_t space);

@@ -123,17 +123,28 @@ private:
   std::priority_queue<Landing> landings;
 };
 
+/// Products and attention take their operations or their bytes, whichever is more. What is
+/// between them takes its bytes.
+double KernelSeconds(const Kernel &kernel, const MachineSettings &machine) {
+  auto rate = [](int64_t said, double otherwise) { return said > 0 ? double(said) : otherwise; };
+  const double f32 = double(machine.compute), bf16 = rate(machine.compute_bf16, f32);
+  const double compute = kernel.product_flops / f32 + kernel.product_flops_bf16 / bf16 +
+                         kernel.attention_flops / rate(machine.compute_attention, f32) +
+                         kernel.attention_flops_bf16 / rate(machine.compute_attention_bf16, bf16);
+  const double bandwidth = rate(machine.device_bandwidth, 1);
+  const double between = kernel.elementwise_bytes + kernel.elementwise_bytes_bf16;
+  return std::max(compute, (kernel.bytes - between) / bandwidth) +
+         kernel.elementwise_bytes / bandwidth +
+         kernel.elementwise_bytes_bf16 / rate(machine.device_bandwidth_bf16, bandwidth);
+}
+
 Simulated::Simulated(const Program &program, const std::map<std::string, double> &kernel_seconds)
     : program(program) {
   const MachineSettings &machine = program.machine;
-  const double bf16 = double(machine.compute_bf16 > 0 ? machine.compute_bf16 : machine.compute);
   for (const Kernel &kernel : program.kernels) {
-    const double compute =
-        (kernel.flops - kernel.flops_bf16) / double(machine.compute) + kernel.flops_bf16 / bf16;
-    const double memory = kernel.bytes / double(std::max<int64_t>(machine.device_bandwidth, 1));
     const auto measured = kernel_seconds.find(kernel.name);
-    kernel_ns.push_back(
-        1e9 * (measured != kernel_seconds.end() ? measured->second : std::max(compute, memory)));
+    kernel_ns.push_back(1e9 * (measured != kernel_seconds.end() ? measured->second
+                                                                : KernelSeconds(kernel, machine)));
   }
   auto add = [&](std::string name, double rate) {
     Link &link = links.emplace_back();
@@ -146,7 +157,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
   add("optimizer", double(on_device ? machine.device_bandwidth : machine.optimizer));
   add("to device", double(machine.to_device));
   add("to host", double(machine.to_host));
-  Shared memory, into_device, out_of_device;
+  Shared memory, processors, into_device, out_of_device;
   auto uses_memory = [&](size_t link, double times) {
     if (machine.host_bandwidth > 0)
       memory.push_back({link, times * links[link].rate / double(machine.host_bandwidth), 0});
@@ -158,9 +169,12 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
     uses_memory(kToHost, 1);
     into_device.push_back({kToDevice, 1, 0});
     out_of_device.push_back({kToHost, 1, 0});
+    if (machine.both_ways > 0)
+      shared.push_back({{kToDevice, double(machine.to_device) / double(machine.both_ways), 0},
+                        {kToHost, double(machine.to_host) / double(machine.both_ways), 0}});
   }
   if (on_device || machine.device != DeviceKind::cuda)
-    shared.push_back({{kCompute, 1, 0}, {kOptimizer, 1, 0}});
+    processors = {{kCompute, 1, 0}, {kOptimizer, 1, 0}};
   for (size_t path = 0; path < machine.ssd.size(); ++path) {
     const SsdSettings &ssd = machine.ssd[path];
     const size_t read = add(absl::StrCat("ssd ", path, " read"), double(ssd.read));
@@ -169,6 +183,9 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       links[link].path = int32_t(path);
       links[link].latency_ns = ssd.latency;
       uses_memory(link, 2);
+      // Summed by threads that compete with kernels.
+      if (machine.device != DeviceKind::cuda && machine.checksum > 0)
+        processors.push_back({link, links[link].rate / double(machine.checksum), 0});
     }
     if (IsSeparate(machine) && machine.direct) {
       into_device.push_back({read, 0, double(ssd.read) / double(machine.to_device)});
@@ -180,7 +197,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       shared.push_back({{read, of_read, of_read}, {write, of_write, of_write}});
     }
   }
-  for (Shared *one : {&memory, &into_device, &out_of_device})
+  for (Shared *one : {&memory, &processors, &into_device, &out_of_device})
     shared.push_back(std::move(*one));
 }
 
@@ -192,14 +209,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
 int64_t Simulated::TouchedBytes(const Work &work) const {
   if (work.kind == Work::Kind::norm)
     return work.bytes;
-  if (work.kind != Work::Kind::update)
-    return 0;
-  const Group &group = program.groups[work.index];
-  // Read and written: the master weights and the states; read: the gradient.
-  int64_t bytes = group.chunk_elements * (2 * 4 + 4);
-  for (const OptimizerState &state : program.optimizer.states)
-    bytes += 2 * StateBytes(state.type, group.chunk_elements);
-  return bytes;
+  return work.kind == Work::Kind::update ? UpdateBytes(program, program.groups[work.index]) : 0;
 }
 
 void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {

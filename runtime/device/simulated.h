@@ -9,8 +9,9 @@
 // has no threads: Advance goes to the next moment at which some work is over. The same program
 // takes the same time, to the nanosecond.
 //
-//   compute      Kernels, one after another. Each takes as long as its operations (products of
-//                bf16 at their own rate) or its bytes, whichever is more.
+//   compute      Kernels, one after another. Products and attention, of each type at its own rate,
+//                take as long as their operations or their bytes, whichever is more. All between
+//                them takes as long as its bytes.
 //   optimizer    Updates and norms, one after another. Their time depends on the bytes that they
 //                touch in host memory, or in device memory if they run on the device.
 //   to_device    Copies from host memory to device memory, and zeros of device memory.
@@ -21,8 +22,9 @@
 // Work that shares a part of the machine slows down by the same factor. Reads and writes share
 // each path (`both`). Updates, copies and SSD transfers share host memory; these transfers count
 // twice, for they are summed. Copies, and SSD transfers that bypass the host, share the links to
-// and from device memory. Kernels and updates share the processors of a CPU device, or of a
-// device that runs updates.
+// and from device memory. Copies both ways share what the link has (`both`). Kernels and updates
+// share the processors of a CPU device, or of a device that runs updates. On a CPU device the
+// checksums of SSD transfers share them, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_SIMULATED_H

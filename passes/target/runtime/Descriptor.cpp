@@ -219,8 +219,13 @@ private:
                         {"buffers", std::move(buffers)},
                         {"workspace", integerAttr(op, kWorkspaceAttr)},
                         {"flops", real(kFlopsAttr)},
-                        {"flops_bf16", real(kFlopsBf16Attr)},
-                        {"bytes", real(kBytesAttr)}};
+                        {"product_flops", real(kProductFlopsAttr)},
+                        {"product_flops_bf16", real(kProductFlopsBf16Attr)},
+                        {"attention_flops", real(kAttentionFlopsAttr)},
+                        {"attention_flops_bf16", real(kAttentionFlopsBf16Attr)},
+                        {"bytes", real(kBytesAttr)},
+                        {"elementwise_bytes", real(kElementwiseBytesAttr)},
+                        {"elementwise_bytes_bf16", real(kElementwiseBytesBf16Attr)}};
     json::Array numbers;
     for (Attribute table : getTables(op))
       numbers.push_back(int64_t(llvm::find(tables, table) - tables.begin()));

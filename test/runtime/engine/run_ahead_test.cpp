@@ -46,7 +46,7 @@ Program MakeProgram(int32_t chunks, int32_t slots, bool separate) {
   add("weights");
   add("momentum");
   add("gradients");
-  program.kernels = {{"kernel", {{true, true}, {true, true}}, 0, 1e6, 1e6}};
+  program.kernels = {{"kernel", {{true, true}, {true, true}}, 0, 1e6, 1e6, 1e6}};
   Group &group = program.groups.emplace_back();
   group.name = "group";
   group.elements = int64_t{chunks} << 14;
