@@ -15,6 +15,8 @@
 
 #include "frontend/Builtins.h"
 
+#include <algorithm>
+#include <functional>
 #include <set>
 
 namespace boa::frontend {
@@ -132,6 +134,21 @@ std::vector<Name> findUnusedConstants(const Program &program) {
     }
   }
   return unused;
+}
+
+void chooseMachine(Program &program) {
+  std::set<int32_t> others; // files that have more than machines
+  for (const ModelSyntax &model : program.models)
+    others.insert(model.location.file);
+  for (const TrainSyntax &train : program.trains)
+    others.insert(train.location.file);
+  for (const PlanSyntax &plan : program.plans)
+    others.insert(plan.location.file);
+  auto isAlone = [&](const MachineSyntax &machine) { return !others.count(machine.location.file); };
+  auto &machines = program.machines;
+  if (std::any_of(machines.begin(), machines.end(), isAlone))
+    machines.erase(std::remove_if(machines.begin(), machines.end(), std::not_fn(isAlone)),
+                   machines.end());
 }
 
 /// The only item of its kind, or null, with an error, where there are several.

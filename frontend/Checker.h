@@ -25,6 +25,9 @@ struct CheckContext {
 /// that names it, at most one machine. None where an error was reported.
 std::optional<Spec> check(const Program &program, const Sources &sources, Diagnostics &diagnostics);
 
+/// A file of a machine alone was given for its sake: its machine replaces those of other files.
+void chooseMachine(Program &program);
+
 /// Values of a model's constants, in order: each may use those before it.
 Constants checkConstants(const ModelSyntax &model, CheckContext context);
 

@@ -38,6 +38,7 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   for (const InputText &input : inputs)
     parse(sources, sources.add(input.name, input.text, /*isOption=*/false), program, diagnostics);
   moveSettings(program);
+  chooseMachine(program);
   // Before the options: one may replace the only use of a constant.
   std::vector<Name> unused;
   if (diagnostics.empty())

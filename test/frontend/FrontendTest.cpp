@@ -211,6 +211,24 @@ TEST(FrontendTest, SeveralFiles) {
   EXPECT_EQ(result.spec->machine.name, "laptop");
 }
 
+// A file of a machine alone replaces the machine that a spec has; there can be one such file.
+TEST(FrontendTest, MachineFile) {
+  const InputText other{"other.boa", "machine other { host { memory = 3 GiB } }"};
+  for (const std::vector<InputText> &inputs :
+       {std::vector<InputText>{{"tiny.boa", kSpec}, other}, {other, {"tiny.boa", kSpec}}}) {
+    FrontendResult result = compileTexts(inputs, {"machine.device.threads=2"});
+    EXPECT_EQ(result.diagnostics, "");
+    ASSERT_TRUE(result.spec);
+    EXPECT_EQ(result.spec->machine.name, "other");
+    EXPECT_EQ(result.spec->machine.host_memory, int64_t(3) << 30);
+    EXPECT_EQ(result.spec->machine.device_memory, 0);
+    EXPECT_EQ(result.spec->machine.threads, 2);
+  }
+  EXPECT_NE(compileTexts({{"tiny.boa", kSpec}, other, {"third.boa", "machine third { }"}})
+                .diagnostics.find("third.boa:1:1: error: expected one machine but found another"),
+            std::string::npos);
+}
+
 // A path in an option is the user's, not the file's.
 TEST(FrontendTest, DataOfAnOption) {
   FrontendResult result = compileTexts({{"specs/tiny.boa", kSpec}}, {"train.data=\"a.txt\""});
