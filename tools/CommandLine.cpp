@@ -185,6 +185,16 @@ const std::vector<DriverCommand> &commands() {
        {},
        {{"boa plan model.boa examples/eight-ssds.boa", "what a plan block gives stays"},
         {"boa plan model.boa machine.boa --write plan.boa", "then boa train model.boa plan.boa"}}},
+      {"probe",
+       {{"[--path DIR]...", "measure this machine, for simulate"}},
+       0,
+       0,
+       "no argument; directories of SSDs are given with --path",
+       Operand::word,
+       {},
+       {{"boa probe", "writes machine.boa"},
+        {"boa probe --path /nvme0/state --path /nvme1/state", ""},
+        {"boa simulate examples/gpt.boa machine.boa", "what a step takes here"}}},
       {"sample",
        {{"SPEC...", "text from trained weights"}},
        1,
@@ -210,7 +220,7 @@ const std::vector<DriverCommand> &commands() {
        "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
        Operand::word,
        {"settings", "builtins", "commands", "reference", "pytorch", "train", "check", "fmt",
-        "compile", "simulate", "plan", "sample", "state", "help", "completion"},
+        "compile", "simulate", "plan", "probe", "sample", "state", "help", "completion"},
        {{"boa help settings", "what --set can change"},
         {"boa help builtins", "the functions of a model"},
         {"boa help pytorch", "PyTorch's names, and Boa's"}}},
@@ -235,7 +245,7 @@ const DriverCommand *findCommand(std::string_view name) {
 
 FlagTable flagsOf(Invocation &invocation) {
   const std::vector<std::string> specs = {"train", "compile", "simulate", "sample"},
-                                 sample = {"sample"}, simulate = {"simulate"};
+                                 sample = {"sample"}, simulate = {"simulate"}, probe = {"probe"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
       {{"train", "check", "compile", "simulate", "plan", "sample"},
@@ -291,6 +301,11 @@ FlagTable flagsOf(Invocation &invocation) {
        FileValue{&invocation.simulate.metrics}},
       {simulate, "trace", 0, "FILE", "write a timeline for ui.perfetto.dev",
        FileValue{&invocation.simulate.trace}},
+      {probe, "path", 0, "DIR", "a state's directory, there or not yet (default: state)",
+       DirectoriesValue{&invocation.probe.paths}},
+      {probe, "output", 'o', "FILE", "where the machine goes (default: machine.boa)",
+       FileValue{&invocation.probe.output}},
+      {probe, "quick", 0, "", "in ten seconds, less exactly", &invocation.probe.quick},
   };
   table.insert(table.end(), more.begin(), more.end());
   return table;

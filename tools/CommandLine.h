@@ -17,6 +17,7 @@
 #include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiler.h"
+#include "tools/Probe.h"
 
 #include <optional>
 #include <string>
@@ -49,6 +50,7 @@ struct Invocation {
   TrainerOptions train;
   SampleOptions sample;
   SimulateOptions simulate;
+  ProbeOptions probe;
   std::string output, emit, cpu, weights;
   std::optional<int64_t> topK, seed;
   bool check = false;

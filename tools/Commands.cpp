@@ -20,9 +20,9 @@
 #include "runtime/trainer/sample.h"
 #include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trainer.h"
-#include "tools/Compiler.h"
+#include "tools/Compiled.h"
 #include "tools/Completion.h"
-#include "tools/MemoryAdvice.h"
+#include "tools/Probe.h"
 #include "tools/plan/Page.h"
 #include "tools/plan/Search.h"
 
@@ -43,57 +43,6 @@ namespace {
 absl::Status fromLLVM(llvm::Error error) {
   return absl::InternalError(llvm::toString(std::move(error)));
 }
-
-/// Says on stderr how a spec would fit that was refused for its memory.
-absl::Status withAdvice(absl::Status status, const Compiler &compiler,
-                        const CompileRequest &request) {
-  if (!status.ok() && !compiler.memoryNeed().empty())
-    std::fputs(adviseOnMemory(request).c_str(), stderr);
-  return status;
-}
-
-/// A program that was compiled in this process.
-class Compiled {
-public:
-  absl::Status compile(const CompileRequest &request) {
-    auto made = compiler.jit(request);
-    if (!made.ok())
-      return withAdvice(made.status(), compiler, request);
-    jit = *std::move(made);
-    const char *text = nullptr;
-    if (absl::Status status = find("boa_program", text); !status.ok())
-      return status;
-    auto parsed = ParseProgram(text);
-    if (!parsed.ok())
-      return parsed.status();
-    program = *std::move(parsed);
-    return absl::OkStatus();
-  }
-
-  /// Its kernels; for a device of its own with their image.
-  absl::Status find(Kernels &kernels) {
-    absl::Status status = find("boa_kernel_table", kernels.table);
-    if (status.ok() && !program.optimizer.name.empty())
-      status = find("boa_optimizer", kernels.optimizer);
-    return status.ok() && program.machine.device == DeviceKind::cuda
-               ? find("boa_device_image", kernels.image)
-               : status;
-  }
-
-  template <typename T> absl::Status find(llvm::StringRef name, T &to) {
-    auto address = jit->lookupAs<T>(name);
-    if (!address)
-      return fromLLVM(address.takeError());
-    to = *address;
-    return absl::OkStatus();
-  }
-
-  Program program;
-
-private:
-  Compiler compiler;
-  std::unique_ptr<JitProgram> jit;
-};
 
 /// Where the state lives if the user does not say: the first ssd's path.
 void defaultState(const Program &program, Invocation &invocation) {
@@ -358,6 +307,8 @@ absl::Status runCommand(Invocation &invocation) {
     return runCompile(invocation);
   if (command == "sample")
     return runSample(invocation);
+  if (command == "probe")
+    return runProbe(invocation.probe);
   if (command == "state")
     return DescribeState(SystemFiles(), invocation.operands[0], invocation.check, stdout);
   if (command == "help")

@@ -166,7 +166,9 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
       return alreadyPrinted();
     return module;
   }
-  frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
+  frontend::FrontendResult result =
+      request.text.empty() ? frontend::compileFiles(request.files, request.overrides)
+                           : frontend::compileTexts({{"spec", request.text}}, request.overrides);
   print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
@@ -243,9 +245,12 @@ absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &
     return status;
   if (!request.kernels.empty() && !described.count(request.kernels))
     described[request.kernels] = describeKernels(**module);
-  std::vector<HostSymbol> symbols;
+  std::vector<HostSymbol> symbols = request.replaced;
   for (const RuntimeSymbol &symbol : RuntimeSymbols())
-    symbols.push_back({symbol.name, symbol.address});
+    if (llvm::none_of(request.replaced, [&](const HostSymbol &other) {
+          return llvm::StringRef(other.name) == symbol.name;
+        }))
+      symbols.push_back({symbol.name, symbol.address});
   CodegenOptions codegen;
   codegen.cpu = request.cpu;
   auto program = JitProgram::create(**module, symbols, codegen);

@@ -30,6 +30,7 @@ namespace boa {
 
 struct CompileRequest {
   std::vector<std::string> files;     // specs, or one module (.mlir)
+  std::string text;                   // a spec, instead of files
   std::vector<std::string> overrides; // --set KEY=VALUE
   bool predict = false;               // one sequence at a time, to logits
   bool simulate = false;              // nothing runs on the device: there need be none
@@ -42,6 +43,8 @@ struct CompileRequest {
   /// compiled with the same key are not compiled again (empty: all are).
   int64_t mostChunks = 0;
   std::string kernels;
+  /// Functions that a program in this process calls instead of the runtime's of the same name.
+  std::vector<HostSymbol> replaced;
 };
 
 class Compiler {

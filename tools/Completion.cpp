@@ -28,7 +28,8 @@ Value valueOf(const Flag &flag) {
     return Value::setting;
   if (std::holds_alternative<FileValue>(flag.to))
     return Value::file;
-  if (std::holds_alternative<DirectoryValue>(flag.to))
+  if (std::holds_alternative<DirectoryValue>(flag.to) ||
+      std::holds_alternative<DirectoriesValue>(flag.to))
     return Value::directory;
   return std::holds_alternative<WordValue>(flag.to) ? Value::words : Value::other;
 }
@@ -183,11 +184,10 @@ std::string zshScript() {
     Invocation none;
     absl::StrAppend(&text, "  ", command.name, ")\n    _arguments \\\n");
     for (const Flag &flag : flagsOf(none, command)) {
-      const bool repeats = std::holds_alternative<TextsValue>(flag.to);
       const std::string help = absl::StrCat(
           "[", zshQuote(flag.help), "]",
           flag.IsSwitch() ? "" : absl::StrCat(":", zshQuote(flag.value), zshAction(flag)));
-      absl::StrAppend(&text, "      '", repeats ? "*" : "", "--", flag.name,
+      absl::StrAppend(&text, "      '", flag.IsRepeated() ? "*" : "", "--", flag.name,
                       flag.IsSwitch() ? "" : "=", help, "' \\\n");
       if (flag.letter)
         absl::StrAppend(&text, "      '-", std::string(1, flag.letter), flag.IsSwitch() ? "" : "+",

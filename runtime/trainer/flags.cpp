@@ -72,6 +72,9 @@ struct Assign {
     texts.to->push_back(value);
     return absl::OkStatus();
   }
+  absl::Status operator()(const DirectoriesValue &paths) const {
+    return NotEmpty(&paths.to->emplace_back());
+  }
 
 private:
   absl::Status NotEmpty(std::string *to) const {
@@ -148,7 +151,7 @@ private:
       value = next;
       took_next = true;
     }
-    if (!flag->IsSwitch() && !std::holds_alternative<TextsValue>(flag->to)) {
+    if (!flag->IsSwitch() && !flag->IsRepeated()) {
       auto [first, is_new] = given.try_emplace(flag->name, *value);
       if (!is_new)
         return Refuse("--", flag->name, " is given twice, as `", first->second, "` and as `",

@@ -64,14 +64,17 @@ struct FileValue {
 struct DirectoryValue {
   std::string *to;
 };
-/// Each time one more text.
+/// Each time one more text, or one more path of a directory.
 struct TextsValue {
+  std::vector<std::string> *to;
+};
+struct DirectoriesValue {
   std::vector<std::string> *to;
 };
 
 /// The type of a value and its destination. A bool is a switch, which takes no value.
 using Destination = std::variant<bool *, WholeValue, RealValue, WordValue, TextValue, FileValue,
-                                 DirectoryValue, TextsValue>;
+                                 DirectoryValue, TextsValue, DirectoriesValue>;
 
 struct Flag {
   std::vector<std::string> commands; // that take it; empty: all
@@ -82,6 +85,10 @@ struct Flag {
   Destination to;
 
   bool IsSwitch() const { return std::holds_alternative<bool *>(to); }
+  /// Whether it may be given several times.
+  bool IsRepeated() const {
+    return std::holds_alternative<TextsValue>(to) || std::holds_alternative<DirectoriesValue>(to);
+  }
   bool IsTakenBy(std::string_view command) const;
 };
 using FlagTable = std::vector<Flag>;

@@ -137,11 +137,11 @@ train.weights=none
 // What a machine does in a second, for who simulates it: not said unless given.
 TEST(MachineTest, Rates) {
   FrontendResult result = compileText(
-      kSpec,
-      {"machine.device.compute=312.5 TFLOP/s", "machine.device.compute_bf16=1 PFLOP/s",
-       "machine.device.bandwidth=2 TB/s", "machine.device.to_device=25 GB/s",
-       "machine.device.to_host=24 GB/s", "machine.host.optimizer=50 GB/s",
-       "machine.host.bandwidth=200 GB/s", "machine.ssd.both=6 GB/s", "machine.ssd.latency=80 us"});
+      kSpec, {"machine.device.compute=312.5 TFLOP/s", "machine.device.compute_bf16=1 PFLOP/s",
+              "machine.device.bandwidth=2 TB/s", "machine.device.to_device=25 GB/s",
+              "machine.device.to_host=24 GB/s", "machine.host.optimizer=50 GB/s",
+              "machine.host.bandwidth=200 GB/s", "machine.ssd.both=6 GB/s",
+              "machine.ssd.latency=80 us", "machine.device.both=40 GB/s"});
   ASSERT_TRUE(result.spec) << result.diagnostics;
   const MachineSettings &machine = result.spec->machine;
   EXPECT_EQ(machine.compute, 312500000000000);
@@ -153,6 +153,7 @@ TEST(MachineTest, Rates) {
   EXPECT_EQ(machine.host_bandwidth, 200000000000);
   EXPECT_EQ(machine.ssd[0].both, 6000000000);
   EXPECT_EQ(machine.ssd[0].latency, 80000);
+  EXPECT_EQ(machine.both_ways, 40000000000);
   result = compileText(kSpec);
   ASSERT_TRUE(result.spec) << result.diagnostics;
   EXPECT_EQ(result.spec->machine.compute, 0);

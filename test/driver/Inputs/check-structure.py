@@ -18,6 +18,7 @@ runtime/kernels/
 runtime/device/
 runtime/device/cuda/
 runtime/engine/
+runtime/probe/
 runtime/trainer/
 dialect/
 frontend/

@@ -1,0 +1,48 @@
+//===- figures.h - What was measured of a machine ---------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_PROBE_FIGURES_H
+#define BOA_RUNTIME_PROBE_FIGURES_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// A number and how it was found. In bytes, bytes/s, operations/s or ns.
+struct Figure {
+  double value = 0; // 0: not measured
+  /// Half of the samples differ by this part of the value, or less.
+  double scatter = 0;
+  std::string how;
+};
+
+/// The median. `samples` are not empty.
+Figure MedianOf(std::vector<double> samples, std::string how);
+
+/// A directory on an SSD.
+struct SsdFigures {
+  std::string path;
+  Figure read, write, both, latency;
+};
+
+struct MachineFigures {
+  int64_t threads = 0;
+  std::string kernels;         // the instruction set that kernels used
+  bool names_kernels = false;  // it is not the one that Boa would choose
+  Figure memory;               // that a process may take now
+  Figure bandwidth, optimizer; // of the host's memory, and what updates make of it
+  Figure checksum;             // of all threads together
+  // Of kernels: products and attention in operations, the rest in bytes.
+  Figure product, product_bf16, attention, attention_bf16, elementwise, elementwise_bf16;
+  std::vector<SsdFigures> ssds;
+  std::vector<std::string> warnings;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_PROBE_FIGURES_H

@@ -1,0 +1,306 @@
+//===- ProbeKernels.cpp - Compiled kernels, measured ----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles a training of one GPT block and runs its kernels as an engine would. Their products and
+// attention are bound to functions that also take the time. The rest of a kernel's time is that of
+// what is between them. The rates are of the costs that the compiler states: they are those
+// that `boa simulate` divides by.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/Probe.h"
+
+#include "runtime/device/updates.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/check.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/isa.h"
+#include "runtime/probe/host.h"
+#include "runtime/support/thread_pool.h"
+#include "tools/Compiled.h"
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+namespace boa {
+namespace {
+
+constexpr char kBlock[] = R"(
+model probe(vocab = 256, context = 256, width = 768, heads = 12) {
+  stage embed(tokens: [context] token) -> [context, width] {
+    param table: [vocab, width] = normal(0.02)
+    return embedding(table, tokens)
+  }
+  layer block(x: [context, width]) -> [context, width] repeat 2 {
+    param ln1_w: [width] = ones
+    param ln1_b: [width] = zeros
+    param qkv_w: [width, 3 * width] = normal(0.02)
+    param qkv_b: [3 * width] = zeros
+    param out_w: [width, width] = normal(0.02)
+    param out_b: [width] = zeros
+    let q, k, v = split(linear(layer_norm(x, ln1_w, ln1_b), qkv_w, qkv_b), 3)
+    let h = x + linear(attention(q, k, v, heads, causal), out_w, out_b)
+    param ln2_w: [width] = ones
+    param ln2_b: [width] = zeros
+    param up_w: [width, 4 * width] = normal(0.02)
+    param up_b: [4 * width] = zeros
+    param down_w: [4 * width, width] = normal(0.02)
+    param down_b: [width] = zeros
+    return h + linear(gelu(linear(layer_norm(h, ln2_w, ln2_b), up_w, up_b)), down_w, down_b)
+  }
+  stage head(x: [context, width], targets: [context] token) -> loss {
+    return cross_entropy(linear(x, transpose(embed.table)), targets)
+  }
+}
+train probe { data = "none"  batch = 2 sequences  steps = 1  optimizer = adamw(lr = 1e-4) }
+plan { place = device }
+)";
+constexpr char kShape[] = "a block of width 768, 512 rows";
+
+//===----------------------------------------------------------------------===//
+// Functions that take the time
+//===----------------------------------------------------------------------===//
+
+enum Kind { kProduct, kAttention, kKinds };
+double secondsOf[kKinds]; // of the calls since it was set to 0; kernels call from one thread
+
+template <Kind kind, auto function> struct Timed;
+template <Kind kind, typename... Args, void (*function)(Args...)> struct Timed<kind, function> {
+  static void call(Args... arguments) {
+    const double begin = ProbeNow();
+    function(arguments...);
+    secondsOf[kind] += ProbeNow() - begin;
+  }
+  static HostSymbol symbol(const char *name) { return {name, reinterpret_cast<void *>(call)}; }
+};
+
+std::vector<HostSymbol> timedSymbols() {
+#define TIMED(KIND, NAME) Timed<KIND, NAME>::symbol(#NAME)
+  return {TIMED(kProduct, boa_gemm_f32),         TIMED(kProduct, boa_gemm_bf16),
+          TIMED(kProduct, boa_gemm_bf16_bf16),   TIMED(kProduct, boa_gemm_bf16_bf16_bf16),
+          TIMED(kAttention, boa_attention_f32),  TIMED(kAttention, boa_attention_grad_f32),
+          TIMED(kAttention, boa_attention_bf16), TIMED(kAttention, boa_attention_grad_bf16)};
+#undef TIMED
+}
+
+//===----------------------------------------------------------------------===//
+// A block
+//===----------------------------------------------------------------------===//
+
+/// The compiled training in one type, and memory for it.
+class Block {
+public:
+  explicit Block(bool isBf16) : isBf16(isBf16) {}
+
+  absl::Status compile() {
+    CompileRequest request;
+    request.text = kBlock;
+    request.replaced = timedSymbols();
+    if (isBf16)
+      request.overrides = {"train.weights=bf16", "train.compute=bf16"};
+    absl::Status status = compiled.compile(request);
+    if (status.ok())
+      status = compiled.find(kernels);
+    if (!status.ok())
+      return status;
+    // No buffer is larger than an entry.
+    int64_t space = 0;
+    for (const Storage &storage : compiled.program.storages)
+      stride = std::max(stride, storage.bytes);
+    count = 2 + compiled.program.optimizer.states.size(); // of an update
+    for (const Kernel &kernel : compiled.program.kernels) {
+      space = std::max(space, kernel.workspace);
+      count = std::max(count, kernel.buffers.size());
+    }
+    // A layer's weights are not in the caches when its turn comes: two sets in turns.
+    for (auto [memory, bytes] : {std::pair(&buffers, kSets * int64_t(count) * stride),
+                                 std::pair(&workspace, std::max<int64_t>(space, 1))}) {
+      absl::StatusOr<ProbeMemory> made = ProbeMemory::Allocate(bytes);
+      if (!made.ok())
+        return made.status();
+      *memory = *std::move(made);
+    }
+    return absl::OkStatus();
+  }
+
+  struct Times {
+    double product = 0, attention = 0, rest = 0;
+    double all() const { return product + attention + rest; }
+  };
+  /// Forward and backward of one layer.
+  Times run() {
+    std::fill(std::begin(secondsOf), std::end(secondsOf), 0);
+    char *const base = buffers.data() + (turn++ % kSets) * int64_t(count) * stride;
+    std::vector<void *> addresses;
+    for (size_t i = 0; i < count; ++i)
+      addresses.push_back(base + int64_t(i) * stride);
+    const double begin = ProbeNow();
+    for (size_t i = 0; i < compiled.program.kernels.size(); ++i)
+      if (isOfBlock(compiled.program.kernels[i]))
+        kernels.table[i](addresses.data(), workspace.data(), nullptr);
+    const double all = ProbeNow() - begin;
+    const double product = secondsOf[kProduct], attention = secondsOf[kAttention];
+    return {product, attention, all - product - attention};
+  }
+
+  /// What the compiler says that a run costs, in the type of this block.
+  double productFlops() const { return sum(&Kernel::product_flops, &Kernel::product_flops_bf16); }
+  double attentionFlops() const {
+    return sum(&Kernel::attention_flops, &Kernel::attention_flops_bf16);
+  }
+  double bytes() const { return sum(&Kernel::elementwise_bytes, &Kernel::elementwise_bytes_bf16); }
+
+  /// Bytes a second of updates of a layer, chunk by chunk.
+  absl::StatusOr<Figure> measureUpdates(int turns);
+
+private:
+  static constexpr int kSets = 2;
+
+  static bool isOfBlock(const Kernel &kernel) { return kernel.name.rfind("block_", 0) == 0; }
+  double sum(double Kernel::*f32, double Kernel::*bf16) const {
+    double total = 0;
+    for (const Kernel &kernel : compiled.program.kernels)
+      if (isOfBlock(kernel))
+        total += kernel.*(isBf16 ? bf16 : f32);
+    return total;
+  }
+
+  const bool isBf16;
+  Compiled compiled;
+  Kernels kernels = nullptr;
+  ProbeMemory buffers, workspace;
+  int64_t stride = 0; // of a buffer
+  size_t count = 0;   // of buffers of a set
+  int turn = 0;
+};
+
+absl::StatusOr<Figure> Block::measureUpdates(int turns) {
+  const Program &program = compiled.program;
+  Updates updates(program, kernels.optimizer);
+  Work work;
+  work.kind = Work::Kind::update;
+  work.count = 1;
+  work.step = 1;
+  while (program.groups[size_t(work.index)].name != "block")
+    ++work.index;
+  const Group &group = program.groups[size_t(work.index)];
+  const int64_t elements = group.chunk_elements;
+  // Weights, gradient, states. A training's states begin with zeros.
+  std::memset(buffers.data() + 2 * stride, 0, program.optimizer.states.size() * size_t(stride));
+  std::vector<double> rates;
+  for (int turn = 0; turn < turns; ++turn) {
+    const double begin = ProbeNow();
+    for (work.first = 0; work.first < group.chunks; ++work.first) {
+      auto at = [&](int operand) {
+        return buffers.data() + operand * stride + work.first * elements * 4;
+      };
+      std::vector<char *> addresses = {at(0), nullptr, at(1)};
+      for (size_t state = 0; state < program.optimizer.states.size(); ++state)
+        addresses.push_back(at(2 + int(state)));
+      if (absl::Status status = updates.Update(work, addresses); !status.ok())
+        return status;
+    }
+    rates.push_back(double(group.chunks * UpdateBytes(program, group)) / (ProbeNow() - begin));
+  }
+  return MedianOf(rates, absl::StrCat("adamw in f32, ", group.chunks, " chunks of ", elements,
+                                      " weights, ", Threads(), " threads"));
+}
+
+//===----------------------------------------------------------------------===//
+// Instruction sets
+//===----------------------------------------------------------------------===//
+
+double medianSeconds(Block &block, int turns) {
+  std::vector<double> seconds;
+  for (int turn = 0; turn < turns; ++turn)
+    seconds.push_back(block.run().all());
+  return MedianOf(seconds, "").value;
+}
+
+/// Uses the set whose kernels take the least time for both types. The one that Boa would choose
+/// wins unless another is clearly faster.
+absl::Status chooseSet(bool quick, Block &f32, Block &bf16, MachineFigures &figures) {
+  constexpr int kTurns = 3;
+  constexpr double kClearly = 0.95;
+  if (const char *named = std::getenv("BOA_CPU")) {
+    figures.kernels = named;
+    figures.names_kernels = true;
+    const absl::Status status = UseIsa(named);
+    return status.ok() ? CheckKernels(UsedIsa())
+                       : absl::Status(status.code(),
+                                      absl::StrCat("BOA_CPU=", named, ": ", status.message()));
+  }
+  const Isa table = UsedIsa();
+  Isa best = table;
+  if (absl::Status status = CheckKernels(table); !status.ok())
+    return status;
+  auto measure = [&] { return medianSeconds(f32, kTurns) + medianSeconds(bf16, kTurns); };
+  if (!quick) {
+    measure(); // touches the memory
+    double least = kClearly * measure();
+    for (const char *name : kIsaNames) {
+      const absl::StatusOr<Isa> isa = ChooseIsa(ThisProcessor(), name);
+      // The baseline is for processors that have nothing else.
+      if (!isa.ok() || *isa == table || *isa == Isa::kBaseline)
+        continue;
+      if (absl::Status status = UseIsa(name); !status.ok())
+        return status;
+      if (const double seconds = CheckKernels(*isa).ok() ? measure() : least; seconds < least) {
+        least = seconds;
+        best = *isa;
+      }
+    }
+  }
+  figures.kernels = IsaName(best);
+  figures.names_kernels = best != table;
+  return UseIsa(figures.kernels);
+}
+
+} // namespace
+
+absl::Status measureKernels(bool quick, MachineFigures &figures) {
+  Block f32(/*isBf16=*/false), bf16(/*isBf16=*/true);
+  absl::Status status = f32.compile();
+  if (status.ok())
+    status = bf16.compile();
+  if (status.ok())
+    status = chooseSet(quick, f32, bf16, figures);
+  if (!status.ok())
+    return status;
+  const int turns = quick ? 5 : 15;
+  const std::string how = absl::StrCat(kShape, ", ", figures.kernels, " on ", figures.threads,
+                                       " threads, median of ", turns);
+  struct Target {
+    Block &block;
+    Figure &product, &attention, &elementwise;
+  };
+  for (Target to :
+       {Target{f32, figures.product, figures.attention, figures.elementwise},
+        Target{bf16, figures.product_bf16, figures.attention_bf16, figures.elementwise_bf16}}) {
+    to.block.run();
+    std::vector<double> product, attention, elementwise;
+    for (int turn = 0; turn < turns; ++turn) {
+      const Block::Times times = to.block.run();
+      product.push_back(to.block.productFlops() / times.product);
+      attention.push_back(to.block.attentionFlops() / times.attention);
+      elementwise.push_back(to.block.bytes() / times.rest);
+    }
+    to.product = MedianOf(product, how);
+    to.attention = MedianOf(attention, how);
+    to.elementwise = MedianOf(elementwise, how);
+  }
+  absl::StatusOr<Figure> updates = f32.measureUpdates(turns);
+  if (updates.ok())
+    figures.optimizer = *std::move(updates);
+  return updates.status();
+}
+
+} // namespace boa
