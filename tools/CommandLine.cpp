@@ -184,7 +184,7 @@ const std::vector<DriverCommand> &commands() {
        Operand::spec,
        {},
        {{"boa plan model.boa examples/eight-ssds.boa", "what a plan block gives stays"},
-        {"boa plan model.boa machine.boa --write plan.boa", "then boa train model.boa plan.boa"}}},
+        {"boa plan model.boa machine.boa --write plan.boa", "the block as a file"}}},
       {"probe",
        {{"[--path DIR]...", "measure this machine, for simulate"}},
        0,

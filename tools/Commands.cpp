@@ -113,9 +113,8 @@ absl::Status runPlan(const Invocation &invocation) {
   std::string need;
   const std::optional<Found> found = findPlan(trials, need);
   if (!found)
-    return withAdvice(absl::ResourceExhaustedError(
-                          absl::StrCat("no plan fits: ", need.empty() ? "none is possible" : need)),
-                      Compiler(), invocation.compile);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no plan fits: ", need.empty() ? "none is possible" : need));
   std::cout << formatPage(trials, *found) << std::flush;
   return invocation.output.empty() ? absl::OkStatus()
                                    : writePlan(invocation.output, trials.block(found->choice));

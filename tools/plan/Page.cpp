@@ -93,12 +93,18 @@ private:
     auto compute = [&](MachineSettings &machine) {
       more(machine.compute);
       more(machine.compute_bf16);
+      more(machine.compute_attention);
+      more(machine.compute_attention_bf16);
     };
-    auto bandwidth = [&](MachineSettings &machine) { more(machine.device_bandwidth); };
+    auto bandwidth = [&](MachineSettings &machine) {
+      more(machine.device_bandwidth);
+      more(machine.device_bandwidth_bf16);
+    };
     auto optimizer = [&](MachineSettings &machine) { more(machine.optimizer); };
     auto copies = [&](MachineSettings &machine) {
       more(machine.to_device);
       more(machine.to_host);
+      more(machine.both_ways);
     };
     auto host = [&](MachineSettings &machine) { more(machine.host_bandwidth); };
     auto ssd = [&](MachineSettings &machine) {

@@ -41,6 +41,7 @@ public:
       return std::nullopt;
     while (!isNear() && improve()) {
     }
+    tidy();
     if (!confirm()) {
       need = found->trial.need;
       return std::nullopt;
@@ -172,7 +173,7 @@ private:
       const Choice base = smallest(order, recompute, microBatch);
       const Trial &trial = trials.run(base);
       if (!trial.fits) {
-        if (trial.possible)
+        if (trial.possible && (recompute || least.empty()))
           least = trial.need;
         continue;
       }
@@ -256,6 +257,19 @@ private:
         moved.host = std::clamp(moved.host + change, 0, 100 - moved.device);
         take(choice, trials.run(choice));
       }
+  }
+
+  /// Of what moves nothing a reader expects that it lives in memory.
+  void tidy() {
+    Choice choice = found->choice;
+    for (const RoleUse &use : usesOf(found->trial.program))
+      if (auto place = choice.places.find(use.role);
+          place != choice.places.end() && place->second.rest() == 100 &&
+          use.read + use.written + use.toDevice + use.toHost == 0)
+        place->second.host = 100;
+    const Trial &trial = trials.run(choice);
+    if (trial.fits && trial.seconds <= found->trial.seconds)
+      found->choice = choice;
   }
 
   /// Buffers of a run may be of other sizes than those of the trials: then less stays in memory.
