@@ -161,9 +161,8 @@ Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
   return choice;
 }
 
-Bound boundOf(const Trial &trial) {
+Bound boundOf(const Trial &trial, const MachineSettings &machine) {
   const Program &program = trial.program;
-  const MachineSettings &machine = program.machine;
   Bound bound;
   auto consider = [&](double seconds, const char *link) {
     if (seconds > bound.seconds)

@@ -35,8 +35,9 @@ Room roomLeft(const Program &program);
 Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
               const MachineSettings &machine);
 
-/// A time that the program cannot beat wherever its roles live. `trial` has everything on SSD.
-Bound boundOf(const Trial &trial);
+/// A time that the program cannot beat on the machine wherever its roles live. `trial` has
+/// everything on SSD; the limits of memory are those of `machine`.
+Bound boundOf(const Trial &trial, const MachineSettings &machine);
 
 } // namespace boa
 

@@ -39,6 +39,7 @@ public:
     need = least;
     if (!found)
       return std::nullopt;
+    noteLeastCompute();
     while (!isNear() && improve()) {
     }
     tidy();
@@ -178,8 +179,7 @@ private:
         continue;
       }
       const Bound here = boundOf(trial);
-      if (bound.seconds == 0 || here.seconds < bound.seconds)
-        bound = here;
+      note(here);
       const bool hopeless = found && here.seconds > found->trial.seconds * (1 - kNear);
       if (hopeless && boundBefore > 0 && here.seconds >= boundBefore)
         return; // and smaller ones are no better
@@ -191,6 +191,32 @@ private:
       before = std::min(before, seconds);
       if (worse == 2)
         return;
+    }
+  }
+
+  /// Within the machine's memory, if the trial was without limits, too.
+  Bound boundOf(const Trial &trial) const {
+    MachineSettings machine = trial.program.machine;
+    machine.device_memory = config.machine.device_memory;
+    machine.host_memory = config.machine.host_memory;
+    return boa::boundOf(trial, machine);
+  }
+
+  void note(const Bound &here) {
+    if (bound.seconds == 0 || here.seconds < bound.seconds)
+      bound = here;
+  }
+
+  /// If no layer computes anything again, kernels take least. Where that does not fit, some layers
+  /// may still do so: then the bound is that of all layers.
+  void noteLeastCompute() {
+    if (recomputes().size() == 1)
+      return;
+    for (Schedule order : orders()) {
+      const Choice choice = smallest(order, /*recompute=*/false, microBatches().front());
+      if (!trials.run(choice).fits)
+        if (const Trial &trial = trials.runUnlimited(choice); trial.fits)
+          note(boundOf(trial));
     }
   }
 

@@ -165,8 +165,11 @@ std::string Trials::block(const Choice &choice) const {
   return absl::StrCat(text, "  }\n}\n");
 }
 
-Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks) {
-  const std::vector<std::string> changes = overrides(choice);
+Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limited) {
+  std::vector<std::string> changes = overrides(choice);
+  if (!limited)
+    for (const char *memory : {"machine.device.memory=none", "machine.host.memory=none"})
+      changes.push_back(memory);
   std::unique_ptr<Made> &found = made[absl::StrCat(absl::StrJoin(changes, "\n"), "\n", mostChunks)];
   if (!found) {
     found = std::make_unique<Made>();
@@ -183,6 +186,10 @@ Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks) {
 }
 
 const Trial &Trials::run(const Choice &choice) { return make(choice).trial; }
+
+const Trial &Trials::runUnlimited(const Choice &choice) {
+  return make(choice, kMostChunks, /*limited=*/false).trial;
+}
 
 const Trial &Trials::runWhole(const Choice &choice) {
   const Trial &trial = run(choice);

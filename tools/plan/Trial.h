@@ -61,6 +61,8 @@ public:
 
   /// Remembers choices that were tried.
   const Trial &run(const Choice &choice);
+  /// On the same machine without limits of memory.
+  const Trial &runUnlimited(const Choice &choice);
   /// With the chunks that a run has. A trial has fewer, to be fast, if a group is large.
   const Trial &runWhole(const Choice &choice);
   /// Seconds of a steady step of a trial that fits, on a machine with other rates.
@@ -75,7 +77,7 @@ private:
   /// A simulation takes as long as its transfers are many. So many chunks are enough for shares
   /// in percent.
   static constexpr int64_t kMostChunks = 128;
-  Made &make(const Choice &choice, int64_t mostChunks = kMostChunks);
+  Made &make(const Choice &choice, int64_t mostChunks = kMostChunks, bool limited = true);
   std::vector<std::string> overrides(const Choice &choice) const;
   std::string schedule(const Choice &choice) const;
   Placement place(const Shares &shares) const;
