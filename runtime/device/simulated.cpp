@@ -214,10 +214,9 @@ int64_t Simulated::TouchedBytes(const Work &work) const {
 
 void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {
   Link &link = links[to];
-  const bool reaches =
-      IsSeparate(program.machine) && !work.outside && work.buffers[0].space == BOA_DEVICE;
-  const bool past_host =
-      reaches && ((work.IsTransfer() && program.machine.direct) || work.kind == Work::Kind::zero);
+  const bool may = (work.IsTransfer() && program.machine.direct) || work.kind == Work::Kind::zero;
+  const bool past_host = may && IsSeparate(program.machine) && !work.outside &&
+                         work.buffers[0].space == BOA_DEVICE; // a norm of nothing has no buffers
   const Job job{&work, ns, bytes, ++order, past_host};
   if (link.path >= 0)
     link.sorted.push(job);
