@@ -60,7 +60,7 @@ int64_t *Accounting::LeftOf(const Work &work) {
 /// The command with its lists. A chunk has an extent, and in a buffer a reader in its hazard or
 /// a dependent in another command.
 static int64_t BytesOf(const Command &command) {
-  constexpr int64_t kCommand = 400, kChunk = 64, kFollowed = 4 * sizeof(CommandRef);
+  constexpr int64_t kCommand = 416, kChunk = 64, kFollowed = 4 * sizeof(CommandRef);
   return kCommand + kChunk * command.touched + kFollowed * int64_t(command.after.size());
 }
 
@@ -90,6 +90,18 @@ void Accounting::Completed(const Work &work, const Command &command, int64_t beg
     Count(work, command, begin_ns, end_ns);
 }
 
+/// Adds what compute waited for.
+static void AddWait(Counters &counted, Cause cause, double seconds) {
+  if (cause == Cause::read)
+    counted.waited_read += seconds;
+  else if (cause == Cause::write)
+    counted.waited_write += seconds;
+  else if (cause == Cause::copy)
+    counted.waited_copy += seconds;
+  else if (cause == Cause::optimizer)
+    counted.waited_optimizer += seconds;
+}
+
 /// Adds the command's own time and bytes, and, of a kernel, the wait of compute before it.
 void Accounting::Count(const Work &work, const Command &command, int64_t begin_ns, int64_t end_ns) {
   Counters &counted = counters[work.run];
@@ -106,14 +118,12 @@ void Accounting::Count(const Work &work, const Command &command, int64_t begin_n
     compute_free_ns = end_ns;
     if (waited <= 0)
       return;
-    if (command.cause == Cause::read)
-      counted.waited_read += waited;
-    else if (command.cause == Cause::write)
-      counted.waited_write += waited;
-    else if (command.cause == Cause::copy)
-      counted.waited_copy += waited;
-    else if (command.cause == Cause::optimizer)
-      counted.waited_optimizer += waited;
+    const Reason &reason = command.reason;
+    const double before = reason.before == Cause::none || reason.before == Cause::compute
+                              ? 0
+                              : std::clamp(double(reason.since_ns - from) * 1e-9, 0.0, waited);
+    AddWait(counted, reason.before, before);
+    AddWait(counted, reason.cause, waited - before);
   } else if (IsSeparate(program.machine) && (work.ToDevice() || work.ToHost())) {
     if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space) {
       auto &bytes = work.ToDevice() ? counted.moved.to_device : counted.moved.to_host;

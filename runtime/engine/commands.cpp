@@ -35,7 +35,7 @@ uint32_t CommandTable::Add(Kind kind, int64_t run) {
   command.sequence = ++sequence;
   command.unmet = 1;
   command.touched = 0;
-  command.cause = Cause::none;
+  command.reason = {};
   command.first_use = 0;
   command.given = false;
   command.fills_device = false;

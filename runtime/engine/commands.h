@@ -32,6 +32,13 @@ namespace boa {
 /// Why a command became ready when it did: the last thing that compute waited for.
 enum class Cause : uint8_t { none, read, write, copy, optimizer, compute };
 
+/// The cause and, of a copy, what that copy itself had waited for until `since_ns`: compute waited
+/// for that as long.
+struct Reason {
+  Cause cause = Cause::none, before = Cause::none;
+  int64_t since_ns = 0;
+};
+
 /// Names a command until it is over. Number 0 names none.
 struct CommandRef {
   uint32_t id = 0, generation = 0;
@@ -48,7 +55,7 @@ struct Command {
   uint32_t generation = 1;
   int32_t unmet = 0;   // dependences left; one more until it is issued
   int32_t touched = 0; // the chunks that it reads or writes, with repetitions
-  Cause cause = Cause::none;
+  Reason reason;
   int64_t sequence = 0;  // its place in program order
   int64_t first_use = 0; // of a read: the sequence of the chunks' first user; 0: not known
   int64_t ready_ns = 0;

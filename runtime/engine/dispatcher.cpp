@@ -70,7 +70,7 @@ void Dispatcher::Issue(Command &command) {
                          });
   counts.Issued(command);
   queues.Issued(command.work.id);
-  Satisfy(command.work.id, Cause::none);
+  Satisfy(command.work.id, {});
 }
 
 //===----------------------------------------------------------------------===//
@@ -93,22 +93,22 @@ void Dispatcher::ReleaseBuffer(uint32_t buffer) {
 }
 
 /// No command uses the buffer any more. Its slot goes to the buffer that waits longest.
-void Dispatcher::GiveBack(uint32_t buffer, Cause cause) {
+void Dispatcher::GiveBack(uint32_t buffer, const Reason &reason) {
   const int32_t pool = slots.buffer(buffer).pool;
   hazards.Close(buffer);
   slots.GiveBack(buffer);
   while (const uint32_t opener = slots.GrantNext(pool))
-    Satisfy(opener, cause);
+    Satisfy(opener, reason);
 }
 
 //===----------------------------------------------------------------------===//
 // From ready to over
 //===----------------------------------------------------------------------===//
 
-void Dispatcher::Satisfy(uint32_t id, Cause cause) {
+void Dispatcher::Satisfy(uint32_t id, const Reason &reason) {
   Command &command = commands[id];
-  if (cause != Cause::none)
-    command.cause = cause;
+  if (reason.cause != Cause::none)
+    command.reason = reason;
   if (--command.unmet == 0)
     Ready(id);
 }
@@ -117,17 +117,18 @@ void Dispatcher::Ready(uint32_t id) {
   Command &command = commands[id];
   command.ready_ns = counts.now_ns();
   if (command.work.kind == Kind::create) {
-    Finish(id, command.cause);
+    Finish(id, command.reason);
   } else if (command.work.kind == Kind::release) {
-    GiveBack(command.uses[0].buffer, command.cause);
-    Finish(id, command.cause);
+    GiveBack(command.uses[0].buffer, command.reason);
+    Finish(id, command.reason);
   } else {
     queues.Ready(id);
   }
 }
 
-/// Ends the command. `cause`: the reason that its dependents waited.
-void Dispatcher::Finish(uint32_t id, Cause cause) {
+/// Ends the command. `reason`: why its dependents waited; a copy of it, since they may be this
+/// command's.
+void Dispatcher::Finish(uint32_t id, Reason reason) {
   Command &command = commands[id];
   commands.End(id);
   counts.Finished(command);
@@ -135,14 +136,14 @@ void Dispatcher::Finish(uint32_t id, Cause cause) {
   std::vector<uint32_t> dependents;
   dependents.swap(command.dependents);
   for (uint32_t dependent : dependents)
-    Satisfy(dependent, cause);
+    Satisfy(dependent, reason);
   command.dependents.swap(dependents);
   // Given out or not, a follower could begin only now.
   for (CommandRef follower : command.followers)
     if (!commands.IsOver(follower)) {
       commands[follower.id].ready_ns = counts.now_ns();
-      if (cause != Cause::none)
-        commands[follower.id].cause = cause;
+      if (reason.cause != Cause::none)
+        commands[follower.id].reason = reason;
     }
   commands.Recycle(id);
 }
@@ -171,7 +172,7 @@ Work *Dispatcher::GiveOut(uint32_t id) {
   command.given = true;
   counts.GivenOut();
   for (CommandRef follower : command.followers)
-    Satisfy(follower.id, Cause::none);
+    Satisfy(follower.id, {});
   return &work;
 }
 
@@ -191,18 +192,18 @@ void Dispatcher::TakeReady(std::vector<Work *> &out, bool driver_waits) {
 void Dispatcher::Complete(const Work &work, int64_t begin_ns, int64_t end_ns) {
   const Command &command = commands[work.id];
   counts.Completed(work, command, begin_ns, end_ns);
-  Cause cause = command.cause; // zeros and copies pass on the reason of their own wait
+  Reason reason = command.reason; // zeros and copies pass on the reason of their own wait
   if (work.kind == Kind::kernel)
-    cause = Cause::compute;
+    reason = {Cause::compute};
   else if (work.kind == Kind::read)
-    cause = Cause::read;
+    reason = {Cause::read};
   else if (work.kind == Kind::write)
-    cause = Cause::write;
+    reason = {Cause::write};
   else if (SameQueue(work.kind, Kind::update))
-    cause = Cause::optimizer;
+    reason = {Cause::optimizer};
   else if (work.kind == Kind::copy && work.buffers[0].space != work.buffers[1].space)
-    cause = Cause::copy;
-  Finish(work.id, cause);
+    reason = {Cause::copy, reason.cause, command.ready_ns};
+  Finish(work.id, reason);
 }
 
 void Dispatcher::Fail(absl::Status status) {

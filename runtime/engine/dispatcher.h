@@ -84,10 +84,10 @@ public:
 
 private:
   Work *GiveOut(uint32_t id);
-  void Satisfy(uint32_t id, Cause);
+  void Satisfy(uint32_t id, const Reason &);
   void Ready(uint32_t id);
-  void Finish(uint32_t id, Cause);
-  void GiveBack(uint32_t buffer, Cause);
+  void Finish(uint32_t id, Reason);
+  void GiveBack(uint32_t buffer, const Reason &);
   int64_t PriorityOf(const Command &) const;
 
   const Program &program;
