@@ -66,7 +66,7 @@ void expectNear(const Case &c, const std::string &element, bool gradient, const 
   // The CPU's attention may be that of a GPU's library, too. Its weights are rounded where the
   // processor multiplies bf16.
   const bool byCpu = !emulated() || std::getenv("BOA_TEST_LIBRARY");
-  const bool library = byCpu && boa::UsedIsa() >= boa::Isa::kAvx512Bf16;
+  const ByLibrary library{/*attention=*/byCpu && boa::UsedIsa() >= boa::Isa::kAvx512Bf16};
   const Difference difference = compareWithDouble(c, element, gradient, got, want, library);
   EXPECT_LT(difference.found, difference.allowed)
       << element << (gradient ? " gradient " : " result ") << which;
