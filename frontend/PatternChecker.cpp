@@ -155,16 +155,18 @@ void PatternChecker::readActivations(const std::vector<Field> &plan) {
     ActivationSettings settings;
     reader.read(settings);
     const Expr *save = findGiven(of, "plan.activations.save");
-    if (save && settings.save && !layersMayKeep())
-      error(save->location, "no layer keeps its activations: expected schedule = "
-                            "vertical(recompute = false), or keep = N layers");
+    const Expr *place = findGiven(of, "plan.activations.place");
+    const Expr *needsKept = save && settings.save ? save : place;
+    if (needsKept && !layersMayKeep())
+      error(needsKept->location, "no layer keeps its activations: expected schedule = "
+                                 "vertical(recompute = false), or keep = N layers");
     std::vector<Operation *> operations = matchActivations(*pattern);
     if (context.diagnostics.count() > errors)
       continue;
     // Each of them keeps what this block does not set.
     for (Operation *operation : operations)
       reader.read(operation->plan);
-    if (const Expr *place = findGiven(of, "plan.activations.place")) {
+    if (place) {
       givenPlaces.push_back(place);
       placed.push_back({*pattern, std::move(operations)});
     }

@@ -48,7 +48,7 @@ struct StateStore::Impl {
   Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
   absl::Status Begin(const MachineSettings &, const OpenOptions &, Undo &);
   absl::Status WriteManifests();
-  void NoteChanges(const Continuation &);
+  void NoteChanges(const Program &, const Continuation &);
 
   FileSystem &disk;
   StatePaths paths;
@@ -155,14 +155,23 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
 }
 
 /// What the program does with the parameters of the commit that the one before did not.
-void StateStore::Impl::NoteChanges(const Continuation &found) {
-  auto note = [&](const std::vector<std::string> &names, const char *what) {
+void StateStore::Impl::NoteChanges(const Program &program, const Continuation &found) {
+  auto note = [&](const std::vector<std::string> &names, const std::string &what) {
     if (!names.empty())
       notes.push_back(absl::StrCat(absl::StrJoin(names, ", "), what));
   };
-  note(found.frozen, ": frozen from here on, without the optimizer's state");
-  note(found.thawed, ": trained from here on; the optimizer's state begins at zero");
-  note(found.added, ": new, with initial values");
+  const bool narrow = !program.groups.empty() && program.groups[0].weight_type == "bf16";
+  // Its corrections are those of the training's step, not of the state's.
+  const bool adamw = program.train.optimizer.kind == OptimizerKind::adamw;
+  const char *const large =
+      adamw && commits.record().step > 0
+          ? "; until adamw's moments fill, updates are larger than the rate says"
+          : "";
+  note(found.frozen, absl::StrCat(": frozen from here on, without the optimizer's state",
+                                  narrow ? ", rounded to bf16" : ""));
+  note(found.thawed,
+       absl::StrCat(": trained from here on; the optimizer's state begins at zero", large));
+  note(found.added, absl::StrCat(": new, with initial values", large));
   const Manifest &manifest = commits.manifest();
   std::vector<std::string> steps;
   for (const SavedCommit &commit : manifest.commits)
@@ -256,7 +265,7 @@ StateStore::Open(FileSystem &disk, const Program &program,
       CheckContinues(home, manifest, **commit, program, options.changed_model);
   if (!found.ok())
     return found.status();
-  state.NoteChanges(*found);
+  state.NoteChanges(program, *found);
   state.change = std::move(found->change);
   state.stands = std::move(found->stands);
   state.moved = std::move(found->moved);

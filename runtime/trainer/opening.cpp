@@ -155,6 +155,14 @@ absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings
   const CommitRecord &record = state.Committed();
   if (record.step > request.program().train.steps)
     return request.BeyondSteps(record.step);
+  // Their states may have the same names and sizes, and mean something else.
+  const std::string optimizer = WordOf(request.program().train.optimizer.kind);
+  if (auto was = record.extra.find("optimizer");
+      record.step > 0 && was != record.extra.end() && was->second != optimizer)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the optimizer was ", was->second, " and is ", optimizer,
+                     ", whose state is another: go on with ", was->second,
+                     ", or begin a new training with these weights (--from)"));
   report.Say(absl::StrCat("resuming after step ", record.step));
   for (const std::string &change :
        {state.ComputationChange(), DescribeChanges(record.extra, settings),

@@ -192,6 +192,13 @@ TEST(PatternTest, ActivationsOfNoLayer) {
   activations "*" { save = true }
                            ^~~~
 )");
+  EXPECT_EQ(
+      refusal("machine laptop {",
+              "plan {\n  activations \"*\" { place = ssd }\n}\nmachine laptop {"),
+      R"(tiny.boa:25:29: error: no layer keeps its activations: expected schedule = vertical(recompute = false), or keep = N layers
+  activations "*" { place = ssd }
+                            ^~~
+)");
   EXPECT_TRUE(compileText(planned("  activations \"*\" { save = true }\n"),
                           {"plan.schedule.recompute=true"})
                   .spec);

@@ -253,7 +253,8 @@ TEST_F(PlacesTest, WhatIsFrozenAndTrainedIsSaid) {
   }
   Store store = OpenAs(trained);
   EXPECT_EQ(Notes(*store),
-            "block.bias: trained from here on; the optimizer's state begins at zero");
+            "block.bias: trained from here on; the optimizer's state begins at zero; "
+            "until adamw's moments fill, updates are larger than the rate says");
 }
 
 // Only with the user's word, since another computation takes it.
@@ -265,7 +266,9 @@ TEST_F(PlacesTest, ANewParameterIsSaid) {
                                     program.groups[0].parameters[1]);
   ExpectAnother(other, "the state has no parameter block.gain; --changed-model begins with its "
                        "initial values");
-  EXPECT_EQ(Notes(*OpenAs(other, /*changed_model=*/true)), "block.gain: new, with initial values");
+  EXPECT_EQ(Notes(*OpenAs(other, /*changed_model=*/true)),
+            "block.gain: new, with initial values; until adamw's moments fill, updates are larger "
+            "than the rate says");
 }
 
 // A scale of an 8-bit state is that of a whole block.
