@@ -157,6 +157,7 @@ static void Parse(Fields &f, OptimizerState &s) {
 
 static void Parse(Fields &f, Optimizer &o) {
   f.Read("name", o.name);
+  f.ReadOptional("body", o.body);
   f.Read("states", o.states);
   f.Read("scalars", o.scalars);
   f.AtLeast("scalars", o.scalars, 0);

@@ -150,6 +150,7 @@ struct Optimizer {
   std::string name; // "adamw"; empty: the program updates nothing
   std::vector<OptimizerState> states;
   int64_t scalars = 0; // that all updates of a step take
+  std::string body;    // a hash of what its functions compute; may be empty
 };
 
 struct KernelBuffer {

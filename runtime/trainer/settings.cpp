@@ -112,6 +112,8 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
   }
   if (o.kind == OptimizerKind::adamw)
     settings["eps"] = Exact(o.eps);
+  if (!program.optimizer.body.empty())
+    settings["optimizer_code"] = program.optimizer.body;
   if (o.state != StateType::f32)
     settings["state"] = WordOf(o.state);
   if (std::string own = OwnSettings(program); !own.empty())
@@ -124,6 +126,9 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
   for (const auto &[key, values] : Differences(committed, now)) {
     // A longer run at a constant rate is the same run.
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")
+      continue;
+    // Earlier trainers did not say it.
+    if (key == "optimizer_code" && committed.count(key) == 0)
       continue;
     absl::StrAppend(&changes, FormatDifference(key, values),
                     key == "steps" ? "; the learning rate depends on it" : "");

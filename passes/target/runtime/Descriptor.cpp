@@ -159,6 +159,16 @@ private:
     return it == ids.end() ? -1 : it->second;
   }
 
+  /// Of what it computes: neither hyperparameters nor names of values change it.
+  static std::string hashBody(OptimizerOp optimizer) {
+    OwningOpRef<OptimizerOp> body = optimizer.clone();
+    body->setHyperparametersAttr(DictionaryAttr::get(body->getContext()));
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    body->getOperation()->print(stream, OpPrintingFlags().printGenericOpForm().useLocalScope());
+    return hashCanonicalText(text);
+  }
+
   json::Value describe(OptimizerOp optimizer) {
     json::Array states;
     for (auto [name, type] : optimizer.getStateTypes()) {
@@ -167,6 +177,7 @@ private:
       states.push_back(json::Object{{"name", name}, {"type", std::move(text)}});
     }
     return json::Object{{"name", optimizer.getSymName()},
+                        {"body", hashBody(optimizer)},
                         {"states", std::move(states)},
                         {"scalars", optimizer.getScalarCount()}};
   }

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/checksum.h"
+#include "runtime/trainer/settings.h"
 #include "runtime/trainer/trainer.h"
 #include "test/runtime/trainer/linear.h"
 #include "test/runtime/trainer/scratch.h"
@@ -413,6 +414,14 @@ TEST_F(ResumeTest, NoCommitByTimeBeforeItsTime) {
   training.linear.commit_seconds = 3600;
   training.To(20);
   EXPECT_LT(training.Manifests(), 5);
+}
+
+// An earlier trainer did not say what the optimizer's code was.
+TEST(SettingsTest, AnotherCodeOfTheOptimizerIsTold) {
+  EXPECT_TRUE(
+      absl::StrContains(DescribeChanges({{"optimizer_code", "1"}}, {{"optimizer_code", "2"}}),
+                        "`optimizer_code` was 1 and is 2 now"));
+  EXPECT_EQ(DescribeChanges({}, {{"optimizer_code", "2"}}), "");
 }
 
 } // namespace
