@@ -14,6 +14,7 @@
 #include "frontend/Checker.h"
 
 #include "frontend/Builtins.h"
+#include "frontend/SettingTable.h"
 
 #include <algorithm>
 #include <functional>
@@ -136,19 +137,41 @@ std::vector<Name> findUnusedConstants(const Program &program) {
   return unused;
 }
 
+template <typename Item>
+static void addFiles(const std::vector<Item> &items, std::set<int32_t> &files) {
+  for (const Item &item : items)
+    files.insert(item.location.file);
+}
+
+/// Whether some items are in none of these files: then only those are left.
+template <typename Item>
+static bool leaveAlone(std::vector<Item> &items, const std::set<int32_t> &others) {
+  auto isAlone = [&](const Item &item) { return !others.count(item.location.file); };
+  if (std::none_of(items.begin(), items.end(), isAlone))
+    return false;
+  items.erase(std::remove_if(items.begin(), items.end(), std::not_fn(isAlone)), items.end());
+  return true;
+}
+
 void chooseMachine(Program &program) {
   std::set<int32_t> others; // files that have more than machines
-  for (const ModelSyntax &model : program.models)
-    others.insert(model.location.file);
-  for (const TrainSyntax &train : program.trains)
-    others.insert(train.location.file);
-  for (const PlanSyntax &plan : program.plans)
-    others.insert(plan.location.file);
-  auto isAlone = [&](const MachineSyntax &machine) { return !others.count(machine.location.file); };
-  auto &machines = program.machines;
-  if (std::any_of(machines.begin(), machines.end(), isAlone))
-    machines.erase(std::remove_if(machines.begin(), machines.end(), std::not_fn(isAlone)),
-                   machines.end());
+  addFiles(program.models, others);
+  addFiles(program.trains, others);
+  addFiles(program.plans, others);
+  leaveAlone(program.machines, others);
+}
+
+void choosePlan(Program &program) {
+  std::set<int32_t> others; // files that have more than plans
+  addFiles(program.models, others);
+  addFiles(program.trains, others);
+  addFiles(program.machines, others);
+  if (!leaveAlone(program.plans, others))
+    return;
+  auto isOfPlan = [](const Field &field) { return !movedTo("train", field.key.text).empty(); };
+  for (TrainSyntax &train : program.trains)
+    train.fields.erase(std::remove_if(train.fields.begin(), train.fields.end(), isOfPlan),
+                       train.fields.end());
 }
 
 /// The only item of its kind, or null, with an error, where there are several.

@@ -27,6 +27,8 @@ std::optional<Spec> check(const Program &program, const Sources &sources, Diagno
 
 /// A file of a machine alone was given for its sake: its machine replaces those of other files.
 void chooseMachine(Program &program);
+/// The same of a plan. Settings of the plan in a train block count as a plan of another file.
+void choosePlan(Program &program);
 
 /// Values of a model's constants, in order: each may use those before it.
 Constants checkConstants(const ModelSyntax &model, CheckContext context);

@@ -37,6 +37,7 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   FrontendResult result;
   for (const InputText &input : inputs)
     parse(sources, sources.add(input.name, input.text, /*isOption=*/false), program, diagnostics);
+  choosePlan(program);
   moveSettings(program);
   chooseMachine(program);
   // Before the options: one may replace the only use of a constant.
@@ -149,19 +150,22 @@ FormatResult formatFile(const std::string &path) {
   return readInput(path, input, failed.diagnostics) ? formatText(input) : failed;
 }
 
-FrontendResult compileFiles(const std::vector<std::string> &paths,
-                            const std::vector<std::string> &overrides) {
+std::vector<InputText> readFiles(const std::vector<std::string> &paths, std::string &diagnostics) {
   std::vector<InputText> inputs;
-  FrontendResult failed;
   if (paths.empty())
-    failed.diagnostics = "error: expected at least one spec file\n";
+    diagnostics = "error: expected at least one spec file\n";
   for (const std::string &path : paths) {
     inputs.emplace_back();
-    readInput(path, inputs.back(), failed.diagnostics);
+    readInput(path, inputs.back(), diagnostics);
   }
-  if (!failed.diagnostics.empty())
-    return failed;
-  return compileTexts(inputs, overrides);
+  return inputs;
+}
+
+FrontendResult compileFiles(const std::vector<std::string> &paths,
+                            const std::vector<std::string> &overrides) {
+  FrontendResult failed;
+  const std::vector<InputText> inputs = readFiles(paths, failed.diagnostics);
+  return failed.diagnostics.empty() ? compileTexts(inputs, overrides) : failed;
 }
 
 } // namespace boa::frontend

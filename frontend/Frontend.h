@@ -50,6 +50,9 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
 FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides = {});
 
+/// Reads them once, to compile them several times. `diagnostics` has their errors.
+std::vector<InputText> readFiles(const std::vector<std::string> &paths, std::string &diagnostics);
+
 struct FormatResult {
   /// The text, and the text in its canonical layout, which exists if and only if the text parses.
   std::string before;

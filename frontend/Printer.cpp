@@ -146,14 +146,17 @@ static std::string printStage(const StageSyntax &stage) {
 
 static std::string printFields(const std::vector<Field> &fields, const std::string &indent) {
   std::string text = "{\n";
-  for (const Field &field : fields) {
-    text += indent + "  " + field.key.text;
-    if (field.label)
-      text += field.labelIsString ? " \"" + field.label->text + "\"" : " " + field.label->text;
-    text += field.isBlock ? " " + printFields(field.fields, indent + "  ")
-                          : " = " + printExpr(*field.value) + "\n";
-  }
+  for (const Field &field : fields)
+    text += printField(field, indent + "  ");
   return text + indent + "}\n";
+}
+
+std::string printField(const Field &field, const std::string &indent) {
+  std::string text = indent + field.key.text;
+  if (field.label)
+    text += field.labelIsString ? " \"" + field.label->text + "\"" : " " + field.label->text;
+  return text + (field.isBlock ? " " + printFields(field.fields, indent)
+                               : " = " + printExpr(*field.value) + "\n");
 }
 
 std::string printProgram(const Program &program) {

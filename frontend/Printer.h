@@ -15,6 +15,9 @@ namespace boa::frontend {
 /// output parses to an equal tree.
 std::string printProgram(const Program &program);
 
+/// A setting or a block inside of another, with its indent and the end of its line.
+std::string printField(const Field &field, const std::string &indent);
+
 /// With the fewest digits that read back the same: 3, 0.5.
 std::string printNumber(double value);
 

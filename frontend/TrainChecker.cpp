@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/PatternChecker.h"
+#include "frontend/Printer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,6 +49,9 @@ public:
     for (const auto &[path, value] : given)
       if (path.rfind("plan.", 0) == 0)
         spec.givenOfPlan.emplace_back(path);
+    for (const Field &field : planFields)
+      if (field.isBlock && field.key.text == "activations")
+        spec.activationsOfPlan.push_back(printField(field, "  "));
   }
 
 private:

@@ -229,6 +229,25 @@ TEST(FrontendTest, MachineFile) {
             std::string::npos);
 }
 
+// So does a file of a plan alone, also where the train block has settings of the plan.
+TEST(FrontendTest, PlanFile) {
+  const InputText plan{"plan.boa", "plan { place = host }"};
+  for (const std::vector<InputText> &inputs :
+       {std::vector<InputText>{{"tiny.boa", kSpec}, plan}, {plan, {"tiny.boa", kSpec}}}) {
+    FrontendResult result = compileTexts(inputs, {"plan.update=device"});
+    EXPECT_EQ(result.diagnostics, "");
+    ASSERT_TRUE(result.spec);
+    EXPECT_EQ(result.spec->plan.micro_batch, 0);
+    EXPECT_EQ(result.spec->plan.place.weights.parts[0].tier, HomeTier::host);
+    EXPECT_EQ(result.spec->plan.update, UpdatePlace::device);
+  }
+  const std::string both = std::string(kSpec) + "plan { place = ssd }\n";
+  EXPECT_EQ(compileTexts({{"tiny.boa", both}, plan}).diagnostics, "");
+  EXPECT_NE(compileTexts({{"tiny.boa", both}, plan, {"third.boa", "plan { place = ssd }"}})
+                .diagnostics.find("third.boa:1:1: error: expected one plan but found another"),
+            std::string::npos);
+}
+
 // A path in an option is the user's, not the file's.
 TEST(FrontendTest, DataOfAnOption) {
   FrontendResult result = compileTexts({{"specs/tiny.boa", kSpec}}, {"train.data=\"a.txt\""});
