@@ -101,20 +101,33 @@ absl::Status runPlan(const Invocation &invocation) {
   absl::Status status = CheckOutputs({output}, sources);
   if (status.ok() && !invocation.output.empty())
     status = CheckNewFile(output, /*directory=*/true);
+  // A rename would also replace a file that may not be written.
+  std::error_code error;
+  if (status.ok() && std::filesystem::exists(invocation.output, error) &&
+      access(invocation.output.c_str(), W_OK) != 0)
+    status = absl::ErrnoToStatus(errno, absl::StrCat("cannot write `", invocation.output, "`"));
   if (!status.ok())
     return status;
   Trials trials(invocation.compile);
   if (!trials.config())
     return absl::InvalidArgumentError("");
-  if (status = CheckSimulatedRates(trials.config()->machine, /*updates_on_device=*/false,
-                                   /*on_ssd=*/false);
-      !status.ok())
+  const Config &config = *trials.config();
+  const bool onDevice = IsSeparate(config.machine) && config.updateSpace() == Space::device;
+  status = CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
+  // Both names, since a file with the temporary name is removed.
+  if (status.ok() && !invocation.output.empty())
+    status = CheckOutputs({output, {"--write", TemporaryName(invocation.output)}},
+                          {{"the training text", config.train.data}});
+  if (!status.ok())
     return status;
   std::string need;
   const std::optional<Found> found = findPlan(trials, need);
+  if (!found && need.empty() && trials.firstFailure()) {
+    std::fputs(trials.firstFailure()->diagnostics.c_str(), stderr);
+    return trials.firstFailure()->status;
+  }
   if (!found)
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no plan fits: ", need.empty() ? "none is possible" : need));
+    return absl::ResourceExhaustedError(absl::StrCat("no plan fits: ", need));
   std::cout << formatPage(trials, *found) << std::flush;
   return invocation.output.empty() ? absl::OkStatus()
                                    : writePlan(invocation.output, trials.block(found->choice));

@@ -7,7 +7,6 @@
 #include "tools/Compiler.h"
 
 #include "dialect/Config.h"
-#include "frontend/Frontend.h"
 #include "frontend/IRGen.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "runtime/device/simulated.h"
@@ -52,16 +51,20 @@ absl::Status fromLLVM(llvm::Error error, llvm::StringRef doing) {
 /// of which a terminal need not obey what stands in it.
 class Diagnostics {
 public:
-  Diagnostics(MLIRContext *context, bool quiet)
-      : quiet(quiet), out(text), handler(sources, context, out) {}
+  /// A quiet one adds them to `said` instead.
+  Diagnostics(MLIRContext *context, bool quiet, std::string &said)
+      : quiet(quiet), said(said), out(text), handler(sources, context, out) {}
   ~Diagnostics() {
-    if (!quiet)
+    if (quiet)
+      said += Printable(text);
+    else
       std::fputs(Printable(text).c_str(), stderr);
   }
   llvm::SourceMgr sources;
 
 private:
   bool quiet;
+  std::string &said;
   std::string text;
   llvm::raw_string_ostream out;
   SourceMgrDiagnosticHandler handler;
@@ -92,7 +95,9 @@ Compiler::Compiler(bool quiet) : quiet(quiet) {
 Compiler::~Compiler() = default;
 
 void Compiler::print(const std::string &diagnostics) {
-  if (!quiet)
+  if (quiet)
+    said += diagnostics;
+  else
     std::fputs(diagnostics.c_str(), stderr);
 }
 
@@ -132,7 +137,7 @@ absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
   print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
-  Diagnostics diagnostics(context.get(), quiet);
+  Diagnostics diagnostics(context.get(), quiet, said);
   OwningOpRef<ModuleOp> module = frontend::generateModel(*result.spec, *context);
   if (failed(verify(*module)))
     return alreadyPrinted();
@@ -154,8 +159,9 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 
 absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &request) {
   context->loadAllAvailableDialects();
+  said.clear();
   if (isModule(request)) {
-    Diagnostics diagnostics(context.get(), quiet);
+    Diagnostics diagnostics(context.get(), quiet, said);
     absl::StatusOr<std::string> text = ReadInput(request.files[0]);
     if (!text.ok())
       return text.status();
@@ -166,9 +172,9 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
       return alreadyPrinted();
     return module;
   }
-  frontend::FrontendResult result =
-      request.text.empty() ? frontend::compileFiles(request.files, request.overrides)
-                           : frontend::compileTexts({{"spec", request.text}}, request.overrides);
+  frontend::FrontendResult result = request.texts.empty()
+                                        ? frontend::compileFiles(request.files, request.overrides)
+                                        : frontend::compileTexts(request.texts, request.overrides);
   print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
@@ -179,7 +185,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
 }
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
-  Diagnostics diagnostics(context.get(), quiet);
+  Diagnostics diagnostics(context.get(), quiet, said);
   need.clear();
   ScopedDiagnosticHandler noteNeed(context.get(), [&](Diagnostic &diagnostic) {
     for (const DiagnosticArgument &argument : diagnostic.getMetadata())

@@ -13,6 +13,7 @@
 #ifndef BOA_TOOLS_COMPILER_H
 #define BOA_TOOLS_COMPILER_H
 
+#include "frontend/Frontend.h"
 #include "passes/target/cpu/Codegen.h"
 #include "passes/Pipeline.h"
 
@@ -29,12 +30,12 @@
 namespace boa {
 
 struct CompileRequest {
-  std::vector<std::string> files;     // specs, or one module (.mlir)
-  std::string text;                   // a spec, instead of files
-  std::vector<std::string> overrides; // --set KEY=VALUE
-  bool predict = false;               // one sequence at a time, to logits
-  bool simulate = false;              // nothing runs on the device: there need be none
-  std::string dump;                   // directory for the IR after every pass
+  std::vector<std::string> files;         // specs, or one module (.mlir)
+  std::vector<frontend::InputText> texts; // what the files hold, if it is known
+  std::vector<std::string> overrides;     // --set KEY=VALUE
+  bool predict = false;                   // one sequence at a time, to logits
+  bool simulate = false;                  // nothing runs on the device: there need be none
+  std::string dump;                       // directory for the IR after every pass
   std::string cpu = "host";
   std::string target;             // "cpu" or "cuda"; empty: the machine's device
   std::string deviceCode = "ptx"; // or "emulated"
@@ -49,13 +50,16 @@ struct CompileRequest {
 
 class Compiler {
 public:
-  /// A quiet one prints no diagnostics.
+  /// A quiet one prints no diagnostics: `diagnostics` has them.
   explicit Compiler(bool quiet = false);
   ~Compiler();
 
   /// Why the last module did not fit the machine's memory: "it needs 2.00 GiB but the machine
   /// has 1.00 GiB". Empty if it did, or was refused for another reason.
   const std::string &memoryNeed() const { return need; }
+
+  /// Of a quiet one, since the last module was loaded.
+  const std::string &diagnostics() const { return said; }
 
   /// The checked spec as text (--emit=ast).
   absl::StatusOr<std::string> printSyntax(const CompileRequest &);
@@ -83,7 +87,7 @@ private:
   void print(const std::string &diagnostics);
 
   bool quiet;
-  std::string need;
+  std::string need, said;
   std::unique_ptr<mlir::MLIRContext> context;
   std::map<std::string, mlir::OwningOpRef<mlir::ModuleOp>> described; // kernels, by key
 };

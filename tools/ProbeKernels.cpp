@@ -102,7 +102,7 @@ public:
 
   absl::Status compile() {
     CompileRequest request;
-    request.text = kBlock;
+    request.texts = {{"spec", kBlock}};
     request.replaced = timedSymbols();
     if (isBf16)
       request.overrides = {"train.weights=bf16", "train.compute=bf16"};

@@ -54,6 +54,8 @@ public:
   virtual std::vector<LinkUse> TakeUse(int64_t run) = 0;
 };
 
+/// Whether the machine says of any SSD how fast it is.
+bool HasSsdRates(const MachineSettings &);
 /// Refuses a machine whose rates do not give all durations. The error says what to write.
 absl::Status CheckSimulatedRates(const Program &);
 /// The same, before there is a program.

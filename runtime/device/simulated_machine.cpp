@@ -19,6 +19,11 @@
 
 namespace boa {
 
+bool HasSsdRates(const MachineSettings &machine) {
+  return std::any_of(machine.ssd.begin(), machine.ssd.end(),
+                     [](const SsdSettings &ssd) { return ssd.read > 0 || ssd.write > 0; });
+}
+
 absl::Status CheckSimulatedRates(const MachineSettings &machine, bool updates_on_device,
                                  bool on_ssd) {
   std::vector<std::string> missing;
@@ -38,6 +43,9 @@ absl::Status CheckSimulatedRates(const MachineSettings &machine, bool updates_on
   if (on_ssd && machine.ssd.empty())
     missing.push_back("ssd \"PATH\" { read = 7 GB/s  write = 5 GB/s }, where things live");
   for (const SsdSettings &ssd : machine.ssd) {
+    // Without any, nothing may live there.
+    if (!on_ssd && !HasSsdRates(machine))
+      break;
     need(ssd.read, absl::StrCat("ssd \"", ssd.path, "\" { read = 7 GB/s }"));
     need(ssd.write, absl::StrCat("ssd \"", ssd.path, "\" { write = 5 GB/s }"));
   }

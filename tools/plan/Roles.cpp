@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace boa {
@@ -46,21 +47,23 @@ SsdRates ratesOf(const MachineSettings &machine) {
 
 double timeOf(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
 
-/// The least bytes that still move if `room` bytes of memory hold what moves most.
-double leastMoved(const std::vector<RoleUse> &roles, double room,
-                  llvm::function_ref<double(const RoleUse &)> moved) {
-  std::vector<const RoleUse *> order;
-  for (const RoleUse &role : roles)
-    if (role.bytes > 0)
-      order.push_back(&role);
-  llvm::sort(order, [&](const RoleUse *a, const RoleUse *b) {
-    return moved(*a) / a->bytes > moved(*b) / b->bytes;
-  });
+/// The bytes that storages of one role move, with the bytes of the largest of them.
+struct Moved {
+  double bytes = 0, largest = 0, moved = 0;
+
+  /// How often a byte of it moves at most. Some entries move less often than others: the largest
+  /// storage has those that move most, and all that moves is taken for its own.
+  double times() const { return largest > 0 ? std::ceil(moved / largest) : 0; }
+};
+
+/// The least bytes that still move if `room` bytes of memory hold what moves most often.
+double leastMoved(std::vector<Moved> roles, double room) {
+  llvm::sort(roles, [](const Moved &a, const Moved &b) { return a.times() > b.times(); });
   double sum = 0;
-  for (const RoleUse *role : order) {
-    const double held = std::min(room, role->bytes);
+  for (const Moved &role : roles) {
+    const double held = std::min(room, role.bytes);
     room -= held;
-    sum += moved(*role) * (1 - held / role->bytes);
+    sum += std::max(role.moved - held * role.times(), 0.0);
   }
   return sum;
 }
@@ -124,7 +127,8 @@ Room roomLeft(const Program &program) {
 }
 
 Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
-              const MachineSettings &machine) {
+              const Program &program) {
+  const MachineSettings &machine = program.machine;
   const SsdRates ssd = ratesOf(machine);
   auto time = [&](const RoleUse &use) {
     return timeOf(use.read, ssd.read) + timeOf(use.written, ssd.write);
@@ -154,20 +158,24 @@ Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
   };
   if (IsSeparate(machine))
     place(room.device, &Shares::device, [&](const RoleUse &use) {
-      // Updates run in host memory.
-      return use.role == "optimizer" ? 0 : timeOfCopies(use) + time(use);
+      // An update takes its state from the memory in which it runs.
+      const bool onHost = use.role == "optimizer" && !program.UpdatesOnDevice();
+      return onHost ? 0 : timeOfCopies(use) + time(use);
     });
   place(room.host, &Shares::host, time);
   return choice;
 }
 
-Bound boundOf(const Trial &trial, const MachineSettings &machine) {
-  const Program &program = trial.program;
+Bound longest(const Limits &limits) {
   Bound bound;
-  auto consider = [&](double seconds, const char *link) {
+  for (const auto &[link, seconds] : limits)
     if (seconds > bound.seconds)
       bound = {seconds, link};
-  };
+  return bound;
+}
+
+Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) {
+  const Program &program = trial.program;
   double compute = 0, optimizer = 0;
   for (const LinkUse &use : trial.uses) {
     if (use.name == "compute")
@@ -176,29 +184,43 @@ Bound boundOf(const Trial &trial, const MachineSettings &machine) {
       optimizer = 1e-9 * double(use.full_ns);
   }
   const bool shared = program.UpdatesOnDevice() || machine.device != DeviceKind::cuda;
-  consider(compute + (shared ? optimizer : 0), shared ? "compute and optimizer" : "compute");
-  consider(optimizer, "optimizer");
-  const std::vector<RoleUse> roles = usesOf(program);
+  Limits limits;
+  if (shared)
+    limits["compute and optimizer"] = compute + optimizer;
+  else
+    limits = {{"compute", compute}, {"optimizer", optimizer}};
+  std::map<std::string, Moved> roles;
+  for (const Storage &storage : program.storages) {
+    if (planRole(program, storage).empty() || (storage.role == "saved" && !saved))
+      continue;
+    Moved &role = roles[storage.role];
+    const double bytes = double(storage.bytes) * double(storage.entry_count());
+    role.bytes += bytes;
+    role.largest = std::max(role.largest, bytes);
+  }
+  const Traffic traffic = program.TrafficOfStep(/*earlier=*/2);
+  auto least = [&](double room, std::initializer_list<const std::map<std::string, int64_t> *> of) {
+    std::vector<Moved> list;
+    for (const auto &[name, role] : roles) {
+      list.push_back(role);
+      for (const std::map<std::string, int64_t> *bytes : of)
+        list.back().moved += valueOf(*bytes, name);
+    }
+    return leastMoved(std::move(list), room);
+  };
   const SsdRates ssd = ratesOf(machine);
   const Room room = roomOf(machine);
   const double memory = room.device + room.host;
-  auto least = [&](double within, auto moved) { return leastMoved(roles, within, moved); };
-  consider(timeOf(least(memory, [](const RoleUse &use) { return use.read; }), ssd.read),
-           "reads from SSD");
-  consider(timeOf(least(memory, [](const RoleUse &use) { return use.written; }), ssd.write),
-           "writes to SSD");
-  consider(
-      timeOf(least(memory, [](const RoleUse &use) { return use.read + use.written; }), ssd.both),
-      "SSD");
+  limits["reads from SSD"] = timeOf(least(memory, {&traffic.read}), ssd.read);
+  limits["writes to SSD"] = timeOf(least(memory, {&traffic.written}), ssd.write);
+  limits["SSD"] = timeOf(least(memory, {&traffic.read, &traffic.written}), ssd.both);
   if (IsSeparate(machine)) {
-    consider(timeOf(least(room.device, [](const RoleUse &use) { return use.toDevice; }),
-                    double(machine.to_device)),
-             "copies to device");
-    consider(timeOf(least(room.device, [](const RoleUse &use) { return use.toHost; }),
-                    double(machine.to_host)),
-             "copies to host");
+    limits["copies to device"] =
+        timeOf(least(room.device, {&traffic.to_device}), double(machine.to_device));
+    limits["copies to host"] =
+        timeOf(least(room.device, {&traffic.to_host}), double(machine.to_host));
   }
-  return bound;
+  return limits;
 }
 
 } // namespace boa

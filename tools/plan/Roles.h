@@ -33,11 +33,12 @@ Room roomLeft(const Program &program);
 /// `base` with as much in memory as there is room for: first the roles that take most of the
 /// links' time for each byte.
 Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
-              const MachineSettings &machine);
+              const Program &program);
 
-/// A time that the program cannot beat on the machine wherever its roles live. `trial` has
-/// everything on SSD; the limits of memory are those of `machine`.
-Bound boundOf(const Trial &trial, const MachineSettings &machine);
+/// What no place of the roles can spare the machine's links. `trial` has everything on SSD; the
+/// limits of memory are those of `machine`. Without `saved`, activations that are kept move for
+/// nothing.
+Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved);
 
 } // namespace boa
 

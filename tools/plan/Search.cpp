@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -34,21 +35,22 @@ public:
 
   std::optional<Found> run(std::string &need) {
     for (Schedule order : orders())
-      for (bool recompute : recomputes())
-        walkMicroBatches(order, recompute);
+      search(order);
     need = least;
-    if (!found)
+    if (!best)
       return std::nullopt;
-    noteLeastCompute();
-    while (!isNear() && improve()) {
-    }
+    found = std::move(best);
     tidy();
     if (!confirm()) {
       need = found->trial.need;
       return std::nullopt;
     }
     found->tried = trials.count();
-    found->bound = bound;
+    found->bound = longest(limits);
+    found->isHorizontalPlan = horizontal <= horizontalAtLeast;
+    found->horizontal = std::min(horizontal, horizontalAtLeast);
+    if (std::isinf(found->horizontal))
+      found->horizontal = 0;
     return found;
   }
 
@@ -67,6 +69,12 @@ private:
     if (trials.isGiven("plan.schedule.recompute") || trials.isGiven("plan.schedule.keep"))
       return {config.plan.recompute};
     return {true, false};
+  }
+
+  /// Whether some layers may keep their activations where the others compute them again.
+  bool someLayersMayKeep() const {
+    return !trials.isGiven("plan.schedule.keep") &&
+           (config.plan.recompute || !trials.isGiven("plan.schedule.recompute"));
   }
 
   /// The largest first.
@@ -129,6 +137,8 @@ private:
   // Memory
   //===--------------------------------------------------------------------===//
 
+  static bool isUsed(double left, double all) { return all == 0 || left < kWorth * all; }
+
   /// Fills what memory is left with the roles that gain most; the best of a few trials.
   std::pair<Choice, const Trial *> fill(const Choice &base, const Trial &baseTrial) {
     std::pair<Choice, const Trial *> best(base, &baseTrial);
@@ -137,7 +147,7 @@ private:
     const std::vector<RoleUse> roles = usesOf(baseTrial.program);
     Room room = roomLeft(baseTrial.program);
     for (int attempt = 0; attempt < 5; ++attempt) {
-      const Choice choice = spread(base, roles, room, baseTrial.program.machine);
+      const Choice choice = spread(base, roles, room, baseTrial.program);
       const Trial &trial = trials.run(choice);
       if (!trial.fits) {
         room.device *= 0.85;
@@ -151,7 +161,7 @@ private:
       // Homes need no slots: there may be more room than it seemed.
       const Room left = roomLeft(trial.program);
       const Room all = roomOf(trial.program.machine);
-      if (left.device < kWorth * all.device && left.host < kWorth * all.host)
+      if (isUsed(left.device, all.device) && isUsed(left.host, all.host))
         break;
       if (llvm::all_of(choice.places, [](const auto &place) { return place.second.rest() == 0; }))
         break;
@@ -162,31 +172,107 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
+  // Bounds
+  //===--------------------------------------------------------------------===//
+
+  /// Within the machine's memory, if the trial was without limits, too.
+  Limits limitsOf(const Trial &trial, bool saved = true) const {
+    MachineSettings machine = trial.program.machine;
+    machine.device_memory = config.machine.device_memory;
+    machine.host_memory = config.machine.host_memory;
+    return boa::limitsOf(trial, machine, saved);
+  }
+  Bound boundOf(const Trial &trial) const { return longest(limitsOf(trial)); }
+
+  static void takeLess(Limits &all, const Limits &here) {
+    for (const auto &[link, seconds] : here) {
+      auto [least, isNew] = all.emplace(link, seconds);
+      if (!isNew)
+        least->second = std::min(least->second, seconds);
+    }
+  }
+  void note(const Limits &here) {
+    takeLess(limits, here);
+    takeLess(limitsOfOrder, here);
+  }
+
+  /// If no layer computes anything again, kernels take least. A plan whose last layers alone keep
+  /// their activations moves fewer of these: maybe none goes to SSD.
+  void noteLeastCompute(Schedule order) {
+    if (!someLayersMayKeep())
+      return;
+    const Choice choice = smallest(order, /*recompute=*/false, microBatches().front());
+    const Trial *trial = &trials.run(choice);
+    if (!trial->fits)
+      trial = &trials.runUnlimited(choice);
+    if (trial->fits)
+      note(limitsOf(*trial, /*saved=*/false));
+  }
+
+  bool isNear() const {
+    const bool isMixed = found->choice.recompute && someLayersMayKeep();
+    const Bound near = isMixed ? longest(limitsOfOrder) : found->boundOfOrder;
+    return found->trial.seconds <= near.seconds * (1 + kNear);
+  }
+
+  //===--------------------------------------------------------------------===//
   // The search
   //===--------------------------------------------------------------------===//
 
+  /// The best plan of an order, which may be the best of all.
+  void search(Schedule order) {
+    found.reset();
+    limitsOfOrder.clear();
+    for (bool recompute : recomputes())
+      walkMicroBatches(order, recompute);
+    if (!found)
+      return;
+    noteLeastCompute(order);
+    while (!isNear() && improve()) {
+    }
+    if (order == Schedule::horizontal)
+      horizontal = found->trial.seconds;
+    if (!best || found->trial.seconds < best->trial.seconds * (1 - kGain))
+      best = found;
+  }
+
+  /// The plan that takes least memory. A step that clips may fit with another delay only.
+  std::pair<Choice, const Trial *> begin(Schedule order, bool recompute, int64_t microBatch) {
+    Choice choice = smallest(order, recompute, microBatch);
+    const Trial *trial = nullptr;
+    for (double delay : delays(order)) {
+      choice.delay = delay;
+      trial = &trials.run(choice);
+      if (trial->fits || !trial->possible || !NeedsNorm(config.train))
+        break;
+    }
+    return {choice, trial};
+  }
+
   /// Larger micro-batches come first. Smaller ones take less memory for kernels, which leaves
-  /// more for the rest, at the cost of more traffic in horizontal order.
+  /// more for the rest. But no link has less to do then: each layer reads its weights more often
+  /// in kernels, and in horizontal order from SSD, too. So what is left out lowers no bound.
   void walkMicroBatches(Schedule order, bool recompute) {
     int worse = 0;
     double before = std::numeric_limits<double>::infinity(), boundBefore = 0;
     for (int64_t microBatch : microBatches()) {
-      const Choice base = smallest(order, recompute, microBatch);
-      const Trial &trial = trials.run(base);
-      if (!trial.fits) {
-        if (trial.possible && (recompute || least.empty()))
-          least = trial.need;
+      const auto [base, trial] = begin(order, recompute, microBatch);
+      if (!trial->fits) {
+        if (trial->possible && (recompute || least.empty()))
+          least = trial->need;
         continue;
       }
-      const Bound here = boundOf(trial);
-      note(here);
-      const bool hopeless = found && here.seconds > found->trial.seconds * (1 - kNear);
+      note(limitsOf(*trial));
+      const Bound here = boundOf(*trial);
+      const bool hopeless = here.seconds > secondsOfBest() * (1 - kNear);
+      if (hopeless && order == Schedule::horizontal)
+        horizontalAtLeast = std::min(horizontalAtLeast, here.seconds);
       if (hopeless && boundBefore > 0 && here.seconds >= boundBefore)
         return; // and smaller ones are no better
       boundBefore = here.seconds;
       if (hopeless)
         continue;
-      const double seconds = consider(base, trial);
+      const double seconds = consider(base, *trial);
       worse = seconds < before * (1 - kGain) ? 0 : worse + 1;
       before = std::min(before, seconds);
       if (worse == 2)
@@ -194,85 +280,108 @@ private:
     }
   }
 
-  /// Within the machine's memory, if the trial was without limits, too.
-  Bound boundOf(const Trial &trial) const {
-    MachineSettings machine = trial.program.machine;
-    machine.device_memory = config.machine.device_memory;
-    machine.host_memory = config.machine.host_memory;
-    return boa::boundOf(trial, machine);
-  }
-
-  void note(const Bound &here) {
-    if (bound.seconds == 0 || here.seconds < bound.seconds)
-      bound = here;
-  }
-
-  /// If no layer computes anything again, kernels take least. Where that does not fit, some layers
-  /// may still do so: then the bound is that of all layers.
-  void noteLeastCompute() {
-    if (recomputes().size() == 1)
-      return;
-    for (Schedule order : orders()) {
-      const Choice choice = smallest(order, /*recompute=*/false, microBatches().front());
-      if (!trials.run(choice).fits)
-        if (const Trial &trial = trials.runUnlimited(choice); trial.fits)
-          note(boundOf(trial));
-    }
+  /// Of all orders so far.
+  double secondsOfBest() const {
+    double seconds = std::numeric_limits<double>::infinity();
+    for (const std::optional<Found> *plan : {&best, &found})
+      if (*plan)
+        seconds = std::min(seconds, (*plan)->trial.seconds);
+    return seconds;
   }
 
   /// The seconds of a filled plan, which may be the best so far.
   double consider(const Choice &base, const Trial &baseTrial) {
     auto [choice, trial] = fill(base, baseTrial);
-    if (base.order == Schedule::horizontal && (horizontal == 0 || trial->seconds < horizontal))
-      horizontal = trial->seconds;
-    if (!found || trial->seconds < found->trial.seconds * (1 - kGain)) {
-      found.emplace();
-      found->choice = choice;
-      found->trial = *trial;
-      found->boundOfOrder = boundOf(baseTrial);
-    }
-    found->horizontal = horizontal;
+    take(choice, *trial, boundOf(baseTrial));
     return trial->seconds;
   }
 
-  bool isNear() const { return found->trial.seconds <= found->boundOfOrder.seconds * (1 + kNear); }
-
-  void take(const Choice &choice, const Trial &trial) {
-    if (!trial.fits || trial.seconds >= found->trial.seconds * (1 - kGain))
+  void take(const Choice &choice, const Trial &trial, const Bound &boundOfOrder) {
+    if (!trial.fits || (found && trial.seconds >= found->trial.seconds * (1 - kGain)))
       return;
+    if (!found)
+      found.emplace();
     found->choice = choice;
     found->trial = trial;
+    found->boundOfOrder = boundOfOrder;
   }
 
-  /// Tries each other value of one setting. Where memory does not suffice then, it is filled
-  /// anew.
+  /// Tries a change, which moves no more and no less. Where memory does not suffice for it, memory
+  /// is filled anew.
+  void attempt(const Choice &choice) {
+    const Trial &same = trials.run(choice);
+    take(choice, same, found->boundOfOrder);
+    if (!same.fits && same.possible && !isNear())
+      refill(choice);
+  }
+
+  /// Whether it fits.
+  bool refill(Choice choice) {
+    for (auto &[role, shares] : choice.places)
+      shares = {};
+    const Trial &base = trials.run(choice);
+    if (base.fits && boundOf(base).seconds < found->trial.seconds * (1 - kGain))
+      consider(choice, base);
+    return base.fits;
+  }
+
+  /// Tries each other value of one setting.
   bool improve() {
     const double before = found->trial.seconds;
-    auto attempt = [&](auto change) {
+    for (double delay : delays(found->choice.order)) {
       Choice choice = found->choice;
-      change(choice);
-      const Trial &same = trials.run(choice);
-      take(choice, same);
-      if (same.fits || !same.possible || isNear())
-        return;
-      for (auto &[role, shares] : choice.places)
-        shares = {};
-      const Trial &base = trials.run(choice);
-      if (base.fits && boundOf(base).seconds < found->trial.seconds * (1 - kGain))
-        consider(choice, base);
-    };
-    for (double delay : delays(found->choice.order))
-      attempt([&](Choice &choice) { choice.delay = delay; });
+      choice.delay = delay;
+      attempt(choice);
+    }
     if (found->choice.recompute)
-      for (int64_t keep : keeps(found->trial.program))
-        attempt([&](Choice &choice) { choice.keep = keep; });
-    for (int64_t prefetch : prefetches())
-      attempt([&](Choice &choice) { choice.prefetch = prefetch; });
+      improveKeep();
+    for (int64_t prefetch : prefetches()) {
+      Choice choice = found->choice;
+      choice.prefetch = prefetch;
+      attempt(choice);
+    }
     improvePlaces();
     return found->trial.seconds < before * (1 - kGain);
   }
 
-  /// Moves a tenth of a role to memory, or out of it, alone or in exchange.
+  /// The largest that is smaller; 0: none.
+  int64_t nextMicroBatch(int64_t size) const {
+    for (int64_t smaller : microBatches())
+      if (smaller < size)
+        return smaller;
+    return 0;
+  }
+
+  /// More layers that keep their activations, then fewer, until that is worse twice. These
+  /// activations need memory, too, so memory is filled anew, or kernels take smaller
+  /// micro-batches.
+  void improveKeep() {
+    std::vector<int64_t> more, fewer;
+    for (int64_t keep : keeps(found->trial.program)) {
+      if (keep > found->choice.keep)
+        more.push_back(keep);
+      if (keep < found->choice.keep)
+        fewer.insert(fewer.begin(), keep);
+    }
+    for (const std::vector<int64_t> &counts : {more, fewer}) {
+      int worse = 0;
+      for (int64_t keep : counts) {
+        const double before = found->trial.seconds;
+        Choice choice = found->choice;
+        choice.keep = keep;
+        if (!refill(choice))
+          if (const int64_t smaller = nextMicroBatch(choice.microBatch)) {
+            choice.microBatch = smaller;
+            refill(choice);
+          }
+        worse = found->trial.seconds < before ? 0 : worse + 1;
+        if (worse == 2 || isNear())
+          break;
+      }
+    }
+  }
+
+  /// Moves a tenth of a role to the host's memory, or out of it.
   void improvePlaces() {
     constexpr int kStep = 10;
     const Choice start = found->choice;
@@ -281,21 +390,29 @@ private:
         Choice choice = found->choice;
         Shares &moved = choice.places[role];
         moved.host = std::clamp(moved.host + change, 0, 100 - moved.device);
-        take(choice, trials.run(choice));
+        take(choice, trials.run(choice), found->boundOfOrder);
       }
   }
 
-  /// Of what moves nothing a reader expects that it lives in memory.
+  /// Of what moves nothing, or is not there, a reader expects that it lives in memory.
   void tidy() {
-    Choice choice = found->choice;
-    for (const RoleUse &use : usesOf(found->trial.program))
-      if (auto place = choice.places.find(use.role);
-          place != choice.places.end() && place->second.rest() == 100 &&
-          use.read + use.written + use.toDevice + use.toHost == 0)
-        place->second.host = 100;
-    const Trial &trial = trials.run(choice);
-    if (trial.fits && trial.seconds <= found->trial.seconds)
+    const std::vector<RoleUse> uses = usesOf(found->trial.program);
+    const Choice before = found->choice;
+    for (const auto &[role, shares] : before.places) {
+      const std::string &name = role;
+      auto use = llvm::find_if(uses, [&](const RoleUse &each) { return each.role == name; });
+      const bool moves =
+          use != uses.end() && use->read + use->written + use->toDevice + use->toHost > 0;
+      if (shares.rest() < 100 || moves)
+        continue;
+      Choice choice = found->choice;
+      choice.places[role].host = 100;
+      const Trial &trial = trials.run(choice);
+      if (!trial.fits || trial.seconds > found->trial.seconds)
+        continue;
       found->choice = choice;
+      found->trial = trial;
+    }
   }
 
   /// Buffers of a run may be of other sizes than those of the trials: then less stays in memory.
@@ -315,9 +432,10 @@ private:
   Trials &trials;
   const Config config;
   std::function<bool(const std::string &)> isFree;
-  std::optional<Found> found;
-  Bound bound;
-  double horizontal = 0;
+  std::optional<Found> best, found; // of all orders, and of one
+  Limits limits, limitsOfOrder;
+  double horizontal = std::numeric_limits<double>::infinity();
+  double horizontalAtLeast = std::numeric_limits<double>::infinity(); // of those that were left out
   std::string least; // the memory that the smallest plan so far needs
 };
 

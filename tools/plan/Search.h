@@ -9,8 +9,12 @@
 // micro-batch and treatment of activations, the search compiles and simulates the plan that
 // takes least memory. That gives the traffic of each role and the memory that is left. From these
 // follow a time that no place can beat, and the roles that gain most from memory. Combinations
-// whose time cannot be the best are not looked at again. The rest are filled, simulated, and the
-// best of them is improved, one setting at a time, until no change helps.
+// whose time cannot be the best are not looked at again. The rest are filled and simulated. The
+// best of each order is improved, one setting at a time, until no change helps.
+//
+// A plan in which some layers keep their activations lies between two combinations. No link is
+// busy for less than in the better of them. So the bound of all plans takes each link's least
+// seconds over all combinations, and then the link that has most.
 //
 // The same spec and machine give the same plan.
 //
@@ -20,6 +24,8 @@
 
 #include "tools/plan/Trial.h"
 
+#include <optional>
+
 namespace boa {
 
 /// A time below which no place of anything and no delay can bring a step, and what sets it.
@@ -28,12 +34,19 @@ struct Bound {
   std::string link;
 };
 
+/// The least seconds of a step that each link of the machine is busy.
+using Limits = std::map<std::string, double>;
+/// The link that is busy longest.
+Bound longest(const Limits &limits);
+
 struct Found {
   Choice choice;
   Trial trial;
-  Bound bound;           // of all combinations
-  Bound boundOfOrder;    // of the combination that was chosen
-  double horizontal = 0; // seconds of the best horizontal plan; 0: none fits, or none was tried
+  Bound bound;        // of all combinations
+  Bound boundOfOrder; // of the combination that was chosen
+  /// Seconds of the best horizontal plan, or what none of them beats; 0: none fits.
+  double horizontal = 0;
+  bool isHorizontalPlan = false;
   int64_t tried = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "tools/plan/Trial.h"
 
 #include "frontend/Frontend.h"
+#include "frontend/Printer.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,18 +15,31 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace boa {
 namespace {
 
-// The first steps fill memory and pipelines. Even steps may run in another order than odd ones.
-constexpr int64_t kSteps = 4, kSteady = 2;
+// The first steps fill memory and pipelines, and the last one has what drains behind it. Even
+// steps may run in another order than odd ones.
+constexpr int64_t kSteps = 5;
+constexpr size_t kFirstSteady = 2, kSteady = 2;
 
 double steadySeconds(const SimulatedRun &run) {
   double sum = 0;
-  for (int64_t i = kSteps - kSteady; i < kSteps; ++i)
-    sum += run.seconds[size_t(i)];
+  for (size_t i = kFirstSteady; i < kFirstSteady + kSteady; ++i)
+    sum += run.seconds[i];
   return sum / double(kSteady);
+}
+
+/// In percent, with the fewest digits that read back as the same share.
+std::string printShare(double share) {
+  for (int digits = 1; digits <= 17; ++digits) {
+    const std::string text = absl::StrFormat("%.*g", digits, 100 * share);
+    if (std::strtod(text.c_str(), nullptr) / 100 == share && text.find('e') == std::string::npos)
+      return text;
+  }
+  return absl::StrFormat("%.17g", 100 * share);
 }
 
 absl::StatusOr<SimulatedRun> simulateSteps(const Program &program, boa_entry_point step) {
@@ -46,7 +60,7 @@ std::string print(const Placement &place) {
     else if (part.layers > 0)
       parts.push_back(absl::StrCat(WordOf(part.tier), " ", part.layers, " layers"));
     else
-      parts.push_back(absl::StrFormat("%s %g%%", WordOf(part.tier), 100 * part.share));
+      parts.push_back(absl::StrCat(WordOf(part.tier), " ", printShare(part.share), "%"));
   return absl::StrJoin(parts, ", ");
 }
 
@@ -56,44 +70,56 @@ struct Trials::Made {
   std::unique_ptr<JitProgram> jit;
   Trial trial;
 
-  /// Leaves `trial` not possible if anything fails: then it says nothing.
   void compile(Compiler &compiler, const CompileRequest &request) {
+    trial.failure.status = tryCompile(compiler, request);
+    trial.fits = trial.failure.status.ok();
+    trial.need = trial.fits ? "" : compiler.memoryNeed();
+    trial.possible = trial.fits || !trial.need.empty();
+    if (!trial.possible)
+      trial.failure.diagnostics = compiler.diagnostics();
+  }
+
+private:
+  absl::Status tryCompile(Compiler &compiler, const CompileRequest &request) {
     auto program = compiler.jit(request);
-    if (!program.ok()) {
-      trial.need = compiler.memoryNeed();
-      trial.possible = !trial.need.empty();
-      return;
-    }
+    if (!program.ok())
+      return program.status();
     jit = *std::move(program);
     auto text = jit->lookupAs<const char *>("boa_program");
+    if (!text)
+      return absl::InternalError(llvm::toString(text.takeError()));
     auto entry = jit->lookupAs<boa_entry_point>("boa_step");
-    if (!text || !entry) {
-      llvm::consumeError(text.takeError());
-      llvm::consumeError(entry.takeError());
-      return;
-    }
+    if (!entry)
+      return absl::InternalError(llvm::toString(entry.takeError()));
     trial.step = *entry;
     auto parsed = ParseProgram(*text);
     if (!parsed.ok())
-      return;
+      return parsed.status();
     trial.program = *std::move(parsed);
     auto run = simulateSteps(trial.program, trial.step);
     if (!run.ok())
-      return;
-    trial.possible = trial.fits = true;
+      return run.status();
     trial.seconds = steadySeconds(*run);
     trial.uses = std::move(run->uses);
+    return absl::OkStatus();
   }
 };
 
 Trials::Trials(const CompileRequest &spec) : request(spec), compiler(/*quiet=*/true) {
   request.simulate = true;
   request.dump.clear();
-  const frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
+  // Standard input can be read only once.
+  frontend::FrontendResult result;
+  request.texts = frontend::readFiles(request.files, result.diagnostics);
+  if (result.diagnostics.empty())
+    result = frontend::compileTexts(request.texts, request.overrides);
   std::fputs(result.diagnostics.c_str(), stderr);
   if (!result.spec)
     return;
   given = result.spec->givenOfPlan;
+  activations = result.spec->activationsOfPlan;
+  kindsOfLayers = int(
+      llvm::count_if(result.spec->model.stages, [](const auto &stage) { return stage.isLayer; }));
   settings.emplace();
   settings->model = result.spec->shape;
   settings->train = result.spec->train;
@@ -108,7 +134,7 @@ bool Trials::isGiven(const std::string &path) const { return llvm::is_contained(
 std::string Trials::schedule(const Choice &choice) const {
   std::vector<std::string> arguments;
   if (choice.delay > 0)
-    arguments.push_back(absl::StrFormat("delay = %g", choice.delay));
+    arguments.push_back(absl::StrCat("delay = ", frontend::printNumber(choice.delay)));
   if (choice.prefetch != PlanSettings().prefetch)
     arguments.push_back(absl::StrCat("prefetch = ", choice.prefetch));
   if (!choice.recompute)
@@ -124,7 +150,7 @@ std::string Trials::schedule(const Choice &choice) const {
 Placement Trials::place(const Shares &shares) const {
   Placement place;
   place.parts.clear();
-  const bool onSsd = !settings->machine.ssd.empty();
+  const bool onSsd = HasSsdRates(settings->machine);
   auto add = [&](int percent, HomeTier tier) {
     if (percent > 0)
       place.parts.push_back({tier, percent / 100.0});
@@ -148,6 +174,7 @@ std::string Trials::block(const Choice &choice) const {
                                   "\n  schedule    = ", schedule(choice), "\n");
   if (isGiven("plan.update"))
     absl::StrAppend(&text, "  update      = ", WordOf(settings->plan.update), "\n");
+  const std::string own = absl::StrJoin(activations, "");
   std::vector<std::pair<std::string, std::string>> places;
   settings->plan.place.Visit([&](const SettingRow &row, const Placement &place) {
     const std::string role = llvm::StringRef(row.path).rsplit('.').second.str();
@@ -158,11 +185,11 @@ std::string Trials::block(const Choice &choice) const {
   const bool same =
       llvm::all_of(places, [&](const auto &role) { return role.second == places.front().second; });
   if (same)
-    return absl::StrCat(text, "  place       = ", places.front().second, "\n}\n");
+    return absl::StrCat(text, "  place       = ", places.front().second, "\n", own, "}\n");
   absl::StrAppend(&text, "  place {\n");
   for (const auto &[role, place] : places)
     absl::StrAppendFormat(&text, "    %-18s = %s\n", role, place);
-  return absl::StrCat(text, "  }\n}\n");
+  return absl::StrCat(text, "  }\n", own, "}\n");
 }
 
 Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limited) {
@@ -177,10 +204,14 @@ Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limite
     llvm::append_range(changed.overrides, changes);
     changed.mostChunks = mostChunks;
     changed.kernels =
-        absl::StrCat(mostChunks, " ", choice.microBatch, choice.recompute ? " again" : " saved",
-                     choice.keep > 0 ? " and kept" : "");
+        absl::StrCat(mostChunks, " ", choice.microBatch, choice.recompute ? " again" : " saved");
+    // Of several kinds of layers, some may have none that keeps its activations.
+    if (choice.keep > 0)
+      absl::StrAppend(&changed.kernels, " and kept", kindsOfLayers > 1 ? choice.keep : 0);
     found->compile(compiler, changed);
     ++compiled;
+    if (!found->trial.possible && !failure)
+      failure = found->trial.failure;
   }
   return *found;
 }

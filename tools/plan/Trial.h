@@ -18,8 +18,8 @@
 
 namespace boa {
 
-/// Where the chunks of a role live, in percent. The rest is on SSD, or on the host of a machine
-/// that has none.
+/// Where the chunks of a role live, in percent. The rest is on SSD. Of a machine that does not say
+/// how fast its SSDs are it is on the host.
 struct Shares {
   int device = 0, host = 0;
 
@@ -37,10 +37,17 @@ struct Choice {
   std::map<std::string, Shares> places; // by name in a plan block; only those that are free
 };
 
+/// Why a plan is not possible, whatever memory there is.
+struct Failure {
+  absl::Status status;
+  std::string diagnostics; // ready to print
+};
+
 /// What became of a choice.
 struct Trial {
   bool possible = false, fits = false;
   std::string need;   // if it does not fit: "it needs 2.00 GiB but the machine has 1.00 GiB"
+  Failure failure;    // if it is not possible
   double seconds = 0; // of a steady step
   std::vector<LinkUse> uses;
   Program program;
@@ -68,6 +75,8 @@ public:
   /// Seconds of a steady step of a trial that fits, on a machine with other rates.
   static double simulate(const Trial &trial, const MachineSettings &machine);
   int64_t count() const { return compiled; }
+  /// Of the first trial that was not possible.
+  const std::optional<Failure> &firstFailure() const { return failure; }
 
   /// As lines of a plan block that change nothing of what the spec gives.
   std::string block(const Choice &choice) const;
@@ -85,7 +94,9 @@ private:
   CompileRequest request;
   Compiler compiler;
   std::optional<Config> settings;
-  std::vector<std::string> given;
+  std::vector<std::string> given, activations;
+  int kindsOfLayers = 0;
+  std::optional<Failure> failure;
   std::map<std::string, std::unique_ptr<Made>> made;
   int64_t compiled = 0;
 };
