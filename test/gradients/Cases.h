@@ -34,7 +34,7 @@ inline std::ostream &operator<<(std::ostream &stream, const Case &c) { return st
 
 const std::vector<Case> &cases();
 
-/// What a library did, which may round once more to bf16.
+/// The parts of a case that a library computes. It may round them once more to bf16.
 struct ByLibrary {
   /// The weights of attention, before they multiply values.
   bool attention = false;

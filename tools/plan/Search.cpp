@@ -394,7 +394,7 @@ private:
       }
   }
 
-  /// Of what moves nothing, or is not there, a reader expects that it lives in memory.
+  /// Places roles that move nothing, or that the plan lacks, in memory, as a reader expects.
   void tidy() {
     const std::vector<RoleUse> uses = usesOf(found->trial.program);
     const Choice before = found->choice;
