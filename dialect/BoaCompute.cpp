@@ -168,40 +168,44 @@ static LogicalResult verifyParts(Operation *op, ValueRange parts, Value whole) {
 LogicalResult SplitOp::verify() { return verifyParts(*this, getParts(), getX()); }
 LogicalResult ConcatOp::verify() { return verifyParts(*this, getParts(), getY()); }
 
-/// `like` has the shape of x; vectors have its last dimension.
-static LogicalResult verifyNorm(Operation *op, Value x, StringRef name, Value like,
-                                ArrayRef<std::pair<StringRef, Value>> vectors, const APFloat &eps) {
+/// `like` has the shape of x; vectors have its last dimension, or that of one of its heads.
+template <typename Op>
+static LogicalResult verifyNorm(Op op, StringRef name, Value like,
+                                ArrayRef<std::pair<StringRef, Value>> vectors) {
+  Value x = op.getX();
+  APFloat eps = op.getEps();
+  int64_t heads = op.getHeads().value_or(1);
   if (failed(verifyRank(op, "x", x, 1, /*exact=*/false)) ||
       failed(verifyShape(op, name, like, shapeOf(x))))
     return failure();
+  if (heads <= 0 || lastDim(x) % heads != 0)
+    return op->emitOpError("expected heads to divide the width ")
+           << lastDim(x) << " but found " << heads;
   for (auto [vector, value] : vectors)
-    if (failed(verifyShape(op, vector, value, {lastDim(x)})))
+    if (failed(verifyShape(op, vector, value, {lastDim(x) / heads})))
       return failure();
   if (!eps.isFinite() || eps.isNegative())
     return op->emitOpError("expected an eps of 0 or more but found ") << eps.convertToDouble();
   return success();
 }
 LogicalResult LayerNormOp::verify() {
-  return verifyNorm(*this, getX(), "a result", getY(),
-                    {{"a weight", getWeight()}, {"a bias", getBias()}}, getEps());
+  return verifyNorm(*this, "a result", getY(), {{"a weight", getWeight()}, {"a bias", getBias()}});
 }
 LogicalResult LayerNormGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getDweight(), getDbias()})) ||
       failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
     return failure();
-  return verifyNorm(*this, getX(), "dy", getDy(),
-                    {{"a weight", getWeight()}, {"dweight", getDweight()}, {"dbias", getDbias()}},
-                    getEps());
+  return verifyNorm(*this, "dy", getDy(),
+                    {{"a weight", getWeight()}, {"dweight", getDweight()}, {"dbias", getDbias()}});
 }
 LogicalResult RmsNormOp::verify() {
-  return verifyNorm(*this, getX(), "a result", getY(), {{"a weight", getWeight()}}, getEps());
+  return verifyNorm(*this, "a result", getY(), {{"a weight", getWeight()}});
 }
 LogicalResult RmsNormGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getDweight()})) ||
       failed(verifyShape(*this, "dx", getDx(), shapeOf(getX()))))
     return failure();
-  return verifyNorm(*this, getX(), "dy", getDy(),
-                    {{"a weight", getWeight()}, {"dweight", getDweight()}}, getEps());
+  return verifyNorm(*this, "dy", getDy(), {{"a weight", getWeight()}, {"dweight", getDweight()}});
 }
 
 LogicalResult RotaryOp::verify() {
@@ -216,11 +220,46 @@ LogicalResult RotaryOp::verify() {
   double base = getBase().convertToDouble();
   if (!(base > 0) || !std::isfinite(base))
     return emitOpError("expected a base above 0 but found ") << base;
+  if (bool low = getLow().has_value(), high = getHigh().has_value(), any = low || high;
+      low != high || any != getOriginalContext().has_value() || (any && !getFactor()))
+    return emitOpError("expected low, high and original_context together, and a factor with them");
+  if (double factor = getFactor() ? getFactor()->convertToDouble() : 1;
+      !(factor > 0) || !std::isfinite(factor))
+    return emitOpError("expected a factor above 0 but found ") << factor;
+  if (!getOriginalContext())
+    return success();
+  double low = getLow()->convertToDouble(), high = getHigh()->convertToDouble();
+  if (!(low > 0 && low < high && std::isfinite(high)))
+    return emitOpError("expected 0 < low < high but found ") << low << " and " << high;
+  if (int64_t context = *getOriginalContext(); context <= 0)
+    return emitOpError("expected an original_context of 1 or more but found ") << context;
   return success();
 }
 
-static LogicalResult verifyAttention(Operation *op, Value q, Value k, Value v, Value y, Value lse,
-                                     int64_t heads, int64_t kvHeads) {
+SmallVector<double> RotaryOp::getFrequencies() {
+  int64_t half = lastDim(getX()) / int64_t(getHeads()) / 2;
+  double base = getBase().convertToDouble();
+  double factor = getFactor() ? getFactor()->convertToDouble() : 1;
+  SmallVector<double> frequencies;
+  for (int64_t i = 0; i < half; ++i) {
+    double f = std::pow(base, -double(i) / double(half));
+    if (getOriginalContext()) {
+      double low = getLow()->convertToDouble(), high = getHigh()->convertToDouble();
+      double turns = double(int64_t(*getOriginalContext())) * f / (2 * M_PI);
+      double s = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+      // Both ends to the bit.
+      f = s == 1 ? f : s == 0 ? f / factor : (1 - s) * f / factor + s * f;
+    } else if (getFactor()) {
+      f /= factor;
+    }
+    frequencies.push_back(f);
+  }
+  return frequencies;
+}
+
+template <typename Op> static LogicalResult verifyAttention(Op op) {
+  Value q = op.getQ(), k = op.getK(), v = op.getV();
+  int64_t heads = op.getHeads(), kvHeads = op.getKvHeads();
   for (auto [name, value] : {std::pair<StringRef, Value>{"q", q}, {"k", k}, {"v", v}})
     if (failed(verifyRank(op, name, value, 3)))
       return failure();
@@ -236,14 +275,18 @@ static LogicalResult verifyAttention(Operation *op, Value q, Value k, Value v, V
   int64_t batch = shapeOf(q)[0], time = shapeOf(q)[1];
   if (failed(verifyShape(op, "k", k, {batch, time, kvWidth})) ||
       failed(verifyShape(op, "v", v, {batch, time, kvWidth})) ||
-      failed(verifyShape(op, "y", y, shapeOf(q))))
+      failed(verifyShape(op, "y", op.getY(), shapeOf(q))))
     return failure();
-  return verifyShape(op, "lse", lse, {batch, heads, time});
+  if (int64_t window = op.getWindow().value_or(1); window <= 0)
+    return op->emitOpError("expected a window of 1 or more keys but found ") << window;
+  if (op.getWindow() && !op.getCausal())
+    return op->emitOpError("expected causal attention with a window");
+  return verifyShape(op, "lse", op.getLse(), {batch, heads, time});
 }
 LogicalResult AttentionOp::verify() {
   if (failed(verifyOneFloatType(*this, {getLse()})))
     return failure();
-  return verifyAttention(*this, getQ(), getK(), getV(), getY(), getLse(), getHeads(), getKvHeads());
+  return verifyAttention(*this);
 }
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getLse()})) ||
@@ -252,7 +295,7 @@ LogicalResult AttentionGradOp::verify() {
       failed(verifyShape(*this, "dk", getDk(), shapeOf(getK()))) ||
       failed(verifyShape(*this, "dv", getDv(), shapeOf(getV()))))
     return failure();
-  return verifyAttention(*this, getQ(), getK(), getV(), getY(), getLse(), getHeads(), getKvHeads());
+  return verifyAttention(*this);
 }
 
 static LogicalResult verifyEmbedding(Operation *op, StringRef tableName, Value table, Value tokens,
@@ -303,8 +346,8 @@ double CastOp::getFlops() { return isExact() ? 0 : elements(getY()); }
 double SumLeadingOp::getFlops() { return elements(getX()); }
 double SplitOp::getFlops() { return 0; }
 double ConcatOp::getFlops() { return 0; }
-double GeluOp::getFlops() { return 16 * elements(getY()); }
-double GeluGradOp::getFlops() { return 24 * elements(getDx()); }
+double GeluOp::getFlops() { return (getExact() ? 48 : 16) * elements(getY()); }
+double GeluGradOp::getFlops() { return (getExact() ? 52 : 24) * elements(getDx()); }
 double SiluOp::getFlops() { return 12 * elements(getY()); }
 double SiluGradOp::getFlops() { return 16 * elements(getDx()); }
 double LayerNormOp::getFlops() { return 8 * elements(getY()); }
@@ -317,13 +360,15 @@ double EmbeddingGradOp::getFlops() { return elements(getDy()); }
 double CrossEntropyOp::getFlops() { return 10 * elements(getLogits()); }
 double CrossEntropyGradOp::getFlops() { return 12 * elements(getLogits()); }
 
-/// One product of [time, d] with [d, time] for every head, halved when causal.
-static double attentionProduct(Value q, int64_t heads, bool causal) {
-  auto type = tensorType(q);
+/// One product of [time, d] with [d, time] for every head, of what is seen: half when causal.
+template <typename Op> static double attentionProduct(Op op) {
+  auto type = tensorType(op.getQ());
   double batch = double(type.getDimSize(0)), time = double(type.getDimSize(1));
-  return 2 * batch * time * time * double(lastDim(q)) * (causal ? 0.5 : 1);
+  double window = std::min(double(op.getWindow().value_or(type.getDimSize(1))), time);
+  double seen = op.getCausal() ? window * (time - 0.5 * window) : time * time;
+  return 2 * batch * seen * double(lastDim(op.getQ()));
 }
-double AttentionOp::getFlops() { return 2 * attentionProduct(getQ(), getHeads(), getCausal()); }
-double AttentionGradOp::getFlops() { return 5 * attentionProduct(getQ(), getHeads(), getCausal()); }
+double AttentionOp::getFlops() { return 2 * attentionProduct(*this); }
+double AttentionGradOp::getFlops() { return 5 * attentionProduct(*this); }
 
 } // namespace boa

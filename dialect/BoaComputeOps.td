@@ -133,11 +133,21 @@ class Boa_ActivationGradOp<string mnemonic>
   let results = (outs Boa_Tensor:$dx);
   let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
 }
-def Boa_GeluOp : Boa_ActivationOp<"gelu"> {
+def Boa_GeluOp : Boa_DifferentiableOp<"gelu", [SameOperandsAndResultType]> {
   let summary = "GELU, tanh form (GPT-2): x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))";
+  let description = [{
+    With `exact`, x/2 (1 + erf(x / sqrt(2))), as BERT has it.
+    `boa.gelu %x exact : tensor<8x256x1536xf32>`
+  }];
+  let arguments = (ins Boa_Tensor:$x, UnitAttr:$exact);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x (`exact` $exact^)? attr-dict `:` type($x)";
 }
-def Boa_GeluGradOp : Boa_ActivationGradOp<"gelu_grad"> {
+def Boa_GeluGradOp : Boa_ComputeOp<"gelu_grad", [SameOperandsAndResultType]> {
   let summary = "dy times the derivative of boa.gelu at x";
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy, UnitAttr:$exact);
+  let results = (outs Boa_Tensor:$dx);
+  let assemblyFormat = "$x `,` $dy (`exact` $exact^)? attr-dict `:` type($x)";
 }
 def Boa_SiluOp : Boa_ActivationOp<"silu"> {
   let summary = "x * sigmoid(x)";
@@ -203,8 +213,13 @@ def Boa_ConcatOp : Boa_DifferentiableOp<"concat"> {
 
 def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm"> {
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias, over the last dimension";
+  let description = [{
+    With `heads`, the last dimension is as many heads. Each has statistics of its own,
+    and all share weight and bias of one head's width.
+  }];
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$bias,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `,` $weight `,` $bias attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -212,14 +227,23 @@ def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm"> {
 def Boa_LayerNormGradOp : Boa_SumOp<"layer_norm_grad"> {
   let summary = "gradients of boa.layer_norm; mean and variance are computed again";
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight, Boa_Tensor:$dbias);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
 }
 def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight, over the last dimension";
+  let description = [{
+    With `heads`, each head by itself, as in boa.layer_norm.
+    ```mlir
+    %n = boa.rms_norm %q, %w {heads = 4 : i64}
+        : (tensor<8x256x384xf32>, tensor<96xf32>) -> tensor<8x256x384xf32>
+    ```
+  }];
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -227,7 +251,8 @@ def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
 def Boa_RmsNormGradOp : Boa_SumOp<"rms_norm_grad"> {
   let summary = "gradients of boa.rms_norm";
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps);
+                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
 }
@@ -240,13 +265,30 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
   let summary = "rotary position embedding, rotate-half form";
   let description = [{
     x is [batch, time, heads * d]. Within each head, the pair (i, i + d/2) is
-    rotated by the angle t * base^(-2i/d); `inverse` rotates back (the VJP).
+    rotated by the angle t * f, where f = base^(-2i/d); `inverse` rotates back (the VJP).
+
+    With `factor`, f is divided by it. With `low`, `high` and `original_context`, too, this
+    depends on the number of turns in that context, n = context * f / (2 pi), as Llama
+    3.1 has it. From `high` turns on f stays as it is. Up to `low` it is divided. In
+    between it is (1 - s) f / factor + s f, where s = (n - low) / (high - low).
+    ```mlir
+    %y = boa.rotary %x heads 4
+        {base = 5.0e5 : f64, factor = 8.0 : f64, low = 1.0 : f64, high = 4.0 : f64,
+         original_context = 8192 : i64}
+        : tensor<8x256x384xf32>
+    ```
   }];
   let arguments = (ins Boa_Tensor:$x, I64Attr:$heads,
-                       DefaultValuedAttr<F64Attr, "1.0e4">:$base, UnitAttr:$inverse);
+                       DefaultValuedAttr<F64Attr, "1.0e4">:$base, UnitAttr:$inverse,
+                       OptionalAttr<F64Attr>:$factor, OptionalAttr<F64Attr>:$low,
+                       OptionalAttr<F64Attr>:$high, OptionalAttr<I64Attr>:$original_context);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `heads` $heads (`inverse` $inverse^)? attr-dict `:` type($x)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The angle of each pair of a head at position 1, in radians.
+    ::llvm::SmallVector<double> getFrequencies();
+  }];
 }
 
 def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct,
@@ -255,12 +297,14 @@ def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct,
   let description = [{
     q is [batch, time, heads * d], k and v are [batch, time, kv_heads * d]; head h
     attends with key/value head h / (heads / kv_heads) (grouped queries). With
-    `causal`, row t sees keys 0..t. `lse` [batch, heads, time] is the logarithm
+    `causal`, row t sees keys 0..t; with `window`, too, only the last of them,
+    max(0, t - window + 1)..t. `lse` [batch, heads, time] is the logarithm
     of each row's sum of exponentials, kept for the gradient. No lowering may
     materialise [heads, time, time] for a whole micro-batch.
   }];
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v,
-                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
+                       OptionalAttr<I64Attr>:$window);
   let results = (outs Boa_Tensor:$y, Boa_Tensor:$lse);
   let assemblyFormat = [{
     $q `,` $k `,` $v `heads` $heads `,` $kv_heads (`causal` $causal^)? attr-dict
@@ -271,7 +315,8 @@ def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_AttentionProduct]> {
   let summary = "gradients of boa.attention, from its results and dy";
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
                        Boa_Tensor:$lse, Boa_Tensor:$dy,
-                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
+                       OptionalAttr<I64Attr>:$window);
   let results = (outs Boa_Tensor:$dq, Boa_Tensor:$dk, Boa_Tensor:$dv);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $y `,` $lse `,` $dy `heads` $heads `,` $kv_heads

@@ -66,7 +66,7 @@ void ScaleOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &opera
 }
 
 void GeluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(GeluGradOp::create(builder, getLoc(), getX(), results[0]));
+  operands.push_back(GeluGradOp::create(builder, getLoc(), getX(), results[0], getExact()));
 }
 void SiluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(SiluGradOp::create(builder, getLoc(), getX(), results[0]));
@@ -88,28 +88,30 @@ void ConcatOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
 }
 
 void LayerNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  auto grad = LayerNormGradOp::create(
-      builder, getLoc(), getX().getType(), getSumType(getWeight().getType()),
-      getSumType(getBias().getType()), getX(), getWeight(), results[0], getEpsAttr());
+  auto grad =
+      LayerNormGradOp::create(builder, getLoc(), getX().getType(),
+                              getSumType(getWeight().getType()), getSumType(getBias().getType()),
+                              getX(), getWeight(), results[0], getEpsAttr(), getHeadsAttr());
   llvm::append_range(operands, grad.getResults());
 }
 void RmsNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   auto grad =
       RmsNormGradOp::create(builder, getLoc(), getX().getType(), getSumType(getWeight().getType()),
-                            getX(), getWeight(), results[0], getEpsAttr());
+                            getX(), getWeight(), results[0], getEpsAttr(), getHeadsAttr());
   llvm::append_range(operands, grad.getResults());
 }
 
 // A rotation's adjoint is its inverse.
 void RotaryOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(RotaryOp::create(builder, getLoc(), getX().getType(), results[0], getHeads(),
-                                      getBase(), !getInverse()));
+                                      getBase(), !getInverse(), getFactorAttr(), getLowAttr(),
+                                      getHighAttr(), getOriginalContextAttr()));
 }
 
 void AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  auto grad = AttentionGradOp::create(builder, getLoc(), getQ().getType(), getK().getType(),
-                                      getV().getType(), getQ(), getK(), getV(), getY(), getLse(),
-                                      results[0], getHeads(), getKvHeads(), getCausal());
+  auto grad = AttentionGradOp::create(
+      builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(), getQ(), getK(),
+      getV(), getY(), getLse(), results[0], getHeads(), getKvHeads(), getCausal(), getWindowAttr());
   llvm::append_range(operands, grad.getResults());
 }
 

@@ -9,25 +9,28 @@
 #include "frontend/Settings.h"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 
 namespace boa::frontend {
 
 bool BuiltinChecker::match() {
   for (const Argument &argument : call.arguments) {
     const Expr &value = *argument.value;
-    bool takesCausal = std::count(builtin.options.begin(), builtin.options.end(), "causal") > 0;
-    if (takesCausal && isCausal(argument)) {
-      if (saidCausal)
-        return error(value.location, "'causal' is given twice"), false;
-      saidCausal = true;
-      causal = !value.isName("false");
+    auto flag =
+        std::find_if(builtin.flags.begin(), builtin.flags.end(), [&](const std::string &word) {
+          return isFlag(argument, word) || (argument.keyword && argument.keyword->text == word);
+        });
+    // The first argument is a value, whatever its name.
+    if (flag != builtin.flags.end() && (argument.keyword || !positional.empty())) {
+      if (!isFlag(argument, *flag))
+        return error(value.location,
+                     "expected " + *flag + " to be true or false but found " + printExpr(value)),
+               false;
+      if (isGiven(*flag))
+        return error(value.location, "'" + *flag + "' is given twice"), false;
+      flags.emplace_back(*flag, !value.isName("false"));
       continue;
     }
-    if (takesCausal && argument.keyword && argument.keyword->text == "causal")
-      return error(value.location,
-                   "expected causal to be true or false but found " + printExpr(value)),
-             false;
     if (!argument.keyword) {
       positional.push_back(&value);
       continue;
@@ -114,10 +117,18 @@ Operand BuiltinChecker::norm() {
   auto x = activationAt(0, "x");
   if (!x)
     return Operand();
-  auto weight = vectorAt(1, "the weight", last(*x));
+  Dim width = last(*x);
+  const Expr *headsExpr = option("heads");
+  if (headsExpr) {
+    auto heads = integer(*headsExpr, "heads");
+    if (!heads || !divides(*heads, "heads", width, *headsExpr))
+      return Operand();
+    width = {width.value / *heads, std::to_string(width.value / *heads)};
+  }
+  auto weight = vectorAt(1, "the weight", width);
   std::vector<uint32_t> operands = {x->value, weight ? weight->value : 0};
   if (layer) {
-    auto bias = vectorAt(2, "the bias", last(*x));
+    auto bias = vectorAt(2, "the bias", width);
     if (!bias)
       return Operand();
     operands.push_back(bias->value);
@@ -127,6 +138,9 @@ Operand BuiltinChecker::norm() {
     return Operand();
   Operation result = operation(layer ? OperationKind::LayerNorm : OperationKind::RmsNorm, operands);
   result.number = *eps;
+  // Norms without heads, and of one, compute the same.
+  if (last(*x).value != width.value)
+    result.heads = last(*x).value / width.value;
   return finish(std::move(result), shape(*x));
 }
 
@@ -134,14 +148,67 @@ Operand BuiltinChecker::activation() {
   auto x = activationAt(0, "x");
   if (!x)
     return Operand();
-  auto kind = call.name == "gelu" ? OperationKind::Gelu : OperationKind::Silu;
-  return finish(operation(kind, {x->value}), shape(*x));
+  Operation result =
+      operation(call.name == "gelu" ? OperationKind::Gelu : OperationKind::Silu, {x->value});
+  result.exact = isSet("exact");
+  return finish(std::move(result), shape(*x));
+}
+
+bool BuiltinChecker::readScaling(const Expr &expr, RotaryScaling &scaling) {
+  const std::string ofAll = "linear(factor = ...)";
+  const std::string ofBands = "llama3(factor = ..., low = 1, high = 4, context = ...)";
+  const bool hasBands = expr.name == "llama3";
+  if (expr.kind != Expr::Kind::Call || !(hasBands || expr.name == "linear"))
+    return error(expr.location, "expected scaling to be " + ofAll + " or " + ofBands +
+                                    " but found " + printExpr(expr)),
+           false;
+  const std::vector<std::string> names =
+      hasBands ? std::vector<std::string>{"factor", "low", "high", "context"}
+               : std::vector<std::string>{"factor"};
+  std::map<std::string, const Expr *> given;
+  for (const Argument &argument : expr.arguments) {
+    const std::string name = argument.keyword ? argument.keyword->text : "";
+    const Location at = argument.keyword ? argument.keyword->location : argument.value->location;
+    if (std::count(names.begin(), names.end(), name) == 0)
+      return error(at,
+                   "expected " + (hasBands ? ofBands : ofAll) + " but found " +
+                       (name.empty() ? printExpr(*argument.value)
+                                     : "the argument '" + name + "'" + didYouMean(name, names))),
+             false;
+    if (!given.emplace(name, argument.value.get()).second)
+      return error(at, "'" + name + "' is given twice"), false;
+  }
+  for (const char *required : {"factor", "context"})
+    if (std::count(names.begin(), names.end(), required) > 0 && !given.count(required))
+      return error(expr.location, expr.name + " needs " + required + " = ..."), false;
+  auto factor = positive(given["factor"], 1, "factor", 1e6);
+  if (!factor)
+    return false;
+  if (*factor < 1)
+    return error(given["factor"]->location,
+                 "expected a factor of 1 or more, by which angles are divided, but found " +
+                     printExpr(*given["factor"])),
+           false;
+  scaling.factor = *factor;
+  if (!hasBands)
+    return true;
+  auto low = positive(given["low"], 1, "low", 1e6), high = positive(given["high"], 4, "high", 1e6);
+  auto length = integer(*given["context"], "context");
+  if (!low || !high || !length)
+    return false;
+  if (*low >= *high)
+    return error(expr.location, "expected low to be less than high"), false;
+  scaling.low = *low, scaling.high = *high, scaling.context = *length;
+  return true;
 }
 
 Operand BuiltinChecker::rotary() {
   auto x = activationAt(0, "x");
   auto heads = integer(*positional[1], "heads");
   auto base = positive(option("base"), 1e4, "base", 1e12);
+  RotaryScaling scaling;
+  if (const Expr *expr = option("scaling"); expr && !readScaling(*expr, scaling))
+    return Operand();
   if (!x || !heads || !base || !isSequence(*x, 0) ||
       !divides(*heads, "heads", last(*x), *positional[1]))
     return Operand();
@@ -153,6 +220,7 @@ Operand BuiltinChecker::rotary() {
   Operation result = operation(OperationKind::Rotary, {x->value});
   result.heads = *heads;
   result.number = *base;
+  result.scaling = scaling;
   return finish(std::move(result), shape(*x));
 }
 
@@ -180,7 +248,18 @@ Operand BuiltinChecker::attention() {
   Operation result = operation(OperationKind::Attention, {q->value, k->value, v->value});
   result.heads = *heads;
   result.kvHeads = *kvHeads;
-  result.causal = causal;
+  result.causal = isSet("causal");
+  if (const Expr *expr = option("window")) {
+    auto window = integer(*expr, "window");
+    if (!window)
+      return Operand();
+    if (isGiven("causal") && !isSet("causal"))
+      return error(expr->location,
+                   "a window is of causal attention: it hides later positions, too");
+    result.causal = true;
+    // A window of the whole context hides nothing.
+    result.window = *window < shape(*q).dims[0].value ? *window : 0;
+  }
   return finish(std::move(result), shape(*q));
 }
 

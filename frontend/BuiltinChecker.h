@@ -25,8 +25,8 @@ struct Builtin {
   const char *shapes;
   const char *help;
   size_t least, most;
-  /// Keyword arguments; "causal" may be a bare word.
-  std::vector<std::string> options;
+  /// Keyword arguments, and words that may stand alone (isFlag).
+  std::vector<std::string> options, flags;
   Operand (BuiltinChecker::*check)();
 };
 
@@ -43,6 +43,7 @@ public:
   Operand embedding();
   Operand norm();
   Operand activation();
+  /// Rotary embedding, and the scaling of its angles.
   Operand rotary();
   Operand attention();
   Operand crossEntropy();
@@ -135,6 +136,21 @@ private:
         return value;
     return nullptr;
   }
+  /// A flag: false where it is not given.
+  bool isSet(const std::string &word) const {
+    for (const auto &[name, value] : flags)
+      if (name == word)
+        return value;
+    return false;
+  }
+  bool isGiven(const std::string &word) const {
+    for (const auto &[name, value] : flags)
+      if (name == word)
+        return true;
+    return false;
+  }
+  /// `scaling = llama3(factor = 8, context = 8192)`: false, with an error, where it is wrong.
+  bool readScaling(const Expr &expr, RotaryScaling &scaling);
   std::optional<int64_t> integer(const Expr &expr, const std::string &what) {
     return evaluateInteger(expr, context.constants, 1, INT32_MAX, what, context.diagnostics);
   }
@@ -199,7 +215,7 @@ private:
   StageSpec &stage;
   std::vector<const Expr *> positional;
   std::vector<std::pair<std::string, const Expr *>> options;
-  bool causal = false, saidCausal = false;
+  std::vector<std::pair<std::string, bool>> flags;
 };
 
 } // namespace boa::frontend

@@ -37,9 +37,9 @@ struct BuiltinContext {
   std::function<Operand(const Expr &)> evaluateOperand;
 };
 
-/// Whether an argument says if an attention is causal: the word alone, or
-/// `causal = true`, or `causal = false`.
-bool isCausal(const Argument &argument);
+/// Whether an argument says if something is so, as `causal` of an attention: the word alone,
+/// or `causal = true`, or `causal = false`.
+bool isFlag(const Argument &argument, const std::string &word);
 
 /// Checks a call of a builtin and appends its operation. A new builtin is an
 /// entry of the table in builtins.cpp and a function that states its shapes.

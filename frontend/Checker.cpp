@@ -203,7 +203,8 @@ static void findOpenAttention(const Expr &expr, std::vector<Location> &found) {
     findOpenAttention(*operand, found);
   bool causal = false;
   for (const Argument &argument : expr.arguments) {
-    causal |= isCausal(argument) && !argument.value->isName("false");
+    causal |= isFlag(argument, "causal") && !argument.value->isName("false");
+    causal |= argument.keyword && argument.keyword->text == "window";
     findOpenAttention(*argument.value, found);
   }
   if (expr.kind == Expr::Kind::Call && expr.name == "attention" && !causal)

@@ -68,7 +68,7 @@ static std::vector<Habit> makeHabits() {
       {kFunction, "MultiheadAttention", "write attention(q, k, v, heads, causal)"},
       {kFunction, "scaled_dot_product_attention", "write attention(q, k, v, heads, causal)"},
       {kFunction, "CrossEntropyLoss", "write cross_entropy(logits, targets)"},
-      {kFunction, "GELU", "write gelu(x)"},
+      {kFunction, "GELU", "write gelu(x, exact); gelu(x) is the one by tanh"},
       {kFunction, "SiLU", "write silu(x)"},
       {kFunction, "ReLU", activations},
       {kFunction, "relu", activations},

@@ -199,26 +199,25 @@ private:
       result = EmbeddingOp::create(builder, loc, type, in(0), in(1)).getY();
       break;
     case OperationKind::LayerNorm:
-      result = LayerNormOp::create(builder, loc, type, in(0), in(1), in(2),
-                                   builder.getF64FloatAttr(operation.number))
-                   .getY();
+      result =
+          LayerNormOp::create(builder, loc, type, in(0), in(1), in(2),
+                              builder.getF64FloatAttr(operation.number), optional(operation.heads))
+              .getY();
       break;
     case OperationKind::RmsNorm:
-      result = RmsNormOp::create(builder, loc, type, in(0), in(1),
-                                 builder.getF64FloatAttr(operation.number))
-                   .getY();
+      result =
+          RmsNormOp::create(builder, loc, type, in(0), in(1),
+                            builder.getF64FloatAttr(operation.number), optional(operation.heads))
+              .getY();
       break;
     case OperationKind::Gelu:
-      result = GeluOp::create(builder, loc, type, in(0)).getY();
+      result = GeluOp::create(builder, loc, type, in(0), operation.exact).getY();
       break;
     case OperationKind::Silu:
       result = SiluOp::create(builder, loc, type, in(0)).getY();
       break;
     case OperationKind::Rotary:
-      result =
-          RotaryOp::create(builder, loc, type, in(0), builder.getI64IntegerAttr(operation.heads),
-                           builder.getF64FloatAttr(operation.number), UnitAttr())
-              .getY();
+      result = generateRotary(operation, loc, type);
       break;
     case OperationKind::Attention:
       result = generateAttention(operation, loc, type);
@@ -258,6 +257,24 @@ private:
       op->setDiscardableAttr(kActivationAttr, plan);
   }
 
+  /// No attribute for 0.
+  IntegerAttr optional(int64_t number) {
+    return number == 0 ? IntegerAttr() : builder.getI64IntegerAttr(number);
+  }
+  FloatAttr optional(double number) {
+    return number == 0 ? FloatAttr() : builder.getF64FloatAttr(number);
+  }
+
+  Value generateRotary(const Operation &operation, mlir::Location loc, Type type) {
+    const RotaryScaling &scaling = operation.scaling;
+    return RotaryOp::create(builder, loc, type, values[operation.operands[0]],
+                            builder.getI64IntegerAttr(operation.heads),
+                            builder.getF64FloatAttr(operation.number), UnitAttr(),
+                            optional(scaling.factor), optional(scaling.low), optional(scaling.high),
+                            optional(scaling.context))
+        .getY();
+  }
+
   /// lse is [micro_batch, heads, context].
   Value generateAttention(const Operation &operation, mlir::Location loc, Type type) {
     auto shape = cast<RankedTensorType>(type).getShape();
@@ -266,7 +283,7 @@ private:
         builder, loc, TypeRange{type, lse}, values[operation.operands[0]],
         values[operation.operands[1]], values[operation.operands[2]],
         builder.getI64IntegerAttr(operation.heads), builder.getI64IntegerAttr(operation.kvHeads),
-        operation.causal ? builder.getUnitAttr() : UnitAttr());
+        operation.causal ? builder.getUnitAttr() : UnitAttr(), optional(operation.window));
     return attention.getY();
   }
 

@@ -68,6 +68,15 @@ enum class OperationKind {
   Split,
 };
 
+/// How the angles of a rotary embedding are scaled (boa.rotary in dialect/BoaComputeOps.td).
+struct RotaryScaling {
+  /// 0: they are not.
+  double factor = 0;
+  /// 0: all of them by the factor.
+  int64_t context = 0;
+  double low = 0, high = 0;
+};
+
 /// One compute op: value numbers in, value numbers out. The operands stand in
 /// the order of the op of this name in dialect/BoaComputeOps.td.
 struct Operation {
@@ -76,10 +85,16 @@ struct Operation {
   std::vector<uint32_t> results;
   /// Linear: the weight is [out, in].
   bool transpose = false;
+  /// Gelu.
+  bool exact = false;
+  /// Attention, Rotary; of a norm 0: it is of the whole last dimension.
+  int64_t heads = 0;
   /// Attention.
   bool causal = false;
-  int64_t heads = 0;
   int64_t kvHeads = 0;
+  /// Attention: how many keys a row sees; 0: all, or all before.
+  int64_t window = 0;
+  RotaryScaling scaling;
   /// LayerNorm, RmsNorm: eps; Rotary: base; Scale: the factor.
   double number = 0;
   /// By which a plan finds its result: the name of its `let`, or that of the op.

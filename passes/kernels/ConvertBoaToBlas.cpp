@@ -107,7 +107,7 @@ struct AttentionToCall : OpRewritePattern<AttentionOp> {
     auto call = kernel::AttentionOp::create(rewriter, loc, TypeRange{y, lse}, op.getQ(), op.getK(),
                                             op.getV(), emptyTensor(rewriter, loc, y),
                                             emptyTensor(rewriter, loc, lse), op.getHeads(),
-                                            op.getKvHeads(), op.getCausal());
+                                            op.getKvHeads(), op.getCausal(), op.getWindowAttr());
     rewriter.replaceOp(op, call.getResults());
     return success();
   }
@@ -120,10 +120,10 @@ struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
     SmallVector<Value> inits;
     for (Type type : op->getResultTypes())
       inits.push_back(emptyTensor(rewriter, loc, type));
-    auto call = kernel::AttentionGradOp::create(rewriter, loc, op->getResultTypes(), op.getQ(),
-                                                op.getK(), op.getV(), op.getY(), op.getLse(),
-                                                op.getDy(), inits[0], inits[1], inits[2],
-                                                op.getHeads(), op.getKvHeads(), op.getCausal());
+    auto call = kernel::AttentionGradOp::create(
+        rewriter, loc, op->getResultTypes(), op.getQ(), op.getK(), op.getV(), op.getY(),
+        op.getLse(), op.getDy(), inits[0], inits[1], inits[2], op.getHeads(), op.getKvHeads(),
+        op.getCausal(), op.getWindowAttr());
     rewriter.replaceOp(op, call.getResults());
     return success();
   }

@@ -16,6 +16,7 @@
 #include "dialect/Boa.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/LinalgBuilder.h"
+#include "passes/kernels/NormalFunction.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -104,15 +105,20 @@ struct GeluTerms {
 struct GeluToLinalg : OpRewritePattern<GeluOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GeluOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX()},
-                              [](ArrayRef<Scalar> a) { return a[0] * GeluTerms(a[0]).s; });
+    return replaceElementwise(rewriter, op, {op.getX()}, [&](ArrayRef<Scalar> a) {
+      return a[0] * (op.getExact() ? computeNormal(a[0]).distribution : GeluTerms(a[0]).s);
+    });
   }
 };
 
 struct GeluGradToLinalg : OpRewritePattern<GeluGradOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GeluGradOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [](ArrayRef<Scalar> a) {
+    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [&](ArrayRef<Scalar> a) {
+      if (op.getExact()) {
+        Normal normal = computeNormal(a[0]);
+        return a[1] * (normal.distribution + a[0] * normal.density);
+      }
       GeluTerms t(a[0]);
       return a[1] * (t.s + a[0] * t.s * (1.0 - t.s) * t.slope);
     });
@@ -196,15 +202,12 @@ struct ConcatToSlices : OpRewritePattern<ConcatOp> {
 // Rotary embedding, table lookup
 //===----------------------------------------------------------------------===//
 
-/// Cosines or sines of t * base^(-2 i / d), [time, d / 2]. The frequencies are computed
+/// Cosines or sines of t * frequency, [time, d / 2]. The frequencies are computed
 /// here: of late positions their last bit shows, and no two machines need agree on it.
 Value angleTable(OpBuilder &b, Location loc, kernel::AngleFunction function, int64_t time,
-                 int64_t half, double base, Type element) {
-  SmallVector<double> frequencies;
-  for (int64_t i = 0; i < half; ++i)
-    frequencies.push_back(std::pow(base, -static_cast<double>(i) / half));
-  return kernel::AnglesOp::create(b, loc, RankedTensorType::get({time, half}, element), function,
-                                  b.getF64ArrayAttr(frequencies));
+                 ArrayRef<double> frequencies, Type element) {
+  auto type = RankedTensorType::get({time, int64_t(frequencies.size())}, element);
+  return kernel::AnglesOp::create(b, loc, type, function, b.getF64ArrayAttr(frequencies));
 }
 
 Scalar widen(Scalar value, Type type) {
@@ -227,9 +230,9 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
     Type wide = getSumType(type).getElementType();
     int64_t batch = type.getDimSize(0), time = type.getDimSize(1);
     int64_t heads = op.getHeads(), half = type.getDimSize(2) / heads / 2;
-    double base = op.getBase().convertToDouble();
-    Value cos = angleTable(rewriter, loc, kernel::AngleFunction::Cosine, time, half, base, wide);
-    Value sin = angleTable(rewriter, loc, kernel::AngleFunction::Sine, time, half, base, wide);
+    SmallVector<double> angles = op.getFrequencies();
+    Value cos = angleTable(rewriter, loc, kernel::AngleFunction::Cosine, time, angles, wide);
+    Value sin = angleTable(rewriter, loc, kernel::AngleFunction::Sine, time, angles, wide);
 
     auto pairs = RankedTensorType::get({batch, time, heads, 2, half}, element);
     auto part = RankedTensorType::get({batch, time, heads, half}, element);

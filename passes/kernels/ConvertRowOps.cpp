@@ -62,6 +62,31 @@ struct SumLeadingToLinalg : OpRewritePattern<SumLeadingOp> {
 // Norms
 //===----------------------------------------------------------------------===//
 
+/// x as [..., heads, n] for a norm of each head, or as it is.
+Value cutHeads(PatternRewriter &rewriter, Location loc, Value x, std::optional<uint64_t> heads) {
+  if (!heads)
+    return x;
+  RankedTensorType type = tensorOf(x);
+  SmallVector<int64_t> shape(type.getShape().drop_back());
+  SmallVector<ReassociationIndices> grouping;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    grouping.push_back({i});
+  grouping.back().push_back(type.getRank());
+  llvm::append_values(shape, int64_t(*heads), type.getShape().back() / int64_t(*heads));
+  return tensor::ExpandShapeOp::create(rewriter, loc, type.clone(shape), x, grouping);
+}
+
+/// The other way.
+Value joinHeads(PatternRewriter &rewriter, Location loc, Value x, std::optional<uint64_t> heads) {
+  if (!heads)
+    return x;
+  SmallVector<ReassociationIndices> grouping;
+  for (int64_t i = 0; i + 1 < tensorOf(x).getRank(); ++i)
+    grouping.push_back({i});
+  grouping.back().push_back(tensorOf(x).getRank() - 1);
+  return tensor::CollapseShapeOp::create(rewriter, loc, x, grouping);
+}
+
 /// 1 / sqrt(sum / width + eps) for each row.
 Value inverseDeviation(LinalgBuilder &linalg, Value sum, int64_t width, double eps) {
   return linalg.elementwise(tensorOf(sum), {sum}, [&](ArrayRef<Scalar> a) {
@@ -101,9 +126,10 @@ struct LayerNormToLinalg : OpRewritePattern<LayerNormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LayerNormOp op, PatternRewriter &rewriter) const override {
     LinalgBuilder linalg(rewriter, op.getLoc());
-    auto [mean, inverse] = rowStatistics(linalg, op.getX(), op.getEps().convertToDouble());
-    Value y = linalg.elementwise(tensorOf(op.getY()),
-                                 {op.getX(),
+    Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
+    auto [mean, inverse] = rowStatistics(linalg, x, op.getEps().convertToDouble());
+    Value y = linalg.elementwise(tensorOf(x),
+                                 {x,
                                   {mean, Indexing::Leading},
                                   {inverse, Indexing::Leading},
                                   {op.getWeight(), Indexing::Trailing},
@@ -111,7 +137,7 @@ struct LayerNormToLinalg : OpRewritePattern<LayerNormOp> {
                                  [](ArrayRef<Scalar> a) { // x, mean, inverse, weight, bias
                                    return (a[0] - a[1]) * a[2] * a[3] + a[4];
                                  });
-    rewriter.replaceOp(op, y);
+    rewriter.replaceOp(op, joinHeads(rewriter, op.getLoc(), y, op.getHeads()));
     return success();
   }
 };
@@ -122,9 +148,11 @@ struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LayerNormGradOp op, PatternRewriter &rewriter) const override {
     LinalgBuilder linalg(rewriter, op.getLoc());
-    RankedTensorType type = tensorOf(op.getX());
+    Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
+    Value dy = cutHeads(rewriter, op.getLoc(), op.getDy(), op.getHeads());
+    Value weight = op.getWeight();
+    RankedTensorType type = tensorOf(x);
     int64_t width = type.getShape().back();
-    Value x = op.getX(), dy = op.getDy(), weight = op.getWeight();
     auto [mean, inverse] = rowStatistics(linalg, x, op.getEps().convertToDouble());
     SmallVector<Input> inputs{x,
                               dy,
@@ -154,7 +182,7 @@ struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
       Scalar meanG = a[5], meanGN = a[6];
       return t.inverse * (t.g - meanG - t.n * meanGN);
     });
-    rewriter.replaceAllUsesWith(op.getDx(), dx);
+    rewriter.replaceAllUsesWith(op.getDx(), joinHeads(rewriter, op.getLoc(), dx, op.getHeads()));
     replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
       return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(), [](ArrayRef<Scalar> a) {
         Scalar x = a[0], dy = a[1], mean = a[2], inverse = a[3];
@@ -173,12 +201,12 @@ struct RmsNormToLinalg : OpRewritePattern<RmsNormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RmsNormOp op, PatternRewriter &rewriter) const override {
     LinalgBuilder linalg(rewriter, op.getLoc());
-    Value inverse = inverseRootMeanSquare(linalg, op.getX(), op.getEps().convertToDouble());
+    Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
+    Value inverse = inverseRootMeanSquare(linalg, x, op.getEps().convertToDouble());
     Value y = linalg.elementwise(
-        tensorOf(op.getY()),
-        {op.getX(), {inverse, Indexing::Leading}, {op.getWeight(), Indexing::Trailing}},
+        tensorOf(x), {x, {inverse, Indexing::Leading}, {op.getWeight(), Indexing::Trailing}},
         [](ArrayRef<Scalar> a) { return a[0] * a[1] * a[2]; });
-    rewriter.replaceOp(op, y);
+    rewriter.replaceOp(op, joinHeads(rewriter, op.getLoc(), y, op.getHeads()));
     return success();
   }
 };
@@ -188,9 +216,11 @@ struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RmsNormGradOp op, PatternRewriter &rewriter) const override {
     LinalgBuilder linalg(rewriter, op.getLoc());
-    RankedTensorType type = tensorOf(op.getX());
+    Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
+    Value dy = cutHeads(rewriter, op.getLoc(), op.getDy(), op.getHeads());
+    Value weight = op.getWeight();
+    RankedTensorType type = tensorOf(x);
     int64_t width = type.getShape().back();
-    Value x = op.getX(), dy = op.getDy(), weight = op.getWeight();
     Value inverse = inverseRootMeanSquare(linalg, x, op.getEps().convertToDouble());
     SmallVector<Input> inputs{x, dy, {inverse, Indexing::Leading}, {weight, Indexing::Trailing}};
     Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs, [](ArrayRef<Scalar> a) {
@@ -203,7 +233,7 @@ struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
       Scalar x = a[0], dy = a[1], inverse = a[2], weight = a[3], meanGN = a[4];
       return inverse * (dy * weight - x * inverse * meanGN);
     });
-    rewriter.replaceAllUsesWith(op.getDx(), dx);
+    rewriter.replaceAllUsesWith(op.getDx(), joinHeads(rewriter, op.getLoc(), dx, op.getHeads()));
     replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
       return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(),
                            [](ArrayRef<Scalar> a) { // x, dy, inverse

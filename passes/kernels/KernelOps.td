@@ -98,7 +98,8 @@ def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
   }];
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
                        AnyShaped:$y, AnyShaped:$lse,
-                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
+                       OptionalAttr<I64Attr>:$window);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     $q `,` $k `,` $v `into` $y `,` $lse attr-dict
@@ -111,7 +112,8 @@ def Kernel_AttentionGradOp : Kernel_LibraryOp<"attention_grad"> {
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
                        AnyShaped:$y, AnyShaped:$lse, AnyShaped:$dy,
                        AnyShaped:$dq, AnyShaped:$dk, AnyShaped:$dv,
-                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
+                       OptionalAttr<I64Attr>:$window);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $y `,` $lse `,` $dy

@@ -102,7 +102,7 @@ void RunTasks(const AttentionArgs<E> &args, Task<E> task, int64_t count, int64_t
 
 template <typename E>
 AttentionArgs<E> Shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
-                       int32_t causal) {
+                       int32_t causal, int64_t window) {
   AttentionArgs<E> args{};
   args.batch = batch;
   args.time = time;
@@ -110,6 +110,7 @@ AttentionArgs<E> Shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_he
   args.kv_heads = kv_heads;
   args.d = d;
   args.causal = causal != 0;
+  args.window = window;
   args.scale = static_cast<Sum<E>>(1.0 / std::sqrt(static_cast<double>(d)));
   args.log = [](Sum<E> x) { return std::log(x); };
   return args;
@@ -160,20 +161,20 @@ void Backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_
 } // namespace
 
 #define BOA_DEFINE_ATTENTION(suffix, E, T)                                                         \
-  extern "C" void boa_attention_##suffix(int64_t batch, int64_t time, int64_t heads,               \
-                                         int64_t kv_heads, int64_t d, int32_t causal, const E *q,  \
-                                         int64_t ldq, const E *k, int64_t ldk, const E *v,         \
-                                         int64_t ldv, E *y, int64_t ldy, T *lse) {                 \
-    Forward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy,  \
-               lse);                                                                               \
+  extern "C" void boa_attention_##suffix(                                                          \
+      int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, int32_t causal,     \
+      int64_t window, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v, int64_t ldv,   \
+      E *y, int64_t ldy, T *lse) {                                                                 \
+    Forward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal, window), q, ldq, k, ldk, v, ldv,  \
+               y, ldy, lse);                                                                       \
   }                                                                                                \
   extern "C" void boa_attention_grad_##suffix(                                                     \
       int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, int32_t causal,     \
-      const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v, int64_t ldv, const E *y,       \
-      int64_t ldy, const T *lse, const E *dy, int64_t lddy, E *dq, int64_t lddq, E *dk,            \
-      int64_t lddk, E *dv, int64_t lddv) {                                                         \
-    Backward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal), q, ldq, k, ldk, v, ldv, y, ldy, \
-                lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);                                      \
+      int64_t window, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v, int64_t ldv,   \
+      const E *y, int64_t ldy, const T *lse, const E *dy, int64_t lddy, E *dq, int64_t lddq,       \
+      E *dk, int64_t lddk, E *dv, int64_t lddv) {                                                  \
+    Backward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal, window), q, ldq, k, ldk, v, ldv, \
+                y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);                              \
   }
 
 BOA_DEFINE_ATTENTION(f32, float, float)

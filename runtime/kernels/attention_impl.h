@@ -25,8 +25,9 @@
 // Where operands are pairs, p and ds are rounded when they are computed, but the sums of p are
 // not.
 //
-// Blocks above the diagonal are skipped; inside a diagonal block the products
-// stop near the diagonal. Scores are kept in units of log 2: the exponential is
+// Blocks above the diagonal, and those before the window, are skipped; inside a diagonal
+// block the products stop near the diagonal. Where a window begins inside a block, what
+// lies before it is masked. Scores are kept in units of log 2: the exponential is
 // a power of two. `log` is passed in as a function, since this header calls no
 // library code.
 //
@@ -34,22 +35,16 @@
 #ifndef BOA_RUNTIME_KERNELS_ATTENTION_IMPL_H
 #define BOA_RUNTIME_KERNELS_ATTENTION_IMPL_H
 
-#include "runtime/kernels/attention_task.h"
+#include "runtime/kernels/attention_range.h"
 #include "runtime/kernels/block_product.h"
 
 namespace {
-
-constexpr int64_t kRowBlock = boa::kAttentionRowBlock;
-constexpr int64_t kKeyBlock = boa::kAttentionKeyBlock;
-constexpr int64_t kChunk = boa::kAttentionChunk;
 
 /// The rounding of p to bf16 averages out over more keys than these. For rows that see no more,
 /// the remainder of p after rounding is multiplied, too.
 constexpr int64_t kFewKeys = kRowBlock;
 
 constexpr double kLog2E = 1.44269504088896340736, kLn2 = 0.69314718055994530942;
-
-BOA_INLINE int64_t Lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// Takes `count` numbers of U from scratch of T.
 template <typename U, typename T> BOA_INLINE U *Take(T *&scratch, int64_t count) {
@@ -62,12 +57,6 @@ template <typename U, typename T> BOA_INLINE U *Take(T *&scratch, int64_t count)
 /// Columns of a block of results: the real ones, or whole vectors.
 template <typename O, typename E> BOA_INLINE int64_t ColumnsOf(int64_t d) {
   return __is_same(O, E) ? d : Padded<O>(d);
-}
-
-/// Columns of row i (of the block) that it sees: all `keys`, or up to the
-/// diagonal, which passes `off` columns right of the block's.
-BOA_INLINE int64_t Seen(bool causal, int64_t i, int64_t off, int64_t keys) {
-  return causal ? Lesser(keys, i + off + 1) : keys;
 }
 
 template <typename O, typename E>
@@ -103,7 +92,8 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     PrefetchRows(v + k0 * s.ldv, s.ldv, Lesser(kKeyBlock, s.time - k0), d);
   };
   PrefetchRows(qs, s.ldq, count, d);
-  prefetchKeys(0);
+  const int64_t begin = FirstKey(s, first) / kKeyBlock * kKeyBlock;
+  prefetchKeys(begin);
   const Rows<O> q = AlongRows(qs, s.ldq, count, d, Take<O>(scratch, kChunk * Padded<O>(d)));
   T *ySum;
   int64_t ldy = columns;
@@ -115,7 +105,7 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
   for (int64_t i = 0; i < kChunk; ++i)
     sum[i] = 0, max[i] = -__builtin_inf();
   const int64_t end = s.causal ? first + count : s.time;
-  for (int64_t k0 = 0; k0 < end; k0 += kKeyBlock) {
+  for (int64_t k0 = begin; k0 < end; k0 += kKeyBlock) {
     const int64_t keys = Lesser(kKeyBlock, s.time - k0);
     const int64_t width = (keys + 2 * L - 1) / (2 * L) * (2 * L);
     Transpose(k + k0 * s.ldk, s.ldk, keys, d, kt, kKeyBlock);
@@ -124,15 +114,19 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     for (int64_t i0 = 0; i0 < count; i0 += kRowBlock) {
       const int64_t rows = Lesser(kRowBlock, count - i0);
       const int64_t off = first + i0 - k0; // may be negative: nothing is seen
-      if (s.causal && off + rows <= 0)
+      const int64_t from = FirstKey(s, first + i0);
+      if ((s.causal && off + rows <= 0) || k0 + keys <= from)
         continue;
+      const bool add = k0 > from; // to what earlier keys gave
       const bool diagonal = s.causal && off < keys - 1;
-      const bool few = Seen(s.causal, rows - 1, first + i0, s.time) <= kFewKeys;
+      const bool few = Seen(s.causal, rows - 1, first + i0, s.time) <= kFewKeys ||
+                       (s.window != 0 && s.window <= kFewKeys);
       Multiply<O>(rows, width, d, {q.p + i0 * q.stride, q.stride, 1}, kt, kKeyBlock, scores,
                   kKeyBlock, false, diagonal ? Triangle::Result : Triangle::None, off);
       for (int64_t i1 = 0; i1 < rows; i1 += L) {
         // A vector of rows: their maxima, and the factor that shrinks earlier sums.
         T now[L], shrink[L];
+        bool hidden[L] = {}; // none of these keys is seen
         for (int64_t i = i1; i < i1 + L; ++i) {
           now[i - i1] = max[i0 + i];
           if (i >= rows)
@@ -140,6 +134,10 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
           T *row = scores + i * kKeyBlock;
           const int64_t n = Seen(diagonal, i, off, keys);
           const int64_t vectors = (n + L - 1) / L;
+          const int64_t before0 = Lesser(FirstKey(s, first + i0 + i) - k0, n);
+          for (int64_t j = 0; j < before0; ++j)
+            row[j] = -__builtin_inf();
+          hidden[i - i1] = before0 == n;
           T *last = row + (vectors - 1) * L;
           Vec<T> m = FirstOf<T>(Load(last), n - (vectors - 1) * L, -__builtin_inf());
           Store(last, m);
@@ -150,6 +148,10 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
         }
         Store(shrink, Exp2(Load(max + i0 + i1) - Load(now)));
         Store(max + i0 + i1, Load(now));
+        // Of a row that has seen no key yet there is no maximum to be subtracted.
+        for (int64_t i = 0; i < L; ++i)
+          if (hidden[i])
+            now[i] = 0, shrink[i] = 1;
         for (int64_t i = i1; i < Lesser(i1 + L, rows); ++i) {
           const T *row = scores + i * kKeyBlock;
           CellOf<O> *to = p + i * kKeyBlock;
@@ -173,18 +175,18 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
             }
           const T by = shrink[i - i1];
           sum[i0 + i] = sum[i0 + i] * by + SumLanes<T>(total);
-          if (by != T(1) && k0 != 0)
+          if (by != T(1) && add)
             for (int64_t x = 0; x < columns; ++x)
               ySum[(i0 + i) * ldy + x] *= by;
         }
       }
       const Triangle lower = diagonal ? Triangle::Lower : Triangle::None;
-      auto addWeighted = [&](const CellOf<O> *weights, bool add) {
+      auto addWeighted = [&](const CellOf<O> *weights, bool toSum) {
         Multiply<O>(rows, columns, keys,
                     {reinterpret_cast<const O *>(weights), kKeyBlock / kDeep<O>, 1}, vs.p,
-                    vs.stride, ySum + i0 * ldy, ldy, add, lower, off);
+                    vs.stride, ySum + i0 * ldy, ldy, toSum, lower, off);
       };
-      addWeighted(p, k0 != 0);
+      addWeighted(p, add);
       if constexpr (kDeep<O> != 1)
         if (few)
           addWeighted(p + toRest, true);
@@ -303,6 +305,9 @@ template <typename O> struct ScoreGradients {
                 kRowBlock, false, triangle);
     Multiply<O>(rows.count, width, s.d, {rows.dy.p, rows.dy.stride, 1}, keys.vt, kRowBlock, dp,
                 kRowBlock, false, triangle);
+    for (int64_t i = 0; s.window != 0 && i < rows.count; ++i)
+      for (int64_t j = 0; j < Lesser(FirstKey(s, rows.first + i) - keys.first, keys.count); ++j)
+        scores[i * kRowBlock + j] = -__builtin_inf(), dp[i * kRowBlock + j] = 0;
     for (int64_t i0 = 0; i0 < rows.count; i0 += kDeep<O>) {
       // Rows that are an operand together; a last one alone has zeros beside it.
       const int64_t count = Lesser(kDeep<O>, rows.count - i0);
@@ -347,7 +352,7 @@ template <typename O> struct ScoreGradients {
   void AddToRows(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
                  const KeyBlock<O, E> &keys, T *dq, int64_t stride) const {
     Multiply<O>(rows.count, ColumnsOf<O, E>(s.d), keys.count, {dsAlong, kRowBlock / kDeep<O>, 1},
-                keys.k.p, keys.k.stride, dq, stride, keys.first != 0,
+                keys.k.p, keys.k.stride, dq, stride, keys.first > FirstKey(s, rows.first),
                 diagonal ? Triangle::Lower : Triangle::None);
   }
 };
@@ -408,9 +413,12 @@ void BackwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratc
         keys[j].Set(s, b, kvh, k0 + j * kRowBlock);
       for (int64_t h = h0; h < h0 + together; ++h) {
         const QueryGradients<O, E> queries(s, b, h, 0, scratch);
-        for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
+        const int64_t end = EndOfRows(s, Lesser(k0 + kChunk, s.time));
+        for (int64_t i0 = s.causal ? k0 : 0; i0 < end; i0 += kRowBlock) {
           rows.Set(s, b, h, i0);
           for (int64_t j = 0; j < blocks && !(s.causal && keys[j].first > i0); ++j) {
+            if (keys[j].first + keys[j].count <= FirstKey(s, i0))
+              continue;
             const int64_t at = j * kRowBlock * wide;
             const bool first = h == kvh * group && i0 == (s.causal ? keys[j].first : 0);
             gradients.Set(s, rows, keys[j]);
@@ -443,7 +451,7 @@ void KeysTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   T *dv = Take<T>(scratch, kRowBlock * Padded<O>(s.d));
   bool first = true;
   for (int64_t h = kvh * group; h < (kvh + 1) * group; ++h)
-    for (int64_t i0 = s.causal ? k0 : 0; i0 < s.time; i0 += kRowBlock) {
+    for (int64_t i0 = s.causal ? k0 : 0; i0 < EndOfRows(s, k0 + keys.count); i0 += kRowBlock) {
       rows.Set(s, b, h, i0);
       gradients.Set(s, rows, keys);
       gradients.AddToKeys(s, rows, keys, dk, dv, !first);
@@ -465,7 +473,8 @@ void QueriesTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
   QueryGradients<O, E> queries(s, b, h, first, scratch);
   for (int64_t i0 = first; i0 < last; i0 += kRowBlock) {
     rows.Set(s, b, h, i0);
-    for (int64_t k0 = 0; k0 < (s.causal ? i0 + 1 : s.time); k0 += kRowBlock) {
+    for (int64_t k0 = FirstKey(s, i0) / kRowBlock * kRowBlock; k0 < (s.causal ? i0 + 1 : s.time);
+         k0 += kRowBlock) {
       keys.Set(s, b, kvh, k0);
       gradients.Set(s, rows, keys);
       gradients.AddToRows(s, rows, keys, queries.dq + (i0 - first) * queries.stride,

@@ -31,6 +31,8 @@ template <typename E> struct AttentionArgs {
   using T = typename AttentionSum<E>::Type;
   int64_t batch, time, heads, kv_heads, d;
   bool causal;
+  /// Keys that a row sees; 0: all, or all up to its own.
+  int64_t window;
   T scale;
   const E *q;
   int64_t ldq;

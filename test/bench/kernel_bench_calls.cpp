@@ -158,13 +158,13 @@ public:
 
   template <typename Forward> void forward(Forward call) {
     const T *q = qkv.data(), *k = q + width, *v = k + s.kvHeads * s.d;
-    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, q, stride, k, stride, v, stride, y.data(),
+    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, 0, q, stride, k, stride, v, stride, y.data(),
          width, lse.data());
   }
   template <typename Backward> void backward(Backward call) {
     const T *q = qkv.data(), *k = q + width, *v = k + s.kvHeads * s.d;
     T *dq = grad.data(), *dk = dq + width, *dv = dk + s.kvHeads * s.d;
-    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, q, stride, k, stride, v, stride, y.data(),
+    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, 0, q, stride, k, stride, v, stride, y.data(),
          width, lse.data(), dy.data(), width, dq, stride, dk, stride, dv, stride);
   }
 

@@ -86,8 +86,9 @@ TEST(BuiltinTest, UnknownName) {
 }
 
 TEST(BuiltinTest, TooFewArguments) {
-  EXPECT_EQ(refusal("rms_norm(x, g)", "rms_norm(x)"),
-            R"(tiny.boa:10:32: error: expected rms_norm(x, w[, eps = ...]) but found 1 argument
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "rms_norm(x)"),
+      R"(tiny.boa:10:32: error: expected rms_norm(x, w[, eps = ...][, heads = ...]) but found 1 argument
     let q, k, v = split(linear(rms_norm(x), w, b), 3)
                                ^~~~~~~~~~~
 )");
@@ -96,7 +97,7 @@ TEST(BuiltinTest, TooFewArguments) {
 TEST(BuiltinTest, UnknownArgument) {
   EXPECT_EQ(
       refusal("rms_norm(x, g)", "rms_norm(x, g, epsilon = 1e-6)"),
-      R"(tiny.boa:10:47: error: expected rms_norm(x, w[, eps = ...]) but found the argument 'epsilon'
+      R"(tiny.boa:10:47: error: expected rms_norm(x, w[, eps = ...][, heads = ...]) but found the argument 'epsilon'
     let q, k, v = split(linear(rms_norm(x, g, epsilon = 1e-6), w, b), 3)
                                               ^~~~~~~
 )");
@@ -190,6 +191,100 @@ TEST(BuiltinTest, RotaryPairs) {
       R"(tiny.boa:11:36: error: expected heads of an even width, which rotary turns in pairs, but found 1
     return x + attention(rotary(q, width), k, v, heads, causal)
                                    ^~~~~
+)");
+}
+
+TEST(BuiltinTest, RotaryScaling) {
+  auto scaled = [](const std::string &scaling) {
+    return refusal("attention(q, k, v,",
+                   "attention(rotary(q, heads, scaling = " + scaling + "), k, v,");
+  };
+  EXPECT_EQ(
+      scaled("yarn(factor = 4)"),
+      R"(tiny.boa:11:53: error: expected scaling to be linear(factor = ...) or llama3(factor = ..., low = 1, high = 4, context = ...) but found yarn(factor = 4)
+    return x + attention(rotary(q, heads, scaling = yarn(factor = 4)), k, v, heads, causal)
+                                                    ^~~~~~~~~~~~~~~~
+)");
+  EXPECT_EQ(scaled("llama3(factor = 8)"),
+            R"(tiny.boa:11:53: error: llama3 needs context = ...
+    return x + attention(rotary(q, heads, scaling = llama3(factor = 8)), k, v, heads, causal)
+                                                    ^~~~~~~~~~~~~~~~~~
+)");
+  EXPECT_EQ(scaled("linear(0.25)"),
+            R"(tiny.boa:11:60: error: expected linear(factor = ...) but found 0.25
+    return x + attention(rotary(q, heads, scaling = linear(0.25)), k, v, heads, causal)
+                                                           ^~~~
+)");
+  EXPECT_EQ(
+      scaled("linear(factor = 0.25)"),
+      R"(tiny.boa:11:69: error: expected a factor of 1 or more, by which angles are divided, but found 0.25
+    return x + attention(rotary(q, heads, scaling = linear(factor = 0.25)), k, v, heads, causal)
+                                                                    ^~~~
+)");
+  EXPECT_EQ(scaled("llama3(factor = 8, low = 4, high = 4, context = 8)"),
+            R"(tiny.boa:11:53: error: expected low to be less than high
+    return x + attention(rotary(q, heads, scaling = llama3(factor = 8, low = 4, high = 4, context = 8)), k, v, heads, causal)
+                                                    ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+)");
+}
+
+TEST(BuiltinTest, NormOfHeads) {
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "rms_norm(x, g, heads = heads)"),
+      R"(tiny.boa:10:44: error: expected the weight of rms_norm to be [8] but found [width] = [32]
+    let q, k, v = split(linear(rms_norm(x, g, heads = heads), w, b), 3)
+                                           ^
+)");
+  EXPECT_EQ(refusal("rms_norm(x, g)", "rms_norm(x, g, heads = 5)"),
+            R"(tiny.boa:10:55: error: expected heads = 5 to divide width = 32
+    let q, k, v = split(linear(rms_norm(x, g, heads = 5), w, b), 3)
+                                                      ^
+)");
+}
+
+TEST(BuiltinTest, Windows) {
+  auto windowOf = [](const std::string &arguments) {
+    FrontendResult result = compileText(edited("heads, causal", "heads, " + arguments));
+    EXPECT_TRUE(result.spec) << result.diagnostics;
+    const Operation &attention = result.spec->model.stages[1].operations[3];
+    EXPECT_TRUE(attention.causal);
+    return attention.window;
+  };
+  EXPECT_EQ(windowOf("window = 4"), 4);
+  EXPECT_EQ(windowOf("causal, window = context - 1"), 15);
+  // Which hides nothing.
+  EXPECT_EQ(windowOf("causal, window = context"), 0);
+  EXPECT_EQ(refusal("heads, causal", "heads, causal = false, window = 4"),
+            R"(tiny.boa:11:67: error: a window is of causal attention: it hides later positions, too
+    return x + attention(q, k, v, heads, causal = false, window = 4)
+                                                                  ^
+)");
+  EXPECT_EQ(refusal("heads, causal", "heads, window = 0"),
+            R"(tiny.boa:11:51: error: expected window between 1 and 2147483647 but found 0
+    return x + attention(q, k, v, heads, window = 0)
+                                                  ^
+)");
+}
+
+TEST(BuiltinTest, ExactIsAWordOrAnArgument) {
+  for (const char *form : {"gelu(x, exact)", "gelu(x, exact = true)", "gelu(x, exact = false)"}) {
+    FrontendResult result =
+        compileText(edited("rms_norm(x, g)", std::string("rms_norm(") + form + ", g)"));
+    ASSERT_TRUE(result.spec) << result.diagnostics;
+    EXPECT_EQ(result.spec->model.stages[1].operations[0].exact,
+              std::string(form).find("false") == std::string::npos)
+        << form;
+  }
+  EXPECT_EQ(refusal("rms_norm(x, g)", "rms_norm(gelu(x, exact = 2), g)"),
+            R"(tiny.boa:10:57: error: expected exact to be true or false but found 2
+    let q, k, v = split(linear(rms_norm(gelu(x, exact = 2), g), w, b), 3)
+                                                        ^
+)");
+  // The first argument is a value, whatever its name.
+  EXPECT_EQ(refusal("rms_norm(x, g)", "rms_norm(gelu(exact), g)"),
+            R"(tiny.boa:10:46: error: nothing here is named 'exact'
+    let q, k, v = split(linear(rms_norm(gelu(exact), g), w, b), 3)
+                                             ^~~~~
 )");
 }
 

@@ -50,6 +50,10 @@ const std::vector<Edit> &Changes() {
       Make(R"(\breturn (h|x|linear|embedding|layer_norm)\b)", "return 0.# * $1", 1, 99),
       Make(R"(\brotary\((linear\(\w+, \w+\)), (\w+)\))", "rotary($1, $2, base = #)", 2, 9999),
       Make(R"(\brotary\((linear\(\w+, \w+\)), \w+\))", "$1"),
+      Make(R"(\brotary\((linear\(\w+, \w+\)), (\w+)\))",
+           "rotary($1, $2, scaling = linear(factor = #))", 2, 99),
+      Make(R"(\bcausal\))", "causal, window = #)", 1, 9),
+      Make(R"((= gelu\([^\n]*\))\))", "$1, exact)"),
       Make(R"(= (silu|gelu)\(linear)", "= $1(2.0 * linear"),
       Make(R"(\bh \+ m\b)", "x + m"),
   };

@@ -35,6 +35,7 @@ void addElementwise(std::vector<Case> &all) {
     all.push_back(makeUnary("silu" + suffix, "silu %a0", shape,
                             [](double x) { return x / (1 + std::exp(-x)); }));
   }
+  all.push_back(makeUnary("gelu_exact_33", "gelu %a0 exact", {3, 33}, exactGeluOf));
   // [time, width] added to every sequence: position embedding.
   all.push_back(makeBinary("add_positions", "add", {3, 4, 5}, {4, 5}, add));
 }
@@ -94,6 +95,8 @@ void addNorms(std::vector<Case> &all) {
     all.push_back(makeLayerNorm("layer_norm" + suffix, {2, 5, width}));
     all.push_back(makeRmsNorm("rms_norm" + suffix, {2, 5, width}));
   }
+  all.push_back(makeLayerNorm("layer_norm_heads", {2, 5, 21}, /*heads=*/3));
+  all.push_back(makeRmsNorm("rms_norm_heads", {2, 5, 64}, /*heads=*/4));
 }
 
 void addAttention(std::vector<Case> &all) {
@@ -102,6 +105,9 @@ void addAttention(std::vector<Case> &all) {
     for (bool causal : {false, true})
       all.push_back(makeAttention("attention_" + std::to_string(s.time) + (causal ? "_causal" : ""),
                                   s, causal));
+  // Windows that begin inside a block of keys, at one, and after the first row of a block.
+  all.push_back(makeAttention("attention_window", {1, 70, 2, 1, 6}, /*causal=*/true, 9));
+  all.push_back(makeAttention("attention_window_one", {2, 37, 2, 2, 8}, /*causal=*/true, 1));
   for (bool inverse : {false, true}) {
     std::string x = tensor({2, 5, 24});
     all.push_back({std::string("rotary") + (inverse ? "_inverse" : ""),
@@ -111,6 +117,31 @@ void addAttention(std::vector<Case> &all) {
                             "%y", x),
                    rotary(3, 100, inverse ? -1 : 1)});
   }
+  // Of the frequencies 1, 0.32, 0.1 and 0.03 two are between the bands.
+  auto bands = [](double f) {
+    const double wavelength = 2 * M_PI / f, factor = 8, low = 1, high = 4, context = 64;
+    if (wavelength < context / high)
+      return f;
+    if (wavelength > context / low)
+      return f / factor;
+    const double smooth = (context / wavelength - low) / (high - low);
+    return (1 - smooth) * f / factor + smooth * f;
+  };
+  auto linear = [](double f) { return f / 2.5; };
+  const std::string x = tensor({2, 5, 16});
+  auto addScaled = [&](const std::string &name, const std::string &attributes,
+                       std::function<double(double)> scale) {
+    all.push_back(
+        {name,
+         function({x},
+                  "  %y = boa.rotary %a0 heads 2 {base = 100.0 : f64, " + attributes + "} : " + x,
+                  "%y", x),
+         rotary(2, 100, 1, scale)});
+  };
+  addScaled("rotary_linear", "factor = 2.5 : f64", linear);
+  addScaled("rotary_llama3",
+            "factor = 8.0 : f64, low = 1.0 : f64, high = 4.0 : f64, original_context = 64 : i64",
+            bands);
 }
 
 void addEnds(std::vector<Case> &all) {

@@ -60,18 +60,22 @@ func.func @f(%x: $X$, %n1: $W$, %b1: $W$, %qw: $WQ$, %qb: $Q1$, %ow: $WW$, %ob: 
                      {"H", std::to_string(heads)}});
 }
 
-/// Llama: RMSNorm, rotary, grouped queries, SwiGLU, transposed weights.
-std::string llamaBlock(int64_t batch, int64_t time, int64_t width, int64_t heads, int64_t kvHeads) {
+/// Llama: RMSNorm, rotary, grouped queries, SwiGLU, transposed weights. Qwen 3 has norms of each
+/// head of queries and keys, too.
+std::string llamaBlock(int64_t batch, int64_t time, int64_t width, int64_t heads, int64_t kvHeads,
+                       bool headNorms = false) {
   int64_t kv = width / heads * kvHeads, hidden = 2 * width + 6;
+  const std::string norms = R"(  %qn = boa.rms_norm %q0, %n3 {heads = $H$ : i64} : ($X$, $D$) -> $X$
+  %kn = boa.rms_norm %k0, %n4 {heads = $G$ : i64} : ($K$, $D$) -> $K$)";
   return substitute(R"(
 func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2: $W$,
-             %gw: $FW$, %uw: $FW$, %dw: $WF$) -> ($X$) {
+             %gw: $FW$, %uw: $FW$, %dw: $WF$$NORMARGUMENTS$) -> ($X$) {
   %l1 = boa.rms_norm %x, %n1 : ($X$, $W$) -> $X$
   %q0 = boa.linear %l1, %qw transpose : ($X$, $WW$) -> $X$
   %k0 = boa.linear %l1, %kw transpose : ($X$, $KW$) -> $K$
   %v = boa.linear %l1, %vw transpose : ($X$, $KW$) -> $K$
-  %q = boa.rotary %q0 heads $H$ : $X$
-  %k = boa.rotary %k0 heads $G$ : $K$
+$NORMS$  %q = boa.rotary %$Q$ heads $H$ : $X$
+  %k = boa.rotary %$KEYS$ heads $G$ : $K$
   %y, %lse = boa.attention %q, %k, %v heads $H$, $G$ causal : ($X$, $K$, $K$) -> ($X$, $L$)
   %o = boa.linear %y, %ow transpose : ($X$, $WW$) -> $X$
   %h = boa.add %x, %o : $X$, $X$
@@ -84,7 +88,12 @@ func.func @f(%x: $X$, %n1: $W$, %qw: $WW$, %kw: $KW$, %vw: $KW$, %ow: $WW$, %n2:
   %out = boa.add %h, %d : $X$, $X$
   return %out : $X$
 })",
-                    {{"X", tensor({batch, time, width})},
+                    {{"NORMARGUMENTS", headNorms ? ", %n3: $D$, %n4: $D$" : ""},
+                     {"NORMS", headNorms ? norms + "\n" : ""},
+                     {"Q", headNorms ? "qn" : "q0"},
+                     {"KEYS", headNorms ? "kn" : "k0"},
+                     {"D", tensor({width / heads})},
+                     {"X", tensor({batch, time, width})},
                      {"W", tensor({width})},
                      {"WW", tensor({width, width})},
                      {"KW", tensor({kv, width})},
@@ -150,10 +159,13 @@ void addLarge(std::vector<Case> &all) {
                       {2, 300, 4, 2, 64}, causal));
     all.back().slowEmulated = !causal; // the other has all that it has, and a mask
   }
+  // Some rows see none of the first keys that their block of rows sees.
+  add(makeAttention("attention_large_window", {2, 300, 4, 2, 16}, /*causal=*/true, 130));
   add({"gpt_block", gptBlock(2, 70, 48, 3), nullptr});
   // As wide as the example: six columns of a row for each lane.
   add({"gpt_block_192", gptBlock(1, 5, 192, 3), nullptr});
   add({"llama_block", llamaBlock(2, 70, 48, 4, 2), nullptr});
+  add({"qwen_block", llamaBlock(2, 70, 48, 4, 2, /*headNorms=*/true), nullptr});
   add({"tied_ends", tiedEnds(3, 40, 24, 67), nullptr, 67});
   add({"biased_head", biasedHead(3, 40, 24, 67), nullptr, 67, /*ignored=*/true});
 }

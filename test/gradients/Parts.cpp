@@ -48,6 +48,8 @@ double geluOf(double x) {
   return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
+double exactGeluOf(double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; }
+
 Reference linear(bool transpose) {
   return [=](Operands operands, Arguments a) -> Results {
     int64_t in = lastOf(operands[0]), rows = a[0].size() / in;
@@ -64,8 +66,9 @@ Reference linear(bool transpose) {
   };
 }
 
+// Of the whole last dimension, or of heads as wide as the weight.
 Results layerNorm(Operands operands, Arguments a) {
-  int64_t width = lastOf(operands[0]);
+  int64_t width = lastOf(operands[1]);
   Values y(a[0].size());
   for (size_t r = 0; r < y.size(); r += width) {
     double mean = 0, variance = 0;
@@ -80,7 +83,7 @@ Results layerNorm(Operands operands, Arguments a) {
 }
 
 Results rmsNorm(Operands operands, Arguments a) {
-  int64_t width = lastOf(operands[0]);
+  int64_t width = lastOf(operands[1]);
   Values y(a[0].size());
   for (size_t r = 0; r < y.size(); r += width) {
     double square = 0;
@@ -92,7 +95,7 @@ Results rmsNorm(Operands operands, Arguments a) {
   return {y};
 }
 
-Reference rotary(int64_t heads, double base, double sign) {
+Reference rotary(int64_t heads, double base, double sign, std::function<double(double)> scale) {
   return [=](Operands operands, Arguments a) -> Results {
     int64_t time = operands[0].shape[1], width = lastOf(operands[0]);
     int64_t d = width / heads, half = d / 2;
@@ -100,7 +103,8 @@ Reference rotary(int64_t heads, double base, double sign) {
     for (size_t r = 0; r < y.size() / width; ++r)
       for (int64_t h = 0; h < heads; ++h)
         for (int64_t i = 0; i < half; ++i) {
-          double angle = sign * (r % time) * std::pow(base, -2.0 * i / d);
+          double frequency = std::pow(base, -2.0 * i / d);
+          double angle = sign * (r % time) * (scale ? scale(frequency) : frequency);
           size_t at = r * width + h * d + i;
           double u = a[0][at], v = a[0][at + half];
           y[at] = u * std::cos(angle) - v * std::sin(angle);
@@ -110,7 +114,7 @@ Reference rotary(int64_t heads, double base, double sign) {
   };
 }
 
-Reference attention(int64_t heads, int64_t kvHeads, bool causal) {
+Reference attention(int64_t heads, int64_t kvHeads, bool causal, int64_t window) {
   return [=](Operands operands, Arguments a) -> Results {
     int64_t batch = operands[0].shape[0], time = operands[0].shape[1];
     int64_t width = lastOf(operands[0]), d = width / heads, kvWidth = kvHeads * d;
@@ -119,18 +123,19 @@ Reference attention(int64_t heads, int64_t kvHeads, bool causal) {
       for (int64_t h = 0; h < heads; ++h)
         for (int64_t t = 0; t < time; ++t) {
           int64_t kv = h / (heads / kvHeads), seen = causal ? t + 1 : time;
+          int64_t first = window ? std::max<int64_t>(0, seen - window) : 0;
           const double *q = &a[0][(b * time + t) * width + h * d];
           Values p(seen);
           double max = -INFINITY, sum = 0;
-          for (int64_t j = 0; j < seen; ++j) {
+          for (int64_t j = first; j < seen; ++j) {
             const double *k = &a[1][(b * time + j) * kvWidth + kv * d];
             for (int64_t x = 0; x < d; ++x)
               p[j] += q[x] * k[x] / std::sqrt(d);
             max = std::max(max, p[j]);
           }
-          for (double &value : p)
-            sum += value = std::exp(value - max);
-          for (int64_t j = 0; j < seen; ++j)
+          for (int64_t j = first; j < seen; ++j)
+            sum += p[j] = std::exp(p[j] - max);
+          for (int64_t j = first; j < seen; ++j)
             for (int64_t x = 0; x < d; ++x)
               y[(b * time + t) * width + h * d + x] +=
                   p[j] / sum * a[2][(b * time + j) * kvWidth + kv * d + x];
@@ -170,8 +175,8 @@ Results crossEntropy(Operands operands, Arguments a) {
 
 /// Of x and what else an op takes, to a tensor as x is.
 Case makeRows(const std::string &name, const std::string &op, std::vector<int64_t> shape,
-              Reference reference, int vectors) {
-  std::string x = tensor(shape), w = tensor({shape.back()});
+              Reference reference, int vectors, int64_t heads) {
+  std::string x = tensor(shape), w = tensor({shape.back() / heads});
   std::vector<std::string> types{x};
   std::string in = "%a0", of = x;
   for (int i = 0; i < vectors; ++i) {
@@ -179,16 +184,18 @@ Case makeRows(const std::string &name, const std::string &op, std::vector<int64_
     in += ", %a" + std::to_string(i + 1);
     of += ", " + w;
   }
+  if (heads > 1)
+    in += " {heads = " + std::to_string(heads) + " : i64}";
   return {name, function(types, "  %y = boa." + op + " " + in + " : (" + of + ") -> " + x, "%y", x),
           std::move(reference)};
 }
 
-Case makeLayerNorm(const std::string &name, std::vector<int64_t> shape) {
-  return makeRows(name, "layer_norm", shape, layerNorm, 2);
+Case makeLayerNorm(const std::string &name, std::vector<int64_t> shape, int64_t heads) {
+  return makeRows(name, "layer_norm", shape, layerNorm, 2, heads);
 }
 
-Case makeRmsNorm(const std::string &name, std::vector<int64_t> shape) {
-  return makeRows(name, "rms_norm", shape, rmsNorm, 1);
+Case makeRmsNorm(const std::string &name, std::vector<int64_t> shape, int64_t heads) {
+  return makeRows(name, "rms_norm", shape, rmsNorm, 1, heads);
 }
 
 Case makeUnary(const std::string &name, const std::string &op, std::vector<int64_t> shape,
@@ -225,14 +232,15 @@ Case makeLinear(const std::string &name, std::vector<int64_t> rows, int64_t in, 
   return {name, function(types, op, "%y", y), linear(transpose)};
 }
 
-Case makeAttention(const std::string &name, const AttentionShape &s, bool causal) {
+Case makeAttention(const std::string &name, const AttentionShape &s, bool causal, int64_t window) {
   std::string q = tensor({s.batch, s.time, s.heads * s.d});
   std::string k = tensor({s.batch, s.time, s.kvHeads * s.d});
   std::string lse = tensor({s.batch, s.heads, s.time}, "WIDE");
   std::string op = "  %y, %lse = boa.attention %a0, %a1, %a2 heads " + std::to_string(s.heads) +
-                   ", " + std::to_string(s.kvHeads) + (causal ? " causal" : "") + " : (" + q +
+                   ", " + std::to_string(s.kvHeads) + (causal ? " causal" : "") +
+                   (window ? " {window = " + std::to_string(window) + " : i64}" : "") + " : (" + q +
                    ", " + k + ", " + k + ") -> (" + q + ", " + lse + ")";
-  return {name, function({q, k, k}, op, "%y", q), attention(s.heads, s.kvHeads, causal)};
+  return {name, function({q, k, k}, op, "%y", q), attention(s.heads, s.kvHeads, causal, window)};
 }
 
 Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,

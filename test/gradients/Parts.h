@@ -28,11 +28,14 @@ std::string function(std::vector<std::string> types, const std::string &body,
 /// y[i] = f(x[i], z[i % size of z]).
 Reference elementwise(std::function<double(double, double)> f);
 double geluOf(double x);
+double exactGeluOf(double x);
 Reference linear(bool transpose);
 Results layerNorm(Operands operands, Arguments a);
 Results rmsNorm(Operands operands, Arguments a);
-Reference rotary(int64_t heads, double base, double sign);
-Reference attention(int64_t heads, int64_t kvHeads, bool causal);
+/// `scale`, where given, is what becomes of a frequency.
+Reference rotary(int64_t heads, double base, double sign,
+                 std::function<double(double)> scale = nullptr);
+Reference attention(int64_t heads, int64_t kvHeads, bool causal, int64_t window = 0);
 Results embedding(Operands operands, Arguments a);
 Results crossEntropy(Operands operands, Arguments a);
 
@@ -44,12 +47,13 @@ Case makeBinary(const std::string &name, const std::string &op, std::vector<int6
                 std::vector<int64_t> other, std::function<double(double, double)> f);
 Case makeLinear(const std::string &name, std::vector<int64_t> rows, int64_t in, int64_t out,
                 bool transpose, bool bias);
-Case makeLayerNorm(const std::string &name, std::vector<int64_t> shape);
-Case makeRmsNorm(const std::string &name, std::vector<int64_t> shape);
+Case makeLayerNorm(const std::string &name, std::vector<int64_t> shape, int64_t heads = 1);
+Case makeRmsNorm(const std::string &name, std::vector<int64_t> shape, int64_t heads = 1);
 struct AttentionShape {
   int64_t batch, time, heads, kvHeads, d;
 };
-Case makeAttention(const std::string &name, const AttentionShape &shape, bool causal);
+Case makeAttention(const std::string &name, const AttentionShape &shape, bool causal,
+                   int64_t window = 0);
 Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,
                    std::vector<int64_t> shape);
 Case makeCrossEntropy(const std::string &name, std::vector<int64_t> shape, int64_t vocab,

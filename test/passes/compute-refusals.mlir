@@ -92,6 +92,68 @@ func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
 
 // -----
 
+// A window is of causal attention.
+
+func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  // expected-error @below {{'boa.attention' op expected causal attention with a window}}
+  %0, %1 = boa.attention %x, %x, %x heads 4, 4 {window = 2 : i64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
+  return %0 : tensor<2x4x8xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  // expected-error @below {{'boa.attention' op expected a window of 1 or more keys but found 0}}
+  %0, %1 = boa.attention %x, %x, %x heads 4, 4 causal {window = 0 : i64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
+  return %0 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// The weight of a norm is as wide as a head.
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  // expected-error @below {{'boa.rms_norm' op expected a weight of shape [4] but found 'tensor<8xf32>'}}
+  %0 = boa.rms_norm %x, %w {heads = 2 : i64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  return %0 : tensor<2x4x8xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  // expected-error @below {{'boa.rms_norm' op expected heads to divide the width 8 but found 3}}
+  %0 = boa.rms_norm %x, %w {heads = 3 : i64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  return %0 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Scaled angles have a factor, and all of the bands or none.
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.rotary' op expected low, high and original_context together, and a factor with them}}
+  %0 = boa.rotary %x heads 4 {factor = 8.0 : f64, low = 1.0 : f64} : tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.rotary' op expected a factor above 0 but found 0.000000e+00}}
+  %0 = boa.rotary %x heads 4 {factor = 0.0 : f64} : tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.rotary' op expected 0 < low < high but found 4.000000e+00 and 1.000000e+00}}
+  %0 = boa.rotary %x heads 4 {factor = 8.0 : f64, low = 4.0 : f64, high = 1.0 : f64, original_context = 64 : i64} : tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
 // Values are f32, f64 or bf16, one of them in an op; indices are i32.
 
 func.func @f(%x: tensor<2x4x8xf16>) {

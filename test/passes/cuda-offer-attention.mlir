@@ -75,10 +75,10 @@ func.func @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.pt
 
 // -----
 
-// What no library takes is not offered: f32, heads that are not of whole 16 bytes.
+// What no library takes is not offered: f32, heads that are not of whole 16 bytes, windows.
 // CHECK-LABEL: func.func @own
 // CHECK-NOT:     kernel.offer_attention
-// CHECK-COUNT-2: kernel.attention
+// CHECK-COUNT-3: kernel.attention
 // EMIT-LABEL:  func.func @own
 // CODE-LABEL:  llvm.func @own
 func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
@@ -92,6 +92,11 @@ func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) at
   // expected-warning @below {{a head has 12 columns, which are not whole 16 bytes}}
   kernel.attention %r, %r, %r into %z, %lse {heads = 1 : i64, kv_heads = 1 : i64}
       : (memref<1x8x12xbf16>, memref<1x8x12xbf16>, memref<1x8x12xbf16>, memref<1x8x12xbf16>, memref<1x1x8xf32>) -> ()
+  %s = kernel.view %buffers + 327680 : memref<1x8x16xbf16>
+  %t = kernel.view %buffers + 393216 : memref<1x8x16xbf16>
+  // expected-warning @below {{cuDNN is not asked for this attention, which is slower by the program's own kernels: it has a window}}
+  kernel.attention %s, %s, %s into %t, %lse {causal, heads = 1 : i64, kv_heads = 1 : i64, window = 4 : i64}
+      : (memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x1x8xf32>) -> ()
   return
 }
 

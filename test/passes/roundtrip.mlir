@@ -50,6 +50,10 @@ func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
   %3 = boa.gelu %x : tensor<2x4x8xf32>
   // CHECK: boa.gelu_grad %{{.*}}, %{{.*}} : tensor<2x4x8xf32>
   %4 = boa.gelu_grad %x, %x : tensor<2x4x8xf32>
+  // CHECK: boa.gelu %{{.*}} exact : tensor<2x4x8xf32>
+  %exact = boa.gelu %x exact : tensor<2x4x8xf32>
+  // CHECK: boa.gelu_grad %{{.*}}, %{{.*}} exact : tensor<2x4x8xf32>
+  %exact_grad = boa.gelu_grad %x, %x exact : tensor<2x4x8xf32>
   // CHECK: boa.silu %{{.*}} : tensor<2x4x8xf32>
   %5 = boa.silu %x : tensor<2x4x8xf32>
   // CHECK: boa.silu_grad %{{.*}}, %{{.*}} : tensor<2x4x8xf32>
@@ -66,7 +70,7 @@ func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
 }
 
 // CHECK-LABEL: func.func @norms
-func.func @norms(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+func.func @norms(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %ofHead: tensor<4xf32>) {
   // CHECK: boa.layer_norm %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   %0 = boa.layer_norm %x, %w, %w : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   // CHECK: boa.layer_norm_grad %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>)
@@ -75,6 +79,8 @@ func.func @norms(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
   %2 = boa.rms_norm %x, %w {eps = 0.0625 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   // CHECK: boa.rms_norm_grad %{{.*}}, %{{.*}}, %{{.*}} {eps = 6.250000e-02 : f64} : {{.*}} -> (tensor<2x4x8xf32>, tensor<8xf32>)
   %3:2 = boa.rms_norm_grad %x, %w, %x {eps = 0.0625 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
+  // CHECK: boa.rms_norm %{{.*}}, %{{.*}} {heads = 2 : i64} : (tensor<2x4x8xf32>, tensor<4xf32>) -> tensor<2x4x8xf32>
+  %4 = boa.rms_norm %x, %ofHead {heads = 2 : i64} : (tensor<2x4x8xf32>, tensor<4xf32>) -> tensor<2x4x8xf32>
   return
 }
 
@@ -84,10 +90,14 @@ func.func @attention(%q: tensor<2x4x8xf32>, %k: tensor<2x4x4xf32>) {
   %0 = boa.rotary %q heads 4 : tensor<2x4x8xf32>
   // CHECK: boa.rotary %{{.*}} heads 4 inverse {base = 5.000000e+05 : f64} : tensor<2x4x8xf32>
   %1 = boa.rotary %q heads 4 inverse {base = 5.0e+5 : f64} : tensor<2x4x8xf32>
+  // CHECK: boa.rotary %{{.*}} heads 4 {factor = 8.000000e+00 : f64, high = 4.000000e+00 : f64, low = 1.000000e+00 : f64, original_context = 64 : i64} : tensor<2x4x8xf32>
+  %scaled = boa.rotary %q heads 4 {factor = 8.0 : f64, low = 1.0 : f64, high = 4.0 : f64, original_context = 64 : i64} : tensor<2x4x8xf32>
   // CHECK: boa.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4, 2 causal : {{.*}} -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
   %y, %lse = boa.attention %q, %k, %k heads 4, 2 causal : (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
   // CHECK: boa.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4, 4 : {{.*}}
   %y2, %lse2 = boa.attention %q, %q, %q heads 4, 4 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
+  // CHECK: boa.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4, 4 causal {window = 2 : i64} : {{.*}}
+  %y3, %lse3 = boa.attention %q, %q, %q heads 4, 4 causal {window = 2 : i64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
   // CHECK: boa.attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} heads 4, 2 causal : {{.*}} -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>)
   %d:3 = boa.attention_grad %q, %k, %k, %y, %lse, %y heads 4, 2 causal : (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>, tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>)
   return

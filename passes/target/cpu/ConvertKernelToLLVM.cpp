@@ -62,7 +62,7 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   }
 };
 
-/// Attention or its gradient: batch, time, heads, kv_heads, d, causal, then the
+/// Attention or its gradient: batch, time, heads, kv_heads, d, causal, window, then the
 /// operands in order, of which all but lse are matrices.
 template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
@@ -76,6 +76,7 @@ template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
     call.addInt(op.getKvHeads());
     call.addInt(type.getDimSize(2) / op.getHeads());
     call.addInt(op.getCausal(), 32);
+    call.addInt(op.getWindow().value_or(0));
     Type element = type.getElementType();
     Type sum = element.isBF16() ? rewriter.getF32Type() : element;
     for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands())) {

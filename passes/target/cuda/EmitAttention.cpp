@@ -20,6 +20,7 @@
 //   queries    own q and dy, stream k and v  dq
 //   keys       own k and v, stream q and dy  dk and dv, all heads of the group in order
 //
+// Tiles that no own row sees, after the diagonal or before the window, are not streamed.
 // Nothing of time x time is in memory; each result has one owner and one order of sums.
 // Assumes static memrefs of f32 or bf16 with contiguous rows.
 //
@@ -57,7 +58,8 @@ struct Shape {
   template <typename Op>
   explicit Shape(Op op)
       : batch(dim(op.getQ(), 0)), time(dim(op.getQ(), 1)), heads(op.getHeads()),
-        kvHeads(op.getKvHeads()), d(dim(op.getQ(), 2) / heads), causal(op.getCausal()) {}
+        kvHeads(op.getKvHeads()), d(dim(op.getQ(), 2) / heads), causal(op.getCausal()),
+        window(op.getWindow().value_or(0)) {}
   static int64_t dim(Value value, unsigned i) {
     return cast<MemRefType>(value.getType()).getDimSize(i);
   }
@@ -82,6 +84,7 @@ struct Shape {
 
   int64_t batch, time, heads, kvHeads, d;
   bool causal;
+  int64_t window; // keys that a row sees; 0: all, or all up to its own
 };
 
 /// Builds one launch.
@@ -142,6 +145,25 @@ public:
   /// Where a number of an own row is stored, and whether this lane does it.
   Value isFirstLane(Value time) { return both(isZero(lane), isLess(time, shape.time)); }
 
+  /// The first key that own queries see.
+  Value firstOfKeys() {
+    if (shape.window == 0)
+      return index(0);
+    Value from = make<arith::SubIOp>(first, index(shape.window - 1));
+    return select(isLess(first, shape.window), index(0), from);
+  }
+  /// One past the last query that sees own keys.
+  Value endOfQueries() {
+    if (shape.window == 0)
+      return index(shape.time);
+    return least(add(first, ownRows + shape.window - 1), shape.time);
+  }
+  /// Whether a query sees any key of the tile of the stream that begins at `row`, or of one
+  /// before it.
+  Value reaches(Value query, Value row) {
+    Value end = add(row, kStreamRows + shape.window - 1);
+    return compare(arith::CmpIPredicate::ult, query, end);
+  }
   /// One past the last key that own queries see.
   Value endOfKeys() {
     return shape.causal ? least(add(first, ownRows), shape.time) : index(shape.time);
@@ -149,7 +171,11 @@ public:
   /// Whether a query and a key see one another, of which `streamed` may be past the end.
   Value sees(Value query, Value key, Value streamed) {
     Value is = isLess(streamed, shape.time);
-    return shape.causal ? both(is, compare(arith::CmpIPredicate::ule, key, query)) : is;
+    if (shape.causal)
+      is = both(is, compare(arith::CmpIPredicate::ule, key, query));
+    if (shape.window != 0)
+      is = both(is, compare(arith::CmpIPredicate::ult, query, add(key, shape.window)));
+    return is;
   }
 
   /// Rows [from, from + rows of the tile) of a head of `memory` to shared memory, as f32;
@@ -256,6 +282,9 @@ void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
       Value most = l.max(maximum, l.reduceMax(score));
       weights.push_back(l.select(is, l.exp(l.subf(score, most)), l.zero()));
       Value fade = l.exp(l.subf(maximum, most));
+      // Before its window a row has no maximum.
+      if (shape.window != 0)
+        fade = l.select(l.reaches(l.ownTime(i), row), fade, l.number(1));
       maximum = most;
       sum = l.fma(sum, fade, weights.back());
       for (int64_t j = 0; j < columns; ++j) {
@@ -267,7 +296,7 @@ void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
     llvm::copy(after, state.begin() + 2 * rows);
   };
   Value kvHead = l.div(l.head, shape.group()), end = l.endOfKeys();
-  Values results = l.stream(op.getK(), op.getV(), kvHead, l.index(0), end, carried, addKeys);
+  Values results = l.stream(op.getK(), op.getV(), kvHead, l.firstOfKeys(), end, carried, addKeys);
 
   Values factors;
   for (int64_t i = 0; i < rows; ++i) {
@@ -341,7 +370,7 @@ void emitQueries(OpBuilder &builder, kernel::AttentionGradOp op, Value delta) {
     sums = l.spread(scores.ds, l.streamed[0], sums);
   };
   Value kvHead = l.div(l.head, shape.group()), end = l.endOfKeys();
-  Values dq = l.stream(op.getK(), op.getV(), kvHead, l.index(0), end, l.zeroSums(), addKeys);
+  Values dq = l.stream(op.getK(), op.getV(), kvHead, l.firstOfKeys(), end, l.zeroSums(), addKeys);
   l.storeRows(dq, Values(l.warpRows, l.number(1)), op.getDq());
 }
 
@@ -365,7 +394,7 @@ void emitKeys(OpBuilder &builder, kernel::AttentionGradOp op, Value delta) {
     Value head = l.addTimes(number, l.head, shape.group());
     // Queries before the first own key see none of them.
     Value from = shape.causal ? l.first : l.index(0);
-    sums = l.stream(op.getQ(), op.getDy(), head, from, l.index(shape.time), sums,
+    sums = l.stream(op.getQ(), op.getDy(), head, from, l.endOfQueries(), sums,
                     [&](Value row, Values &inside) { addQueries(head, row, inside); });
   };
   Values zeros = l.zeroSums();

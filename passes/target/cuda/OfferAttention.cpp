@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Which libraries a machine has is known where the program runs: it has both. Offered is
-// what cuDNN may have kernels for: bf16, heads of whole 16 bytes, rows evenly apart,
+// what cuDNN may have kernels for: bf16, heads of whole 16 bytes, rows evenly apart, no window,
 // gradients of which at least one head fits its scratch. Warns of attention in bf16 that is
 // not: it is slower. What else cuDNN wants, the runtime asks it. Assumes kernels on definite
 // memory, and comes after all passes that take them to be straight lines.
@@ -59,7 +59,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
 
   template <typename Op> static void offer(Op op, int64_t scratchBytes) {
     constexpr int64_t kElements = 8; // in 16 bytes
-    bool isOffered = scratchBytes > 0 && getColumns(op) % kElements == 0 &&
+    bool isOffered = scratchBytes > 0 && getColumns(op) % kElements == 0 && !op.getWindow() &&
                      typeOf(op.getLse()).getElementType().isF32() &&
                      typeOf(op.getLse()).getLayout().isIdentity();
     for (Value operand : op->getOperands())
@@ -85,7 +85,9 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
     InFlightDiagnostic warning = op.emitWarning()
                                  << "cuDNN is not asked for this attention, which is slower by "
                                     "the program's own kernels: ";
-    if (getColumns(op) % 8 != 0)
+    if (op.getWindow())
+      warning << "it has a window";
+    else if (getColumns(op) % 8 != 0)
       warning << "a head has " << getColumns(op) << " columns, which are not whole 16 bytes";
     else if (scratchBytes == 0)
       warning << "gradients of the scores of one head of keys take more than 2 GiB, or parts of "

@@ -20,12 +20,15 @@ namespace {
 struct AttentionShape {
   int64_t batch, time, heads, kvHeads, d;
   bool causal;
+  int64_t window = 0;
 };
 const AttentionShape kShapes[] = {
-    {1, 1, 1, 1, 1, true},     {2, 37, 3, 3, 16, false},  {2, 37, 3, 3, 16, true},
-    {1, 300, 4, 2, 64, false}, {1, 300, 4, 2, 64, true},  {2, 129, 2, 1, 20, true},
-    {1, 65, 2, 1, 5, false},   {1, 128, 2, 2, 32, true},  {1, 520, 1, 1, 24, true},
-    {1, 131, 3, 1, 80, true},  {1, 67, 2, 1, 128, false}, {1, 70, 2, 1, 37, true},
+    {1, 1, 1, 1, 1, true},        {2, 37, 3, 3, 16, false},      {2, 37, 3, 3, 16, true},
+    {1, 300, 4, 2, 64, false},    {1, 300, 4, 2, 64, true},      {2, 129, 2, 1, 20, true},
+    {1, 65, 2, 1, 5, false},      {1, 128, 2, 2, 32, true},      {1, 520, 1, 1, 24, true},
+    {1, 131, 3, 1, 80, true},     {1, 67, 2, 1, 128, false},     {1, 70, 2, 1, 37, true},
+    {1, 37, 2, 1, 16, true, 1},   {2, 129, 2, 1, 20, true, 50},  {1, 300, 4, 2, 64, true, 64},
+    {1, 300, 3, 3, 24, true, 65}, {1, 700, 1, 1, 16, true, 129}, {1, 530, 2, 1, 8, true, 300},
 };
 
 /// q, k, v side by side in rows of one buffer, and so are their gradients. Buffers end
@@ -56,12 +59,12 @@ template <typename E> struct Attention {
       else
         return std::pair(&boa_attention_bf16, &boa_attention_grad_bf16);
     }();
-    forward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, q(), stride, k(), stride, v(),
-            stride, y.data(), width, lse.data());
+    forward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, s.window, q(), stride, k(), stride,
+            v(), stride, y.data(), width, lse.data());
     E *g = grad.data();
-    backward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, q(), stride, k(), stride, v(),
-             stride, y.data(), width, lse.data(), dy.data(), width, g, stride, g + width, stride,
-             g + width + s.kvHeads * s.d, stride);
+    backward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, s.window, q(), stride, k(), stride,
+             v(), stride, y.data(), width, lse.data(), dy.data(), width, g, stride, g + width,
+             stride, g + width + s.kvHeads * s.d, stride);
   }
 
   /// What was computed, against the definition in doubles; gradients by it from the y
@@ -74,15 +77,17 @@ template <typename E> struct Attention {
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t t = 0; t < s.time; ++t) {
-          int64_t seen = s.causal ? t + 1 : s.time, at = b * s.time + t;
+          const int64_t end = s.causal ? t + 1 : s.time, at = b * s.time + t;
+          const int64_t first = s.window != 0 ? std::max<int64_t>(0, end - s.window) : 0;
           int64_t qAt = at * stride + h * s.d, yAt = at * width + h * s.d;
           auto kAt = [&](int64_t j) {
             return (b * s.time + j) * stride + width + h / (s.heads / s.kvHeads) * s.d;
           };
           const int64_t toV = s.kvHeads * s.d;
-          std::vector<double> p(seen);
+          std::vector<double> p(end, -INFINITY);
           double max = -INFINITY, sum = 0, delta = 0;
-          for (int64_t j = 0; j < seen; ++j) {
+          for (int64_t j = first; j < end; ++j) {
+            p[j] = 0;
             for (int64_t x = 0; x < s.d; ++x)
               p[j] += scale * value(qkv[qAt + x]) * value(qkv[kAt(j) + x]);
             max = std::max(max, p[j]);
@@ -94,11 +99,11 @@ template <typename E> struct Attention {
             want += term, size += std::abs(term);
           };
           for (int64_t x = 0; x < s.d; ++x) {
-            for (int64_t j = 0; j < seen; ++j)
+            for (int64_t j = first; j < end; ++j)
               add(wantY[yAt + x], sizeY[yAt + x], p[j] / sum * value(qkv[kAt(j) + toV + x]));
             delta += value(dy[yAt + x]) * value(y[yAt + x]);
           }
-          for (int64_t j = 0; j < seen; ++j) {
+          for (int64_t j = first; j < end; ++j) {
             double dp = 0, pj = p[j] / sum;
             for (int64_t x = 0; x < s.d; ++x)
               dp += value(dy[yAt + x]) * value(qkv[kAt(j) + toV + x]);
@@ -128,7 +133,8 @@ template <typename E> struct Attention {
 
 template <typename E> void expectAttention(bool narrow = false) {
   for (AttentionShape shape : kShapes) {
-    SCOPED_TRACE(testing::Message() << shape.time << " of " << shape.d);
+    SCOPED_TRACE(testing::Message()
+                 << shape.time << " of " << shape.d << ", window " << shape.window);
     Attention<E> a(shape);
     a.run();
     a.expectDefinition(narrow);
