@@ -11,7 +11,7 @@
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/abi/program.h"
 #include "runtime/state/inspect.h"
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/outputs.h"

@@ -17,7 +17,7 @@
 #define BOA_RUNTIME_TRAINER_EVALUATION_H
 
 #include "runtime/abi/program.h"
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/step_queue.h"
 #include "runtime/trainer/step_traffic.h"

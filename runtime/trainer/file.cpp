@@ -57,31 +57,9 @@ int Duplicate(int descriptor) {
   return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
-/// A name that leads nowhere is returned unchanged, so that the open fails and names it.
-std::string WithoutLinks(const std::string &path) {
-  return SystemFiles().RealPath(path).value_or(path);
-}
-
 } // namespace
 
 std::string TemporaryName(const std::string &path) { return path + ".tmp"; }
-
-absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
-  absl::StatusOr<std::unique_ptr<OpenFile>> opened = SystemFiles().Open(WithoutLinks(path), {});
-  if (!opened.ok())
-    return opened.status();
-  absl::StatusOr<int64_t> size = (*opened)->Size();
-  if (!size.ok())
-    return size.status();
-  InputFile input;
-  input.file = *std::move(opened);
-  input.bytes = *size;
-  return input;
-}
-
-absl::StatusOr<std::string> ReadInput(const std::string &path) {
-  return ReadSmallFile(SystemFiles(), WithoutLinks(path));
-}
 
 absl::StatusOr<NewFile> NewFile::Create(const std::string &path) {
   const std::filesystem::path named(path);

@@ -17,6 +17,7 @@
 #define BOA_RUNTIME_TRAINER_FILE_H
 
 #include "runtime/io/file_system.h"
+#include "runtime/io/input_file.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,26 +30,6 @@ namespace boa {
 
 /// The name of the file that replaces this one once it is complete.
 std::string TemporaryName(const std::string &path);
-
-/// A regular file to read.
-class InputFile {
-public:
-  static absl::StatusOr<InputFile> Open(const std::string &path);
-
-  const std::string &path() const { return file->path(); }
-  /// Bytes at the time of Open.
-  int64_t size() const { return bytes; }
-  absl::Status Read(int64_t offset, void *to, int64_t count) const {
-    return file->Read(offset, to, count);
-  }
-
-private:
-  std::unique_ptr<OpenFile> file;
-  int64_t bytes = 0;
-};
-
-/// The whole of a regular file of at most 1 GiB.
-absl::StatusOr<std::string> ReadInput(const std::string &path);
 
 /// A file that appears under its name complete and durable, or not at all.
 class NewFile {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/initialize.h"
 
-#include "runtime/trainer/random.h"
+#include "runtime/support/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -20,7 +20,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/state/state.h"
 #include "runtime/trainer/base_weights.h"
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/report.h"
 #include "runtime/trainer/request.h"

@@ -10,7 +10,7 @@
 #include "runtime/state/state.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -21,7 +21,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
 #include "runtime/state/state.h"
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"

@@ -9,7 +9,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/state/computation.h"
 #include "runtime/support/printable.h"
-#include "runtime/trainer/random.h"
+#include "runtime/support/random.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"

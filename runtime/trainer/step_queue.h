@@ -20,7 +20,7 @@
 
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 #include "runtime/trainer/request.h"
 #include "runtime/trainer/trainer.h"
 

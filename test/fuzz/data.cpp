@@ -10,7 +10,7 @@
 // the vocabulary and at least one target, the same each time.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 #include "test/fuzz/support.h"
 
 #include <algorithm>

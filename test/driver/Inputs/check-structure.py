@@ -13,6 +13,7 @@ LAYERS = """
 runtime/abi/
 runtime/support/
 runtime/io/
+runtime/data/
 runtime/state/
 runtime/kernels/
 runtime/device/

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/trainer/linear.h"
 
-#include "runtime/trainer/random.h"
+#include "runtime/support/random.h"
 #include "test/runtime/reference_optimizer.h"
 
 #include "nlohmann/json.hpp"

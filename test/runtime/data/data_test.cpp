@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 
 #include "test/runtime/trainer/scratch.h"
 

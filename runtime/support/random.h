@@ -10,8 +10,8 @@
 // change nothing. SplitMix64's finaliser mixes in each word of the key.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_TRAINER_RANDOM_H
-#define BOA_RUNTIME_TRAINER_RANDOM_H
+#ifndef BOA_RUNTIME_SUPPORT_RANDOM_H
+#define BOA_RUNTIME_SUPPORT_RANDOM_H
 
 #include <cstdint>
 #include <initializer_list>
@@ -43,4 +43,4 @@ inline double Unit(uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1
 
 } // namespace boa
 
-#endif // BOA_RUNTIME_TRAINER_RANDOM_H
+#endif // BOA_RUNTIME_SUPPORT_RANDOM_H

@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/data.h"
+#include "runtime/data/data.h"
 
-#include "runtime/trainer/random.h"
+#include "runtime/support/random.h"
 
 #include "absl/strings/str_cat.h"
 

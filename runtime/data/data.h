@@ -18,11 +18,11 @@
 // part must hold a sequence, too.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_TRAINER_DATA_H
-#define BOA_RUNTIME_TRAINER_DATA_H
+#ifndef BOA_RUNTIME_DATA_DATA_H
+#define BOA_RUNTIME_DATA_DATA_H
 
 #include "runtime/abi/program.h"
-#include "runtime/trainer/file.h"
+#include "runtime/io/input_file.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -77,4 +77,4 @@ private:
 
 } // namespace boa
 
-#endif // BOA_RUNTIME_TRAINER_DATA_H
+#endif // BOA_RUNTIME_DATA_DATA_H

@@ -1,0 +1,35 @@
+//===- input_file.cpp - Files to read -------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/input_file.h"
+
+#include <utility>
+
+namespace boa {
+
+/// A name that leads nowhere is returned unchanged, so that the open fails and names it.
+static std::string WithoutLinks(const std::string &path) {
+  return SystemFiles().RealPath(path).value_or(path);
+}
+
+absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> opened = SystemFiles().Open(WithoutLinks(path), {});
+  if (!opened.ok())
+    return opened.status();
+  absl::StatusOr<int64_t> size = (*opened)->Size();
+  if (!size.ok())
+    return size.status();
+  InputFile input;
+  input.file = *std::move(opened);
+  input.bytes = *size;
+  return input;
+}
+
+absl::StatusOr<std::string> ReadInput(const std::string &path) {
+  return ReadSmallFile(SystemFiles(), WithoutLinks(path));
+}
+
+} // namespace boa

@@ -1,0 +1,49 @@
+//===- input_file.h - Files to read -----------------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Regular files of the user: texts, tokens, weights. A read is complete, or it fails with an
+// error that names the file. No open blocks. A file may be a link, because reading changes
+// nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_IO_INPUT_FILE_H
+#define BOA_RUNTIME_IO_INPUT_FILE_H
+
+#include "runtime/io/file_system.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace boa {
+
+/// A regular file to read.
+class InputFile {
+public:
+  static absl::StatusOr<InputFile> Open(const std::string &path);
+
+  const std::string &path() const { return file->path(); }
+  /// Bytes at the time of Open.
+  int64_t size() const { return bytes; }
+  absl::Status Read(int64_t offset, void *to, int64_t count) const {
+    return file->Read(offset, to, count);
+  }
+
+private:
+  std::unique_ptr<OpenFile> file;
+  int64_t bytes = 0;
+};
+
+/// The whole of a regular file of at most 1 GiB.
+absl::StatusOr<std::string> ReadInput(const std::string &path);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_IO_INPUT_FILE_H
