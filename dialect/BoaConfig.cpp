@@ -101,6 +101,7 @@ bool fits(Attribute value, const SettingRow &row) {
   }
   case SettingKind::Text:
   case SettingKind::Path:
+  case SettingKind::Data:
     return isa<StringAttr>(value);
   default:
     return isNumber(value, row);
@@ -156,6 +157,7 @@ std::string describe(const SettingRow &row) {
     return "a list of dictionaries";
   case SettingKind::Text:
   case SettingKind::Path:
+  case SettingKind::Data:
     return "a string";
   default:
     return describeRange(row);

@@ -14,6 +14,8 @@
 
 #include "frontend/Habits.h"
 
+#include <utility>
+
 namespace boa::frontend {
 
 ExprPtr ExprParser::binary(ExprPtr left, char op, ExprPtr right) {
@@ -37,6 +39,9 @@ ExprPtr ExprParser::parseSum() {
 
 ExprPtr ExprParser::parseProduct() {
   ExprPtr left = parseUnary();
+  if (left && (left->kind == Expr::Kind::Real || left->kind == Expr::Kind::Integer) &&
+      left->unit.empty() && atSource())
+    return binary(std::move(left), '*', parseUnary());
   while (left && (is(TokenKind::Star) || is(TokenKind::Slash) || is(TokenKind::Percent))) {
     TokenKind kind = take().kind;
     char op = kind == TokenKind::Star ? '*' : kind == TokenKind::Slash ? '/' : '%';
@@ -75,7 +80,7 @@ ExprPtr ExprParser::parseNumber() {
   expr->real = number.real;
   // A unit stands on the line of its number; before `write = 2`, `place {` or
   // `ssd "state"` there is none.
-  if (!is(TokenKind::Name) || token().firstOfLine || isReserved(token().text) ||
+  if (!is(TokenKind::Name) || token().firstOfLine || atSource() || isReserved(token().text) ||
       token(1).is(TokenKind::Equals) || token(1).is(TokenKind::LeftBrace) ||
       token(1).is(TokenKind::String))
     return expr;
@@ -89,6 +94,10 @@ ExprPtr ExprParser::parseNumber() {
   }
   expr->location = join(expr->location, expr->unitLocation);
   return expr;
+}
+
+bool ExprParser::atSource() {
+  return inMix && is(TokenKind::Name) && token(1).is(TokenKind::LeftParen);
 }
 
 ExprPtr ExprParser::parsePrimary() {
@@ -204,6 +213,13 @@ ExprPtr ExprParser::parseShares(ExprPtr first) {
 }
 
 bool ExprParser::parseArguments(Expr &expr, bool keywords) {
+  const bool outer = std::exchange(inMix, expr.kind == Expr::Kind::Call && expr.name == "mix");
+  const bool good = parseArgumentsOf(expr, keywords);
+  inMix = outer;
+  return good;
+}
+
+bool ExprParser::parseArgumentsOf(Expr &expr, bool keywords) {
   take();
   while (!is(TokenKind::RightParen)) {
     Argument argument;

@@ -93,7 +93,9 @@ private:
   bool atLayers(size_t ahead);
   ExprPtr parseShares(ExprPtr first);
   ExprPtr parseNumber();
+  bool atSource();
   bool parseArguments(Expr &expr, bool keywords);
+  bool parseArgumentsOf(Expr &expr, bool keywords);
   ExprPtr binary(ExprPtr left, char op, ExprPtr right);
   ExprPtr make(Expr::Kind kind, Location location) {
     auto expr = std::make_unique<Expr>();
@@ -115,6 +117,9 @@ private:
     return false;
   }
 
+  /// Whether the arguments of `mix` are read, where a share stands before its source: 0.7
+  /// tokens("a"). The tree is that of 0.7 * tokens("a").
+  bool inMix = false;
   /// Open parentheses and signs: bounds the recursion of the parser itself.
   int open = 0;
 };

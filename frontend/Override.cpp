@@ -17,6 +17,7 @@
 #include "frontend/Parser.h"
 #include "frontend/Settings.h"
 #include "frontend/Token.h"
+#include "runtime/abi/sources.h"
 
 #include <algorithm>
 
@@ -110,8 +111,9 @@ private:
   ExprPtr parseOption(size_t begin) {
     const std::string &text = sources.get(file).text;
     size_t first = text.find_first_not_of(" \t\r\n", begin);
-    const bool names =
-        namesFile() || (isOfKind(SettingKind::Patterns) && first != std::string::npos &&
+    const bool isCall = first != std::string::npos && IsSourceCall(text.substr(first));
+    const bool names = namesFile() || (isOfKind(SettingKind::Data) && !isCall) ||
+                       (isOfKind(SettingKind::Patterns) && first != std::string::npos &&
                         text[first] != '(' && text.substr(first) != "none");
     // What no string can hold is left to the parser to refuse.
     bool holds = first != std::string::npos && text.size() <= Sources::kMaxBytes;

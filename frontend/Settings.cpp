@@ -170,16 +170,10 @@ bool SettingReader::hasArguments(const Setting &setting, const Expr &expr) const
 }
 
 void SettingReader::readMember(const Setting &row, const Expr &expr, std::string &value) const {
-  const std::string name(row.name());
-  if (expr.kind != Expr::Kind::String || expr.name.empty())
-    return error(expr.location, "expected " + name +
-                                    " to be the path of a file, \"...\", but found " +
-                                    printExpr(expr));
-  value = expr.name;
-  const Source &source = context.sources.get(expr.location.file);
-  const size_t slash = source.name.rfind('/');
-  if (!source.isOption && value[0] != '/' && slash != std::string::npos)
-    value = source.name.substr(0, slash + 1) + value;
+  if (row.kind == SettingKind::Data)
+    readData(row, expr, value);
+  else
+    readPath(std::string(row.name()), expr, value);
 }
 
 void SettingReader::readMember(const Setting &row, const Expr &expr, int64_t &value) const {

@@ -16,6 +16,8 @@
 #include "frontend/Checker.h"
 #include "frontend/SettingTable.h"
 
+#include "runtime/abi/sources.h"
+
 #include <map>
 #include <utility>
 
@@ -101,6 +103,12 @@ private:
     return expr.kind != Expr::Kind::Call || expr.name == "sqrt";
   }
   int findWord(const Setting &setting, const Expr &expr) const;
+
+  // Paths and sources of data (DataChecker.cpp). Each is false after an error.
+  bool readPath(const std::string &name, const Expr &expr, std::string &value) const;
+  bool readTokens(const Expr &call, DataSource &source) const;
+  bool readMix(const Expr &call, std::vector<DataSource> &sources) const;
+  void readData(const Setting &row, const Expr &expr, std::string &value) const;
 
   friend class TrainChecker;
   std::vector<const Setting *> rows;

@@ -14,6 +14,8 @@
 #include "frontend/PatternChecker.h"
 #include "frontend/Printer.h"
 
+#include "runtime/abi/sources.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -122,6 +124,15 @@ private:
     if (token && train.mask_token >= spec.shape.vocab)
       evaluateCount(*token, nullptr, constants, 0, std::max<int64_t>(spec.shape.vocab - 1, 0),
                     "token", context.diagnostics);
+    if (const Expr *end = findGiven(given, "train.data.end");
+        end && train.objective == Objective::masked)
+      error(*end, "masked tokens are predicted where they stand: leave end out");
+    if (const Expr *validate = findGiven(given, "train.validate");
+        validate && !train.data.empty() && !train.validate.empty() &&
+        IsSourceCall(train.validate) != IsSourceCall(train.data))
+      error(*validate, IsSourceCall(train.data)
+                           ? "data is tokens: expected validate to be tokens(...), too"
+                           : "data is a text: expected validate to be the path of a text, too");
   }
 
   void checkDelay() {

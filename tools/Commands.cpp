@@ -117,7 +117,7 @@ absl::Status runPlan(const Invocation &invocation) {
   // Both names, since a file with the temporary name is removed.
   if (status.ok() && !invocation.output.empty())
     status = CheckOutputs({output, {"--write", TemporaryName(invocation.output)}},
-                          {{"the training text", config.train.data}});
+                          FilesOfData(config.train));
   if (!status.ok())
     return status;
   std::string need;

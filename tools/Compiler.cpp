@@ -270,9 +270,8 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
   if (!module.ok())
     return module.status();
   // Both names, since a file with the temporary name is removed.
-  const std::string data = Config(**module).train.data;
-  if (absl::Status status =
-          CheckOutputs({{"-o", path}, {"-o", TemporaryName(path)}}, {{"the training text", data}});
+  if (absl::Status status = CheckOutputs({{"-o", path}, {"-o", TemporaryName(path)}},
+                                         FilesOfData(Config(**module).train));
       !status.ok())
     return status;
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())

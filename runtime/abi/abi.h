@@ -63,7 +63,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 11
+#define BOA_ABI_VERSION 12
 
 typedef struct boa_context boa_context;
 

@@ -28,6 +28,7 @@ namespace boa {
 enum class SettingKind {
   Text,
   Path,
+  Data, // a path, or a call that names files of tokens
   Count,
   Real,
   Bytes,
@@ -84,6 +85,7 @@ struct SettingRow {
   }
   SettingRow below(double number) const { return with(&SettingRow::excludesMost, true).to(number); }
   SettingRow file() const { return with(&SettingRow::kind, SettingKind::Path); }
+  SettingRow data() const { return with(&SettingRow::kind, SettingKind::Data); }
   SettingRow bytes() const { return with(&SettingRow::kind, SettingKind::Bytes).from(1); }
   SettingRow speed() const { return with(&SettingRow::kind, SettingKind::Speed).from(1); }
   SettingRow operations() const { return with(&SettingRow::kind, SettingKind::Operations).from(1); }

@@ -1,4 +1,4 @@
-//===- data.cpp - Batches from a text -------------------------------------===//
+//===- data.cpp - Batches of a training -----------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,16 +7,14 @@
 #include "runtime/data/data.h"
 
 #include "runtime/support/random.h"
+#include "runtime/support/units.h"
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <numeric>
-#include <system_error>
-#include <vector>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -24,32 +22,9 @@ namespace {
 // The purpose of a hash: the first word of its key.
 enum Purpose : uint64_t { kTrainingStart = 1, kTrainingMask, kValidationMask };
 
-absl::StatusOr<InputFile> OpenText(const std::string &path) {
-  absl::StatusOr<InputFile> file = InputFile::Open(path);
-  if (file.ok())
-    return file;
-  std::error_code error;
-  const std::string whole = std::filesystem::absolute(path, error).string();
-  return absl::Status(file.status().code(), absl::StrCat("training data: ", file.status().message(),
-                                                         "\n  looked for: ", error ? path : whole));
-}
-
-absl::Status CheckVocabulary(const InputFile &file, const DataOptions &options) {
-  if (options.vocab >= 256)
-    return absl::OkStatus();
-  std::vector<uint8_t> block(1 << 20);
-  for (int64_t offset = 0; offset < file.size(); offset += block.size()) {
-    const int64_t count = std::min<int64_t>(block.size(), file.size() - offset);
-    if (absl::Status status = file.Read(offset, block.data(), count); !status.ok())
-      return status;
-    for (int64_t i = 0; i < count; ++i)
-      if (block[i] >= options.vocab)
-        return absl::InvalidArgumentError(
-            absl::StrCat("`", options.data, "`: byte ", static_cast<int>(block[i]), " at offset ",
-                         offset + i, " is outside the vocabulary of ", options.vocab));
-  }
-  return absl::OkStatus();
-}
+// Files of a source that a commit names, so that one that changed can be named.
+constexpr size_t kMostNamed = 64;
+constexpr absl::int128 kMostValidated = int64_t{1} << 56; // sequences
 
 absl::Status CheckMask(const DataOptions &options) {
   if (options.objective != Objective::masked)
@@ -63,36 +38,28 @@ absl::Status CheckMask(const DataOptions &options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLength(int64_t size, int64_t training, const DataOptions &options) {
-  const int64_t need = options.context + 1;
-  if (training < need)
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", options.data, "` has ", size, " bytes, ", training,
-                     " of them for training, but one sequence takes ", need,
-                     ": a longer text or a smaller context is needed"));
-  const bool evaluates = options.evaluate_every > 0 && options.evaluate_batches > 0;
-  if (evaluates && size - training < need)
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", options.data, "` has ", size, " bytes, the last tenth of them, ",
-                     size - training, ", for validation, but one sequence takes ", need,
-                     ": a longer text, a smaller context or no evaluation is needed"));
-  return absl::OkStatus();
-}
-
 } // namespace
 
 DataOptions::DataOptions(const Program &program)
-    : data(program.train.data), objective(program.train.objective),
-      mask_probability(program.train.mask_probability), mask_token(program.train.mask_token),
-      vocab(program.model.vocab), context(program.model.context), micro_batch(program.MicroBatch()),
+    : data(program.train.data), validate(program.train.validate),
+      objective(program.train.objective), mask_probability(program.train.mask_probability),
+      mask_token(program.train.mask_token), vocab(program.model.vocab),
+      context(program.model.context), micro_batch(program.MicroBatch()),
       micro_batches(program.MicroBatches()), seed(program.train.seed),
       evaluate_every(program.train.evaluate_every),
       evaluate_batches(program.train.evaluate_batches) {}
 
+bool TokensAreBytes(const std::string &data) { return !IsSourceCall(data); }
+
+std::vector<std::string> DataFiles(const std::string &data) {
+  std::string error;
+  return data.empty() ? std::vector<std::string>() : FilesOf(ParseSources(data, error));
+}
+
 std::string DescribeUnusedTokens(const DataOptions &options) {
   const bool mask = options.objective == Objective::masked && options.mask_token >= 256;
   const int64_t used = mask ? 257 : 256;
-  if (options.vocab <= used)
+  if (options.vocab <= used || !TokensAreBytes(options.data))
     return "";
   return absl::StrCat("note: the vocabulary has ", options.vocab,
                       " tokens, but the data fills only ", used, ": each byte is a token",
@@ -100,116 +67,240 @@ std::string DescribeUnusedTokens(const DataOptions &options) {
                       "; the others never occur and are never sampled");
 }
 
+//===----------------------------------------------------------------------===//
+// Opening
+//===----------------------------------------------------------------------===//
+
 absl::StatusOr<Data> Data::Open(const DataOptions &options) {
   if (absl::Status status = CheckMask(options); !status.ok())
     return status;
-  absl::StatusOr<InputFile> file = OpenText(options.data);
-  if (!file.ok())
-    return file.status();
-  const int64_t training = file->size() - file->size() / 10;
-  if (absl::Status status = CheckLength(file->size(), training, options); !status.ok())
-    return status;
-  if (absl::Status status = CheckVocabulary(*file, options); !status.ok())
-    return status;
   Data data;
   data.options = options;
-  data.file = *std::move(file);
-  data.training = training;
+  const bool bytes = TokensAreBytes(options.data), own = !options.validate.empty();
+  if (own && TokensAreBytes(options.validate) != bytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("`data` is ", bytes ? "a text" : "tokens", ", but `validate` is ",
+                     bytes ? "tokens" : "a text", ": their tokens mean different things"));
+  data.mask = {options.mask_probability, options.mask_token,
+               bytes ? std::min<int64_t>(options.vocab, 256) : options.vocab};
+  std::vector<int64_t> shares;
+  if (absl::Status status = data.OpenParts("data", options.data, data.training, shares);
+      !status.ok())
+    return status;
+  data.mixture = Mixture(shares, uint64_t(options.seed));
+  data.validation = data.training;
+  if (own)
+    if (absl::Status status = data.OpenParts("validate", options.validate, data.validation, shares);
+        !status.ok())
+      return status;
+  // Without the seed: runs with different seeds are compared on the same sequences.
+  data.validation_mixture = Mixture(shares, 0);
+  for (Part &part : data.training)
+    part.windows = own ? part.source->windows() : part.source->training_windows();
+  for (Part &part : data.validation) {
+    part.first = own ? 0 : part.source->first_validation_window();
+    part.windows = std::max<int64_t>(part.source->windows() - part.first, 0);
+  }
+  for (const auto *parts : {&data.training, &data.validation})
+    for (const Part &part : *parts)
+      if (absl::Status status = data.CheckPart(part, parts == &data.validation); !status.ok())
+        return status;
+  const absl::int128 validated = absl::int128(options.evaluate_batches) * options.batch();
+  data.validated_of = data.validation_mixture.Count(int64_t(std::min(validated, kMostValidated)));
+  data.Continue(0, {});
   return data;
 }
 
+absl::Status Data::OpenParts(const std::string &setting, const std::string &text,
+                             std::vector<Part> &parts, std::vector<int64_t> &shares) {
+  std::string error;
+  const std::vector<DataSource> sources = ParseSources(text, error);
+  if (sources.empty())
+    return absl::InvalidArgumentError(absl::StrCat(setting, ": `", text, "`: ", error));
+  shares = WholeShares(sources);
+  std::string all;
+  parts.clear();
+  for (const DataSource &source : sources) {
+    Part part;
+    if (absl::Status status = OpenPart(source, part); !status.ok())
+      return status;
+    for (const Part &other : parts)
+      if (other.identity == part.identity)
+        return absl::InvalidArgumentError(
+            absl::StrCat("a mix has `", other.source->name(), "` and `", part.source->name(),
+                         "`, which have the same contents: one share for both is needed"));
+    absl::StrAppend(&all, parts.empty() ? "" : ", ",
+                    sources.size() > 1 ? absl::StrCat(source.share, " of ") : "", part.identity,
+                    source.end < 0 ? "" : absl::StrCat(" whose documents end with ", source.end));
+    parts.push_back(std::move(part));
+  }
+  settings[setting] = all;
+  return absl::OkStatus();
+}
+
+absl::Status Data::OpenPart(const DataSource &source, Part &part) {
+  if (source.end >= 0 && options.objective == Objective::masked)
+    return absl::InvalidArgumentError(
+        absl::StrCat(FormatSource(source), ": masked tokens are predicted where they stand, so "
+                                           "`end` would change nothing; leave it out"));
+  absl::StatusOr<std::unique_ptr<Source>> opened =
+      OpenSource(source, {options.vocab, options.context});
+  if (!opened.ok())
+    return opened.status();
+  part.source = *std::move(opened);
+  absl::StatusOr<std::vector<FilePrint>> files = part.source->Fingerprints();
+  if (!files.ok())
+    return files.status();
+  const std::string print = absl::StrFormat("with fingerprint %016x", Combine(*files));
+  part.identity = absl::StrCat(source.is_text ? "text " : "tokens ", print);
+  if (source.is_text)
+    return absl::OkStatus();
+  settings[absl::StrCat(kFilesOf, source.files)] =
+      absl::StrCat(part.source->Describe(), " ", print);
+  files->resize(std::min(files->size(), kMostNamed));
+  for (const FilePrint &file : *files)
+    settings[absl::StrCat(kFileOf, source.files, ": ", file.path)] =
+        absl::StrFormat("%016x", file.hash);
+  return absl::OkStatus();
+}
+
+absl::Status Data::CheckPart(const Part &part, bool validates) const {
+  if (part.windows > 0 || (validates && !options.evaluates()))
+    return absl::OkStatus();
+  const Source &source = *part.source;
+  const int64_t size = source.size(), need = options.context + 1;
+  const int64_t held = source.overlaps() ? size - source.first_validation_window() : size / 10;
+  const char *more = source.overlaps() ? "a longer text" : "more tokens";
+  const std::string begin = absl::StrCat("`", source.name(), "` has ", size, " ", source.unit());
+  const std::string takes = absl::StrCat(", but one sequence takes ", need, ": ", more);
+  if (!options.validate.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat(begin, takes, " or a smaller context is needed"));
+  if (!validates)
+    return absl::InvalidArgumentError(absl::StrCat(begin, ", ", size - held,
+                                                   " of them for training", takes,
+                                                   " or a smaller context is needed"));
+  return absl::InvalidArgumentError(absl::StrCat(begin, ", the last tenth of them, ", held,
+                                                 ", for validation", takes,
+                                                 ", a smaller context or no evaluation is needed"));
+}
+
+//===----------------------------------------------------------------------===//
+// Which sequences
+//===----------------------------------------------------------------------===//
+
+void Data::Continue(int64_t step, const std::map<std::string, int64_t> &samples) {
+  committed = step;
+  consumed = 0;
+  for (const auto &[source, count] : samples)
+    consumed += count;
+  consumed_of.clear();
+  for (const Part &part : training) {
+    auto found = samples.find(part.identity);
+    consumed_of.push_back(found == samples.end() ? 0 : found->second);
+  }
+  counted = mixture.Count(consumed);
+}
+
+std::map<std::string, int64_t> Data::Consumed(int64_t first, int64_t last) const {
+  auto count = [&](int64_t step) {
+    return mixture.Count(consumed + (step - committed) * options.batch());
+  };
+  const std::vector<int64_t> before = count(first), after = count(last);
+  std::map<std::string, int64_t> samples;
+  for (size_t i = 0; i < training.size(); ++i)
+    samples[training[i].identity] += after[i] - before[i];
+  return samples;
+}
+
+Data::Sample Data::SampleOf(int64_t step, int64_t sequence) const {
+  const uint64_t seed = options.seed;
+  if (training[0].source->overlaps()) {
+    const uint64_t number = step, of = sequence;
+    return {&training[0],
+            int64_t(Below(Hash({kTrainingStart, seed, number, of}), training[0].windows)),
+            Hash({kTrainingMask, seed, number, of})};
+  }
+  const int64_t sample = consumed + (step - committed - 1) * options.batch() + sequence;
+  const Mixture::Place place = mixture.At(sample);
+  const Part &part = training[place.source];
+  const int64_t position = consumed_of[place.source] + place.position - counted[place.source];
+  return {&part, part.first + WindowAt(seed, position, part.windows),
+          Hash({kTrainingMask, seed, uint64_t(sample)})};
+}
+
+Data::Sample Data::ValidationSample(int64_t sequence) const {
+  const Mixture::Place place = validation_mixture.At(sequence);
+  const Part &part = validation[place.source];
+  const int64_t window = static_cast<int64_t>(static_cast<__int128>(place.position) * part.windows /
+                                              std::max<int64_t>(validated_of[place.source], 1));
+  return {&part, part.first + window, Hash({kValidationMask, static_cast<uint64_t>(sequence)})};
+}
+
+//===----------------------------------------------------------------------===//
+// Their contents
+//===----------------------------------------------------------------------===//
+
 absl::Status Data::FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
                                 int32_t *targets) const {
-  const uint64_t seed = options.seed, step_key = step;
-  for (int64_t i = 0; i < options.micro_batch; ++i) {
-    const uint64_t sequence = micro_batch * options.micro_batch + i;
-    const int64_t start =
-        Below(Hash({kTrainingStart, seed, step_key, sequence}), training - options.context);
+  for (int64_t i = 0; i < options.micro_batch; ++i)
     if (absl::Status status =
-            FillSequence(start, Hash({kTrainingMask, seed, step_key, sequence}),
+            FillSequence(SampleOf(step, micro_batch * options.micro_batch + i),
                          tokens + i * options.context, targets + i * options.context);
         !status.ok())
       return status;
-  }
   return absl::OkStatus();
 }
 
 absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const {
-  const int64_t sequences = options.evaluate_batches * options.micro_batches * options.micro_batch;
-  const int64_t starts = validation_bytes() - options.context;
-  for (int64_t i = 0; i < options.micro_batch; ++i) {
-    const int64_t sequence = micro_batch * options.micro_batch + i;
-    const int64_t start =
-        training + static_cast<int64_t>(static_cast<__int128>(sequence) * starts / sequences);
-    // Without the seed: runs with different seeds are compared on the same
-    // text.
+  for (int64_t i = 0; i < options.micro_batch; ++i)
     if (absl::Status status =
-            FillSequence(start, Hash({kValidationMask, static_cast<uint64_t>(sequence)}),
+            FillSequence(ValidationSample(micro_batch * options.micro_batch + i),
                          tokens + i * options.context, targets + i * options.context);
         !status.ok())
       return status;
-  }
   return absl::OkStatus();
 }
 
-absl::Status Data::FillSequence(int64_t start, uint64_t key, int32_t *tokens,
-                                int32_t *targets) const {
-  // One byte more than the context: the last target.
-  std::vector<uint8_t> bytes(options.context + 1);
-  if (absl::Status status = file.Read(start, bytes.data(), bytes.size()); !status.ok())
+absl::Status Data::FillSequence(const Sample &sample, int32_t *tokens, int32_t *targets) const {
+  Window window;
+  if (absl::Status status = sample.part->source->Read(sample.window, window); !status.ok())
     return status;
-  std::copy_n(bytes.begin(), options.context, tokens);
-  if (options.objective == Objective::masked)
-    Mask(key, tokens, targets);
-  else
-    std::copy_n(bytes.begin() + 1, options.context, targets);
+  std::copy_n(window.tokens.begin(), options.context, tokens);
+  if (options.objective == Objective::masked) {
+    MaskTokens(mask, sample.mask, options.context, tokens, targets);
+    return absl::OkStatus();
+  }
+  std::copy_n(window.tokens.begin() + 1, options.context, targets);
+  for (int64_t last : window.last)
+    targets[last] = -1;
   return absl::OkStatus();
 }
 
-/// Devlin et al. 2018: of the positions to predict, 80% show the mask token, 10% a random one and
-/// 10% the original. Every sequence has the same number of them, and so the same weight in the
-/// mean. A sequence without any would have no loss, so it has at least one.
-void Data::Mask(uint64_t key, int32_t *tokens, int32_t *targets) const {
-  const int64_t count = std::clamp<int64_t>(
-      std::llround(options.mask_probability * options.context), 1, options.context);
-  // The beginning of a shuffle (Fisher and Yates).
-  std::vector<int64_t> positions(options.context);
-  std::iota(positions.begin(), positions.end(), 0);
-  std::fill_n(targets, options.context, -1);
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t other = i + Below(Hash({key, static_cast<uint64_t>(i), 0}), options.context - i);
-    std::swap(positions[i], positions[other]);
-    targets[positions[i]] = tokens[positions[i]];
-  }
-  for (int64_t i = 0; i < options.context; ++i) {
-    const uint64_t position = i;
-    const double kind = Unit(Hash({key, position, 1}));
-    if (targets[i] == -1 || kind >= 0.9)
-      continue;
-    if (kind < 0.8)
-      tokens[i] = options.mask_token;
-    else
-      tokens[i] = Below(Hash({key, position, 2}), std::min<int64_t>(options.vocab, 256));
-  }
-}
-
-absl::StatusOr<uint64_t> Data::Fingerprint() const {
-  constexpr int64_t kBlock = 64 << 10, kBlocks = 256;
-  const int64_t size = file.size();
-  const int64_t blocks = std::min((size + kBlock - 1) / kBlock, kBlocks);
-  uint64_t hash = Hash({static_cast<uint64_t>(size)});
-  std::vector<uint64_t> words(kBlock / 8);
-  for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t begin =
-        blocks < kBlocks ? block * kBlock : block * (size - kBlock) / (kBlocks - 1);
-    const int64_t count = std::min(kBlock, size - begin);
-    words.assign(words.size(), 0);
-    if (absl::Status status = file.Read(begin, words.data(), count); !status.ok())
-      return status;
-    for (uint64_t word : words)
-      hash = Mix(hash ^ word);
-  }
-  return hash;
+std::string Data::Describe() const {
+  const bool own = !options.validate.empty();
+  std::string text;
+  auto size = [](const Part &part) {
+    const Source &source = *part.source;
+    return source.overlaps() ? std::string() : absl::StrCat(source.Describe(), ", ");
+  };
+  // Of a text, its bytes: a window begins at each.
+  auto part_of = [&](const Part &part, bool validates) {
+    const Source &source = *part.source;
+    if (!source.overlaps())
+      return absl::StrCat(part.windows, part.windows == 1 ? " sequence" : " sequences");
+    const int64_t cut = source.first_validation_window();
+    return FormatBytes(double(own ? source.size() : validates ? source.size() - cut : cut));
+  };
+  for (size_t i = 0; i < training.size(); ++i)
+    absl::StrAppend(&text, training[i].source->name(), ": ", size(training[i]),
+                    part_of(training[i], false), " to train on",
+                    own ? "" : absl::StrCat(", ", part_of(validation[i], true), " to validate"),
+                    "\n");
+  for (size_t i = 0; own && i < validation.size(); ++i)
+    absl::StrAppend(&text, validation[i].source->name(), ": ", size(validation[i]),
+                    part_of(validation[i], true), " to validate\n");
+  return text;
 }
 
 } // namespace boa

@@ -1,40 +1,51 @@
-//===- data.h - Batches from a text -----------------------------*- C++ -*-===//
+//===- data.h - Batches of a training ---------------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A text as bytes, one token each. The last tenth is for validation. The text stays in
-// its file, so it may be larger than memory.
+// The sequences of each step, from the sources of `data`. The last tenth of each source is for
+// validation, unless `validate` names others.
 //
-// Sampling keeps no state. The sequences of a step are hashes of (seed, step, sequence of
-// the step), so a resumed run reads the same ones as an unbroken run. Micro-batches only
-// cut a step into parts. Every masked sequence predicts round(mask_probability * context)
-// positions, and at least one.
+// Sampling keeps no state. A sequence is a function of (seed, step, sequence of the step) and of
+// the samples that the opened commit counts. So a resumed run reads the same ones as an unbroken
+// run. Micro-batches only cut a step into parts.
 //
-// Refuses a text that does not exist, or that has a byte outside of the vocabulary, or
-// whose training part is shorter than a sequence. If the run evaluates, the validation
-// part must hold a sequence, too.
+//   - Of a text, a sequence begins at a byte that is a hash.
+//   - Of tokens, sample n of a source is its window at position n: each window once in each epoch,
+//     in an order that is a function of seed and epoch (order.h).
+//   - In a mix, the source of a sample is a function of the seed and the number of all samples
+//     before it. So another batch or mix goes on with sequences that were not seen.
+//
+// Refuses what its sources refuse (text.h, shard.h), and a source whose part for training is
+// shorter than a sequence. If the run evaluates, each part for validation must hold one, too.
+//
+// Threads: calls of a const Data may come from several threads at once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_DATA_H
 #define BOA_RUNTIME_DATA_DATA_H
 
 #include "runtime/abi/program.h"
-#include "runtime/io/input_file.h"
+#include "runtime/data/mask.h"
+#include "runtime/data/order.h"
+#include "runtime/data/source.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace boa {
 
 /// Where sequences come from, and their shape. Members as in the table of settings.
 struct DataOptions {
-  std::string data;
+  std::string data, validate;
   Objective objective = Objective::next_token;
   double mask_probability = 0.15;
   int64_t mask_token = 0;
@@ -45,34 +56,78 @@ struct DataOptions {
 
   DataOptions() = default;
   explicit DataOptions(const Program &);
+
+  bool evaluates() const { return evaluate_every > 0 && evaluate_batches > 0; }
+  int64_t batch() const { return micro_batches * micro_batch; }
 };
+
+/// Names of settings that tell the files of a pattern: `files of PATTERN` of all together, and
+/// `file of PATTERN: PATH` of each of the first ones.
+inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ";
 
 /// A note if the vocabulary has tokens that no text holds; otherwise "".
 std::string DescribeUnusedTokens(const DataOptions &);
+
+/// Whether tokens are the bytes of a text.
+bool TokensAreBytes(const std::string &data);
+
+/// The files of `data` or `validate`. A wrong value has none; Data::Open names the fault.
+std::vector<std::string> DataFiles(const std::string &data);
 
 class Data {
 public:
   static absl::StatusOr<Data> Open(const DataOptions &);
 
-  /// One micro-batch of a training step: [micro_batch, context] each.
+  /// The run goes on after `step`. `samples`: sequences that were consumed until then, by the
+  /// identity of a source. Comes before steps are filled.
+  void Continue(int64_t step, const std::map<std::string, int64_t> &samples);
+
+  /// One micro-batch of a training step: [micro_batch, context] each. Targets of -1 do not count.
   absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
                             int32_t *targets) const;
   /// One micro-batch of the `evaluate_batches` batches of validation. Every evaluation has the
   /// same sequences. They are spread evenly over the validation part.
   absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const;
 
-  int64_t training_bytes() const { return training; }
-  int64_t validation_bytes() const { return file.size() - training; }
-  /// A hash of the text's size and of up to 16 MiB spread over it. A resumed run compares it.
-  absl::StatusOr<uint64_t> Fingerprint() const;
+  /// The sequences that the steps after `first` up to `last` consume, by the identity of a source.
+  std::map<std::string, int64_t> Consumed(int64_t first, int64_t last) const;
+  /// The settings that a commit keeps: identities of sources, and the files of each pattern.
+  const std::map<std::string, std::string> &facts() const { return settings; }
+  /// The sources and their sizes, a line each.
+  std::string Describe() const;
 
 private:
-  absl::Status FillSequence(int64_t start, uint64_t key, int32_t *tokens, int32_t *targets) const;
-  void Mask(uint64_t key, int32_t *tokens, int32_t *targets) const;
+  /// A source, and those of its windows that are for one purpose.
+  struct Part {
+    std::shared_ptr<const Source> source;
+    int64_t first = 0, windows = 0;
+    std::string identity; // "tokens with fingerprint 0123456789abcdef"
+  };
+  struct Sample {
+    const Part *part = nullptr;
+    int64_t window = 0;
+    uint64_t mask = 0; // key
+  };
+
+  absl::Status OpenParts(const std::string &setting, const std::string &text,
+                         std::vector<Part> &parts, std::vector<int64_t> &shares);
+  absl::Status OpenPart(const DataSource &, Part &);
+  absl::Status CheckPart(const Part &, bool validates) const;
+  Sample SampleOf(int64_t step, int64_t sequence) const;
+  Sample ValidationSample(int64_t sequence) const;
+  absl::Status FillSequence(const Sample &, int32_t *tokens, int32_t *targets) const;
 
   DataOptions options;
-  InputFile file;
-  int64_t training = 0; // bytes before the validation part
+  MaskOptions mask;
+  std::vector<Part> training, validation;
+  Mixture mixture, validation_mixture;
+  std::map<std::string, std::string> settings;
+  // Of the opened commit.
+  int64_t committed = 0;             // step
+  int64_t consumed = 0;              // of all sources
+  std::vector<int64_t> consumed_of;  // of each part
+  std::vector<int64_t> counted;      // what the mixture says of `consumed`
+  std::vector<int64_t> validated_of; // sequences of one evaluation, of each part
 };
 
 } // namespace boa

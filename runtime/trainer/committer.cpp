@@ -24,7 +24,7 @@ absl::Status Committer::Commit(int64_t step) {
   record.extra = settings;
   record.plan = program.ScheduleInWords();
   record.environment = steps.engine().Environment();
-  record.samples = CountSamples(state.Committed(), step, program.train.batch, settings);
+  record.samples = CountSamples(state.Committed(), data.Consumed(state.Committed().step, step));
   if (absl::Status status = steps.engine().Commit(std::move(record)); !status.ok())
     return status;
   last = step;

@@ -29,10 +29,11 @@ namespace boa {
 class Committer {
 public:
   /// `last`: the step of the opened commit; 0: there is none.
-  Committer(const Program &program, const Settings &settings, const StateStore &state,
-            StepQueue &steps, StepTraffic &traffic, CommitPolicy &policy, int64_t last)
-      : program(program), settings(settings), state(state), steps(steps), traffic(traffic),
-        policy(policy), last(last) {}
+  Committer(const Program &program, const Data &data, const Settings &settings,
+            const StateStore &state, StepQueue &steps, StepTraffic &traffic, CommitPolicy &policy,
+            int64_t last)
+      : program(program), data(data), settings(settings), state(state), steps(steps),
+        traffic(traffic), policy(policy), last(last) {}
 
   /// Commits the state after this step. Applies delayed updates first, because a commit holds
   /// none. No step may be enqueued.
@@ -42,6 +43,7 @@ public:
 
 private:
   const Program &program;
+  const Data &data;
   const Settings &settings;
   const StateStore &state;
   StepQueue &steps;

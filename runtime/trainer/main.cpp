@@ -62,7 +62,10 @@ FlagTable TrainerFlags(TrainerOptions &o) {
       {train, "at", 0, "STEP", "with --resume: from the commit of this step", WholeValue{&o.at}},
       {train, "steps", 0, "N", "train to step N instead of the spec's",
        WholeValue{&o.steps, 1, "leave it out for the steps of the spec"}},
-      {train, "data", 0, "FILE", "train on this text instead of the spec's", FileValue{&o.data}},
+      {train, "data", 0, "DATA", "train on this text, or tokens(...), instead of the spec's",
+       FileValue{&o.data}},
+      {train, "changed-data", 0, "",
+       "with --resume: go on with other files of tokens than the commit's", &o.changed_data},
       {train, "weights", 0, "FILE", "begin from these weights (safetensors), not random ones",
        FileValue{&o.weights}},
       {train, "from", 0, "STATE[@STEP]", "begin with the weights of another state, only read",
@@ -82,6 +85,9 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (options.changed_model && !options.resume)
     return absl::InvalidArgumentError("--changed-model lets another model go on with a state: "
                                       "give it together with --resume");
+  if (options.changed_data && !options.resume)
+    return absl::InvalidArgumentError("--changed-data lets a commit go on with other files of "
+                                      "tokens: give it together with --resume");
   if (options.resume && !options.weights.empty())
     return absl::InvalidArgumentError(
         "--weights begins a run and --resume continues one: only one of them can be given");

@@ -28,7 +28,7 @@ absl::StatusOr<Data> OpenData(const TrainRequest &request) {
     return absl::NotFoundError(
         absl::StrCat(opened.status().message(), "\n  ",
                      request.options().sources.empty()
-                         ? "--data FILE names the text; a path is relative to the working directory"
+                         ? "--data names the text; a path is relative to the working directory"
                          : "`data` in a spec is relative to the spec file; in --set and --data, "
                            "to the working directory"));
   return opened;
@@ -163,6 +163,9 @@ absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings
         absl::StrCat("the optimizer was ", was->second, " and is ", optimizer,
                      ", whose state is another: go on with ", was->second,
                      ", or begin a new training with these weights (--from)"));
+  if (absl::Status status = CheckFilesOfData(record.extra, settings);
+      !status.ok() && !request.options().changed_data)
+    return status;
   report.Say(absl::StrCat("resuming after step ", record.step));
   for (const std::string &change :
        {state.ComputationChange(), DescribeChanges(record.extra, settings),

@@ -8,6 +8,7 @@
 
 #include "runtime/state/manifest.h"
 #include "runtime/support/units.h"
+#include "runtime/data/data.h"
 #include "runtime/trainer/file.h"
 
 #include "absl/strings/str_cat.h"
@@ -81,6 +82,14 @@ bool BelongsToState(const std::string &path) {
 }
 
 } // namespace
+
+std::vector<FileUse> FilesOfData(const TrainSettings &train) {
+  std::vector<FileUse> files;
+  for (const std::string &data : {train.data, train.validate})
+    for (const std::string &file : DataFiles(data))
+      files.push_back({"the training data", file});
+  return files;
+}
 
 std::vector<FileUse> StateFiles(const std::vector<std::string> &directories) {
   std::vector<FileUse> files;

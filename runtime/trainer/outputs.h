@@ -24,13 +24,16 @@
 
 namespace boa {
 
-/// A file and its use: "--trace", "the training text". An empty path names none.
+/// A file and its use: "--trace", "the training data". An empty path names none.
 struct FileUse {
   std::string use, path;
 };
 
 /// The files of a state in its directories, now or later.
 std::vector<FileUse> StateFiles(const std::vector<std::string> &directories);
+
+/// The files of `data` and `validate`.
+std::vector<FileUse> FilesOfData(const TrainSettings &);
 
 /// Refuses an output that is one of the `kept` files, another output, or a file of any state.
 absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector<FileUse> &kept);

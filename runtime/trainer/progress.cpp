@@ -103,7 +103,7 @@ std::string Limit(int64_t limit) {
   return limit > 0 ? absl::StrCat(" of ", FormatBytes(limit)) : " (no limit)";
 }
 
-std::string FormatHeadline(const Program &p, int64_t training_bytes, int64_t validation_bytes) {
+std::string FormatHeadline(const Program &p, const std::string &data) {
   const TrainSettings &t = p.train;
   const int64_t sequences = p.MicroBatch() * p.MicroBatches();
   std::string text =
@@ -111,11 +111,8 @@ std::string FormatHeadline(const Program &p, int64_t training_bytes, int64_t val
   absl::StrAppendFormat(&text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
                         t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
                         p.MicroBatches(), p.MicroBatch(), p.model.context);
-  if (training_bytes >= 0)
-    absl::StrAppendFormat(&text, "%s: %s to train on, %s to validate\n", t.data,
-                          FormatBytes(training_bytes), FormatBytes(validation_bytes));
-  if (const std::string note = DescribeUnusedTokens(DataOptions(p));
-      !note.empty() && training_bytes >= 0)
+  text += data;
+  if (const std::string note = DescribeUnusedTokens(DataOptions(p)); !note.empty() && !data.empty())
     absl::StrAppend(&text, note, "\n");
   return text;
 }
@@ -193,8 +190,8 @@ std::string FormatTraffic(const Outcome &outcome) {
 
 } // namespace
 
-std::string FormatStart(const Program &program, int64_t training_bytes, int64_t validation_bytes) {
-  std::string text = FormatHeadline(program, training_bytes, validation_bytes);
+std::string FormatStart(const Program &program, const std::string &data) {
+  std::string text = FormatHeadline(program, data);
   absl::StrAppendFormat(&text, "\n  %-22s %-7s %11s %11s\n", "what", "home", "in memory", "on SSD");
   Bytes total;
   for (const auto &[key, row] : CollectHomes(program)) {

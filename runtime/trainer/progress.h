@@ -51,10 +51,9 @@ struct Outcome {
   void TakeMemory(const Program &, const Engine &);
 };
 
-/// The headline and the table of storages by role and home. The sizes of the text are -1 without a
-/// text.
-std::string FormatStart(const Program &, int64_t training_bytes = -1,
-                        int64_t validation_bytes = -1);
+/// The headline and the table of storages by role and home. `data`: its lines
+/// (Data::Describe); empty: nothing is read.
+std::string FormatStart(const Program &, const std::string &data = "");
 /// The same, with the traffic of each step.
 std::string FormatPlan(const Program &);
 /// One line, without newline. `left` in seconds; negative: not known yet.

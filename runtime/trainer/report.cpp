@@ -44,7 +44,7 @@ absl::Status RunReport::Open() {
 }
 
 void RunReport::Start(const Data &data, const StateStore &state, const Engine &engine) {
-  progress.Say(FormatStart(program, data.training_bytes(), data.validation_bytes()));
+  progress.Say(FormatStart(program, data.Describe()));
   progress.Say(FormatState(state, engine));
 }
 

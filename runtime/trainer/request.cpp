@@ -117,8 +117,9 @@ absl::Status TrainRequest::CheckFiles() const {
   // A file with the temporary name is removed.
   std::vector<FileUse> outputs = {{"--save", weights}, {"--save", TemporaryName(weights)}},
                        kept = StateFiles(state);
-  std::vector<FileUse> others = {{"the training text", changed.train.data},
-                                 {"this program", "/proc/self/exe"}};
+  std::vector<FileUse> others = {{"this program", "/proc/self/exe"}};
+  const std::vector<FileUse> data = FilesOfData(changed.train);
+  others.insert(others.end(), data.begin(), data.end());
   for (const std::string &source : given.sources)
     others.push_back({"a source of this program", source});
   kept.insert(kept.end(), others.begin(), others.end());

@@ -10,6 +10,7 @@
 #include "runtime/state/computation.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/random.h"
+#include "runtime/data/data.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,10 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
     return absl::InvalidArgumentError(absl::StrCat("`", program.model.name,
                                                    "` is trained to fill in masked bytes, not to "
                                                    "continue a text: it cannot be sampled"));
+  if (!TokensAreBytes(program.train.data))
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", program.model.name, "` learns ", program.train.data,
+                     ", whose tokens are not bytes of a text: it cannot be sampled"));
   if (options.prompt.empty())
     return absl::InvalidArgumentError(
         "an empty prompt: the model continues a text of at least one byte");

@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/settings.h"
 
+#include "runtime/data/data.h"
+
 #include "absl/numeric/int128.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -77,11 +80,10 @@ std::string OwnSettings(const Program &program) {
 
 } // namespace
 
-Settings CollectSettings(const Program &program, uint64_t fingerprint) {
+Settings CollectSettings(const Program &program, const Settings &data) {
   const TrainSettings &t = program.train;
   const OptimizerSettings &o = program.train.optimizer;
-  Settings settings = {{"data", absl::StrFormat("text with fingerprint %016x", fingerprint)},
-                       {"seed", absl::StrCat(t.seed)},
+  Settings settings = {{"seed", absl::StrCat(t.seed)},
                        {"objective", WordOf(t.objective)},
                        {"vocab", absl::StrCat(program.model.vocab)},
                        {"context", absl::StrCat(program.model.context)},
@@ -98,6 +100,7 @@ Settings CollectSettings(const Program &program, uint64_t fingerprint) {
                        {"peak", Exact(o.peak)},
                        {"floor", Exact(o.floor)},
                        {"warmup", absl::StrCat(o.warmup)}};
+  settings.insert(data.begin(), data.end());
   if (t.compute != ComputeType::f32) // which was not said when there was nothing else
     settings["compute"] = WordOf(t.compute);
   if (t.objective == Objective::masked) {
@@ -127,6 +130,9 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     // A longer run at a constant rate is the same run.
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")
       continue;
+    // `data` tells it.
+    if (absl::StartsWith(key, kFilesOf) || absl::StartsWith(key, kFileOf))
+      continue;
     // Earlier trainers did not say it.
     if (key == "optimizer_code" && committed.count(key) == 0)
       continue;
@@ -137,6 +143,29 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     return "";
   return absl::StrCat(
       "note: from here on this is another training than the one that was committed:", changes);
+}
+
+absl::Status CheckFilesOfData(const Settings &committed, const Settings &now) {
+  for (const auto &[key, files] : now) {
+    auto was = committed.find(key);
+    if (!absl::StartsWith(key, kFilesOf) || was == committed.end() || was->second == files)
+      continue;
+    const std::string each = absl::StrCat(kFileOf, key.substr(sizeof kFilesOf - 1), ": ");
+    std::string first; // of those that a commit names
+    for (const auto &[file, values] : Differences(committed, now))
+      if (absl::StartsWith(file, each) && first.empty())
+        first = absl::StrCat(". `", file.substr(each.size()), "` ",
+                             committed.count(file) == 0 ? "is new"
+                             : now.count(file) == 0     ? "is gone"
+                                                        : "has other contents");
+    return absl::FailedPreconditionError(
+        absl::StrCat("the ", key, " have changed since the commit: they were ", was->second,
+                     ", and are ", files, first,
+                     ". Bring the former ones back; or put new ones where another pattern matches "
+                     "them and name both in a mix; or give --changed-data, which begins with them "
+                     "as with a source that was never read"));
+  }
+  return absl::OkStatus();
 }
 
 std::string DescribeNewEnvironment(const Settings &committed, const Settings &now) {
@@ -151,16 +180,16 @@ std::string DescribeNewEnvironment(const Settings &committed, const Settings &no
                       changes);
 }
 
-std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,
-                                            int64_t batch, const Settings &settings) {
+std::map<std::string, int64_t> CountSamples(const CommitRecord &committed,
+                                            const std::map<std::string, int64_t> &consumed) {
   std::map<std::string, int64_t> samples = committed.samples;
   // A state of version 2 did not count: all its steps are taken to be as its last ones.
   if (samples.empty() && committed.step > 0)
     samples[ValueOr(committed.extra, "data", "unknown")] =
         CountOf(committed.step, NumberOr0(committed.extra, "micro_batches"),
                 NumberOr0(committed.extra, "micro_batch"));
-  int64_t &count = samples[ValueOr(settings, "data", "unknown")];
-  count = std::min(count + CountOf(step - committed.step, batch, 1), kMostSamples);
+  for (const auto &[source, count] : consumed)
+    samples[source] = std::min(samples[source] + count, kMostSamples);
   return samples;
 }
 

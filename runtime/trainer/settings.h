@@ -16,6 +16,8 @@
 #include "runtime/abi/program.h"
 #include "runtime/state/state.h"
 
+#include "absl/status/status.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,8 +26,12 @@ namespace boa {
 
 using Settings = std::map<std::string, std::string>;
 
-/// `fingerprint`: see Data::Fingerprint.
-Settings CollectSettings(const Program &, uint64_t fingerprint);
+/// `data`: see Data::facts.
+Settings CollectSettings(const Program &, const Settings &data);
+
+/// Refuses files of a pattern that are not those of the commit: positions in their order would
+/// mean other sequences.
+absl::Status CheckFilesOfData(const Settings &committed, const Settings &now);
 
 /// A line for each setting that differs from the commit's; may be empty. All such changes are
 /// allowed.
@@ -35,9 +41,9 @@ std::string DescribeChanges(const Settings &committed, const Settings &now);
 /// Empty if none does, or if the commit names no versions.
 std::string DescribeNewEnvironment(const Settings &committed, const Settings &now);
 
-/// Sequences read of each text up to `step`. All steps since the commit had these settings.
-std::map<std::string, int64_t> CountSamples(const CommitRecord &committed, int64_t step,
-                                            int64_t batch, const Settings &);
+/// Sequences read of each source: those of the commit, and those that were consumed since.
+std::map<std::string, int64_t> CountSamples(const CommitRecord &committed,
+                                            const std::map<std::string, int64_t> &consumed);
 
 } // namespace boa
 

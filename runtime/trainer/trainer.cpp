@@ -40,10 +40,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<Data> data = OpenData(request);
   if (!data.ok())
     return data.status();
-  absl::StatusOr<uint64_t> fingerprint = data->Fingerprint();
-  if (!fingerprint.ok())
-    return fingerprint.status();
-  const Settings settings = CollectSettings(program, *fingerprint);
+  const Settings settings = CollectSettings(program, data->facts());
   absl::StatusOr<std::unique_ptr<BaseWeights>> base = OpenBase(request);
   if (!base.ok())
     return base.status();
@@ -59,7 +56,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   const int64_t first = options.resume ? state.Committed().step : 0;
   RunReport report(request, first, state.Identity());
   StepTraffic traffic(engine);
-  Committer committer(program, settings, state, steps, traffic, policy, first);
+  Committer committer(program, *data, settings, state, steps, traffic, policy, first);
   Evaluation evaluation(program, entries.evaluate != nullptr, *data, steps, traffic, interrupt);
   TrainingLoop loop({request, interrupt, steps, traffic, evaluation, policy, committer, report},
                     first);
@@ -71,6 +68,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (options.resume) {
     if (absl::Status status = RestoreCommit(request, settings, state, engine, report); !status.ok())
       return status;
+    data->Continue(first, state.Committed().samples);
   } else {
     if (absl::Status status = FillParameters(request, base->get(), engine, report); !status.ok())
       return status;

@@ -62,6 +62,7 @@ struct TrainerOptions {
   std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
   bool changed_model = false;       // also a state of another computation
+  bool changed_data = false;        // also a commit whose files of tokens were others
   std::string weights;              // safetensors to begin from; empty: random
   std::string from;                 // a state whose weights to begin with: DIR or DIR@STEP
   std::optional<int64_t> steps;     // instead of the program's

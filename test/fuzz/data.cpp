@@ -7,10 +7,12 @@
 //
 // The input ends in settings, within what ParseProgram accepts; what stands before
 // them is the text. Where it opens, any batch of it can be filled, with tokens of
-// the vocabulary and at least one target, the same each time.
+// the vocabulary and at least one target, the same each time. The same bytes are then files of
+// tokens, and the index of one.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/data/data.h"
+#include "runtime/data/documents.h"
 #include "test/fuzz/support.h"
 
 #include <algorithm>
@@ -46,7 +48,7 @@ DataOptions Settings(FuzzedDataProvider &input) {
 }
 
 void Check(const DataOptions &settings, const std::vector<int32_t> &tokens,
-           const std::vector<int32_t> &targets) {
+           const std::vector<int32_t> &targets, bool documents) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     fuzz::Require(tokens[i] >= 0 && tokens[i] < settings.vocab, "a token of the vocabulary");
     fuzz::Require(targets[i] >= -1 && targets[i] < settings.vocab, "a target of the vocabulary");
@@ -55,7 +57,43 @@ void Check(const DataOptions &settings, const std::vector<int32_t> &tokens,
     bool any = false;
     for (size_t i = begin; i < begin + size_t(settings.context); ++i)
       any |= targets[i] >= 0;
-    fuzz::Require(any, "a sequence has a target");
+    fuzz::Require(any || documents, "a sequence has a target");
+  }
+}
+
+/// Fills some batches, if they are small enough.
+void Fill(const DataOptions &settings, int64_t step, int64_t batch, int64_t validation,
+          bool documents) {
+  absl::StatusOr<Data> data = Data::Open(settings);
+  if (!data.ok())
+    return;
+  absl::StatusOr<Data> again = Data::Open(settings);
+  fuzz::Require(again.ok() && data->facts() == again->facts(), "data have one fingerprint");
+  if (settings.micro_batch > kMostElements || settings.context > kMostElements ||
+      settings.micro_batch * settings.context > kMostElements)
+    return;
+  const size_t elements = size_t(settings.micro_batch * settings.context);
+  std::vector<int32_t> tokens(elements), targets(elements), tokens_again(elements),
+      targets_again(elements);
+  if (batch < settings.micro_batches) {
+    absl::Status status = data->FillTraining(step, batch, tokens.data(), targets.data());
+    // A token of a file may be found to be outside of the vocabulary now.
+    if (!status.ok() && !TokensAreBytes(settings.data))
+      return;
+    fuzz::Require(
+        status.ok() &&
+            data->FillTraining(step, batch, tokens_again.data(), targets_again.data()).ok(),
+        "a batch can be filled");
+    fuzz::Require(tokens == tokens_again && targets == targets_again, "a batch is the same");
+    Check(settings, tokens, targets, documents);
+  }
+  if (settings.evaluate_every > 0 && validation < settings.evaluate_batches &&
+      std::max(settings.evaluate_batches, settings.micro_batches) <= kMostElements) {
+    absl::Status status = data->FillValidation(validation, tokens.data(), targets.data());
+    if (!status.ok() && !TokensAreBytes(settings.data))
+      return;
+    fuzz::Require(status.ok(), "a batch for validation can be filled");
+    Check(settings, tokens, targets, documents);
   }
 }
 
@@ -67,33 +105,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   const int64_t step = input.ConsumeIntegralInRange<int64_t>(0, INT64_MAX);
   const int64_t batch = Count(input, 0), validation = Count(input, 0);
   settings.evaluate_every = input.ConsumeBool(); // or never: then validation has no text
-  settings.data = fuzz::Scratch() + "/text";
-  fuzz::WriteFile(settings.data, input.ConsumeRemainingBytesAsString());
-
-  absl::StatusOr<Data> data = Data::Open(settings);
-  if (!data.ok())
-    return 0;
-  absl::StatusOr<uint64_t> print = data->Fingerprint(), second = data->Fingerprint();
-  fuzz::Require(print.ok() && second.ok() && *print == *second, "a text has one fingerprint");
-  if (settings.micro_batch > kMostElements || settings.context > kMostElements ||
-      settings.micro_batch * settings.context > kMostElements)
-    return 0;
-  const size_t elements = size_t(settings.micro_batch * settings.context);
-  std::vector<int32_t> tokens(elements), targets(elements), tokens_again(elements),
-      targets_again(elements);
-  if (batch < settings.micro_batches) {
-    fuzz::Require(
-        data->FillTraining(step, batch, tokens.data(), targets.data()).ok() &&
-            data->FillTraining(step, batch, tokens_again.data(), targets_again.data()).ok(),
-        "a batch can be filled");
-    fuzz::Require(tokens == tokens_again && targets == targets_again, "a batch is the same");
-    Check(settings, tokens, targets);
+  const std::string path = fuzz::Scratch() + "/text";
+  const std::string contents = input.ConsumeRemainingBytesAsString();
+  fuzz::WriteFile(path, contents);
+  settings.data = path;
+  Fill(settings, step, batch, validation, /*documents=*/false);
+  // The same bytes as a file of tokens, and as the index of one.
+  for (const char *arguments : {"", ", uint8", ", end = 1"}) {
+    settings.data = "tokens(\"" + path + "\"" + arguments + ")";
+    Fill(settings, step % 1000, batch, validation, /*documents=*/*arguments != 0);
   }
-  if (settings.evaluate_every > 0 && validation < settings.evaluate_batches &&
-      std::max(settings.evaluate_batches, settings.micro_batches) <= kMostElements) {
-    fuzz::Require(data->FillValidation(validation, tokens.data(), targets.data()).ok(),
-                  "a batch for validation can be filled");
-    Check(settings, tokens, targets);
+  if (absl::StatusOr<Documents> documents = Documents::Open(path); documents.ok()) {
+    std::vector<int64_t> begins;
+    fuzz::Require(documents->FindBegins(0, documents->tokens(), begins).ok() &&
+                      std::is_sorted(begins.begin(), begins.end()),
+                  "an index that opens can be searched");
   }
   return 0;
 }

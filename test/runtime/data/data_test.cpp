@@ -51,8 +51,7 @@ protected:
 
 TEST_F(DataTest, TargetsAreTheNextTokens) {
   Data data = Open();
-  EXPECT_EQ(data.training_bytes(), 900);
-  EXPECT_EQ(data.validation_bytes(), 100);
+  EXPECT_EQ(data.Describe(), options.data + ": 900 B to train on, 100 B to validate\n");
   std::vector<int32_t> tokens(Size()), targets(Size());
   ASSERT_TRUE(data.FillTraining(1, 0, tokens.data(), targets.data()).ok());
   for (size_t i = 0; i < Size(); ++i)
@@ -207,6 +206,26 @@ TEST_F(DataTest, MaskingHidesAtLeastOne) {
               options.context - 1);
 }
 
+// With a text of its own, all of the other one is for training.
+TEST_F(DataTest, ValidationMayHaveATextOfItsOwn) {
+  options.validate = scratch.Write("own", std::string(50, 'v'));
+  options.evaluate_every = 1;
+  options.context = 40;
+  Data data = Open();
+  EXPECT_EQ(data.Describe(),
+            options.data + ": 0.98 KiB to train on\n" + options.validate + ": 50 B to validate\n");
+  std::vector<int32_t> tokens(Size()), targets(Size());
+  for (int64_t batch = 0; batch < 6; ++batch) {
+    ASSERT_TRUE(data.FillValidation(batch, tokens.data(), targets.data()).ok());
+    EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 'v'), int64_t(Size()));
+  }
+  options.context = 60;
+  EXPECT_NE(Error().find("own` has 50 bytes, but one sequence takes 61"), std::string::npos)
+      << Error();
+  options.validate = "tokens(\"a\")";
+  EXPECT_NE(Error().find("`data` is a text, but `validate` is tokens"), std::string::npos);
+}
+
 TEST_F(DataTest, ValidationIsFixed) {
   std::vector<int32_t> a(Size()), b(Size()), targets(Size());
   ASSERT_TRUE(Open().FillValidation(2, a.data(), targets.data()).ok());
@@ -242,12 +261,12 @@ TEST_F(DataTest, ErrorsSayWhatToDo) {
 }
 
 TEST_F(DataTest, FingerprintTellsTextsApart) {
-  const uint64_t before = *Open().Fingerprint();
-  EXPECT_EQ(*Open().Fingerprint(), before);
+  const std::string before = Open().facts().at("data");
+  EXPECT_EQ(Open().facts().at("data"), before);
   std::string text = Ramp();
   text[999] ^= 1;
   options.data = scratch.Write("other", text);
-  EXPECT_NE(*Open().Fingerprint(), before);
+  EXPECT_NE(Open().facts().at("data"), before);
 }
 
 } // namespace

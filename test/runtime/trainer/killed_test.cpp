@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/trainer/trainer_fixture.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
@@ -76,10 +78,16 @@ protected:
 };
 
 // Kills at many moments, the process's own commit among them.
+// A text, and a mix whose samples the commits count.
 TEST_F(KilledTest, ResumesBitForBitAfterKill) {
+  const std::string text = linear.data;
+  const std::string mix =
+      absl::StrCat("mix(0.7 tokens(\"", text, "\", uint8), 0.3 tokens(\"",
+                   scratch.Write("more", linear::Text(9000).substr(500)), "\", uint8, end = 7))");
   for (const char *type : {"f32", "bf16"})
     for (bool delayed : {false, true}) {
       SCOPED_TRACE(std::string(type) + (delayed ? ", delayed" : ""));
+      linear.data = type[0] == 'f' ? text : mix;
       linear.weight_type = type;
       linear.delayed = delayed;
       linear.commit_every = 7;

@@ -79,7 +79,7 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
     }
   // Each other; the temporary file of the weights counts.
   options.data = scratch.Write("weights.tmp", linear::Text(20000));
-  EXPECT_THAT(std::string(Run().message()), HasSubstr("weights.tmp`, which is the training text"));
+  EXPECT_THAT(std::string(Run().message()), HasSubstr("weights.tmp`, which is the training data"));
   options.data.clear();
   std::filesystem::remove(scratch.path("weights.tmp"));
   options.trace = options.metrics;

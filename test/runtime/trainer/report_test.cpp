@@ -182,10 +182,10 @@ TEST(Progress, TabulatesWhatLivesWhere) {
   options.device_memory = 1 << 20;
   auto program = ParseProgram(linear::Descriptor(options));
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(FormatStart(*program, 9000, 1000),
+  EXPECT_EQ(FormatStart(*program, "text: 8.79 KiB to train on\n"),
             R"(linear: 4.10 k parameters; vertical, 2 micro-batches of 4 sequences, delay 0.00
 20 steps of 8 sequences (2 x 4) of 16 tokens
-text: 8.79 KiB to train on, 0.98 KiB to validate
+text: 8.79 KiB to train on
 
   what                   home      in memory      on SSD
   weights                SSD        64.0 KiB    32.0 KiB
@@ -211,7 +211,7 @@ TEST(Progress, NamesTokensThatNeverOccur) {
     program->model.vocab = vocab;
     program->train.objective = *ParseWord<Objective>(objective);
     program->train.mask_token = 256;
-    const std::string text = FormatStart(*program, 9000, 1000);
+    const std::string text = FormatStart(*program, "text: 9 B\n");
     const size_t begin = text.find("note: ");
     return begin == text.npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
   };
@@ -289,15 +289,15 @@ TEST(Trace, GivesOverlappingTransfersRowsOfTheirOwn) {
 // Texts and batches may change between commits; a state of version 2 did not count.
 TEST(CountSamples, AddsWhatCameAfterTheCommit) {
   CommitRecord commit;
-  std::map<std::string, int64_t> samples = CountSamples(commit, 3, 8, {{"data", "a"}});
+  std::map<std::string, int64_t> samples = CountSamples(commit, {{"a", 24}});
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}}));
   commit.step = 3;
   commit.samples = samples;
-  samples = CountSamples(commit, 5, 2, {{"data", "b"}});
+  samples = CountSamples(commit, {{"b", 4}});
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}, {"b", 4}}));
   commit.samples.clear();
   commit.extra = {{"data", "a"}, {"micro_batches", "5"}, {"micro_batch", "6"}};
-  samples = CountSamples(commit, 5, 2, {{"data", "a"}});
+  samples = CountSamples(commit, {{"a", 4}});
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 3 * 30 + 4}}));
 }
 

@@ -314,6 +314,43 @@ TEST_F(ResumeTest, AChangeOfTheTrainingIsSaidAndDoesTheSameEverywhere) {
   }
 }
 
+// In any parts, from any commit, the samples of each source go on.
+TEST_F(ResumeTest, AMixGoesOnWhereItStopped) {
+  const std::string more = scratch.Write("more", linear::Text(9000).substr(1000));
+  auto call = [&](const std::string &file) {
+    return absl::StrCat("tokens(\"", scratch.path(file), "\", uint8)");
+  };
+  const std::string mix = absl::StrCat("mix(0.7 ", call("text"), ", 0.3 ", call("more*"), ")");
+  Training plain(scratch, "plain"), parts(scratch, "parts");
+  plain.linear.data = parts.linear.data = mix;
+  plain.To(24);
+  parts.linear.commit_every = 3;
+  parts.linear.commit_keep = 3;
+  parts.To(5);
+  parts.To(11);
+  parts.options.at = 9;
+  parts.To(24);
+  EXPECT_FALSE(absl::StrContains(parts.said, "another training")) << parts.said;
+  EXPECT_EQ(parts.Losses(), plain.Losses());
+  EXPECT_EQ(parts.Weights(), plain.Weights());
+  // Another mix is told. Other files under the same pattern are refused, and nothing is lost.
+  parts.options.at.reset();
+  parts.linear.data = absl::StrCat("mix(1 ", call("text"), ", 1 ", call("more*"), ")");
+  parts.To(28);
+  EXPECT_TRUE(absl::StrContains(parts.said, "`data` was 0.7 of tokens with fingerprint "))
+      << parts.said;
+  scratch.Write("more2", linear::Text(500));
+  const absl::Status status = parts.Run(32);
+  EXPECT_TRUE(absl::StrContains(status.message(), "more* have changed since the commit: they were "
+                                                  "1 file of 8.00 k tokens with fingerprint "))
+      << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "more2` is new")) << status;
+  EXPECT_EQ(parts.Losses().size(), 28u);
+  parts.options.changed_data = true;
+  parts.To(32);
+  EXPECT_TRUE(absl::StrContains(parts.said, "this is another training")) << parts.said;
+}
+
 TEST_F(ResumeTest, AnotherModelOrOptimizerIsRefused) {
   Training training(scratch, "run");
   training.To(4);

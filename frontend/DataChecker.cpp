@@ -1,0 +1,126 @@
+//===- DataChecker.cpp - What a training learns ---------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The values of `data` and `validate`: a path, tokens(...), or a mix of these. The result is a
+// text that the runtime reads again (runtime/abi/sources.h). Files are opened when a run begins.
+//
+//===----------------------------------------------------------------------===//
+#include "frontend/Printer.h"
+#include "frontend/Settings.h"
+
+#include "runtime/abi/sources.h"
+
+#include <algorithm>
+
+namespace boa::frontend {
+
+/// Relative to the file in which it stands. Of a pattern, nothing in the folder's name is special.
+static std::string resolvePath(const Expr &path, bool isPattern, CheckContext context) {
+  const Source &source = context.sources.get(path.location.file);
+  const size_t slash = source.name.rfind('/');
+  if (source.isOption || path.name[0] == '/' || slash == std::string::npos)
+    return path.name;
+  std::string folder;
+  for (char c : source.name.substr(0, slash + 1)) {
+    if (isPattern && (c == '*' || c == '?' || c == '[' || c == '\\'))
+      folder += '\\';
+    folder += c;
+  }
+  return folder + path.name;
+}
+
+bool SettingReader::readPath(const std::string &name, const Expr &expr, std::string &value) const {
+  if (expr.kind != Expr::Kind::String || expr.name.empty()) {
+    error(expr.location,
+          "expected " + name + " to be the path of a file, \"...\", but found " + printExpr(expr));
+    return false;
+  }
+  value = resolvePath(expr, /*isPattern=*/false, context);
+  return true;
+}
+
+bool SettingReader::readTokens(const Expr &call, DataSource &source) const {
+  const size_t errors = context.diagnostics.count();
+  source.is_text = false;
+  const SettingReader reader = readArguments(rowOf("train.data"), call);
+  if (const Expr *files = reader.find("files")) {
+    if (files->kind != Expr::Kind::String || files->name.empty())
+      error(files->location,
+            "expected files to be a path or a pattern, \"...\", but found " + printExpr(*files));
+    else
+      source.files = resolvePath(*files, /*isPattern=*/true, context);
+  }
+  if (const Expr *type = reader.find("type")) {
+    const int word = findWord(rowOf("train.data.type"), *type);
+    if (word >= 0)
+      source.type = kTokenTypes[word];
+  }
+  if (const Expr *end = reader.find("end")) {
+    const auto vocab = constants.find("vocab");
+    const int64_t most = vocab == constants.end() ? INT32_MAX : vocab->second.value.integer;
+    source.end = evaluateCount(*end, nullptr, constants, 0, std::max<int64_t>(most - 1, 0), "end",
+                               context.diagnostics)
+                     .value_or(-1);
+  }
+  return context.diagnostics.count() == errors;
+}
+
+bool SettingReader::readMix(const Expr &call, std::vector<DataSource> &sources) const {
+  if (call.arguments.empty() || call.arguments.size() > kMostSources) {
+    error(call.location, "expected 1 to " + std::to_string(kMostSources) +
+                             " sources in mix(...) but found " +
+                             std::to_string(call.arguments.size()));
+    return false;
+  }
+  for (const Argument &argument : call.arguments) {
+    const Expr &part = *argument.value;
+    const bool hasShare = !argument.keyword && part.kind == Expr::Kind::Binary && part.op == '*';
+    if (!hasShare || part.operands[1]->kind != Expr::Kind::Call ||
+        part.operands[1]->name != "tokens") {
+      error(argument.keyword ? argument.keyword->location : part.location,
+            "expected a share and its source, 0.7 tokens(...), but found " +
+                (argument.keyword ? argument.keyword->text + " = " : "") + printExpr(part));
+      return false;
+    }
+    DataSource source;
+    auto share = evaluate(*part.operands[0], constants, context.diagnostics);
+    if (!share || !readTokens(*part.operands[1], source))
+      return false;
+    source.share = share->real;
+    if (WholeShares({source}).empty()) {
+      error(part.operands[0]->location, "expected a share above 0 with at most six decimals but "
+                                        "found " +
+                                            printExpr(*part.operands[0]));
+      return false;
+    }
+    sources.push_back(std::move(source));
+  }
+  return true;
+}
+
+void SettingReader::readData(const Setting &row, const Expr &expr, std::string &value) const {
+  const std::string name(row.name());
+  std::vector<DataSource> sources(1);
+  bool good = true;
+  if (expr.kind == Expr::Kind::Call && expr.name == "tokens") {
+    good = readTokens(expr, sources[0]);
+  } else if (expr.kind == Expr::Kind::Call && expr.name == "mix") {
+    sources.clear();
+    good = readMix(expr, sources);
+  } else if (expr.kind == Expr::Kind::String) {
+    good = readPath(name, expr, sources[0].files);
+  } else {
+    return error(expr.location, "expected " + name +
+                                    " to be the path of a file, \"...\", tokens(...) or "
+                                    "mix(...), but found " +
+                                    printExpr(expr));
+  }
+  if (good)
+    value = FormatSources(sources);
+}
+
+} // namespace boa::frontend

@@ -1,0 +1,218 @@
+//===- sources.cpp - What `train.data` names ------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/abi/sources.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+namespace boa {
+namespace {
+
+constexpr char kTokens[] = "tokens", kMix[] = "mix";
+constexpr char kBlanks[] = " \t\r\n";
+
+std::string PrintShare(double share) {
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, digits + sizeof digits, share).ptr);
+}
+
+/// Reads calls from the left. The first error stays, and all reads after it do nothing.
+class Reader {
+public:
+  explicit Reader(std::string_view text) : text(text) {}
+
+  std::vector<DataSource> Read() {
+    std::vector<DataSource> sources;
+    if (TakeWord(kMix)) {
+      Expect("(");
+      do {
+        double share = ReadShare();
+        sources.push_back(ReadTokens());
+        sources.back().share = share;
+      } while (ok() && Take(",") && sources.size() <= kMostSources);
+      if (ok() && sources.size() > kMostSources)
+        Fail("more than " + std::to_string(kMostSources) + " sources in a mix");
+      Expect(")");
+      if (ok() && WholeShares(sources).empty())
+        Fail("expected shares above 0 with at most six decimals");
+    } else {
+      sources.push_back(ReadTokens());
+    }
+    Skip();
+    if (ok() && !rest().empty())
+      Fail("expected nothing behind the call but found `" + std::string(rest()) + "`");
+    if (!ok())
+      sources.clear();
+    return sources;
+  }
+  const std::string &error() const { return message; }
+
+private:
+  bool ok() const { return message.empty(); }
+  void Fail(std::string text) {
+    if (ok())
+      message = std::move(text);
+  }
+  std::string_view rest() const { return text.substr(at); }
+  void Skip() { at = std::min(text.find_first_not_of(kBlanks, at), text.size()); }
+
+  bool Take(std::string_view sign) {
+    Skip();
+    if (!ok() || rest().substr(0, sign.size()) != sign)
+      return false;
+    at += sign.size();
+    return true;
+  }
+  void Expect(std::string_view sign) {
+    if (!Take(sign))
+      Fail("expected `" + std::string(sign) + "` at `" + std::string(rest()) + "`");
+  }
+  std::string ReadName() {
+    Skip();
+    const size_t begin = at;
+    while (at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'))
+      ++at;
+    return std::string(text.substr(begin, at - begin));
+  }
+  bool TakeWord(std::string_view word) {
+    const size_t begin = at;
+    if (ReadName() == word)
+      return true;
+    at = begin;
+    return false;
+  }
+  template <typename Number> Number ReadNumber(const char *what) {
+    Skip();
+    Number number = 0;
+    const auto read = std::from_chars(text.data() + at, text.data() + text.size(), number);
+    if (read.ec != std::errc())
+      Fail(std::string("expected ") + what + " at `" + std::string(rest()) + "`");
+    at = size_t(read.ptr - text.data());
+    return number;
+  }
+  double ReadShare() {
+    const double share = ReadNumber<double>("a share, as in 0.7 tokens(\"FILES\"),");
+    Take("*");
+    return share;
+  }
+  std::string ReadString() {
+    Expect("\"");
+    const size_t end = std::min(text.find('"', at), text.size());
+    std::string string(text.substr(at, end - at));
+    at = end;
+    Expect("\"");
+    if (ok() && string.empty())
+      Fail("expected a file or a pattern in the quotes");
+    return string;
+  }
+
+  DataSource ReadTokens() {
+    DataSource source;
+    source.is_text = false;
+    if (!TakeWord(kTokens))
+      Fail("expected tokens(\"FILES\") at `" + std::string(rest()) + "`");
+    Expect("(");
+    if (TakeWord("files"))
+      Expect("=");
+    source.files = ReadString();
+    while (ok() && Take(",")) {
+      std::string name = ReadName();
+      if (Take("=")) {
+        if (name == "end" && source.end < 0) {
+          source.end = ReadNumber<int64_t>("a token");
+          if (source.end < 0)
+            Fail("expected a token of at least 0");
+          continue;
+        }
+        if (name != "type")
+          Fail("tokens(...) takes the arguments files, type and end once, but found `" + name +
+               "`");
+        name = ReadName();
+      }
+      bool known = false;
+      for (const char *type : kTokenTypes)
+        known |= name == type;
+      if (!known || !source.type.empty())
+        Fail("expected one type, uint8, uint16 or uint32, but found `" + name + "`");
+      source.type = name;
+    }
+    Expect(")");
+    return source;
+  }
+
+  const std::string_view text;
+  size_t at = 0;
+  std::string message;
+};
+
+} // namespace
+
+bool IsSourceCall(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  for (std::string_view name : {kTokens, kMix})
+    if (text.substr(0, name.size()) == name) {
+      const size_t next = text.find_first_not_of(kBlanks, name.size());
+      if (next != std::string_view::npos && text[next] == '(')
+        return true;
+    }
+  return false;
+}
+
+std::string FormatSource(const DataSource &source) {
+  if (source.is_text)
+    return (IsSourceCall(source.files) ? "./" : "") + source.files;
+  return std::string(kTokens) + "(\"" + source.files + '"' +
+         (source.type.empty() ? "" : ", " + source.type) +
+         (source.end < 0 ? "" : ", end = " + std::to_string(source.end)) + ")";
+}
+
+std::string FormatSources(const std::vector<DataSource> &sources) {
+  if (sources.size() == 1)
+    return FormatSource(sources[0]);
+  std::string text;
+  for (const DataSource &source : sources)
+    text += (text.empty() ? std::string(kMix) + "(" : ", ") + PrintShare(source.share) + " " +
+            FormatSource(source);
+  return text + ")";
+}
+
+std::vector<DataSource> ParseSources(std::string_view text, std::string &error) {
+  if (!IsSourceCall(text)) {
+    DataSource source;
+    source.files = text;
+    return {source};
+  }
+  Reader reader(text);
+  std::vector<DataSource> sources = reader.Read();
+  error = reader.error();
+  return sources;
+}
+
+std::vector<int64_t> WholeShares(const std::vector<DataSource> &sources) {
+  constexpr double kParts = 1e6, kMost = 1e6;
+  std::vector<int64_t> shares;
+  int64_t common = 0;
+  for (const DataSource &source : sources) {
+    const double parts = source.share * kParts;
+    if (!(source.share > 0 && source.share <= kMost) ||
+        std::abs(parts - std::round(parts)) > 1e-3 || std::round(parts) < 1)
+      return {};
+    shares.push_back(std::llround(parts));
+    common = std::gcd(common, shares.back());
+  }
+  for (int64_t &share : shares)
+    share /= common;
+  return shares;
+}
+
+} // namespace boa

@@ -1,0 +1,55 @@
+//===- sources.h - What `train.data` names ----------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The values of `data` and `validate` as text. The frontend writes it into the program, and
+// users write it behind --data:
+//
+//   a/path.txt                                      a text; each byte is a token
+//   tokens("shards/*.bin", uint16, end = 50256)     files of tokens
+//   mix(0.7 tokens("a/*.bin"), 0.3 tokens("b"))     samples of several, in shares
+//
+// A path that begins like a call is written with ./ before it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_ABI_SOURCES_H
+#define BOA_RUNTIME_ABI_SOURCES_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace boa {
+
+inline constexpr const char *kTokenTypes[] = {"uint8", "uint16", "uint32"};
+inline constexpr size_t kMostSources = 64;
+
+struct DataSource {
+  bool is_text = true;
+  std::string files; // of a text its path, else a path or a pattern
+  std::string type;  // of kTokenTypes; empty: that of the header, or uint16
+  int64_t end = -1;  // the token that ends a document; negative: none
+  double share = 1;  // in a mix
+};
+
+/// `tokens(...)`, without the share; of a text its path.
+std::string FormatSource(const DataSource &);
+std::string FormatSources(const std::vector<DataSource> &);
+
+/// Empty with an error if the text is a call that is wrong.
+std::vector<DataSource> ParseSources(std::string_view text, std::string &error);
+
+/// The shares as whole numbers without a common divisor: {7, 3}. Empty if one of them is not above
+/// 0 or has more than six decimals.
+std::vector<int64_t> WholeShares(const std::vector<DataSource> &);
+
+/// Whether a text would be read as a call.
+bool IsSourceCall(std::string_view text);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_ABI_SOURCES_H

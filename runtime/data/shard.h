@@ -1,0 +1,65 @@
+//===- shard.h - One file of tokens -----------------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Little-endian tokens of one type. The forms that are recognised:
+//
+//   llm.c     256 x i32 {20240520, 1, tokens}, then uint16; {20240801, 7, tokens}, then uint32
+//   Megatron  NAME.bin with NAME.idx beside it (documents.h)
+//   raw       tokens alone, as nanoGPT writes them; uint16 unless the type is given
+//
+// Refuses a file whose size does not fit its header or its type, a type that contradicts the
+// header, and files of other kinds. A token outside of the vocabulary is an error when it is read,
+// with its place. The first and the last tokens are read when the file is opened.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DATA_SHARD_H
+#define BOA_RUNTIME_DATA_SHARD_H
+
+#include "runtime/data/documents.h"
+#include "runtime/io/input_file.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+class Shard {
+public:
+  /// `type`: of kTokenTypes, or empty. `stays_open`: else each read opens the file.
+  static absl::StatusOr<Shard> Open(const std::string &path, const std::string &type, int64_t vocab,
+                                    bool stays_open);
+
+  const std::string &path() const { return name; }
+  int64_t tokens() const { return count; }
+  const std::optional<Documents> &documents() const { return index; }
+
+  absl::Status Read(int64_t first, int64_t tokens, int32_t *to) const;
+  /// Of the file, and of its index.
+  absl::StatusOr<uint64_t> Hash(int64_t blocks) const;
+
+private:
+  absl::Status Recognise(const InputFile &, const std::string &type);
+  absl::Status FindIndex(const InputFile &);
+  absl::Status CheckRaw(const InputFile &, bool is_type_given);
+  absl::Status ReadFrom(const InputFile &, int64_t first, int64_t tokens, int32_t *to) const;
+  absl::StatusOr<InputFile> Reopen() const;
+
+  std::string name;
+  int64_t width = 2, head = 0, count = 0; // bytes of a token, bytes before the first, tokens
+  int64_t bytes = 0, vocab = 0;
+  std::optional<Documents> index;
+  std::optional<InputFile> open;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_DATA_SHARD_H

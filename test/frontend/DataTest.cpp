@@ -1,0 +1,99 @@
+//===- DataTest.cpp - What a training learns ------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/frontend/Fixture.h"
+
+#include <vector>
+
+using namespace boa;
+using namespace boa::frontend;
+
+static TrainSettings read(const std::string &settings, const std::string &file = "tiny.boa",
+                          const std::vector<std::string> &overrides = {}) {
+  FrontendResult result =
+      compileTexts({{file, edited("  data = \"corpus.txt\"\n", settings + "\n")}}, overrides);
+  EXPECT_EQ(result.diagnostics, "");
+  if (!result.spec)
+    return {};
+  // What is printed is read back the same.
+  EXPECT_EQ(compileText(result.ast).ast, result.ast);
+  return result.spec->train;
+}
+
+// Patterns are relative to the spec, in whose folder's name nothing is special.
+TEST(DataTest, SourcesAreTextsForTheRuntime) {
+  EXPECT_EQ(read("data = tokens(\"s/*.bin\")").data, "tokens(\"s/*.bin\")");
+  EXPECT_EQ(read("data = tokens(\"s/*.bin\", uint32, end = vocab - 1)").data,
+            "tokens(\"s/*.bin\", uint32, end = 63)");
+  EXPECT_EQ(read("data = tokens(files = \"a\", end = 0)", "x/[1]/tiny.boa").data,
+            "tokens(\"x/\\[1]/a\", end = 0)");
+  EXPECT_EQ(read("data = tokens(\"/a\")\n validate = tokens(\"b\")", "x/tiny.boa").validate,
+            "tokens(\"x/b\")");
+  for (const char *mix : {"mix(0.7 tokens(\"a\"), 0.3 tokens(\"b\", uint8))",
+                          "mix(0.7 * tokens(\"a\"),\n   0.3\n   tokens(\"b\", uint8))"})
+    EXPECT_EQ(read(std::string("data = ") + mix).data,
+              "mix(0.7 tokens(\"a\"), 0.3 tokens(\"b\", uint8))");
+  EXPECT_EQ(read("data = \"tokens(1).txt\"").data, "./tokens(1).txt");
+}
+
+TEST(DataTest, OptionsSetSources) {
+  const std::string tokens = "data = tokens(\"a\", end = 3)";
+  EXPECT_EQ(read(tokens, "x/tiny.boa", {"train.data.end=4", "train.data.files=b *.bin"}).data,
+            "tokens(\"b *.bin\", end = 4)");
+  EXPECT_EQ(read(tokens, "x/tiny.boa", {"train.data=mix(1 tokens(\"c\"), 2 tokens(\"d\"))"}).data,
+            "mix(1 tokens(\"c\"), 2 tokens(\"d\"))");
+  EXPECT_EQ(read(tokens, "x/tiny.boa", {"train.data=my text.txt"}).data, "my text.txt");
+}
+
+TEST(DataTest, ErrorsPointAtTheirPlace) {
+  auto refused = [](const std::string &data) {
+    return refusal("  data = \"corpus.txt\"\n", "  " + data + "\n");
+  };
+  EXPECT_EQ(refused("data = tokens(\"a\", int8)"),
+            R"(tiny.boa:18:22: error: expected type to be uint8, uint16 or uint32 but found int8, did you mean 'uint8'?
+  data = tokens("a", int8)
+                     ^~~~
+)");
+  EXPECT_EQ(refused("data = tokens(\"a\", end = 64)"),
+            R"(tiny.boa:18:28: error: expected end between 0 and 63 but found 64
+  data = tokens("a", end = 64)
+                           ^~
+)");
+  EXPECT_EQ(
+      refused("data = tokens(\"a\", ends = 1)"),
+      R"(tiny.boa:18:22: error: expected files, type or end in tokens(...) but found 'ends', did you mean 'end'?
+  data = tokens("a", ends = 1)
+                     ^~~~
+)");
+  EXPECT_EQ(refused("data = tokens()"),
+            R"(tiny.boa:18:10: error: expected the argument 'files' of tokens
+  data = tokens()
+         ^~~~~~~~
+)");
+  EXPECT_EQ(
+      refused("data = mix(tokens(\"a\"), 0.3 tokens(\"b\"))"),
+      R"(tiny.boa:18:14: error: expected a share and its source, 0.7 tokens(...), but found tokens("a")
+  data = mix(tokens("a"), 0.3 tokens("b"))
+             ^~~~~~~~~~~
+)");
+  EXPECT_EQ(refused("data = mix(0 tokens(\"a\"))"),
+            R"(tiny.boa:18:14: error: expected a share above 0 with at most six decimals but found 0
+  data = mix(0 tokens("a"))
+             ^
+)");
+  EXPECT_EQ(refused("data = tokens(\"a\")\n  validate = \"b\""),
+            R"(tiny.boa:19:14: error: data is tokens: expected validate to be tokens(...), too
+  validate = "b"
+             ^~~
+)");
+  EXPECT_EQ(refused("data = tokens(\"a\", end = 1)\n  objective = masked(token = 2)"),
+            R"(tiny.boa:18:28: error: masked tokens are predicted where they stand: leave end out
+  data = tokens("a", end = 1)
+                           ^
+)");
+  // Only in a mix is a number before a call a share.
+  EXPECT_NE(refused("data = 0.7 tokens(\"a\")"), "");
+}
