@@ -80,6 +80,7 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
   record.tokens = program.MicroBatches() * program.MicroBatch() * program.model.context;
   record.seconds = done.seconds;
   record.Take(program, counters, engine);
+  record.waited["data"] = done.waited_for_data;
   record.gradient_norm = done.gradient_norm;
   record.validation_loss = validation_loss;
 

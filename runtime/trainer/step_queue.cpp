@@ -7,44 +7,13 @@
 #include "runtime/trainer/step_queue.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace boa {
 
-MicroBatches::MicroBatches(const Program &program)
-    : tokens(program.MicroBatches(),
-             std::vector<int32_t>(program.MicroBatch() * program.model.context)),
-      targets(tokens), counts(tokens.size()), loss_gradients(tokens.size()), losses(tokens.size()) {
-}
-
-int64_t MicroBatches::counted() const {
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-}
-
-void MicroBatches::CountTargets() {
-  for (size_t m = 0; m < counts.size(); ++m)
-    counts[m] = std::count_if(targets[m].begin(), targets[m].end(),
-                              [](int32_t target) { return target >= 0; });
-  const double all = double(std::max<int64_t>(counted(), 1));
-  for (size_t m = 0; m < counts.size(); ++m)
-    loss_gradients[m] = float(double(counts[m]) / all);
-}
-
-double MicroBatches::TotalLoss() const {
-  double sum = 0;
-  for (size_t m = 0; m < counts.size(); ++m)
-    sum += double(counts[m]) * losses[m];
-  return sum;
-}
-
-double MicroBatches::MeanLoss() const {
-  return TotalLoss() / double(std::max<int64_t>(counted(), 1));
-}
-
 StepQueue::StepQueue(const TrainRequest &request, const EntryPoints &entries, const Data &data,
                      std::unique_ptr<Engine> engine)
-    : program(request.program()), ports(request.ports()), entries(entries), data(data),
+    : program(request.program()), ports(request.ports()), entries(entries), reader(program, data),
       owned(std::move(engine)) {}
 
 int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batches) {
@@ -64,18 +33,17 @@ int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batch
 absl::Status StepQueue::Enqueue(int64_t step) {
   EnqueuedStep next;
   next.step = step;
-  next.batches = std::make_unique<MicroBatches>(program);
-  for (size_t m = 0; m < next.batches->losses.size(); ++m)
-    if (absl::Status status = data.FillTraining(step, int64_t(m), next.batches->tokens[m].data(),
-                                                next.batches->targets[m].data());
-        !status.ok())
-      return status;
-  next.batches->CountTargets();
+  const int64_t asked_ns = owned->Now();
+  absl::StatusOr<std::unique_ptr<MicroBatches>> batches = reader.Take(step);
+  if (!batches.ok())
+    return batches.status();
+  next.batches = *std::move(batches);
   // The plan takes these to be read once, before their first update is written.
   if (std::exchange(fresh, false))
     for (const auto &[role, bytes] : owned->AbsentBytes())
       planned.read[role] -= bytes;
   next.start_ns = owned->Now();
+  next.waited_ns = next.start_ns - asked_ns;
   next.run = Call(entries.step, step, *next.batches);
   // A step behind another one applies that step's updates, and finds in memory the storages that
   // the step before kept there.
@@ -94,13 +62,17 @@ absl::StatusOr<FinishedStep> StepQueue::Finish() {
   steps.pop_front();
   const int64_t end_ns = owned->EndOf(done.run);
   // From then on, the engine worked on the next step.
-  for (EnqueuedStep &next : steps)
+  for (EnqueuedStep &next : steps) {
+    // While the step before ran, compute did not wait for the data of this one.
+    next.waited_ns = std::clamp<int64_t>(next.start_ns - end_ns, 0, next.waited_ns);
     next.start_ns = end_ns;
+  }
   FinishedStep finished;
   finished.step = done.step;
   finished.run = done.run;
   finished.loss = done.batches->MeanLoss();
   finished.seconds = double(end_ns - done.start_ns) * 1e-9;
+  finished.waited_for_data = double(done.waited_ns) * 1e-9;
   norms.merge(owned->TakeNorms());
   if (auto it = norms.find(done.step); it != norms.end())
     finished.gradient_norm = it->second;

@@ -11,7 +11,7 @@
 //
 // Ownership: it owns the engine, and the micro-batches of enqueued steps while the engine
 // uses them. Program, entry points and text must outlive it.
-// Threads: one, the driver.
+// Threads: one, the driver, and that of ReadAhead.
 // Errors: those of the text and of the engine. After one, the engine runs nothing more.
 //
 //===----------------------------------------------------------------------===//
@@ -21,6 +21,8 @@
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
 #include "runtime/data/data.h"
+#include "runtime/trainer/micro_batches.h"
+#include "runtime/trainer/read_ahead.h"
 #include "runtime/trainer/request.h"
 #include "runtime/trainer/trainer.h"
 
@@ -36,30 +38,12 @@
 
 namespace boa {
 
-/// Tokens and targets for one call of an entry point, and the losses that it returns. The loss of
-/// the call is the mean over its counted targets (not negative), however it is cut into
-/// micro-batches: each of them has the weight of its targets.
-struct MicroBatches {
-  explicit MicroBatches(const Program &);
-  /// Comes after the targets are filled in.
-  void CountTargets();
-  int64_t counted() const; // targets of all micro-batches
-  /// Sum over the counted targets.
-  double TotalLoss() const;
-  /// 0 if no target is counted.
-  double MeanLoss() const;
-
-  std::vector<std::vector<int32_t>> tokens, targets; // [micro_batches][micro_batch * context]
-  std::vector<int64_t> counts;                       // [micro_batches] of targets
-  std::vector<float> loss_gradients;                 // [micro_batches] shares of the counts
-  std::vector<float> losses;                         // [micro_batches] means over their targets
-};
-
 struct FinishedStep {
   int64_t step = 0;
   int64_t run = 0; // of the engine
   double loss = 0;
   double seconds = 0;
+  double waited_for_data = 0;          // seconds that the device had no data
   std::optional<double> gradient_norm; // before clipping, if the program computes it
 };
 
@@ -72,7 +56,8 @@ public:
   /// The oldest enqueued step.
   int64_t oldest() const { return steps.front().step; }
 
-  /// Reads the micro-batches of a step and enqueues it behind the others. Steps come in order.
+  /// Takes the micro-batches of a step, which a thread has read, and enqueues it behind the others.
+  /// Steps come in order.
   absl::Status Enqueue(int64_t step);
   /// Waits until so much of the oldest step is done that the next should be enqueued.
   absl::Status WaitToEnqueue();
@@ -90,7 +75,8 @@ public:
 private:
   struct EnqueuedStep {
     int64_t step = 0, run = 0;
-    int64_t start_ns = 0; // of the engine's clock
+    int64_t start_ns = 0;  // of the engine's clock
+    int64_t waited_ns = 0; // for its data
     std::unique_ptr<MicroBatches> batches;
   };
 
@@ -99,7 +85,7 @@ private:
   const Program &program;
   const Ports ports;
   const EntryPoints entries;
-  const Data &data;
+  ReadAhead reader;
   bool fresh = true;   // no step was enqueued
   int64_t follows = 0; // steps that ran one behind the other until now
   int64_t pending = 0; // the step whose updates are not applied yet; 0: none

@@ -1,0 +1,38 @@
+//===- micro_batches.h - The data of one step -------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_MICRO_BATCHES_H
+#define BOA_RUNTIME_TRAINER_MICRO_BATCHES_H
+
+#include "runtime/abi/program.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace boa {
+
+/// Tokens and targets for one call of an entry point, and the losses that it returns. The loss of
+/// the call is the mean over its counted targets (not negative), however it is cut into
+/// micro-batches: each of them has the weight of its targets.
+struct MicroBatches {
+  explicit MicroBatches(const Program &);
+  /// Comes after the targets are filled in.
+  void CountTargets();
+  int64_t counted() const; // targets of all micro-batches
+  /// Sum over the counted targets.
+  double TotalLoss() const;
+  /// 0 if no target is counted.
+  double MeanLoss() const;
+
+  std::vector<std::vector<int32_t>> tokens, targets; // [micro_batches][micro_batch * context]
+  std::vector<int64_t> counts;                       // [micro_batches] of targets
+  std::vector<float> loss_gradients;                 // [micro_batches] shares of the counts
+  std::vector<float> losses;                         // [micro_batches] means over their targets
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_MICRO_BATCHES_H
