@@ -87,14 +87,18 @@ def Boa_ParamOp : Boa_Op<"param", [Symbol, HasParent<"GroupOp">]> {
     `number` is its place among all parameters of its stage, if another than in the group:
     initial values follow from it. `lr_scale` is a factor of the learning rate. `weight_decay`
     is its own; without it, matrices have that of the optimizer, and vectors none.
+
+    `external` is the name of its tensor in a folder of Hugging Face. In a layer that repeats,
+    `*` is the number of the layer. The name is no part of the computation.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<StaticShapeTensorOf<[F32]>>:$type, Boa_InitAttr:$init,
                        DefaultValuedAttr<F64Attr, "0.0">:$scale, OptionalAttr<I64Attr>:$number,
-                       OptionalAttr<F64Attr>:$lr_scale, OptionalAttr<F64Attr>:$weight_decay);
+                       OptionalAttr<F64Attr>:$lr_scale, OptionalAttr<F64Attr>:$weight_decay,
+                       OptionalAttr<StrAttr>:$external);
   let assemblyFormat = [{
     $sym_name `:` $type `=` custom<Init>($init) ($scale^)? (`number` $number^)?
-    (`lr_scale` $lr_scale^)? (`weight_decay` $weight_decay^)? attr-dict
+    (`lr_scale` $lr_scale^)? (`weight_decay` $weight_decay^)? (`external` $external^)? attr-dict
   }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type,

@@ -80,7 +80,7 @@ struct ArgumentSyntax {
   std::optional<Name> from;
 };
 
-/// `param name: [dims] = init`, `let a, b = value` or `return value`.
+/// `param name: [dims] = init as "NAME"`, `let a, b = value` or `return value`.
 struct Statement {
   enum class Kind { Param, Let, Return };
   Kind kind;
@@ -92,6 +92,10 @@ struct Statement {
   Location dimsLocation;
   /// The initialisation, or the value.
   ExprPtr value;
+  /// Param: the name of its tensor in a folder of Hugging Face, if it is given, and the word `as`
+  /// before it.
+  std::optional<Name> external;
+  Location asLocation;
 };
 
 struct StageSyntax {

@@ -262,12 +262,14 @@ private:
   }
 
   void alignParams(const std::vector<Statement> &body) {
-    std::vector<Row> rows;
+    std::vector<Row> rows, names;
     for (const Statement &statement : body) {
       size_t first = at(statement.location);
       bool param = statement.kind == Statement::Kind::Param;
-      if (!param || pieces[first].isApart())
+      if (!param || pieces[first].isApart()) {
         align(rows);
+        align(names);
+      }
       if (!param)
         continue;
       size_t dims = at(statement.dimsLocation), equals = dims + 1;
@@ -278,8 +280,16 @@ private:
         rows.push_back({{dims, equals}, {name, shape}});
       else
         align(rows);
+      // The column of `as`, in neighbours that have it.
+      size_t as = statement.external ? at(statement.asLocation) : equals;
+      size_t init = lineWidth(equals, as);
+      if (as > equals && init > 0 && !pieces[as].newLine && !pieces[as].hasComment())
+        names.push_back({{as}, {init}});
+      else
+        align(names);
     }
     align(rows);
+    align(names);
   }
 
   //===--------------------------------------------------------------------===//

@@ -139,6 +139,8 @@ private:
       op.setLrScaleAttr(builder.getF64FloatAttr(*param.lrScale));
     if (param.weightDecay)
       op.setWeightDecayAttr(builder.getF64FloatAttr(*param.weightDecay));
+    if (!param.external.empty())
+      op.setExternalAttr(builder.getStringAttr(param.external));
   }
 
   //===--------------------------------------------------------------------===//

@@ -16,6 +16,7 @@
 #include "frontend/BodyChecker.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace boa::frontend {
@@ -31,6 +32,7 @@ constexpr int64_t kMaxRepeat = 65536;
 constexpr size_t kMaxRank = 4;
 constexpr size_t kMaxStages = 64;
 constexpr size_t kMaxParams = 4096;
+constexpr size_t kMaxExternal = 256;
 
 class ModelChecker {
 public:
@@ -194,6 +196,38 @@ private:
     }
   }
 
+  /// The name of a parameter's tensor elsewhere: one `*` for the number of a layer.
+  void checkExternal(const Name &name, const StageSyntax &stage, ParamSpec &param) {
+    const auto stars = std::count(name.text.begin(), name.text.end(), '*');
+    const bool plain = std::all_of(name.text.begin(), name.text.end(),
+                                   [](unsigned char c) { return c > ' ' && c < 0x7f; });
+    if (name.text.empty() || name.text.size() > kMaxExternal || !plain)
+      return error(name.location, "expected the name of a tensor, 1 to " +
+                                      std::to_string(kMaxExternal) +
+                                      " characters of ASCII without blanks");
+    // Rows of a tensor stand in brackets at the end: `[0]` or `[:]`.
+    const size_t bracket = name.text.find('[');
+    const std::string rows = bracket == std::string::npos ? "[:]" : name.text.substr(bracket);
+    const bool isRow = rows.size() >= 3 && rows.size() <= 9 && rows.back() == ']' &&
+                       std::all_of(rows.begin() + 1, rows.end() - 1,
+                                   [](unsigned char c) { return c >= '0' && c <= '9'; });
+    if (bracket == 0 || (rows != "[:]" && !isRow))
+      return error(name.location,
+                   "expected a row of the tensor, \"NAME[0]\", or its first ones, \"NAME[:]\"");
+    if (stage.isLayer && stars != 1)
+      return error(name.location, "expected one '*' for the number of the layer, as in "
+                                  "\"layers.*.weight\", but found " +
+                                      std::to_string(stars));
+    if (!stage.isLayer && stars != 0)
+      return error(name.location, "expected no '*': '" + stage.name.text + "' does not repeat");
+    const auto [first, isNew] = externals.try_emplace(name.text, name.location);
+    if (!isNew)
+      context.diagnostics
+          .error(name.location, "two parameters are named \"" + name.text + "\" outside")
+          .note(first->second, "the first is here");
+    param.external = name.text;
+  }
+
   void checkSignature(const StageSyntax &syntax) {
     StageSpec stage;
     Signature signature;
@@ -216,6 +250,8 @@ private:
       param.position = context.sources.position(statement.names[0].location);
       param.shape = checkShape(statement.dims, statement.dimsLocation, Shape::Kind::Tensor, false);
       checkInit(statement, param);
+      if (statement.external)
+        checkExternal(*statement.external, syntax, param);
       stage.params.push_back(std::move(param));
     }
     if (syntax.isLayer && !syntax.repeat)
@@ -390,6 +426,8 @@ private:
   std::vector<Signature> signatures;
   /// Constants in dimensions that were refused.
   std::set<std::string> suspects;
+  /// Names of tensors elsewhere, and where each stands.
+  std::map<std::string, Location> externals;
 };
 
 } // namespace

@@ -13,7 +13,7 @@
 //   stage     = ("stage" | "layer") NAME "(" { NAME ":" type [ "=" NAME ] } ")" "->" type
 //               [ "repeat" expr ] "{" { statement } "}"
 //   type      = "[" { expr } "]" [ "token" ] | "loss"
-//   statement = "param" NAME ":" "[" { expr } "]" "=" expr
+//   statement = "param" NAME ":" "[" { expr } "]" "=" expr [ "as" STRING ]
 //             | "let" NAME { "," NAME } "=" expr | "return" expr
 //   train     = "train" NAME fields          plan = "plan" fields
 //   machine   = "machine" NAME fields
@@ -303,7 +303,14 @@ bool Parser::parseStatement(Statement &statement) {
       return false;
   }
   statement.value = parseExpr();
-  return statement.value != nullptr;
+  if (!statement.value || statement.kind != Statement::Kind::Param || !isName("as"))
+    return statement.value != nullptr;
+  statement.asLocation = take().location;
+  if (!is(TokenKind::String))
+    return fail("the name of a tensor, \"...\", after 'as'");
+  Token text = take();
+  statement.external = Name{text.text, text.location};
+  return true;
 }
 
 bool Parser::parseFields(std::vector<Field> &fields, int depth) {

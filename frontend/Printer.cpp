@@ -112,7 +112,8 @@ static std::string printStatement(const Statement &statement) {
   switch (statement.kind) {
   case Statement::Kind::Param:
     return "param " + statement.names[0].text + ": " + printDims(statement.dims) + " = " +
-           printExpr(*statement.value);
+           printExpr(*statement.value) +
+           (statement.external ? " as \"" + statement.external->text + "\"" : "");
   case Statement::Kind::Let: {
     std::string names;
     for (const Name &name : statement.names)

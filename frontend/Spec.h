@@ -49,6 +49,8 @@ struct ParamSpec {
   bool frozen = false;
   /// Of its learning rate, and its own weight decay.
   std::optional<double> lrScale, weightDecay;
+  /// The name of its tensor in a folder of Hugging Face; in a layer, `*` is the layer's number.
+  std::string external;
   Position position;
 };
 

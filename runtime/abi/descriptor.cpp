@@ -120,6 +120,7 @@ static void Parse(Fields &f, Parameter &p) {
   f.AtLeast("number", p.number, 0);
   f.Read("lr_scale", p.lr_scale);
   f.Read("decay", p.decay);
+  f.ReadOptional("external", p.external);
 }
 
 static void Parse(Fields &f, Group &g) {

@@ -111,6 +111,9 @@ struct Parameter {
   int64_t number = 0;    // among all parameters of the stage: initial values follow from it
   double lr_scale = 1;   // factor of the learning rate
   double decay = 0;      // weight decay
+  /// Of its tensor in a folder of Hugging Face; in a layer, `*` is the layer's number. May be
+  /// empty.
+  std::string external;
 
   int64_t elements() const { return CountElements(shape); }
 };

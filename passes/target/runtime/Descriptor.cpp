@@ -192,14 +192,17 @@ private:
         states.push_back(ids.lookup(storage.getSymName()));
     for (auto param : group.getBody().getOps<ParamOp>()) {
       RankedTensorType type = param.getType();
-      parameters.push_back(json::Object{{"name", param.getSymName()},
-                                        {"shape", json::Array(type.getShape())},
-                                        {"offset", group.getOffset(param.getSymName())},
-                                        {"init", stringifyInit(param.getInit())},
-                                        {"init_scale", param.getScale().convertToDouble()},
-                                        {"number", param.getPlace()},
-                                        {"lr_scale", param.getRateFactor()},
-                                        {"decay", param.getDecay(ofMatrices)}});
+      json::Object parameter{{"name", param.getSymName()},
+                             {"shape", json::Array(type.getShape())},
+                             {"offset", group.getOffset(param.getSymName())},
+                             {"init", stringifyInit(param.getInit())},
+                             {"init_scale", param.getScale().convertToDouble()},
+                             {"number", param.getPlace()},
+                             {"lr_scale", param.getRateFactor()},
+                             {"decay", param.getDecay(ofMatrices)}};
+      if (std::optional<StringRef> external = param.getExternal())
+        parameter["external"] = *external;
+      parameters.push_back(std::move(parameter));
     }
     return json::Object{{"name", name},
                         {"number", int64_t(llvm::find(names, name) - names.begin())},
