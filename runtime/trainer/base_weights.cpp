@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<BaseWeights>>
 BaseWeights::Open(FileSystem &disk, const Program &program, const std::string &from) {
   const auto [directory, step] = ParseFrom(from);
   auto refuse = [&](const absl::Status &status) {
-    return absl::Status(status.code(), absl::StrCat("--from ", from, ": ", status.message()));
+    return absl::Status(status.code(), absl::StrCat(from, ": ", status.message()));
   };
   absl::StatusOr<std::unique_ptr<CommitReader>> commit = CommitReader::Open(disk, directory, step);
   if (!commit.ok())

@@ -38,7 +38,17 @@ absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &reques
   const std::string &from = request.options().from;
   if (from.empty())
     return nullptr;
-  return BaseWeights::Open(request.disk(), request.program(), from);
+  auto opened = BaseWeights::Open(request.disk(), request.program(), from);
+  if (!opened.ok())
+    return absl::Status(opened.status().code(), absl::StrCat("--from ", opened.status().message()));
+  return opened;
+}
+
+absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &request) {
+  const TrainerOptions &options = request.options();
+  if (options.weights.empty())
+    return nullptr;
+  return GivenWeights::Open(request.program(), options.weights, options.unwanted);
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
@@ -125,8 +135,8 @@ static void ReportComputation(const std::string &source, const Computation &trai
                             absl::StrJoin(lines, "\n  ")));
 }
 
-absl::Status FillParameters(const TrainRequest &request, BaseWeights *base, Engine &engine,
-                            RunReport &report) {
+absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
+                            const GivenWeights *given, Engine &engine, RunReport &report) {
   const Program &program = request.program();
   if (base) {
     const BaseState origin = base->Origin();
@@ -140,14 +150,10 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base, Engi
           return base->Read(group, entry, group.parameters[size_t(p)], first, count, values);
         });
   }
-  const std::string &path = request.options().weights;
-  if (path.empty())
+  if (!given)
     return InitializeParameters(program, engine);
-  absl::StatusOr<Computation> trained = ReadComputation(path);
-  if (!trained.ok())
-    return trained.status();
-  ReportComputation(path, *trained, program.computation, report);
-  return LoadParameters(program, engine, path);
+  ReportComputation(request.options().weights, given->computation(), program.computation, report);
+  return given->Fill(engine);
 }
 
 absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings, StateStore &state,

@@ -21,6 +21,7 @@
 #include "runtime/state/state.h"
 #include "runtime/trainer/base_weights.h"
 #include "runtime/data/data.h"
+#include "runtime/trainer/given_weights.h"
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/report.h"
 #include "runtime/trainer/request.h"
@@ -38,6 +39,10 @@ absl::StatusOr<Data> OpenData(const TrainRequest &);
 /// The state whose weights a new run begins with (--from); null if there is none.
 absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &);
 
+/// The file or folder whose weights a new run begins with (--weights); null if there is none.
+/// Refuses tensors that are not those of the program.
+absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &);
+
 /// Creates the state of a new run, or opens that of a run to resume. `base` may be null.
 absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &, const BaseWeights *base,
                                                       const InterruptGuard &);
@@ -46,9 +51,10 @@ absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &, cons
 absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &, const Kernels &,
                                                    StateStore &);
 
-/// The parameters of a new run: fresh, from a file, or from `base` unless it is null. The caller
+/// The parameters of a new run: from `base` or `given` unless it is null, or fresh. The caller
 /// commits them.
-absl::Status FillParameters(const TrainRequest &, BaseWeights *base, Engine &, RunReport &);
+absl::Status FillParameters(const TrainRequest &, BaseWeights *base, const GivenWeights *given,
+                            Engine &, RunReport &);
 
 /// Brings the parameters of the opened commit to memory, and reports changes since then.
 absl::Status RestoreCommit(const TrainRequest &, const Settings &, StateStore &, Engine &,

@@ -34,6 +34,15 @@ float FromBits(uint32_t bits) {
   return value;
 }
 
+/// The nearest; of a value that is not finite, one of its kind.
+uint16_t ToBF16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  if (!std::isfinite(value))
+    return uint16_t(bits >> 16 | (std::isnan(value) ? 0x40 : 0));
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 float FromF16(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
   const uint32_t exponent = (half >> 10) & 31, mantissa = half & 1023;
@@ -98,6 +107,8 @@ std::string ParseTensor(const std::string &name, const Json &entry, int64_t data
 
 } // namespace
 
+bool IsReadable(const Tensor &tensor) { return ElementBytes(tensor.dtype) != 0; }
+
 int64_t Tensor::elements() const {
   int64_t count = 1;
   for (int64_t size : shape)
@@ -114,10 +125,13 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
   if (!metadata.empty())
     header["__metadata__"] = metadata;
   for (const Tensor &tensor : tensors) {
-    const int64_t end = writer.expected + tensor.elements() * 4;
-    header[tensor.name] = {
-        {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {writer.expected, end}}};
+    const bool narrow = tensor.dtype == "BF16";
+    const int64_t end = writer.expected + tensor.elements() * (narrow ? 2 : 4);
+    header[tensor.name] = {{"dtype", narrow ? "BF16" : "F32"},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {writer.expected, end}}};
     writer.expected = end;
+    writer.ends.emplace_back(end, narrow);
   }
   std::string text = header.dump();
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
@@ -136,10 +150,18 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
 }
 
 absl::Status SafetensorsWriter::Append(const float *values, int64_t count) {
-  position += count * 4;
-  if (position > expected)
+  while (tensor < ends.size() && position == ends[tensor].first)
+    ++tensor;
+  const bool narrow = tensor < ends.size() && ends[tensor].second;
+  position += count * (narrow ? 2 : 4);
+  if (count > 0 && (tensor == ends.size() || position > ends[tensor].first))
     return absl::InternalError(absl::StrCat("`", path, "`: more elements than announced"));
-  return file.Append(values, count * 4);
+  if (!narrow)
+    return file.Append(values, count * 4);
+  halves.resize(size_t(count));
+  for (int64_t i = 0; i < count; ++i)
+    halves[size_t(i)] = ToBF16(values[i]);
+  return file.Append(halves.data(), count * 2);
 }
 
 absl::Status SafetensorsWriter::Finish() {

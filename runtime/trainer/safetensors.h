@@ -26,28 +26,33 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace boa {
 
 struct Tensor {
   std::string name;
-  std::string dtype; // "F32", "BF16" or "F16"
+  std::string dtype; // "F32", "BF16" or "F16"; to write: of the first two
   std::vector<int64_t> shape;
   int64_t begin = 0, end = 0; // bytes, from the end of the header
 
   int64_t elements() const;
 };
 
-/// Writes f32 tensors one after another.
+/// Whether it can be converted to f32. Only then do its elements fit its bytes.
+bool IsReadable(const Tensor &);
+
+/// Writes tensors one after another.
 class SafetensorsWriter {
 public:
   /// Announces all tensors, in the order of their elements. Computes the offsets. `metadata` goes
-  /// into `__metadata__`.
+  /// into `__metadata__`.  A type that is not given is F32.
   static absl::StatusOr<SafetensorsWriter>
   Create(const std::string &path, std::vector<Tensor> tensors,
          const std::map<std::string, std::string> &metadata);
 
+  /// Of one tensor. BF16 is rounded to the nearest, and of two as near to the even one.
   absl::Status Append(const float *values, int64_t count);
   /// Syncs, then renames to the final name. All elements must be written.
   absl::Status Finish();
@@ -57,7 +62,10 @@ private:
 
   std::string path;
   NewFile file;
-  int64_t position = 0, expected = 0; // bytes of tensors
+  int64_t position = 0, expected = 0;         // bytes of tensors
+  std::vector<std::pair<int64_t, bool>> ends; // of tensors, and whether each is BF16
+  size_t tensor = 0;                          // that position is in
+  std::vector<uint16_t> halves;
 };
 
 class SafetensorsReader {

@@ -11,6 +11,8 @@
 #include "runtime/support/printable.h"
 #include "runtime/support/random.h"
 #include "runtime/data/data.h"
+#include "runtime/trainer/base_weights.h"
+#include "runtime/trainer/given_weights.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"
@@ -114,14 +116,28 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
   if (!logits.ok())
     return logits.status();
 
-  absl::StatusOr<Computation> trained = ReadComputation(weights);
-  if (!trained.ok())
-    return trained.status();
-  absl::StatusOr<std::string> change = CheckComputation(absl::StrCat("`", weights, "`"), *trained,
+  // A commit of a state, or a file or folder.
+  std::unique_ptr<BaseWeights> commit;
+  std::unique_ptr<GivenWeights> given;
+  absl::StatusOr<bool> is_state = StateStore::Exists(SystemFiles(), weights);
+  if (is_state.ok() && *is_state) {
+    absl::StatusOr<std::unique_ptr<BaseWeights>> opened =
+        BaseWeights::Open(SystemFiles(), program, weights);
+    if (!opened.ok())
+      return opened.status();
+    commit = *std::move(opened);
+  } else {
+    absl::StatusOr<std::unique_ptr<GivenWeights>> opened = GivenWeights::Open(program, weights, {});
+    if (!opened.ok())
+      return opened.status();
+    given = *std::move(opened);
+  }
+  const Computation trained = commit ? commit->computation() : given->computation();
+  absl::StatusOr<std::string> change = CheckComputation(absl::StrCat("`", weights, "`"), trained,
                                                         program.computation, options.changed_model);
   if (!change.ok())
     return change.status();
-  if (trained->version == 0 && program.computation.version != 0)
+  if (trained.version == 0 && program.computation.version != 0)
     *change = absl::StrCat("note: `", weights,
                            "` does not say what its program computes: only "
                            "parameters were compared");
@@ -132,8 +148,18 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
       Engine::Create(program, kernels, /*state=*/nullptr, {});
   if (!engine.ok())
     return engine.status();
-  if (absl::Status status = LoadParameters(program, **engine, weights); !status.ok())
-    return status;
+  absl::Status filled =
+      given ? given->Fill(**engine)
+            : FillParameters(program, **engine,
+                             [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count,
+                                 float *values) {
+                               const Group &group = program.groups[size_t(g)];
+                               return commit->Read(group, entry, group.parameters[size_t(p)], first,
+                                                   count, values);
+                             });
+  if (!filled.ok())
+    return filled;
+  commit.reset(); // from here on the state may be trained
 
   std::vector<int32_t> window(context);
   std::vector<float> rows(context * vocab);

@@ -126,6 +126,8 @@ Settings CollectSettings(const Program &program, const Settings &data) {
 
 std::string DescribeChanges(const Settings &committed, const Settings &now) {
   std::string changes;
+  if (committed.empty()) // no step was trained yet, nor a text chosen
+    return changes;
   for (const auto &[key, values] : Differences(committed, now)) {
     // A longer run at a constant rate is the same run.
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")

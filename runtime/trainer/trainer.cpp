@@ -44,6 +44,9 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<std::unique_ptr<BaseWeights>> base = OpenBase(request);
   if (!base.ok())
     return base.status();
+  absl::StatusOr<std::unique_ptr<GivenWeights>> given = OpenGiven(request);
+  if (!given.ok())
+    return given.status();
   absl::StatusOr<std::unique_ptr<StateStore>> opened = OpenState(request, base->get(), interrupt);
   if (!opened.ok())
     return opened.status();
@@ -70,9 +73,11 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
       return status;
     data->Continue(first, state.Committed().samples);
   } else {
-    if (absl::Status status = FillParameters(request, base->get(), engine, report); !status.ok())
+    if (absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
+        !status.ok())
       return status;
     base->reset(); // from here on that state may be trained
+    given->reset();
     // From here on the directory can be resumed.
     if (absl::Status status = committer.Commit(0); !status.ok())
       return status;

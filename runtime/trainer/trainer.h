@@ -61,20 +61,21 @@ inline constexpr double kEnqueueAhead = 0.25;
 struct TrainerOptions {
   std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
-  bool changed_model = false;       // also a state of another computation
-  bool changed_data = false;        // also a commit whose files of tokens were others
-  std::string weights;              // safetensors to begin from; empty: random
-  std::string from;                 // a state whose weights to begin with: DIR or DIR@STEP
-  std::optional<int64_t> steps;     // instead of the program's
-  std::string data;                 // instead of the program's; empty: its own
-  std::string metrics, trace;       // files; empty: none
-  std::string save;                 // empty: <state>/model.safetensors
-  std::vector<std::string> sources; // files of the program: no output replaces them
-  bool quiet = false;               // no tables and no progress
-  std::FILE *out = stdout;          // where tables and progress go
-  std::optional<int64_t> at;        // with resume: the commit of this step, not the last
-  FileSystem *disk = nullptr;       // where the state lives; null: the system's
-  Scheduler *scheduler = nullptr;   // runtime/device/scheduler.h; null: threads
+  bool changed_model = false;        // also a state of another computation
+  bool changed_data = false;         // also a commit whose files of tokens were others
+  std::string weights;               // safetensors to begin from; empty: random
+  std::vector<std::string> unwanted; // names of its tensors to leave out
+  std::string from;                  // a state whose weights to begin with: DIR or DIR@STEP
+  std::optional<int64_t> steps;      // instead of the program's
+  std::string data;                  // instead of the program's; empty: its own
+  std::string metrics, trace;        // files; empty: none
+  std::string save;                  // empty: <state>/model.safetensors
+  std::vector<std::string> sources;  // files of the program: no output replaces them
+  bool quiet = false;                // no tables and no progress
+  std::FILE *out = stdout;           // where tables and progress go
+  std::optional<int64_t> at;         // with resume: the commit of this step, not the last
+  FileSystem *disk = nullptr;        // where the state lives; null: the system's
+  Scheduler *scheduler = nullptr;    // runtime/device/scheduler.h; null: threads
 };
 
 /// kCancelled: the run was interrupted and has committed; the message says how to resume. Every

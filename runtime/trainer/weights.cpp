@@ -14,6 +14,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -239,8 +241,12 @@ absl::Status FillParameters(const Program &program, Engine &engine, const Parame
 
 absl::Status CheckParameters(const Program &program, const std::string &of,
                              const ShapesByName &shapes) {
+  return DescribeMismatches(program, of, Mismatches(program, shapes));
+}
+
+absl::Status DescribeMismatches(const Program &program, const std::string &of,
+                                const std::vector<std::string> &lines) {
   constexpr size_t kShown = 5;
-  const std::vector<std::string> lines = Mismatches(program, shapes);
   if (lines.empty())
     return absl::OkStatus();
   std::string message =
@@ -256,6 +262,32 @@ std::string ParameterName(const Group &group, int64_t entry, const Parameter &pa
   if (!group.layer)
     return absl::StrCat(group.name, ".", parameter.name);
   return absl::StrCat(group.name, ".", entry, ".", parameter.name);
+}
+
+bool ExternalTensor::Fits(const std::vector<int64_t> &tensor,
+                          const std::vector<int64_t> &parameter) const {
+  if (rows == all || tensor.empty())
+    return tensor == parameter;
+  const std::vector<int64_t> of_row(tensor.begin() + 1, tensor.end());
+  if (rows == one)
+    return row < tensor[0] && of_row == parameter;
+  return !parameter.empty() && parameter[0] <= tensor[0] &&
+         of_row == std::vector<int64_t>(parameter.begin() + 1, parameter.end());
+}
+
+ExternalTensor ExternalOf(int64_t entry, const Parameter &parameter) {
+  ExternalTensor tensor;
+  absl::string_view text = parameter.external;
+  if (absl::ConsumeSuffix(&text, "[:]")) {
+    tensor.rows = ExternalTensor::first;
+  } else if (const size_t at = text.rfind('['); absl::ConsumeSuffix(&text, "]")) {
+    // The checker knows that it is a number.
+    if (at != absl::string_view::npos && absl::SimpleAtoi(text.substr(at + 1), &tensor.row))
+      tensor.rows = ExternalTensor::one;
+    text = text.substr(0, at);
+  }
+  tensor.name = absl::StrReplaceAll(text, {{"*", absl::StrCat(entry)}});
+  return tensor;
 }
 
 absl::Status InitializeParameters(const Program &program, Engine &engine) {
@@ -276,21 +308,6 @@ absl::Status InitializeParameters(const Program &program, Engine &engine) {
                         });
 }
 
-absl::Status LoadParameters(const Program &program, Engine &engine, const std::string &path) {
-  absl::StatusOr<SafetensorsReader> reader = SafetensorsReader::Open(path);
-  if (!reader.ok())
-    return reader.status();
-  if (absl::Status status = CheckParameters(program, path, ShapesOf(*reader)); !status.ok())
-    return status;
-  return FillParameters(
-      program, engine,
-      [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {
-        const Group &group = program.groups[g];
-        const Tensor *tensor = reader->Find(ParameterName(group, entry, group.parameters[p]));
-        return reader->Read(*tensor, first, count, values);
-      });
-}
-
 bool IsExport(const Program &program, const std::string &path, const CommitRecord &commit) {
   constexpr int64_t kCoarse = 1; // seconds that the clock of a file system may be behind
   struct stat info;
@@ -303,15 +320,12 @@ bool IsExport(const Program &program, const std::string &path, const CommitRecor
          Mismatches(program, ShapesOf(*file)).empty();
 }
 
-absl::StatusOr<Computation> ReadComputation(const std::string &path) {
-  absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
-  if (!file.ok())
-    return file.status();
+Computation ComputationOf(const WeightFiles &files) {
   Computation computation;
-  if (!absl::SimpleAtoi(file->Metadata(kComputationVersion), &computation.version))
+  if (!absl::SimpleAtoi(files.Metadata(kComputationVersion), &computation.version))
     return computation;
-  computation.text = file->Metadata(kComputation);
-  computation.hash = file->Metadata(kComputationHash);
+  computation.text = files.Metadata(kComputation);
+  computation.hash = files.Metadata(kComputationHash);
   return computation;
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
 #include "runtime/state/state.h"
+#include "runtime/trainer/weight_files.h"
 
 #include "absl/status/status.h"
 
@@ -60,14 +61,15 @@ absl::Status CheckParameters(const Program &, const std::string &of, const Shape
 /// Fresh parameters (runtime/trainer/initialize.h).
 absl::Status InitializeParameters(const Program &, Engine &);
 
-/// Parameters from a safetensors file. Refuses as CheckParameters.
-absl::Status LoadParameters(const Program &, Engine &, const std::string &path);
+/// The same error for lines that the caller has found; Ok for none.
+absl::Status DescribeMismatches(const Program &, const std::string &of,
+                                const std::vector<std::string> &lines);
 
 /// The parameters after `step`. The engine must be idle and drained.
 absl::Status ExportParameters(const Program &, Engine &, const std::string &path, int64_t step);
 
 /// The computation that an export names; version 0: it names none.
-absl::StatusOr<Computation> ReadComputation(const std::string &path);
+Computation ComputationOf(const WeightFiles &);
 
 /// Whether `path` is a complete export of this model from the commit. A file older than the commit
 /// comes from another run with the same number of steps.
@@ -75,6 +77,20 @@ bool IsExport(const Program &, const std::string &path, const CommitRecord &);
 
 /// "embed.wte"; in a layer "block.0.qkv_w", even in the only layer.
 std::string ParameterName(const Group &, int64_t entry, const Parameter &);
+
+/// The tensor of a folder of Hugging Face that a parameter is, or whose rows it is.
+struct ExternalTensor {
+  enum Rows { all, one, first }; // "NAME", "NAME[ROW]", "NAME[:]": as many as it has
+  std::string name;              // "model.layers.0.self_attn.q_proj.weight"; "": the spec has none
+  Rows rows = all;
+  int64_t row = 0;
+
+  /// Whether a tensor of that shape has it.
+  bool Fits(const std::vector<int64_t> &tensor, const std::vector<int64_t> &parameter) const;
+  /// The element of the tensor with which a parameter of so many begins.
+  int64_t Begin(int64_t elements) const { return row * elements; }
+};
+ExternalTensor ExternalOf(int64_t entry, const Parameter &);
 
 } // namespace boa
 

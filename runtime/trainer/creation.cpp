@@ -1,0 +1,52 @@
+//===- creation.cpp - A state that no step has trained --------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/creation.h"
+
+#include "runtime/trainer/opening.h"
+#include "runtime/trainer/report.h"
+#include "runtime/trainer/request.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <chrono>
+#include <utility>
+
+namespace boa {
+
+absl::Status CreateState(const Program &compiled, const Kernels &kernels,
+                         const TrainerOptions &options, const InterruptGuard &interrupt) {
+  TrainRequest request(compiled, options);
+  if (absl::Status status = request.Check(); !status.ok())
+    return status;
+  absl::StatusOr<std::unique_ptr<GivenWeights>> given = OpenGiven(request);
+  if (!given.ok())
+    return given.status();
+  absl::StatusOr<std::unique_ptr<StateStore>> state =
+      OpenState(request, /*base=*/nullptr, interrupt);
+  if (!state.ok())
+    return state.status();
+  absl::StatusOr<std::unique_ptr<Engine>> engine = OpenEngine(request, kernels, **state);
+  if (!engine.ok())
+    return engine.status();
+  RunReport report(request, /*first=*/0, (*state)->Identity());
+  if (absl::Status status =
+          FillParameters(request, /*base=*/nullptr, given->get(), **engine, report);
+      !status.ok())
+    return status;
+  if (interrupt.interrupted())
+    return InterruptedError(interrupt.signal(),
+                            absl::StrCat("interrupted; `", request.directories()[0],
+                                         "` holds no commit, the same command begins again"));
+  // Settings belong to steps, and no step was taken.
+  CommitRecord record;
+  record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  record.plan = request.program().ScheduleInWords();
+  record.environment = (*engine)->Environment();
+  return (*engine)->Commit(std::move(record));
+}
+
+} // namespace boa
