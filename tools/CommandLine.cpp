@@ -7,15 +7,11 @@
 #include "tools/CommandLine.h"
 
 #include "frontend/Frontend.h"
-#include "frontend/Habits.h"
 #include "runtime/support/nearest.h"
 #include "runtime/trainer/main.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace boa {
 namespace {
@@ -25,25 +21,6 @@ template <typename... Args> absl::Status refuse(const Args &...args) {
 }
 
 bool isModule(llvm::StringRef file) { return file.ends_with(".mlir"); }
-
-std::string exampleLines(const DriverCommand &command) {
-  std::string text;
-  for (auto [line, does] : command.examples)
-    absl::StrAppend(&text, "  ", llvm::formatv("{0,-48} {1}", line, does).str(), "\n");
-  // Nothing behind the end of a line.
-  return absl::StrReplaceAll(text, {{" \n", "\n"}});
-}
-
-std::string useLine(const DriverCommand &command, std::pair<const char *, const char *> use) {
-  return llvm::formatv("{0,-33} {1}\n", absl::StrCat("boa ", command.name, " ", use.first),
-                       use.second);
-}
-
-/// `train, compile and sample`.
-std::string listCommands(const std::vector<std::string> &names) {
-  std::vector<std::string> first(names.begin(), names.end() - 1);
-  return absl::StrCat(absl::StrJoin(first, ", "), first.empty() ? "" : " and ", names.back());
-}
 
 /// `--set train.seed=7`, where people write --seed 7.
 std::string settingHint(const std::string &name, const std::string &value) {
@@ -110,6 +87,10 @@ absl::Status checkTogether(const Invocation &invocation) {
     if (invocation.compile.deviceCode == "emulated" && emit == "ptx")
       return refuse("--device-code=emulated: there is no PTX");
   }
+  if (invocation.command == "import" && invocation.output.empty())
+    return refuse("boa import: expected -o SPEC");
+  if (invocation.command == "export" && invocation.output.empty())
+    return refuse("boa export: expected -o FOLDER");
   if (invocation.command == "sample") {
     if (!invocation.weights.empty() && !invocation.train.state.empty())
       return refuse("--weights and --state each name what is sampled: only one of them can be "
@@ -213,6 +194,24 @@ const std::vector<DriverCommand> &commands() {
        {},
        {{"boa state state", "its commits and files"},
         {"boa state state --check", "is every byte whole?"}}},
+      {"import",
+       {{"FOLDER -o SPEC", "a Hugging Face model as a spec and a state"}},
+       1,
+       1,
+       "the folder of a Hugging Face model, with config.json and safetensors",
+       Operand::directory,
+       {},
+       {{"boa import Llama-3.2-1B -o llama.boa", "the spec"},
+        {"boa import gpt2 -o gpt2.boa --state state/gpt2", "and its weights at step 0"}}},
+      {"export",
+       {{"SPEC... -o FOLDER", "a folder that transformers opens"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa export gpt2.boa --state state/gpt2 -o tuned", "of an imported model"},
+        {"boa export gpt2.boa --type bf16 -o tuned", "half as large"}}},
       {"help",
        {{"TOPIC", "settings, builtins, commands, pytorch"}},
        0,
@@ -220,7 +219,8 @@ const std::vector<DriverCommand> &commands() {
        "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
        Operand::word,
        {"settings", "builtins", "commands", "reference", "pytorch", "train", "check", "fmt",
-        "compile", "simulate", "plan", "probe", "sample", "state", "help", "completion"},
+        "compile", "simulate", "plan", "probe", "sample", "state", "import", "export", "help",
+        "completion"},
        {{"boa help settings", "what --set can change"},
         {"boa help builtins", "the functions of a model"},
         {"boa help pytorch", "PyTorch's names, and Boa's"}}},
@@ -248,7 +248,7 @@ FlagTable flagsOf(Invocation &invocation) {
                                  sample = {"sample"}, simulate = {"simulate"}, probe = {"probe"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
-      {{"train", "check", "compile", "simulate", "plan", "sample"},
+      {{"train", "check", "compile", "simulate", "plan", "sample", "export"},
        "set",
        0,
        "KEY=VALUE",
@@ -275,7 +275,7 @@ FlagTable flagsOf(Invocation &invocation) {
        "NAME",
        "processor to compile for (default: this one)",
        TextValue{&invocation.cpu}},
-      {sample, "weights", 0, "FILE", "default: model.safetensors in the state",
+      {sample, "weights", 0, "FILE", "a file or folder (default: model.safetensors in the state)",
        FileValue{&invocation.weights}},
       {sample, "prompt", 0, "TEXT", "text to continue (default: a new line)",
        TextValue{&invocation.sample.prompt}},
@@ -288,6 +288,42 @@ FlagTable flagsOf(Invocation &invocation) {
       {sample, "seed", 0, "N", "another seed, another text (default: 1)",
        WholeValue{&invocation.seed}},
       {{"fmt"}, "check", 0, "", "change no file; exit 1 if one would change", &invocation.check},
+      {{"import"},
+       "output",
+       'o',
+       "SPEC",
+       "where the spec goes; small files go beside it",
+       FileValue{&invocation.output}},
+      {{"import"},
+       "context",
+       0,
+       "N",
+       "tokens of a sequence (default: the model's, at most 1024)",
+       WholeValue{&invocation.context, 1, "leave it out for the default"}},
+      {{"export"},
+       "output",
+       'o',
+       "FOLDER",
+       "where the model goes: a new folder",
+       DirectoryValue{&invocation.output}},
+      {{"export"},
+       "type",
+       0,
+       "TYPE",
+       "f32 or bf16 (default: f32)",
+       WordValue{&invocation.type, {"f32", "bf16"}}},
+      {{"export"},
+       "shard",
+       0,
+       "SIZE",
+       "at most so much in a file (default: 5GB)",
+       TextValue{&invocation.shard}},
+      {{"export"},
+       "like",
+       0,
+       "FOLDER",
+       "has config.json and tokenizer (default: beside SPEC)",
+       DirectoryValue{&invocation.like}},
       {{"state"}, "check", 0, "", "read every byte and compare its checksum", &invocation.check},
   };
   for (Flag &flag : TrainerFlags(invocation.train))
@@ -340,144 +376,6 @@ absl::Status readCommandLine(int count, char **arguments, Invocation &invocation
   invocation.sample.top_k = invocation.topK.value_or(invocation.sample.top_k);
   invocation.sample.seed = invocation.seed.value_or(invocation.sample.seed);
   return absl::OkStatus();
-}
-
-std::string helpText() {
-  std::string text = "usage: boa COMMAND [ARGUMENTS] [FLAGS]\n\n";
-  for (const DriverCommand &command : commands())
-    for (const auto &use : command.uses)
-      text += "  " + useLine(command, use);
-  text += "\nA SPEC is a file, or - for standard input. Alone:\n" +
-          FlagHelp("--help", "this text; behind a command: its flags") +
-          FlagHelp("--version", "which boa this is");
-  Invocation none;
-  FlagTable table = flagsOf(none);
-  std::vector<std::vector<std::string>> groups;
-  for (const Flag &flag : table)
-    if (llvm::find(groups, flag.commands) == groups.end())
-      groups.push_back(flag.commands);
-  for (const auto &group : groups) {
-    FlagTable part;
-    for (const Flag &flag : table)
-      if (flag.commands == group)
-        part.push_back(flag);
-    absl::StrAppend(&text, "\nflags of ", listCommands(group), ":\n", FlagsHelp(part, group[0]));
-  }
-  return text;
-}
-
-std::string helpText(const DriverCommand &command) {
-  std::string text;
-  for (const auto &use : command.uses)
-    text += (text.empty() ? "usage: " : "       ") + useLine(command, use);
-  Invocation none;
-  return absl::StrCat(text, "\n", FlagsHelp(flagsOf(none), command.name),
-                      FlagHelp("--help", "this text"), "\nexamples:\n", exampleLines(command));
-}
-
-namespace {
-
-std::string commandsText() {
-  std::string text;
-  for (const DriverCommand &command : commands()) {
-    for (const auto &use : command.uses)
-      absl::StrAppend(&text, useLine(command, use));
-    absl::StrAppend(&text, exampleLines(command), "\n");
-  }
-  return text + "`boa COMMAND --help` lists the flags of a command.\n";
-}
-
-std::string builtinsText() {
-  std::string text = "Functions of a model. Shapes are checked before anything runs.\n";
-  for (const frontend::BuiltinInfo &builtin : frontend::listBuiltins())
-    absl::StrAppend(&text, "\n", builtin.signature, "\n    ", builtin.help, "\n    ",
-                    builtin.shapes, "\n");
-  return text + "\na + b, a * b, 0.5 * x, x / 2\n    element by element; a parameter stands on "
-                "the right\n\nstage.param\n    a parameter of another stage\n";
-}
-
-std::string habitsText() {
-  std::string text = "Spellings of PyTorch and its trainers, and Boa's.\n";
-  const std::pair<frontend::HabitKind, const char *> kinds[] = {
-      {frontend::HabitKind::Word, "in a model"},
-      {frontend::HabitKind::Sign, "signs"},
-      {frontend::HabitKind::Function, "functions, methods and modules"},
-      {frontend::HabitKind::Setting, "settings of a training"},
-      {frontend::HabitKind::Value, "their values"}};
-  for (auto [kind, title] : kinds) {
-    absl::StrAppend(&text, "\n", title, ":\n");
-    std::string spelling;
-    for (const frontend::Habit &habit : frontend::habits())
-      if (habit.kind == kind) {
-        // Names of one meaning share a line.
-        if (spelling == habit.spelling)
-          absl::StrAppend(&text, ", ", habit.written);
-        else
-          absl::StrAppend(&text, spelling.empty() ? "" : "\n      " + spelling + "\n", "  ",
-                          habit.written);
-        spelling = habit.spelling;
-      }
-    absl::StrAppend(&text, "\n      ", spelling, "\n");
-  }
-  return text;
-}
-
-std::string settingsText() {
-  std::string text = "Settings of a spec, as --set takes them: --set train.steps=50. Arguments of "
-                     "a\ncall are set where the spec makes that call. Settings of "
-                     "train.parameters and\nplan.activations stand in a spec only.\n";
-  for (const frontend::SettingInfo &setting : frontend::listSettings()) {
-    absl::StrAppend(&text, "\n", setting.path);
-    if (!setting.calls.empty())
-      absl::StrAppend(&text, "  (of ", setting.calls, ")");
-    absl::StrAppend(&text, "\n    ", setting.values, "; ",
-                    setting.isRequired
-                        ? "required"
-                        : absl::StrCat("default ", setting.fallback,
-                                       setting.absent.empty() ? "" : ": " + setting.absent),
-                    "\n    ", setting.help, "\n");
-  }
-  return text + "\nmodel.NAME\n    a constant of the model\n";
-}
-
-/// frontend/REFERENCE.md.
-std::string referenceText() {
-  std::string text = "<!-- Written by `boa help reference`. -->\n\n# Settings, builtins and "
-                     "commands\n\n## Settings\n\n`--set PATH=VALUE` takes these paths. An "
-                     "argument of a call is set where the spec makes that call. Settings of "
-                     "`train.parameters` and `plan.activations` stand in a spec only.\n\n"
-                     "| path | values | default | |\n|---|---|---|---|\n";
-  auto cell = [](const std::string &part) { return absl::StrReplaceAll(part, {{"|", "\\|"}}); };
-  for (const frontend::SettingInfo &setting : frontend::listSettings())
-    absl::StrAppend(&text, "| `", setting.path, "`",
-                    setting.calls.empty() ? "" : absl::StrCat(" (of ", setting.calls, ")"), " | ",
-                    cell(setting.values), " | ",
-                    setting.isRequired
-                        ? "required"
-                        : absl::StrCat("`", setting.fallback, "`",
-                                       setting.absent.empty() ? "" : ": ", setting.absent),
-                    " | ", cell(setting.help), " |\n");
-  absl::StrAppend(&text, "\n## Builtins\n\n| signature | shapes | |\n|---|---|---|\n");
-  for (const frontend::BuiltinInfo &builtin : frontend::listBuiltins())
-    absl::StrAppend(&text, "| `", builtin.signature, "` | `", builtin.shapes, "` | ", builtin.help,
-                    " |\n");
-  absl::StrAppend(&text, "\n## Commands\n");
-  for (const DriverCommand &command : commands())
-    absl::StrAppend(&text, "\n    ",
-                    absl::StrReplaceAll(absl::StripTrailingAsciiWhitespace(helpText(command)),
-                                        {{"\n", "\n    "}, {"\n\n", "\n\n    "}}),
-                    "\n");
-  return text;
-}
-
-} // namespace
-
-std::string topicText(const std::string &topic) {
-  return topic == "settings"    ? settingsText()
-         : topic == "reference" ? referenceText()
-         : topic == "builtins"  ? builtinsText()
-         : topic == "commands"  ? commandsText()
-                                : habitsText();
 }
 
 } // namespace boa

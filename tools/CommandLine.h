@@ -52,7 +52,8 @@ struct Invocation {
   SimulateOptions simulate;
   ProbeOptions probe;
   std::string output, emit, cpu, weights;
-  std::optional<int64_t> topK, seed;
+  std::string type, shard, like; // of export
+  std::optional<int64_t> topK, seed, context;
   bool check = false;
 };
 

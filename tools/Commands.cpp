@@ -12,6 +12,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/state/inspect.h"
 #include "runtime/data/data.h"
+#include "runtime/state/state.h"
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/outputs.h"
@@ -23,6 +24,7 @@
 #include "tools/Compiled.h"
 #include "tools/Completion.h"
 #include "tools/Probe.h"
+#include "tools/models/Import.h"
 #include "tools/plan/Page.h"
 #include "tools/plan/Search.h"
 
@@ -146,8 +148,13 @@ absl::Status runSample(Invocation &invocation) {
   if (!status.ok())
     return status;
   defaultState(compiled.program, invocation);
+  // A state that no training has ended yet has no such file: then its last commit is sampled.
   std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
                                                    : invocation.weights;
+  std::error_code error;
+  if (invocation.weights.empty() && !std::filesystem::exists(weights, error) &&
+      StateStore::Exists(SystemFiles(), invocation.train.state).value_or(false))
+    weights = invocation.train.state;
   if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program)); !note.empty())
     std::cerr << note << "\n";
   invocation.sample.changed_model = invocation.train.changed_model;
@@ -291,6 +298,38 @@ absl::Status runFormat(const Invocation &invocation) {
   return absl::OkStatus();
 }
 
+absl::Status runImport(const Invocation &invocation) {
+  return importFolder(
+      {invocation.operands[0], invocation.output, invocation.train.state, invocation.context});
+}
+
+/// Bytes of "5GB" or "512 MiB"; 0 if it is no size.
+int64_t parseSize(llvm::StringRef text) {
+  double value = 0;
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  if (text.substr(0, digits).getAsDouble(value))
+    return 0;
+  constexpr std::pair<const char *, double> units[] = {
+      {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  for (auto [unit, bytes] : units)
+    if (text.substr(digits).trim().equals_insensitive(unit) && value * bytes < 0x1p60)
+      return int64_t(value * bytes);
+  return 0;
+}
+
+absl::Status runExport(const Invocation &invocation) {
+  ExportOptions options{
+      invocation.compile, invocation.train.state, invocation.output, invocation.like, {}};
+  options.weights.bf16 = invocation.type == "bf16";
+  if (!invocation.shard.empty())
+    options.weights.shard_bytes = parseSize(invocation.shard);
+  if (options.weights.shard_bytes <= 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--shard ", invocation.shard, ": expected a size as 5GB or 512MiB"));
+  return exportFolder(options);
+}
+
 absl::Status runHelp(const Invocation &invocation) {
   if (invocation.operands.empty())
     llvm::outs() << helpText();
@@ -323,6 +362,10 @@ absl::Status runCommand(Invocation &invocation) {
     return runProbe(invocation.probe);
   if (command == "state")
     return DescribeState(SystemFiles(), invocation.operands[0], invocation.check, stdout);
+  if (command == "import")
+    return runImport(invocation);
+  if (command == "export")
+    return runExport(invocation);
   if (command == "help")
     return runHelp(invocation);
   llvm::outs() << completionScript(invocation.operands[0]);

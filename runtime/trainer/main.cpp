@@ -46,7 +46,7 @@ const char *Version() { return BOA_VERSION; }
 FlagTable TrainerFlags(TrainerOptions &o) {
   const std::vector<std::string> train = {"train"};
   return {
-      {{"train", "sample"},
+      {{"train", "sample", "import", "export"},
        "state",
        0,
        "DIR",
@@ -66,7 +66,7 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        FileValue{&o.data}},
       {train, "changed-data", 0, "",
        "with --resume: go on with other files of tokens than the commit's", &o.changed_data},
-      {train, "weights", 0, "FILE", "begin from these weights (safetensors), not random ones",
+      {train, "weights", 0, "FILE", "begin from these weights: safetensors, or a folder of them",
        FileValue{&o.weights}},
       {train, "from", 0, "STATE[@STEP]", "begin with the weights of another state, only read",
        DirectoryValue{&o.from}},

@@ -1,0 +1,81 @@
+"""check.py TMP MODEL...: imports models of this folder, trains them as losses.json says, exports
+them, and compares the exported tensors with the imported ones, bit for bit.
+
+`boa` is found by PATH.
+"""
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ADAMW = ["train.batch=1", "train.steps=5", "train.optimizer.lr=1e-3"]
+
+
+def boa(*arguments):
+    done = subprocess.run(["boa", *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout
+
+
+def sets(*settings):
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def tensors(folder):
+    """Name: shape and bits, as of f32."""
+    found = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        data = path.read_bytes()
+        length = struct.unpack("<Q", data[:8])[0]
+        for name, entry in json.loads(data[8:8 + length]).items():
+            if name == "__metadata__":
+                continue
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            bits = data[begin:end]
+            if entry["dtype"] == "BF16":
+                bits = b"".join(b"\0\0" + bits[i:i + 2] for i in range(0, len(bits), 2))
+            elif entry["dtype"] == "F16":
+                values = struct.unpack(f"<{len(bits) // 2}e", bits)
+                bits = struct.pack(f"<{len(values)}f", *values)
+            found[name] = entry["shape"], bits
+    return found
+
+
+def check(name, tmp):
+    folder, spec, state = HERE / name, tmp / f"{name}.boa", tmp / f"{name}.state"
+    boa("import", folder, "-o", spec, "--state", state, "--context", 16)
+    boa("fmt", "--check", spec)
+
+    # What no step has trained goes out as it came in, also in several files.
+    narrow = json.loads((folder / "config.json").read_text()).get("dtype") == "bfloat16"
+    out = tmp / f"{name}.out"
+    boa("export", spec, "--state", state, "-o", out, "--shard", "20KB",
+        *(["--type", "bf16"] if narrow else []))
+    assert tensors(out) == tensors(folder), name
+    assert len(list(out.glob("*.safetensors"))) > 1
+
+    # The losses are PyTorch's: the state's, and those of the folder's weights with the spec.
+    more = sets(*ADAMW, *(["train.objective.probability=0.5"] if name == "bert" else []),
+                *(["train.weights=f32"] if narrow else []))
+    metrics = tmp / f"{name}.jsonl"
+    begin = ["--weights", folder, "--state", tmp / f"{name}.other"] if narrow else \
+        ["--state", state, "--resume"]
+    boa("train", spec, *begin, "--data", HERE / "text.txt", "--metrics", metrics, "--quiet", *more)
+    expected = json.loads((HERE / "losses.json").read_text())[name]
+    found = [line["loss"] for line in map(json.loads, metrics.read_text().splitlines())
+             if "loss" in line]
+    assert len(found) == len(expected), found
+    worst = max(abs(a - b) for a, b in zip(expected, found))
+    assert worst < 1e-4, (name, expected, found)
+    print(f"{name}: {len(tensors(out))} tensors, {len(found)} losses")
+
+
+def main():
+    tmp = Path(sys.argv[1])
+    for name in sys.argv[2:]:
+        check(name, tmp)
+
+
+main()

@@ -1,0 +1,103 @@
+//===- Beside.cpp - The small files of a model's folder -------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/models/Beside.h"
+
+#include "runtime/trainer/file.h"
+#include "runtime/trainer/weight_files.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+
+#include <filesystem>
+
+namespace boa {
+
+static constexpr const char *kSmallFiles[] = {"generation_config.json",
+                                              "tokenizer.json",
+                                              "tokenizer_config.json",
+                                              "tokenizer.model",
+                                              "vocab.json",
+                                              "merges.txt",
+                                              "vocab.txt",
+                                              "special_tokens_map.json",
+                                              "added_tokens.json",
+                                              "chat_template.jinja",
+                                              "chat_template.json",
+                                              "LICENSE",
+                                              "LICENSE.txt",
+                                              "NOTICE"};
+
+std::string folderBeside(const std::string &spec) {
+  return std::filesystem::path(spec).replace_extension(".hf").string();
+}
+
+absl::Status writeSmallFile(const std::string &path, const std::string &text) {
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
+    absl::StatusOr<std::string> old = ReadInput(path);
+    if (!old.ok())
+      return old.status();
+    if (*old == text)
+      return absl::OkStatus();
+    return absl::AlreadyExistsError(
+        absl::StrCat("`", path, "` is there with other contents: name another file, or remove it"));
+  }
+  absl::StatusOr<NewFile> file = NewFile::Create(path);
+  absl::Status status = file.status();
+  if (status.ok())
+    status = file->Append(text.data(), int64_t(text.size()));
+  return status.ok() ? file->Publish() : status;
+}
+
+absl::Status copySmallFiles(const std::string &from, const std::string &to) {
+  if (absl::Status status = SystemFiles().MakeDirectory(to);
+      !status.ok() && !absl::IsAlreadyExists(status))
+    return status;
+  for (const char *name : kSmallFiles) {
+    absl::Status status = CheckFolderFile(from, name);
+    if (absl::IsNotFound(status))
+      continue;
+    if (!status.ok())
+      return status;
+    absl::StatusOr<std::string> text = ReadInput(absl::StrCat(from, "/", name));
+    if (!text.ok())
+      return text.status();
+    if (status = writeSmallFile(absl::StrCat(to, "/", name), *text); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> findMaskToken(const std::string &folder) {
+  constexpr char kMask[] = "[MASK]";
+  if (CheckFolderFile(folder, "tokenizer.json").ok())
+    if (absl::StatusOr<std::string> text = ReadInput(absl::StrCat(folder, "/tokenizer.json"));
+        text.ok()) {
+      const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+      if (json.is_object() && json.contains("added_tokens") && json["added_tokens"].is_array())
+        for (const auto &token : json["added_tokens"])
+          if (token.is_object() && token.contains("content") && token["content"] == kMask &&
+              token.contains("id") && token["id"].is_number_unsigned())
+            return token["id"].get<int64_t>();
+    }
+  if (CheckFolderFile(folder, "vocab.txt").ok())
+    if (absl::StatusOr<std::string> text = ReadInput(absl::StrCat(folder, "/vocab.txt"));
+        text.ok()) {
+      int64_t number = 0;
+      for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+        if (absl::StripSuffix(line, "\r") == kMask)
+          return number;
+        ++number;
+      }
+    }
+  return absl::NotFoundError(absl::StrCat("`", folder,
+                                          "`: neither tokenizer.json nor vocab.txt has the token "
+                                          "[MASK], which the training of this model needs"));
+}
+
+} // namespace boa

@@ -1,0 +1,60 @@
+//===- Config.h - The configuration of a Hugging Face model -----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_MODELS_CONFIG_H
+#define BOA_TOOLS_MODELS_CONFIG_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+enum class Family { gpt2, llama, mistral, qwen2, qwen3, bert };
+
+/// How frequencies of rotary positions are stretched to longer texts.
+struct RopeScaling {
+  enum class Kind { none, linear, llama3 } kind = Kind::none;
+  double factor = 1, low = 1, high = 1;
+  int64_t context = 0; // that the model was trained with before
+};
+
+/// What config.json says of a computation that Boa has.
+struct ModelConfig {
+  Family family = Family::llama;
+  std::string architecture; // "LlamaForCausalLM"
+  int64_t vocab = 0, width = 0, depth = 0, hidden = 0;
+  int64_t heads = 0, kvHeads = 0, head = 0; // head: the width of each
+  int64_t positions = 0;                    // the longest text
+  int64_t window = 0;                       // of attention; 0: all of the text
+  int64_t types = 0;                        // of BERT's tokens
+  double eps = 0, deviation = 0;            // of norms; of initial values
+  double ropeBase = 0;
+  RopeScaling scaling;
+  bool exactGelu = false;
+  bool qkvBias = false, outBias = false, hiddenBias = false;
+  bool tied = false; // the head is the embedding
+  bool bf16 = false; // as the weights are stored
+  /// A line for each kind of dropout, which Boa leaves out. It would change training alone.
+  std::vector<std::string> notes;
+};
+
+/// The name of the model in a spec: "llama".
+const char *nameOf(Family);
+
+/// Reads FOLDER/config.json, of transformers 4 or 5. Refuses, by name, an architecture that Boa
+/// does not have, and each key that it does not know: it might change the computation.
+absl::StatusOr<ModelConfig> readConfig(const std::string &folder);
+
+/// The text of FOLDER/config.json for weights of another type.
+absl::StatusOr<std::string> configWithType(const std::string &folder, bool bf16);
+
+} // namespace boa
+
+#endif // BOA_TOOLS_MODELS_CONFIG_H

@@ -1,0 +1,218 @@
+//===- ConfigReader.cpp - The keys of a JSON object -----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/models/ConfigReader.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cmath>
+
+namespace boa {
+
+using Json = nlohmann::json;
+
+/// More than any configuration has.
+constexpr size_t kMostBytes = size_t{1} << 20;
+
+/// Keys of any model that change no training: names, special tokens, defaults of generation,
+/// outputs.
+static const std::set<std::string> &commonKeys() {
+  static const std::set<std::string> keys = {"transformers_version",
+                                             "use_cache",
+                                             "bos_token_id",
+                                             "eos_token_id",
+                                             "pad_token_id",
+                                             "sep_token_id",
+                                             "cls_token_id",
+                                             "mask_token_id",
+                                             "decoder_start_token_id",
+                                             "name_or_path",
+                                             "tokenizer_class",
+                                             "prefix",
+                                             "return_dict",
+                                             "output_attentions",
+                                             "output_hidden_states",
+                                             "torchscript",
+                                             "use_bfloat16",
+                                             "id2label",
+                                             "label2id",
+                                             "num_labels",
+                                             "problem_type",
+                                             "finetuning_task",
+                                             "task_specific_params",
+                                             "gradient_checkpointing",
+                                             "chunk_size_feed_forward",
+                                             "max_length",
+                                             "min_length",
+                                             "do_sample",
+                                             "early_stopping",
+                                             "num_beams",
+                                             "num_beam_groups",
+                                             "diversity_penalty",
+                                             "temperature",
+                                             "top_k",
+                                             "top_p",
+                                             "typical_p",
+                                             "repetition_penalty",
+                                             "length_penalty",
+                                             "no_repeat_ngram_size",
+                                             "encoder_no_repeat_ngram_size",
+                                             "bad_words_ids",
+                                             "num_return_sequences",
+                                             "output_scores",
+                                             "return_dict_in_generate",
+                                             "forced_bos_token_id",
+                                             "forced_eos_token_id",
+                                             "remove_invalid_values",
+                                             "exponential_decay_length_penalty",
+                                             "suppress_tokens",
+                                             "begin_suppress_tokens",
+                                             "unsloth_version",
+                                             "unsloth_fixed"};
+  return keys;
+}
+
+absl::StatusOr<ConfigReader> ConfigReader::parse(const std::string &path, const std::string &text) {
+  ConfigReader reader;
+  reader.path = path;
+  if (text.size() <= kMostBytes)
+    reader.values = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!reader.values.is_object())
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", path, "`: expected a JSON object of at most ", kMostBytes, " bytes"));
+  return reader;
+}
+
+const Json *ConfigReader::find(const std::string &key) const {
+  auto it = values.find(key);
+  return it == values.end() || it->is_null() ? nullptr : &*it;
+}
+
+const Json *ConfigReader::read(const std::string &key) {
+  taken.insert(key);
+  return find(key);
+}
+
+void ConfigReader::refuse(const std::string &key, const std::string &why) {
+  if (fault.ok())
+    fault =
+        absl::InvalidArgumentError(absl::StrCat("`", path, "`: key `", prefix, key, "`: ", why));
+}
+
+void ConfigReader::take(const absl::Status &status) {
+  if (fault.ok())
+    fault = status;
+}
+
+int64_t ConfigReader::whole(const std::string &key, std::optional<int64_t> fallback, int64_t least,
+                            int64_t most) {
+  const Json *value = read(key);
+  if (!value && fallback)
+    return *fallback;
+  const std::string range = absl::StrCat("expected a whole number from ", least, " to ", most);
+  if (!value)
+    refuse(key, absl::StrCat(range, " but found none"));
+  else if (!value->is_number_integer() ||
+           (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(most)) ||
+           value->get<int64_t>() < least || value->get<int64_t>() > most)
+    refuse(key, absl::StrCat(range, " but found ", value->dump()));
+  else
+    return value->get<int64_t>();
+  return fallback.value_or(least);
+}
+
+double ConfigReader::real(const std::string &key, std::optional<double> fallback, double least,
+                          double most) {
+  const Json *value = read(key);
+  if (!value && fallback)
+    return *fallback;
+  const std::string range = absl::StrCat("expected a number from ", least, " to ", most);
+  if (!value)
+    refuse(key, absl::StrCat(range, " but found none"));
+  else if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
+    refuse(key, absl::StrCat(range, " but found ", value->dump()));
+  else
+    return value->get<double>();
+  return fallback.value_or(least);
+}
+
+bool ConfigReader::flag(const std::string &key, bool fallback) {
+  const Json *value = read(key);
+  if (!value)
+    return fallback;
+  if (!value->is_boolean()) {
+    refuse(key, absl::StrCat("expected true or false but found ", value->dump()));
+    return fallback;
+  }
+  return value->get<bool>();
+}
+
+std::string ConfigReader::word(const std::string &key, const std::string &fallback) {
+  const Json *value = read(key);
+  if (!value)
+    return fallback;
+  if (!value->is_string()) {
+    refuse(key, "expected a string");
+    return fallback;
+  }
+  return value->get<std::string>();
+}
+
+std::vector<std::string> ConfigReader::words(const std::string &key) {
+  const Json *value = read(key);
+  std::vector<std::string> all;
+  if (!value)
+    return all;
+  if (!value->is_array())
+    refuse(key, "expected a list of strings");
+  else
+    for (const Json &element : *value)
+      if (element.is_string())
+        all.push_back(element.get<std::string>());
+      else
+        refuse(key, "expected a list of strings");
+  return all;
+}
+
+ConfigReader ConfigReader::object(const std::string &key) {
+  const Json *value = read(key);
+  ConfigReader inner;
+  inner.path = path;
+  inner.prefix = absl::StrCat(prefix, key, ".");
+  inner.there = value && value->is_object();
+  if (inner.there)
+    inner.values = *value;
+  else if (value)
+    refuse(key, "expected an object");
+  return inner;
+}
+
+void ConfigReader::finish(std::initializer_list<const char *> harmless) {
+  const std::set<std::string> more(harmless.begin(), harmless.end());
+  for (const auto &[key, value] : values.items()) {
+    const bool off = value.is_null() || (value.is_boolean() && !value.get<bool>());
+    if (taken.count(key) || more.count(key) || off || (!key.empty() && key[0] == '_') ||
+        (prefix.empty() && commonKeys().count(key)))
+      continue;
+    refuse(key, "Boa does not know it, and it may change the computation; remove it from the file "
+                "if it does not");
+  }
+}
+
+absl::StatusOr<std::string> withDtype(const std::string &path, const std::string &text,
+                                      const char *dtype) {
+  auto config = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object())
+    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: expected a JSON object"));
+  const bool newer = config.contains("dtype");
+  if (config.contains("torch_dtype") || !newer)
+    config["torch_dtype"] = dtype;
+  if (newer)
+    config["dtype"] = dtype;
+  return config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+} // namespace boa

@@ -1,0 +1,263 @@
+//===- Import.cpp - Models of Hugging Face, in and out --------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/models/Import.h"
+
+#include "passes/model/CanonicalText.h"
+#include "passes/target/runtime/Descriptor.h"
+#include "runtime/abi/program.h"
+#include "runtime/state/computation.h"
+#include "runtime/support/printable.h"
+#include "runtime/support/units.h"
+#include "runtime/trainer/creation.h"
+#include "runtime/trainer/file.h"
+#include "runtime/trainer/given_weights.h"
+#include "runtime/trainer/outputs.h"
+#include "runtime/trainer/weights.h"
+#include "tools/Compiled.h"
+#include "tools/models/Beside.h"
+#include "tools/models/Config.h"
+#include "tools/models/SpecText.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace boa {
+namespace {
+
+/// The last part of a path, as a comment may have it.
+std::string lastName(const std::string &path) {
+  std::error_code error;
+  std::filesystem::path whole = std::filesystem::absolute(path, error).lexically_normal();
+  if (whole.filename().empty())
+    whole = whole.parent_path();
+  std::string name = whole.filename().string();
+  for (char &c : name)
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
+      c = '?';
+  return name;
+}
+
+/// The program of a spec, for its names and shapes.
+absl::StatusOr<Program> describeSpec(const CompileRequest &request) {
+  Compiler compiler;
+  auto module = compiler.load(request);
+  if (!module.ok())
+    return module.status();
+  if (absl::Status status = compiler.lower(**module, request, Phase::storage); !status.ok())
+    return withAdvice(status, compiler, request);
+  return ParseProgram(describeProgram(**module));
+}
+
+absl::StatusOr<std::string> canonicalText(const CompileRequest &request) {
+  Compiler compiler;
+  auto module = compiler.load(request);
+  if (!module.ok())
+    return module.status();
+  return printCanonicalText(**module);
+}
+
+/// Keeps the tensors that an export needs and no parameter holds: `unused`, and those whose rows
+/// are parameters.
+absl::Status writeRest(const WeightFiles &files, const Program &program,
+                       const std::vector<std::string> &unused, const std::string &path) {
+  std::set<std::string> names(unused.begin(), unused.end());
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      if (ExternalTensor external = ExternalOf(0, parameter); external.rows != ExternalTensor::all)
+        names.insert(external.name);
+  std::vector<Tensor> tensors;
+  std::vector<const Tensor *> sources;
+  for (const std::string &name : names)
+    if (const Tensor *tensor = files.Find(name); tensor && IsReadable(*tensor)) {
+      sources.push_back(tensor);
+      tensors.push_back(*tensor);
+    }
+  if (tensors.empty())
+    return absl::OkStatus();
+  absl::StatusOr<SafetensorsWriter> writer =
+      SafetensorsWriter::Create(path, std::move(tensors), {{"format", "pt"}});
+  if (!writer.ok())
+    return writer.status();
+  constexpr int64_t kBlock = int64_t{1} << 20;
+  std::vector<float> values(static_cast<size_t>(kBlock));
+  for (const Tensor *tensor : sources)
+    for (int64_t first = 0; first < tensor->elements(); first += kBlock) {
+      const int64_t count = std::min(kBlock, tensor->elements() - first);
+      absl::Status status = files.Read(*tensor, first, count, values.data());
+      if (status.ok())
+        status = writer->Append(values.data(), count);
+      if (!status.ok())
+        return status;
+    }
+  return writer->Finish();
+}
+
+/// Names the results and the next command. The notes go to standard error.
+void report(const ImportOptions &options, const ModelConfig &config, int64_t context,
+            const Program &program, const std::vector<std::string> &unused) {
+  double parameters = 0;
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      parameters += double(group.count) * double(parameter.elements());
+  llvm::outs() << "wrote " << options.spec << ": " << config.architecture << ", "
+               << FormatCount(parameters) << " parameters, context " << context << "\n";
+  if (!options.state.empty())
+    llvm::outs() << "wrote " << options.state << ": step 0, with the weights of "
+                 << Printable(options.folder) << "\n";
+  llvm::outs() << "set `data` in its train block, then: boa train " << options.spec
+               << (options.state.empty() ? " --weights " + Printable(options.folder)
+                                         : " --state " + options.state + " --resume")
+               << "\n";
+  for (const std::string &note : config.notes)
+    llvm::errs() << "note: " << note << "\n";
+  if (!unused.empty())
+    llvm::errs() << "note: " << config.architecture << " does not use, and the spec has not: "
+                 << Printable(absl::StrJoin(unused, ", ")) << "\n";
+}
+
+} // namespace
+
+absl::Status importFolder(const ImportOptions &options) {
+  absl::StatusOr<ModelConfig> config = readConfig(options.folder);
+  if (!config.ok())
+    return config.status();
+  const int64_t context = options.context.value_or(defaultContext(*config));
+  if (absl::Status status = checkSpec(*config, context); !status.ok())
+    return status;
+
+  // The spec, with the names that the folder has.
+  SpecOptions spec;
+  spec.source = lastName(options.folder);
+  spec.context = context;
+  std::vector<std::string> unused;
+  absl::StatusOr<WeightFiles> files = WeightFiles::Open(options.folder);
+  if (!files.ok())
+    return files.status();
+  readNames(*config, [&](const std::string &name) { return files->Find(name) != nullptr; }, spec);
+  for (const auto &[name, tensor] : files->tensors())
+    if (isUnused(*config, name))
+      unused.push_back(name);
+  if (config->family == Family::bert) {
+    absl::StatusOr<int64_t> token = findMaskToken(options.folder);
+    if (!token.ok())
+      return token.status();
+    spec.maskToken = *token;
+  }
+  const std::string text = writeSpec(*config, spec);
+
+  // All of it must compile and fit before anything is written.
+  CompileRequest request;
+  request.files = {options.spec};
+  request.texts = {{options.spec, text}};
+  Compiled compiled;
+  if (absl::Status status = compiled.compile(request); !status.ok())
+    return status;
+  if (auto given = GivenWeights::Open(compiled.program, options.folder, unused); !given.ok())
+    return given.status();
+  absl::Status status = CheckOutputs({{"-o", options.spec}}, {});
+  if (status.ok())
+    status = CheckNewFile({"-o", options.spec}, /*directory=*/true);
+  if (status.ok())
+    status = writeSmallFile(options.spec, text);
+  if (!status.ok())
+    return status;
+
+  const std::string beside = folderBeside(options.spec);
+  if (status = copySmallFiles(options.folder, beside); !status.ok())
+    return status;
+  absl::StatusOr<std::string> json = ReadInput(absl::StrCat(options.folder, "/config.json"));
+  if (!json.ok())
+    return json.status();
+  status = writeRest(*files, compiled.program, unused, absl::StrCat(beside, "/", kRestFile));
+  if (status.ok())
+    status = writeSmallFile(absl::StrCat(beside, "/config.json"), *json);
+  if (!status.ok())
+    return status;
+
+  if (!options.state.empty()) {
+    Kernels kernels = nullptr;
+    if (status = compiled.find(kernels); !status.ok())
+      return status;
+    TrainerOptions training;
+    training.state = options.state;
+    training.weights = options.folder;
+    training.unwanted = unused;
+    training.sources = {options.spec};
+    status = CreateState(compiled.program, kernels, training, InterruptsUntilExit());
+    if (!status.ok())
+      return status;
+  }
+  report(options, *config, context, compiled.program, unused);
+  return absl::OkStatus();
+}
+
+absl::Status exportFolder(const ExportOptions &options) {
+  CompileRequest request = options.compile;
+  request.predict = true; // needs no plan that fits
+  absl::StatusOr<Program> program = describeSpec(request);
+  if (!program.ok())
+    return program.status();
+  const std::string like = options.like.empty() ? folderBeside(request.files[0]) : options.like;
+  absl::StatusOr<ModelConfig> config = readConfig(like);
+  if (!config.ok())
+    return absl::Status(config.status().code(),
+                        absl::StrCat(config.status().message(),
+                                     options.like.empty()
+                                         ? "\n  --like FOLDER names a folder with the config.json "
+                                           "and the tokenizer of the model"
+                                         : ""));
+  // The configuration and the spec must be one function.
+  SpecOptions spec;
+  spec.context = program->model.context;
+  CompileRequest expected;
+  expected.files = {"config.json"};
+  expected.texts = {{"config.json", writeSpec(*config, spec)}};
+  absl::StatusOr<std::string> wanted = canonicalText(expected), found = canonicalText(request);
+  if (!wanted.ok() || !found.ok())
+    return wanted.ok() ? found.status() : wanted.status();
+  if (*wanted != *found)
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the spec computes another function than the model of `", like, "/config.json`:\n  ",
+        absl::StrJoin(DescribeDifferences(*wanted, *found), "\n  ")));
+
+  absl::StatusOr<std::string> json = configWithType(like, options.weights.bf16);
+  if (!json.ok())
+    return json.status();
+  if (absl::Status status = CheckExportFolder(*program, options.folder, options.weights);
+      !status.ok())
+    return status;
+  std::string state = options.state;
+  if (state.empty())
+    state = program->machine.ssd.empty() ? "state" : program->machine.ssd[0].path;
+  FolderExport weights = options.weights;
+  std::error_code error;
+  if (const std::string rest = absl::StrCat(like, "/", kRestFile);
+      std::filesystem::exists(rest, error))
+    weights.rest = rest;
+  absl::StatusOr<int64_t> bytes =
+      ExportFolder(SystemFiles(), *program, state, options.folder, weights);
+  if (!bytes.ok())
+    return bytes.status();
+  absl::Status status = copySmallFiles(like, options.folder);
+  // It makes the folder complete.
+  if (status.ok())
+    status = writeSmallFile(absl::StrCat(options.folder, "/config.json"), *json);
+  if (status.ok())
+    llvm::outs() << "wrote " << options.folder << ": " << config->architecture << ", "
+                 << FormatBytes(*bytes) << " of " << (options.weights.bf16 ? "bf16" : "f32")
+                 << "\n";
+  return status;
+}
+
+} // namespace boa

@@ -1,0 +1,48 @@
+//===- Import.h - Models of Hugging Face, in and out ------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_MODELS_IMPORT_H
+#define BOA_TOOLS_MODELS_IMPORT_H
+
+#include "runtime/trainer/folder_export.h"
+#include "tools/Compiler.h"
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace boa {
+
+struct ImportOptions {
+  std::string folder, spec;
+  std::string state; // empty: the spec alone
+  std::optional<int64_t> context;
+};
+
+/// Reads a folder. Writes a spec, and beside it the folder's small files (filesBeside). With a
+/// state, creates that at step 0 with the weights of the folder.
+///
+/// Everything is checked before anything is written. A spec that is there with another text is
+/// kept, and refused. After a kill the same call begins again.
+absl::Status importFolder(const ImportOptions &);
+
+struct ExportOptions {
+  CompileRequest compile; // the spec
+  std::string state;      // or DIR@STEP
+  std::string folder;     // empty or not there yet
+  std::string like;       // with config.json and the tokenizer; empty: those beside the spec
+  FolderExport weights;
+};
+
+/// Writes a folder that transformers opens, config.json last. Refuses a spec that computes
+/// another function than the model of that config.json.
+absl::Status exportFolder(const ExportOptions &);
+
+} // namespace boa
+
+#endif // BOA_TOOLS_MODELS_IMPORT_H

@@ -1,0 +1,49 @@
+//===- SpecText.h - A spec for an imported model ----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_MODELS_SPECTEXT_H
+#define BOA_TOOLS_MODELS_SPECTEXT_H
+
+#include "tools/models/Config.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace boa {
+
+struct SpecOptions {
+  std::string source;     // the folder, for a comment
+  int64_t context = 0;    // tokens of a sequence
+  int64_t maskToken = 0;  // of BERT
+  bool headAlone = false; // the base model's tensors have no prefix
+  bool gammaBeta = false; // BERT's norms have the names of old files
+};
+
+/// The context that an import has unless the user says another.
+int64_t defaultContext(const ModelConfig &);
+
+/// Refuses a context that the model cannot have, and a model that the language cannot express.
+absl::Status checkSpec(const ModelConfig &, int64_t context);
+
+/// The model, its training and its plan, laid out as `boa fmt` does. Parameters carry the names of
+/// their tensors.
+std::string writeSpec(const ModelConfig &, const SpecOptions &);
+
+/// Finds `headAlone` and `gammaBeta` by the names of a folder's tensors.
+void readNames(const ModelConfig &, const std::function<bool(const std::string &)> &has,
+               SpecOptions &);
+
+/// Whether the folder of such a model may have a tensor that its architecture does not use: of
+/// another head that it was trained with.
+bool isUnused(const ModelConfig &, const std::string &tensor);
+
+} // namespace boa
+
+#endif // BOA_TOOLS_MODELS_SPECTEXT_H
