@@ -31,7 +31,7 @@ namespace {
 bool isReal(SettingKind kind) { return kind == SettingKind::Real; }
 bool isInteger(SettingKind kind) {
   return kind == SettingKind::Count || kind == SettingKind::Bytes || kind == SettingKind::Speed ||
-         kind == SettingKind::Operations || kind == SettingKind::Time;
+         kind == SettingKind::Operations || kind == SettingKind::Time || kind == SettingKind::Power;
 }
 
 std::optional<double> numberOf(Attribute value, bool allowReal) {

@@ -49,6 +49,8 @@ static std::string describeValues(const Setting &setting) {
     return "a speed: 300 TFLOP/s";
   case SettingKind::Time:
     return "a time: 80 us";
+  case SettingKind::Power:
+    return "a power: 400 W";
   case SettingKind::Flag:
   case SettingKind::Word:
     return listWords(words);

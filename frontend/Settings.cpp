@@ -187,6 +187,7 @@ void SettingReader::readMember(const Setting &row, const Expr &expr, int64_t &va
     const Quantity quantity = row.kind == SettingKind::Speed        ? Quantity::Speed
                               : row.kind == SettingKind::Operations ? Quantity::Compute
                               : row.kind == SettingKind::Time       ? Quantity::Latency
+                              : row.kind == SettingKind::Power      ? Quantity::Power
                                                                     : Quantity::Bytes;
     number = evaluateQuantity(expr, quantity, name, context.diagnostics, insteadOfZero(row));
   }

@@ -256,7 +256,8 @@ Units makeUnits(Quantity quantity) {
                                    {"kB", 1000},
                                    {"MB", 1000000},
                                    {"GB", 1000000000},
-                                   {"TB", 1000000000000}};
+                                   {"TB", 1000000000000},
+                                   {"PB", 1000000000000000}};
   Units result{bytes, "a size such as 256 MiB"};
   switch (quantity) {
   case Quantity::Bytes:
@@ -275,6 +276,8 @@ Units makeUnits(Quantity quantity) {
             "a speed such as 300 TFLOP/s"};
   case Quantity::Latency:
     return {{{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}}, "a time such as 80 us"};
+  case Quantity::Power:
+    return {{{"W", 1}, {"kW", 1000}, {"MW", 1000000}}, "a power such as 400 W"};
   }
   return result;
 }

@@ -68,8 +68,9 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
                                      Diagnostics &diagnostics, const std::string &below = "");
 
 /// Quantities with units of their own: a size (`256 MiB`), a speed (`200 MB/s`),
-/// operations in a second (`300 TFLOP/s`), a short time (`80 us`, in nanoseconds).
-enum class Quantity { Bytes, Speed, Compute, Latency };
+/// operations in a second (`300 TFLOP/s`), a short time (`80 us`, in nanoseconds), a power
+/// (`400 W`).
+enum class Quantity { Bytes, Speed, Compute, Latency, Power };
 
 /// A setting of at least 1. The message for less ends with `below`.
 std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,

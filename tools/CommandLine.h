@@ -18,6 +18,7 @@
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiler.h"
 #include "tools/Probe.h"
+#include "tools/plan/Page.h"
 
 #include <optional>
 #include <string>
@@ -51,7 +52,8 @@ struct Invocation {
   SampleOptions sample;
   SimulateOptions simulate;
   ProbeOptions probe;
-  std::string output, emit, cpu, weights;
+  PageOptions page;
+  std::string output, emit, cpu, weights, report;
   std::string type, shard, like; // of export
   std::optional<int64_t> topK, seed, context;
   bool check = false;

@@ -18,6 +18,7 @@
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/progress.h"
+#include "runtime/trainer/report_page.h"
 #include "runtime/trainer/sample.h"
 #include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trainer.h"
@@ -26,6 +27,7 @@
 #include "tools/Probe.h"
 #include "tools/models/Import.h"
 #include "tools/plan/Page.h"
+#include "tools/plan/Report.h"
 #include "tools/plan/Search.h"
 
 #include "absl/strings/str_cat.h"
@@ -72,18 +74,40 @@ absl::Status runTrain(Invocation &invocation) {
   return Train(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
 }
 
+/// Refuses a page that would replace a source or one of these files.
+absl::Status checkReport(const Invocation &invocation, std::vector<FileUse> kept) {
+  for (const std::string &file : invocation.compile.files)
+    kept.push_back({"a source of this program", file});
+  absl::Status status = CheckOutputs(ReportOutputs(invocation.report), kept);
+  return status.ok() ? CheckReport(invocation.report) : status;
+}
+
 absl::Status runSimulate(Invocation &invocation) {
   invocation.compile.simulate = true;
   invocation.simulate.sources = invocation.compile.files;
+  invocation.simulate.record = !invocation.report.empty();
   Compiled compiled;
   EntryPoints entries;
   // Compiling takes longer.
   absl::Status status = CheckSimulation(invocation.simulate);
   if (status.ok())
+    status = checkReport(invocation, {{"--metrics", invocation.simulate.metrics},
+                                      {"--trace", invocation.simulate.trace},
+                                      {"the kernel times", invocation.simulate.kernels}});
+  if (status.ok())
     status = compiled.compile(invocation.compile);
   if (status.ok())
     status = compiled.find("boa_step", entries.step);
-  return status.ok() ? Simulate(compiled.program, entries, invocation.simulate).status() : status;
+  if (status.ok())
+    status = checkReport(invocation, FilesOfData(compiled.program.train));
+  if (!status.ok())
+    return status;
+  auto run = Simulate(compiled.program, entries, invocation.simulate);
+  if (!run.ok() || invocation.report.empty())
+    return run.status();
+  return writeSimulationReport(invocation.report, invocation.compile, compiled.program,
+                               *std::move(run),
+                               /*withCurve=*/invocation.simulate.kernels.empty());
 }
 
 /// The plan block as a file that stands beside a spec.
@@ -108,6 +132,8 @@ absl::Status runPlan(const Invocation &invocation) {
   if (status.ok() && std::filesystem::exists(invocation.output, error) &&
       access(invocation.output.c_str(), W_OK) != 0)
     status = absl::ErrnoToStatus(errno, absl::StrCat("cannot write `", invocation.output, "`"));
+  if (status.ok())
+    status = checkReport(invocation, {output, {"--write", TemporaryName(invocation.output)}});
   if (!status.ok())
     return status;
   Trials trials(invocation.compile);
@@ -120,6 +146,8 @@ absl::Status runPlan(const Invocation &invocation) {
   if (status.ok() && !invocation.output.empty())
     status = CheckOutputs({output, {"--write", TemporaryName(invocation.output)}},
                           FilesOfData(config.train));
+  if (status.ok())
+    status = checkReport(invocation, FilesOfData(config.train));
   if (!status.ok())
     return status;
   std::string need;
@@ -130,9 +158,12 @@ absl::Status runPlan(const Invocation &invocation) {
   }
   if (!found)
     return absl::ResourceExhaustedError(absl::StrCat("no plan fits: ", need));
-  std::cout << formatPage(trials, *found) << std::flush;
-  return invocation.output.empty() ? absl::OkStatus()
-                                   : writePlan(invocation.output, trials.block(found->choice));
+  std::cout << formatPage(trials, *found, invocation.page) << std::flush;
+  if (!invocation.output.empty())
+    status = writePlan(invocation.output, trials.block(found->choice));
+  return status.ok() && !invocation.report.empty()
+             ? writePlanReport(invocation.report, trials, *found, invocation.page)
+             : status;
 }
 
 absl::Status runSample(Invocation &invocation) {

@@ -35,6 +35,7 @@ enum class SettingKind {
   Speed,
   Operations,
   Time,
+  Power,
   Flag,
   Word,
   Rate,     // a word with arguments, or a number
@@ -90,6 +91,7 @@ struct SettingRow {
   SettingRow speed() const { return with(&SettingRow::kind, SettingKind::Speed).from(1); }
   SettingRow operations() const { return with(&SettingRow::kind, SettingKind::Operations).from(1); }
   SettingRow time() const { return with(&SettingRow::kind, SettingKind::Time).from(1); }
+  SettingRow power() const { return with(&SettingRow::kind, SettingKind::Power).from(1); }
   SettingRow numberOr() const { return with(&SettingRow::kind, SettingKind::Rate); }
 
   /// `train.optimizer` and `lr` of `train.optimizer.lr`.

@@ -147,6 +147,8 @@ Counters Accounting::TakeCounters(int64_t of) {
 
 void Counters::Add(const Counters &other) {
   moved.Add(other.moved);
+  for (const auto &[path, bytes] : other.written_to)
+    written_to[path] += bytes;
   compute_seconds += other.compute_seconds;
   flops += other.flops;
   launches += other.launches;

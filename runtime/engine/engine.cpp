@@ -81,6 +81,12 @@ int64_t RunAheadBytes(const Program &program) {
 //===----------------------------------------------------------------------===//
 
 absl::Status Engine::Impl::Start() {
+  if (options.trace_memory)
+    graph.Watch([this](int32_t storage, int32_t space, int64_t bytes) {
+      if (memory_trace.size() == kMemoryEvents)
+        memory_trace.pop_front();
+      memory_trace.push_back({graph.Now(), storage, space, bytes});
+    });
   return device->Start({graph.Bytes(BOA_DEVICE), graph.Bytes(BOA_HOST)}, graph.Workspace(), this);
 }
 
@@ -137,8 +143,10 @@ void Engine::Impl::Moved(const Work &work, int32_t path, int64_t bytes, int64_t 
     return;
   const bool write = work.kind == Work::Kind::write;
   const Storage &storage = program.storages[work.storage];
-  Traffic &moved = graph.CountersOf(work.run).moved;
-  (write ? moved.written : moved.read)[storage.role] += bytes;
+  Counters &counters = graph.CountersOf(work.run);
+  (write ? counters.moved.written : counters.moved.read)[storage.role] += bytes;
+  if (write)
+    counters.written_to[path] += bytes;
   if (options.trace)
     Record({write ? TraceEvent::Row::write : TraceEvent::Row::read, path, storage.name, begin_ns,
             end_ns, bytes});
@@ -342,6 +350,10 @@ std::vector<TraceEvent> Engine::TakeTrace() {
                 impl->trace.end());
   impl->trace_next = 0;
   return std::exchange(impl->trace, {});
+}
+std::deque<MemoryEvent> Engine::TakeMemoryTrace() {
+  std::unique_lock lock(impl->mutex);
+  return std::exchange(impl->memory_trace, {});
 }
 std::map<int64_t, double> Engine::TakeNorms() { return impl->device->TakeNorms(); }
 std::string Engine::TakeRemark() { return impl->device->TakeRemark(); }

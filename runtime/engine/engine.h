@@ -37,6 +37,7 @@
 #include "absl/strings/string_view.h"
 
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
@@ -51,6 +52,7 @@ inline constexpr int64_t kTraceEvents = 1 << 20;
 struct EngineOptions {
   bool trace = false;
   int64_t trace_events = kTraceEvents;
+  bool trace_memory = false;
   IoOptions io;
   Scheduler *scheduler = nullptr; // outlives the engine; null: threads
   /// Most memory of the commands that are left. At this limit the driver waits. 0: RunAheadBytes.
@@ -78,6 +80,14 @@ struct TraceEvent {
   absl::string_view name; // of a kernel, storage or group of the program, which owns it
   int64_t begin_ns = 0, end_ns = 0, bytes = 0;
 };
+
+/// From this moment on, a storage's slots with a buffer take so many bytes of a space.
+struct MemoryEvent {
+  int64_t at_ns = 0;
+  int32_t storage = 0, space = 0;
+  int64_t bytes = 0;
+};
+inline constexpr size_t kMemoryEvents = 1 << 20; // the newest
 
 class ChunkExtents;
 
@@ -135,6 +145,8 @@ public:
   /// result of the next call.
   Counters TakeCounters(int64_t run = std::numeric_limits<int64_t>::max());
   std::vector<TraceEvent> TakeTrace();
+  /// With EngineOptions::trace_memory, in order of time.
+  std::deque<MemoryEvent> TakeMemoryTrace();
   /// Takes out gradient norms by step, before clipping, if the program needs them
   /// (NeedsNorm). The optimizer left out a step whose norm is not finite. A norm is known
   /// when the step's run is done.

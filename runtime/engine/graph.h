@@ -53,6 +53,9 @@ public:
 
   int64_t Bytes(int32_t space) const { return slots.Bytes(space); }
   int64_t PeakBytes(int32_t space) const { return slots.PeakBytes(space); }
+  void Watch(Slots::Watcher watcher) { slots.Watch(std::move(watcher)); }
+  /// The time of the last completion.
+  int64_t Now() const { return dispatcher.accounting().now_ns(); }
   Location Workspace() const { return slots.workspace(); }
   /// The home of a chunk in memory; nowhere: it lives on SSD.
   Location HomeOf(int32_t storage, int64_t entry, int32_t chunk) const;

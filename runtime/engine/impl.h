@@ -55,6 +55,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   boa_entry_point previous = nullptr; // the entry point of the last run
   std::vector<TraceEvent> trace;
   size_t trace_next = 0;
+  std::deque<MemoryEvent> memory_trace;
   std::unique_ptr<Device> device; // last: its calls use the rest until it is gone
 
   absl::Status Start();

@@ -192,18 +192,33 @@ bool Slots::Request(uint32_t id, uint32_t opener) {
   return false;
 }
 
+void Slots::Watch(Watcher told) {
+  watcher = std::move(told);
+  for (std::vector<int64_t> &bytes : in_use)
+    bytes.assign(program.storages.size(), 0);
+}
+
+void Slots::Tell(const Pool &pool, uint32_t id, int64_t sign) {
+  if (!watcher)
+    return;
+  const int32_t storage = buffers[id].storage, space = pool.base.space;
+  watcher(storage, space, in_use[space][storage] += sign * pool.stride);
+}
+
 void Slots::Grant(Pool &pool, uint32_t id) {
   Buffer &buffer = buffers[id];
   buffer.slot = pool.free.back();
   pool.free.pop_back();
   pool.most_used = std::max(pool.most_used, ++pool.used);
   buffer.base = {pool.base.space, pool.base.offset + buffer.slot * pool.stride};
+  Tell(pool, id, 1);
 }
 
 void Slots::GiveBack(uint32_t id) {
   Pool &pool = pools[buffers[id].pool];
   pool.free.push_back(buffers[id].slot);
   --pool.used;
+  Tell(pool, id, -1);
   unused.push_back(id);
 }
 

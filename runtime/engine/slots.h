@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace boa {
@@ -86,6 +87,10 @@ public:
   bool Request(uint32_t buffer, uint32_t opener);
   /// Ends a buffer that no command uses any more. Its slot is free, its number unused.
   void GiveBack(uint32_t buffer);
+  /// Whenever a slot gets or loses a buffer: the buffer's storage, the space, and the bytes of all
+  /// slots there that have a buffer of the storage.
+  using Watcher = std::function<void(int32_t storage, int32_t space, int64_t bytes)>;
+  void Watch(Watcher);
   /// Grants a free slot of the pool to the buffer that waits longest. Returns the opener of
   /// that buffer; 0: none waits, or no slot is free.
   uint32_t GrantNext(int32_t pool);
@@ -132,6 +137,7 @@ private:
   Location Take(int32_t space, int64_t bytes);
   uint32_t NewBuffer(int32_t storage, int64_t entry, int32_t first, int32_t count, int32_t space);
   void Grant(Pool &, uint32_t buffer);
+  void Tell(const Pool &, uint32_t buffer, int64_t sign);
 
   const Program &program;
   Space spaces[2];
@@ -141,6 +147,8 @@ private:
   std::deque<Buffer> buffers{1};
   std::vector<uint32_t> unused;
   uint32_t homes = 0;
+  Watcher watcher;
+  std::vector<int64_t> in_use[2]; // by space and storage, if somebody watches
 };
 
 } // namespace boa

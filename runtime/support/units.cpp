@@ -36,6 +36,12 @@ std::string FormatBytes(double bytes) {
 
 std::string FormatCount(double count) { return Scale(count, 1000, {"", " k", " M", " G", " T"}); }
 
+std::string FormatWatts(double watts) { return Scale(watts, 1000, {" W", " kW", " MW", " GW"}); }
+
+std::string FormatEnergy(double joules) {
+  return Scale(joules / 3600, 1000, {" Wh", " kWh", " MWh", " GWh", " TWh"});
+}
+
 std::string FormatSeconds(double seconds) {
   if (seconds < 9.995)
     return absl::StrFormat("%.2f s", seconds);
@@ -44,7 +50,13 @@ std::string FormatSeconds(double seconds) {
   const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 3600)
     return absl::StrFormat("%d m %02d s", whole / 60, whole % 60);
-  return absl::StrFormat("%d h %02d m", whole / 3600, whole / 60 % 60);
+  if (whole < 100 * 3600)
+    return absl::StrFormat("%d h %02d m", whole / 3600, whole / 60 % 60);
+  constexpr double kDay = 86400, kYear = 365.25 * kDay;
+  if (seconds < 2 * kYear)
+    return absl::StrFormat("%.*f days", seconds < 99.95 * kDay ? 1 : 0, seconds / kDay);
+  const double years = seconds / kYear;
+  return (years < 99.95 ? absl::StrFormat("%.1f", years) : FormatCount(years)) + " years";
 }
 
 } // namespace boa

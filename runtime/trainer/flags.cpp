@@ -53,6 +53,24 @@ struct Assign {
     *number.to = real;
     return absl::OkStatus();
   }
+  absl::Status operator()(const AmountValue &amount) const {
+    constexpr std::pair<char, double> kUnits[] = {
+        {'k', 1e3}, {'M', 1e6}, {'B', 1e9}, {'G', 1e9}, {'T', 1e12}};
+    std::string digits = value;
+    double unit = 1, number = 0;
+    for (const auto &[letter, size] : kUnits)
+      if (!digits.empty() && digits.back() == letter) {
+        unit = size;
+        digits.pop_back();
+        break;
+      }
+    // The comparison is false for NaN.
+    if (!absl::SimpleAtod(digits, &number) || !(number > 0 && number * unit <= 1e18))
+      return Refuse(flag, ": expected a number such as 300B or 15T, at most 1e18, but found `",
+                    value, "`");
+    *amount.to = number * unit;
+    return absl::OkStatus();
+  }
   absl::Status operator()(const WordValue &word) const {
     *word.to = value;
     if (std::find(word.words.begin(), word.words.end(), value) != word.words.end())

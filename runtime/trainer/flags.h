@@ -48,6 +48,10 @@ struct RealValue {
   double *to;
   double least, most;
 };
+/// A number above 0, with k, M, B, G or T for thousands, millions and so on: 1.5T. B is G.
+struct AmountValue {
+  double *to;
+};
 /// One of a few words.
 struct WordValue {
   std::string *to;
@@ -73,8 +77,8 @@ struct DirectoriesValue {
 };
 
 /// The type of a value and its destination. A bool is a switch, which takes no value.
-using Destination = std::variant<bool *, WholeValue, RealValue, WordValue, TextValue, FileValue,
-                                 DirectoryValue, TextsValue, DirectoriesValue>;
+using Destination = std::variant<bool *, WholeValue, RealValue, AmountValue, WordValue, TextValue,
+                                 FileValue, DirectoryValue, TextsValue, DirectoriesValue>;
 
 struct Flag {
   std::vector<std::string> commands; // that take it; empty: all

@@ -74,6 +74,8 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        FileValue{&o.save}},
       {train, "metrics", 0, "FILE", "write one JSON object for each step", FileValue{&o.metrics}},
       {train, "trace", 0, "FILE", "write a timeline for ui.perfetto.dev", FileValue{&o.trace}},
+      {train, "report", 0, "FILE", "write a page: the run beside its prediction (HTML)",
+       FileValue{&o.report}},
       {train, "quiet", 0, "", "print nothing but errors", &o.quiet},
   };
 }

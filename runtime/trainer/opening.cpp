@@ -93,7 +93,8 @@ OpenState(const TrainRequest &request, const BaseWeights *base, const InterruptG
 absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &request,
                                                    const Kernels &kernels, StateStore &state) {
   EngineOptions options;
-  options.trace = !request.options().trace.empty();
+  options.trace = !request.options().trace.empty() || !request.options().report.empty();
+  options.trace_memory = !request.options().report.empty();
   options.scheduler = request.options().scheduler;
   absl::StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Create(request.program(), kernels, &state, options);

@@ -307,6 +307,7 @@ std::string FormatOutcome(const Program &program, const Outcome &outcome) {
     text += '\n';
   }
   text += FormatTraffic(outcome);
+  text += FormatWear(program, outcome.writes());
   text += '\n';
   for (const Outcome::Memory &memory : outcome.memories)
     absl::StrAppendFormat(&text, "  %smemory in use at most %s of %s allocated\n", memory.name,

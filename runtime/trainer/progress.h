@@ -15,6 +15,7 @@
 
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
+#include "runtime/report/wear.h"
 #include "runtime/trainer/metrics.h"
 
 #include <chrono>
@@ -36,6 +37,8 @@ struct Outcome {
   double loss = 0;    // of the last step; not a number: a simulation has no loss
   std::optional<double> validation_loss;
   Traffic moved, predicted;                // measured, and from the plan
+  std::map<int32_t, int64_t> written_to;   // bytes by SSD path
+  std::vector<std::string> paths;          // their directories; empty: those of the machine
   int64_t disk_read = 0, disk_written = 0; // by the counts of the operating system
   bool measured = true;                    // whether these and resident_bytes are known
   /// The largest part of a memory in use, and its size.
@@ -49,6 +52,7 @@ struct Outcome {
   std::string saved;           // path of the weights; may be empty
 
   void TakeMemory(const Program &, const Engine &);
+  Writes writes() const { return {double(steps), seconds, moved.written, written_to, paths}; }
 };
 
 /// The headline and the table of storages by role and home. `data`: its lines

@@ -9,20 +9,24 @@
 #include "runtime/support/units.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/process.h"
+#include "runtime/trainer/report_page.h"
+#include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trace.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace boa {
 
-RunReport::RunReport(const TrainRequest &request, int64_t first, const std::string &identity)
-    : request(request), program(request.program()), first(first), identity(identity),
-      progress(request.options().quiet ? nullptr : request.options().out, first,
-               program.train.steps) {}
+RunReport::RunReport(const TrainRequest &request, const EntryPoints &entries, int64_t first,
+                     const std::string &identity)
+    : request(request), entries(entries), program(request.program()), first(first),
+      identity(identity), progress(request.options().quiet ? nullptr : request.options().out, first,
+                                   program.train.steps) {}
 
 absl::Status RunReport::Open() {
   const TrainerOptions &options = request.options();
@@ -60,9 +64,10 @@ std::string RunReport::FormatState(const StateStore &state, const Engine &engine
                                             : absl::StrCat("the last ", keep, " commits are kept"),
                                   "; ", engine.DescribeIo(), "\n");
   text += DescribeForeignPaths(request.directories());
-  if (trace)
-    absl::StrAppend(&text, "  note: --trace keeps the newest ", kTraceEvents,
-                    " commands, in up to ", FormatBytes(kTraceEvents * int64_t(sizeof(TraceEvent))),
+  if (trace || !request.options().report.empty())
+    absl::StrAppend(&text, "  note: ", trace ? "--trace" : "--report", " keeps the newest ",
+                    kTraceEvents, " commands, in up to ",
+                    FormatBytes(kTraceEvents * int64_t(sizeof(TraceEvent))),
                     " beside the memory of the plan\n");
   for (const std::string &note : state.Notes())
     absl::StrAppend(&text, "  note: ", note, "\n");
@@ -87,6 +92,12 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
   ++outcome.steps;
   outcome.tokens += record.tokens;
   outcome.seconds += done.seconds;
+  constexpr size_t kEnds = 9;
+  ends.emplace_back(done.seconds, done.end_ns);
+  if (ends.size() > kEnds)
+    ends.pop_front();
+  for (const auto &[link, seconds] : record.waited)
+    waited[link] += seconds;
   outcome.loss = done.loss;
   if (validation_loss)
     outcome.validation_loss = validation_loss;
@@ -97,20 +108,70 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
     writing = metrics->Write(record);
 }
 
+/// The run beside what a simulation of the same program foretells.
+absl::Status RunReport::WritePage(std::vector<TraceEvent> events, Engine &engine) {
+  Report page;
+  page.program = &program;
+  page.what = "Training";
+  page.writes = outcome.writes();
+  StepRun &measured = page.runs.emplace_back();
+  const double steps = double(outcome.steps);
+  measured.name = "measured";
+  measured.seconds = outcome.seconds / steps;
+  // Of the last steps the one in the middle, by time.
+  std::sort(ends.begin(), ends.end());
+  const auto &[seconds, end_ns] = ends[ends.size() / 2];
+  measured.end_ns = end_ns;
+  measured.begin_ns = end_ns - int64_t(seconds * 1e9);
+  measured.events = std::move(events);
+  measured.memory = engine.TakeMemoryTrace();
+  auto mean = [&](const std::map<std::string, int64_t> &bytes) {
+    std::map<std::string, int64_t> of_step;
+    for (const auto &[role, all] : bytes)
+      of_step[role] = all / outcome.steps;
+    return of_step;
+  };
+  measured.moved = {mean(outcome.moved.read), mean(outcome.moved.written),
+                    mean(outcome.moved.to_device), mean(outcome.moved.to_host)};
+  for (const auto &[link, all] : waited)
+    measured.waited[link] = all / steps;
+  if (CheckSimulatedRates(program).ok()) {
+    SimulateOptions options;
+    options.steps = 5;
+    options.out = nullptr;
+    options.record = true;
+    absl::StatusOr<SimulatedRun> run = Simulate(program, entries, options);
+    if (!run.ok())
+      return run.status();
+    page.runs.push_back(std::move(run->step));
+    page.runs.back().name = "predicted";
+    SetBoundOfLinks(page);
+  } else {
+    page.notes.push_back("The machine does not say how fast it is, so there is no prediction: "
+                         "boa probe measures it.");
+  }
+  return WriteReport(request.options().report, page);
+}
+
 absl::Status RunReport::Finish(int64_t step, const Traffic &predicted, const StepTraffic &traffic,
                                Engine &engine) {
+  std::vector<TraceEvent> events = engine.TakeTrace();
   if (trace)
-    if (absl::Status status = WriteTrace(*trace, program.model.name, engine.TakeTrace());
-        !status.ok())
+    if (absl::Status status = WriteTrace(*trace, program.model.name, events); !status.ok())
       return status;
   outcome.last_step = step;
   outcome.predicted = predicted;
   outcome.moved = traffic.moved();
+  outcome.written_to = traffic.written_to();
+  outcome.paths = request.directories();
   outcome.disk_read = traffic.disk().read;
   outcome.disk_written = traffic.disk().written;
   outcome.TakeMemory(program, engine);
   outcome.resident_bytes = PeakResidentBytes();
   outcome.saved = request.save();
+  if (!request.options().report.empty() && outcome.steps > 0)
+    if (absl::Status status = WritePage(std::move(events), engine); !status.ok())
+      return status;
   progress.Say(outcome.steps > 0 ? "\n" + FormatOutcome(program, outcome)
                                  : absl::StrCat("  weights saved to ", request.save()));
   return absl::OkStatus();

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Everything that a run tells: the table at its start, a line and a record of metrics for
-// each step, the summary and the trace at its end.
+// each step, the summary, the trace and the page at its end.
 //
 // Ownership: it owns the files of --metrics and --trace, and the line of progress. Program
 // and options must outlive it.
@@ -32,15 +32,19 @@
 #include "absl/status/status.h"
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace boa {
 
 class RunReport {
 public:
   /// `first`: steps that were done before. `identity`: of the state.
-  RunReport(const TrainRequest &, int64_t first, const std::string &identity);
+  RunReport(const TrainRequest &, const EntryPoints &, int64_t first, const std::string &identity);
 
   /// Opens the files.
   absl::Status Open();
@@ -51,7 +55,7 @@ public:
   /// The line of a step, and its record of metrics.
   void Step(const FinishedStep &, std::optional<double> validation_loss, const Counters &,
             const Engine &);
-  /// Writes the trace, and prints the summary of the run. `step`: the last one.
+  /// Writes the trace and the page, and prints the summary of the run. `step`: the last one.
   absl::Status Finish(int64_t step, const Traffic &predicted, const StepTraffic &, Engine &);
 
   /// Of the metrics.
@@ -59,8 +63,10 @@ public:
 
 private:
   std::string FormatState(const StateStore &, const Engine &) const;
+  absl::Status WritePage(std::vector<TraceEvent> events, Engine &);
 
   const TrainRequest &request;
+  const EntryPoints entries;
   const Program &program;
   const int64_t first;
   const std::string identity;
@@ -69,6 +75,9 @@ private:
   std::optional<OutputFile> trace;
   Progress progress;
   Outcome outcome;
+  /// The last steps, for the page: what they took, and their ends on the engine's clock.
+  std::deque<std::pair<double, int64_t>> ends;
+  std::map<std::string, double> waited; // seconds of all steps, by link
 };
 
 } // namespace boa

@@ -10,6 +10,7 @@
 #include "runtime/support/units.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/progress.h"
+#include "runtime/trainer/report_page.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"
@@ -133,7 +134,11 @@ absl::Status TrainRequest::CheckFiles() const {
   kept.insert(kept.end(), {{"--save", weights},
                            {"--save", TemporaryName(weights)},
                            {"the trained weights", state[0] + "/model.safetensors"}});
-  return CheckOutputs({{"--metrics", given.metrics}, {"--trace", given.trace}}, kept);
+  outputs = ReportOutputs(given.report);
+  outputs.insert(outputs.end(), {{"--metrics", given.metrics}, {"--trace", given.trace}});
+  if (absl::Status status = CheckOutputs(outputs, kept); !status.ok())
+    return status;
+  return CheckReport(given.report);
 }
 
 absl::Status TrainRequest::BeyondSteps(int64_t at) const {

@@ -54,7 +54,9 @@ public:
       : program(program), entries(entries), options(options),
         extents(CreateSimulatedExtents(program)) {}
   absl::Status Run();
-  SimulatedRun Result() && { return {std::move(seconds), std::move(uses)}; }
+  SimulatedRun Result() && {
+    return {std::move(seconds), std::move(uses), std::move(recorded), outcome.writes()};
+  }
 
 private:
   absl::Status Open();
@@ -76,6 +78,7 @@ private:
   std::vector<double> seconds; // of each step
   std::vector<LinkUse> uses;   // of the last step
   StepRecord last;
+  StepRun recorded;
   Outcome outcome;
 };
 
@@ -90,7 +93,8 @@ absl::Status Simulation::Open() {
     return made.status();
   device = made->get();
   EngineOptions engine_options;
-  engine_options.trace = !options.trace.empty();
+  engine_options.trace = !options.trace.empty() || options.record;
+  engine_options.trace_memory = options.record;
   auto created = Engine::Create(program, *std::move(made), extents.get(), engine_options);
   if (!created.ok())
     return created.status();
@@ -136,10 +140,22 @@ absl::Status Simulation::FinishStep() {
   last.rate = LearningRate(program.train.optimizer, done, t.steps);
   last.tokens = program.MicroBatches() * program.MicroBatch() * program.model.context;
   last.seconds = double(end - step_begin) * 1e-9;
+  last.Take(program, counters, *engine);
+  // The first step fills memory, and the last one has what drains behind it.
+  if (options.record && done == std::max<int64_t>(options.steps - 1, 1)) {
+    recorded.name = "simulated";
+    recorded.seconds = last.seconds;
+    recorded.begin_ns = step_begin;
+    recorded.end_ns = end;
+    recorded.moved = counters.moved;
+    recorded.uses = uses;
+    recorded.waited = last.waited;
+  }
   step_begin = end;
   seconds.push_back(last.seconds);
-  last.Take(program, counters, *engine);
   outcome.moved.Add(counters.moved);
+  for (const auto &[path, bytes] : counters.written_to)
+    outcome.written_to[path] += bytes;
   ++outcome.steps;
   outcome.tokens += last.tokens;
   outcome.seconds += last.seconds;
@@ -186,8 +202,13 @@ absl::Status Simulation::Run() {
     if (absl::Status status = FinishStep(); !status.ok())
       return status;
   }
+  std::vector<TraceEvent> events = engine->TakeTrace();
+  if (options.record) {
+    recorded.events = events;
+    recorded.memory = engine->TakeMemoryTrace();
+  }
   if (trace)
-    if (absl::Status status = WriteTrace(*trace, program.model.name, engine->TakeTrace());
+    if (absl::Status status = WriteTrace(*trace, program.model.name, std::move(events));
         !status.ok())
       return status;
   outcome.last_step = done;
@@ -196,6 +217,11 @@ absl::Status Simulation::Run() {
   outcome.TakeMemory(program, *engine);
   progress->Say("\n" + FormatOutcome(program, outcome) +
                 FormatLinks(int64_t(std::llround(last.seconds * 1e9))));
+  const std::string worn =
+      FindWornOut(WearOf(program, outcome.writes()),
+                  outcome.seconds / double(outcome.steps) * double(program.train.steps));
+  if (!worn.empty())
+    progress->Say("  warning: " + worn);
   return absl::OkStatus();
 }
 

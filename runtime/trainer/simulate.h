@@ -14,6 +14,7 @@
 #define BOA_RUNTIME_TRAINER_SIMULATE_H
 
 #include "runtime/device/simulated.h"
+#include "runtime/report/report.h"
 #include "runtime/trainer/trainer.h"
 
 namespace boa {
@@ -23,6 +24,7 @@ struct SimulateOptions {
   std::string metrics, trace;       // files; empty: none
   std::vector<std::string> sources; // files of the program: no output replaces them
   std::FILE *out = stdout;          // null: prints nothing
+  bool record = false;              // returns what ran in a step, and its memory
   /// A file of measured kernels. Each line has a kernel's name and its seconds. Other kernels take
   /// the time that the machine's rates give.
   std::string kernels;
@@ -34,6 +36,8 @@ absl::Status CheckSimulation(const SimulateOptions &);
 struct SimulatedRun {
   std::vector<double> seconds; // of each step
   std::vector<LinkUse> uses;   // of the last step
+  StepRun step;                // with SimulateOptions::record: one of the last
+  Writes writes;               // of all steps
 };
 absl::StatusOr<SimulatedRun> Simulate(const Program &, const EntryPoints &,
                                       const SimulateOptions &);

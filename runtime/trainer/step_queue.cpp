@@ -71,6 +71,7 @@ absl::StatusOr<FinishedStep> StepQueue::Finish() {
   finished.step = done.step;
   finished.run = done.run;
   finished.loss = done.batches->MeanLoss();
+  finished.end_ns = end_ns;
   finished.seconds = double(end_ns - done.start_ns) * 1e-9;
   finished.waited_for_data = double(done.waited_ns) * 1e-9;
   norms.merge(owned->TakeNorms());

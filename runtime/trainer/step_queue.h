@@ -44,6 +44,7 @@ struct FinishedStep {
   double loss = 0;
   double seconds = 0;
   double waited_for_data = 0;          // seconds that the device had no data
+  int64_t end_ns = 0;                  // on the engine's clock
   std::optional<double> gradient_norm; // before clipping, if the program computes it
 };
 

@@ -31,6 +31,8 @@ void StepTraffic::Count(const Counters &counters) {
     return;
   untaken.Add(counters);
   total.Add(counters.moved);
+  for (const auto &[path, bytes] : counters.written_to)
+    to_paths[path] += bytes;
 }
 
 absl::Status StepTraffic::Settle() {

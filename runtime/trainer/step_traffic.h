@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 
 namespace boa {
@@ -46,6 +47,8 @@ public:
 
   /// In all.
   const Traffic &moved() const { return total; }
+  /// Bytes to each SSD path.
+  const std::map<int32_t, int64_t> &written_to() const { return to_paths; }
   /// In all, as the system counts it.
   const DiskBytes &disk() const { return disk_total; }
 
@@ -56,6 +59,7 @@ private:
   std::optional<DiskBytes> begin; // the system's counts at Begin
   Counters untaken;
   Traffic total;
+  std::map<int32_t, int64_t> to_paths;
   DiskBytes disk_total;
 };
 

@@ -57,7 +57,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   StepQueue steps(request, entries, *data, *std::move(made));
   Engine &engine = steps.engine();
   const int64_t first = options.resume ? state.Committed().step : 0;
-  RunReport report(request, first, state.Identity());
+  RunReport report(request, entries, first, state.Identity());
   StepTraffic traffic(engine);
   Committer committer(program, *data, settings, state, steps, traffic, policy, first);
   Evaluation evaluation(program, entries.evaluate != nullptr, *data, steps, traffic, interrupt);

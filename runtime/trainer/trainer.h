@@ -69,6 +69,7 @@ struct TrainerOptions {
   std::optional<int64_t> steps;      // instead of the program's
   std::string data;                  // instead of the program's; empty: its own
   std::string metrics, trace;        // files; empty: none
+  std::string report;                // a page beside them; empty: none
   std::string save;                  // empty: <state>/model.safetensors
   std::vector<std::string> sources;  // files of the program: no output replaces them
   bool quiet = false;                // no tables and no progress

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,12 +22,14 @@ namespace {
 
 class Page {
 public:
-  Page(Trials &trials, const Found &found)
-      : trials(trials), found(found), program(found.trial.program),
+  Page(Trials &trials, const Found &found, const PageOptions &options)
+      : trials(trials), found(found), options(options), program(found.trial.program),
         tokens(program.train.batch * program.model.context) {}
 
   std::string run() {
     addHead();
+    for (const std::string &line : costsOf(found, options))
+      absl::StrAppend(&text, "  ", line, "\n");
     absl::StrAppend(&text, "\n", trials.block(found.choice), "\n");
     addRoles();
     addGains();
@@ -36,6 +39,8 @@ public:
 
 private:
   double seconds() const { return found.trial.seconds; }
+  double runSeconds() const { return seconds() * double(program.train.steps); }
+  double budgetSeconds() const { return seconds() * options.tokens / double(tokens); }
 
   void addHead() {
     const int64_t steps = program.train.steps;
@@ -43,7 +48,7 @@ private:
         &text, "%s on %s: it fits\n  a step of %d tokens takes %s, %s tokens/s; %d %s take %s\n",
         program.model.name, program.machine.name, tokens, FormatSeconds(seconds()),
         FormatCount(double(tokens) / seconds()), steps, steps == 1 ? "step" : "steps",
-        FormatSeconds(seconds() * double(steps)));
+        FormatSeconds(runSeconds()));
     absl::StrAppendFormat(&text,
                           "  no plan is faster than %s, bound by %s; this one takes %.2f times "
                           "that\n",
@@ -132,17 +137,16 @@ private:
   }
 
   void addWear() {
-    double written = 0;
-    for (const RoleUse &use : usesOf(program))
-      written += use.written;
-    if (written == 0)
-      return;
-    absl::StrAppendFormat(&text, "\n  the SSD wears: %s written a step, %s a day\n",
-                          FormatBytes(written), FormatBytes(written * 86400 / seconds()));
+    const Writes writes = writesOf(found.trial);
+    text += FormatWear(program, writes);
+    const double longest = std::max(runSeconds(), options.tokens > 0 ? budgetSeconds() : 0);
+    if (std::string worn = FindWornOut(WearOf(program, writes), longest); !worn.empty())
+      absl::StrAppend(&text, "  warning: ", worn, "\n");
   }
 
   Trials &trials;
   const Found &found;
+  const PageOptions &options;
   const Program &program;
   const int64_t tokens;
   std::string text;
@@ -150,6 +154,56 @@ private:
 
 } // namespace
 
-std::string formatPage(Trials &trials, const Found &found) { return Page(trials, found).run(); }
+std::string formatPage(Trials &trials, const Found &found, const PageOptions &options) {
+  return Page(trials, found, options).run();
+}
+
+std::vector<std::string> costsOf(const Found &found, const PageOptions &options) {
+  const Program &program = found.trial.program;
+  const double ofToken =
+      found.trial.seconds / (double(program.train.batch) * double(program.model.context));
+  std::vector<std::string> lines;
+  if (options.tokens > 0)
+    lines.push_back(absl::StrCat(FormatCount(options.tokens), " tokens take ",
+                                 FormatSeconds(ofToken * options.tokens)));
+  const double device = double(program.machine.device_power);
+  const double host = double(program.machine.host_power);
+  const double watts = device + host;
+  if (watts == 0)
+    return lines;
+  const char *drawer = host == 0     ? "the device alone"
+                       : device == 0 ? "the host alone"
+                                     : "the machine";
+  std::string line = absl::StrCat(
+      drawer, " draws ", FormatWatts(watts), ": ", FormatEnergy(watts * ofToken * 1e6),
+      " a million tokens, ",
+      FormatEnergy(watts * found.trial.seconds * double(program.train.steps)), " all steps");
+  if (options.tokens > 0)
+    absl::StrAppend(&line, ", ", FormatEnergy(watts * ofToken * options.tokens), " the ",
+                    FormatCount(options.tokens), " tokens");
+  lines.push_back(line);
+  return lines;
+}
+
+Writes writesOf(const Trial &trial) {
+  Writes writes;
+  writes.steps = 1;
+  writes.seconds = trial.seconds;
+  writes.by_role = trial.program.TrafficOfStep(/*earlier=*/2).written;
+  double all = 0, dealt = 0;
+  for (const auto &[role, bytes] : writes.by_role)
+    all += double(bytes);
+  // The last step has also what drains behind it. Its paths share the bytes as all steps do.
+  std::vector<double> shares;
+  for (const LinkUse &use : trial.uses)
+    if (llvm::StringRef(use.name).starts_with("ssd ") &&
+        llvm::StringRef(use.name).ends_with(" write")) {
+      shares.push_back(double(use.bytes));
+      dealt += double(use.bytes);
+    }
+  for (size_t path = 0; path < shares.size() && dealt > 0; ++path)
+    writes.by_path[int32_t(path)] = int64_t(std::llround(all * shares[path] / dealt));
+  return writes;
+}
 
 } // namespace boa

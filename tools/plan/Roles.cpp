@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Roles.h"
 
+#include "runtime/report/wear.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -16,14 +18,8 @@
 namespace boa {
 namespace {
 
-/// In a plan block the optimizer's storages are one role.
 std::string planRole(const Program &program, const Storage &storage) {
-  const bool state = llvm::any_of(program.optimizer.states, [&](const OptimizerState &each) {
-    return each.name == storage.role;
-  });
-  if (state || storage.role == "master")
-    return "optimizer";
-  return llvm::is_contained(planRoles(), storage.role) ? storage.role : "";
+  return PlaceOfRole(program, storage.role);
 }
 
 double valueOf(const std::map<std::string, int64_t> &bytes, const std::string &role) {

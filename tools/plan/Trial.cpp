@@ -42,10 +42,12 @@ std::string printShare(double share) {
   return absl::StrFormat("%.17g", 100 * share);
 }
 
-absl::StatusOr<SimulatedRun> simulateSteps(const Program &program, boa_entry_point step) {
+absl::StatusOr<SimulatedRun> simulateSteps(const Program &program, boa_entry_point step,
+                                           bool record = false) {
   SimulateOptions options;
   options.steps = kSteps;
   options.out = nullptr;
+  options.record = record;
   EntryPoints entries;
   entries.step = step;
   return Simulate(program, entries, options);
@@ -164,6 +166,8 @@ Placement Trials::place(const Shares &shares) const {
 std::vector<std::string> Trials::overrides(const Choice &choice) const {
   std::vector<std::string> changes = {absl::StrCat("plan.micro_batch=", choice.microBatch),
                                       absl::StrCat("plan.schedule=", schedule(choice))};
+  if (choice.batch > 0)
+    changes.push_back(absl::StrCat("train.batch=", choice.batch));
   for (const auto &[role, shares] : choice.places)
     changes.push_back(absl::StrCat("plan.place.", role, "=", print(place(shares))));
   return changes;
@@ -227,6 +231,10 @@ const Trial &Trials::runWhole(const Choice &choice) {
   const bool whole = llvm::none_of(trial.program.groups,
                                    [](const Group &group) { return group.chunks >= kMostChunks; });
   return whole ? trial : make(choice, /*mostChunks=*/0).trial;
+}
+
+absl::StatusOr<SimulatedRun> Trials::record(const Trial &trial) {
+  return simulateSteps(trial.program, trial.step, /*record=*/true);
 }
 
 double Trials::simulate(const Trial &trial, const MachineSettings &machine) {

@@ -34,6 +34,7 @@ struct Choice {
   int64_t prefetch = 1;
   bool recompute = true;
   int64_t keep = 0;
+  int64_t batch = 0;                    // 0: the spec's
   std::map<std::string, Shares> places; // by name in a plan block; only those that are free
 };
 
@@ -74,6 +75,8 @@ public:
   const Trial &runWhole(const Choice &choice);
   /// Seconds of a steady step of a trial that fits, on a machine with other rates.
   static double simulate(const Trial &trial, const MachineSettings &machine);
+  /// The same, with what ran in one of them.
+  static absl::StatusOr<SimulatedRun> record(const Trial &trial);
   int64_t count() const { return compiled; }
   /// Of the first trial that was not possible.
   const std::optional<Failure> &firstFailure() const { return failure; }

@@ -20,6 +20,7 @@ runtime/device/
 runtime/device/cuda/
 runtime/engine/
 runtime/probe/
+runtime/report/
 runtime/trainer/
 dialect/
 frontend/

@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/report/svg.h"
+#include "runtime/report/wear.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"
@@ -13,6 +15,7 @@
 #include "test/runtime/trainer/linear.h"
 #include "test/runtime/trainer/scratch.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
@@ -34,6 +37,12 @@ TEST(Units, HaveThreeDigits) {
   EXPECT_EQ(FormatSeconds(185), "3 m 05 s");
   EXPECT_EQ(FormatSeconds(3599.7), "1 h 00 m");
   EXPECT_EQ(FormatSeconds(3720), "1 h 02 m");
+  EXPECT_EQ(FormatSeconds(99 * 3600), "99 h 00 m");
+  EXPECT_EQ(FormatSeconds(12.34 * 86400), "12.3 days");
+  EXPECT_EQ(FormatSeconds(8.2 * 365.25 * 86400), "8.2 years");
+  EXPECT_EQ(FormatSeconds(1500.0 * 365.25 * 86400), "1.50 k years");
+  EXPECT_EQ(FormatWatts(1150), "1.15 kW");
+  EXPECT_EQ(FormatEnergy(3.6e6 * 86.4), "86.4 kWh");
 }
 
 StepRecord Record(int64_t step) {
@@ -256,6 +265,77 @@ step 20: loss 1.5000, validation loss 1.7500
   resident at most 0 B
   weights saved to state/model.safetensors
 )");
+}
+
+/// One layer of two entries, all on SSD: weights and momentum in f32.
+Program LayersOnSsd() {
+  Program program;
+  SsdSettings first, second;
+  first.path = "a";
+  first.endurance = 1000000000000;
+  second.path = "b";
+  program.machine.ssd = {first, second};
+  program.optimizer.states = {{"momentum", "f32"}};
+  for (const char *role : {"weights", "momentum"}) {
+    Storage storage;
+    storage.name = storage.role = role;
+    storage.entries = {2};
+    storage.bytes = 16384;
+    storage.homes = {{2, {{Home::ssd, 1}}}};
+    program.storages.push_back(storage);
+  }
+  Group group;
+  group.name = "block";
+  group.layer = true;
+  group.count = 2;
+  group.chunk_elements = 4096;
+  group.weights = 0;
+  group.gradient = 1; // trained
+  group.states = {1};
+  program.groups = {group};
+  return program;
+}
+
+// A step a day: the first drive takes three quarters of it.
+TEST(Wear, SaysHowLongADriveLastsAndWhatWouldSaveIt) {
+  const Program program = LayersOnSsd();
+  Writes writes;
+  writes.steps = 2;
+  writes.seconds = 2 * 86400;
+  writes.by_role = {{"weights", 8000000000}, {"momentum", 8000000000}, {"loss", 0}};
+  writes.by_path = {{0, 12000000000}, {1, 4000000000}};
+  const std::vector<PathWear> wears = WearOf(program, writes);
+  ASSERT_EQ(wears.size(), 2u);
+  EXPECT_EQ(wears[0].step, 6e9);
+  EXPECT_EQ(wears[0].day, 6e9);
+  EXPECT_NEAR(wears[0].life, 1e12 / 6e9 * 86400, 1);
+  EXPECT_EQ(wears[1].life, 0);
+  EXPECT_EQ(FindWornOut(wears, 166 * 86400), "");
+  EXPECT_EQ(FindWornOut(wears, 200 * 86400), "the run takes 200 days and wears `a` out after "
+                                             "167 days: 1.00 TB may be written to it");
+
+  // 4096 codes with their scales take two blocks of 4096 bytes, numbers four.
+  std::map<std::string, double> saved;
+  for (const Saving &saving : SavingsOf(program, writes))
+    saved[saving.what] = saving.bytes;
+  EXPECT_EQ(saved, (std::map<std::string, double>{
+                       {"moments in 8 bits: optimizer state = int8", 2e9},
+                       {"frozen layers: freeze = \"block.*\"", 8e9},
+                       {"32.0 KiB more of host memory: place { weights = host }", 4e9},
+                       {"32.0 KiB more of host memory: place { optimizer = host }", 4e9}}));
+
+  // Nothing is advised that is so already.
+  Program saving = program;
+  saving.optimizer.states[0].type = "si8";
+  saving.groups[0].gradient = -1;
+  saving.storages[0].homes = {{2, {{Home::host, 1}}}};
+  writes.by_role = {{"momentum", 8000000000}};
+  ASSERT_EQ(SavingsOf(saving, writes).size(), 1u);
+  EXPECT_THAT(SavingsOf(saving, writes)[0].what, testing::HasSubstr("optimizer = host"));
+}
+
+TEST(Report, EscapesTextAndBytes) {
+  EXPECT_EQ(Escape("<a href=\"x\">&'\x01\xff"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\\x01\\xff");
 }
 
 // Transfers that overlap go to further rows: events of one row must nest.
