@@ -13,6 +13,8 @@ LAYERS = """
 runtime/abi/
 runtime/support/
 runtime/io/
+runtime/formats/
+runtime/tokenizer/
 runtime/data/
 runtime/state/
 runtime/kernels/
