@@ -15,28 +15,34 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 namespace boa {
 namespace {
 
-/// The family of a published vocabulary; "" if the size is not known.
-std::string FamilyOfSize(size_t count) {
-  switch (count) {
-  case 50256:
-    return "gpt-2";
-  case 100256:
-    return "cl100k";
-  case 128000:
-    return "llama3";
-  case 151643:
-    return "qwen2";
-  case 199998:
-    return "gpt-4o";
-  default:
-    return "";
-  }
+/// A published vocabulary, by the number of tokens in its file. Special tokens are not in there.
+struct Published {
+  size_t count;
+  const char *family;
+  std::vector<std::pair<int32_t, const char *>> special; // the last ends a text
+};
+const Published *FindPublished(size_t count) {
+  static const std::vector<Published> all = {
+      {50256, "gpt-2", {{50256, "<|endoftext|>"}}},
+      {50280, "gpt-2", {{50256, "<|endoftext|>"}}},
+      {100256, "cl100k", {{100257, "<|endoftext|>"}}},
+      {128000, "llama3", {{128000, "<|begin_of_text|>"}, {128001, "<|end_of_text|>"}}},
+      {151643,
+       "qwen2",
+       {{151644, "<|im_start|>"}, {151645, "<|im_end|>"}, {151643, "<|endoftext|>"}}},
+      {199998, "gpt-4o", {{200018, "<|endofprompt|>"}, {199999, "<|endoftext|>"}}},
+  };
+  for (const Published &known : all)
+    if (known.count == count)
+      return &known;
+  return nullptr;
 }
 
 } // namespace
@@ -76,7 +82,8 @@ absl::StatusOr<Definition> ReadTiktoken(absl::string_view text, const std::strin
       return RefuseFile(source, "line ", line_number, " has the rank of another token, ", rank);
     definition.tokens[rank] = std::move(bytes);
   }
-  const std::string name = family.empty() ? FamilyOfSize(line_number) : family;
+  const Published *published = family.empty() ? FindPublished(line_number) : nullptr;
+  const std::string name = published ? published->family : family;
   std::vector<Matcher> matchers;
   if (!MatchersForFamily(name, matchers))
     return name.empty()
@@ -88,6 +95,16 @@ absl::StatusOr<Definition> ReadTiktoken(absl::string_view text, const std::strin
     definition.splits.emplace_back();
     definition.splits.back().matcher = std::move(matcher);
   }
+  if (published)
+    for (auto [id, content] : published->special) {
+      if (static_cast<size_t>(id) < definition.tokens.size() && !definition.tokens[id].empty())
+        return RefuseFile(source, "token ", id, " is not ", content, ", as its size suggests");
+      AddedToken token;
+      token.id = definition.eos = id;
+      token.content = content;
+      token.special = true;
+      definition.added.push_back(std::move(token));
+    }
   std::vector<int32_t> ranks(definition.tokens.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   definition.merges = MergesOfVocabulary(definition.tokens, ranks);

@@ -7,6 +7,7 @@
 #include "runtime/tokenizer/unicode.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utf8proc.h>
 #include <vector>
 
@@ -209,14 +210,19 @@ std::string Normalize(absl::string_view text, NormalForm form) {
       points.push_back(static_cast<utf8proc_int32_t>(point.value));
   }
   // The order of marks. utf8proc's own takes quadratic time for a long run.
+  std::vector<std::tuple<int, size_t, utf8proc_int32_t>> keys;
   const auto order = [](utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; };
   for (size_t i = 0; i < points.size();) {
     size_t end = i;
     while (end < points.size() && points[end] >= 0x300 && order(points[end]) != 0)
       ++end;
-    if (end > i + 1)
-      std::stable_sort(points.begin() + i, points.begin() + end,
-                       [&](auto a, auto b) { return order(a) < order(b); });
+    // Marks of one order stay as they are: their places are parts of the keys.
+    keys.clear();
+    for (size_t k = i; k < end; ++k)
+      keys.push_back({order(points[k]), k, points[k]});
+    std::sort(keys.begin(), keys.end());
+    for (size_t k = i; k < end; ++k)
+      points[k] = std::get<2>(keys[k - i]);
     i = std::max(end, i + 1);
   }
   size_t count = points.size();
