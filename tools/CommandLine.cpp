@@ -185,6 +185,14 @@ const std::vector<DriverCommand> &commands() {
        {},
        {{"boa sample examples/gpt.boa --length 500", "from the spec's state"},
         {"boa sample examples/gpt.boa --prompt 'And God'", "text to continue"}}},
+      {"tokenize",
+       {{"FILE...", "texts as a shard of tokens"}},
+       1,
+       kMany,
+       "a text",
+       Operand::text,
+       {},
+       {{"boa tokenize a.txt --tokenizer t.json -o a.bin", "llm.c's format"}}},
       {"state",
        {{"DIR", "what the state of a training holds"}},
        1,
@@ -219,8 +227,8 @@ const std::vector<DriverCommand> &commands() {
        "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
        Operand::word,
        {"settings", "builtins", "commands", "reference", "pytorch", "train", "check", "fmt",
-        "compile", "simulate", "plan", "probe", "sample", "state", "import", "export", "help",
-        "completion"},
+        "compile", "simulate", "plan", "probe", "sample", "tokenize", "state", "import", "export",
+        "help", "completion"},
        {{"boa help settings", "what --set can change"},
         {"boa help builtins", "the functions of a model"},
         {"boa help pytorch", "PyTorch's names, and Boa's"}}},
@@ -285,11 +293,11 @@ FlagTable flagsOf(Invocation &invocation) {
        FileValue{&invocation.weights}},
       {sample, "prompt", 0, "TEXT", "text to continue (default: a new line)",
        TextValue{&invocation.sample.prompt}},
-      {sample, "length", 0, "N", "bytes to add (default: 256)",
+      {sample, "length", 0, "N", "bytes, or tokens, to add (default: 256)",
        WholeValue{&invocation.sample.length}},
-      {sample, "temperature", 0, "T", "0: always the likeliest byte (default: 0.8)",
+      {sample, "temperature", 0, "T", "0: always the likeliest (default: 0.8)",
        RealValue{&invocation.sample.temperature, 0, 1000}},
-      {sample, "top-k", 0, "K", "draw from the K likeliest bytes (default: all)",
+      {sample, "top-k", 0, "K", "draw from the K likeliest (default: all)",
        WholeValue{&invocation.topK, 1, "leave --top-k out to draw from all"}},
       {sample, "seed", 0, "N", "another seed, another text (default: 1)",
        WholeValue{&invocation.seed}},
@@ -333,6 +341,8 @@ FlagTable flagsOf(Invocation &invocation) {
       {{"state"}, "check", 0, "", "read every byte and compare its checksum", &invocation.check},
   };
   for (Flag &flag : TrainerFlags(invocation.train))
+    table.push_back(std::move(flag));
+  for (Flag &flag : TokenizeFlags(invocation.tokenize))
     table.push_back(std::move(flag));
   const FlagTable more = {
       {simulate, "steps", 0, "N", "steps to run, the first among them (default: 3)",
@@ -386,6 +396,8 @@ absl::Status readCommandLine(int count, char **arguments, Invocation &invocation
   if (!invocation.cpu.empty())
     invocation.compile.cpu = invocation.cpu;
   invocation.sample.top_k = invocation.topK.value_or(invocation.sample.top_k);
+  invocation.sample.tokenizer = invocation.tokenize.tokenizer;
+  invocation.tokenize.texts = invocation.operands;
   invocation.sample.seed = invocation.seed.value_or(invocation.sample.seed);
   return absl::OkStatus();
 }

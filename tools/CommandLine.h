@@ -15,6 +15,7 @@
 #include "runtime/trainer/flags.h"
 #include "runtime/trainer/sample.h"
 #include "runtime/trainer/simulate.h"
+#include "runtime/trainer/tokenize.h"
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiler.h"
 #include "tools/Probe.h"
@@ -31,10 +32,10 @@ struct DriverCommand {
   /// One or two ways to use it: the words behind its name, and their effect.
   std::vector<std::pair<const char *, const char *>> uses;
   /// The number of operands, arguments that are no flags. `expected` describes them in errors;
-  /// completion offers specs, directories or `words`.
+  /// completion offers specs, directories, files or `words`.
   int least, most;
   const char *expected;
-  enum class Operand { spec, directory, word } operand;
+  enum class Operand { spec, directory, word, text } operand;
   std::vector<std::string> words = {};
   /// Whole command lines, and the effect of each.
   std::vector<std::pair<const char *, const char *>> examples = {};
@@ -51,6 +52,7 @@ struct Invocation {
   TrainerOptions train;
   SampleOptions sample;
   SimulateOptions simulate;
+  TokenizeOptions tokenize;
   ProbeOptions probe;
   PageOptions page;
   std::string output, emit, cpu, weights, report;

@@ -186,7 +186,8 @@ absl::Status runSample(Invocation &invocation) {
   if (invocation.weights.empty() && !std::filesystem::exists(weights, error) &&
       StateStore::Exists(SystemFiles(), invocation.train.state).value_or(false))
     weights = invocation.train.state;
-  if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program)); !note.empty())
+  if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program));
+      !note.empty() && invocation.sample.tokenizer.empty())
     std::cerr << note << "\n";
   invocation.sample.changed_model = invocation.train.changed_model;
   status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);
@@ -389,6 +390,8 @@ absl::Status runCommand(Invocation &invocation) {
     return runCompile(invocation);
   if (command == "sample")
     return runSample(invocation);
+  if (command == "tokenize")
+    return Tokenize(invocation.tokenize, std::cout);
   if (command == "probe")
     return runProbe(invocation.probe);
   if (command == "state")

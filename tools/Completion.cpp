@@ -116,9 +116,10 @@ std::string bashScript() {
     absl::StrAppend(&flags, "    ", command.name, ") _boa_reply -W '", names,
                     "' -- \"$word\" ;;\n");
     const std::string action =
-        command.operand == DriverCommand::Operand::spec ? "_boa_specs \"$word\""
-        : command.operand == DriverCommand::Operand::directory
-            ? "_boa_files -d -- \"$word\""
+        command.operand == DriverCommand::Operand::spec        ? "_boa_specs \"$word\""
+        : command.operand == DriverCommand::Operand::directory ? "_boa_files -d -- \"$word\""
+        : command.operand == DriverCommand::Operand::text
+            ? "_boa_files -f -- \"$word\""
             : absl::StrCat("_boa_reply -W '", absl::StrJoin(command.words, " "), "' -- \"$word\"");
     absl::StrAppend(&operands, "  ", command.name, ") ", action, " ;;\n");
   }
@@ -195,8 +196,9 @@ std::string zshScript() {
     }
     absl::StrAppend(&text, "      '*:argument:",
                     command.operand == DriverCommand::Operand::spec ? "_files -g \"*.(boa|mlir)\""
-                    : command.operand == DriverCommand::Operand::directory
-                        ? "_files -/"
+                    : command.operand == DriverCommand::Operand::directory ? "_files -/"
+                    : command.operand == DriverCommand::Operand::text
+                        ? "_files"
                         : absl::StrCat("(", absl::StrJoin(command.words, " "), ")"),
                     "'\n    ;;\n");
   }
@@ -239,7 +241,9 @@ std::string fishScript() {
                       "\n");
     }
     absl::StrAppend(&text, line,
-                    command.operand == DriverCommand::Operand::spec ? " -F"
+                    command.operand == DriverCommand::Operand::spec ||
+                            command.operand == DriverCommand::Operand::text
+                        ? " -F"
                     : command.operand == DriverCommand::Operand::directory
                         ? " -a '(__fish_complete_directories)'"
                         : absl::StrCat(" -a '", absl::StrJoin(command.words, " "), "'"),

@@ -45,6 +45,10 @@ public:
   ~NewFile();
 
   absl::Status Append(const void *from, int64_t count);
+  /// Replaces bytes that were appended.
+  absl::Status Rewrite(int64_t offset, const void *from, int64_t count) {
+    return file->Write(offset, from, count);
+  }
   /// Lets everybody run the file.
   absl::Status MakeExecutable();
   /// Syncs, renames to the final name and syncs the directory. After a crash, that name has the old

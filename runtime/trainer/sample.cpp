@@ -13,6 +13,7 @@
 #include "runtime/data/data.h"
 #include "runtime/trainer/base_weights.h"
 #include "runtime/trainer/given_weights.h"
+#include "runtime/tokenizer/tokenizer.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,7 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
   if (options.length < 0 || options.top_k < 0)
     return absl::InvalidArgumentError("length and top-k must not be negative");
   for (unsigned char byte : options.prompt)
-    if (byte >= program.model.vocab)
+    if (options.tokenizer.empty() && byte >= program.model.vocab)
       return absl::InvalidArgumentError(absl::StrCat("the prompt's byte ", static_cast<int>(byte),
                                                      " is outside the vocabulary of ",
                                                      program.model.vocab));
@@ -64,15 +65,68 @@ absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role
       "program descriptor: no storage in memory with role `", role, "` and ", bytes, " bytes"));
 }
 
-/// The last `context` bytes of the text from the left, and zeros after them. The prediction for a
-/// byte does not depend on those to its right. Returns the position of the text's last byte.
-int64_t FillWindow(const std::string &text, int64_t context, int32_t *tokens) {
+/// The last `context` tokens from the left, and zeros after them. The prediction for a token does
+/// not depend on those to its right. Returns the position of the last token.
+int64_t FillWindow(const std::vector<int32_t> &text, int64_t context, int32_t *tokens) {
   const int64_t count = std::min<int64_t>(text.size(), context);
   std::fill_n(tokens, context, 0);
-  std::transform(text.end() - count, text.end(), tokens,
-                 [](char byte) { return static_cast<unsigned char>(byte); });
+  std::copy(text.end() - count, text.end(), tokens);
   return count - 1;
 }
+
+/// The text as tokens and back: those of a tokenizer, or bytes.
+class Codec {
+public:
+  static absl::StatusOr<Codec> Open(const SampleOptions &options, int64_t vocab) {
+    Codec codec;
+    // A vocabulary may go beyond bytes, to a mask token or to round sizes.
+    codec.count = std::min<int64_t>(vocab, 256);
+    if (options.tokenizer.empty())
+      return codec;
+    absl::StatusOr<std::shared_ptr<const Tokenizer>> opened = Tokenizer::Open(options.tokenizer);
+    if (!opened.ok())
+      return opened.status();
+    codec.tokenizer = *std::move(opened);
+    codec.count = codec.tokenizer->size();
+    if (codec.count > vocab)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`", options.tokenizer, "` has ", codec.count, " tokens, but the model's vocabulary is ",
+          vocab, ": the model was trained with another tokenizer"));
+    codec.decoder = std::make_unique<StreamDecoder>(codec.tokenizer, /*show_special=*/false);
+    return codec;
+  }
+
+  absl::StatusOr<std::vector<int32_t>> Encode(const std::string &text) {
+    std::vector<int32_t> tokens;
+    if (!tokenizer) {
+      for (unsigned char byte : text)
+        tokens.push_back(byte);
+      return tokens;
+    }
+    // A prompt goes on: nothing is put behind it.
+    EncodeOptions options;
+    options.closes = false;
+    if (absl::Status status = Encoder(tokenizer).Encode(text, options, tokens); !status.ok())
+      return absl::InvalidArgumentError(absl::StrCat("the prompt: ", status.message()));
+    for (int32_t token : tokens)
+      if (absl::StatusOr<std::string> shown = decoder->Add(token); !shown.ok())
+        return shown.status();
+    return tokens;
+  }
+  /// The text that a token adds.
+  absl::StatusOr<std::string> Add(int32_t token) {
+    return tokenizer ? decoder->Add(token) : std::string(1, static_cast<char>(token));
+  }
+  std::string Finish() { return tokenizer ? decoder->Finish() : ""; }
+  bool Ends(int32_t token) const { return tokenizer && token == tokenizer->eos(); }
+  /// Tokens that can be drawn.
+  int64_t size() const { return count; }
+
+private:
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<StreamDecoder> decoder;
+  int64_t count = 0;
+};
 
 } // namespace
 
@@ -115,6 +169,15 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
   absl::StatusOr<int32_t> logits = FindPort(program, "logits", context * vocab * 4);
   if (!logits.ok())
     return logits.status();
+
+  absl::StatusOr<Codec> codec = Codec::Open(options, vocab);
+  if (!codec.ok())
+    return codec.status();
+  absl::StatusOr<std::vector<int32_t>> text = codec->Encode(options.prompt);
+  if (!text.ok())
+    return text.status();
+  if (text->empty())
+    return absl::InvalidArgumentError("the prompt has no tokens: the model continues at least one");
 
   // A commit of a state, or a file or folder.
   std::unique_ptr<BaseWeights> commit;
@@ -165,20 +228,24 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
   std::vector<float> rows(context * vocab);
   const std::vector<Port> in = {{*tokens, 0, window.data(), context * 4}};
   const std::vector<Port> out_rows = {{*logits, 0, rows.data(), context * vocab * 4}};
-  std::string text = options.prompt;
   if (options.echo)
-    out << text << std::flush;
+    out << options.prompt << std::flush;
   for (int64_t i = 0; i < options.length; ++i) {
-    const int64_t last = FillWindow(text, context, window.data());
+    const int64_t last = FillWindow(*text, context, window.data());
     if (absl::Status status = (*engine)->Run(predict, i + 1, 0, in, out_rows); !status.ok())
       return status;
-    // A vocabulary may go beyond bytes, to a mask token or to round sizes.
-    const int64_t token = PickToken(
-        rows.data() + last * vocab, std::min<int64_t>(vocab, 256), options.temperature,
-        options.top_k, Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(i)})));
-    text.push_back(static_cast<char>(token));
-    out << text.back() << std::flush;
+    const int32_t token = static_cast<int32_t>(
+        PickToken(rows.data() + last * vocab, codec->size(), options.temperature, options.top_k,
+                  Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(i)}))));
+    if (codec->Ends(token))
+      break;
+    text->push_back(token);
+    absl::StatusOr<std::string> shown = codec->Add(token);
+    if (!shown.ok())
+      return shown.status();
+    out << *shown << std::flush;
   }
+  out << codec->Finish() << std::flush;
   if (!out)
     return absl::UnavailableError("writing the text failed");
   return absl::OkStatus();

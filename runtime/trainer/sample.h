@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Continues a text byte by byte. The program is one compiled for it: one
-// sequence, every storage in memory, an entry point that leaves the logits,
-// [context, vocab] f32, in the storage with role "logits". The same seed gives
-// the same text.
+// Continues a text byte by byte, or token by token of a tokenizer. The program is one compiled for
+// it: one sequence, every storage in memory, an entry point that leaves the logits, [context,
+// vocab] f32, in the storage with role "logits". The same seed gives the same text.
 //
 // Refuses a program with masked training, which predicts no next byte, and weights of
 // another model.
@@ -30,15 +29,17 @@ namespace boa {
 
 struct SampleOptions {
   std::string prompt = "\n";
-  int64_t length = 256;     // bytes
-  double temperature = 0.8; // 0: always the likeliest byte
+  int64_t length = 256;     // tokens; without a tokenizer, each is a byte
+  double temperature = 0.8; // 0: always the likeliest token
   int64_t top_k = 0;        // among the k likeliest; 0: all
   int64_t seed = 1;
+  std::string tokenizer;      // its file; "": bytes are tokens
   bool echo = true;           // write the prompt too
   bool changed_model = false; // also weights of another computation
 };
 
-/// Writes each byte to `out` at once.
+/// Writes each byte to `out` at once; with a tokenizer, each whole character. A token that ends a
+/// text ends this one.
 absl::Status Sample(const Program &, const Kernels &, boa_entry_point predict,
                     const std::string &weights, const SampleOptions &, std::ostream &out);
 

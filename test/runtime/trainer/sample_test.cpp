@@ -8,6 +8,7 @@
 
 #include "test/runtime/trainer/trainer_fixture.h"
 
+#include <fstream>
 #include <sstream>
 
 namespace boa {
@@ -33,6 +34,36 @@ TEST_F(TrainerTest, SamplesWhatItLearned) {
   for (size_t i = 1; i < text.size(); ++i)
     right += text[i] == (text[i - 1] * 5 + 3) % 64;
   EXPECT_GE(right, 36);
+}
+
+// The model has 64 tokens, fewer than the tokenizer.
+TEST_F(TrainerTest, RefusesAnotherTokenizer) {
+  linear.steps = 1;
+  ASSERT_TRUE(Run().ok());
+  absl::StatusOr<Program> program = ParseProgram(linear::PredictDescriptor());
+  ASSERT_TRUE(program.ok()) << program.status();
+  SampleOptions sampling;
+  sampling.tokenizer = BOA_GOLDEN "/gpt2.json";
+  std::ostringstream out;
+  absl::Status status = Sample(*program, linear::kKernels, linear::Predict,
+                               options.state + "/model.safetensors", sampling, out);
+  EXPECT_EQ(status.message(), "`" BOA_GOLDEN "/gpt2.json` has 420 tokens, but the model's "
+                              "vocabulary is 64: the model was trained with another tokenizer");
+  EXPECT_EQ(out.str(), "");
+
+  // Text goes to tokens and back, until the end of the text.
+  sampling.tokenizer = options.state + "/small.json";
+  std::ofstream(sampling.tokenizer) << R"({"added_tokens":[{"id":8,"content":"<s>","special":true}],
+  "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"ByteLevel"},
+  "model":{"type":"BPE","merges":["a b"],"vocab":{"a":0,"b":1,"c":2,"d":3,"ab":4,"e":5,"f":6,
+  "g":7}}})";
+  sampling.prompt = "abc";
+  sampling.length = 20;
+  status = Sample(*program, linear::kKernels, linear::Predict, options.state + "/model.safetensors",
+                  sampling, out);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(out.str().substr(0, 3), "abc");
+  EXPECT_EQ(out.str().find_first_not_of("abcdefg"), std::string::npos) << out.str();
 }
 
 TEST(PickToken, DrawsFromTheDistribution) {
