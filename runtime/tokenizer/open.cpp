@@ -41,8 +41,14 @@ absl::StatusOr<Definition> ReadDefinition(const std::string &path, const std::st
   if (absl::Status status = (*file)->Read(0, text.data(), *size); !status.ok())
     return status;
   const absl::string_view begin = absl::StripLeadingAsciiWhitespace(text);
-  if (!begin.empty() && begin[0] == '{')
-    return ReadHuggingFace(text, path);
+  if (!begin.empty() && begin[0] == '{') {
+    absl::StatusOr<Definition> definition = ReadHuggingFace(text, path);
+    const size_t name = path.rfind('/') + 1; // 0 without a slash
+    if (definition.ok() && path.substr(name) == "tokenizer.json")
+      if (absl::Status status = ReadConfig(path.substr(0, name), *definition); !status.ok())
+        return status;
+    return definition;
+  }
   if (LooksLikeTiktoken(text))
     return ReadTiktoken(text, family, path);
   if (!text.empty() && text[0] == '\n') // the tag of the first piece

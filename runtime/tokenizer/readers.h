@@ -26,6 +26,10 @@ namespace boa {
 /// tokenizer.json.
 absl::StatusOr<Definition> ReadHuggingFace(absl::string_view text, const std::string &source);
 
+/// The files beside a tokenizer.json: tokens that begin and end a text, the chat template. `folder`
+/// ends with a slash, or is empty.
+absl::Status ReadConfig(const std::string &folder, Definition &definition);
+
 /// tokenizer.model of SentencePiece.
 absl::StatusOr<Definition> ReadSentencePiece(absl::string_view bytes, const std::string &source);
 /// Lines of base64 and rank. `family` names the split pattern; "": by the number of tokens.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -178,6 +179,25 @@ TEST(Refusals, Texts) {
   EXPECT_TRUE(tokens.empty());
   StreamDecoder decoder(Require(Tokenizer::Open(Path("gpt2.json"))));
   EXPECT_EQ(decoder.Add(420).status().message(), "token 420: the tokenizer has tokens 0 to 419");
+}
+
+// A model's folder says which token ends a text, and how conversations look.
+TEST(Folder, HasItsConfig) {
+  const std::string folder = testing::TempDir() + "boa-tokenizer-test/";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "tokenizer.json") << ReadFile("gpt2.json");
+  EXPECT_EQ(Require(Tokenizer::Open(folder + "tokenizer.json"))->eos(), -1);
+  std::ofstream(folder + "tokenizer_config.json")
+      << R"({"bos_token":{"content":"<s>"},"eos_token":"<|end|>","chat_template":"old"})";
+  std::ofstream(folder + "chat_template.jinja") << "new";
+  const Shared tokenizer = Require(Tokenizer::Open(folder + "tokenizer.json"));
+  EXPECT_EQ(tokenizer->bos(), 0);
+  EXPECT_EQ(tokenizer->eos(), 1);
+  EXPECT_EQ(tokenizer->chat_template(), "new");
+  std::ofstream(folder + "tokenizer_config.json") << R"({"eos_token":"</s>"})";
+  EXPECT_EQ(Tokenizer::Open(folder + "tokenizer.json").status().message(),
+            "`" + folder + "tokenizer_config.json`: `eos_token` is `</s>`, which is no token");
+  std::filesystem::remove_all(folder);
 }
 
 // As text, a special token is made of other tokens.
