@@ -374,7 +374,7 @@ std::string GgufFile::Text(const std::string &key, const std::string &absent) co
 int64_t GgufFile::Number(const std::string &key, int64_t absent) const {
   const GgufValue *value = Find(key);
   const bool is_number = value && !value->is_text && !value->is_list && !value->is_flag;
-  // What is no number of 53 bits is no count or id of anything.
+  // Larger numbers are no count or id of anything.
   return is_number && std::abs(value->numbers[0]) < 9e15 ? static_cast<int64_t>(value->numbers[0])
                                                          : absent;
 }

@@ -19,7 +19,7 @@
 
 namespace boa {
 
-/// What is around the message of a role. Null `open`: there can be none.
+/// Text before and behind the message of a role. Null: there can be no such message.
 struct ChatTurn {
   const char *open, *close;
 };

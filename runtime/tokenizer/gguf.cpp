@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kPrefix[] = "tokenizer.ggml.";
 
-/// What all models have.
+/// The parts that all models have.
 struct Tokens {
   std::vector<std::string> texts;
   std::vector<TokenType> types;

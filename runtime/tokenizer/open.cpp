@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kLargestFile = 256 << 20;
 
 absl::StatusOr<Definition> ReadDefinition(const std::string &path, const std::string &family) {
-  // A name that leads nowhere is opened as it is, so that the error names it.
+  // A name that leads nowhere is opened unchanged, so that the error names it.
   absl::StatusOr<std::unique_ptr<OpenFile>> file =
       SystemFiles().Open(SystemFiles().RealPath(path).value_or(path), {});
   if (!file.ok())

@@ -36,7 +36,7 @@ int ByteOfToken(absl::string_view token) {
              : -1;
 }
 
-/// What a WordPiece token that begins a word looks like in a text.
+/// The spaces that a text of WordPiece tokens does not have.
 std::string CleanUp(std::string text) {
   return absl::StrReplaceAll(text, {{" .", "."},
                                     {" ?", "?"},

@@ -216,7 +216,7 @@ std::string Normalize(absl::string_view text, NormalForm form) {
     size_t end = i;
     while (end < points.size() && points[end] >= 0x300 && order(points[end]) != 0)
       ++end;
-    // Marks of one order stay as they are: their places are parts of the keys.
+    // Marks of one order keep theirs: the key has the place.
     keys.clear();
     for (size_t k = i; k < end; ++k)
       keys.push_back({order(points[k]), k, points[k]});
