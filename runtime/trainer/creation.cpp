@@ -32,7 +32,7 @@ absl::Status CreateState(const Program &compiled, const Kernels &kernels,
   absl::StatusOr<std::unique_ptr<Engine>> engine = OpenEngine(request, kernels, **state);
   if (!engine.ok())
     return engine.status();
-  RunReport report(request, /*first=*/0, (*state)->Identity());
+  RunReport report(request, EntryPoints(), /*first=*/0, (*state)->Identity());
   if (absl::Status status =
           FillParameters(request, /*base=*/nullptr, given->get(), **engine, report);
       !status.ok())
