@@ -133,9 +133,33 @@ void readActivation(ConfigReader &reader, ModelConfig &config, const char *key,
                                gelu ? "gelu_new, gelu_pytorch_tanh, gelu_fast or gelu" : "silu"));
 }
 
+/// The window of attention, and whether all layers have it. One that no layer uses may be there.
+void readWindow(ConfigReader &reader, ModelConfig &config) {
+  const bool mistral = config.family == Family::mistral;
+  const int64_t window = reader.whole("sliding_window", mistral ? 4096 : 0, 0, INT32_MAX);
+  const bool none = reader.names("sliding_window") && !reader.has("sliding_window"); // null
+  bool some = mistral ? window > 0 && !none : reader.flag("use_sliding_window", false);
+  bool all = mistral;
+  if (const std::vector<std::string> types = reader.words("layer_types"); !types.empty()) {
+    size_t sliding = 0;
+    for (const std::string &type : types)
+      if (type == "sliding_attention")
+        ++sliding;
+      else if (type != "full_attention")
+        reader.refuse("layer_types", absl::StrCat("`", type,
+                                                  "`: expected full_attention or "
+                                                  "sliding_attention"));
+    some = sliding > 0;
+    all = sliding == types.size();
+  }
+  if (config.family == Family::llama && (window != 0 || some))
+    reader.refuse("sliding_window", "no Llama has such a key");
+  config.window = some ? window : 0;
+  config.windowOfAll = some && all;
+}
+
 /// Llama, Mistral, Qwen 2 and Qwen 3.
 void readLlama(ConfigReader &reader, ModelConfig &config) {
-  const bool qwen = config.family == Family::qwen2 || config.family == Family::qwen3;
   config.width = reader.whole("hidden_size", std::nullopt, 1, INT32_MAX);
   config.hidden = reader.whole("intermediate_size", std::nullopt, 1, INT32_MAX);
   config.depth = reader.whole("num_hidden_layers", std::nullopt, 1, 65536);
@@ -158,20 +182,7 @@ void readLlama(ConfigReader &reader, ModelConfig &config) {
     reader.refuse("attention_bias", "no Qwen 2 has such a key");
   config.hiddenBias = config.family == Family::llama && reader.flag("mlp_bias", false);
   config.tied = reader.flag("tie_word_embeddings", false);
-  // A window that no layer uses may be there.
-  const int64_t window =
-      reader.whole("sliding_window", config.family == Family::mistral ? 4096 : 0, 0, INT32_MAX);
-  const bool windowed =
-      qwen ? reader.flag("use_sliding_window", false) : config.family == Family::mistral;
-  bool slides = windowed;
-  for (const std::string &type : reader.words("layer_types"))
-    if (type == "sliding_attention")
-      slides = true;
-    else if (type != "full_attention")
-      reader.refuse("layer_types", absl::StrCat("`", type, "`: Boa has full_attention"));
-  if (config.family == Family::llama && (window != 0 || slides))
-    reader.refuse("sliding_window", "no Llama has such a key");
-  config.window = slides ? window : 0;
+  readWindow(reader, config);
   readActivation(reader, config, "hidden_act", "silu");
   readRope(reader, config, 10000);
   readDropout(reader, config, {{"attention_dropout", 0}});

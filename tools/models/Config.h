@@ -33,6 +33,7 @@ struct ModelConfig {
   int64_t heads = 0, kvHeads = 0, head = 0; // head: the width of each
   int64_t positions = 0;                    // the longest text
   int64_t window = 0;                       // of attention; 0: all of the text
+  bool windowOfAll = false;                 // it is that of all layers
   int64_t types = 0;                        // of BERT's tokens
   double eps = 0, deviation = 0;            // of norms; of initial values
   double ropeBase = 0;

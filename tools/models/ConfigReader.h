@@ -29,6 +29,8 @@ public:
 
   bool isThere() const { return there; }
   bool has(const std::string &key) const { return find(key) != nullptr; }
+  /// Whether it is there, if only as null.
+  bool names(const std::string &key) const { return values.contains(key); }
   /// A key without `fallback` must be there.
   int64_t whole(const std::string &key, std::optional<int64_t> fallback, int64_t least,
                 int64_t most);

@@ -91,7 +91,7 @@ private:
         absl::StrCat("rotary(", x, ", ", heads, ", base = ", number(config.ropeBase));
     const RopeScaling &scaling = config.scaling;
     if (scaling.kind == RopeScaling::Kind::linear)
-      absl::StrAppend(&text, ",\n scaling = linear(", number(scaling.factor), ")");
+      absl::StrAppend(&text, ",\n scaling = linear(factor = ", number(scaling.factor), ")");
     if (scaling.kind == RopeScaling::Kind::llama3)
       absl::StrAppend(&text, ",\n scaling = llama3(factor = ", number(scaling.factor),
                       ", low = ", number(scaling.low), ", high = ", number(scaling.high),
@@ -131,8 +131,9 @@ private:
         "    let q = ", rotary(normed(linear("n", "q", bias), "q_norm", "heads"), "heads"), "\n",
         "    let k = ", rotary(normed(linear("n", "k", bias), "k_norm", "kv_heads"), "kv_heads"),
         "\n", "    let a = attention(q, k, ", linear("n", "v", bias),
-        ", heads, kv_heads = kv_heads, causal)\n", "    let h = x + ",
-        linear("a", "o", config.outBias), "\n\n",
+        ", heads, kv_heads = kv_heads, causal",
+        config.windowOfAll ? absl::StrCat(", window = ", config.window) : "", ")\n",
+        "    let h = x + ", linear("a", "o", config.outBias), "\n\n",
         param("norm2", "width", "ones", layer + "post_attention_layernorm.weight"),
         matrix("gate", "hidden", "width", mlp + "gate_proj", config.hiddenBias),
         matrix("up", "hidden", "width", mlp + "up_proj", config.hiddenBias),
@@ -248,24 +249,27 @@ bool hasSyntax(const char *builtin, const char *argument) {
 
 int64_t defaultContext(const ModelConfig &config) {
   constexpr int64_t kUsual = 1024;
-  const int64_t window = config.window > 0 ? config.window : kUsual;
-  return std::min({config.positions, kUsual, window});
+  return std::min(config.positions, config.window > 0 && !config.windowOfAll
+                                        ? std::min(kUsual, config.window)
+                                        : kUsual);
 }
 
 absl::Status checkSpec(const ModelConfig &config, int64_t context) {
   if (context > config.positions)
     return absl::InvalidArgumentError(absl::StrCat(
         "--context ", context, ": the model has positions for ", config.positions, " tokens"));
-  if (config.window > 0 && context > config.window)
+  if (config.window > 0 && !config.windowOfAll && context > config.window)
     return absl::InvalidArgumentError(absl::StrCat(
-        "--context ", context, ": attention of this model reaches back ", config.window,
-        " tokens (`sliding_window`), and Boa's has no such limit: "
-        "expected at most ",
+        "--context ", context, ": some layers of this model reach back ", config.window,
+        " tokens alone (`sliding_window`), which an import cannot "
+        "write: expected at most ",
         config.window));
   const auto lacks = [&](const char *what) {
     return absl::UnimplementedError(
         absl::StrCat(config.architecture, ": this Boa has no ", what, ", which the model needs"));
   };
+  if (config.windowOfAll && !hasSyntax("attention", "window"))
+    return lacks("window of attention (`sliding_window`)");
   if (config.scaling.kind != RopeScaling::Kind::none && !hasSyntax("rotary", "scaling"))
     return lacks(config.scaling.kind == RopeScaling::Kind::linear
                      ? "rotary positions of type `linear`"

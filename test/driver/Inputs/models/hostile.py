@@ -101,7 +101,9 @@ def main():
         edit(folder, change)
         try_import(name, folder)
     try_import("context", copy("context", "qwen2"), "--context", "65")
-    try_import("window", copy("window", "mistral"), "--context", "33")
+    folder = copy("window", "qwen2")
+    set_keys(folder, sliding_window=32, layer_types=["full_attention", "sliding_attention"])
+    try_import("window", folder, "--context", "33")
 
     def buffers(header, data):
         begin, end = header["transformer.wte.weight"]["data_offsets"]

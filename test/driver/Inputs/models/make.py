@@ -41,7 +41,7 @@ def models():
     yield "llama3", t.LlamaForCausalLM(t.LlamaConfig(
         **SMALL, rope_parameters=LLAMA3)), torch.float32, None
     yield "mistral", t.MistralForCausalLM(t.MistralConfig(
-        **SMALL, sliding_window=32)), torch.float16, None
+        **SMALL, sliding_window=8)), torch.float16, None
     yield "qwen2", t.Qwen2ForCausalLM(t.Qwen2Config(**{
         **SMALL, "head_dim": 6})), torch.float32, None
     yield "qwen3", t.Qwen3ForCausalLM(t.Qwen3Config(
