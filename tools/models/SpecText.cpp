@@ -225,7 +225,8 @@ private:
                            ")\n")
             : "";
     return absl::StrCat(
-        "train ", nameOf(config.family), " {\n", "  data = \"train.txt\"  # the text to train on\n",
+        "train ", nameOf(config.family), " {\n", "  data = tokens(\"train.bin\"",
+        config.vocab > 65536 ? ", uint32" : "", ")  # what to train on, as tokens of this model\n",
         objective, "  batch = 8 sequences\n  steps = 100\n",
         config.bf16 ? "  weights = bf16\n" : "", "  optimizer = adamw(lr = 1e-5)\n}\n\n",
         "plan {\n  micro_batch = 1\n  schedule = vertical\n  place = ssd\n}\n");
