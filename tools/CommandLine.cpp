@@ -61,7 +61,8 @@ absl::Status checkOperands(const DriverCommand &command, const Invocation &invoc
                   "` is a module and no spec: give the spec, or edit the module");
   if (invocation.emit == "ast")
     return refuse("--emit=ast: `", *module, "` is a module, which has no syntax tree");
-  if (invocation.command == "fmt" || invocation.command == "check" || invocation.command == "plan")
+  if (invocation.command == "fmt" || invocation.command == "check" ||
+      invocation.command == "plan" || invocation.command == "export")
     return refuse("boa ", invocation.command, ": `", *module, "` is a module and no spec");
   if (invocation.command == "sample")
     return refuse("boa sample compiles the model for one sequence at a time, from its spec: `",
