@@ -52,8 +52,9 @@ TEST(DataTest, ErrorsPointAtTheirPlace) {
   auto refused = [](const std::string &data) {
     return refusal("  data = \"corpus.txt\"\n", "  " + data + "\n");
   };
-  EXPECT_EQ(refused("data = tokens(\"a\", int8)"),
-            R"(tiny.boa:18:22: error: expected type to be uint8, uint16 or uint32 but found int8, did you mean 'uint8'?
+  EXPECT_EQ(
+      refused("data = tokens(\"a\", int8)"),
+      R"(tiny.boa:18:22: error: expected type to be uint8, uint16 or uint32 but found int8, did you mean 'uint8'?
   data = tokens("a", int8)
                      ^~~~
 )");
