@@ -247,10 +247,13 @@ absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &
   if (request.mostChunks > 0)
     (**module)->setAttr(kMostChunksAttr,
                         Builder(context.get()).getI64IntegerAttr(request.mostChunks));
-  if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
-    return status;
-  if (!request.kernels.empty() && !described.count(request.kernels))
+  absl::Status lowered = lower(**module, request, Phase::llvm);
+  // Memory is looked at when the kernels are done.
+  const bool hasKernels = lowered.ok() || !need.empty();
+  if (hasKernels && !request.kernels.empty() && !described.count(request.kernels))
     described[request.kernels] = describeKernels(**module);
+  if (!lowered.ok())
+    return lowered;
   std::vector<HostSymbol> symbols = request.replaced;
   for (const RuntimeSymbol &symbol : RuntimeSymbols())
     if (llvm::none_of(request.replaced, [&](const HostSymbol &other) {

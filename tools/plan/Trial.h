@@ -88,7 +88,7 @@ private:
   struct Made;
   /// A simulation takes as long as its transfers are many. So many chunks are enough for shares
   /// in percent.
-  static constexpr int64_t kMostChunks = 128;
+  static constexpr int64_t kMostChunks = 64;
   Made &make(const Choice &choice, int64_t mostChunks = kMostChunks, bool limited = true);
   std::vector<std::string> overrides(const Choice &choice) const;
   std::string schedule(const Choice &choice) const;
