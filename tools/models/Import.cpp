@@ -160,10 +160,10 @@ absl::Status importFolder(const ImportOptions &options) {
   CompileRequest request;
   request.files = {options.spec};
   request.texts = {{options.spec, text}};
-  Compiled compiled;
-  if (absl::Status status = compiled.compile(request); !status.ok())
-    return status;
-  if (auto given = GivenWeights::Open(compiled.program, options.folder, unused); !given.ok())
+  absl::StatusOr<Program> program = describeSpec(request);
+  if (!program.ok())
+    return program.status();
+  if (auto given = GivenWeights::Open(*program, options.folder, unused); !given.ok())
     return given.status();
   absl::Status status = CheckOutputs({{"-o", options.spec}}, {});
   if (status.ok())
@@ -179,15 +179,19 @@ absl::Status importFolder(const ImportOptions &options) {
   absl::StatusOr<std::string> json = ReadInput(absl::StrCat(options.folder, "/config.json"));
   if (!json.ok())
     return json.status();
-  status = writeRest(*files, compiled.program, unused, absl::StrCat(beside, "/", kRestFile));
+  status = writeRest(*files, *program, unused, absl::StrCat(beside, "/", kRestFile));
   if (status.ok())
     status = writeSmallFile(absl::StrCat(beside, "/config.json"), *json);
   if (!status.ok())
     return status;
 
   if (!options.state.empty()) {
+    Compiled compiled;
     Kernels kernels = nullptr;
-    if (status = compiled.find(kernels); !status.ok())
+    status = compiled.compile(request);
+    if (status.ok())
+      status = compiled.find(kernels);
+    if (!status.ok())
       return status;
     TrainerOptions training;
     training.state = options.state;
@@ -198,7 +202,7 @@ absl::Status importFolder(const ImportOptions &options) {
     if (!status.ok())
       return status;
   }
-  report(options, *config, context, compiled.program, unused);
+  report(options, *config, context, *program, unused);
   return absl::OkStatus();
 }
 
