@@ -76,7 +76,10 @@ std::string DrawBound(const Report &report) {
     svg.Text(kLeft - 8, y + kRow / 2 + 4, name, "", "end");
     svg.Rect(kLeft, y + (kRow - kBar) / 2, x(seconds) - kLeft, kBar, y == kTop ? "bar" : "bar soft",
              absl::StrCat(name, ": ", FormatTime(seconds), ", ", share, " of the step"));
-    svg.Text(std::min(x(seconds) + 6, kWidth - 40), y + kRow / 2 + 4, FormatTime(seconds), "");
+    // Beside the line of the step, not across it.
+    const double end = x(seconds), line = x(run.seconds);
+    svg.Text(end <= line && end + 56 > line ? line + 6 : end + 6, y + kRow / 2 + 4,
+             FormatTime(seconds), "");
     rows.push_back({name, FormatTime(seconds), share});
     absl::StrAppend(&description, name, " ", FormatTime(seconds), ". ");
     y += kRow;

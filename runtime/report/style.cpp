@@ -66,7 +66,7 @@ table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabula
 th, td { text-align: right; padding: 4px 14px 4px 0; border-bottom: 1px solid var(--grid);
   vertical-align: top; }
 th:first-child, td.text { text-align: left; } thead th { color: var(--soft); font-weight: 500; }
-tbody th { font-weight: 500; } .words td { text-align: left; }
+tbody th { font-weight: 500; } .words th, .words td { text-align: left; }
 details { margin-top: 6px; font-size: 14px; } summary { cursor: pointer; color: var(--soft); }
 .warning { color: var(--limit); font-weight: 600; }
 footer { color: var(--faint); font-size: 13px; margin-top: 18px; }

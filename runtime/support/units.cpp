@@ -39,6 +39,8 @@ std::string FormatCount(double count) { return Scale(count, 1000, {"", " k", " M
 std::string FormatWatts(double watts) { return Scale(watts, 1000, {" W", " kW", " MW", " GW"}); }
 
 std::string FormatEnergy(double joules) {
+  if (joules < 3600)
+    return absl::StrFormat("%.3g J", joules);
   return Scale(joules / 3600, 1000, {" Wh", " kWh", " MWh", " GWh", " TWh"});
 }
 

@@ -21,7 +21,7 @@ namespace boa {
 std::string FormatBytes(double bytes);
 /// "950", "21.7 k", "10.8 M", "175 G".
 std::string FormatCount(double count);
-/// "350 W", "1.20 kW"; of joules "86.4 kWh".
+/// "350 W", "1.20 kW"; of joules "86.4 kWh", "232 J".
 std::string FormatWatts(double watts);
 std::string FormatEnergy(double joules);
 /// "0.42 s", "12.3 s", "3 m 05 s", "1 h 02 m", "12.3 days", "4.2 years".
