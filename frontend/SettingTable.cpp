@@ -33,8 +33,7 @@ static std::string describeValues(const Setting &setting) {
   case SettingKind::Path:
     return "a path";
   case SettingKind::Data:
-    return "a path, tokens(...), or several of these in shares: mix(0.7 tokens(...), 0.3 "
-           "tokens(...))";
+    return "a path, tokens(...) or mix(...)";
   case SettingKind::Count:
     return setting.most > kMostSteps ? "from " + printNumber(setting.least) : range();
   case SettingKind::Real:

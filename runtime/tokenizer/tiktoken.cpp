@@ -51,8 +51,10 @@ bool LooksLikeTiktoken(absl::string_view text) {
   const absl::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
   const size_t space = line.find(' ');
   std::string bytes;
+  int64_t rank = 0;
   return space != absl::string_view::npos && line.size() < 1024 &&
-         absl::Base64Unescape(line.substr(0, space), &bytes) && !bytes.empty();
+         absl::Base64Unescape(line.substr(0, space), &bytes) && !bytes.empty() &&
+         absl::SimpleAtoi(line.substr(space + 1), &rank);
 }
 
 absl::StatusOr<Definition> ReadTiktoken(absl::string_view text, const std::string &family,

@@ -34,10 +34,10 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
     return absl::InvalidArgumentError(absl::StrCat("`", program.model.name,
                                                    "` is trained to fill in masked bytes, not to "
                                                    "continue a text: it cannot be sampled"));
-  if (!TokensAreBytes(program.train.data))
+  if (options.tokenizer.empty() && !TokensAreBytes(program.train.data))
     return absl::InvalidArgumentError(
         absl::StrCat("`", program.model.name, "` learns ", program.train.data,
-                     ", whose tokens are not bytes of a text: it cannot be sampled"));
+                     ", whose tokens are not bytes of a text: add --tokenizer FILE"));
   if (options.prompt.empty())
     return absl::InvalidArgumentError(
         "an empty prompt: the model continues a text of at least one byte");
