@@ -86,10 +86,10 @@ struct Work {
 absl::Status NeverWritten(const Storage &, int64_t entry, int32_t chunk);
 
 struct Counters {
-  Traffic moved;              // by the run: from and to SSD, and between separate memories
-  std::map<int32_t, int64_t> written_to; // of those to SSD, by path
-  double compute_seconds = 0; // kernels running
-  double flops = 0;           // of those kernels, as the program says
+  Traffic moved; // by the run: from and to SSD, and between separate memories
+  std::map<int32_t, int64_t> written_to;  // of those to SSD, by path
+  double compute_seconds = 0;             // kernels running
+  double flops = 0;                       // of those kernels, as the program says
   int64_t launches = 0, launch_calls = 0; // of those kernels, as Work has them
   double optimizer_seconds = 0;           // updates, norms and what fills the host's memory
   // Compute had a next kernel but waited. These count by the last thing that it waited for.
