@@ -97,11 +97,18 @@ private:
     return false;
   }
 
-  bool isOfKind(SettingKind kind) const {
+  template <typename Predicate> bool isSetting(Predicate holds) const {
     const std::string whole = join();
     return std::any_of(
         WrittenSettings().begin(), WrittenSettings().end(),
-        [&](const Setting &setting) { return setting.kind == kind && setting.path == whole; });
+        [&](const Setting &setting) { return setting.path == whole && holds(setting); });
+  }
+  bool isOfKind(SettingKind kind) const {
+    return isSetting([&](const Setting &setting) { return setting.kind == kind; });
+  }
+  /// Whether `none` is a value.
+  bool mayBeAbsent() const {
+    return isSetting([](const Setting &setting) { return *setting.none != '\0'; });
   }
   /// Whether the value names a file or a folder.
   bool namesFile() const { return isOfKind(SettingKind::Path); }
@@ -112,9 +119,11 @@ private:
     const std::string &text = sources.get(file).text;
     size_t first = text.find_first_not_of(" \t\r\n", begin);
     const bool isCall = first != std::string::npos && IsSourceCall(text.substr(first));
-    const bool names = namesFile() || (isOfKind(SettingKind::Data) && !isCall) ||
+    const bool isAbsent =
+        first != std::string::npos && text.substr(first) == "none" && mayBeAbsent();
+    const bool names = namesFile() || (isOfKind(SettingKind::Data) && !isCall && !isAbsent) ||
                        (isOfKind(SettingKind::Patterns) && first != std::string::npos &&
-                        text[first] != '(' && text.substr(first) != "none");
+                        text[first] != '(' && !isAbsent);
     // What no string can hold is left to the parser to refuse.
     bool holds = first != std::string::npos && text.size() <= Sources::kMaxBytes;
     size_t end = holds ? text.find_last_not_of(" \t\r\n") + 1 : begin;

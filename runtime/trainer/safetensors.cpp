@@ -150,18 +150,30 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
 }
 
 absl::Status SafetensorsWriter::Append(const float *values, int64_t count) {
-  while (tensor < ends.size() && position == ends[tensor].first)
-    ++tensor;
-  const bool narrow = tensor < ends.size() && ends[tensor].second;
-  position += count * (narrow ? 2 : 4);
-  if (count > 0 && (tensor == ends.size() || position > ends[tensor].first))
-    return absl::InternalError(absl::StrCat("`", path, "`: more elements than announced"));
-  if (!narrow)
-    return file.Append(values, count * 4);
-  halves.resize(size_t(count));
-  for (int64_t i = 0; i < count; ++i)
-    halves[size_t(i)] = ToBF16(values[i]);
-  return file.Append(halves.data(), count * 2);
+  // A piece may end in another tensor, of another type.
+  while (count > 0) {
+    while (tensor < ends.size() && position == ends[tensor].first)
+      ++tensor;
+    if (tensor == ends.size())
+      return absl::InternalError(absl::StrCat("`", path, "`: more elements than announced"));
+    const bool narrow = ends[tensor].second;
+    const int64_t bytes = narrow ? 2 : 4;
+    const int64_t here = std::min(count, (ends[tensor].first - position) / bytes);
+    absl::Status status;
+    if (narrow) {
+      halves.resize(size_t(here));
+      std::transform(values, values + here, halves.begin(), ToBF16);
+      status = file.Append(halves.data(), here * bytes);
+    } else {
+      status = file.Append(values, here * bytes);
+    }
+    if (!status.ok())
+      return status;
+    position += here * bytes;
+    values += here;
+    count -= here;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SafetensorsWriter::Finish() {

@@ -329,7 +329,8 @@ TEST_F(IrgenTest, DefaultsOfTheTable) {
   };
   int checked = 0;
   for (const SettingInfo &setting : listSettings()) {
-    if (setting.isRequired || setting.isOfPattern)
+    // The arguments of tokens(...) are part of a text.
+    if (setting.isRequired || setting.isOfPattern || setting.calls == "tokens")
       continue;
     SCOPED_TRACE(setting.path);
     std::vector<std::string> overrides = around(setting.path, setting.calls);

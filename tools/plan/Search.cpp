@@ -139,6 +139,21 @@ private:
 
   static bool isUsed(double left, double all) { return all == 0 || left < kWorth * all; }
 
+  static double writtenBy(const Trial &trial) {
+    double bytes = 0;
+    for (const auto &[role, written] : trial.program.TrafficOfStep(/*earlier=*/2).written)
+      bytes += double(written);
+    return bytes;
+  }
+
+  /// Of plans that are as fast, the one that writes less to SSDs.
+  static bool isBetter(const Trial &trial, const Trial &best) {
+    if (std::abs(trial.seconds - best.seconds) > best.seconds * kGain)
+      return trial.seconds < best.seconds;
+    return std::make_pair(writtenBy(trial), trial.seconds) <
+           std::make_pair(writtenBy(best), best.seconds);
+  }
+
   /// Fills what memory is left with the roles that gain most; the best of a few trials.
   std::pair<Choice, const Trial *> fill(const Choice &base, const Trial &baseTrial) {
     std::pair<Choice, const Trial *> best(base, &baseTrial);
@@ -154,7 +169,7 @@ private:
         room.host *= 0.85;
         continue;
       }
-      if (trial.seconds < best.second->seconds)
+      if (isBetter(trial, *best.second))
         best = {choice, &trial};
       if (trial.seconds <= boundOf(baseTrial).seconds * (1 + kNear))
         break;
