@@ -38,8 +38,9 @@ int64_t Permute(uint64_t key, int64_t position, int64_t count) {
 }
 
 int64_t WindowAt(uint64_t seed, int64_t position, int64_t windows) {
-  const uint64_t epoch = uint64_t(position / windows);
-  return Permute(Hash({kEpoch, seed, epoch}), position % windows, windows);
+  // Unsigned: a walk that begins outside of the windows might not end.
+  const uint64_t number = uint64_t(position), count = uint64_t(windows);
+  return Permute(Hash({kEpoch, seed, number / count}), int64_t(number % count), windows);
 }
 
 Mixture::Mixture(std::vector<int64_t> the_shares, uint64_t seed)
