@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/safetensors.h"
 
+#include "runtime/formats/halves.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
@@ -28,12 +30,6 @@ int64_t ElementBytes(const std::string &dtype) {
   return dtype == "F32" ? 4 : dtype == "BF16" || dtype == "F16" ? 2 : 0;
 }
 
-float FromBits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
 /// The nearest; of a value that is not finite, one of its kind.
 uint16_t ToBF16(float value) {
   uint32_t bits;
@@ -41,17 +37,6 @@ uint16_t ToBF16(float value) {
   if (!std::isfinite(value))
     return uint16_t(bits >> 16 | (std::isnan(value) ? 0x40 : 0));
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float FromF16(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = (half >> 10) & 31, mantissa = half & 1023;
-  if (exponent == 31)
-    return FromBits(sign | 0x7f800000 | mantissa << 13);
-  if (exponent == 0)
-    return std::copysign(std::ldexp(static_cast<float>(mantissa), -24),
-                         FromBits(sign | 0x3f800000));
-  return FromBits(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
 /// Makes `status` say which file it is about.
@@ -262,8 +247,7 @@ absl::Status SafetensorsReader::Read(const Tensor &tensor, int64_t first, int64_
   for (int64_t i = 0; i < count; ++i) {
     uint16_t half;
     std::memcpy(&half, reinterpret_cast<char *>(values) + 2 * (count + i), 2);
-    const float value =
-        tensor.dtype == "BF16" ? FromBits(static_cast<uint32_t>(half) << 16) : FromF16(half);
+    const float value = tensor.dtype == "BF16" ? FloatOfBf16(half) : FloatOfF16(half);
     std::memcpy(values + i, &value, 4);
   }
   return absl::OkStatus();

@@ -25,7 +25,7 @@ struct RopeScaling {
   int64_t context = 0; // that the model was trained with before
 };
 
-/// What config.json says of a computation that Boa has.
+/// The keys of config.json, for a computation that Boa has.
 struct ModelConfig {
   Family family = Family::llama;
   std::string architecture; // "LlamaForCausalLM"

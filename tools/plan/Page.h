@@ -24,7 +24,7 @@ std::string formatPage(Trials &trials, const Found &found, const PageOptions &op
 /// The time of a budget of tokens, and the energy of the run, as sentences without a full stop.
 std::vector<std::string> costsOf(const Found &found, const PageOptions &options);
 
-/// What a step of the plan writes to each SSD.
+/// The bytes that a step of the plan writes to each SSD.
 Writes writesOf(const Trial &trial);
 
 } // namespace boa
