@@ -186,6 +186,15 @@ const std::vector<DriverCommand> &commands() {
        {},
        {{"boa sample examples/gpt.boa --length 500", "from the spec's state"},
         {"boa sample examples/gpt.boa --prompt 'And God'", "text to continue"}}},
+      {"evaluate",
+       {{"SPEC...", "the loss of a text, by a commit"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa evaluate examples/gpt.boa", "of the last tenth of its data"},
+        {"boa evaluate examples/gpt.boa --data other.txt", "of another text"}}},
       {"tokenize",
        {{"FILE...", "texts as a shard of tokens"}},
        1,
@@ -204,14 +213,15 @@ const std::vector<DriverCommand> &commands() {
        {{"boa state state", "its commits and files"},
         {"boa state state --check", "is every byte whole?"}}},
       {"import",
-       {{"FOLDER -o SPEC", "a Hugging Face model as a spec and a state"}},
+       {{"MODEL -o SPEC", "a Hugging Face model as a spec and a state"}},
        1,
        1,
-       "the folder of a Hugging Face model, with config.json and safetensors",
-       Operand::directory,
+       "the folder of a Hugging Face model, or a GGUF file",
+       Operand::text,
        {},
        {{"boa import Llama-3.2-1B -o llama.boa", "the spec"},
-        {"boa import gpt2 -o gpt2.boa --state state/gpt2", "and its weights at step 0"}}},
+        {"boa import gpt2 -o gpt2.boa --state state/gpt2", "and its weights at step 0"},
+        {"boa import smollm.gguf -o smollm.boa", "a file of llama.cpp"}}},
       {"export",
        {{"SPEC... -o FOLDER", "a folder that transformers opens"}},
        1,
@@ -227,9 +237,9 @@ const std::vector<DriverCommand> &commands() {
        1,
        "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
        Operand::word,
-       {"settings", "builtins", "commands", "reference", "pytorch", "train", "check", "fmt",
-        "compile", "simulate", "plan", "probe", "sample", "tokenize", "state", "import", "export",
-        "help", "completion"},
+       {"settings", "builtins", "commands", "reference", "pytorch", "train",     "check",
+        "fmt",      "compile",  "simulate", "plan",      "probe",   "sample",    "evaluate",
+        "tokenize", "state",    "import",   "export",    "help",    "completion"},
        {{"boa help settings", "what --set can change"},
         {"boa help builtins", "the functions of a model"},
         {"boa help pytorch", "PyTorch's names, and Boa's"}}},
@@ -253,11 +263,11 @@ const DriverCommand *findCommand(std::string_view name) {
 }
 
 FlagTable flagsOf(Invocation &invocation) {
-  const std::vector<std::string> specs = {"train", "compile", "simulate", "sample"},
+  const std::vector<std::string> specs = {"train", "compile", "simulate", "sample", "evaluate"},
                                  sample = {"sample"}, simulate = {"simulate"}, probe = {"probe"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
-      {{"train", "check", "compile", "simulate", "plan", "sample", "export"},
+      {{"train", "check", "compile", "simulate", "plan", "sample", "evaluate", "export"},
        "set",
        0,
        "KEY=VALUE",
@@ -294,6 +304,8 @@ FlagTable flagsOf(Invocation &invocation) {
        FileValue{&invocation.weights}},
       {sample, "prompt", 0, "TEXT", "text to continue (default: a new line)",
        TextValue{&invocation.sample.prompt}},
+      {sample, "chat", 0, "", "the prompt is a message, the text an answer to it",
+       &invocation.sample.chat},
       {sample, "length", 0, "N", "bytes, or tokens, to add (default: 256)",
        WholeValue{&invocation.sample.length}},
       {sample, "temperature", 0, "T", "0: always the likeliest (default: 0.8)",
@@ -392,6 +404,9 @@ absl::Status readCommandLine(int count, char **arguments, Invocation &invocation
   invocation.compile.files = invocation.operands;
   if (absl::Status status = checkOperands(*command, invocation); !status.ok())
     return status;
+  // It opens a state that is there.
+  if (invocation.command == "evaluate")
+    invocation.train.resume = true;
   if (absl::Status status = checkTogether(invocation); !status.ok())
     return status;
   if (!invocation.cpu.empty())

@@ -13,6 +13,7 @@
 #include "runtime/state/inspect.h"
 #include "runtime/data/data.h"
 #include "runtime/state/state.h"
+#include "runtime/trainer/evaluate.h"
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/outputs.h"
@@ -72,6 +73,22 @@ absl::Status runTrain(Invocation &invocation) {
   defaultState(compiled.program, invocation);
   invocation.train.sources = invocation.compile.files;
   return Train(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
+}
+
+absl::Status runEvaluate(Invocation &invocation) {
+  Compiled compiled;
+  Kernels kernels = nullptr;
+  EntryPoints entries;
+  absl::Status status = compiled.compile(invocation.compile);
+  if (status.ok())
+    status = compiled.find(kernels);
+  if (status.ok())
+    status = compiled.find("boa_evaluate", entries.evaluate);
+  if (!status.ok())
+    return status;
+  defaultState(compiled.program, invocation);
+  invocation.train.sources = invocation.compile.files;
+  return Evaluate(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
 }
 
 /// Refuses a page that would replace a source or one of these files.
@@ -378,6 +395,8 @@ absl::Status runCommand(Invocation &invocation) {
   const std::string &command = invocation.command;
   if (command == "train")
     return runTrain(invocation);
+  if (command == "evaluate")
+    return runEvaluate(invocation);
   if (command == "check")
     return runCheck(invocation);
   if (command == "fmt")

@@ -262,6 +262,40 @@ absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens, int32_t 
   return absl::OkStatus();
 }
 
+int64_t Data::WholeSequences(const Part &part) const {
+  const int64_t stride = part.source->overlaps() ? options.context : 1;
+  return (part.windows + stride - 1) / stride;
+}
+
+int64_t Data::WholeSequences() const {
+  int64_t all = 0;
+  for (const Part &part : validation)
+    all += WholeSequences(part);
+  return all;
+}
+
+absl::Status Data::FillWhole(int64_t first, int32_t *tokens, int32_t *targets) const {
+  for (int64_t i = 0; i < options.micro_batch;
+       ++i, tokens += options.context, targets += options.context) {
+    const int64_t number = first + i;
+    int64_t sequence = number;
+    auto part = validation.begin();
+    while (part != validation.end() && sequence >= WholeSequences(*part))
+      sequence -= WholeSequences(*part++);
+    if (part == validation.end()) {
+      std::fill_n(tokens, options.context, 0);
+      std::fill_n(targets, options.context, -1);
+      continue;
+    }
+    const int64_t stride = part->source->overlaps() ? options.context : 1;
+    const Sample sample = {&*part, part->first + sequence * stride,
+                           Hash({kValidationMask, static_cast<uint64_t>(number)})};
+    if (absl::Status status = FillSequence(sample, tokens, targets); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Data::FillSequence(const Sample &sample, int32_t *tokens, int32_t *targets) const {
   Window window;
   if (absl::Status status = sample.part->source->Read(sample.window, window); !status.ok())

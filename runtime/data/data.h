@@ -89,6 +89,13 @@ public:
   /// same sequences. They are spread evenly over the validation part.
   absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const;
 
+  /// All sequences for validation, in the order of the sources: each of their tokens is in one, but
+  /// for those behind the last.
+  int64_t WholeSequences() const;
+  /// `micro_batch` of them, from `first` on: [micro_batch, context] each. Behind the last, no
+  /// target counts.
+  absl::Status FillWhole(int64_t first, int32_t *tokens, int32_t *targets) const;
+
   /// The sequences that the steps after `first` up to `last` consume, by the identity of a source.
   std::map<std::string, int64_t> Consumed(int64_t first, int64_t last) const;
   /// The settings that a commit keeps: identities of sources, and the files of each pattern.
@@ -115,6 +122,7 @@ private:
   absl::Status CheckPart(const Part &, bool validates) const;
   Sample SampleOf(int64_t step, int64_t sequence) const;
   Sample ValidationSample(int64_t sequence) const;
+  int64_t WholeSequences(const Part &) const;
   absl::Status FillSequence(const Sample &, int32_t *tokens, int32_t *targets) const;
 
   DataOptions options;

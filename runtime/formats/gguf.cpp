@@ -361,6 +361,13 @@ absl::StatusOr<GgufFile> GgufFile::Open(const std::string &path) {
   return out;
 }
 
+std::vector<std::string> GgufFile::Keys() const {
+  std::vector<std::string> keys;
+  for (const auto &[key, value] : metadata)
+    keys.push_back(key);
+  return keys;
+}
+
 const GgufValue *GgufFile::Find(const std::string &key) const {
   auto it = metadata.find(key);
   return it == metadata.end() ? nullptr : &it->second;

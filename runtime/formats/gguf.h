@@ -47,6 +47,8 @@ public:
   static absl::StatusOr<GgufFile> Open(const std::string &path);
 
   const std::string &path() const { return file->path(); }
+  /// Of the metadata, in order.
+  std::vector<std::string> Keys() const;
   /// Null if there is none of that name.
   const GgufValue *Find(const std::string &key) const;
   /// The one value of a key; `absent` if there is no such key, or one of another kind.

@@ -24,13 +24,14 @@ std::string Shape(const std::vector<int64_t> &shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-/// Models of Hugging Face recompute these: GPT-2's causal masks, BERT's positions, the
-/// frequencies of rotary positions.
+/// Models recompute these: GPT-2's causal masks, BERT's positions, the frequencies of rotary
+/// positions, and their scaling, which GGUF files have as a tensor.
 bool IsBuffer(const Tensor &tensor) {
   const bool mask = tensor.shape.size() == 4 && tensor.shape[0] == 1 && tensor.shape[1] == 1;
   return (mask && absl::EndsWith(tensor.name, ".attn.bias")) ||
          (tensor.shape.size() <= 1 && absl::EndsWith(tensor.name, ".attn.masked_bias")) ||
          absl::EndsWith(tensor.name, ".rotary_emb.inv_freq") ||
+         tensor.name == "rope_freqs.weight" ||
          absl::EndsWith(tensor.name, "embeddings.position_ids");
 }
 
@@ -68,7 +69,7 @@ void GivenWeights::Match(std::vector<std::string> &mismatches) {
                                             : external.Fits(tensor->shape, parameter.shape));
         const int64_t begin = is_own || !fits ? 0 : external.Begin(parameter.elements());
         taken.back().push_back({tensor, begin});
-        const bool elsewhere = files.is_folder() && !external.name.empty();
+        const bool elsewhere = files.has_outside_names() && !external.name.empty();
         const std::string name = tensor ? tensor->name : elsewhere ? external.name : own;
         if (!tensor)
           mismatches.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape),
@@ -79,8 +80,8 @@ void GivenWeights::Match(std::vector<std::string> &mismatches) {
                            external.rows == ExternalTensor::all || is_own ? "" : "rows for ",
                            Shape(parameter.shape), " but found ", Shape(tensor->shape)));
         else if (!IsReadable(*tensor))
-          mismatches.push_back(absl::StrCat(name, " is ", tensor->dtype,
-                                            ", but only F32, BF16 and F16 can be read"));
+          mismatches.push_back(absl::StrCat(name, " is ", tensor->dtype, ", but only ",
+                                            files.readable_types(), " can be read"));
         else if (!seen.emplace(tensor, begin).second)
           mismatches.push_back(absl::StrCat(name, ": two parameters have this name"));
       }

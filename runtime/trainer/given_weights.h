@@ -12,7 +12,7 @@
 // an error, except for:
 //
 //   - those that the caller does not want;
-//   - buffers that models of Hugging Face recompute: masks, positions, frequencies;
+//   - buffers that models recompute: masks, positions, frequencies;
 //   - a second copy, with the same bits, of a tensor of the vocabulary: a tied head.
 //
 // Each value that is read must be finite.

@@ -13,6 +13,7 @@
 #include "runtime/data/data.h"
 #include "runtime/trainer/base_weights.h"
 #include "runtime/trainer/given_weights.h"
+#include "runtime/tokenizer/chat.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "runtime/trainer/weights.h"
 
@@ -23,6 +24,7 @@
 #include <iostream>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,9 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
     return absl::InvalidArgumentError(
         absl::StrCat("`", program.model.name, "` learns ", program.train.data,
                      ", whose tokens are not bytes of a text: add --tokenizer FILE"));
+  if (options.chat && options.tokenizer.empty())
+    return absl::InvalidArgumentError(
+        "--chat: the template of messages is in the tokenizer: add --tokenizer FILE");
   if (options.prompt.empty())
     return absl::InvalidArgumentError(
         "an empty prompt: the model continues a text of at least one byte");
@@ -92,21 +97,42 @@ public:
       return absl::InvalidArgumentError(absl::StrCat(
           "`", options.tokenizer, "` has ", codec.count, " tokens, but the model's vocabulary is ",
           vocab, ": the model was trained with another tokenizer"));
+    if (options.chat) {
+      if (codec.tokenizer->chat_template().empty())
+        return absl::InvalidArgumentError(
+            absl::StrCat("--chat: `", options.tokenizer,
+                         "` has no chat template, so it is not known how the "
+                         "model takes messages"));
+      absl::StatusOr<ChatTemplate> chat =
+          ChatTemplate::Recognize(codec.tokenizer->chat_template(), options.tokenizer);
+      if (!chat.ok())
+        return chat.status();
+      codec.chat = *chat;
+    }
     codec.decoder = std::make_unique<StreamDecoder>(codec.tokenizer, /*show_special=*/false);
     return codec;
   }
 
   absl::StatusOr<std::vector<int32_t>> Encode(const std::string &text) {
     std::vector<int32_t> tokens;
+    absl::StatusOr<std::string> prompt = text;
+    if (chat) {
+      prompt = chat->Render({{"user", text}}, /*ask=*/true, TextOf(tokenizer->bos()),
+                            TextOf(tokenizer->eos()));
+      if (!prompt.ok())
+        return prompt.status();
+    }
     if (!tokenizer) {
       for (unsigned char byte : text)
         tokens.push_back(byte);
       return tokens;
     }
-    // A prompt goes on: nothing is put behind it.
+    // A prompt goes on: nothing is put behind it. A template has all that stands before it.
     EncodeOptions options;
     options.closes = false;
-    if (absl::Status status = Encoder(tokenizer).Encode(text, options, tokens); !status.ok())
+    options.surround = !chat;
+    absl::Status status = Encoder(tokenizer).Encode(chat ? *prompt : text, options, tokens);
+    if (!status.ok())
       return absl::InvalidArgumentError(absl::StrCat("the prompt: ", status.message()));
     for (int32_t token : tokens)
       if (absl::StatusOr<std::string> shown = decoder->Add(token); !shown.ok())
@@ -123,8 +149,13 @@ public:
   int64_t size() const { return count; }
 
 private:
+  std::string TextOf(int32_t token) const {
+    return token < 0 ? "" : Decode(tokenizer, {token}, /*show_special=*/true).value_or("");
+  }
+
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<StreamDecoder> decoder;
+  std::optional<ChatTemplate> chat;
   int64_t count = 0;
 };
 
@@ -228,7 +259,7 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
   std::vector<float> rows(context * vocab);
   const std::vector<Port> in = {{*tokens, 0, window.data(), context * 4}};
   const std::vector<Port> out_rows = {{*logits, 0, rows.data(), context * vocab * 4}};
-  if (options.echo)
+  if (options.echo && !options.chat)
     out << options.prompt << std::flush;
   for (int64_t i = 0; i < options.length; ++i) {
     const int64_t last = FillWindow(*text, context, window.data());

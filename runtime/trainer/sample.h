@@ -33,8 +33,10 @@ struct SampleOptions {
   double temperature = 0.8; // 0: always the likeliest token
   int64_t top_k = 0;        // among the k likeliest; 0: all
   int64_t seed = 1;
-  std::string tokenizer;      // its file; "": bytes are tokens
-  bool echo = true;           // write the prompt too
+  std::string tokenizer; // its file; "": bytes are tokens
+  /// The prompt is a user's message, in the chat template of the tokenizer. The text is the answer.
+  bool chat = false;
+  bool echo = true;           // write the prompt too, unless it is a message
   bool changed_model = false; // also weights of another computation
 };
 

@@ -96,6 +96,17 @@ absl::StatusOr<WeightFiles> WeightFiles::Open(const std::string &path) {
   opened.name = path;
   std::error_code error;
   opened.folder = std::filesystem::is_directory(path, error);
+  if (!opened.folder && IsGgufName(path)) {
+    absl::StatusOr<GgufWeights> weights = GgufWeights::Open(path);
+    if (!weights.ok())
+      return weights.status();
+    opened.gguf = *std::move(weights);
+    for (const Tensor &tensor : opened.gguf->tensors())
+      if (!opened.by_name.emplace(tensor.name, &tensor).second)
+        return absl::InvalidArgumentError(
+            absl::StrCat("`", path, "`: two tensors are `", tensor.name, "`"));
+    return opened;
+  }
   absl::Status status = opened.folder ? opened.OpenFolder() : opened.Add(path);
   if (!status.ok())
     return status;
@@ -187,11 +198,13 @@ const Tensor *WeightFiles::Find(const std::string &tensor) const {
 }
 
 std::string WeightFiles::Metadata(const std::string &key) const {
-  return folder ? "" : files[0].Metadata(key);
+  return has_outside_names() ? "" : files[0].Metadata(key);
 }
 
 absl::Status WeightFiles::Read(const Tensor &tensor, int64_t first, int64_t count,
                                float *values) const {
+  if (gguf)
+    return gguf->Read(size_t(&tensor - gguf->tensors().data()), first, count, values);
   return files[file_of.at(&tensor)].Read(tensor, first, count, values);
 }
 

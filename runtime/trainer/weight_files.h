@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The tensors of one safetensors file, or of a folder of Hugging Face: model.safetensors, or
-// the files that model.safetensors.index.json names. Any folder is taken as hostile. The
-// following are refused, by name:
+// The tensors of one safetensors file, of one GGUF file (gguf_weights.h), or of a folder of Hugging
+// Face: model.safetensors, or the files that model.safetensors.index.json names. Any folder is
+// taken as hostile. The following are refused, by name:
 //
 //   - files that leave the folder, links (but those of the hub's own cache) and devices;
 //   - an index that disagrees with its files;
@@ -19,6 +19,7 @@
 #ifndef BOA_RUNTIME_TRAINER_WEIGHT_FILES_H
 #define BOA_RUNTIME_TRAINER_WEIGHT_FILES_H
 
+#include "runtime/trainer/gguf_weights.h"
 #include "runtime/trainer/safetensors.h"
 
 #include "absl/status/status.h"
@@ -26,6 +27,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,12 +46,18 @@ public:
   static absl::StatusOr<WeightFiles> Open(const std::string &path);
 
   const std::string &path() const { return name; }
-  bool is_folder() const { return folder; }
+  /// Whether its tensors have the names of Hugging Face: all but those of one safetensors file,
+  /// which may be an export with Boa's.
+  bool has_outside_names() const { return folder || gguf; }
+  /// For messages: the types of tensors that `Read` takes.
+  const char *readable_types() const {
+    return gguf ? "F32, F16, BF16, Q8_0, Q4_0 and Q4_1" : "F32, BF16 and F16";
+  }
   /// By name. The names of a folder's tensors are different.
   const std::map<std::string, const Tensor *> &tensors() const { return by_name; }
   /// Null: there is none.
   const Tensor *Find(const std::string &tensor) const;
-  /// Of the file's `__metadata__`; "" of a folder.
+  /// Of a safetensors file's `__metadata__`; "" of others.
   std::string Metadata(const std::string &key) const;
   /// Elements [first, first + count) of one of `tensors`, as f32.
   absl::Status Read(const Tensor &, int64_t first, int64_t count, float *values) const;
@@ -64,7 +72,8 @@ private:
   std::string name;
   bool folder = false;
   std::vector<SafetensorsReader> files;
-  std::map<std::string, const Tensor *> by_name; // into `files`
+  std::optional<GgufWeights> gguf;               // then there are no `files`
+  std::map<std::string, const Tensor *> by_name; // into `files` or `gguf`
   std::map<const Tensor *, size_t> file_of;
 };
 

@@ -8,6 +8,7 @@
 
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/weight_files.h"
+#include "tools/models/GgufTokenizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -58,6 +59,15 @@ absl::Status copySmallFiles(const std::string &from, const std::string &to) {
   if (absl::Status status = SystemFiles().MakeDirectory(to);
       !status.ok() && !absl::IsAlreadyExists(status))
     return status;
+  if (IsGgufName(from)) {
+    const auto files = tokenizerOfGguf(from);
+    if (!files.ok())
+      return files.status();
+    for (const auto &[name, text] : *files)
+      if (absl::Status status = writeSmallFile(absl::StrCat(to, "/", name), text); !status.ok())
+        return status;
+    return absl::OkStatus();
+  }
   for (const char *name : kSmallFiles) {
     absl::Status status = CheckFolderFile(from, name);
     if (absl::IsNotFound(status))

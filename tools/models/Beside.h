@@ -19,7 +19,8 @@ namespace boa {
 std::string folderBeside(const std::string &spec);
 
 /// Copies those of a folder that belong to a tokenizer, to generation or to its licence. A file
-/// that is there already with other contents is refused. Makes the folder if need be.
+/// that is there already with other contents is refused. Makes the folder if need be. Of a GGUF
+/// file, those are made that it stands for (tokenizerOfGguf).
 absl::Status copySmallFiles(const std::string &from, const std::string &to);
 
 /// Writes a file, complete or not at all. Refuses to replace one with other contents.

@@ -14,6 +14,7 @@
 #include "runtime/trainer/file.h"
 #include "runtime/trainer/weight_files.h"
 #include "tools/models/ConfigReader.h"
+#include "tools/models/GgufConfig.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -235,22 +236,28 @@ void readBert(ConfigReader &reader, ModelConfig &config) {
                  "pooler_type"});
 }
 
-absl::StatusOr<std::string> readText(const std::string &folder) {
-  if (absl::Status status = CheckFolderFile(folder, "config.json"); !status.ok())
-    return status;
-  return ReadInput(absl::StrCat(folder, "/config.json"));
+/// For messages.
+std::string configPath(const std::string &folder) {
+  return IsGgufName(folder) ? folder : absl::StrCat(folder, "/config.json");
 }
 
 } // namespace
 
 const char *nameOf(Family family) { return infoOf(family).name; }
 
+absl::StatusOr<std::string> configText(const std::string &folder) {
+  if (IsGgufName(folder))
+    return configOfGguf(folder);
+  if (absl::Status status = CheckFolderFile(folder, "config.json"); !status.ok())
+    return status;
+  return ReadInput(configPath(folder));
+}
+
 absl::StatusOr<ModelConfig> readConfig(const std::string &folder) {
-  absl::StatusOr<std::string> text = readText(folder);
+  absl::StatusOr<std::string> text = configText(folder);
   if (!text.ok())
     return text.status();
-  absl::StatusOr<ConfigReader> opened =
-      ConfigReader::parse(absl::StrCat(folder, "/config.json"), *text);
+  absl::StatusOr<ConfigReader> opened = ConfigReader::parse(configPath(folder), *text);
   if (!opened.ok())
     return opened.status();
   ConfigReader &reader = *opened;
@@ -274,10 +281,10 @@ absl::StatusOr<ModelConfig> readConfig(const std::string &folder) {
 }
 
 absl::StatusOr<std::string> configWithType(const std::string &folder, bool bf16) {
-  absl::StatusOr<std::string> text = readText(folder);
+  absl::StatusOr<std::string> text = configText(folder);
   if (!text.ok())
     return text.status();
-  return withDtype(absl::StrCat(folder, "/config.json"), *text, bf16 ? "bfloat16" : "float32");
+  return withDtype(configPath(folder), *text, bf16 ? "bfloat16" : "float32");
 }
 
 } // namespace boa

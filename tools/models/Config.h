@@ -49,11 +49,14 @@ struct ModelConfig {
 /// The name of the model in a spec: "llama".
 const char *nameOf(Family);
 
-/// Reads FOLDER/config.json, of transformers 4 or 5. Refuses, by name, an architecture that Boa
-/// does not have, and each key that it does not know: it might change the computation.
+/// Reads FOLDER/config.json, of transformers 4 or 5, or what a GGUF file has in its place. Refuses,
+/// by name, an architecture that Boa does not have, and each key that it does not know: it might
+/// change the computation.
 absl::StatusOr<ModelConfig> readConfig(const std::string &folder);
 
-/// The text of FOLDER/config.json for weights of another type.
+/// The text of FOLDER/config.json, or that of a GGUF file (configOfGguf).
+absl::StatusOr<std::string> configText(const std::string &folder);
+/// The same for weights of another type.
 absl::StatusOr<std::string> configWithType(const std::string &folder, bool bf16);
 
 } // namespace boa

@@ -176,7 +176,7 @@ absl::Status importFolder(const ImportOptions &options) {
   const std::string beside = folderBeside(options.spec);
   if (status = copySmallFiles(options.folder, beside); !status.ok())
     return status;
-  absl::StatusOr<std::string> json = ReadInput(absl::StrCat(options.folder, "/config.json"));
+  absl::StatusOr<std::string> json = configText(options.folder);
   if (!json.ok())
     return json.status();
   status = writeRest(*files, *program, unused, absl::StrCat(beside, "/", kRestFile));

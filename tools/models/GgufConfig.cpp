@@ -1,0 +1,242 @@
+//===- GgufConfig.cpp - The configuration in a GGUF file ------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/models/GgufConfig.h"
+
+#include "runtime/formats/gguf.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace boa {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A number that was stored as f32, with as few digits as tell it from others.
+double shortest(double value) {
+  char digits[40];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), float(value));
+  double text = value;
+  std::from_chars(digits, end.ptr, text);
+  return text;
+}
+
+class GgufConfig {
+public:
+  explicit GgufConfig(const GgufFile &file)
+      : file(file), architecture(file.Text("general.architecture")) {}
+
+  absl::StatusOr<std::string> run() {
+    Json config;
+    if (architecture == "gpt2")
+      gpt2(config);
+    else
+      llama(config);
+    config["vocab_size"] = vocab();
+    config["tie_word_embeddings"] = !find("output.weight");
+    config["torch_dtype"] = dtype();
+    for (auto [key, name] : {std::pair("bos_token_id", "tokenizer.ggml.bos_token_id"),
+                             std::pair("eos_token_id", "tokenizer.ggml.eos_token_id")})
+      if (const int64_t token = file.Number(name, -1); token >= 0)
+        config[key] = token;
+    checkRest();
+    if (!fault.ok())
+      return fault;
+    return config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+private:
+  void refuse(const std::string &key, const std::string &why) {
+    if (fault.ok())
+      fault = absl::InvalidArgumentError(
+          absl::StrCat("`", file.path(), "`: key `", absl::CHexEscape(key), "`: ", why));
+  }
+  std::string full(const char *key) const { return absl::StrCat(architecture, ".", key); }
+  bool has(const char *key) const { return file.Find(full(key)) != nullptr; }
+
+  /// A key that must be there unless it has a fallback.
+  int64_t whole(const char *key, std::optional<int64_t> fallback = std::nullopt) {
+    read.insert(full(key));
+    const int64_t value = file.Number(full(key), -1);
+    if (value < 0 && !has(key) && fallback)
+      return *fallback;
+    if (value < 0)
+      refuse(full(key), has(key) ? "expected one whole number, the same for all layers"
+                                 : "expected a whole number but found none");
+    return std::max<int64_t>(value, 0);
+  }
+  double real(const char *key, std::optional<double> fallback = std::nullopt) {
+    read.insert(full(key));
+    const GgufValue *value = file.Find(full(key));
+    if (!value && fallback)
+      return *fallback;
+    if (!value || value->is_list || value->is_text || value->is_flag ||
+        !std::isfinite(value->numbers[0])) {
+      refuse(full(key), "expected a number");
+      return 0;
+    }
+    return shortest(value->numbers[0]);
+  }
+
+  const GgufTensor *find(const std::string &name) const {
+    for (const GgufTensor &tensor : file.tensors())
+      if (tensor.name == name)
+        return &tensor;
+    return nullptr;
+  }
+
+  /// That of the embedding, which may be padded beyond the tokens.
+  int64_t vocab() {
+    const GgufTensor *table = find("token_embd.weight");
+    const int64_t rows = table && !table->shape.empty() ? table->shape[0] : 0;
+    if (const int64_t said = whole("vocab_size", rows); said != rows)
+      refuse(full("vocab_size"), absl::StrCat("expected the ", rows, " rows of token_embd.weight"));
+    return rows;
+  }
+
+  /// As weights are trained: what is quantised has become f32.
+  const char *dtype() const {
+    std::set<std::string> types;
+    for (const GgufTensor &tensor : file.tensors())
+      if (tensor.shape.size() > 1)
+        types.insert(tensor.type);
+    if (types == std::set<std::string>{"BF16"})
+      return "bfloat16";
+    return types == std::set<std::string>{"F16"} ? "float16" : "float32";
+  }
+
+  void llama(Json &config) {
+    const bool qwen2 = architecture == "qwen2", qwen3 = architecture == "qwen3";
+    config["architectures"] = {qwen2   ? "Qwen2ForCausalLM"
+                               : qwen3 ? "Qwen3ForCausalLM"
+                                       : "LlamaForCausalLM"};
+    config["model_type"] = architecture;
+    config["hidden_act"] = "silu";
+    const int64_t width = whole("embedding_length"), heads = whole("attention.head_count");
+    config["hidden_size"] = width;
+    config["intermediate_size"] = whole("feed_forward_length");
+    config["num_hidden_layers"] = whole("block_count");
+    config["num_attention_heads"] = heads;
+    config["num_key_value_heads"] = whole("attention.head_count_kv", heads);
+    config["max_position_embeddings"] = whole("context_length");
+    config["rms_norm_eps"] = real("attention.layer_norm_rms_epsilon");
+    const int64_t head = whole("attention.key_length", heads > 0 ? width / heads : 0);
+    if (!qwen2)
+      config["head_dim"] = head;
+    for (const char *key : {"attention.value_length", "rope.dimension_count"})
+      if (whole(key, head) != head)
+        refuse(full(key), absl::StrCat("expected ", head, ", the width of a head"));
+    if (whole("expert_count", 0) != 0)
+      refuse(full("expert_count"), "Boa has no experts");
+    if (whole("attention.sliding_window", 0) != 0)
+      refuse(full("attention.sliding_window"), "which layers have the window is not in the file");
+    config["rope_theta"] = real("rope.freq_base", 10000);
+    if (!qwen2 && !qwen3 && find("blk.0.attn_q.bias"))
+      config["attention_bias"] = true;
+    rotary(config, head);
+  }
+
+  void rotary(Json &config, int64_t head) {
+    const std::string kind = file.Text(full("rope.scaling.type"), "none");
+    read.insert(full("rope.scaling.type"));
+    const double factor = real("rope.scaling.factor", 1);
+    const int64_t context = whole("rope.scaling.original_context_length", 0);
+    if (kind == "linear")
+      config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
+    else if (kind != "none")
+      refuse(full("rope.scaling.type"),
+             absl::StrCat("`", kind,
+                          "`: Boa has the rotary positions none and linear, and those "
+                          "of Llama 3, which are a tensor"));
+    const GgufTensor *divisors = find("rope_freqs.weight");
+    if (!divisors)
+      return;
+    std::vector<float> found(size_t(std::max<int64_t>(head / 2, 0)));
+    if (divisors->elements() != head / 2 || kind != "none")
+      return refuse("rope_freqs.weight", absl::StrCat("expected ", head / 2, " numbers"));
+    if (absl::Status status = file.Read(*divisors, 0, head / 2, found.data()); !status.ok()) {
+      fault = status;
+      return;
+    }
+    llama3(config, found, config["rope_theta"].get<double>(), context > 0 ? context : 8192);
+  }
+
+  /// The file has the divisors of the frequencies, and not the settings that they come from. All
+  /// published models have `low` and `high` of 1 and 4. The greatest divisor is the factor.
+  void llama3(Json &config, const std::vector<float> &found, double base, int64_t context) {
+    constexpr double low = 1, high = 4;
+    const double factor = found.empty() ? 1 : *std::max_element(found.begin(), found.end());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double wave = 2 * M_PI * std::pow(base, double(i) / double(found.size()));
+      const double smooth = std::clamp((double(context) / wave - low) / (high - low), 0.0, 1.0);
+      const double expected = 1 / ((1 - smooth) / factor + smooth);
+      if (!(std::abs(found[i] - expected) <= 1e-3 * expected))
+        return refuse("rope_freqs.weight",
+                      absl::StrCat("number ", i, " is ", found[i], ", but ", expected,
+                                   " for the positions of Llama 3 with factor ", factor,
+                                   " and an original context of ", context));
+    }
+    config["rope_scaling"] = {{"rope_type", "llama3"},
+                              {"factor", shortest(factor)},
+                              {"low_freq_factor", low},
+                              {"high_freq_factor", high},
+                              {"original_max_position_embeddings", context}};
+  }
+
+  void gpt2(Json &config) {
+    config["architectures"] = {"GPT2LMHeadModel"};
+    config["model_type"] = architecture;
+    config["activation_function"] = "gelu_new";
+    config["n_embd"] = whole("embedding_length");
+    config["n_inner"] = whole("feed_forward_length");
+    config["n_layer"] = whole("block_count");
+    config["n_head"] = whole("attention.head_count");
+    config["n_positions"] = whole("context_length");
+    config["layer_norm_epsilon"] = real("attention.layer_norm_epsilon");
+    for (const char *rate : {"resid_pdrop", "embd_pdrop", "attn_pdrop"})
+      config[rate] = 0.0;
+  }
+
+  /// Keys of the architecture decide what it computes. All others describe the file or its
+  /// tokens.
+  void checkRest() {
+    for (const std::string &key : file.Keys())
+      if (absl::StartsWith(key, architecture + ".") && !read.count(key))
+        refuse(key, "Boa does not know it, and it may change the computation");
+  }
+
+  const GgufFile &file;
+  const std::string architecture;
+  std::set<std::string> read;
+  absl::Status fault;
+};
+
+} // namespace
+
+absl::StatusOr<std::string> configOfGguf(const std::string &path) {
+  absl::StatusOr<GgufFile> file = GgufFile::Open(path);
+  if (!file.ok())
+    return file.status();
+  const std::string architecture = file->Text("general.architecture");
+  if (architecture != "gpt2" && architecture != "llama" && architecture != "qwen2" &&
+      architecture != "qwen3")
+    return absl::UnimplementedError(
+        absl::StrCat("`", path, "`: `general.architecture` is `", absl::CHexEscape(architecture),
+                     "`: of GGUF files Boa imports gpt2, llama, qwen2 and qwen3"));
+  return GgufConfig(*file).run();
+}
+
+} // namespace boa
