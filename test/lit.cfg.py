@@ -26,6 +26,8 @@ if not os.path.exists(os.path.join(boa_bin, "boa-opt")):
 scope = os.environ.get("BOA_TEST_SCOPE", "nightly")
 if scope != "quick":
     config.available_features.add("scope-all")
+# %delay_runs: runs with other delays of the fake GPU.
+config.substitutions.append(("%delay_runs", "34" if scope == "nightly" else "4"))
 
 config.environment["PATH"] = os.pathsep.join([boa_bin, llvm_bin, os.environ["PATH"]])
 # NVIDIA's assembler, where there is one: it needs no device.
