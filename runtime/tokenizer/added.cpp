@@ -54,13 +54,20 @@ const AddedToken *AddedFinder::LongestAt(absl::string_view text, size_t at, size
   return longest;
 }
 
-void AddedFinder::Split(absl::string_view text, bool special,
+void AddedFinder::Split(absl::string_view text, bool special, const PlainText &plain,
                         std::vector<Section> &sections) const {
   size_t done = 0; // sections reach to here
+  auto next = plain.ranges.begin();
   for (size_t at = 0; at < text.size();) {
+    while (next != plain.ranges.end() && next->second <= at)
+      ++next;
     size_t bytes = 0;
     const AddedToken *token =
         begins[static_cast<uint8_t>(text[at])] ? LongestAt(text, at, bytes) : nullptr;
+    if (token && plain.Hides(*token) && next != plain.ranges.end() && at + bytes > next->first) {
+      // It is of what somebody wrote, at least in part. A shorter one may end before that.
+      token = at < next->first ? LongestAt(text.substr(0, next->first), at, bytes) : nullptr;
+    }
     if (!token) {
       ++at;
       continue;

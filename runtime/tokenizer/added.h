@@ -12,10 +12,22 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace boa {
+
+/// Parts of a text that somebody wrote. No special token is found in them, even in part.
+struct PlainText {
+  std::vector<std::pair<size_t, size_t>> ranges; // bytes [begin, end), in order and apart
+  std::vector<int32_t> marks;                    // ids of other tokens of which that holds
+
+  bool Hides(const AddedToken &token) const {
+    return token.special || std::find(marks.begin(), marks.end(), token.id) != marks.end();
+  }
+};
 
 /// A part of a text: an added token, or text between such tokens.
 struct Section {
@@ -29,7 +41,8 @@ public:
   /// `tokens` outlives this.
   void Add(const AddedToken &token, absl::string_view content);
   /// `special`: whether special tokens are found, too.
-  void Split(absl::string_view text, bool special, std::vector<Section> &sections) const;
+  void Split(absl::string_view text, bool special, const PlainText &plain,
+             std::vector<Section> &sections) const;
   bool empty() const { return nodes.size() == 1; }
 
 private:

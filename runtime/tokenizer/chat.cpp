@@ -158,18 +158,45 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Recognize(absl::string_view jinja,
 
 std::string ChatTemplate::name() const { return style->name; }
 
+std::string ChatTemplate::Marks() const {
+  const auto text = [](const char *part) { return part ? part : ""; };
+  std::string all;
+  for (const ChatTurn &turn : {style->system, style->user, style->assistant})
+    absl::StrAppend(&all, text(turn.open), "\n", text(turn.close), "\n");
+  return all;
+}
+
+std::string ChatTemplate::EndOfAnswer() const {
+  return style->eos ? "" : std::string(absl::StripTrailingAsciiWhitespace(style->assistant.close));
+}
+
+bool ChatTemplate::BeginsWithBos() const { return style->bos; }
+
 absl::StatusOr<std::string> ChatTemplate::Render(const std::vector<ChatMessage> &messages, bool ask,
                                                  absl::string_view bos,
                                                  absl::string_view eos) const {
+  absl::StatusOr<std::vector<ChatPart>> parts = Parts(messages, ask, bos, eos);
+  if (!parts.ok())
+    return parts.status();
+  std::string out;
+  for (const ChatPart &part : *parts)
+    out += part.text;
+  return out;
+}
+
+absl::StatusOr<std::vector<ChatPart>> ChatTemplate::Parts(const std::vector<ChatMessage> &messages,
+                                                          bool ask, absl::string_view bos,
+                                                          absl::string_view eos) const {
   using System = ChatStyle::System;
   size_t first = 0;
-  std::string system;
+  ChatPart system;
   bool has_system = style->default_system != nullptr;
   if (has_system)
-    system = style->default_system;
+    system.text = style->default_system;
   const auto content_of = [&](const ChatMessage &message) {
-    return std::string(style->trim ? absl::StripAsciiWhitespace(message.content)
-                                   : absl::string_view(message.content));
+    return ChatPart{std::string(style->trim ? absl::StripAsciiWhitespace(message.content)
+                                            : absl::string_view(message.content)),
+                    /*is_content=*/true, message.role == "assistant" && message.is_learnt};
   };
   if (!messages.empty() && messages[0].role == "system") {
     if (style->place == System::none)
@@ -181,9 +208,19 @@ absl::StatusOr<std::string> ChatTemplate::Render(const std::vector<ChatMessage> 
   if (first == messages.size())
     return Refuse("without a message of the user");
 
-  std::string out = style->bos ? std::string(bos) : "";
+  std::vector<ChatPart> out;
+  const auto add = [&](absl::string_view text, bool is_target = false) {
+    out.push_back({std::string(text), /*is_content=*/false, is_target});
+  };
+  const auto add_system = [&] {
+    add(style->system.open);
+    out.push_back(system);
+    add(style->system.close);
+  };
+  if (style->bos)
+    add(bos);
   if (has_system && style->place == System::own)
-    absl::StrAppend(&out, style->system.open, system, style->system.close);
+    add_system();
   size_t system_at = first; // of the message that it is put into
   if (style->place == System::before_last_user)
     system_at = messages.size() - 1;
@@ -198,17 +235,30 @@ absl::StatusOr<std::string> ChatTemplate::Render(const std::vector<ChatMessage> 
     if (style->alternates && is_user != ((i - first) % 2 == 0))
       return Refuse(
           absl::StrCat("in which user and assistant do not take turns, as ", name(), " has them"));
-    const ChatTurn &turn = is_user ? style->user : style->assistant;
-    const bool with_system = has_system && is_user && style->place != System::own && i == system_at;
-    absl::StrAppend(&out, turn.open,
-                    with_system ? absl::StrCat(style->system.open, system, style->system.close)
-                                : "",
-                    content_of(message), turn.close);
-    if (!is_user && style->eos)
-      absl::StrAppend(&out, eos);
+    const ChatPart content = content_of(message);
+    if (is_user) {
+      add(style->user.open);
+      if (has_system && style->place != System::own && i == system_at)
+        add_system();
+      out.push_back(content);
+      add(style->user.close);
+      continue;
+    }
+    // What stands before an answer when one is asked for is not the model's to write. Nor is the
+    // white space behind the mark of its end.
+    const absl::string_view open = style->assistant.open, close = style->assistant.close;
+    const size_t asked = std::min(absl::string_view(style->ask).size(), open.size());
+    const size_t ends = absl::StripTrailingAsciiWhitespace(close).size();
+    add(open.substr(0, asked));
+    add(open.substr(asked), content.is_target);
+    out.push_back(content);
+    add(close.substr(0, ends), content.is_target);
+    add(close.substr(ends));
+    if (style->eos)
+      add(eos, content.is_target);
   }
   if (ask)
-    absl::StrAppend(&out, style->ask);
+    add(style->ask);
   return out;
 }
 

@@ -23,6 +23,14 @@ namespace boa {
 
 struct ChatMessage {
   std::string role, content; // role: system, user or assistant
+  bool is_learnt = true;     // of an assistant: false leaves it out of the targets
+};
+
+/// A part of the text of a conversation.
+struct ChatPart {
+  std::string text;
+  bool is_content = false; // what somebody wrote: special tokens in it are text
+  bool is_target = false;  // what the model has to write: an answer, and the mark of its end
 };
 
 struct ChatStyle;
@@ -39,6 +47,15 @@ public:
   /// `bos` and `eos` are the texts of these tokens. `ask`: the beginning of an answer follows.
   absl::StatusOr<std::string> Render(const std::vector<ChatMessage> &messages, bool ask,
                                      absl::string_view bos, absl::string_view eos) const;
+
+  /// The same text in its parts.
+  absl::StatusOr<std::vector<ChatPart>> Parts(const std::vector<ChatMessage> &messages, bool ask,
+                                              absl::string_view bos, absl::string_view eos) const;
+  /// The text of all that it writes itself.
+  std::string Marks() const;
+  /// What ends an answer; "": the token that ends a text.
+  std::string EndOfAnswer() const;
+  bool BeginsWithBos() const;
 
 private:
   explicit ChatTemplate(const ChatStyle &style) : style(&style) {}

@@ -27,6 +27,15 @@ std::string PlaceOf(absl::string_view text, size_t at) {
                       ")");
 }
 
+/// The ranges of a section, from its beginning.
+PlainText PartOf(const PlainText &plain, size_t begin, size_t size) {
+  PlainText part = {{}, plain.marks};
+  for (const auto &[first, last] : plain.ranges)
+    if (last > begin && first < begin + size)
+      part.ranges.push_back({std::max(first, begin) - begin, std::min(last, begin + size) - begin});
+  return part;
+}
+
 } // namespace
 
 Encoder::Encoder(std::shared_ptr<const Tokenizer> tokenizer) : tokenizer(std::move(tokenizer)) {}
@@ -41,7 +50,7 @@ absl::Status Encoder::Encode(absl::string_view text, const EncodeOptions &option
   if (options.surround && options.begins)
     out.insert(out.end(), definition.before.begin(), definition.before.end());
   std::vector<Section> sections;
-  tokenizer->added.Split(text, options.special, sections);
+  tokenizer->added.Split(text, options.special, options.plain, sections);
   // A text that begins with a token has the mark before that.
   if (definition.prefix_mark && options.begins && !sections.empty() && sections[0].token &&
       !sections[0].token->special)
@@ -53,8 +62,11 @@ absl::Status Encoder::Encode(absl::string_view text, const EncodeOptions &option
       continue;
     }
     const bool is_first = section.text.data() == text.data();
-    if (absl::Status status = EncodeSection(section.text, is_first && options.begins,
-                                            is_first && !options.begins, options, out);
+    if (absl::Status status = EncodeSection(
+            section.text, is_first && options.begins,
+            is_first && !options.begins && !options.follows, options,
+            PartOf(options.plain, size_t(section.text.data() - text.data()), section.text.size()),
+            out);
         !status.ok())
       return status;
   }
@@ -64,7 +76,8 @@ absl::Status Encoder::Encode(absl::string_view text, const EncodeOptions &option
 }
 
 absl::Status Encoder::EncodeSection(absl::string_view text, bool is_first, bool goes_on,
-                                    const EncodeOptions &options, std::vector<int32_t> &out) {
+                                    const EncodeOptions &options, const PlainText &plain,
+                                    std::vector<int32_t> &out) {
   std::string normal;
   if (tokenizer->definition.prefix_mark && is_first) {
     normal = absl::StrCat(kSpaceMark, text);
@@ -79,7 +92,10 @@ absl::Status Encoder::EncodeSection(absl::string_view text, bool is_first, bool 
   if (tokenizer->normalized_added.empty())
     return EncodeNormal(text, is_first, out);
   std::vector<Section> sections;
-  tokenizer->normalized_added.Split(text, options.special, sections);
+  // In a text that was changed, the ranges are elsewhere: then no special token is found.
+  const bool changed = !plain.ranges.empty() && normal.data() == text.data();
+  tokenizer->normalized_added.Split(text, options.special && !changed,
+                                    changed ? PlainText() : plain, sections);
   for (const Section &section : sections) {
     if (section.token) {
       out.push_back(section.token->id);

@@ -7,6 +7,7 @@
 #include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -98,6 +99,7 @@ absl::Status Tokenizer::Prepare(const std::string &source) {
                   " tokens");
   texts.resize(count);
   special.resize(count);
+  is_added.resize(count);
 
   ids.reserve(definition.tokens.size());
   bytes.fill(-1);
@@ -132,6 +134,7 @@ void Tokenizer::PrepareAdded() {
   normalized_contents.reserve(definition.added.size());
   for (const AddedToken &token : definition.added) {
     special[token.id] = token.special;
+    is_added[token.id] = true;
     if (!token.normalized) {
       added.Add(token, token.content);
       continue;
@@ -142,6 +145,20 @@ void Tokenizer::PrepareAdded() {
     if (!content.empty())
       normalized_added.Add(token, content);
   }
+}
+
+std::vector<int32_t> Tokenizer::FindAdded(absl::string_view text) const {
+  std::vector<int32_t> found;
+  for (const AddedToken &token : definition.added)
+    if (absl::StrContains(text, token.content))
+      found.push_back(token.id);
+  return found;
+}
+
+bool Tokenizer::NormalizesSpecial() const {
+  return (definition.prefix_mark || !definition.normalizers.empty()) &&
+         std::any_of(definition.added.begin(), definition.added.end(),
+                     [](const AddedToken &token) { return token.special && token.normalized; });
 }
 
 void Tokenizer::PrepareTexts() {

@@ -49,8 +49,16 @@ public:
   /// The id of the special or added token with this text, or of the token of the model; -1.
   int32_t Find(absl::string_view token) const;
   bool IsSpecial(int32_t id) const { return special[id]; }
+  /// Whether it is found in a text as a whole, and is not made by merging.
+  bool IsAdded(int32_t id) const { return is_added[id]; }
+  /// The ids of the added tokens that stand somewhere in a text.
+  std::vector<int32_t> FindAdded(absl::string_view text) const;
+  /// What an id is in a text.
+  const std::string &TextOf(int32_t id) const { return texts[id]; }
   int32_t bos() const { return definition.bos; }
   int32_t eos() const { return definition.eos; }
+  /// Whether special tokens are looked for in a text that was changed before.
+  bool NormalizesSpecial() const;
   /// The Jinja text of the file; "" if there is none.
   const std::string &chat_template() const { return definition.chat_template; }
   /// Where a long text can be cut so that both parts together have the tokens of the whole: the
@@ -75,7 +83,7 @@ private:
   AddedFinder added, normalized_added;
   std::vector<std::string> normalized_contents;
   std::vector<std::string> texts; // what an id is in a text, by id
-  std::vector<bool> special;
+  std::vector<bool> special, is_added;
   size_t longest = 0; // bytes of a token
   /// Whether a mark of a space (U+2581) begins a word, except behind these code points: no token
   /// goes across that place. So words can be merged one by one.
@@ -88,6 +96,10 @@ struct EncodeOptions {
   bool special = true;  // the text's special tokens, such as <|endoftext|>, count as such
   bool closes = true;   // false: without those behind the text
   bool begins = true;   // false: the text goes on where another, cut by FindCut, ended
+  bool follows = false; // with `begins` false: behind a token, as the text behind <|user|> does
+  /// What somebody wrote. Where a tokenizer changes a text before it looks for special tokens
+  /// (NormalizesSpecial), none is found around that, either.
+  PlainText plain;
 };
 
 class Encoder {
@@ -101,7 +113,8 @@ public:
 
 private:
   absl::Status EncodeSection(absl::string_view text, bool is_first, bool goes_on,
-                             const EncodeOptions &options, std::vector<int32_t> &out);
+                             const EncodeOptions &options, const PlainText &plain,
+                             std::vector<int32_t> &out);
   absl::Status EncodeNormal(absl::string_view text, bool is_first, std::vector<int32_t> &out);
   absl::Status EncodePiece(absl::string_view piece, std::vector<int32_t> &out);
   absl::Status EncodeWord(absl::string_view word, std::vector<int32_t> &out);
