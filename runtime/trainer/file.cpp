@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -58,78 +57,6 @@ int Duplicate(int descriptor) {
 }
 
 } // namespace
-
-std::string TemporaryName(const std::string &path) { return path + ".tmp"; }
-
-absl::StatusOr<NewFile> NewFile::Create(const std::string &path) {
-  const std::filesystem::path named(path);
-  const std::string parent = named.parent_path().string();
-  absl::StatusOr<std::shared_ptr<Directory>> directory =
-      SystemFiles().OpenDirectory(parent.empty() ? "." : parent);
-  if (!directory.ok())
-    return directory.status();
-  NewFile made;
-  made.path = path;
-  made.name = named.filename().string();
-  made.directory = *std::move(directory);
-  const std::string next = TemporaryName(made.name);
-  if (absl::Status status = made.directory->Unlink(next); !status.ok() && !absl::IsNotFound(status))
-    return status;
-  absl::StatusOr<std::unique_ptr<OpenFile>> opened =
-      made.directory->Open(next, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
-  if (!opened.ok())
-    return opened.status();
-  made.file = *std::move(opened);
-  return made;
-}
-
-NewFile::~NewFile() {
-  if (file && CheckName().ok())
-    directory->Unlink(TemporaryName(name)).IgnoreError(); // the error before it is the one to tell
-}
-
-absl::Status NewFile::Append(const void *from, int64_t count) {
-  absl::Status status = file->Write(end, from, count);
-  end += count;
-  return status;
-}
-
-absl::Status NewFile::MakeExecutable() {
-  return fchmod(file->descriptor(), 0755) == 0 ? absl::OkStatus()
-                                               : ErrnoStatus("cannot make executable", path);
-}
-
-absl::Status NewFile::CheckName() const {
-  absl::StatusOr<bool> same = directory->Names(TemporaryName(name), *file);
-  if (!same.ok() || *same)
-    return same.status();
-  return absl::AbortedError(absl::StrCat("cannot write `", path,
-                                         "`: another process replaced or removed `", file->path(),
-                                         "`; give each run a file of its own"));
-}
-
-absl::Status NewFile::CheckDirectory() const {
-  absl::StatusOr<bool> same = directory->IsCurrent();
-  if (!same.ok() || *same)
-    return same.status();
-  return absl::AbortedError(
-      absl::StrCat("cannot write `", path, "`: its directory was moved or replaced meanwhile"));
-}
-
-absl::Status NewFile::Publish() {
-  absl::Status status = file->Sync();
-  if (status.ok())
-    status = CheckName();
-  if (status.ok())
-    status = CheckDirectory();
-  if (status.ok())
-    status = directory->Rename(TemporaryName(name), name);
-  if (!status.ok())
-    return status;
-  file.reset();
-  status = directory->Sync();
-  return status.ok() ? CheckDirectory() : status;
-}
 
 absl::StatusOr<OutputFile> OutputFile::Open(const std::string &path) {
   OutputFile file;

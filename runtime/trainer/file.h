@@ -18,6 +18,7 @@
 
 #include "runtime/io/file_system.h"
 #include "runtime/io/input_file.h"
+#include "runtime/io/new_file.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,45 +28,6 @@
 #include <string>
 
 namespace boa {
-
-/// The name of the file that replaces this one once it is complete.
-std::string TemporaryName(const std::string &path);
-
-/// A file that appears under its name complete and durable, or not at all.
-class NewFile {
-public:
-  /// Begins PATH.tmp. Removes a file or link of that name, and does not follow it. The directory
-  /// is looked up once, so it stays the same if its name leads elsewhere later.
-  static absl::StatusOr<NewFile> Create(const std::string &path);
-
-  NewFile() = default;
-  NewFile(NewFile &&) noexcept = default;
-  NewFile &operator=(NewFile &&) noexcept = default;
-  /// Removes PATH.tmp unless it was published.
-  ~NewFile();
-
-  absl::Status Append(const void *from, int64_t count);
-  /// Replaces bytes that were appended.
-  absl::Status Rewrite(int64_t offset, const void *from, int64_t count) {
-    return file->Write(offset, from, count);
-  }
-  /// Lets everybody run the file.
-  absl::Status MakeExecutable();
-  /// Syncs, renames to the final name and syncs the directory. After a crash, that name has the old
-  /// file or this one. Fails if the directory was moved.
-  absl::Status Publish();
-
-private:
-  /// Fails if another process has replaced PATH.tmp.
-  absl::Status CheckName() const;
-  /// Fails if the path leads to another directory now.
-  absl::Status CheckDirectory() const;
-
-  std::string path, name; // the name is below the directory
-  std::shared_ptr<Directory> directory;
-  std::unique_ptr<OpenFile> file; // null once it is published
-  int64_t end = 0;
-};
 
 /// A file, pipe or device that grows. It keeps its contents until Cut.
 class OutputFile {
