@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The values of `data` and `validate`: a path, tokens(...), or a mix of these. The result is a
-// text that the runtime reads again (runtime/abi/sources.h). Files are opened when a run begins.
+// The values of `data` and `validate`: a path, tokens(...), text(...), chat(...), or a mix of
+// these. The result is a text that the runtime reads again (runtime/abi/sources.h). Files are
+// opened when a run begins; a tokenizer must be there before.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Printer.h"
@@ -15,6 +16,8 @@
 #include "runtime/abi/sources.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace boa::frontend {
 
@@ -43,9 +46,18 @@ bool SettingReader::readPath(const std::string &name, const Expr &expr, std::str
   return true;
 }
 
-bool SettingReader::readTokens(const Expr &call, DataSource &source) const {
+/// The kind of source that a call names; bytes if it names none.
+static SourceKind kindOf(const Expr &expr) {
+  if (expr.kind == Expr::Kind::Call)
+    for (SourceKind kind : {SourceKind::tokens, SourceKind::text, SourceKind::chat})
+      if (expr.name == CallOf(kind))
+        return kind;
+  return SourceKind::bytes;
+}
+
+bool SettingReader::readSource(const Expr &call, DataSource &source) const {
   const size_t errors = context.diagnostics.count();
-  source.is_text = false;
+  source.kind = kindOf(call);
   const SettingReader reader = readArguments(rowOf("train.data"), call);
   if (const Expr *files = reader.find("files")) {
     if (files->kind != Expr::Kind::String || files->name.empty())
@@ -66,7 +78,32 @@ bool SettingReader::readTokens(const Expr &call, DataSource &source) const {
                                context.diagnostics)
                      .value_or(-1);
   }
+  if (source.is_tokenized())
+    reader.readTokenizer(source);
   return context.diagnostics.count() == errors;
+}
+
+void SettingReader::readTokenizer(DataSource &source) const {
+  if (const Expr *path = find("tokenizer");
+      path && readPath("tokenizer", *path, source.tokenizer)) {
+    std::error_code failed;
+    if (!std::filesystem::is_regular_file(source.tokenizer, failed))
+      error(path->location,
+            "there is no file " + source.tokenizer + ", which would be a tokenizer");
+  }
+  if (const Expr *special = find("special")) {
+    source.special = special->isName("true");
+    if (!source.special && !special->isName("false"))
+      error(special->location,
+            "expected special to be true or false but found " + printExpr(*special));
+  }
+  if (const Expr *form = find("template")) {
+    if (form->kind != Expr::Kind::String || form->name.empty())
+      error(form->location,
+            "expected template to be a name, \"chatml\", but found " + printExpr(*form));
+    else
+      source.form = form->name;
+  }
 }
 
 bool SettingReader::readMix(const Expr &call, std::vector<DataSource> &sources) const {
@@ -79,8 +116,7 @@ bool SettingReader::readMix(const Expr &call, std::vector<DataSource> &sources) 
   for (const Argument &argument : call.arguments) {
     const Expr &part = *argument.value;
     const bool hasShare = !argument.keyword && part.kind == Expr::Kind::Binary && part.op == '*';
-    if (!hasShare || part.operands[1]->kind != Expr::Kind::Call ||
-        part.operands[1]->name != "tokens") {
+    if (!hasShare || kindOf(*part.operands[1]) == SourceKind::bytes) {
       error(argument.keyword ? argument.keyword->location : part.location,
             "expected a share and its source, 0.7 tokens(...), but found " +
                 (argument.keyword ? argument.keyword->text + " = " : "") + printExpr(part));
@@ -88,7 +124,7 @@ bool SettingReader::readMix(const Expr &call, std::vector<DataSource> &sources) 
     }
     DataSource source;
     auto share = evaluate(*part.operands[0], constants, context.diagnostics);
-    if (!share || !readTokens(*part.operands[1], source))
+    if (!share || !readSource(*part.operands[1], source))
       return false;
     source.share = share->real;
     if (WholeShares({source}).empty()) {
@@ -106,8 +142,8 @@ void SettingReader::readData(const Setting &row, const Expr &expr, std::string &
   const std::string name(row.name());
   std::vector<DataSource> sources(1);
   bool good = true;
-  if (expr.kind == Expr::Kind::Call && expr.name == "tokens") {
-    good = readTokens(expr, sources[0]);
+  if (kindOf(expr) != SourceKind::bytes) {
+    good = readSource(expr, sources[0]);
   } else if (expr.kind == Expr::Kind::Call && expr.name == "mix") {
     sources.clear();
     good = readMix(expr, sources);
@@ -115,8 +151,8 @@ void SettingReader::readData(const Setting &row, const Expr &expr, std::string &
     good = readPath(name, expr, sources[0].files);
   } else {
     return error(expr.location, "expected " + name +
-                                    " to be the path of a file, \"...\", tokens(...) or "
-                                    "mix(...), but found " +
+                                    " to be the path of a file, \"...\", tokens(...), "
+                                    "text(...), chat(...) or mix(...), but found " +
                                     printExpr(expr));
   }
   if (good)

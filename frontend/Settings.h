@@ -106,7 +106,8 @@ private:
 
   // Paths and sources of data (DataChecker.cpp). Each is false after an error.
   bool readPath(const std::string &name, const Expr &expr, std::string &value) const;
-  bool readTokens(const Expr &call, DataSource &source) const;
+  bool readSource(const Expr &call, DataSource &source) const;
+  void readTokenizer(DataSource &source) const;
   bool readMix(const Expr &call, std::vector<DataSource> &sources) const;
   void readData(const Setting &row, const Expr &expr, std::string &value) const;
 

@@ -119,6 +119,13 @@ private:
       error(*keep, "with recompute = false all layers keep their activations: leave keep out");
   }
 
+  static bool namesChat(const std::string &data) {
+    std::string ignored;
+    const std::vector<DataSource> sources = ParseSources(data, ignored);
+    return std::any_of(sources.begin(), sources.end(),
+                       [](const DataSource &source) { return source.kind == SourceKind::chat; });
+  }
+
   void checkObjective() {
     const Expr *token = findGiven(given, "train.objective.token");
     if (token && train.mask_token >= spec.shape.vocab)
@@ -127,11 +134,18 @@ private:
     if (const Expr *end = findGiven(given, "train.data.end");
         end && train.objective == Objective::masked)
       error(*end, "masked tokens are predicted where they stand: leave end out");
+    for (auto [path, text] :
+         {std::pair("train.data", &train.data), std::pair("train.validate", &train.validate)})
+      if (const Expr *data = findGiven(given, path);
+          data && train.objective == Objective::masked && namesChat(*text))
+        error(*data,
+              "masked tokens are chosen at random, and chat(...) says itself which tokens are "
+              "learnt: expected objective to be next_token");
     if (const Expr *validate = findGiven(given, "train.validate");
         validate && !train.data.empty() && !train.validate.empty() &&
         IsSourceCall(train.validate) != IsSourceCall(train.data))
       error(*validate, IsSourceCall(train.data)
-                           ? "data is tokens: expected validate to be tokens(...), too"
+                           ? "data is tokens: expected validate to be tokens, too"
                            : "data is a text: expected validate to be the path of a text, too");
   }
 

@@ -17,7 +17,8 @@
 namespace boa {
 namespace {
 
-constexpr char kTokens[] = "tokens", kMix[] = "mix";
+constexpr char kMix[] = "mix";
+constexpr SourceKind kCalls[] = {SourceKind::tokens, SourceKind::text, SourceKind::chat};
 constexpr char kBlanks[] = " \t\r\n";
 
 std::string PrintShare(double share) {
@@ -36,7 +37,7 @@ public:
       Expect("(");
       do {
         double share = ReadShare();
-        sources.push_back(ReadTokens());
+        sources.push_back(ReadSource());
         sources.back().share = share;
       } while (ok() && Take(",") && sources.size() <= kMostSources);
       if (ok() && sources.size() > kMostSources)
@@ -45,7 +46,7 @@ public:
       if (ok() && WholeShares(sources).empty())
         Fail("expected shares above 0 with at most six decimals");
     } else {
-      sources.push_back(ReadTokens());
+      sources.push_back(ReadSource());
     }
     Skip();
     if (ok() && !rest().empty())
@@ -116,38 +117,66 @@ private:
     return string;
   }
 
-  DataSource ReadTokens() {
+  DataSource ReadSource() {
     DataSource source;
-    source.is_text = false;
-    if (!TakeWord(kTokens))
-      Fail("expected tokens(\"FILES\") at `" + std::string(rest()) + "`");
+    for (SourceKind kind : kCalls)
+      if (source.kind == SourceKind::bytes && TakeWord(CallOf(kind)))
+        source.kind = kind;
+    if (source.kind == SourceKind::bytes)
+      Fail("expected tokens(\"FILES\"), text(...) or chat(...) at `" + std::string(rest()) + "`");
     Expect("(");
     if (TakeWord("files"))
       Expect("=");
     source.files = ReadString();
-    while (ok() && Take(",")) {
-      std::string name = ReadName();
-      if (Take("=")) {
-        if (name == "end" && source.end < 0) {
-          source.end = ReadNumber<int64_t>("a token");
-          if (source.end < 0)
-            Fail("expected a token of at least 0");
-          continue;
-        }
-        if (name != "type")
-          Fail("tokens(...) takes the arguments files, type and end once, but found `" + name +
-               "`");
-        name = ReadName();
-      }
-      bool known = false;
-      for (const char *type : kTokenTypes)
-        known |= name == type;
-      if (!known || !source.type.empty())
-        Fail("expected one type, uint8, uint16 or uint32, but found `" + name + "`");
-      source.type = name;
-    }
+    while (ok() && Take(","))
+      source.kind == SourceKind::tokens ? ReadArgument(source) : ReadTokenizedArgument(source);
+    if (ok() && source.is_tokenized() && source.tokenizer.empty())
+      Fail(std::string("expected tokenizer = \"FILE\" in ") + CallOf(source.kind) + "(...)");
     Expect(")");
     return source;
+  }
+
+  /// Of tokens(...), behind the files.
+  void ReadArgument(DataSource &source) {
+    std::string name = ReadName();
+    if (Take("=")) {
+      if (name == "end" && source.end < 0) {
+        source.end = ReadNumber<int64_t>("a token");
+        if (source.end < 0)
+          Fail("expected a token of at least 0");
+        return;
+      }
+      if (name != "type")
+        Fail("tokens(...) takes the arguments files, type and end once, but found `" + name + "`");
+      name = ReadName();
+    }
+    bool known = false;
+    for (const char *type : kTokenTypes)
+      known |= name == type;
+    if (!known || !source.type.empty())
+      Fail("expected one type, uint8, uint16 or uint32, but found `" + name + "`");
+    source.type = name;
+  }
+
+  /// Of text(...) or chat(...), behind the files.
+  void ReadTokenizedArgument(DataSource &source) {
+    const std::string name = ReadName();
+    if (!name.empty())
+      Expect("=");
+    const bool is_text = source.kind == SourceKind::text;
+    if ((name.empty() || name == "tokenizer") && source.tokenizer.empty()) {
+      source.tokenizer = ReadString();
+    } else if (name == "template" && !is_text && source.form.empty()) {
+      source.form = ReadString();
+    } else if (name == "special" && is_text) {
+      const std::string word = ReadName();
+      source.special = word == "true";
+      if (!source.special && word != "false")
+        Fail("expected special to be true or false but found `" + word + "`");
+    } else {
+      Fail(std::string(CallOf(source.kind)) + "(...) takes the arguments files, tokenizer and " +
+           (is_text ? "special" : "template") + " once, but found `" + name + "`");
+    }
   }
 
   const std::string_view text;
@@ -159,7 +188,8 @@ private:
 
 bool IsSourceCall(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  for (std::string_view name : {kTokens, kMix})
+  for (std::string_view name : {std::string_view(kMix), std::string_view("tokens"),
+                                std::string_view("text"), std::string_view("chat")})
     if (text.substr(0, name.size()) == name) {
       const size_t next = text.find_first_not_of(kBlanks, name.size());
       if (next != std::string_view::npos && text[next] == '(')
@@ -168,12 +198,35 @@ bool IsSourceCall(std::string_view text) {
   return false;
 }
 
+const char *CallOf(SourceKind kind) {
+  switch (kind) {
+  case SourceKind::bytes:
+    break;
+  case SourceKind::tokens:
+    return "tokens";
+  case SourceKind::text:
+    return "text";
+  case SourceKind::chat:
+    return "chat";
+  }
+  return "";
+}
+
 std::string FormatSource(const DataSource &source) {
-  if (source.is_text)
+  if (source.kind == SourceKind::bytes)
     return (IsSourceCall(source.files) ? "./" : "") + source.files;
-  return std::string(kTokens) + "(\"" + source.files + '"' +
-         (source.type.empty() ? "" : ", " + source.type) +
-         (source.end < 0 ? "" : ", end = " + std::to_string(source.end)) + ")";
+  std::string text = std::string(CallOf(source.kind)) + "(\"" + source.files + '"';
+  if (source.is_tokenized())
+    text += ", tokenizer = \"" + source.tokenizer + '"';
+  if (!source.form.empty())
+    text += ", template = \"" + source.form + '"';
+  if (source.special)
+    text += ", special = true";
+  if (!source.type.empty())
+    text += ", " + source.type;
+  if (source.end >= 0)
+    text += ", end = " + std::to_string(source.end);
+  return text + ")";
 }
 
 std::string FormatSources(const std::vector<DataSource> &sources) {

@@ -10,7 +10,11 @@
 //
 //   a/path.txt                                      a text; each byte is a token
 //   tokens("shards/*.bin", uint16, end = 50256)     files of tokens
-//   mix(0.7 tokens("a/*.bin"), 0.3 tokens("b"))     samples of several, in shares
+//   text("a/*.txt", tokenizer = "t.json")           texts of which a tokenizer makes tokens; with
+//                                                   `special = true` special tokens in them count
+//   chat("a.jsonl", tokenizer = "t.json")           conversations, of which the answers are
+//                                                   learnt; `template = "NAME"` is their form
+//   mix(0.7 tokens("a/*.bin"), 0.3 chat(...))       samples of several, in shares
 //
 // A path that begins like a call is written with ./ before it.
 //
@@ -28,15 +32,27 @@ namespace boa {
 inline constexpr const char *kTokenTypes[] = {"uint8", "uint16", "uint32"};
 inline constexpr size_t kMostSources = 64;
 
+enum class SourceKind { bytes, tokens, text, chat };
+
 struct DataSource {
-  bool is_text = true;
-  std::string files; // of a text its path, else a path or a pattern
-  std::string type;  // of kTokenTypes; empty: that of the header, or uint16
-  int64_t end = -1;  // the token that ends a document; negative: none
-  double share = 1;  // in a mix
+  SourceKind kind = SourceKind::bytes;
+  std::string files; // of bytes a path, else a path or a pattern
+  // tokens
+  std::string type; // of kTokenTypes; empty: that of the header, or uint16
+  int64_t end = -1; // the token that ends a document; negative: none
+  // text and chat
+  std::string tokenizer; // path of its file
+  bool special = false;  // text: special tokens in it count as such
+  std::string form;      // chat: name of the template; empty: that of the tokenizer
+  double share = 1;      // in a mix
+
+  bool is_tokenized() const { return kind == SourceKind::text || kind == SourceKind::chat; }
 };
 
-/// `tokens(...)`, without the share; of a text its path.
+/// The name of a kind's call; "" of bytes.
+const char *CallOf(SourceKind);
+
+/// `tokens(...)`, without the share; of bytes the path.
 std::string FormatSource(const DataSource &);
 std::string FormatSources(const std::vector<DataSource> &);
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/data.h"
 
+#include "runtime/data/tokenized.h"
 #include "runtime/support/random.h"
 #include "runtime/support/units.h"
 
@@ -143,8 +144,10 @@ absl::Status Data::OpenPart(const DataSource &source, Part &part) {
     return absl::InvalidArgumentError(
         absl::StrCat(FormatSource(source), ": masked tokens are predicted where they stand, so "
                                            "`end` would change nothing; leave it out"));
+  if (absl::Status status = TakeTokenizer(source); !status.ok())
+    return status;
   absl::StatusOr<std::unique_ptr<Source>> opened =
-      OpenSource(source, {options.vocab, options.context});
+      OpenSource(source, {options.vocab, options.context, options.cache});
   if (!opened.ok())
     return opened.status();
   part.source = *std::move(opened);
@@ -152,8 +155,12 @@ absl::Status Data::OpenPart(const DataSource &source, Part &part) {
   if (!files.ok())
     return files.status();
   const std::string print = absl::StrFormat("with fingerprint %016x", Combine(*files));
-  part.identity = absl::StrCat(source.is_text ? "text " : "tokens ", print);
-  if (source.is_text)
+  const char *what = source.kind == SourceKind::bytes  ? "text "
+                     : source.kind == SourceKind::text ? "tokens of texts "
+                     : source.kind == SourceKind::chat ? "tokens of conversations "
+                                                       : "tokens ";
+  part.identity = absl::StrCat(what, print);
+  if (source.kind == SourceKind::bytes)
     return absl::OkStatus();
   settings[absl::StrCat(kFilesOf, source.files)] =
       absl::StrCat(part.source->Describe(), " ", print);
@@ -164,11 +171,40 @@ absl::Status Data::OpenPart(const DataSource &source, Part &part) {
   return absl::OkStatus();
 }
 
+/// Tokens of two tokenizers mean different things.
+absl::Status Data::TakeTokenizer(const DataSource &source) {
+  if (!source.is_tokenized())
+    return absl::OkStatus();
+  if (source.kind == SourceKind::chat && options.objective == Objective::masked)
+    return absl::InvalidArgumentError(absl::StrCat(
+        FormatSource(source), ": masked tokens are chosen at random, and conversations "
+                              "say themselves what is learnt; use objective = "
+                              "next_token"));
+  absl::StatusOr<std::string> print = PrintOfTokenizer(source.tokenizer);
+  if (!print.ok())
+    return print.status();
+  if (tokenizer.empty()) {
+    tokenizer = source.tokenizer;
+    tokenizer_print = *print;
+  }
+  if (*print != tokenizer_print)
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", tokenizer, "` and `", source.tokenizer,
+                     "` are different tokenizers, whose tokens mean different things: the data "
+                     "need one"));
+  settings[absl::StrCat(kTokenizerOf, source.files)] = *print;
+  return absl::OkStatus();
+}
+
 absl::Status Data::CheckPart(const Part &part, bool validates) const {
   if (part.windows > 0 || (validates && !options.evaluates()))
     return absl::OkStatus();
   const Source &source = *part.source;
   const int64_t size = source.size(), need = options.context + 1;
+  if (size >= need && source.windows() == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", source.name(), "`: none of its sequences of ", options.context,
+                     " tokens has a target: more conversations or a smaller context are needed"));
   const int64_t held = source.overlaps() ? size - source.first_validation_window() : size / 10;
   const char *more = source.overlaps() ? "a longer text" : "more tokens";
   const std::string begin = absl::StrCat("`", source.name(), "` has ", size, " ", source.unit());
@@ -306,8 +342,8 @@ absl::Status Data::FillSequence(const Sample &sample, int32_t *tokens, int32_t *
     return absl::OkStatus();
   }
   std::copy_n(window.tokens.begin() + 1, options.context, targets);
-  for (int64_t last : window.last)
-    targets[last] = -1;
+  for (int64_t position : window.untargeted)
+    targets[position] = -1;
   return absl::OkStatus();
 }
 

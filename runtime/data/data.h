@@ -53,6 +53,7 @@ struct DataOptions {
   int64_t micro_batch = 0, micro_batches = 0; // sequences; of a step
   int64_t seed = 1;
   int64_t evaluate_every = 0, evaluate_batches = 0;
+  CacheOptions cache; // of the tokens of text(...) and chat(...)
 
   DataOptions() = default;
   explicit DataOptions(const Program &);
@@ -62,8 +63,9 @@ struct DataOptions {
 };
 
 /// Names of settings that tell the files of a pattern: `files of PATTERN` of all together, and
-/// `file of PATTERN: PATH` of each of the first ones.
-inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ";
+/// `file of PATTERN: PATH` of each of the first ones. `tokenizer of PATTERN` is a hash.
+inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ",
+                      kTokenizerOf[] = "tokenizer of ";
 
 /// A note if the vocabulary has tokens that no text holds; otherwise "".
 std::string DescribeUnusedTokens(const DataOptions &);
@@ -120,6 +122,7 @@ private:
                          std::vector<Part> &parts, std::vector<int64_t> &shares);
   absl::Status OpenPart(const DataSource &, Part &);
   absl::Status CheckPart(const Part &, bool validates) const;
+  absl::Status TakeTokenizer(const DataSource &);
   Sample SampleOf(int64_t step, int64_t sequence) const;
   Sample ValidationSample(int64_t sequence) const;
   int64_t WholeSequences(const Part &) const;
@@ -130,6 +133,7 @@ private:
   std::vector<Part> training, validation;
   Mixture mixture, validation_mixture;
   std::map<std::string, std::string> settings;
+  std::string tokenizer, tokenizer_print; // the first one, and a hash of it
   // Of the opened commit.
   int64_t committed = 0;             // step
   int64_t consumed = 0;              // of all sources

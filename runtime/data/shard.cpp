@@ -78,6 +78,8 @@ absl::StatusOr<Shard> Shard::Open(const std::string &path, const std::string &ty
   shard.vocab = vocab;
   if (absl::Status status = shard.Recognise(*file, type); !status.ok())
     return status;
+  if (absl::Status status = shard.FindTargets(); !status.ok())
+    return status;
   if (!type.empty() && shard.width != WidthOf(type))
     return Refuse(path, "its ", shard.index ? "index" : "header", " says that tokens are ",
                   TypeOf(shard.width), ", but the spec says ", type);
@@ -142,6 +144,22 @@ absl::Status Shard::FindIndex(const InputFile &file) {
   return absl::OkStatus();
 }
 
+absl::Status Shard::FindTargets() {
+  const std::string path = TargetsBeside(name);
+  absl::StatusOr<Targets> found = absl::NotFoundError("");
+  if (!path.empty())
+    found = Targets::Open(path);
+  if (absl::IsNotFound(found.status()))
+    return absl::OkStatus();
+  if (!found.ok())
+    return found.status();
+  if (found->tokens() != count)
+    return Damaged(name, "it has ", count, " tokens, but `", path, "` tells the targets of ",
+                   found->tokens(), "; one of them is of another file");
+  marks = *std::move(found);
+  return absl::OkStatus();
+}
+
 absl::Status Shard::CheckRaw(const InputFile &file, bool is_type_given) {
   if (bytes % width != 0)
     return Damaged(name, "its ", bytes, " bytes are no whole number of ", TypeOf(width),
@@ -203,12 +221,16 @@ absl::StatusOr<uint64_t> Shard::Hash(int64_t blocks) const {
   if (!open && !again.ok())
     return again.status();
   absl::StatusOr<uint64_t> hash = HashOfFile(open ? *open : *again, kHashBlock, blocks);
-  if (!hash.ok() || !index)
-    return hash;
-  absl::StatusOr<uint64_t> of_index = HashOfFile(index->file(), kHashBlock, blocks);
-  if (!of_index.ok())
-    return of_index;
-  return Mix(*hash ^ *of_index);
+  for (const InputFile *beside :
+       {index ? &index->file() : nullptr, marks ? &marks->file() : nullptr}) {
+    if (!hash.ok() || !beside)
+      continue;
+    absl::StatusOr<uint64_t> other = HashOfFile(*beside, kHashBlock, blocks);
+    if (!other.ok())
+      return other;
+    hash = Mix(*hash ^ *other);
+  }
+  return hash;
 }
 
 } // namespace boa

@@ -11,6 +11,8 @@
 //   Megatron  NAME.bin with NAME.idx beside it (documents.h)
 //   raw       tokens alone, as nanoGPT writes them; uint16 unless the type is given
 //
+// NAME.targets beside NAME.bin says which of its tokens are targets (targets.h).
+//
 // Refuses a file whose size does not fit its header or its type, a type that contradicts the
 // header, and files of other kinds. A token outside of the vocabulary is an error when it is read,
 // with its place. The first and the last tokens are read when the file is opened.
@@ -20,6 +22,7 @@
 #define BOA_RUNTIME_DATA_SHARD_H
 
 #include "runtime/data/documents.h"
+#include "runtime/data/targets.h"
 #include "runtime/io/input_file.h"
 
 #include "absl/status/status.h"
@@ -41,14 +44,17 @@ public:
   const std::string &path() const { return name; }
   int64_t tokens() const { return count; }
   const std::optional<Documents> &documents() const { return index; }
+  /// Nothing: all of its tokens are targets.
+  const std::optional<Targets> &targets() const { return marks; }
 
   absl::Status Read(int64_t first, int64_t tokens, int32_t *to) const;
-  /// Of the file, and of its index.
+  /// Of the file, of its index and of its targets.
   absl::StatusOr<uint64_t> Hash(int64_t blocks) const;
 
 private:
   absl::Status Recognise(const InputFile &, const std::string &type);
   absl::Status FindIndex(const InputFile &);
+  absl::Status FindTargets();
   absl::Status CheckRaw(const InputFile &, bool is_type_given);
   absl::Status ReadFrom(const InputFile &, int64_t first, int64_t tokens, int32_t *to) const;
   absl::StatusOr<InputFile> Reopen() const;
@@ -57,6 +63,7 @@ private:
   int64_t width = 2, head = 0, count = 0; // bytes of a token, bytes before the first, tokens
   int64_t bytes = 0, vocab = 0;
   std::optional<Documents> index;
+  std::optional<Targets> marks;
   std::optional<InputFile> open;
 };
 

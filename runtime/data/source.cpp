@@ -7,6 +7,7 @@
 #include "runtime/data/source.h"
 
 #include "runtime/data/text.h"
+#include "runtime/data/tokenized.h"
 #include "runtime/data/tokens.h"
 #include "runtime/support/random.h"
 
@@ -16,14 +17,23 @@ namespace boa {
 
 absl::StatusOr<std::unique_ptr<Source>> OpenSource(const DataSource &source,
                                                    const SourceOptions &options) {
-  return source.is_text ? OpenText(source, options) : OpenTokens(source, options);
+  if (source.is_tokenized())
+    return OpenTokenized(source, options);
+  return source.kind == SourceKind::bytes ? OpenText(source, options) : OpenTokens(source, options);
 }
 
 std::vector<std::string> FilesOf(const std::vector<DataSource> &sources) {
   std::vector<std::string> files;
   for (const DataSource &source : sources) {
-    std::vector<std::string> found =
-        source.is_text ? std::vector<std::string>{source.files} : FindShards(source.files);
+    std::vector<std::string> found;
+    if (source.kind == SourceKind::bytes)
+      found = {source.files};
+    else if (source.is_tokenized())
+      found = FindFiles(source.files);
+    else
+      found = FindShards(source.files);
+    if (source.is_tokenized())
+      found.push_back(source.tokenizer);
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;

@@ -16,6 +16,7 @@
 #define BOA_RUNTIME_DATA_SOURCE_H
 
 #include "runtime/abi/sources.h"
+#include "runtime/data/token_cache.h"
 #include "runtime/io/input_file.h"
 
 #include "absl/status/status.h"
@@ -30,8 +31,8 @@ namespace boa {
 
 struct Window {
   std::vector<int32_t> tokens; // context + 1
-  /// Positions whose next token is not predicted: it begins another document.
-  std::vector<int64_t> last;
+  /// Positions whose next token is no target: it begins another document, or is not to be learnt.
+  std::vector<int64_t> untargeted;
 };
 
 struct FilePrint {
@@ -68,13 +69,14 @@ public:
 
 struct SourceOptions {
   int64_t vocab = 256, context = 0;
+  CacheOptions cache; // of text(...) and chat(...)
 };
 
 /// Opens all files, and checks what can be checked without reading all of them.
 absl::StatusOr<std::unique_ptr<Source>> OpenSource(const DataSource &, const SourceOptions &);
 
-/// The files of sources, in the order in which they are read. A pattern that matches nothing has
-/// none.
+/// The files of sources, in the order in which they are read, and those of their tokenizers. A
+/// pattern that matches nothing has none.
 std::vector<std::string> FilesOf(const std::vector<DataSource> &);
 
 /// A hash of a file's size and of blocks spread over it.

@@ -39,7 +39,7 @@ public:
     if (absl::Status status = file.Read(window, bytes.data(), bytes.size()); !status.ok())
       return status;
     to.tokens.assign(bytes.begin(), bytes.end());
-    to.last.clear();
+    to.untargeted.clear();
     return absl::OkStatus();
   }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/tokens.h"
 
-#include "runtime/data/shard.h"
+#include "runtime/data/windows.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/match.h"
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <glob.h>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -26,28 +27,83 @@ constexpr int64_t kHashBlocks = 256, kFewestHashBlocks = 3;
 
 class Tokens : public Source {
 public:
-  Tokens(DataSource source, std::vector<Shard> opened, int64_t context)
-      : source(std::move(source)), shards(std::move(opened)), context(context) {
+  Tokens(DataSource source, std::vector<Shard> opened, ShardNames names, int64_t context)
+      : source(std::move(source)), shards(std::move(opened)), names(std::move(names)),
+        context(context) {
     begins.push_back(0);
     for (const Shard &shard : shards)
       begins.push_back(begins.back() + shard.tokens());
   }
 
+  /// Finds the windows that have a target, if any token is none.
+  absl::Status FindWindows() {
+    if (std::none_of(shards.begin(), shards.end(),
+                     [](const Shard &shard) { return shard.targets().has_value(); }))
+      return absl::OkStatus();
+    const int64_t all = AllWindows();
+    WindowSet set(all);
+    // Token t is the target of position t - 1. The first one of all is none.
+    int64_t next = 1; // tokens before it are of windows that have a target
+    const auto add = [&](int64_t token) {
+      const int64_t window = (token - 1) / context;
+      if (window < all)
+        set.Add(window);
+      next = (window + 1) * context + 1;
+    };
+    for (size_t i = 0; i < shards.size(); ++i) {
+      const int64_t end = begins[i + 1];
+      if (!shards[i].targets()) {
+        next = std::max(next, begins[i]);
+        while (next < end)
+          add(next);
+        continue;
+      }
+      absl::Status status =
+          shards[i].targets()->Scan([&](int64_t first, const std::vector<uint8_t> &bits) {
+            const int64_t at = begins[i] + first, last = at + int64_t(bits.size()) * 8;
+            for (next = std::max(next, at); next < last;) {
+              const int64_t bit = next - at;
+              const auto left = uint8_t(bits[size_t(bit / 8)] >> (bit % 8));
+              if (left == 0)
+                next += 8 - bit % 8;
+              else
+                add(next + __builtin_ctz(left));
+            }
+          });
+      if (!status.ok())
+        return status;
+    }
+    set.Count();
+    targeted = std::move(set);
+    return absl::OkStatus();
+  }
+
   std::string name() const override { return FormatSource(source); }
   const char *unit() const override { return "tokens"; }
   int64_t size() const override { return begins.back(); }
-  int64_t windows() const override { return (size() - 1) / context; }
+  int64_t windows() const override { return targeted ? targeted->size() : AllWindows(); }
   bool overlaps() const override { return false; }
   int64_t training_windows() const override { return windows() - windows() / 10; }
   int64_t first_validation_window() const override { return training_windows(); }
   std::string Describe() const override {
-    return absl::StrCat(shards.size(), shards.size() == 1 ? " file of " : " files of ",
-                        FormatCount(size()), " tokens");
+    const size_t files = names.files ? names.files : shards.size();
+    std::string text = absl::StrCat(files, files == 1 ? " file of " : " files of ",
+                                    FormatCount(size()), " tokens");
+    int64_t targets = 0;
+    for (const Shard &shard : shards)
+      targets += shard.targets() ? shard.targets()->targets() : shard.tokens();
+    if (targeted)
+      absl::StrAppend(&text, ", ", FormatCount(targets), " of them targets");
+    if (targeted && windows() < AllWindows())
+      absl::StrAppend(&text, ", ", AllWindows() - windows(), " of ", AllWindows(),
+                      " sequences without any left out");
+    return text;
   }
 
-  absl::Status Read(int64_t window, Window &to) const override {
+  absl::Status Read(int64_t place, Window &to) const override {
+    const int64_t window = targeted ? targeted->At(place) : place;
     to.tokens.resize(size_t(context + 1));
-    to.last.clear();
+    to.untargeted.clear();
     const int64_t begin = window * context, end = begin + context + 1;
     int64_t at = begin;
     for (size_t i = ShardOf(begin); at < end; ++i) {
@@ -56,7 +112,12 @@ public:
               shards[i].Read(at - begins[i], count, to.tokens.data() + (at - begin));
           !status.ok())
         return status;
-      if (absl::Status status = FindEnds(i, std::max(at, begin + 1), at + count, begin, to.last);
+      if (absl::Status status =
+              FindEnds(i, std::max(at, begin + 1), at + count, begin, to.untargeted);
+          !status.ok())
+        return status;
+      if (absl::Status status =
+              FindUntargeted(i, std::max(at, begin + 1), at + count, begin, to.untargeted);
           !status.ok())
         return status;
       at += count;
@@ -65,7 +126,7 @@ public:
       return absl::OkStatus();
     for (int64_t i = 0; i < context; ++i)
       if (to.tokens[size_t(i)] == source.end)
-        to.last.push_back(i);
+        to.untargeted.push_back(i);
     return absl::OkStatus();
   }
 
@@ -78,17 +139,20 @@ public:
         return hash.status();
       files.push_back({shard.path(), *hash});
     }
+    for (size_t i = 0; i < names.of.size(); ++i)
+      files[i].path = names.of[i];
     return files;
   }
 
 private:
+  int64_t AllWindows() const { return (size() - 1) / context; }
   size_t ShardOf(int64_t token) const {
     return size_t(std::upper_bound(begins.begin(), begins.end(), token) - begins.begin()) - 1;
   }
 
   /// Positions in a window before those tokens of a shard that begin documents.
   absl::Status FindEnds(size_t shard, int64_t first, int64_t end, int64_t window,
-                        std::vector<int64_t> &last) const {
+                        std::vector<int64_t> &untargeted) const {
     if (!shards[shard].documents() || first >= end)
       return absl::OkStatus();
     std::vector<int64_t> found;
@@ -97,49 +161,81 @@ private:
         !status.ok())
       return status;
     for (int64_t document : found)
-      last.push_back(document + begins[shard] - window - 1);
+      untargeted.push_back(document + begins[shard] - window - 1);
+    return absl::OkStatus();
+  }
+
+  /// Positions in a window before those tokens of a shard that are no targets.
+  absl::Status FindUntargeted(size_t shard, int64_t first, int64_t end, int64_t window,
+                              std::vector<int64_t> &untargeted) const {
+    if (!shards[shard].targets() || first >= end)
+      return absl::OkStatus();
+    std::vector<bool> targets(size_t(end - first));
+    if (absl::Status status = shards[shard].targets()->Read(first - begins[shard], targets);
+        !status.ok())
+      return status;
+    for (size_t i = 0; i < targets.size(); ++i)
+      if (!targets[i])
+        untargeted.push_back(first + int64_t(i) - window - 1);
     return absl::OkStatus();
   }
 
   const DataSource source;
   const std::vector<Shard> shards;
+  const ShardNames names;
   const int64_t context;
-  std::vector<int64_t> begins; // of each shard in the whole, and the end
+  std::optional<WindowSet> targeted; // nothing: all windows
+  std::vector<int64_t> begins;       // of each shard in the whole, and the end
 };
 
 } // namespace
 
-std::vector<std::string> FindShards(const std::string &pattern) {
+std::vector<std::string> FindFiles(const std::string &pattern) {
   std::vector<std::string> files;
   glob_t found = {};
   if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
     files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+absl::Status NoFile(const std::string &pattern) {
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(pattern, error).string();
+  return absl::NotFoundError(
+      absl::StrCat("no file matches `", pattern, "`\n  looked for: ", error ? pattern : whole));
+}
+
+std::vector<std::string> FindShards(const std::string &pattern) {
+  std::vector<std::string> files = FindFiles(pattern);
   const std::vector<std::string> all = files;
-  files.erase(std::remove_if(files.begin(), files.end(),
-                             [&](const std::string &file) {
-                               return absl::EndsWith(file, ".idx") &&
-                                      std::binary_search(all.begin(), all.end(),
-                                                         file.substr(0, file.size() - 4) + ".bin");
-                             }),
-              files.end());
+  const auto is_beside = [&](const std::string &file) {
+    for (absl::string_view ending : {".idx", ".targets"})
+      if (absl::EndsWith(file, ending))
+        return std::binary_search(all.begin(), all.end(),
+                                  file.substr(0, file.size() - ending.size()) + ".bin");
+    return false;
+  };
+  files.erase(std::remove_if(files.begin(), files.end(), is_beside), files.end());
   return files;
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenTokens(const DataSource &source,
                                                    const SourceOptions &options) {
   const std::vector<std::string> files = FindShards(source.files);
-  if (files.empty()) {
-    std::error_code error;
-    const std::string whole = std::filesystem::absolute(source.files, error).string();
-    return absl::NotFoundError(absl::StrCat("no file matches `", source.files,
-                                            "`\n  looked for: ", error ? source.files : whole));
-  }
+  if (files.empty())
+    return NoFile(source.files);
   if (source.end >= options.vocab)
     return absl::InvalidArgumentError(absl::StrCat(FormatSource(source), ": token ", source.end,
                                                    " is outside the vocabulary of ",
                                                    options.vocab));
+  return OpenShards(source, files, {}, options);
+}
+
+absl::StatusOr<std::unique_ptr<Source>> OpenShards(const DataSource &source,
+                                                   const std::vector<std::string> &files,
+                                                   ShardNames names, const SourceOptions &options) {
   std::vector<Shard> shards;
   for (const std::string &file : files) {
     absl::StatusOr<Shard> shard =
@@ -148,7 +244,11 @@ absl::StatusOr<std::unique_ptr<Source>> OpenTokens(const DataSource &source,
       return shard.status();
     shards.push_back(*std::move(shard));
   }
-  return std::make_unique<Tokens>(source, std::move(shards), options.context);
+  auto tokens =
+      std::make_unique<Tokens>(source, std::move(shards), std::move(names), options.context);
+  if (absl::Status status = tokens->FindWindows(); !status.ok())
+    return status;
+  return tokens;
 }
 
 } // namespace boa

@@ -10,12 +10,14 @@
 // for the first one and for those behind the last whole window. The last tenth of the windows is
 // for validation, unless that has files of its own.
 //
-// Documents end where an index says so, and behind each token `end`.
+// Documents end where an index says so, and behind each token `end`. Where a file says which of its
+// tokens are targets (targets.h), windows without a target are left out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_TOKENS_H
 #define BOA_RUNTIME_DATA_TOKENS_H
 
+#include "runtime/data/shard.h"
 #include "runtime/data/source.h"
 
 #include <string>
@@ -25,7 +27,19 @@ namespace boa {
 
 absl::StatusOr<std::unique_ptr<Source>> OpenTokens(const DataSource &, const SourceOptions &);
 
-/// The files of a pattern, sorted by name. An index beside a file of tokens is none of them.
+/// Names of the files from which files of tokens were made.
+struct ShardNames {
+  size_t files = 0;            // of which they were made; 0: they are the user's own
+  std::vector<std::string> of; // of each
+};
+absl::StatusOr<std::unique_ptr<Source>> OpenShards(const DataSource &,
+                                                   const std::vector<std::string> &files,
+                                                   ShardNames, const SourceOptions &);
+
+/// The files of a pattern, sorted by name, and the error if there is none.
+std::vector<std::string> FindFiles(const std::string &pattern);
+absl::Status NoFile(const std::string &pattern);
+/// The same without what belongs to another file of the pattern: an index or targets.
 std::vector<std::string> FindShards(const std::string &pattern);
 
 } // namespace boa

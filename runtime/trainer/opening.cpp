@@ -10,20 +10,42 @@
 #include "runtime/support/units.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/outputs.h"
+#include "runtime/trainer/progress.h"
+#include "runtime/trainer/progress_line.h"
 #include "runtime/trainer/restore.h"
 #include "runtime/trainer/weights.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace boa {
 
-absl::StatusOr<Data> OpenData(const TrainRequest &request) {
-  absl::StatusOr<Data> opened = Data::Open(DataOptions(request.program()));
+/// Beside the state, so that runs whose states are neighbours share it.
+static std::string FolderOfTokens(const TrainRequest &request) {
+  if (!request.options().tokens.empty())
+    return request.options().tokens;
+  std::filesystem::path state = request.directories()[0];
+  if (!state.has_filename()) // it ends with a slash
+    state = state.parent_path();
+  return (state.parent_path() / "boa-tokens").string();
+}
+
+absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard &interrupt) {
+  DataOptions options(request.program());
+  options.cache.directory = FolderOfTokens(request);
+  Progress progress(request.options().quiet ? nullptr : request.options().out, 0, 0);
+  ProgressLine line("makes tokens: ");
+  options.cache.say = [&](const std::string &text) { progress.Say(text); };
+  options.cache.show = [&](int64_t bytes, int64_t of) { line.Show(bytes, of); };
+  options.cache.stops = [&] { return interrupt.interrupted(); };
+  absl::StatusOr<Data> opened = Data::Open(options);
+  if (absl::IsCancelled(opened.status()))
+    return InterruptedError(interrupt.signal(), std::string(opened.status().message()));
   if (absl::IsNotFound(opened.status()))
     return absl::NotFoundError(
         absl::StrCat(opened.status().message(), "\n  ",

@@ -34,7 +34,8 @@
 
 namespace boa {
 
-absl::StatusOr<Data> OpenData(const TrainRequest &);
+/// Makes the tokens of texts and conversations that are not kept yet. kCancelled: a signal came.
+absl::StatusOr<Data> OpenData(const TrainRequest &, const InterruptGuard &);
 
 /// The state whose weights a new run begins with (--from); null if there is none.
 absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &);

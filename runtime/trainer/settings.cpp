@@ -133,7 +133,8 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")
       continue;
     // `data` tells it.
-    if (absl::StartsWith(key, kFilesOf) || absl::StartsWith(key, kFileOf))
+    if (absl::StartsWith(key, kFilesOf) || absl::StartsWith(key, kFileOf) ||
+        absl::StartsWith(key, kTokenizerOf))
       continue;
     // Earlier trainers did not say it.
     if (key == "optimizer_code" && committed.count(key) == 0)
@@ -160,6 +161,9 @@ absl::Status CheckFilesOfData(const Settings &committed, const Settings &now) {
                              committed.count(file) == 0 ? "is new"
                              : now.count(file) == 0     ? "is gone"
                                                         : "has other contents");
+    const std::string tokenizer = kTokenizerOf + key.substr(sizeof kFilesOf - 1);
+    if (ValueOr(committed, tokenizer, "") != ValueOr(now, tokenizer, ""))
+      first = ". Their tokenizer is another";
     return absl::FailedPreconditionError(
         absl::StrCat("the ", key, " have changed since the commit: they were ", was->second,
                      ", and are ", files, first,

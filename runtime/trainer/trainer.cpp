@@ -37,7 +37,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     return finished.status();
 
   // The parts. The engine is in `steps` and uses the state, so it must go first.
-  absl::StatusOr<Data> data = OpenData(request);
+  absl::StatusOr<Data> data = OpenData(request, interrupt);
   if (!data.ok())
     return data.status();
   const Settings settings = CollectSettings(program, data->facts());

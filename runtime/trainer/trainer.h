@@ -68,6 +68,7 @@ struct TrainerOptions {
   std::string from;                  // a state whose weights to begin with: DIR or DIR@STEP
   std::optional<int64_t> steps;      // instead of the program's
   std::string data;                  // instead of the program's; empty: its own
+  std::string tokens;                // where tokens of texts are kept; empty: beside the state
   std::string metrics, trace;        // files; empty: none
   std::string report;                // a page beside them; empty: none
   std::string save;                  // empty: <state>/model.safetensors

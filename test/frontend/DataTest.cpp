@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "test/frontend/Fixture.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 using namespace boa;
@@ -37,6 +40,40 @@ TEST(DataTest, SourcesAreTextsForTheRuntime) {
     EXPECT_EQ(read(std::string("data = ") + mix).data,
               "mix(0.7 tokens(\"a\"), 0.3 tokens(\"b\", uint8))");
   EXPECT_EQ(read("data = \"tokens(1).txt\"").data, "./tokens(1).txt");
+}
+
+// A tokenizer must be there. Its path is relative to the spec, too.
+TEST(DataTest, TextsAndConversationsHaveATokenizer) {
+  std::string folder = testing::TempDir() + "boa-data-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/t.json") << "{}";
+  EXPECT_EQ(read("data = mix(0.7 text(\"*.txt\", tokenizer = \"t.json\", special = true), 0.3 "
+                 "chat(\"c\", \"t.json\", template = \"chatml\"))",
+                 folder + "/tiny.boa")
+                .data,
+            "mix(0.7 text(\"" + folder + "/*.txt\", tokenizer = \"" + folder +
+                "/t.json\", special = true), 0.3 chat(\"" + folder + "/c\", tokenizer = \"" +
+                folder + "/t.json\", template = \"chatml\"))");
+  FrontendResult masked = compileTexts(
+      {{folder + "/tiny.boa",
+        edited("  data = \"corpus.txt\"\n",
+               "  data = chat(\"c\", \"t.json\")\n  objective = masked(token = 2)\n")}},
+      {});
+  EXPECT_NE(masked.diagnostics.find("tiny.boa:18:10: error: masked tokens are chosen at random"),
+            std::string::npos)
+      << masked.diagnostics;
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(
+      refusal("  data = \"corpus.txt\"\n", "  data = text(\"a\", tokenizer = \"none.json\")\n"),
+      R"(tiny.boa:18:32: error: there is no file none.json, which would be a tokenizer
+  data = text("a", tokenizer = "none.json")
+                               ^~~~~~~~~~~
+)");
+  EXPECT_EQ(refusal("  data = \"corpus.txt\"\n", "  data = chat(\"a\")\n"),
+            R"(tiny.boa:18:10: error: expected the argument 'tokenizer' of chat
+  data = chat("a")
+         ^~~~~~~~~
+)");
 }
 
 TEST(DataTest, OptionsSetSources) {
@@ -86,7 +123,7 @@ TEST(DataTest, ErrorsPointAtTheirPlace) {
              ^
 )");
   EXPECT_EQ(refused("data = tokens(\"a\")\n  validate = \"b\""),
-            R"(tiny.boa:19:14: error: data is tokens: expected validate to be tokens(...), too
+            R"(tiny.boa:19:14: error: data is tokens: expected validate to be tokens, too
   validate = "b"
              ^~~
 )");

@@ -87,7 +87,7 @@ TEST(TrainTest, StepsNotWhole) {
 TEST(TrainTest, DataIsNoString) {
   EXPECT_EQ(
       refusal("\"corpus.txt\"", "corpus"),
-      R"(tiny.boa:18:10: error: expected data to be the path of a file, "...", tokens(...) or mix(...), but found corpus
+      R"(tiny.boa:18:10: error: expected data to be the path of a file, "...", tokens(...), text(...), chat(...) or mix(...), but found corpus
   data = corpus
          ^~~~~~
 )");

@@ -85,6 +85,10 @@ TEST(Sources, ReadBackWhatTheyPrint) {
     EXPECT_EQ(FormatSources(sources), text);
   }
   std::string error;
+  for (const char *text : {"text(\"a/*.txt\", tokenizer = \"t.json\", special = true)",
+                           "chat(\"a.jsonl\", tokenizer = \"t\", template = \"chatml\")",
+                           "mix(0.7 text(\"a\", tokenizer = \"t\"), 0.3 tokens(\"b\"))"})
+    EXPECT_EQ(FormatSources(ParseSources(text, error)), text) << error;
   EXPECT_EQ(FormatSources(ParseSources(" mix( 2*tokens( files = \"a\",end=1 ,type = uint8), 1 "
                                        "tokens(\"b\"))",
                                        error)),
@@ -106,7 +110,7 @@ TEST(Sources, NameWhatIsWrong) {
            {"mix(tokens(\"a\"))", "expected a share"},
            {"mix(0 tokens(\"a\"))", "shares above 0"},
            {"mix(nan tokens(\"a\"))", "shares above 0"},
-           {"mix(0.5 \"a\")", "expected tokens(\"FILES\") at `\"a\")`"},
+           {"mix(0.5 \"a\")", "expected tokens(\"FILES\"), text(...) or chat(...) at `\"a\")`"},
            {"mix(", "expected a share"}}) {
     std::string error;
     EXPECT_TRUE(ParseSources(text, error).empty()) << text;

@@ -1,0 +1,53 @@
+//===- records.h - Records of conversations ---------------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A file of records has one JSON object a line. The forms that are read:
+//
+//   {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
+//   {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "..."}]}
+//   {"prompt": "...", "completion": "..."}
+//
+// A message of the assistant with `"weight": 0` is not learnt. Other keys, such as an id, say
+// nothing about the text; those that would change it, such as `tools`, are refused.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DATA_RECORDS_H
+#define BOA_RUNTIME_DATA_RECORDS_H
+
+#include "runtime/io/input_file.h"
+#include "runtime/tokenizer/chat.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+struct ChatRecord {
+  std::vector<ChatMessage> messages; // of a conversation
+  bool is_pair = false;              // a prompt and its completion instead
+  std::string prompt, completion;
+};
+
+/// Errors do not name the file and the line.
+absl::StatusOr<ChatRecord> ParseRecord(absl::string_view line);
+
+/// Calls `take` with each line that is not blank: its number from 1, its text, and the bytes of
+/// the file until its end. Memory is that of the longest line, which may have 256 MiB. An error of
+/// `take` ends it.
+absl::Status
+ReadLines(const InputFile &,
+          const std::function<absl::Status(int64_t, absl::string_view, int64_t)> &take);
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_DATA_RECORDS_H

@@ -1,0 +1,62 @@
+//===- shard_writer.h - Writes a file of tokens -----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The format of llm.c (shard.h): 16 bits for each token, or 32 for vocabularies of more than
+// 65,536. With targets, NAME.targets stands beside NAME.bin (targets.h). At no instant do tokens
+// stand beside targets of others, or lack the targets that they were written with.
+//
+// A file appears complete, or not at all. Without Finish there is none.
+//
+// Threads: one. Errors: each names the file.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DATA_SHARD_WRITER_H
+#define BOA_RUNTIME_DATA_SHARD_WRITER_H
+
+#include "runtime/data/targets.h"
+#include "runtime/io/new_file.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// Of a file: its header counts in 32 bits.
+inline constexpr int64_t kMostShardTokens = std::numeric_limits<int32_t>::max();
+
+class ShardWriter {
+public:
+  /// `vocabulary`: one more than the largest token. Targets need a path that ends in .bin.
+  static absl::StatusOr<ShardWriter> Create(const std::string &path, int64_t vocabulary,
+                                            bool with_targets = false);
+
+  /// `targets`: of each token, in a file that has them; otherwise it is not looked at.
+  absl::Status Append(const std::vector<int32_t> &tokens, const std::vector<bool> &targets = {});
+  absl::Status Finish();
+
+  int64_t tokens() const { return count; }
+  int64_t targets() const { return marks ? marks->targets() : count; }
+
+private:
+  absl::Status ReplaceTargets();
+
+  std::string path;
+  NewFile file;
+  std::optional<TargetsWriter> marks;
+  bool wide = false;
+  int64_t count = 0;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_DATA_SHARD_WRITER_H

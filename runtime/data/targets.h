@@ -1,0 +1,84 @@
+//===- targets.h - Which tokens of a file are targets -----------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// NAME.targets beside NAME.bin: a bit for each token, 1 if it is to be predicted. All numbers are
+// little-endian.
+//
+//   "BOATGTS\0", u64 version (1), u64 tokens, u64 targets, u64 XXH3 of the bits
+//   u8 for each eight tokens, the first of them in the lowest bit; bits behind the last are 0
+//
+// The first token of a document is no target: nothing of its own document stands before it. Of a
+// conversation only the answers are.
+//
+// The bits are checked as a whole when the file is opened, and stay in it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_DATA_TARGETS_H
+#define BOA_RUNTIME_DATA_TARGETS_H
+
+#include "runtime/io/input_file.h"
+#include "runtime/io/new_file.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+/// The name of the file beside NAME.bin; "" if the name has another ending.
+std::string TargetsBeside(const std::string &tokens);
+
+class Targets {
+public:
+  /// NotFound if there is no such file.
+  static absl::StatusOr<Targets> Open(const std::string &path);
+
+  int64_t tokens() const { return count; }
+  int64_t targets() const { return marked; }
+  const InputFile &file() const { return bits; }
+  /// Whether each of the tokens [begin, begin + to.size()) is a target.
+  absl::Status Read(int64_t begin, std::vector<bool> &to) const;
+  /// Calls with blocks of bits from the first to the last: the token of the first bit, and the
+  /// bytes.
+  absl::Status Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &) const;
+
+private:
+  InputFile bits;
+  int64_t count = 0, marked = 0;
+};
+
+/// Writes such a file; one thread.
+class TargetsWriter {
+public:
+  static absl::StatusOr<TargetsWriter> Create(const std::string &path);
+  TargetsWriter(TargetsWriter &&) noexcept;
+  TargetsWriter &operator=(TargetsWriter &&) noexcept;
+  ~TargetsWriter();
+
+  absl::Status Append(const std::vector<bool> &targets);
+  int64_t targets() const { return marked; }
+  absl::Status Finish();
+
+private:
+  struct Sum;
+  TargetsWriter();
+  absl::Status Flush();
+
+  NewFile file;
+  std::unique_ptr<Sum> sum;
+  std::vector<uint8_t> bytes; // that are not in the file yet
+  int64_t count = 0, marked = 0;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_DATA_TARGETS_H

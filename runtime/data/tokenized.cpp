@@ -1,0 +1,335 @@
+//===- tokenized.cpp - Texts and conversations as tokens ------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/data/tokenized.h"
+
+#include "runtime/data/conversation.h"
+#include "runtime/data/encode_text.h"
+#include "runtime/data/tokens.h"
+#include "runtime/support/units.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace boa {
+namespace {
+
+// Of all that the tokens depend on here: another number makes all of them again.
+constexpr int kVersion = 1;
+constexpr int64_t kGroupBytes = 64 << 20;
+constexpr int64_t kHashBlock = 64 << 10, kHashBlocks = 256;
+constexpr int64_t kLargestTokenizer = 256 << 20; // of a GGUF file, what is behind are weights
+
+/// Size, time and contents of a file.
+absl::StatusOr<std::string> PrintOf(const std::string &path) {
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok())
+    return file.status();
+  absl::StatusOr<uint64_t> hash = HashOfFile(*file, kHashBlock, kHashBlocks);
+  if (!hash.ok())
+    return hash.status();
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  if (error)
+    return absl::UnavailableError(absl::StrCat("`", path, "`: ", error.message()));
+  return absl::StrFormat("%d %d %016x", file->size(), time.time_since_epoch().count(), *hash);
+}
+
+absl::Status AtLine(const std::string &path, int64_t line, const absl::Status &status) {
+  return absl::Status(status.code(),
+                      absl::StrCat("`", path, "`, line ", line, ": ", status.message()));
+}
+
+/// Some files that are cached together.
+struct Group {
+  std::vector<std::string> files;
+  std::string key;
+  int64_t bytes = 0;
+
+  std::string name() const {
+    return files.size() == 1 ? files[0] : absl::StrCat(files.front(), " to ", files.back());
+  }
+};
+
+class Maker {
+public:
+  Maker(const DataSource &source, const SourceOptions &options)
+      : source(source), options(options), cache(options.cache) {}
+
+  absl::StatusOr<std::unique_ptr<Source>> Open() {
+    const std::vector<std::string> files = FindFiles(source.files);
+    if (files.empty())
+      return NoFile(source.files);
+    if (absl::Status status = FindGroups(files); !status.ok())
+      return status;
+    std::vector<CacheEntry> entries(groups.size());
+    std::vector<size_t> absent;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      absl::StatusOr<std::optional<CacheEntry>> found = cache.Find(groups[i].key);
+      if (!found.ok())
+        return found.status();
+      if (!*found)
+        absent.push_back(i);
+      else
+        entries[i] = **std::move(found);
+    }
+    if (!absent.empty())
+      if (absl::Status status = MakeAll(absent, entries); !status.ok())
+        return status;
+    std::vector<std::string> shards;
+    ShardNames names = {files.size(), {}};
+    int64_t tokens = 0;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      // What is cached may be of a run with a larger vocabulary. The place is found by making it.
+      if (entries[i].greatest >= options.vocab)
+        if (absl::Status status = Make(groups[i], nullptr); !status.ok())
+          return status;
+      tokens += entries[i].tokens;
+      for (const std::string &shard : entries[i].shards) {
+        shards.push_back(shard);
+        names.of.push_back(groups[i].name());
+      }
+    }
+    if (tokens == 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat(FormatSource(source), ": its files have no tokens"));
+    return OpenShards(source, shards, std::move(names), options);
+  }
+
+private:
+  absl::Status FindGroups(const std::vector<std::string> &files) {
+    absl::StatusOr<std::string> print = PrintOfTokenizer(source.tokenizer);
+    if (!print.ok())
+      return print.status();
+    way = absl::StrCat("version ", kVersion, "\n", CallOf(source.kind), "\n", *print, "\nspecial ",
+                       source.special, "\ntemplate ", source.form, "\n");
+    for (const std::string &file : files) {
+      std::error_code error;
+      const auto bytes = int64_t(std::filesystem::file_size(file, error));
+      if (error)
+        return absl::UnavailableError(absl::StrCat("`", file, "`: ", error.message()));
+      if (groups.empty() || groups.back().bytes + bytes > kGroupBytes)
+        groups.emplace_back();
+      groups.back().files.push_back(file);
+      groups.back().bytes += bytes;
+    }
+    for (Group &group : groups) {
+      absl::StatusOr<std::string> key = FindKey(group);
+      if (!key.ok())
+        return key.status();
+      group.key = *std::move(key);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> FindKey(const Group &group) const {
+    std::string all = way;
+    for (const std::string &file : group.files) {
+      absl::StatusOr<std::string> print = PrintOf(file);
+      if (!print.ok())
+        return print.status();
+      absl::StrAppend(&all, *print, "\n");
+    }
+    return KeyOf(all);
+  }
+
+  absl::Status MakeAll(const std::vector<size_t> &absent, std::vector<CacheEntry> &entries) {
+    if (options.cache.directory.empty())
+      return absl::FailedPreconditionError(
+          absl::StrCat(FormatSource(source), ": there is no folder to keep its tokens in"));
+    if (absl::Status status = cache.Lock(); !status.ok())
+      return status;
+    const auto begin = std::chrono::steady_clock::now();
+    size_t files = 0;
+    int64_t made = 0;
+    for (size_t i : absent)
+      all_bytes += groups[i].bytes;
+    for (size_t i : absent) {
+      // The run that had the lock before may have made it.
+      absl::StatusOr<std::optional<CacheEntry>> found = cache.Find(groups[i].key);
+      if (!found.ok())
+        return found.status();
+      if (*found) {
+        entries[i] = **std::move(found);
+        continue;
+      }
+      if (absl::Status status = OpenTokenizer(); !status.ok())
+        return status;
+      EntryWriter writer = cache.Begin(groups[i].key, tokenizer->size());
+      if (absl::Status status = Make(groups[i], &writer); !status.ok())
+        return status;
+      absl::StatusOr<std::string> again = FindKey(groups[i]);
+      if (!again.ok())
+        return again.status();
+      if (*again != groups[i].key)
+        return absl::AbortedError(
+            absl::StrCat("`", groups[i].name(), "`: it changed while it was read; begin again"));
+      absl::StatusOr<CacheEntry> entry = writer.Finish();
+      if (!entry.ok())
+        return entry.status();
+      files += groups[i].files.size();
+      made += entry->tokens;
+      entries[i] = *std::move(entry);
+    }
+    cache.Unlock();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (files > 0)
+      options.cache.say(absl::StrCat("made ", FormatCount(double(made)), " tokens of ", files,
+                                     files == 1 ? " file in " : " files in ",
+                                     FormatSeconds(seconds), ", kept in ",
+                                     options.cache.directory));
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenTokenizer() {
+    if (tokenizer)
+      return absl::OkStatus();
+    absl::StatusOr<std::shared_ptr<const Tokenizer>> opened = Tokenizer::Open(source.tokenizer);
+    if (!opened.ok())
+      return opened.status();
+    tokenizer = *std::move(opened);
+    return absl::OkStatus();
+  }
+
+  absl::Status Show(int64_t bytes) const {
+    options.cache.show(done_bytes + bytes, all_bytes);
+    return options.cache.stops() ? absl::CancelledError("interrupted while tokens were made; the "
+                                                        "next run makes those that lack")
+                                 : absl::OkStatus();
+  }
+
+  /// Without a writer the tokens are only looked at.
+  absl::Status Make(const Group &group, EntryWriter *writer) {
+    if (absl::Status status = OpenTokenizer(); !status.ok())
+      return status;
+    Encoder encoder(tokenizer);
+    absl::StatusOr<ConversationEncoder> conversations = absl::NotFoundError("");
+    if (source.kind == SourceKind::chat) {
+      conversations = ConversationEncoder::Create(tokenizer, source.form, source.tokenizer);
+      if (!conversations.ok())
+        return conversations.status();
+    }
+    for (const std::string &path : group.files) {
+      absl::StatusOr<InputFile> file = InputFile::Open(path);
+      if (!file.ok())
+        return file.status();
+      absl::Status status = conversations.ok() ? MakeRecords(*file, *conversations, writer)
+                                               : MakeText(*file, encoder, writer);
+      if (!status.ok())
+        return status;
+      done_bytes += file->size();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeText(const InputFile &file, Encoder &encoder, EntryWriter *writer) {
+    TextOptions text;
+    text.special = source.special;
+    text.vocab = options.vocab;
+    bool begins = true;
+    const int32_t eos = tokenizer->eos();
+    int32_t last = -1;
+    std::vector<bool> targets;
+    const auto take = [&](const std::vector<int32_t> &tokens) {
+      targets.clear();
+      for (int32_t token : tokens) {
+        targets.push_back(!begins);
+        begins = source.special && token == eos;
+        last = token;
+        if (writer && begins)
+          writer->EndDocument();
+      }
+      return writer ? writer->Append(tokens, targets) : absl::OkStatus();
+    };
+    absl::Status status = EncodeText(file, text, tokenizer, encoder, take,
+                                     [&](int64_t bytes) { return Show(bytes); });
+    if (!status.ok() || last < 0 || eos < 0 || last == eos) {
+      if (status.ok() && writer && last >= 0 && !begins)
+        writer->EndDocument();
+      return status;
+    }
+    if (eos >= options.vocab)
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", source.tokenizer, "`: token ", eos,
+                       ", which ends a text, is outside the vocabulary of ", options.vocab));
+    status = take({eos});
+    if (status.ok() && writer && !begins)
+      writer->EndDocument();
+    return status;
+  }
+
+  absl::Status MakeRecords(const InputFile &file, ConversationEncoder &encoder,
+                           EntryWriter *writer) {
+    std::vector<int32_t> tokens;
+    std::vector<bool> targets;
+    return ReadLines(file, [&](int64_t number, absl::string_view line, int64_t end) {
+      absl::StatusOr<ChatRecord> record = ParseRecord(line);
+      if (!record.ok())
+        return AtLine(file.path(), number, record.status());
+      tokens.clear();
+      targets.clear();
+      absl::Status status = encoder.Encode(*record, tokens, targets);
+      if (const int32_t token = FindBeyond(tokens, options.vocab); status.ok() && token >= 0)
+        status = absl::InvalidArgumentError(
+            absl::StrCat("token ", token, " is outside the vocabulary of ", options.vocab));
+      if (!status.ok())
+        return AtLine(file.path(), number, status);
+      if (writer) {
+        if (status = writer->Append(tokens, targets); !status.ok())
+          return status;
+        writer->EndDocument();
+      }
+      return Show(end);
+    });
+  }
+
+  const DataSource &source;
+  const SourceOptions &options;
+  TokenCache cache;
+  std::string way; // how tokens are made, for keys
+  std::vector<Group> groups;
+  std::shared_ptr<const Tokenizer> tokenizer; // opened when it is needed
+  int64_t done_bytes = 0, all_bytes = 0;      // to show
+};
+
+} // namespace
+
+absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path) {
+  const size_t name = path.rfind('/') + 1; // 0 without a slash
+  std::vector<std::string> files = {path};
+  if (path.substr(name) == "tokenizer.json")
+    for (const char *beside : {"tokenizer_config.json", "chat_template.jinja"})
+      files.push_back(path.substr(0, name) + beside);
+  std::string all;
+  for (const std::string &file : files) {
+    absl::StatusOr<InputFile> opened = InputFile::Open(file);
+    if (absl::IsNotFound(opened.status()) && file != path) {
+      absl::StrAppend(&all, "none ");
+      continue;
+    }
+    if (!opened.ok())
+      return opened.status();
+    std::string text(size_t(std::min(opened->size(), kLargestTokenizer)), '\0');
+    if (absl::Status status = opened->Read(0, text.data(), int64_t(text.size())); !status.ok())
+      return status;
+    absl::StrAppend(&all, KeyOf(text), " ");
+  }
+  return KeyOf(all);
+}
+
+absl::StatusOr<std::unique_ptr<Source>> OpenTokenized(const DataSource &source,
+                                                      const SourceOptions &options) {
+  return Maker(source, options).Open();
+}
+
+} // namespace boa

@@ -1,0 +1,310 @@
+//===- tokenized_test.cpp - Texts and conversations as tokens -------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/data/conversation.h"
+#include "runtime/data/data.h"
+#include "runtime/formats/json.h"
+
+#include "test/runtime/trainer/scratch.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <filesystem>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+namespace boa {
+namespace {
+
+using testing::HasSubstr;
+using Tokens = std::vector<int32_t>;
+constexpr int32_t kStart = 420, kEnd = 421; // <|im_start|> and <|im_end|>
+
+/// The small GPT-2 of the tokenizer's tests, with the marks of chatml.
+class TokenizedTest : public testing::Test {
+protected:
+  TokenizedTest() {
+    auto tokenizer = *ParseJson(ReadWhole(std::string(BOA_GOLDEN) + "/gpt2.json"));
+    for (auto [id, text] : {std::pair(kStart, "<|im_start|>"), std::pair(kEnd, "<|im_end|>")})
+      tokenizer["added_tokens"].push_back({{"id", id},
+                                           {"content", text},
+                                           {"single_word", false},
+                                           {"lstrip", false},
+                                           {"rstrip", false},
+                                           {"normalized", false},
+                                           {"special", true}});
+    scratch.Write("tokenizer.json", tokenizer.dump());
+    scratch.Write("tokenizer_config.json", R"({"eos_token": "<|end|>"})");
+    options.vocab = 422;
+    options.context = 16;
+    options.micro_batch = options.micro_batches = 1;
+    options.cache.directory = scratch.path("cache");
+    options.cache.say = [this](const std::string &text) { said += text + "\n"; };
+  }
+
+  std::string Call(const std::string &kind, const std::string &files) const {
+    return absl::StrCat(kind, "(\"", scratch.path(files), "\", tokenizer = \"",
+                        scratch.path("tokenizer.json"), "\"",
+                        kind == "chat" ? ", template = \"chatml\")" : ")");
+  }
+  Data Open() {
+    said = "";
+    absl::StatusOr<Data> data = Data::Open(options);
+    EXPECT_TRUE(data.ok()) << data.status();
+    return data.ok() ? *std::move(data) : Data();
+  }
+  std::string Error() { return std::string(Data::Open(options).status().message()); }
+  std::string ErrorOf(const std::string &lines) {
+    scratch.Write("bad.jsonl", lines);
+    options.data = Call("chat", "bad.jsonl");
+    return Error();
+  }
+  void Fill(const Data &data, int64_t step) {
+    tokens.resize(size_t(options.context));
+    targets = tokens;
+    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+  }
+  std::shared_ptr<const Tokenizer> Opened() {
+    return *Tokenizer::Open(scratch.path("tokenizer.json"));
+  }
+
+  Scratch scratch{FastDirectory()};
+  DataOptions options;
+  std::string said;
+  Tokens tokens, targets;
+};
+
+constexpr char kHello[] = R"({"messages": [{"role": "user", "content": "Hi"}, )"
+                          R"({"role": "assistant", "content": "Yes"}]})"
+                          "\n";
+
+// Only the answer and the mark of its end are targets, and a mark that a user writes is text.
+TEST_F(TokenizedTest, AnswersAreTargets) {
+  auto encoder = ConversationEncoder::Create(Opened(), "chatml", scratch.path("tokenizer.json"));
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  const auto target_text = [&](const std::string &line, int ends) {
+    absl::StatusOr<ChatRecord> record = ParseRecord(line);
+    EXPECT_TRUE(record.ok()) << record.status();
+    tokens.clear();
+    std::vector<bool> flags;
+    EXPECT_TRUE(encoder->Encode(*record, tokens, flags).ok());
+    EXPECT_EQ(tokens.size(), flags.size());
+    EXPECT_EQ(std::count(tokens.begin(), tokens.end(), kEnd), ends);
+    Tokens learnt;
+    for (size_t i = 0; i < tokens.size(); ++i)
+      if (flags[i])
+        learnt.push_back(tokens[i]);
+    return *Decode(Opened(), learnt, /*show_special=*/true);
+  };
+  EXPECT_EQ(target_text(kHello, 2), "Yes<|im_end|>");
+  EXPECT_EQ(*Decode(Opened(), tokens, true),
+            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYes<|im_end|>\n");
+  EXPECT_EQ(target_text(R"({"messages": [{"role": "user", "content": "a<|im_end|>b<|im_start|>"},
+      {"role": "assistant", "content": "c<|im_end|>d"}]})",
+                        2),
+            "c<|im_end|>d<|im_end|>");
+  EXPECT_EQ(target_text(R"({"conversations": [{"from": "human", "value": "1"},
+      {"from": "gpt", "value": "2"}, {"from": "human", "value": "3"},
+      {"from": "gpt", "value": "4"}]})",
+                        4),
+            "2<|im_end|>4<|im_end|>");
+  EXPECT_EQ(target_text(R"({"messages": [{"role": "user", "content": "1"},
+      {"role": "assistant", "content": "2", "weight": 0}, {"role": "user", "content": "3"},
+      {"role": "assistant", "content": "4"}]})",
+                        4),
+            "4<|im_end|>");
+  EXPECT_EQ(target_text(R"({"prompt": "1 + 1 =<|end|>", "completion": " 2"})", 0), " 2<|end|>");
+}
+
+// Windows that have no target are left out, and each target comes once in an epoch.
+TEST_F(TokenizedTest, EachTargetComesOnceInAnEpoch) {
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += absl::StrCat(R"({"prompt": ")", std::string(size_t(i * 7 % 200), 'x'),
+                          R"(", "completion": "y"})", "\n");
+  scratch.Write("a.jsonl", lines);
+  options.data = options.validate = Call("chat", "a.jsonl");
+  const Data data = Open();
+  EXPECT_THAT(data.Describe(), HasSubstr("80 of them targets"));
+  EXPECT_THAT(data.Describe(), HasSubstr("sequences without any left out"));
+  const std::string text = data.Describe();
+  const size_t at = text.find("left out, ") + 10;
+  const int64_t windows = std::atoll(text.c_str() + at);
+  ASSERT_GT(windows, 20);
+  int64_t counted = 0;
+  for (int64_t step = 1; step <= windows; ++step) {
+    Fill(data, step);
+    const auto count =
+        std::count_if(targets.begin(), targets.end(), [](int32_t target) { return target >= 0; });
+    EXPECT_GT(count, 0);
+    counted += count;
+  }
+  EXPECT_GE(counted, 78); // less what is behind the last whole window
+  EXPECT_LE(counted, 80);
+}
+
+// Files are documents: no target crosses from one to the next.
+TEST_F(TokenizedTest, FilesOfTextsAreDocuments) {
+  std::filesystem::create_directory(scratch.path("t"));
+  for (char name : {'a', 'b', 'c'})
+    scratch.Write(absl::StrCat("t/", std::string(1, name), ".txt"),
+                  std::string(50, name) + " <|end|> it is text\n");
+  options.data = options.validate = Call("text", "t/*.txt");
+  const Data data = Open();
+  EXPECT_THAT(data.Describe(), HasSubstr("3 files of"));
+  int64_t boundaries = 0;
+  for (int64_t step = 1; step <= 40; ++step) {
+    Fill(data, step);
+    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+      boundaries += targets[i] < 0;
+      EXPECT_EQ(targets[i] < 0, tokens[i] == 1) << i; // <|end|> only stands at ends
+      if (targets[i] >= 0)
+        EXPECT_EQ(targets[i], tokens[i + 1]);
+    }
+  }
+  EXPECT_GT(boundaries, 0);
+}
+
+TEST_F(TokenizedTest, TokensAreMadeOnce) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i)
+    lines += kHello;
+  scratch.Write("a.jsonl", lines);
+  options.data = Call("chat", "a.jsonl");
+  const Data first = Open();
+  EXPECT_THAT(said, HasSubstr("made "));
+  EXPECT_EQ(first.facts(), Open().facts());
+  EXPECT_EQ(said, "");
+  // Elsewhere, the same contents have the same fingerprint.
+  options.cache.directory = scratch.path("other");
+  EXPECT_EQ(first.facts(), Open().facts());
+  EXPECT_THAT(said, HasSubstr("made "));
+  // Another file, another tokenizer or a lost bit makes them again.
+  scratch.Write("a.jsonl", lines + kHello);
+  EXPECT_NE(first.facts(), Open().facts());
+  EXPECT_THAT(said, HasSubstr("made "));
+  scratch.Write("tokenizer_config.json", R"({"eos_token": "<s>"})");
+  Open();
+  EXPECT_THAT(said, HasSubstr("made "));
+  for (const auto &file : std::filesystem::directory_iterator(options.cache.directory))
+    if (file.path().extension() == ".targets") {
+      std::string bits = ReadWhole(file.path().string());
+      bits[41] ^= 4;
+      std::ofstream(file.path(), std::ios::binary) << bits;
+    }
+  Open();
+  EXPECT_THAT(said, HasSubstr("its bits do not fit their checksum"));
+  EXPECT_THAT(said, HasSubstr("made "));
+}
+
+// Killed at any write, the next run makes the same tokens, and leaves nothing of the killed one.
+TEST_F(TokenizedTest, KilledWhileTokensAreMade) {
+  std::string lines;
+  for (int i = 0; i < 300; ++i)
+    lines += kHello;
+  scratch.Write("a.jsonl", lines);
+  options.data = Call("chat", "a.jsonl");
+  options.cache.shard_tokens = 1500;
+  const std::map<std::string, std::string> facts = Open().facts();
+  int killed = 0;
+  for (int at = 1; at < 300; at += 61) {
+    options.cache.directory = scratch.path(absl::StrCat("killed", at));
+    const pid_t child = fork();
+    if (child == 0) {
+      int left = at;
+      options.cache.show = [&](int64_t, int64_t) {
+        if (--left == 0)
+          raise(SIGKILL);
+      };
+      (void)Data::Open(options);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    killed += WIFSIGNALED(status);
+    options.cache.show = [](int64_t, int64_t) {};
+    EXPECT_EQ(facts, Open().facts()) << at;
+    for (const auto &file : std::filesystem::directory_iterator(options.cache.directory))
+      EXPECT_NE(file.path().extension(), ".tmp");
+  }
+  EXPECT_EQ(killed, 5);
+}
+
+TEST_F(TokenizedTest, AFullDiskIsAnError) {
+  std::string lines;
+  for (int i = 0; i < 3000; ++i)
+    lines += kHello;
+  scratch.Write("a.jsonl", lines);
+  options.data = Call("chat", "a.jsonl");
+  struct rlimit old;
+  getrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small = {20000, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error = Error();
+  setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_THAT(error, HasSubstr("cache/"));
+  EXPECT_THAT(error, HasSubstr("File too large"));
+  Open();
+}
+
+TEST_F(TokenizedTest, WrongLinesAreNamed) {
+  const std::string good = kHello;
+  EXPECT_THAT(ErrorOf(good + "{\n"), HasSubstr("bad.jsonl`, line 2: no JSON at byte"));
+  EXPECT_THAT(ErrorOf(good + "\n[1]\n"),
+              HasSubstr("line 3: expected one JSON object a line but found array"));
+  EXPECT_THAT(ErrorOf("{\"messages\": []}"), HasSubstr("line 1: `messages` is empty"));
+  EXPECT_THAT(ErrorOf("{\"id\": 1}"), HasSubstr("line 1: expected `messages`, `conversations`"));
+  EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "user"}]})"),
+              HasSubstr("line 1: message 1 of `messages`: expected the key `content`"));
+  EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "user", "content": null}]})"),
+              HasSubstr("expected `content` to be a text but found null"));
+  EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "tool", "content": "a"}]})"),
+              HasSubstr("expected the role system, user or assistant but found `tool`"));
+  EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "user", "content": "a"}]})"),
+              HasSubstr("line 1: no message of the assistant is to be learnt"));
+  EXPECT_THAT(ErrorOf(R"({"prompt": "a"})"), HasSubstr("expected the key `completion`"));
+  EXPECT_THAT(ErrorOf(R"({"tools": [1], "prompt": "a", "completion": "b"})"),
+              HasSubstr("`tools` changes what the model reads"));
+  EXPECT_THAT(ErrorOf(R"({"prompt": "a", "prompt": "c", "completion": "b"})"),
+              HasSubstr("stands twice"));
+  EXPECT_THAT(ErrorOf(good + "{\"prompt\": \"\xff\"}"), HasSubstr("line 2: byte 12 of it is 0xff"));
+  options.vocab = kEnd;
+  EXPECT_THAT(ErrorOf(good), HasSubstr("line 1: token 421 is outside the vocabulary of 421"));
+  options.vocab = 422;
+  scratch.Write("bad.jsonl", absl::StrCat(good, good, good, good));
+  Open();
+  options.vocab = kEnd; // of what is kept already
+  EXPECT_THAT(Error(), HasSubstr("line 1: token 421 is outside the vocabulary of 421"));
+  options.vocab = 300;
+  scratch.Write("a.txt", "a\nb\nIn the beginning God created the heaven\n");
+  options.data = Call("text", "a.txt");
+  EXPECT_THAT(Error(), HasSubstr("a.txt`, line 3: token "));
+}
+
+TEST_F(TokenizedTest, WhatDoesNotFitTogetherIsRefused) {
+  scratch.Write("a.jsonl", kHello);
+  options.data = Call("chat", "a.jsonl");
+  options.objective = Objective::masked;
+  EXPECT_THAT(Error(), HasSubstr("conversations say themselves what is learnt"));
+  options.objective = Objective::next_token;
+  scratch.Write("other.json", ReadWhole(std::string(BOA_GOLDEN) + "/gpt2.json"));
+  options.data =
+      absl::StrCat("mix(1 ", Call("chat", "a.jsonl"), ", 1 text(\"", scratch.path("a.jsonl"),
+                   "\", tokenizer = \"", scratch.path("other.json"), "\"))");
+  EXPECT_THAT(Error(), HasSubstr("are different tokenizers"));
+  options.data = absl::StrCat("chat(\"", scratch.path("a.jsonl"), "\", tokenizer = \"",
+                              scratch.path("tokenizer.json"), "\")");
+  EXPECT_THAT(Error(), HasSubstr("a.jsonl`, line 1: `"));
+  EXPECT_THAT(Error(), HasSubstr("it has no chat template, which are chatml"));
+  options.data = Call("chat", "none*.jsonl");
+  EXPECT_THAT(Error(), HasSubstr("no file matches"));
+}
+
+} // namespace
+} // namespace boa
