@@ -8,11 +8,13 @@
 // The input ends in settings, within what ParseProgram accepts; what stands before
 // them is the text. Where it opens, any batch of it can be filled, with tokens of
 // the vocabulary and at least one target, the same each time. The same bytes are then files of
-// tokens, and the index of one.
+// tokens, the index and the targets of one, and records of conversations.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/data/data.h"
 #include "runtime/data/documents.h"
+#include "runtime/data/records.h"
+#include "runtime/data/targets.h"
 #include "test/fuzz/support.h"
 
 #include <algorithm>
@@ -121,5 +123,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
                       std::is_sorted(begins.begin(), begins.end()),
                   "an index that opens can be searched");
   }
+  if (absl::StatusOr<Targets> targets = Targets::Open(path); targets.ok()) {
+    std::vector<bool> bits(size_t(std::min(targets->tokens(), kMostElements)));
+    fuzz::Require(targets->Read(0, bits).ok() && targets->targets() <= targets->tokens(),
+                  "targets that open can be read");
+  }
+  if (absl::StatusOr<InputFile> file = InputFile::Open(path); file.ok())
+    fuzz::Require(ReadLines(*file,
+                            [](int64_t, absl::string_view line, int64_t) {
+                              if (absl::StatusOr<ChatRecord> record = ParseRecord(line);
+                                  record.ok())
+                                fuzz::Require(record->is_pair ? !record->completion.empty()
+                                                              : !record->messages.empty(),
+                                              "a record has something to learn");
+                              return absl::OkStatus();
+                            })
+                      .ok(),
+                  "lines can be read");
   return 0;
 }
