@@ -59,7 +59,7 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        "use weights that were trained for another computation",
        &o.changed_model},
       {train, "tokens", 0, "DIR",
-       "where tokens of texts are kept (default: beside the state)",
+       "where tokens of texts go (default: beside the state)",
        DirectoryValue{&o.tokens}},
       {train, "resume", 0, "", "continue from the last committed step", &o.resume},
       {{"train", "evaluate"},
