@@ -33,7 +33,7 @@ static std::string describeValues(const Setting &setting) {
   case SettingKind::Path:
     return "a path";
   case SettingKind::Data:
-    return "a path, tokens(...), text(...), chat(...) or mix(...)";
+    return "a path; tokens, text, chat or mix(...)";
   case SettingKind::Count:
     return setting.most > kMostSteps ? "from " + printNumber(setting.least) : range();
   case SettingKind::Real:
