@@ -316,7 +316,7 @@ void ParamOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                     RankedTensorType type, Init init, double scale) {
   build(builder, state, builder.getStringAttr(name), TypeAttr::get(type),
         InitAttr::get(builder.getContext(), init), builder.getF64FloatAttr(scale),
-        /*number=*/{}, /*lr_scale=*/{}, /*weight_decay=*/{}, /*external=*/{});
+        /*number=*/{}, /*lr_scale=*/{}, /*weight_decay=*/{}, /*external=*/{}, /*adapter=*/{});
 }
 
 int64_t ParamOp::getPlace() {

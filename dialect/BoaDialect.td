@@ -175,6 +175,18 @@ def Boa_HomeAttr : Boa_Attr<"Home", "home"> {
   let assemblyFormat = "`<` $tier `,` $chunks `>`";
 }
 
+def Boa_AdapterAttr : Boa_Attr<"Adapter", "adapter"> {
+  let summary = "what is trained beside a frozen weight of linear";
+  let description = [{
+    With weight w, the model computes linear(x, w) + alpha / rank * linear(linear(x, a), b).
+    `down` and `up` name the parameters a [rank, in] and b [out, rank] of the same stage.
+    `transposed`: w is [out, in]. Ops compute it; this serves exports alone.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$down, "::mlir::StringAttr":$up,
+                        "::mlir::FloatAttr":$alpha, "bool":$transposed);
+  let assemblyFormat = "`<` $down `,` $up `,` $alpha `,` $transposed `>`";
+}
+
 def Boa_EntryHomesAttr : Boa_Attr<"EntryHomes", "entry_homes"> {
   let summary = "where the chunks of some entries of a storage live";
   let description = [{

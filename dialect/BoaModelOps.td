@@ -89,16 +89,18 @@ def Boa_ParamOp : Boa_Op<"param", [Symbol, HasParent<"GroupOp">]> {
     is its own; without it, matrices have that of the optimizer, and vectors none.
 
     `external` is the name of its tensor in a folder of Hugging Face. In a layer that repeats,
-    `*` is the number of the layer. The name is no part of the computation.
+    `*` is the number of the layer. The name is no part of the computation. `adapter` names
+    the parameters that an export adds to it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<StaticShapeTensorOf<[F32]>>:$type, Boa_InitAttr:$init,
                        DefaultValuedAttr<F64Attr, "0.0">:$scale, OptionalAttr<I64Attr>:$number,
                        OptionalAttr<F64Attr>:$lr_scale, OptionalAttr<F64Attr>:$weight_decay,
-                       OptionalAttr<StrAttr>:$external);
+                       OptionalAttr<StrAttr>:$external, OptionalAttr<Boa_AdapterAttr>:$adapter);
   let assemblyFormat = [{
     $sym_name `:` $type `=` custom<Init>($init) ($scale^)? (`number` $number^)?
-    (`lr_scale` $lr_scale^)? (`weight_decay` $weight_decay^)? (`external` $external^)? attr-dict
+    (`lr_scale` $lr_scale^)? (`weight_decay` $weight_decay^)? (`external` $external^)?
+    (`adapter` $adapter^)? attr-dict
   }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type,

@@ -39,6 +39,7 @@ static std::vector<Habit> makeHabits() {
   const char *evaluates = "write evaluate = every(200, batches = 16)";
   const char *context = "the sequence length is the model's constant context";
 
+  const char *lora = "write adapters = lora(rank = 8, alpha = 16, targets = \"block.*_w\")";
   const char *adamw = "write adamw(lr = 1e-3)";
   const char *half = "the 16-bit type is bf16";
   const char *single = "the 32-bit type is f32";
@@ -119,6 +120,12 @@ static std::vector<Habit> makeHabits() {
       {kFunction, "Sequential", layers},
       {kFunction, "ModuleList", layers},
 
+      {kSetting, "lora", lora},
+      {kSetting, "peft", lora},
+      {kSetting, "lora_config", lora},
+      {kSetting, "r", "write rank = 8"},
+      {kSetting, "lora_alpha", "write alpha = 16"},
+      {kSetting, "target_modules", "write targets = (\"block.q_w\", \"block.v_w\")"},
       {kSetting, "epochs", epochs},
       {kSetting, "num_epochs", epochs},
       {kSetting, "max_epochs", epochs},

@@ -127,10 +127,10 @@ private:
     builder.createBlock(&group.getBody());
     for (auto [number, param] : llvm::enumerate(stage.params))
       if (param.frozen == frozen)
-        generateParam(param, int64_t(number));
+        generateParam(stage, param, int64_t(number));
   }
 
-  void generateParam(const ParamSpec &param, int64_t number) {
+  void generateParam(const StageSpec &stage, const ParamSpec &param, int64_t number) {
     auto op = ParamOp::create(builder, location(param.position), param.name, paramType(param.shape),
                               initOf(param.init), param.scale);
     if (op.getPlace() != number)
@@ -141,6 +141,11 @@ private:
       op.setWeightDecayAttr(builder.getF64FloatAttr(*param.weightDecay));
     if (!param.external.empty())
       op.setExternalAttr(builder.getStringAttr(param.external));
+    if (const auto &adapter = param.adapter)
+      op.setAdapterAttr(AdapterAttr::get(
+          builder.getContext(), builder.getStringAttr(stage.params[adapter->down].name),
+          builder.getStringAttr(stage.params[adapter->up].name),
+          builder.getF64FloatAttr(adapter->alpha), adapter->transposed));
   }
 
   //===--------------------------------------------------------------------===//

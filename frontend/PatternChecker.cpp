@@ -44,8 +44,54 @@ const Name *PatternChecker::patternOf(const Field &field, const char *example) c
 // Parameters
 //===----------------------------------------------------------------------===//
 
+/// The parameters whose name, STAGE.PARAM, matches. An error if there are none.
+static std::vector<ParamRef> matchParameters(const std::string &pattern, Location at,
+                                             CheckContext context, const ModelSpec &model) {
+  std::vector<ParamRef> found;
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < model.stages.size(); ++i)
+    for (uint32_t j = 0; j < model.stages[i].params.size(); ++j) {
+      names.push_back(model.stages[i].name + "." + model.stages[i].params[j].name);
+      if (matches(pattern, names.back()))
+        found.push_back({i, j});
+    }
+  if (found.empty() && !model.stages.empty()) {
+    std::string near = didYouMean(pattern, names);
+    context.diagnostics.error(
+        at, "no parameter matches \"" + pattern + "\"" +
+                (near.empty() ? ": names are such as '" + (names.empty() ? "" : names[0]) + "'"
+                              : near));
+  }
+  return found;
+}
+
+std::vector<std::pair<const Expr *, std::vector<ParamRef>>>
+readPatterns(const Expr &expr, const char *setting, const char *one, const char *several,
+             CheckContext context, const ModelSpec &model) {
+  std::vector<const Expr *> patterns{&expr};
+  if (expr.kind == Expr::Kind::Tuple && !expr.arguments.empty()) {
+    patterns.clear();
+    for (const Argument &argument : expr.arguments)
+      patterns.push_back(argument.value.get());
+  }
+  std::vector<std::pair<const Expr *, std::vector<ParamRef>>> found;
+  for (const Expr *pattern : patterns) {
+    if (pattern->kind != Expr::Kind::String) {
+      context.diagnostics.error(pattern->location, std::string("expected ") + setting +
+                                                       " to be a pattern of names, " + one +
+                                                       ", or several, " + several + ", but found " +
+                                                       printExpr(*pattern));
+      return found;
+    }
+    found.emplace_back(pattern, matchParameters(pattern->name, pattern->location, context, model));
+  }
+  return found;
+}
+
 void PatternChecker::readParameters(const std::vector<Field> &train) {
-  if (const Expr *freeze = findGiven(given, "train.freeze"))
+  // With adapters it is an error, which was said.
+  if (const Expr *freeze = findGiven(given, "train.freeze");
+      freeze && !findGiven(given, "train.adapters"))
     readFreeze(*freeze);
   for (const Field &field : train) {
     if (field.key.text != "parameters" || !field.isBlock)
@@ -55,7 +101,9 @@ void PatternChecker::readParameters(const std::vector<Field> &train) {
       continue;
     GivenSettings of;
     SettingReader(field.fields, "train.parameters", "a parameters block", constants, context, of);
-    std::vector<ParamSpec *> params = matchParameters(pattern->text, pattern->location);
+    std::vector<ParamSpec *> params;
+    for (ParamRef at : matchParameters(pattern->text, pattern->location, context, spec.model))
+      params.push_back(&spec.model.stages[at.stage].params[at.param]);
     auto isFrozen = [](const ParamSpec *param) { return param->frozen; };
     if (!params.empty() && std::all_of(params.begin(), params.end(), isFrozen))
       error(pattern->location,
@@ -76,46 +124,19 @@ void PatternChecker::readReals(const GivenSettings &of, const char *path,
 }
 
 void PatternChecker::readFreeze(const Expr &freeze) {
-  std::vector<const Expr *> patterns{&freeze};
-  if (freeze.kind == Expr::Kind::Tuple && !freeze.arguments.empty()) {
-    patterns.clear();
-    for (const Argument &argument : freeze.arguments)
-      patterns.push_back(argument.value.get());
-  }
-  for (const Expr *pattern : patterns) {
-    if (pattern->kind != Expr::Kind::String)
-      return error(pattern->location,
-                   "expected freeze to be a pattern of names, \"block.*\", or several, "
-                   "(\"embed.*\", \"block.ln*\"), but found " +
-                       printExpr(*pattern));
-    for (ParamSpec *param : matchParameters(pattern->name, pattern->location))
-      param->frozen = true;
-  }
+  const size_t errors = context.diagnostics.count();
+  for (const auto &[pattern, params] : readPatterns(
+           freeze, "freeze", "\"block.*\"", "(\"embed.*\", \"block.ln*\")", context, spec.model))
+    for (ParamRef at : params)
+      spec.model.stages[at.stage].params[at.param].frozen = true;
+  if (context.diagnostics.count() > errors)
+    return;
   bool trains = spec.model.stages.empty(); // the model itself is wrong
   for (const StageSpec &stage : spec.model.stages)
     for (const ParamSpec &param : stage.params)
       trains |= !param.frozen;
   if (!trains)
     error(freeze.location, "freeze leaves no parameter to train");
-}
-
-/// The parameters whose name, STAGE.PARAM, matches. An error if there are none.
-std::vector<ParamSpec *> PatternChecker::matchParameters(const std::string &pattern, Location at) {
-  std::vector<ParamSpec *> found;
-  std::vector<std::string> names;
-  for (StageSpec &stage : spec.model.stages)
-    for (ParamSpec &param : stage.params) {
-      names.push_back(stage.name + "." + param.name);
-      if (matches(pattern, names.back()))
-        found.push_back(&param);
-    }
-  if (found.empty() && !spec.model.stages.empty()) {
-    std::string near = didYouMean(pattern, names);
-    error(at, "no parameter matches \"" + pattern + "\"" +
-                  (near.empty() ? ": names are such as '" + (names.empty() ? "" : names[0]) + "'"
-                                : near));
-  }
-  return found;
 }
 
 //===----------------------------------------------------------------------===//

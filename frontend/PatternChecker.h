@@ -18,6 +18,21 @@
 
 namespace boa::frontend {
 
+/// A parameter of a model.
+struct ParamRef {
+  uint32_t stage = 0, param = 0;
+  bool operator==(const ParamRef &other) const {
+    return stage == other.stage && param == other.param;
+  }
+};
+
+/// The patterns of a setting, one or several in parentheses, each with the parameters whose names
+/// match. An error for a pattern without one, and none of its parameters. Stops with an error at
+/// what is no pattern. `one` and `several`: examples for that.
+std::vector<std::pair<const Expr *, std::vector<ParamRef>>>
+readPatterns(const Expr &expr, const char *setting, const char *one, const char *several,
+             CheckContext context, const ModelSpec &model);
+
 class PatternChecker {
 public:
   /// `given`: the settings of the train block and of the plan. Writes to the model of `spec`.
@@ -40,7 +55,6 @@ private:
                  std::optional<double> ParamSpec::*member);
   const Name *patternOf(const Field &field, const char *example) const;
   bool layersMayKeep() const;
-  std::vector<ParamSpec *> matchParameters(const std::string &pattern, Location at);
   std::vector<Operation *> matchActivations(const Name &pattern);
 
   const Constants &constants;

@@ -15,6 +15,7 @@
 #include "runtime/support/printable.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace boa::frontend {
 
@@ -95,6 +96,22 @@ Position Sources::position(Location location) const {
   uint32_t line = lineIndex(source, location.begin);
   size_t column = columnOf(lineOf(source, line), location.begin - source.lineStarts[line]);
   return {location.file, line + 1, uint32_t(column + 1)};
+}
+
+Location Sources::wordAt(Position position) const {
+  if (position.file < 0)
+    return {};
+  const Source &source = get(position.file);
+  const std::string_view line = lineOf(source, position.line - 1);
+  size_t begin = 0;
+  for (uint32_t column = 1; column < position.column && begin < line.size(); ++column)
+    begin += std::max<size_t>(Utf8Length(line, begin), 1);
+  auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  size_t end = begin;
+  while (end < line.size() && isWord(static_cast<unsigned char>(line[end])))
+    ++end;
+  const uint32_t start = source.lineStarts[position.line - 1];
+  return {position.file, uint32_t(start + begin), uint32_t(start + std::max(end, begin + 1))};
 }
 
 std::string Sources::excerpt(Location location) const {

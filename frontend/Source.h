@@ -59,6 +59,8 @@ public:
   size_t size() const { return sources.size(); }
   std::string_view text(Location location) const;
   Position position(Location location) const;
+  /// The word that begins at a place of a text, or its one character.
+  Location wordAt(Position position) const;
   /// The source line of a location with a caret under it, both indented by
   /// nothing and ended by a newline. Control characters and bytes that are not UTF-8 show as '?';
   /// of a long line, the part around the caret.

@@ -40,6 +40,13 @@ struct Shape {
 
 enum class Init { Zeros, Ones, Normal, Uniform };
 
+/// Two parameters of the same stage, whose product is added to a weight of linear.
+struct AdapterSpec {
+  uint32_t down = 0, up = 0;
+  double alpha = 0;
+  bool transposed = false; // the weight is [out, in]
+};
+
 struct ParamSpec {
   std::string name;
   Shape shape;
@@ -51,6 +58,7 @@ struct ParamSpec {
   std::optional<double> lrScale, weightDecay;
   /// The name of its tensor in a folder of Hugging Face; in a layer, `*` is the layer's number.
   std::string external;
+  std::optional<AdapterSpec> adapter;
   Position position;
 };
 
@@ -142,6 +150,8 @@ struct Spec {
   /// Names of the texts that positions point into.
   std::vector<std::string> files;
   ModelSpec model;
+  /// The model without its adapters, if it has some.
+  std::optional<ModelSpec> base;
   ModelSettings shape;
   TrainSettings train;
   PlanSettings plan;

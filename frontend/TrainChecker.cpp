@@ -11,6 +11,7 @@
 // too, where the user's own line can be shown.
 //
 //===----------------------------------------------------------------------===//
+#include "frontend/Adapters.h"
 #include "frontend/PatternChecker.h"
 #include "frontend/Printer.h"
 
@@ -39,6 +40,7 @@ public:
     planReader.read(plan);
     readPlace(planFields);
     readOptimizer();
+    addAdapters(constants, context, given, spec);
     PatternChecker patterns(constants, context, given, spec);
     patterns.readParameters(syntax.fields);
     patterns.readActivations(planFields);

@@ -106,6 +106,17 @@ static void CheckShared(Fields &f, const Program &p) {
     }
 }
 
+static void Parse(Fields &f, Adapter &a) {
+  f.Read("down", a.down);
+  f.Read("up", a.up);
+  f.Read("alpha", a.alpha);
+  f.Read("transposed", a.transposed);
+  if (f.ok() && (a.down.empty() || a.up.empty() || a.down == a.up))
+    f.Fail("fields `down` and `up`: expected the names of two parameters");
+  if (f.ok() && !(a.alpha > 0 && a.alpha <= 1e6))
+    f.Fail("field `alpha`: expected a number above 0 and at most 1e6 but found ", a.alpha);
+}
+
 static void Parse(Fields &f, Parameter &p) {
   f.Read("name", p.name);
   f.Read("shape", p.shape);
@@ -121,6 +132,7 @@ static void Parse(Fields &f, Parameter &p) {
   f.Read("lr_scale", p.lr_scale);
   f.Read("decay", p.decay);
   f.ReadOptional("external", p.external);
+  f.ReadOptional("adapter", p.adapter);
 }
 
 static void Parse(Fields &f, Group &g) {
@@ -301,6 +313,31 @@ static void CheckParameters(Fields &f, const Group &group) {
   }
 }
 
+/// The two parts of an adapter have the shapes that fit their weight. An export relies on it.
+static void CheckAdapters(Fields &f, const Program &program, const Group &group) {
+  for (const Parameter &weight : group.parameters) {
+    const Adapter &adapter = weight.adapter;
+    if (adapter.down.empty())
+      continue;
+    auto find = [&](const std::string &name) -> const Parameter * {
+      const std::optional<ParameterIndex> at = FindParameter(program, group, name);
+      if (!at || program.groups[size_t(at->group)].count != group.count)
+        return nullptr;
+      return &program.groups[size_t(at->group)].parameters[size_t(at->parameter)];
+    };
+    const Parameter *down = find(adapter.down), *up = find(adapter.up);
+    const auto where = absl::StrCat("group `", group.name, "`: parameter `", weight.name, "`: ");
+    if (!down || !up)
+      return f.Fail(where, "no parameter `", down ? adapter.up : adapter.down, "` for its adapter");
+    if (weight.shape.size() != 2 || down->shape.size() != 2)
+      return f.Fail(where, "expected an adapter of matrices");
+    const int64_t in = weight.shape[adapter.transposed], out = weight.shape[!adapter.transposed],
+                  rank = down->shape[0];
+    if (down->shape[1] != in || up->shape != std::vector<int64_t>{out, rank})
+      return f.Fail(where, "expected an adapter of [rank, ", in, "] and [", out, ", rank]");
+  }
+}
+
 static void Parse(Fields &f, Computation &c) {
   f.Read("version", c.version);
   f.AtLeast("version", c.version, 1);
@@ -360,6 +397,8 @@ static void Parse(Fields &f, Program &p) {
       f.Fail("group `", group.name, "`: gradient: no storage ", group.gradient);
     CheckParameters(f, group);
   }
+  for (const Group &group : p.groups)
+    CheckAdapters(f, p, group);
 }
 
 absl::StatusOr<Program> ParseProgram(std::string_view json) {

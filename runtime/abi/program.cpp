@@ -152,6 +152,35 @@ bool IsFrozen(const Storage &storage) {
   return absl::StartsWith(storage.name, absl::StrCat("weights.", kFrozenPrefix));
 }
 
+std::optional<ParameterIndex> FindParameter(const Program &program, const Group &group,
+                                            std::string_view name) {
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
+      if (program.groups[g].name == group.name && program.groups[g].parameters[p].name == name)
+        return ParameterIndex{int64_t(g), int64_t(p)};
+  return std::nullopt;
+}
+
+bool HasAdapters(const Program &program) {
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      if (!parameter.adapter.down.empty())
+        return true;
+  return false;
+}
+
+std::vector<std::vector<bool>> PartsOfAdapters(const Program &program) {
+  std::vector<std::vector<bool>> parts;
+  for (const Group &group : program.groups)
+    parts.emplace_back(group.parameters.size());
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      for (const std::string &name : {parameter.adapter.down, parameter.adapter.up})
+        if (auto at = FindParameter(program, group, name); at && !name.empty())
+          parts[size_t(at->group)][size_t(at->parameter)] = true;
+  return parts;
+}
+
 std::vector<bool> StatesOfOptimizer(const Program &program) {
   std::vector<bool> states(program.storages.size());
   for (const Group &group : program.groups)

@@ -26,6 +26,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,6 +103,15 @@ inline int64_t CountElements(const std::vector<int64_t> &shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+/// Two parameters that are trained beside a frozen weight w of `linear`, in its stage. The program
+/// computes linear(x, w) + alpha / rank * linear(linear(x, a), b), with a [rank, in] and
+/// b [out, rank].
+struct Adapter {
+  std::string down, up; // the names of a and b; empty: the weight has none
+  double alpha = 0;
+  bool transposed = false; // w is [out, in]
+};
+
 struct Parameter {
   std::string name; // "qkv_w"
   std::vector<int64_t> shape;
@@ -114,6 +124,7 @@ struct Parameter {
   /// Of its tensor in a folder of Hugging Face; in a layer, `*` is the layer's number. May be
   /// empty.
   std::string external;
+  Adapter adapter; // of this weight
 
   int64_t elements() const { return CountElements(shape); }
 };
@@ -242,6 +253,16 @@ std::vector<int64_t> SlotBytes(const Program &, int32_t space);
 /// The name of a group in a state, which its weights have behind their role: "block",
 /// "frozen.block".
 std::string StoredName(const Program &, const Group &);
+/// A parameter of a program, by its group's index and its own.
+struct ParameterIndex {
+  int64_t group = 0, parameter = 0;
+};
+/// The parameter of that name in the stage of a group. What is frozen and what is trained of a
+/// stage are two groups.
+std::optional<ParameterIndex> FindParameter(const Program &, const Group &, std::string_view name);
+bool HasAdapters(const Program &);
+/// The parameters that are a part of an adapter: by group, then parameter.
+std::vector<std::vector<bool>> PartsOfAdapters(const Program &);
 /// "block.qkv_w" of the saved parameters "block.qkv_w" and "frozen.block.qkv_w".
 std::string_view UserName(std::string_view saved);
 inline bool IsFrozen(std::string_view saved) { return UserName(saved) != saved; }

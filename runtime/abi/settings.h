@@ -113,6 +113,7 @@ private:
 };
 
 inline constexpr double kMostBatch = 1 << 20;
+inline constexpr double kMostRank = 1 << 16;
 inline constexpr double kMostSteps = double(int64_t(1) << 40);
 
 //===----------------------------------------------------------------------===//

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/base_weights.h"
 
-#include "runtime/trainer/weights.h"
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -56,8 +54,10 @@ absl::StatusOr<ShapesByName> ShapesOf(const CommitReader &commit, const Program 
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<BaseWeights>>
-BaseWeights::Open(FileSystem &disk, const Program &program, const std::string &from) {
+absl::StatusOr<std::unique_ptr<BaseWeights>> BaseWeights::Open(FileSystem &disk,
+                                                               const Program &program,
+                                                               const std::string &from,
+                                                               Adapters adapters) {
   const auto [directory, step] = ParseFrom(from);
   auto refuse = [&](const absl::Status &status) {
     return absl::Status(status.code(), absl::StrCat(from, ": ", status.message()));
@@ -68,7 +68,7 @@ BaseWeights::Open(FileSystem &disk, const Program &program, const std::string &f
   absl::StatusOr<ShapesByName> shapes = ShapesOf(**commit, program);
   if (!shapes.ok())
     return refuse(shapes.status());
-  if (absl::Status status = CheckParameters(program, directory, *shapes); !status.ok())
+  if (absl::Status status = CheckParameters(program, directory, *shapes, adapters); !status.ok())
     return refuse(status);
   return std::unique_ptr<BaseWeights>(new BaseWeights(*std::move(commit)));
 }

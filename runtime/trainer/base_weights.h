@@ -11,6 +11,7 @@
 #include "runtime/io/file_system.h"
 #include "runtime/state/commit_reader.h"
 #include "runtime/trainer/saved_values.h"
+#include "runtime/trainer/weights.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,13 +33,17 @@ class BaseWeights {
 public:
   /// `from`: the directory of a state, or DIR@STEP for an earlier commit. FailedPrecondition
   /// unless it has the parameters of the program, each of the same shape.
-  static absl::StatusOr<std::unique_ptr<BaseWeights>> Open(FileSystem &, const Program &,
-                                                           const std::string &from);
+  static absl::StatusOr<std::unique_ptr<BaseWeights>>
+  Open(FileSystem &, const Program &, const std::string &from, Adapters = Adapters::present);
 
   BaseState Origin() const { return commit->Origin(); }
   const Computation &computation() const { return commit->computation(); }
 
-  /// Elements [first, first + count) of a parameter in an entry of its group.
+  /// Whether it has the parameter: it may lack those of new adapters.
+  bool Has(const Group &group, const Parameter &parameter) const {
+    return saved.Has(group, parameter);
+  }
+  /// Elements [first, first + count) of a parameter that it has, in an entry of its group.
   absl::Status Read(const Group &group, int64_t entry, const Parameter &parameter, int64_t first,
                     int64_t count, float *values) {
     return saved.ReadMaster(group, entry, parameter, first, count, values);

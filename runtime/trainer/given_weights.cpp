@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/given_weights.h"
 
-#include "runtime/trainer/weights.h"
+#include "runtime/trainer/initialize.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -39,13 +39,13 @@ bool IsBuffer(const Tensor &tensor) {
 
 absl::StatusOr<std::unique_ptr<GivenWeights>>
 GivenWeights::Open(const Program &program, const std::string &path,
-                   const std::vector<std::string> &unwanted) {
+                   const std::vector<std::string> &unwanted, Adapters adapters) {
   absl::StatusOr<WeightFiles> files = WeightFiles::Open(path);
   if (!files.ok())
     return files.status();
   std::unique_ptr<GivenWeights> given(new GivenWeights(program, *std::move(files)));
   std::vector<std::string> mismatches;
-  given->Match(mismatches);
+  given->Match(adapters, mismatches);
   if (absl::Status status = given->CheckRest(unwanted, mismatches); !status.ok())
     return status;
   if (absl::Status status = DescribeMismatches(program, path, mismatches); !status.ok())
@@ -53,12 +53,23 @@ GivenWeights::Open(const Program &program, const std::string &path,
   return given;
 }
 
-void GivenWeights::Match(std::vector<std::string> &mismatches) {
+void GivenWeights::Match(Adapters adapters, std::vector<std::string> &mismatches) {
   std::set<std::pair<const Tensor *, int64_t>> seen;
-  for (const Group &group : program.groups) {
+  ShapesByName shapes;
+  for (const auto &[name, tensor] : files.tensors())
+    shapes[name] = tensor->shape;
+  const bool may_lack = adapters == Adapters::may_be_new && LacksAdapters(program, shapes);
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  for (size_t g = 0; g < program.groups.size(); ++g) {
+    const Group &group = program.groups[g];
     taken.emplace_back();
     for (int64_t entry = 0; entry < group.count; ++entry)
-      for (const Parameter &parameter : group.parameters) {
+      for (size_t p = 0; p < group.parameters.size(); ++p) {
+        if (may_lack && parts[g][p]) {
+          taken.back().emplace_back();
+          continue;
+        }
+        const Parameter &parameter = group.parameters[p];
         const std::string own = ParameterName(group, entry, parameter);
         const ExternalTensor external = ExternalOf(entry, parameter);
         const Tensor *tensor = external.name.empty() ? nullptr : files.Find(external.name);
@@ -120,6 +131,10 @@ absl::Status GivenWeights::Read(int64_t g, int64_t entry, int64_t p, int64_t fir
                                 float *values) const {
   const size_t width = program.groups[size_t(g)].parameters.size();
   const Taken &part = taken[size_t(g)][size_t(entry) * width + size_t(p)];
+  if (!part.tensor) {
+    InitialValues(program, g, entry, p, first, count, values);
+    return absl::OkStatus();
+  }
   const Tensor &tensor = *part.tensor;
   first += part.begin;
   if (absl::Status status = files.Read(tensor, first, count, values); !status.ok())

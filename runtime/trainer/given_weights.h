@@ -8,8 +8,9 @@
 // The tensors that a program's parameters take their first values from (--weights). A tensor has
 // the parameter's name elsewhere, if the spec gives one, or the name that Boa gives it.
 //
-// Every parameter has a tensor of its shape, in a type that can be read. Every other tensor is
-// an error, except for:
+// Every parameter has a tensor of its shape, in a type that can be read. Adapters may be new: then
+// none of their parts has one, and each has its initial values. Every other tensor is an error,
+// except for:
 //
 //   - those that the caller does not want;
 //   - buffers that models recompute: masks, positions, frequencies;
@@ -26,6 +27,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
 #include "runtime/trainer/weight_files.h"
+#include "runtime/trainer/weights.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,7 +44,8 @@ public:
   /// FailedPrecondition unless the tensors are those of the program. Names the first few that
   /// are not. `unwanted`: names of tensors to leave out.
   static absl::StatusOr<std::unique_ptr<GivenWeights>>
-  Open(const Program &, const std::string &path, const std::vector<std::string> &unwanted);
+  Open(const Program &, const std::string &path, const std::vector<std::string> &unwanted,
+       Adapters = Adapters::present);
 
   /// Of an export that says what its program computes; version 0 of any other file.
   Computation computation() const;
@@ -55,15 +58,15 @@ public:
 private:
   GivenWeights(const Program &program, WeightFiles opened)
       : program(program), files(std::move(opened)) {}
-  void Match(std::vector<std::string> &mismatches);
+  void Match(Adapters, std::vector<std::string> &mismatches);
   absl::Status CheckRest(const std::vector<std::string> &unwanted,
                          std::vector<std::string> &mismatches) const;
 
   const Program &program;
   const WeightFiles files;
   struct Taken {
-    const Tensor *tensor = nullptr;
-    int64_t begin = 0; // the parameter's first element in it
+    const Tensor *tensor = nullptr; // null: a part of a new adapter
+    int64_t begin = 0;              // the parameter's first element in it
   };
   std::vector<std::vector<Taken>> taken; // by group; there by entry, then parameter
 };

@@ -8,6 +8,7 @@
 
 #include "runtime/state/computation.h"
 #include "runtime/support/units.h"
+#include "runtime/trainer/initialize.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/progress.h"
@@ -60,7 +61,7 @@ absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &reques
   const std::string &from = request.options().from;
   if (from.empty())
     return nullptr;
-  auto opened = BaseWeights::Open(request.disk(), request.program(), from);
+  auto opened = BaseWeights::Open(request.disk(), request.program(), from, Adapters::may_be_new);
   if (!opened.ok())
     return absl::Status(opened.status().code(), absl::StrCat("--from ", opened.status().message()));
   return opened;
@@ -70,7 +71,8 @@ absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &requ
   const TrainerOptions &options = request.options();
   if (options.weights.empty())
     return nullptr;
-  return GivenWeights::Open(request.program(), options.weights, options.unwanted);
+  return GivenWeights::Open(request.program(), options.weights, options.unwanted,
+                            Adapters::may_be_new);
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
@@ -170,9 +172,16 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
         program, engine,
         [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {
           const Group &group = program.groups[size_t(g)];
-          return base->Read(group, entry, group.parameters[size_t(p)], first, count, values);
+          const Parameter &parameter = group.parameters[size_t(p)];
+          if (base->Has(group, parameter))
+            return base->Read(group, entry, parameter, first, count, values);
+          InitialValues(program, g, entry, p, first, count, values);
+          return absl::OkStatus();
         });
   }
+  if (!given && HasAdapters(program))
+    report.Say("note: the model under the adapters is random: --weights or --from names one that "
+               "was trained");
   if (!given)
     return InitializeParameters(program, engine);
   ReportComputation(request.options().weights, given->computation(), program.computation, report);

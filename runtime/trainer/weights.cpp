@@ -173,13 +173,19 @@ std::string Shape(const std::vector<int64_t> &shape) {
 }
 
 /// One line for each way in which the tensors are not those of this model.
-std::vector<std::string> Mismatches(const Program &program, const ShapesByName &shapes) {
+std::vector<std::string> Mismatches(const Program &program, const ShapesByName &shapes,
+                                    Adapters adapters) {
   std::vector<std::string> lines;
+  const bool may_lack = adapters == Adapters::may_be_new && LacksAdapters(program, shapes);
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
   std::set<std::string> known;
-  for (const Group &group : program.groups)
-    for (int64_t entry = 0; entry < group.count; ++entry)
-      for (const Parameter &parameter : group.parameters) {
-        const std::string name = ParameterName(group, entry, parameter);
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (int64_t entry = 0; entry < program.groups[g].count; ++entry)
+      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
+        const Parameter &parameter = program.groups[g].parameters[p];
+        const std::string name = ParameterName(program.groups[g], entry, parameter);
+        if (may_lack && parts[g][p])
+          continue;
         known.insert(name);
         auto found = shapes.find(name);
         if (found == shapes.end())
@@ -239,9 +245,20 @@ absl::Status FillParameters(const Program &program, Engine &engine, const Parame
   return absl::OkStatus();
 }
 
+bool LacksAdapters(const Program &program, const ShapesByName &shapes) {
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (int64_t entry = 0; entry < program.groups[g].count; ++entry)
+      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
+        if (parts[g][p] &&
+            shapes.count(ParameterName(program.groups[g], entry, program.groups[g].parameters[p])))
+          return false;
+  return true;
+}
+
 absl::Status CheckParameters(const Program &program, const std::string &of,
-                             const ShapesByName &shapes) {
-  return DescribeMismatches(program, of, Mismatches(program, shapes));
+                             const ShapesByName &shapes, Adapters adapters) {
+  return DescribeMismatches(program, of, Mismatches(program, shapes, adapters));
 }
 
 absl::Status DescribeMismatches(const Program &program, const std::string &of,
@@ -317,7 +334,7 @@ bool IsExport(const Program &program, const std::string &path, const CommitRecor
   return file.ok() && file->Metadata("model") == program.model.name &&
          file->Metadata("step") == absl::StrCat(commit.step) &&
          file->Metadata(kComputationHash) == program.computation.hash &&
-         Mismatches(program, ShapesOf(*file)).empty();
+         Mismatches(program, ShapesOf(*file), Adapters::present).empty();
 }
 
 Computation ComputationOf(const WeightFiles &files) {

@@ -54,9 +54,17 @@ absl::Status FillParameters(const Program &, Engine &, const ParameterSource &);
 /// Shapes of tensors, by ParameterName.
 using ShapesByName = std::map<std::string, std::vector<int64_t>>;
 
+/// Whether the weights that a training begins with may lack all parts of its adapters, which then
+/// have their initial values.
+enum class Adapters { present, may_be_new };
+
+/// Whether no tensor is a part of an adapter: half of them are not taken for none.
+bool LacksAdapters(const Program &, const ShapesByName &);
+
 /// FailedPrecondition if a parameter is missing or has another shape, or if a tensor is no
 /// parameter. Names the first few. `of`: the file or state, for the message.
-absl::Status CheckParameters(const Program &, const std::string &of, const ShapesByName &);
+absl::Status CheckParameters(const Program &, const std::string &of, const ShapesByName &,
+                             Adapters);
 
 /// Fresh parameters (runtime/trainer/initialize.h).
 absl::Status InitializeParameters(const Program &, Engine &);

@@ -202,6 +202,11 @@ private:
                              {"decay", param.getDecay(ofMatrices)}};
       if (std::optional<StringRef> external = param.getExternal())
         parameter["external"] = *external;
+      if (AdapterAttr adapter = param.getAdapterAttr())
+        parameter["adapter"] = json::Object{{"down", adapter.getDown().getValue()},
+                                            {"up", adapter.getUp().getValue()},
+                                            {"alpha", adapter.getAlpha().getValueAsDouble()},
+                                            {"transposed", adapter.getTransposed()}};
       parameters.push_back(std::move(parameter));
     }
     return json::Object{{"name", name},
