@@ -92,6 +92,10 @@ absl::Status checkTogether(const Invocation &invocation) {
     return refuse("boa import: expected -o SPEC");
   if (invocation.command == "export" && invocation.output.empty())
     return refuse("boa export: expected -o FOLDER");
+  if (invocation.adapter && !invocation.shard.empty())
+    return refuse("--shard: adapters are one file");
+  if (!invocation.adapter && !invocation.base.empty())
+    return refuse("--base: only an adapter names its model: add --adapter");
   if (invocation.command == "sample") {
     if (!invocation.weights.empty() && !invocation.train.state.empty())
       return refuse("--weights and --state each name what is sampled: only one of them can be "
@@ -230,7 +234,8 @@ const std::vector<DriverCommand> &commands() {
        Operand::spec,
        {},
        {{"boa export gpt2.boa --state state/gpt2 -o tuned", "of an imported model"},
-        {"boa export gpt2.boa --type bf16 -o tuned", "half as large"}}},
+        {"boa export gpt2.boa --type bf16 -o tuned", "half as large"},
+        {"boa export gpt2.boa --adapter -o adapter", "LoRA alone, for PEFT"}}},
       {"help",
        {{"TOPIC", "settings, builtins, commands, pytorch"}},
        0,
@@ -351,6 +356,13 @@ FlagTable flagsOf(Invocation &invocation) {
        "FOLDER",
        "has config.json and tokenizer (default: beside SPEC)",
        DirectoryValue{&invocation.like}},
+      {{"export"}, "adapter", 0, "", "the adapters alone, as PEFT has them", &invocation.adapter},
+      {{"export"},
+       "base",
+       0,
+       "NAME",
+       "the model that they adapt, for adapter_config.json",
+       TextValue{&invocation.base}},
       {{"state"}, "check", 0, "", "read every byte and compare its checksum", &invocation.check},
   };
   for (Flag &flag : TrainerFlags(invocation.train))

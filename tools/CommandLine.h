@@ -56,7 +56,8 @@ struct Invocation {
   ProbeOptions probe;
   PageOptions page;
   std::string output, emit, cpu, weights, report;
-  std::string type, shard, like; // of export
+  std::string type, shard, like, base; // of export
+  bool adapter = false;                // of export
   std::optional<int64_t> topK, seed, context;
   bool check = false;
 };

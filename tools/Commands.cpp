@@ -368,8 +368,9 @@ int64_t parseSize(llvm::StringRef text) {
 }
 
 absl::Status runExport(const Invocation &invocation) {
-  ExportOptions options{
-      invocation.compile, invocation.train.state, invocation.output, invocation.like, {}};
+  ExportOptions options{invocation.compile, invocation.train.state, invocation.output,
+                        invocation.like,    invocation.base,        {}};
+  options.weights.adapters = invocation.adapter;
   options.weights.bf16 = invocation.type == "bf16";
   if (!invocation.shard.empty())
     options.weights.shard_bytes = parseSize(invocation.shard);

@@ -34,6 +34,7 @@ struct CompileRequest {
   std::vector<frontend::InputText> texts; // what the files hold, if it is known
   std::vector<std::string> overrides;     // --set KEY=VALUE
   bool predict = false;                   // one sequence at a time, to logits
+  bool base = false;                      // the model without its adapters
   bool simulate = false;                  // nothing runs on the device: there need be none
   std::string dump;                       // directory for the IR after every pass
   std::string cpu = "host";

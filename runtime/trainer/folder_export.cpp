@@ -7,6 +7,7 @@
 #include "runtime/trainer/folder_export.h"
 
 #include "runtime/support/units.h"
+#include "runtime/trainer/adapters.h"
 #include "runtime/trainer/base_weights.h"
 #include "runtime/trainer/weight_files.h"
 #include "runtime/trainer/weights.h"
@@ -52,9 +53,14 @@ absl::StatusOr<std::vector<Part>> NameParts(const Program &program, const Weight
                                             const FolderExport &options) {
   std::vector<Part> parts;
   std::map<std::string, size_t> names;
-  for (const Group &group : program.groups)
-    for (int64_t entry = 0; entry < group.count; ++entry)
-      for (const Parameter &parameter : group.parameters) {
+  const std::vector<std::vector<bool>> adapters = PartsOfAdapters(program);
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (int64_t entry = 0; entry < program.groups[g].count; ++entry)
+      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
+        if (adapters[g][p])
+          continue; // they are added to their weights
+        const Group &group = program.groups[g];
+        const Parameter &parameter = group.parameters[p];
         const ExternalTensor external = ExternalOf(entry, parameter);
         const std::string own = ParameterName(group, entry, parameter);
         if (external.name.empty())
@@ -117,7 +123,7 @@ std::vector<std::vector<Part>> Shard(std::vector<Part> parts, const FolderExport
 }
 
 absl::Status WriteShard(const std::vector<Part> &parts, const std::string &path,
-                        BaseWeights &weights, const WeightFiles *rest) {
+                        MergedWeights &weights, const WeightFiles *rest) {
   std::vector<Tensor> tensors;
   for (const Part &part : parts)
     tensors.push_back(part.tensor);
@@ -175,9 +181,12 @@ absl::Status CheckExportFolder(const Program &program, const std::string &folder
                      "` is not empty: name a folder that is not there yet, so that none of its "
                      "files is replaced"));
   int64_t bytes = 0;
-  for (const Group &group : program.groups)
-    for (const Parameter &parameter : group.parameters)
-      bytes += group.count * parameter.elements() * (options.bf16 ? 2 : 4);
+  const std::vector<std::vector<bool>> adapters = PartsOfAdapters(program);
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
+      if (adapters[g][p] == options.adapters)
+        bytes += program.groups[g].count * program.groups[g].parameters[p].elements() *
+                 (options.bf16 ? 2 : 4);
   const std::string parent = std::filesystem::path(folder + "/").parent_path().parent_path();
   absl::StatusOr<DeviceSpace> space = SystemFiles().Space(exists           ? folder
                                                           : parent.empty() ? "."
@@ -207,6 +216,7 @@ absl::StatusOr<int64_t> ExportFolder(FileSystem &disk, const Program &program,
   absl::StatusOr<std::unique_ptr<BaseWeights>> weights = BaseWeights::Open(disk, program, from);
   if (!weights.ok())
     return weights.status();
+  MergedWeights merged(program, **weights);
   int64_t bytes = 0;
   for (const Part &part : *parts)
     bytes += BytesOf(part, options);
@@ -219,7 +229,7 @@ absl::StatusOr<int64_t> ExportFolder(FileSystem &disk, const Program &program,
     names.push_back(shards.size() == 1
                         ? std::string(kWeightsFile)
                         : absl::StrFormat("model-%05d-of-%05d.safetensors", i + 1, shards.size()));
-    if (absl::Status status = WriteShard(shards[i], absl::StrCat(folder, "/", names[i]), **weights,
+    if (absl::Status status = WriteShard(shards[i], absl::StrCat(folder, "/", names[i]), merged,
                                          rest ? &*rest : nullptr);
         !status.ok())
       return status;

@@ -24,6 +24,7 @@ inline constexpr char kRestFile[] = "rest.safetensors";
 struct FolderExport {
   std::string rest;                    // a file of them; empty: none
   bool bf16 = false;                   // or f32
+  bool adapters = false;               // alone: they alone are counted
   int64_t shard_bytes = 5'000'000'000; // of tensors in a file; a larger tensor has its own
 };
 
@@ -31,11 +32,11 @@ struct FolderExport {
 absl::Status CheckExportFolder(const Program &, const std::string &folder, const FolderExport &);
 
 /// Writes the master weights of a commit, `from` as of --from, into the folder, which is made if
-/// need be. Tensors have the names that the spec gives parameters, in the order of the program.
-/// FailedPrecondition if a parameter has none, or two have the same.
-/// One file is model.safetensors; several have an index, which is written after them. Each
-/// file appears complete or not at all. Memory: one chunk of each role.
-/// Returns the bytes of the tensors.
+/// need be. Adapters are added to their weights (MergedWeights). Tensors have the names that the
+/// spec gives parameters, in the order of the program. FailedPrecondition if a parameter has none,
+/// or two have the same. One file is model.safetensors; several have an index, which is written
+/// after them. Each file appears complete or not at all. Memory: one chunk of each role. Returns
+/// the bytes of the tensors.
 absl::StatusOr<int64_t> ExportFolder(FileSystem &, const Program &, const std::string &from,
                                      const std::string &folder, const FolderExport &);
 

@@ -18,6 +18,7 @@
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/weights.h"
 #include "tools/Compiled.h"
+#include "tools/models/AdapterFolder.h"
 #include "tools/models/Beside.h"
 #include "tools/models/Config.h"
 #include "tools/models/SpecText.h"
@@ -221,13 +222,17 @@ absl::Status exportFolder(const ExportOptions &options) {
                                          ? "\n  --like FOLDER names a folder with the config.json "
                                            "and the tokenizer of the model"
                                          : ""));
-  // The configuration and the spec must be one function.
+  if (options.weights.adapters && !HasAdapters(*program))
+    return absl::FailedPreconditionError(
+        "the spec has no adapters: expected adapters = lora(...) in its train block");
+  // The configuration and the spec must be one function, but for adapters.
   SpecOptions spec;
   spec.context = program->model.context;
-  CompileRequest expected;
+  CompileRequest base = request, expected;
+  base.base = true;
   expected.files = {"config.json"};
   expected.texts = {{"config.json", writeSpec(*config, spec)}};
-  absl::StatusOr<std::string> wanted = canonicalText(expected), found = canonicalText(request);
+  absl::StatusOr<std::string> wanted = canonicalText(expected), found = canonicalText(base);
   if (!wanted.ok() || !found.ok())
     return wanted.ok() ? found.status() : wanted.status();
   if (*wanted != *found)
@@ -244,6 +249,9 @@ absl::Status exportFolder(const ExportOptions &options) {
   std::string state = options.state;
   if (state.empty())
     state = program->machine.ssd.empty() ? "state" : program->machine.ssd[0].path;
+  if (options.weights.adapters)
+    return exportAdapters(*program, *config, {state, options.folder, options.base},
+                          options.weights.bf16);
   FolderExport weights = options.weights;
   std::error_code error;
   if (const std::string rest = absl::StrCat(like, "/", kRestFile);

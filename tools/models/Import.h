@@ -36,11 +36,13 @@ struct ExportOptions {
   std::string state;      // or DIR@STEP
   std::string folder;     // empty or not there yet
   std::string like;       // with config.json and the tokenizer; empty: those beside the spec
+  std::string base;       // adapters: the model that they belong to, for adapter_config.json
   FolderExport weights;
 };
 
 /// Writes a folder that transformers opens, config.json last. Refuses a spec that computes
-/// another function than the model of that config.json.
+/// another function than the model of that config.json. Adapters are added to the weights; with
+/// `weights.adapters` they alone are written, as PEFT has them, adapter_config.json last.
 absl::Status exportFolder(const ExportOptions &);
 
 } // namespace boa
