@@ -8,10 +8,12 @@
 // CHECK-NEXT:    boa.param @ones : tensor<384xf32> = "ones"
 // CHECK-NEXT:    boa.param @normal : tensor<384x1152xf32> = "normal" 2.000000e-02
 // CHECK-NEXT:    boa.param @own : tensor<384xf32> = "ones" number 3 lr_scale 5.000000e-01 weight_decay 1.000000e-01
+// CHECK-NEXT:    boa.param @adapted : tensor<8x6xf32> = "normal" 2.000000e-02 external "h.*.w" adapter <"a", "b", 1.600000e+01 : f64, true>
 boa.group @block repeat 6 {
   boa.param @ones : tensor<384xf32> = "ones"
   boa.param @normal : tensor<384x1152xf32> = "normal" 0.02
   boa.param @own : tensor<384xf32> = "ones" number 3 lr_scale 0.5 weight_decay 0.1
+  boa.param @adapted : tensor<8x6xf32> = "normal" 0.02 external "h.*.w" adapter <"a", "b", 16.0 : f64, true>
 }
 // CHECK: boa.stage @once{{$}}
 boa.stage @once

@@ -250,6 +250,36 @@ TEST(ParseProgram, ReadsWhatIsComputed) {
   EXPECT_EQ(Error(descriptor), "program descriptor: computation: missing field `hash`");
 }
 
+// An export adds it to its weight, so it must fit.
+TEST(ParseProgram, ChecksAdapters) {
+  json descriptor = Descriptor();
+  json &parameters = descriptor["groups"][0]["parameters"];
+  auto add = [&](const char *name, json shape, int64_t offset) {
+    parameters.push_back(parameters[0]);
+    parameters.back().erase("adapter");
+    parameters.back()["name"] = name;
+    parameters.back()["shape"] = std::move(shape);
+    parameters.back()["offset"] = offset;
+  };
+  parameters[0]["shape"] = {16, 8};
+  parameters[0]["adapter"] = {{"down", "a"}, {"up", "b"}, {"alpha", 4}, {"transposed", false}};
+  const std::string group = descriptor["groups"][0]["name"],
+                    where = "program descriptor: group `" + group + "`: parameter `table`: ";
+  EXPECT_EQ(Error(descriptor), where + "no parameter `a` for its adapter");
+  add("a", {2, 16}, 128);
+  add("b", {8, 2}, 160);
+  absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_TRUE(HasAdapters(*program));
+  EXPECT_EQ(PartsOfAdapters(*program)[0], (std::vector<bool>{false, true, true}));
+  parameters[0]["adapter"]["transposed"] = true;
+  EXPECT_EQ(Error(descriptor), where + "expected an adapter of [rank, 8] and [16, rank]");
+  parameters[0]["adapter"]["alpha"] = 0;
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: groups[0].parameters[0].adapter: field `alpha`: expected a number "
+            "above 0 and at most 1e6 but found 0");
+}
+
 // What the fuzzer begins with is a program of today; what stands beside it differs in
 // one field, which is refused.
 TEST(ParseProgram, TheFuzzersCorpusIsOfThisVersion) {
