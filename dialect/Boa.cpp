@@ -316,7 +316,8 @@ void ParamOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                     RankedTensorType type, Init init, double scale) {
   build(builder, state, builder.getStringAttr(name), TypeAttr::get(type),
         InitAttr::get(builder.getContext(), init), builder.getF64FloatAttr(scale),
-        /*number=*/{}, /*lr_scale=*/{}, /*weight_decay=*/{}, /*external=*/{}, /*adapter=*/{});
+        /*number=*/{}, /*lr_scale=*/{}, /*weight_decay=*/{}, /*external=*/{}, /*adapter=*/{},
+        /*split=*/{});
 }
 
 int64_t ParamOp::getPlace() {
@@ -350,6 +351,13 @@ LogicalResult ParamOp::verify() {
     return emitOpError("expected no scale of \"") << stringifyInit(getInit()) << '"';
   if (!(scale >= 0 && scale <= 1e6))
     return emitOpError("expected a scale between 0 and 1e6 but found ") << getScaleAttr();
+  const bool parts = isOfParts(cast<GroupOp>((*this)->getParentOp()).getSymName());
+  if (parts != bool(getSplitAttr()))
+    return emitOpError("expected split in a group of parts, @")
+           << kPartsPrefix << "NAME, and only there";
+  if (parts && (getSplitAttr().getInt() < 0 || getSplitAttr().getInt() >= getType().getRank()))
+    return emitOpError("expected to be split along one of its dimensions but found ")
+           << getSplitAttr();
   if (getNumberAttr() && getNumberAttr().getInt() < 0)
     return emitOpError("expected a number of at least 0 but found ") << getNumberAttr();
   if (double factor = getRateFactor(); !(factor >= 0 && factor <= kMostRateFactor))
@@ -370,7 +378,7 @@ std::string getFunctionName(StringRef stage, StageFunction function) {
 void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee, uint64_t repeat,
                     ArrayRef<Attribute> sides) {
   build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides),
-        IntegerAttr());
+        IntegerAttr(), /*targets=*/false);
 }
 
 static StringRef getStageNameOf(StringRef function) {

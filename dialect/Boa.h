@@ -141,11 +141,18 @@ inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
   symbol.consume_front(kGroupPrefix);
   return symbol;
 }
-/// The name that the user gave: "block" of @params.block, of @block and of @frozen.block.
+/// The name that the user gave: "block" of @params.block, of @block, of @frozen.block and of
+/// @blocks.block.
 inline llvm::StringRef getUserName(llvm::StringRef symbol) {
   symbol = getGroupName(symbol);
   symbol.consume_front(kFrozenPrefix);
+  symbol.consume_front(kPartsPrefix);
   return symbol;
+}
+/// Whether the entries of the group are parts of the same parameters.
+inline bool isOfParts(llvm::StringRef symbol) {
+  symbol.consume_front(kFrozenPrefix);
+  return symbol.starts_with(kPartsPrefix);
 }
 /// The parameters, frozen or not, of all groups with that user's name, in the order of their
 /// stage.

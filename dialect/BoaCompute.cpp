@@ -333,6 +333,42 @@ LogicalResult CrossEntropyGradOp::verify() {
   return verifyCrossEntropy(*this, getLogits(), getTargets(), "dloss", getDloss());
 }
 
+/// `sums` [batch, 3, time] for targets [batch, time].
+static LogicalResult verifySums(Operation *op, StringRef name, Value sums, Shape targets) {
+  if (targets.size() == 2)
+    return verifyShape(op, name, sums, {targets[0], 3, targets[1]});
+  return op->emitOpError("expected targets of rank 2 but found rank ") << targets.size();
+}
+LogicalResult CrossEntropyBeginOp::verify() {
+  return verifySums(*this, "sums", getSums(), shapeOf(getTargets()));
+}
+LogicalResult CrossEntropyBlockOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getSums(), getNext()})) ||
+      failed(verifyRank(*this, "logits", getLogits(), 3)) ||
+      failed(verifyShape(*this, "a result", getNext(), shapeOf(getSums()))))
+    return failure();
+  return verifySums(*this, "sums", getSums(), shapeOf(getLogits()).drop_back());
+}
+LogicalResult CrossEntropyBlockGradOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getSums(), getDnext(), getDsums()})) ||
+      failed(verifyRank(*this, "logits", getLogits(), 3)) ||
+      failed(verifyShape(*this, "dlogits", getDlogits(), shapeOf(getLogits()))) ||
+      failed(verifyShape(*this, "dnext", getDnext(), shapeOf(getSums()))) ||
+      failed(verifyShape(*this, "dsums", getDsums(), shapeOf(getSums()))))
+    return failure();
+  return verifySums(*this, "sums", getSums(), shapeOf(getLogits()).drop_back());
+}
+LogicalResult CrossEntropyEndOp::verify() {
+  if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "a loss", getLoss(), 0)))
+    return failure();
+  return verifySums(*this, "sums", getSums(), shapeOf(getTargets()));
+}
+LogicalResult CrossEntropyEndGradOp::verify() {
+  if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "dloss", getDloss(), 0)))
+    return failure();
+  return verifySums(*this, "dsums", getDsums(), shapeOf(getTargets()));
+}
+
 //===----------------------------------------------------------------------===//
 // Costs
 //===----------------------------------------------------------------------===//
@@ -359,6 +395,11 @@ double EmbeddingOp::getFlops() { return 0; }
 double EmbeddingGradOp::getFlops() { return elements(getDy()); }
 double CrossEntropyOp::getFlops() { return 10 * elements(getLogits()); }
 double CrossEntropyGradOp::getFlops() { return 12 * elements(getLogits()); }
+double CrossEntropyBeginOp::getFlops() { return elements(getTargets()); }
+double CrossEntropyBlockOp::getFlops() { return 10 * elements(getLogits()); }
+double CrossEntropyBlockGradOp::getFlops() { return 20 * elements(getLogits()); }
+double CrossEntropyEndOp::getFlops() { return 3 * elements(getTargets()); }
+double CrossEntropyEndGradOp::getFlops() { return 3 * elements(getTargets()); }
 
 /// One product of [time, d] with [d, time] for every head, of what is seen: half when causal.
 template <typename Op> static double attentionProduct(Op op) {

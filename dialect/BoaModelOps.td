@@ -56,6 +56,15 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
       boa.param @qkv_w : tensor<384x1152xf32> = "normal" 2.0e-02 number 1
     }
     ```
+
+    Entries may be parts of the same parameters, which stream one after another. A file, a state
+    and a user know each parameter as a whole. Such a group is @blocks.NAME, or
+    @frozen.blocks.NAME: --boa-block-vocabulary makes it.
+    ```mlir
+    boa.group @blocks.head repeat 8 {
+      boa.param @out_w : tensor<384x32xf32> = "normal" 2.0e-02 number 1 split 1
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Boa_RepeatAttr:$repeat, UnitAttr:$frozen);
   let regions = (region SizedRegion<1>:$body);
@@ -91,16 +100,20 @@ def Boa_ParamOp : Boa_Op<"param", [Symbol, HasParent<"GroupOp">]> {
     `external` is the name of its tensor in a folder of Hugging Face. In a layer that repeats,
     `*` is the number of the layer. The name is no part of the computation. `adapter` names
     the parameters that an export adds to it.
+
+    With `split`, the entries of the group are parts of one parameter, in order along that
+    dimension. The type is that of a part (boa.group).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<StaticShapeTensorOf<[F32]>>:$type, Boa_InitAttr:$init,
                        DefaultValuedAttr<F64Attr, "0.0">:$scale, OptionalAttr<I64Attr>:$number,
                        OptionalAttr<F64Attr>:$lr_scale, OptionalAttr<F64Attr>:$weight_decay,
-                       OptionalAttr<StrAttr>:$external, OptionalAttr<Boa_AdapterAttr>:$adapter);
+                       OptionalAttr<StrAttr>:$external, OptionalAttr<Boa_AdapterAttr>:$adapter,
+                       OptionalAttr<I64Attr>:$split);
   let assemblyFormat = [{
     $sym_name `:` $type `=` custom<Init>($init) ($scale^)? (`number` $number^)?
     (`lr_scale` $lr_scale^)? (`weight_decay` $weight_decay^)? (`external` $external^)?
-    (`adapter` $adapter^)? attr-dict
+    (`adapter` $adapter^)? (`split` $split^)? attr-dict
   }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type,
@@ -177,7 +190,8 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
   let description = [{
     Names the function that computes the stage. Stages run in the order in which
     they stand. The first takes token indices, each other the result of the one
-    before it; the last also takes the targets and returns the loss (a scalar).
+    before it; the last also takes the targets and returns the loss (a scalar). Another
+    stage takes the targets if it says `targets`.
     Then come the side inputs: results of the earlier stages that `takes` lists by
     their functions. All layers of a repeated stage take the same side inputs.
     Arguments of the function after those are parameters, marked `boa.param`.
@@ -200,8 +214,11 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
   let arguments = (ins FlatSymbolRefAttr:$callee,
                        DefaultValuedAttr<Boa_RepeatAttr, "1">:$repeat,
                        OptionalAttr<FlatSymbolRefArrayAttr>:$sides,
-                       OptionalAttr<I64Attr>:$saves);
-  let assemblyFormat = "$callee (`repeat` $repeat^)? (`takes` $sides^)? (`saves` $saves^)? attr-dict";
+                       OptionalAttr<I64Attr>:$saves, UnitAttr:$targets);
+  let assemblyFormat = [{
+    $callee (`repeat` $repeat^)? (`targets` $targets^)? (`takes` $sides^)? (`saves` $saves^)?
+    attr-dict
+  }];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$callee, "uint64_t":$repeat,
                                  CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$sides)>];
   let extraClassDeclaration = [{

@@ -127,4 +127,16 @@ void CrossEntropyOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads
   operands.push_back(Value());
 }
 
+void CrossEntropyBlockOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  auto grad =
+      CrossEntropyBlockGradOp::create(builder, getLoc(), getSums().getType(), getLogits().getType(),
+                                      getSums(), getLogits(), results[0]);
+  llvm::append_range(operands, grad.getResults());
+}
+void CrossEntropyEndOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(CrossEntropyEndGradOp::create(builder, getLoc(), getSums().getType(),
+                                                   getTargets(), results[0]));
+  operands.push_back(Value());
+}
+
 } // namespace boa

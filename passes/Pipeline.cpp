@@ -46,8 +46,11 @@ static void shareConstants(OpPassManager &pm) {
 }
 
 static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options) {
-  if (!options.predict)
+  // Before gradients: each block has its own. A text is made from weights in memory.
+  if (!options.predict) {
+    pm.addPass(createBlockVocabulary());
     pm.addPass(createDifferentiate());
+  }
   BuildStepOptions build;
   build.predict = options.predict;
   pm.addPass(createBuildStep(build));

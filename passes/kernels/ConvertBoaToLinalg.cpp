@@ -296,6 +296,7 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
     RewritePatternSet sums(context), rest(context);
     populateRowSumPatterns(sums);
     populateRowOpPatterns(rest);
+    populateVocabularyPatterns(rest);
     rest.add<AddToLinalg, MulToLinalg, ScaleToLinalg, CastToLinalg, GeluToLinalg, GeluGradToLinalg,
              SiluToLinalg, SiluGradToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg,
              EmbeddingToLinalg>(context);

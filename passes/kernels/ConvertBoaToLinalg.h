@@ -24,6 +24,14 @@ Scalar extractElement(Scalar at, mlir::Value tensor, mlir::ValueRange indices);
 /// Norms and cross-entropy (the parts that are not sums over rows).
 void populateRowOpPatterns(mlir::RewritePatternSet &patterns);
 
+/// Cross-entropy by blocks of a vocabulary.
+void populateVocabularyPatterns(mlir::RewritePatternSet &patterns);
+
+/// Whether a target is counted (not negative).
+Scalar isCounted(Scalar target);
+/// The number of targets that are counted, at least 1, as a float tensor.
+mlir::Value countTargets(LinalgBuilder &linalg, mlir::Value targets, mlir::Type element);
+
 } // namespace boa
 
 #endif // BOA_PASSES_KERNELS_CONVERTBOATOLINALG_H

@@ -249,13 +249,13 @@ struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
 // Cross-entropy
 //===----------------------------------------------------------------------===//
 
-/// Whether a target is counted (not negative).
-Scalar isCounted(Scalar target) {
+} // namespace
+
+Scalar boa::isCounted(Scalar target) {
   return target.make<arith::CmpIOp>(arith::CmpIPredicate::sge, target, target.zero());
 }
 
-/// The number of targets that are counted, at least 1, as a float tensor.
-Value countTargets(LinalgBuilder &linalg, Value targets, Type element) {
+Value boa::countTargets(LinalgBuilder &linalg, Value targets, Type element) {
   RankedTensorType scalar = RankedTensorType::get({}, element);
   Value count = linalg.sumLeading(
       tensorOf(targets), linalg.filled(scalar, 0), {targets},
@@ -264,6 +264,8 @@ Value countTargets(LinalgBuilder &linalg, Value targets, Type element) {
     return a[0].make<arith::MaximumFOp>(a[0], a[0].constant(1));
   });
 }
+
+namespace {
 
 /// log(sum of exp(logits)) of each row.
 Value logSumExp(LinalgBuilder &linalg, Value logits) {

@@ -126,7 +126,8 @@ private:
           grad = castTo(builder, result.getType(), grad);
         results.push_back(grad);
       }
-      if (llvm::none_of(results, [](Value grad) { return bool(grad); }))
+      if (llvm::none_of(results, [](Value grad) { return bool(grad); }) ||
+          llvm::none_of(op->getOperands(), isFloatTensor)) // of integers there is no gradient
         continue;
       auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
       if (!differentiable)
@@ -434,6 +435,9 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
         return signalPassFailure();
       if (some)
         setSaving(module, op, saving);
+      // Layers that have nothing to save leave the number to those before them.
+      if (!module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)) && again)
+        keep += saving;
       if (stage.isSide)
         createSum(stage.name, func);
     }

@@ -32,6 +32,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
   for (auto op : module.getOps<StageOp>()) {
     Stage &stage = stages.emplace_back(
         Stage{op.getStageName().str(), int64_t(op.getRepeat()), stages.empty(), false});
+    stage.targets = op.getTargets();
     for (StringRef side : op.getSideNames())
       stage.sides.push_back(numbers.lookup(side));
     numbers[stage.name] = unsigned(stages.size() - 1);
@@ -47,7 +48,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
     for (unsigned side : stage.sides)
       stages[side].isSide = stages[side].trains;
   if (!stages.empty())
-    stages.back().last = true;
+    stages.back().last = stages.back().targets = true;
   return stages;
 }
 

@@ -97,7 +97,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     };
     if (first && failed(verifyIndices("tokens", func.getArgumentTypes()[0])))
       return failure();
-    if (last && failed(verifyIndices("targets", func.getArgumentTypes()[1])))
+    if ((last || stage.getTargets()) &&
+        failed(verifyIndices("targets", func.getArgumentTypes()[1])))
       return failure();
     WalkResult walked = func.walk([&](Operation *op) {
       LogicalResult result = success();
@@ -138,10 +139,11 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     unsigned activations = 0;
     while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
       ++activations;
-    const unsigned plain = last ? 2 : 1, sides = stage.getSideNames().size();
+    const bool targets = last || stage.getTargets();
+    const unsigned plain = targets ? 2 : 1, sides = stage.getSideNames().size();
     if (activations != plain + sides) {
       InFlightDiagnostic diag = stage.emitOpError("expected ");
-      diag << (last ? "two activations (x, targets)" : "one activation");
+      diag << (targets ? "two activations (x, targets)" : "one activation");
       if (sides > 0)
         diag << ", and " << sides << " of other stages,";
       return diag << " before the parameters of @" << func.getName() << " but found "

@@ -250,8 +250,7 @@ private:
 
   const Stage &before(const Stage &stage) { return stages[&stage - stages.begin() - 1]; }
 
-  /// The activations that an instance takes. The last stage's targets stand before the side
-  /// inputs, if `targets`.
+  /// The activations that an instance takes. Targets stand before the side inputs, if `targets`.
   SmallVector<Value> readInputs(const Stage &stage, Value layer, Value m, bool targets) {
     SmallVector<Value> inputs;
     inputs.push_back(stage.first ? read(Role::tokens, m)
@@ -297,7 +296,7 @@ private:
     func::FuncOp callee =
         lookup(stage, saving ? StageFunction::forward_saving : StageFunction::forward);
     loc = callee.getLoc();
-    auto outputs = call(callee, readInputs(stage, layer, m, /*targets=*/false), layer, m, stage);
+    auto outputs = call(callee, readInputs(stage, layer, m, stage.targets), layer, m, stage);
     write(outputs[0], Role::checkpoints, stage.result, layer, m);
     for (auto [slot, value] : llvm::zip(CallLayout::get(callee).outputs, outputs))
       if (slot.kind == CallSlot::Kind::saved)
@@ -366,7 +365,7 @@ private:
         lookup(stage, segment.saving && savesSome(stage) ? StageFunction::backward_saved
                                                          : StageFunction::backward);
     loc = callee.getLoc();
-    SmallVector<Value> inputs = readInputs(stage, layer, m, /*targets=*/stage.last);
+    SmallVector<Value> inputs = readInputs(stage, layer, m, stage.targets);
     if (stage.last)
       inputs.push_back(read(Role::loss_gradients, m));
     else

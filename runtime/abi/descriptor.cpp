@@ -133,6 +133,9 @@ static void Parse(Fields &f, Parameter &p) {
   f.Read("decay", p.decay);
   f.ReadOptional("external", p.external);
   f.ReadOptional("adapter", p.adapter);
+  f.ReadOptional("split", p.split);
+  if (f.ok() && (p.split < -1 || p.split >= static_cast<int64_t>(p.shape.size())))
+    f.Fail("field `split`: no dimension ", p.split);
 }
 
 static void Parse(Fields &f, Group &g) {
@@ -306,6 +309,11 @@ static void CheckParameters(Fields &f, const Group &group) {
     if (!elements || parameter.offset > kMost)
       return f.Fail("group `", group.name, "`: parameter `", parameter.name,
                     "` has more elements than any machine holds");
+    if ((parameter.split >= 0) != IsOfParts(group) ||
+        (parameter.split >= 0 && *elements > kMost / group.count))
+      return f.Fail("group `", group.name, "`: parameter `", parameter.name,
+                    "`: expected parts of all parameters or of none, and a whole that a machine "
+                    "can hold");
     end = parameter.offset + *elements;
     if (end > group.elements)
       return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` ends at ", end,

@@ -1,4 +1,4 @@
-//===- frozen.h - Names of what is frozen -----------------------*- C++ -*-===//
+//===- frozen.h - Names of what is stored apart -----------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,8 @@
 //
 // The frozen parameters of a stage are a group by itself. Compiler and runtime know it by its
 // name: group "frozen.block", storage "weights.frozen.block", saved parameter
-// "frozen.block.qkv_w". A user's names have no '.', so none can be mistaken for these.
+// "frozen.block.qkv_w". A group whose entries are parts of the same parameters is "blocks.head",
+// or "frozen.blocks.head". A user's names have no '.', so none can be mistaken for these.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_ABI_FROZEN_H
@@ -15,7 +16,7 @@
 
 namespace boa {
 
-inline constexpr char kFrozenPrefix[] = "frozen.";
+inline constexpr char kFrozenPrefix[] = "frozen.", kPartsPrefix[] = "blocks.";
 
 } // namespace boa
 

@@ -137,16 +137,26 @@ std::vector<int64_t> SlotBytes(const Program &program, int32_t space) {
 
 std::string StoredName(const Program &program, const Group &group) {
   const bool frozen = IsFrozen(program.storages[size_t(group.weights)]);
-  return absl::StrCat(frozen ? kFrozenPrefix : "", group.name);
+  return absl::StrCat(frozen ? kFrozenPrefix : "", IsOfParts(group) ? kPartsPrefix : "",
+                      group.name);
+}
+
+bool IsOfParts(const Group &group) {
+  return !group.parameters.empty() && group.parameters[0].split >= 0;
 }
 
 /// Another parameter "frozen.w" is that of a user's group.
-std::string_view UserName(std::string_view saved) {
-  constexpr std::string_view kPrefix = kFrozenPrefix;
-  const bool frozen = saved.substr(0, kPrefix.size()) == kPrefix &&
-                      saved.find('.', kPrefix.size()) != std::string_view::npos;
-  return frozen ? saved.substr(kPrefix.size()) : saved;
+static std::string_view Without(std::string_view prefix, std::string_view saved) {
+  const bool has = saved.substr(0, prefix.size()) == prefix &&
+                   saved.find('.', prefix.size()) != std::string_view::npos;
+  return has ? saved.substr(prefix.size()) : saved;
 }
+
+std::string_view UserName(std::string_view saved) {
+  return Without(kPartsPrefix, Without(kFrozenPrefix, saved));
+}
+
+bool IsFrozen(std::string_view saved) { return Without(kFrozenPrefix, saved) != saved; }
 
 bool IsFrozen(const Storage &storage) {
   return absl::StartsWith(storage.name, absl::StrCat("weights.", kFrozenPrefix));

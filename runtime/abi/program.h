@@ -125,6 +125,9 @@ struct Parameter {
   /// empty.
   std::string external;
   Adapter adapter; // of this weight
+  /// The entries of its group are parts of one parameter along this dimension
+  /// (runtime/abi/parts.h), and `shape` is that of a part; -1: each is a parameter by itself.
+  int64_t split = -1;
 
   int64_t elements() const { return CountElements(shape); }
 };
@@ -251,7 +254,7 @@ int64_t UpdateBytes(const Program &, const Group &);
 /// shares it, at the size that the largest one needs.
 std::vector<int64_t> SlotBytes(const Program &, int32_t space);
 /// The name of a group in a state, which its weights have behind their role: "block",
-/// "frozen.block".
+/// "frozen.block", "blocks.head".
 std::string StoredName(const Program &, const Group &);
 /// A parameter of a program, by its group's index and its own.
 struct ParameterIndex {
@@ -263,9 +266,11 @@ std::optional<ParameterIndex> FindParameter(const Program &, const Group &, std:
 bool HasAdapters(const Program &);
 /// The parameters that are a part of an adapter: by group, then parameter.
 std::vector<std::vector<bool>> PartsOfAdapters(const Program &);
+/// Whether the entries are parts of the same parameters (runtime/abi/parts.h).
+bool IsOfParts(const Group &);
 /// "block.qkv_w" of the saved parameters "block.qkv_w" and "frozen.block.qkv_w".
 std::string_view UserName(std::string_view saved);
-inline bool IsFrozen(std::string_view saved) { return UserName(saved) != saved; }
+bool IsFrozen(std::string_view saved);
 /// Weights that no step changes: a state has them once, whatever commits it keeps.
 bool IsFrozen(const Storage &);
 /// By storage: whether it is a state of the optimizer. Each is zero before its first update.

@@ -204,6 +204,10 @@ bool ParseParameter(const Json &json, SavedParameter &parameter) {
       return false;
     parameter.shape.push_back(size.get<int64_t>());
   }
+  if (json.is_object() && json.contains("split")) {
+    parameter.split = reader.Number("split", 0, int64_t(parameter.shape.size()) - 1);
+    return reader.ok() && !parameter.shape.empty();
+  }
   return reader.ok();
 }
 
@@ -262,7 +266,7 @@ bool ParseInto(const Json &json, Manifest &manifest) {
 //===----------------------------------------------------------------------===//
 
 bool operator==(const SavedParameter &a, const SavedParameter &b) {
-  return a.name == b.name && a.offset == b.offset && a.shape == b.shape;
+  return a.name == b.name && a.offset == b.offset && a.shape == b.shape && a.split == b.split;
 }
 
 SavedStorage SavedStorageOf(const Storage &storage) {
@@ -279,6 +283,11 @@ const SavedTable *FindTable(const SavedCommit &commit, const std::string &name) 
     if (table.storage.name == name)
       return &table;
   return nullptr;
+}
+
+Parts PartsOf(const SavedCommit &commit, const SavedParameter &parameter) {
+  const SavedTable *weights = FindTable(commit, absl::StrCat("weights.", GroupOf(parameter)));
+  return Parts(parameter.shape, parameter.split, weights ? weights->storage.entries : 1);
 }
 
 bool IsAbsent(const SavedCommit &commit, const std::string &storage) {
@@ -313,7 +322,7 @@ std::vector<SavedParameter> ParametersOf(const Program &program) {
   for (const Group &group : program.groups)
     for (const Parameter &parameter : group.parameters)
       parameters.push_back({absl::StrCat(StoredName(program, group), ".", parameter.name),
-                            parameter.offset, parameter.shape});
+                            parameter.offset, parameter.shape, parameter.split});
   return parameters;
 }
 
@@ -325,10 +334,13 @@ std::string FormatManifest(const Manifest &manifest) {
     return paths;
   };
   Json parameters = Json::array();
-  for (const SavedParameter &parameter : manifest.parameters)
-    parameters.push_back({{"name", Escape(parameter.name)},
-                          {"offset", parameter.offset},
-                          {"shape", parameter.shape}});
+  for (const SavedParameter &parameter : manifest.parameters) {
+    Json &json = parameters.emplace_back(Json{{"name", Escape(parameter.name)},
+                                              {"offset", parameter.offset},
+                                              {"shape", parameter.shape}});
+    if (parameter.split >= 0)
+      json["split"] = parameter.split;
+  }
   Json rest = {{"format", kManifestFormat},       {"version", manifest.version},
                {"state", Escape(manifest.state)}, {"model", Escape(manifest.model)},
                {"home", Escape(manifest.home)},   {"sequence", manifest.sequence},

@@ -21,6 +21,7 @@
 #define BOA_RUNTIME_STATE_MANIFEST_H
 
 #include "runtime/abi/abi.h"
+#include "runtime/abi/parts.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/statusor.h"
@@ -52,6 +53,7 @@ struct SavedParameter {
   std::string name; // group.parameter
   int64_t offset = 0;
   std::vector<int64_t> shape;
+  int64_t split = -1; // the entries are its parts along this dimension, each of that shape
 };
 bool operator==(const SavedParameter &, const SavedParameter &);
 
@@ -78,6 +80,8 @@ struct SavedCommit {
   std::optional<Computation> computation; // 3: where it is not that of the last commit
 };
 
+/// How the commit has a parameter: in parts, or as a whole.
+Parts PartsOf(const SavedCommit &, const SavedParameter &);
 /// The table of that name, or null.
 const SavedTable *FindTable(const SavedCommit &, const std::string &name);
 /// Whether the commit lacks that storage, which reads as zero.

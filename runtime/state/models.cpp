@@ -94,6 +94,7 @@ absl::StatusOr<Matching::Found> Matching::FindParameters(const Group &group,
   const bool frozen = IsFrozen(program.storages[size_t(group.weights)]);
   Found pairs;
   for (const Parameter &parameter : group.parameters) {
+    const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
     const std::string name = absl::StrCat(group.name, ".", parameter.name);
     auto other =
         std::find_if(manifest.parameters.begin(), manifest.parameters.end(),
@@ -103,10 +104,10 @@ absl::StatusOr<Matching::Found> Matching::FindParameters(const Group &group,
       found.added.push_back(name);
       continue;
     }
-    if (other->shape != parameter.shape)
+    const std::vector<int64_t> saved = PartsOf(commit, *other).WholeShape();
+    if (saved != shape)
       return Another(home, absl::StrFormat("%s is [%s] in the program and [%s] in the state", name,
-                                           absl::StrJoin(parameter.shape, ", "),
-                                           absl::StrJoin(other->shape, ", ")));
+                                           absl::StrJoin(shape, ", "), absl::StrJoin(saved, ", ")));
     if (frozen != IsFrozen(other->name))
       (frozen ? found.frozen : found.thawed).push_back(name);
   }
@@ -120,7 +121,7 @@ absl::Status Matching::CheckWeights(const Group &group, const Found &pairs) cons
     if (!parameter)
       continue;
     const SavedTable *table = TableOf("weights", *parameter);
-    if (!table || table->storage.entries != weights.entry_count())
+    if (!table || (parameter->split < 0 && table->storage.entries != CountWholes(group)))
       return Differs(weights, table);
     const int64_t room = table->storage.chunks * (table->storage.chunk_bytes / (narrow ? 2 : 4));
     if (parameter->offset > room || CountElements(parameter->shape) > room - parameter->offset)
@@ -169,7 +170,9 @@ absl::Status Matching::CheckStates(const Group &group, const Found &pairs,
 bool Matching::IsSameLayout(const Group &group, const Found &pairs) const {
   const std::string stored = StoredName(program, group);
   for (size_t i = 0; i < pairs.size(); ++i)
-    if (!pairs[i] || GroupOf(*pairs[i]) != stored || pairs[i]->offset != group.parameters[i].offset)
+    if (!pairs[i] || GroupOf(*pairs[i]) != stored ||
+        pairs[i]->offset != group.parameters[i].offset ||
+        pairs[i]->split != group.parameters[i].split)
       return false;
   return size_t(std::count_if(manifest.parameters.begin(), manifest.parameters.end(),
                               [&](const SavedParameter &saved) {

@@ -45,9 +45,12 @@ absl::StatusOr<ShapesByName> ShapesOf(const CommitReader &commit, const Program 
       return absl::DataLossError(absl::StrCat(saved.name, " is beyond the chunks of its weights"));
     auto same = std::find_if(program.groups.begin(), program.groups.end(),
                              [&](const Group &other) { return other.name == group.name; });
-    group.layer = same != program.groups.end() ? same->layer : table->storage.entries > 1;
-    for (int64_t entry = 0; entry < table->storage.entries; ++entry)
-      shapes[ParameterName(group, entry, parameter)] = saved.shape;
+    group.layer = saved.split >= 0               ? false
+                  : same != program.groups.end() ? same->layer
+                                                 : table->storage.entries > 1;
+    const int64_t wholes = saved.split < 0 ? table->storage.entries : 1;
+    for (int64_t entry = 0; entry < wholes; ++entry)
+      shapes[ParameterName(group, entry, parameter)] = PartsOf(commit.saved(), saved).WholeShape();
   }
   return shapes;
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/folder_export.h"
 
+#include "runtime/abi/parts.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/adapters.h"
 #include "runtime/trainer/base_weights.h"
@@ -48,18 +49,32 @@ int64_t BytesOf(const Part &part, const FolderExport &options) {
   return part.tensor.elements() * (options.bf16 ? 2 : 4);
 }
 
-/// The tensors that parameters are, or are rows of. `rest` may be null.
-absl::StatusOr<std::vector<Part>> NameParts(const Program &program, const WeightFiles *rest,
-                                            const FolderExport &options) {
+/// The groups as a state has them, where none is in parts.
+std::vector<Group> WholeGroups(const Program &program) {
+  std::vector<Group> groups = program.groups;
+  for (Group &group : groups) {
+    for (Parameter &parameter : group.parameters)
+      parameter.shape = Parts(group, parameter).WholeShape();
+    group.count = CountWholes(group);
+    for (Parameter &parameter : group.parameters)
+      parameter.split = -1;
+  }
+  return groups;
+}
+
+/// The tensors that parameters are, or are rows of. `rest` may be null. They refer to the groups.
+absl::StatusOr<std::vector<Part>> NameParts(const Program &program,
+                                            const std::vector<Group> &groups,
+                                            const WeightFiles *rest, const FolderExport &options) {
   std::vector<Part> parts;
   std::map<std::string, size_t> names;
   const std::vector<std::vector<bool>> adapters = PartsOfAdapters(program);
-  for (size_t g = 0; g < program.groups.size(); ++g)
-    for (int64_t entry = 0; entry < program.groups[g].count; ++entry)
-      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (int64_t entry = 0; entry < groups[g].count; ++entry)
+      for (size_t p = 0; p < groups[g].parameters.size(); ++p) {
         if (adapters[g][p])
           continue; // they are added to their weights
-        const Group &group = program.groups[g];
+        const Group &group = groups[g];
         const Parameter &parameter = group.parameters[p];
         const ExternalTensor external = ExternalOf(entry, parameter);
         const std::string own = ParameterName(group, entry, parameter);
@@ -210,7 +225,9 @@ absl::StatusOr<int64_t> ExportFolder(FileSystem &disk, const Program &program,
       return opened.status();
     rest = *std::move(opened);
   }
-  absl::StatusOr<std::vector<Part>> parts = NameParts(program, rest ? &*rest : nullptr, options);
+  const std::vector<Group> groups = WholeGroups(program);
+  absl::StatusOr<std::vector<Part>> parts =
+      NameParts(program, groups, rest ? &*rest : nullptr, options);
   if (!parts.ok())
     return parts.status();
   absl::StatusOr<std::unique_ptr<BaseWeights>> weights = BaseWeights::Open(disk, program, from);

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/given_weights.h"
 
+#include "runtime/abi/parts.h"
 #include "runtime/trainer/initialize.h"
+#include "runtime/trainer/weights.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -63,7 +65,7 @@ void GivenWeights::Match(Adapters adapters, std::vector<std::string> &mismatches
   for (size_t g = 0; g < program.groups.size(); ++g) {
     const Group &group = program.groups[g];
     taken.emplace_back();
-    for (int64_t entry = 0; entry < group.count; ++entry)
+    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
       for (size_t p = 0; p < group.parameters.size(); ++p) {
         if (may_lack && parts[g][p]) {
           taken.back().emplace_back();
@@ -72,24 +74,25 @@ void GivenWeights::Match(Adapters adapters, std::vector<std::string> &mismatches
         const Parameter &parameter = group.parameters[p];
         const std::string own = ParameterName(group, entry, parameter);
         const ExternalTensor external = ExternalOf(entry, parameter);
+        const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
         const Tensor *tensor = external.name.empty() ? nullptr : files.Find(external.name);
         const bool is_own = !tensor;
         if (is_own)
           tensor = files.Find(own);
-        const bool fits = tensor && (is_own ? tensor->shape == parameter.shape
-                                            : external.Fits(tensor->shape, parameter.shape));
-        const int64_t begin = is_own || !fits ? 0 : external.Begin(parameter.elements());
+        const bool fits =
+            tensor && (is_own ? tensor->shape == shape : external.Fits(tensor->shape, shape));
+        const int64_t begin = is_own || !fits ? 0 : external.Begin(CountElements(shape));
         taken.back().push_back({tensor, begin});
         const bool elsewhere = files.has_outside_names() && !external.name.empty();
         const std::string name = tensor ? tensor->name : elsewhere ? external.name : own;
         if (!tensor)
-          mismatches.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape),
-                                            " but found no such tensor"));
+          mismatches.push_back(
+              absl::StrCat(name, ": expected ", Shape(shape), " but found no such tensor"));
         else if (!fits)
           mismatches.push_back(
               absl::StrCat(name, ": expected ",
                            external.rows == ExternalTensor::all || is_own ? "" : "rows for ",
-                           Shape(parameter.shape), " but found ", Shape(tensor->shape)));
+                           Shape(shape), " but found ", Shape(tensor->shape)));
         else if (!IsReadable(*tensor))
           mismatches.push_back(absl::StrCat(name, " is ", tensor->dtype, ", but only ",
                                             files.readable_types(), " can be read"));
@@ -129,14 +132,23 @@ Computation GivenWeights::computation() const { return ComputationOf(files); }
 
 absl::Status GivenWeights::Read(int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count,
                                 float *values) const {
-  const size_t width = program.groups[size_t(g)].parameters.size();
-  const Taken &part = taken[size_t(g)][size_t(entry) * width + size_t(p)];
-  if (!part.tensor) {
+  const Group &group = program.groups[size_t(g)];
+  const size_t width = group.parameters.size();
+  if (!taken[size_t(g)][size_t(IsOfParts(group) ? 0 : entry) * width + size_t(p)].tensor) {
     InitialValues(program, g, entry, p, first, count, values);
     return absl::OkStatus();
   }
-  const Tensor &tensor = *part.tensor;
-  first += part.begin;
+  return Parts(group, group.parameters[size_t(p)])
+      .ForEachOfPart(entry, first, count, [&](int64_t whole, int64_t begin, int64_t elements) {
+        const Taken &part = taken[size_t(g)][size_t(whole) * width + size_t(p)];
+        absl::Status status = ReadFinite(*part.tensor, part.begin + begin, elements, values);
+        values += elements;
+        return status;
+      });
+}
+
+absl::Status GivenWeights::ReadFinite(const Tensor &tensor, int64_t first, int64_t count,
+                                      float *values) const {
   if (absl::Status status = files.Read(tensor, first, count, values); !status.ok())
     return status;
   const float *wrong =

@@ -61,6 +61,8 @@ private:
   void Match(Adapters, std::vector<std::string> &mismatches);
   absl::Status CheckRest(const std::vector<std::string> &unwanted,
                          std::vector<std::string> &mismatches) const;
+  /// Elements of a tensor, which must be numbers.
+  absl::Status ReadFinite(const Tensor &, int64_t first, int64_t count, float *values) const;
 
   const Program &program;
   const WeightFiles files;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/initialize.h"
 
+#include "runtime/abi/parts.h"
 #include "runtime/support/random.h"
 
 #include <algorithm>
@@ -37,10 +38,9 @@ void FillNormal(uint64_t key, double deviation, int64_t first, int64_t count, fl
 
 } // namespace
 
-void InitialValues(const Program &program, int64_t group, int64_t entry, int64_t parameter,
-                   int64_t first, int64_t count, float *values) {
-  const Group &g = program.groups[group];
-  const Parameter &p = g.parameters[parameter];
+/// Of a whole parameter.
+static void WholeValues(const Program &program, const Group &g, int64_t entry, const Parameter &p,
+                        int64_t first, int64_t count, float *values) {
   const uint64_t key =
       Hash({static_cast<uint64_t>(program.train.seed), static_cast<uint64_t>(g.number),
             static_cast<uint64_t>(entry), static_cast<uint64_t>(p.number)});
@@ -54,6 +54,18 @@ void InitialValues(const Program &program, int64_t group, int64_t entry, int64_t
   } else {
     std::fill_n(values, count, p.init == "ones" ? 1.0f : 0.0f);
   }
+}
+
+void InitialValues(const Program &program, int64_t group, int64_t entry, int64_t parameter,
+                   int64_t first, int64_t count, float *values) {
+  const Group &g = program.groups[group];
+  const Parameter &p = g.parameters[parameter];
+  (void)Parts(g, p).ForEachOfPart(entry, first, count,
+                                  [&](int64_t whole, int64_t begin, int64_t elements) {
+                                    WholeValues(program, g, whole, p, begin, elements, values);
+                                    values += elements;
+                                    return absl::OkStatus();
+                                  });
 }
 
 } // namespace boa

@@ -23,8 +23,9 @@ const SavedParameter *SavedValues::Find(const Group &group, const Parameter &par
   return found == parameters.end() ? nullptr : &*found;
 }
 
-absl::StatusOr<const char *> SavedValues::Hold(const SavedTable &table, size_t index) {
-  Held &of = held[table.storage.role];
+absl::StatusOr<const char *> SavedValues::Hold(const SavedTable &table, size_t index,
+                                               int64_t lane) {
+  Held &of = held[{table.storage.role, lane}];
   if (of.table == &table && of.index == index)
     return of.data.get();
   if (of.table != &table)
@@ -40,16 +41,30 @@ absl::StatusOr<const char *> SavedValues::Hold(const SavedTable &table, size_t i
   return of.data.get();
 }
 
+/// From the part of the program's to the whole parameter, to the part of the commit's.
 template <typename Take>
-absl::Status SavedValues::ForEachRun(int64_t chunk_elements, int64_t first, int64_t count,
-                                     Take take) {
-  for (int64_t at = first, end = first + count, next; at < end; at = next) {
-    const int64_t chunk = at / chunk_elements;
-    next = std::min(end, (chunk + 1) * chunk_elements);
-    if (absl::Status status = take(chunk, at % chunk_elements, next - at); !status.ok())
-      return status;
-  }
-  return absl::OkStatus();
+absl::Status SavedValues::ForEachRun(const Parts &parts, const SavedParameter &saved,
+                                     const SavedTable &table, int64_t chunk_elements, int64_t entry,
+                                     int64_t first, int64_t count, Take take) const {
+  auto of_entry = [&](int64_t from, int64_t begin, int64_t elements) {
+    begin += saved.offset;
+    for (int64_t at = begin, end = begin + elements, next; at < end; at = next) {
+      const int64_t chunk = at / chunk_elements;
+      next = std::min(end, (chunk + 1) * chunk_elements);
+      // Columns of parts alternate.
+      const int64_t lane = saved.split > 0 ? from : 0;
+      if (absl::Status status = take(lane, size_t(from * table.storage.chunks + chunk),
+                                     at % chunk_elements, next - at);
+          !status.ok())
+        return status;
+    }
+    return absl::OkStatus();
+  };
+  const Parts stored = PartsOf(commit, saved);
+  return parts.ForEachOfPart(entry, first, count,
+                             [&](int64_t whole, int64_t begin, int64_t elements) {
+                               return stored.ForEachOfWhole(whole, begin, elements, of_entry);
+                             });
 }
 
 absl::Status SavedValues::ReadMaster(const Group &group, int64_t entry, const Parameter &parameter,
@@ -58,9 +73,8 @@ absl::Status SavedValues::ReadMaster(const Group &group, int64_t entry, const Pa
   const std::string of = GroupOf(saved);
   const SavedTable &table = *FindTable(commit, absl::StrCat("weights.", of));
   const SavedTable *halves = FindTable(commit, absl::StrCat("low.", of)); // none if it is frozen
-  auto take = [&](int64_t chunk, int64_t begin, int64_t elements) {
-    const size_t index = size_t(entry * table.storage.chunks + chunk);
-    absl::StatusOr<const char *> high = Hold(table, index);
+  auto take = [&](int64_t lane, size_t index, int64_t begin, int64_t elements) {
+    absl::StatusOr<const char *> high = Hold(table, index, lane);
     if (!high.ok())
       return high.status();
     if (!narrow) {
@@ -70,7 +84,7 @@ absl::Status SavedValues::ReadMaster(const Group &group, int64_t entry, const Pa
     }
     absl::StatusOr<const char *> low = static_cast<const char *>(nullptr);
     if (halves)
-      low = Hold(*halves, index);
+      low = Hold(*halves, index, lane);
     if (!low.ok())
       return low.status();
     const auto *upper = reinterpret_cast<const uint16_t *>(*high) + begin;
@@ -81,8 +95,8 @@ absl::Status SavedValues::ReadMaster(const Group &group, int64_t entry, const Pa
     }
     return absl::OkStatus();
   };
-  return ForEachRun(table.storage.chunk_bytes / (narrow ? 2 : 4), saved.offset + first, count,
-                    take);
+  return ForEachRun(Parts(group, parameter), saved, table,
+                    table.storage.chunk_bytes / (narrow ? 2 : 4), entry, first, count, take);
 }
 
 bool SavedValues::HasState(const std::string &role, const Group &group,
@@ -96,15 +110,16 @@ absl::Status SavedValues::ReadState(const std::string &role, int64_t size, const
                                     int64_t count, char *bytes) {
   const SavedParameter &saved = *Find(group, parameter);
   const SavedTable &table = *FindTable(commit, absl::StrCat(role, ".", GroupOf(saved)));
-  auto take = [&](int64_t chunk, int64_t begin, int64_t elements) {
-    absl::StatusOr<const char *> from = Hold(table, size_t(entry * table.storage.chunks + chunk));
+  auto take = [&](int64_t lane, size_t index, int64_t begin, int64_t elements) {
+    absl::StatusOr<const char *> from = Hold(table, index, lane);
     if (!from.ok())
       return from.status();
     std::memcpy(bytes, *from + begin * size, size_t(elements * size));
     bytes += elements * size;
     return absl::OkStatus();
   };
-  return ForEachRun(table.storage.chunk_bytes / size, saved.offset + first, count, take);
+  return ForEachRun(Parts(group, parameter), saved, table, table.storage.chunk_bytes / size, entry,
+                    first, count, take);
 }
 
 } // namespace boa

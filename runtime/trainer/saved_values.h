@@ -28,8 +28,8 @@ namespace boa {
 /// Master weights and states of the optimizer in a commit, by parameter. Chunks, places and the
 /// type of weights may be others than the program's, and what is frozen.
 ///
-/// Ownership: it owns a chunk of each role that was read. Commit and parameters outlive it.
-/// Threads: one. Errors: those of `read`.
+/// Ownership: it owns a chunk of each role that was read, of columns in parts one of each part.
+/// Commit and parameters outlive it. Threads: one. Errors: those of `read`.
 class SavedValues {
 public:
   /// Brings a chunk of a table, `index` by entry, then chunk, to memory aligned to 4096.
@@ -53,7 +53,7 @@ public:
                          const Parameter &, int64_t first, int64_t count, char *bytes);
 
 private:
-  /// The chunk of a role's tables that was read last.
+  /// The chunk that was read last.
   struct Held {
     const SavedTable *table = nullptr;
     size_t index = 0;
@@ -61,17 +61,19 @@ private:
   };
 
   const SavedParameter *Find(const Group &, const Parameter &) const;
-  absl::StatusOr<const char *> Hold(const SavedTable &, size_t index);
-  /// Calls `take` with each run of elements in one chunk: its number, its first element there, and
-  /// the number of elements.
+  absl::StatusOr<const char *> Hold(const SavedTable &, size_t index, int64_t lane);
+  /// Calls `take` with each run of elements in one chunk: where to hold it, its number in the
+  /// table, its first element there, and the number of elements.
   template <typename Take>
-  static absl::Status ForEachRun(int64_t chunk_elements, int64_t first, int64_t count, Take take);
+  absl::Status ForEachRun(const Parts &, const SavedParameter &, const SavedTable &,
+                          int64_t chunk_elements, int64_t entry, int64_t first, int64_t count,
+                          Take take) const;
 
   const std::vector<SavedParameter> &parameters;
   const SavedCommit &commit;
   const bool narrow; // its weights are bf16
   const ReadChunk read;
-  std::map<std::string, Held> held; // by role
+  std::map<std::pair<std::string, int64_t>, Held> held; // by role; of parts also by entry
 };
 
 } // namespace boa

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 namespace boa {
@@ -63,13 +64,17 @@ int64_t NumberOr0(const Settings &settings, const std::string &key) {
 
 /// A name for the settings that parameters have of their own; "" if none has any.
 std::string OwnSettings(const Program &program) {
-  std::string all;
+  // In the order of the model, whatever groups they are in.
+  std::map<std::pair<int64_t, int64_t>, std::string> ordered;
   for (const Group &group : program.groups)
     for (const Parameter &p : group.parameters)
       if (const double usual = p.shape.size() >= 2 ? program.train.optimizer.weight_decay : 0;
           group.gradient >= 0 && (p.lr_scale != 1 || p.decay != usual))
-        absl::StrAppend(&all, group.name, ".", p.name, " ", Exact(p.lr_scale), " ", Exact(p.decay),
-                        "; ");
+        ordered[{group.number, p.number}] = absl::StrCat(
+            group.name, ".", p.name, " ", Exact(p.lr_scale), " ", Exact(p.decay), "; ");
+  std::string all;
+  for (const auto &[place, text] : ordered)
+    all += text;
   if (all.empty())
     return "";
   uint64_t hash = 0xcbf29ce484222325; // FNV-1a

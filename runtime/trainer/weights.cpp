@@ -7,6 +7,7 @@
 #include "runtime/trainer/weights.h"
 
 #include "runtime/abi/abi.h"
+#include "runtime/abi/parts.h"
 #include "runtime/kernels/master.h"
 #include "runtime/trainer/initialize.h"
 #include "runtime/trainer/safetensors.h"
@@ -21,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <new>
 #include <set>
@@ -168,6 +170,54 @@ absl::Status FillBatch(const Batch &batch, int64_t size,
   return status;
 }
 
+/// Reads the whole of parameters in parts. Columns of parts alternate, so a chunk of each is held.
+class WholeReader {
+public:
+  WholeReader(const Group &group, Engine &engine) : group(group), engine(engine) {}
+
+  /// Calls `append(values, count)` with all elements of a parameter, in order.
+  template <typename Append> absl::Status Read(const Parameter &parameter, Append append) {
+    const Parts parts(group, parameter);
+    auto of_part = [&](int64_t entry, int64_t first, int64_t count) {
+      for (int64_t at = parameter.offset + first, end = at + count, next; at < end; at = next) {
+        const int64_t chunk = at / group.chunk_elements;
+        next = std::min(end, (chunk + 1) * group.chunk_elements);
+        absl::StatusOr<const Batch *> batch =
+            Hold(parameter.split > 0 ? entry : 0, entry, int32_t(chunk));
+        absl::Status status = batch.status();
+        if (status.ok())
+          status = append((*batch)->master.data() + at % group.chunk_elements, next - at);
+        if (!status.ok())
+          return status;
+      }
+      return absl::OkStatus();
+    };
+    return parts.ForEachOfWhole(0, 0, CountElements(parts.WholeShape()), of_part);
+  }
+
+private:
+  absl::StatusOr<const Batch *> Hold(int64_t lane, int64_t entry, int32_t chunk) {
+    std::unique_ptr<Batch> &batch = held[lane];
+    if (batch && batch->entry == entry && batch->first == chunk)
+      return batch.get();
+    if (!batch)
+      batch = std::make_unique<Batch>(group, 1);
+    batch->entry = entry;
+    batch->first = chunk;
+    batch->count = 1;
+    ReadMaster(engine, *batch);
+    if (absl::Status status = engine.Drain(); !status.ok())
+      return status;
+    if (group.weight_type != "f32")
+      JoinHalves(*batch);
+    return batch.get();
+  }
+
+  const Group &group;
+  Engine &engine;
+  std::map<int64_t, std::unique_ptr<Batch>> held;
+};
+
 std::string Shape(const std::vector<int64_t> &shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
@@ -180,20 +230,22 @@ std::vector<std::string> Mismatches(const Program &program, const ShapesByName &
   const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
   std::set<std::string> known;
   for (size_t g = 0; g < program.groups.size(); ++g)
-    for (int64_t entry = 0; entry < program.groups[g].count; ++entry)
+    for (int64_t entry = 0; entry < CountWholes(program.groups[g]); ++entry)
       for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
-        const Parameter &parameter = program.groups[g].parameters[p];
-        const std::string name = ParameterName(program.groups[g], entry, parameter);
+        const Group &group = program.groups[g];
+        const Parameter &parameter = group.parameters[p];
+        const std::string name = ParameterName(group, entry, parameter);
+        const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
         if (may_lack && parts[g][p])
           continue;
         known.insert(name);
         auto found = shapes.find(name);
         if (found == shapes.end())
-          lines.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape),
-                                       " but found no such tensor"));
-        else if (found->second != parameter.shape)
-          lines.push_back(absl::StrCat(name, ": expected ", Shape(parameter.shape), " but found ",
-                                       Shape(found->second)));
+          lines.push_back(
+              absl::StrCat(name, ": expected ", Shape(shape), " but found no such tensor"));
+        else if (found->second != shape)
+          lines.push_back(
+              absl::StrCat(name, ": expected ", Shape(shape), " but found ", Shape(found->second)));
       }
   for (const auto &[name, shape] : shapes)
     if (!known.count(name))
@@ -352,11 +404,11 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
   // the elements in the order of the file.
   std::vector<Tensor> tensors;
   for (const Group &group : program.groups)
-    for (int64_t entry = 0; entry < group.count; ++entry)
+    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
       for (const Parameter &parameter : group.parameters) {
         Tensor tensor;
         tensor.name = ParameterName(group, entry, parameter);
-        tensor.shape = parameter.shape;
+        tensor.shape = Parts(group, parameter).WholeShape();
         tensors.push_back(std::move(tensor));
       }
   absl::StatusOr<SafetensorsWriter> writer =
@@ -379,10 +431,19 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
         status = writer->Append(batch.master.data() + piece.at, piece.count);
     return status;
   };
-  for (const Group &group : program.groups)
-    if (absl::Status status = ForEachBatch(program, group, engine, nullptr, read, append);
-        !status.ok())
+  auto append_whole = [&](const float *values, int64_t count) {
+    return writer->Append(values, count);
+  };
+  for (const Group &group : program.groups) {
+    absl::Status status;
+    if (!IsOfParts(group))
+      status = ForEachBatch(program, group, engine, nullptr, read, append);
+    WholeReader reader(group, engine);
+    for (size_t p = 0; IsOfParts(group) && p < group.parameters.size() && status.ok(); ++p)
+      status = reader.Read(group.parameters[p], append_whole);
+    if (!status.ok())
       return status;
+  }
   return writer->Finish();
 }
 

@@ -152,6 +152,10 @@ void addEnds(std::vector<Case> &all) {
       all.push_back(
           makeCrossEntropy("cross_entropy_" + std::to_string(vocab) + (ignored ? "_ignored" : ""),
                            {3, 4}, vocab, ignored));
+  for (bool ignored : {false, true})
+    all.push_back(
+        makeCrossEntropyBlocks(std::string("cross_entropy_blocks") + (ignored ? "_ignored" : ""),
+                               {3, 4}, 19, 16, ignored));
 }
 
 /// Weights in bf16, widened before use.

@@ -142,6 +142,23 @@ func.func @f(%x: $X$, %targets: $I$, %w: $W$, %b: $B$) -> (tensor<WIDE>) {
                      {"L", tensor({batch, time, vocab})}});
 }
 
+/// A head whose vocabulary is one block.
+std::string blockHead(int64_t batch, int64_t time, int64_t width, int64_t vocab) {
+  return substitute(R"(
+func.func @f(%x: $X$, %targets: $I$, %w: $W$) -> (tensor<WIDE>) {
+  %logits = boa.linear %x, %w transpose : ($X$, $W$) -> $L$
+  %none = boa.cross_entropy_begin %targets : ($I$) -> $S$
+  %sums = boa.cross_entropy_block %none, %logits : ($S$, $L$) -> $S$
+  %loss = boa.cross_entropy_end %sums, %targets : ($S$, $I$) -> tensor<WIDE>
+  return %loss : tensor<WIDE>
+})",
+                    {{"I", tensor({batch, time}, "i32")},
+                     {"W", tensor({vocab, width})},
+                     {"S", tensor({batch, 3, time}, "WIDE")},
+                     {"X", tensor({batch, time, width})},
+                     {"L", tensor({batch, time, vocab})}});
+}
+
 double siluOf(double x) { return x / (1 + std::exp(-x)); }
 
 } // namespace
@@ -168,6 +185,7 @@ void addLarge(std::vector<Case> &all) {
   add({"qwen_block", llamaBlock(2, 70, 48, 4, 2, /*headNorms=*/true), nullptr});
   add({"tied_ends", tiedEnds(3, 40, 24, 67), nullptr, 67});
   add({"biased_head", biasedHead(3, 40, 24, 67), nullptr, 67, /*ignored=*/true});
+  add({"block_head", blockHead(3, 40, 24, 67), nullptr, 67, /*ignored=*/true});
 }
 
 void addLeast(std::vector<Case> &all) {

@@ -268,4 +268,34 @@ Case makeCrossEntropy(const std::string &name, std::vector<int64_t> shape, int64
           crossEntropy, vocab, ignored};
 }
 
+Case makeCrossEntropyBlocks(const std::string &name, std::vector<int64_t> shape, int64_t first,
+                            int64_t second, bool ignored) {
+  const std::string targets = tensor(shape, "i32");
+  const std::string sums = tensor({shape[0], 3, shape[1]}, "WIDE");
+  const std::string x = tensor({shape[0], shape[1], first}),
+                    y = tensor({shape[0], shape[1], second});
+  auto block = [&](const char *to, const char *from, const char *logits, const std::string &type) {
+    return std::string("  %") + to + " = boa.cross_entropy_block %" + from + ", %" + logits +
+           " : (" + sums + ", " + type + ") -> " + sums + "\n";
+  };
+  return {name,
+          function({x, y, targets},
+                   "  %s = boa.cross_entropy_begin %a2 : (" + targets + ") -> " + sums + "\n" +
+                       block("t", "s", "a0", x) + block("u", "t", "a1", y) +
+                       "  %y = boa.cross_entropy_end %u, %a2 : (" + sums + ", " + targets +
+                       ") -> tensor<WIDE>",
+                   "%y", "tensor<WIDE>"),
+          [=](Operands operands, Arguments a) -> Results {
+            Operand whole = operands[0];
+            whole.shape.back() = first + second;
+            Values logits;
+            for (size_t r = 0; r < a[2].size(); ++r)
+              for (auto [part, width] : {std::pair(&a[0], first), {&a[1], second}})
+                logits.insert(logits.end(), &(*part)[r * size_t(width)],
+                              &(*part)[r * size_t(width)] + width);
+            return crossEntropy({whole, operands[2]}, {logits, a[2]});
+          },
+          first + second, ignored};
+}
+
 } // namespace boa::testing

@@ -58,6 +58,9 @@ Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,
                    std::vector<int64_t> shape);
 Case makeCrossEntropy(const std::string &name, std::vector<int64_t> shape, int64_t vocab,
                       bool ignored);
+/// The same by two blocks of the vocabulary, each with logits of its own.
+Case makeCrossEntropyBlocks(const std::string &name, std::vector<int64_t> shape, int64_t first,
+                            int64_t second, bool ignored);
 
 /// Several threads, several blocks of attention, several ops together; sizes that are
 /// less than any block; and sizes of today's models, in one dimension at a time.

@@ -207,12 +207,15 @@ private:
                                             {"up", adapter.getUp().getValue()},
                                             {"alpha", adapter.getAlpha().getValueAsDouble()},
                                             {"transposed", adapter.getTransposed()}};
+      if (IntegerAttr split = param.getSplitAttr())
+        parameter["split"] = split.getInt();
       parameters.push_back(std::move(parameter));
     }
     return json::Object{{"name", name},
                         {"number", int64_t(llvm::find(names, name) - names.begin())},
                         {"count", int64_t(group.getRepeat())},
-                        {"layer", group.getRepeat() > 1 || group->hasAttr(kLayerAttr)},
+                        {"layer", !isOfParts(group.getSymName()) &&
+                                      (group.getRepeat() > 1 || group->hasAttr(kLayerAttr))},
                         {"elements", group.getPaddedElements()},
                         {"chunks", group.getChunks()},
                         {"chunk_elements", group.getChunkElements()},

@@ -1,0 +1,223 @@
+//===- ConvertVocabularyOps.cpp - Blocks of a vocabulary to linalg --------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of --convert-boa-to-linalg: cross-entropy that goes on from block to block. Each of the
+// three sums of a row is taken out first: what follows reads rows by their own number, so that
+// --kernel-block-rows can cut them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Boa.h"
+#include "passes/kernels/ConvertBoaToLinalg.h"
+#include "passes/kernels/LinalgBuilder.h"
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+/// Of no exponentials. Finite: a difference of two is a number.
+constexpr double kLogOfNone = -1e30;
+
+/// The places in sums [batch, 3, time].
+enum Sum { Log, Logit, Target };
+
+struct Slice {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  Slice(OpBuilder &b, RankedTensorType sums, Sum which) {
+    for (int64_t extent : {sums.getDimSize(0), int64_t(1), sums.getDimSize(2)}) {
+      offsets.push_back(b.getIndexAttr(0));
+      sizes.push_back(b.getIndexAttr(extent));
+      strides.push_back(b.getIndexAttr(1));
+    }
+    offsets[1] = b.getIndexAttr(which);
+  }
+};
+
+RankedTensorType rowsOf(RankedTensorType sums) {
+  return RankedTensorType::get({sums.getDimSize(0), sums.getDimSize(2)}, sums.getElementType());
+}
+
+/// One of the sums, [batch, time].
+Value take(PatternRewriter &rewriter, Location loc, Value sums, Sum which) {
+  RankedTensorType type = tensorOf(sums);
+  Slice slice(rewriter, type, which);
+  return tensor::ExtractSliceOp::create(rewriter, loc, rowsOf(type), sums, slice.offsets,
+                                        slice.sizes, slice.strides);
+}
+
+Value join(PatternRewriter &rewriter, Location loc, RankedTensorType type, ArrayRef<Value> parts) {
+  Value all = LinalgBuilder(rewriter, loc).empty(type);
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    Slice slice(rewriter, type, Sum(i));
+    all = tensor::InsertSliceOp::create(rewriter, loc, part, all, slice.offsets, slice.sizes,
+                                        slice.strides);
+  }
+  return all;
+}
+
+/// What the logits of a block change.
+struct Block {
+  Value log, logit, target; // before it; the target as an i32
+  Value after;              // the logarithm behind it
+  int64_t width;
+
+  Block(PatternRewriter &rewriter, Location loc, Value sums, Value logits)
+      : width(tensorOf(logits).getShape().back()) {
+    LinalgBuilder linalg(rewriter, loc);
+    log = take(rewriter, loc, sums, Log);
+    logit = take(rewriter, loc, sums, Logit);
+    RankedTensorType rows = tensorOf(log);
+    target = linalg.elementwise(rows.clone(rewriter.getI32Type()),
+                                {take(rewriter, loc, sums, Target)}, [&](ArrayRef<Scalar> a) {
+                                  return a[0].make<arith::FPToSIOp>(rewriter.getI32Type(), a[0]);
+                                });
+    RankedTensorType type = tensorOf(logits);
+    Value max =
+        linalg.reduceRows(type, Reduction::Max, {logits}, [](ArrayRef<Scalar> a) { return a[0]; });
+    Value sum = linalg.reduceRows(type, Reduction::Sum, {logits, {max, Indexing::Leading}},
+                                  [](ArrayRef<Scalar> a) { return (a[0] - a[1]).exp(); });
+    after = linalg.elementwise(rows, {log, max, sum}, [](ArrayRef<Scalar> a) {
+      Scalar log = a[0], max = a[1], sum = a[2];
+      Scalar most = log.make<arith::MaximumFOp>(log, max);
+      return most + ((log - most).exp() + sum * (max - most).exp()).log();
+    });
+  }
+};
+
+/// Whether 0 <= target < width. A negative one is above any other without its sign.
+Scalar isWithin(Scalar target, int64_t width) {
+  Scalar end = target.make<arith::ConstantOp>(IntegerAttr::get(target.getType(), width));
+  return target.make<arith::CmpIOp>(arith::CmpIPredicate::ult, target, end);
+}
+
+struct BeginToLinalg : OpRewritePattern<CrossEntropyBeginOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyBeginOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    RankedTensorType type = tensorOf(op.getSums()), rows = rowsOf(type);
+    Value target = linalg.elementwise(rows, {op.getTargets()}, [&](ArrayRef<Scalar> a) {
+      return a[0].make<arith::SIToFPOp>(type.getElementType(), a[0]);
+    });
+    rewriter.replaceOp(op, join(rewriter, op.getLoc(), type,
+                                {linalg.filled(rows, kLogOfNone), linalg.filled(rows, 0), target}));
+    return success();
+  }
+};
+
+struct BlockToLinalg : OpRewritePattern<CrossEntropyBlockOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyBlockOp op, PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    Value logits = op.getLogits();
+    const Block block(rewriter, op.getLoc(), op.getSums(), logits);
+    RankedTensorType rows = tensorOf(block.log);
+    Value logit = linalg.elementwise(rows, {block.target, block.logit}, [&](ArrayRef<Scalar> a) {
+      Scalar target = a[0], before = a[1], within = isWithin(target, block.width);
+      SmallVector<Value> at;
+      for (int64_t i = 0; i < rows.getRank(); ++i)
+        at.push_back(target.make<linalg::IndexOp>(i));
+      at.push_back(target.toIndex(target.make<arith::SelectOp>(within, target, target.zero())));
+      return before.make<arith::SelectOp>(within, extractElement(target, logits, at), before);
+    });
+    Value target =
+        linalg.elementwise(rows, {take(rewriter, op.getLoc(), op.getSums(), Target)},
+                           [&](ArrayRef<Scalar> a) { return a[0] + -double(block.width); });
+    rewriter.replaceOp(
+        op, join(rewriter, op.getLoc(), tensorOf(op.getNext()), {block.after, logit, target}));
+    return success();
+  }
+};
+
+struct BlockGradToLinalg : OpRewritePattern<CrossEntropyBlockGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyBlockGradOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    LinalgBuilder linalg(rewriter, loc);
+    RankedTensorType type = tensorOf(op.getLogits());
+    const Block block(rewriter, loc, op.getSums(), op.getLogits());
+    RankedTensorType rows = tensorOf(block.log);
+    Value dlog = take(rewriter, loc, op.getDnext(), Log);
+    Value dlogit = take(rewriter, loc, op.getDnext(), Logit);
+    Value dlogits = linalg.elementwise(
+        type,
+        {op.getLogits(),
+         {block.after, Indexing::Leading},
+         {dlog, Indexing::Leading},
+         {block.target, Indexing::Leading},
+         {dlogit, Indexing::Leading}},
+        [&](ArrayRef<Scalar> a) {
+          Scalar logit = a[0], after = a[1], dlog = a[2], target = a[3], dlogit = a[4];
+          Value column = target.make<arith::IndexCastOp>(
+              target.getType(), target.make<linalg::IndexOp>(type.getRank() - 1));
+          Scalar hit = target.make<arith::CmpIOp>(arith::CmpIPredicate::eq, column, target);
+          Scalar onehot = hit.make<arith::UIToFPOp>(type.getElementType(), hit);
+          return (logit - after).exp() * dlog + onehot * dlogit;
+        });
+    Value before = linalg.elementwise(rows, {block.log, block.after, dlog}, [](ArrayRef<Scalar> a) {
+      return (a[0] - a[1]).exp() * a[2];
+    });
+    Value passed = linalg.elementwise(rows, {block.target, dlogit}, [&](ArrayRef<Scalar> a) {
+      return a[1].make<arith::SelectOp>(isWithin(a[0], block.width), a[1].constant(0), a[1]);
+    });
+    rewriter.replaceAllUsesWith(op.getDlogits(), dlogits);
+    rewriter.replaceAllUsesWith(op.getDsums(), join(rewriter, loc, tensorOf(op.getDsums()),
+                                                    {before, passed, linalg.filled(rows, 0)}));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct EndToLinalg : OpRewritePattern<CrossEntropyEndOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyEndOp op, PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    LinalgBuilder linalg(rewriter, loc);
+    RankedTensorType type = tensorOf(op.getLoss());
+    Value log = take(rewriter, loc, op.getSums(), Log);
+    Value logit = take(rewriter, loc, op.getSums(), Logit);
+    RankedTensorType rows = tensorOf(log);
+    Value count = countTargets(linalg, op.getTargets(), type.getElementType());
+    Value each = linalg.elementwise(rows, {op.getTargets(), log, logit}, [](ArrayRef<Scalar> a) {
+      return a[1].make<arith::SelectOp>(isCounted(a[0]), a[1] - a[2], a[1].constant(0));
+    });
+    Value total = linalg.sumLeading(rows, linalg.filled(type, 0), {each},
+                                    [](ArrayRef<Scalar> a) { return a[0]; });
+    rewriter.replaceOp(op, linalg.elementwise(type, {total, count},
+                                              [](ArrayRef<Scalar> a) { return a[0] / a[1]; }));
+    return success();
+  }
+};
+
+struct EndGradToLinalg : OpRewritePattern<CrossEntropyEndGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyEndGradOp op,
+                                PatternRewriter &rewriter) const override {
+    LinalgBuilder linalg(rewriter, op.getLoc());
+    RankedTensorType type = tensorOf(op.getDsums()), rows = rowsOf(type);
+    Value count = countTargets(linalg, op.getTargets(), type.getElementType());
+    auto scaled = [&](double sign) {
+      return linalg.elementwise(
+          rows, {op.getTargets(), {op.getDloss(), Indexing::Trailing}, {count, Indexing::Trailing}},
+          [&](ArrayRef<Scalar> a) { // target, dloss, count
+            return a[1].make<arith::SelectOp>(isCounted(a[0]), a[1] / a[2] * sign,
+                                              a[1].constant(0));
+          });
+    };
+    rewriter.replaceOp(
+        op, join(rewriter, op.getLoc(), type, {scaled(1), scaled(-1), linalg.filled(rows, 0)}));
+    return success();
+  }
+};
+
+} // namespace
+
+void boa::populateVocabularyPatterns(RewritePatternSet &patterns) {
+  patterns.add<BeginToLinalg, BlockToLinalg, BlockGradToLinalg, EndToLinalg, EndGradToLinalg>(
+      patterns.getContext());
+}

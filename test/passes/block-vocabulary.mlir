@@ -1,0 +1,75 @@
+// RUN: boa-opt %s --boa-block-vocabulary --boa-verify-model | FileCheck %s
+// RUN: boa-opt %s --boa-block-vocabulary --boa-differentiate --boa-build-step --boa-verify-step \
+// RUN:   | FileCheck %s --check-prefix=STEP
+// One block changes nothing.
+// RUN: sed 's/vocabulary_blocks = 4/vocabulary_blocks = 1/' %s | boa-opt --boa-block-vocabulary \
+// RUN:   | FileCheck %s --check-prefix=ONE
+
+boa.config @model {vocab = 16 : i64, context = 4 : i64}
+boa.config @plan {micro_batch = 2 : i64, vocabulary_blocks = 4 : i64}
+boa.config @train {batch = 4 : i64}
+
+boa.group @params.embed repeat 1 {
+  boa.param @table : tensor<16x8xf32> = "normal" 2.0e-02
+}
+// Initial values follow from the numbers, which stay.
+// CHECK: boa.group @params.head repeat 1 {
+// CHECK-NEXT: boa.param @norm : tensor<8xf32> = "ones" number 1
+// CHECK: boa.group @blocks.head repeat 4 {
+// CHECK-NEXT: boa.param @w : tensor<8x4xf32> = "normal" 2.000000e-02 number 2 lr_scale 5.000000e-01 split 1
+// CHECK-NEXT: boa.param @b : tensor<4xf32> = "zeros" number 0 split 0
+// ONE-NOT: @blocks
+boa.group @params.head repeat 1 {
+  boa.param @b : tensor<16xf32> = "zeros"
+  boa.param @norm : tensor<8xf32> = "ones"
+  boa.param @w : tensor<8x16xf32> = "normal" 2.0e-02 lr_scale 5.0e-01
+}
+
+// CHECK: boa.stage @embed_forward
+// CHECK-NEXT: boa.stage @head_forward
+// CHECK-NEXT: boa.stage @head.begin_forward targets
+// CHECK-NEXT: boa.stage @head.blocks_forward repeat 4 takes [@head_forward]
+// CHECK-NEXT: boa.stage @head.loss_forward
+boa.stage @embed_forward
+boa.stage @head_forward
+
+func.func @embed_forward(%tokens: tensor<2x4xi32>,
+                         %table: tensor<16x8xf32> {boa.param = @params.embed::@table})
+    -> tensor<2x4x8xf32> {
+  %y = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  return %y : tensor<2x4x8xf32>
+}
+
+// CHECK: func.func @head_forward(%{{.*}}: tensor<2x4x8xf32>, %{{.*}}: tensor<8xf32> {boa.param = @params.head::@norm}) -> tensor<2x4x8xf32>
+// CHECK-NEXT: boa.rms_norm
+// CHECK-NEXT: return
+// CHECK: func.func @head.begin_forward(%{{.*}}: tensor<2x4x8xf32>, %[[T:.*]]: tensor<2x4xi32>) -> tensor<2x3x4xf32>
+// CHECK-NEXT: boa.cross_entropy_begin %[[T]]
+// The product is computed again, whatever the plan keeps.
+// CHECK: func.func @head.blocks_forward(%[[S:.*]]: tensor<2x3x4xf32>, %[[X:.*]]: tensor<2x4x8xf32>, %[[W:.*]]: tensor<8x4xf32> {boa.param = @blocks.head::@w}, %[[B:.*]]: tensor<4xf32> {boa.param = @blocks.head::@b}) -> tensor<2x3x4xf32>
+// CHECK-NEXT: %[[Z:.*]] = boa.linear %[[X]], %[[W]] bias %[[B]] {boa.activation = {save = false}}
+// CHECK-NEXT: boa.cross_entropy_block %[[S]], %[[Z]]
+// CHECK: func.func @head.loss_forward(
+// CHECK-NEXT: boa.cross_entropy_end
+func.func @head_forward(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>,
+                        %norm: tensor<8xf32> {boa.param = @params.head::@norm},
+                        %w: tensor<8x16xf32> {boa.param = @params.head::@w},
+                        %b: tensor<16xf32> {boa.param = @params.head::@b}) -> tensor<f32> {
+  %n = boa.rms_norm %x, %norm : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  %z = boa.linear %n, %w bias %b
+      : (tensor<2x4x8xf32>, tensor<8x16xf32>, tensor<16xf32>) -> tensor<2x4x16xf32>
+  %l = boa.cross_entropy %z, %targets : (tensor<2x4x16xf32>, tensor<2x4xi32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// Each block has weights and gradients of its own, and adds to the gradient of what all take.
+// STEP: boa.storage @weights.blocks.head[4]
+// STEP: boa.step @step
+// STEP: boa.loop layer %[[L:.*]] = 0 to 4 forward {
+// STEP: boa.read @weights.blocks.head[%[[L]]]
+// STEP: boa.call @head.blocks_forward
+// STEP: boa.call @head.loss_backward
+// STEP: boa.loop layer %[[L:.*]] = 0 to 4 reverse {
+// STEP: boa.call @head.blocks_backward
+// STEP: boa.accumulate %{{.*}}, @boundary_gradients.head.sum
+// STEP: boa.accumulate %{{.*}}, @gradients.blocks.head[%[[L]]]
