@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes a verified model. With x_j the logits of a block and l the logarithm of the sum of
-// exponentials before it, the one after it is log(exp(l) + sum of exp(x_j)): so a loop over
-// blocks needs no more than three numbers of each token.
+// Assumes a verified model. The sum of exponentials goes on from block to block. So a loop over
+// blocks carries three numbers of each token.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
@@ -26,7 +25,7 @@ namespace {
 /// Targets are carried in f32.
 constexpr int64_t kMostTokens = int64_t(1) << 24;
 
-/// A parameter of the product, of which each block takes a part.
+/// A parameter of the product. Each block takes a part.
 struct Cut {
   BlockArgument arg;
   int64_t dimension;
@@ -58,7 +57,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // What the stage must be
+  // Checks
   //===--------------------------------------------------------------------===//
 
   static BlockArgument asArgument(Value value) {
@@ -182,7 +181,7 @@ private:
     shape.back() /= count;
     auto block = logits.clone(shape);
 
-    // What comes before the product keeps the name of the stage, and its side inputs.
+    // The part before the product keeps the name of the stage, and its side inputs.
     Attribute side = FlatSymbolRefAttr::get(context, before);
     func::FuncOp first;
     if (x != head.getArgument(0)) {

@@ -28,11 +28,19 @@
 #include "runtime/abi/sums.h"
 
 #include <cstdint>
+#include <string>
 
 namespace boa::cuda {
 
 /// Before the group's name.
 inline constexpr char kUpdatePrefix[] = "update_", kNormPrefix[] = "norm_";
+
+/// A name in the device's code, where none has a '.'. Nor has one of a user's a '$'.
+inline std::string DeviceName(std::string name) {
+  for (char &c : name)
+    c = c == '.' ? '$' : c;
+  return name;
+}
 
 /// The constants of an update: f32, but for the chunk's number and the seed, which are 32 bits. The
 /// scalars of the optimizer follow (runtime/abi/optimizer.h).

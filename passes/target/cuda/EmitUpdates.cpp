@@ -96,8 +96,9 @@ public:
     if (llvm::any_of(states, [](auto &state) { return isCode(state.second); }))
       shared.push_back(getWorkgroupType({kUpdateThreads}, i32));
     FunctionBuilder builder(device, group.getLoc(),
-                            kUpdatePrefix + getGroupName(group.getSymName()), inputs, shared,
-                            elements / (kUpdateThreads * kUpdateElements), kUpdateThreads);
+                            DeviceName((kUpdatePrefix + getGroupName(group.getSymName())).str()),
+                            inputs, shared, elements / (kUpdateThreads * kUpdateElements),
+                            kUpdateThreads);
     UpdateBody ownBody(builder, builder.loc);
     b = &builder;
     body = &ownBody;
@@ -278,7 +279,8 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
     count += SumBlocks(param.getType().getNumElements());
   Builder types(group.getContext());
   Type f64 = types.getF64Type();
-  FunctionBuilder b(device, group.getLoc(), kNormPrefix + getGroupName(group.getSymName()),
+  FunctionBuilder b(device, group.getLoc(),
+                    DeviceName((kNormPrefix + getGroupName(group.getSymName())).str()),
                     {MemRefType::get({group.getPaddedElements()}, types.getF32Type()),
                      MemRefType::get({count}, f64)},
                     {getWorkgroupType({kNormThreads}, f64)},

@@ -14,6 +14,7 @@
 #include "passes/kernels/Captures.h"
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
+#include "runtime/abi/cuda_updates.h"
 #include "passes/target/cuda/ThreadBuilder.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -96,7 +97,8 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
       func.walk([&](gpu::LaunchOp launch) { launches.push_back(launch); });
       earlier.clear();
       for (auto [i, launch] : llvm::enumerate(launches))
-        if (failed(outline(launch, (func.getSymName() + "_launch" + Twine(i)).str())))
+        if (failed(outline(launch,
+                           cuda::DeviceName((func.getSymName() + "_launch" + Twine(i)).str()))))
           return signalPassFailure();
       if (failed(clean(func)))
         return signalPassFailure();

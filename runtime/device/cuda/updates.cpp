@@ -64,7 +64,9 @@ absl::Status GpuUpdates::Find() {
     Functions &of = functions.emplace_back();
     if (group.gradient < 0)
       continue;
-    const std::string update = kUpdatePrefix + group.name, norm = kNormPrefix + group.name;
+    const std::string stored = StoredName(program, group);
+    const std::string update = DeviceName(kUpdatePrefix + stored),
+                      norm = DeviceName(kNormPrefix + stored);
     for (const LoadedFunction &function : gpu.functions()) {
       if (function.name == update)
         of.update = function.handle;
