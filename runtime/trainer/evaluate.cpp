@@ -80,7 +80,7 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
     return absl::NotFoundError(
         absl::StrCat("`", directory, "` holds no training; --state names its directory"));
 
-  absl::StatusOr<Data> data = OpenData(request);
+  absl::StatusOr<Data> data = OpenData(request, interrupt);
   if (!data.ok())
     return data.status();
   const OpenOptions opening = {options.changed_model, [&] { return interrupt.interrupted(); }, {}};
