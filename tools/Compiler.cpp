@@ -181,6 +181,8 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
   frontend::IRGenOptions options;
   if (request.predict)
     options.batch = options.microBatch = 1;
+  if (request.unlimited)
+    result.spec->machine.device_memory = result.spec->machine.host_memory = 0;
   if (request.base && result.spec->base)
     result.spec->model = *std::move(result.spec->base);
   return frontend::generateModel(*result.spec, *context, options);

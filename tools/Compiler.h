@@ -35,6 +35,7 @@ struct CompileRequest {
   std::vector<std::string> overrides;     // --set KEY=VALUE
   bool predict = false;                   // one sequence at a time, to logits
   bool base = false;                      // the model without its adapters
+  bool unlimited = false;                 // for names and shapes alone: any memory will do
   bool simulate = false;                  // nothing runs on the device: there need be none
   std::string dump;                       // directory for the IR after every pass
   std::string cpu = "host";

@@ -117,11 +117,12 @@ absl::StatusOr<Matching::Found> Matching::FindParameters(const Group &group,
 /// Each parameter lies in the chunks of its weights, and has the halves of its masters.
 absl::Status Matching::CheckWeights(const Group &group, const Found &pairs) const {
   const Storage &weights = program.storages[size_t(group.weights)];
+  const int64_t wholes = IsOfParts(group) ? 1 : weights.entry_count();
   for (const SavedParameter *parameter : pairs) {
     if (!parameter)
       continue;
     const SavedTable *table = TableOf("weights", *parameter);
-    if (!table || (parameter->split < 0 && table->storage.entries != CountWholes(group)))
+    if (!table || (parameter->split < 0 && table->storage.entries != wholes))
       return Differs(weights, table);
     const int64_t room = table->storage.chunks * (table->storage.chunk_bytes / (narrow ? 2 : 4));
     if (parameter->offset > room || CountElements(parameter->shape) > room - parameter->offset)
