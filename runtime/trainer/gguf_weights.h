@@ -40,7 +40,7 @@ public:
   /// Unimplemented for an architecture whose tensors Boa does not know.
   static absl::StatusOr<GgufWeights> Open(const std::string &path);
 
-  /// Of what is quantised the type is "F32", as which it is read. A type that cannot be read
+  /// The type of a quantised tensor is "F32", since it is read as f32. A type that cannot be read
   /// keeps its name.
   const std::vector<Tensor> &tensors() const { return contents; }
   /// Elements [first, first + count) of `tensors()[index]`, as f32.

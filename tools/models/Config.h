@@ -49,7 +49,7 @@ struct ModelConfig {
 /// The name of the model in a spec: "llama".
 const char *nameOf(Family);
 
-/// Reads FOLDER/config.json, of transformers 4 or 5, or what a GGUF file has in its place. Refuses,
+/// Reads FOLDER/config.json, of transformers 4 or 5, or the keys of a GGUF file. Refuses,
 /// by name, an architecture that Boa does not have, and each key that it does not know: it might
 /// change the computation.
 absl::StatusOr<ModelConfig> readConfig(const std::string &folder);

@@ -107,7 +107,7 @@ private:
     return rows;
   }
 
-  /// As weights are trained: what is quantised has become f32.
+  /// The type in which weights are trained. Quantised ones become f32.
   const char *dtype() const {
     std::set<std::string> types;
     for (const GgufTensor &tensor : file.tensors())
