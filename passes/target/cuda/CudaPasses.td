@@ -81,6 +81,31 @@ def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
+def CudaSplitProducts : Pass<"cuda-split-products", "::mlir::func::FuncOp"> {
+  let summary = "sizes of products that are no whole 16 bytes in two parts";
+  let description = [{
+    cuBLASLt has no fast kernel in bf16 where a row is no multiple of 16 bytes, wherever it begins.
+    A large product becomes one of the largest multiple and one of what remains.
+    Products in f32 stay, and rows that begin at other addresses.
+
+    Before:
+    ```mlir
+    kernel.gemm %x, %w into %logits {transpose_b} : (memref<512x768xbf16>, memref<50257x768xbf16>,
+        memref<512x50257xbf16, strided<[50264, 1]>>) -> ()
+    ```
+    After:
+    ```mlir
+    %w1 = memref.subview %w[50256, 0] [1, 768] [1, 1]
+    %logits1 = memref.subview %logits[0, 50256] [512, 1] [1, 1]
+    kernel.gemm %x, %w1 into %logits1 {transpose_b}
+    %w0 = memref.subview %w[0, 0] [50256, 768] [1, 1]
+    %logits0 = memref.subview %logits[0, 0] [512, 50256] [1, 1]
+    kernel.gemm %x, %w0 into %logits0 {transpose_b}
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
   let summary = "groups to launches of threads";
   let description = [{

@@ -89,6 +89,8 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   if (options.offersAttention)
     each(createCudaOfferAttention());
   each(createEmitCudaAttention());
+  // After groups, whose rows are whole.
+  each(createCudaSplitProducts());
   each(createCanonicalizerPass());
   buildCudaCodePipeline(pm, options.code, options.printsWork);
 }
