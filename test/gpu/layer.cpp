@@ -16,7 +16,10 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <set>
 
 namespace boa::gputest {
@@ -26,6 +29,8 @@ namespace boa::gputest {
 
 /// Of what the library proposes for a product.
 static constexpr int kProposals = 8;
+/// Under load, before kernels are timed as in a training.
+static constexpr std::chrono::milliseconds kHeating{1500};
 
 /// "best of 8: #3, 0.21 ms, 650 TFLOP/s, 1.07 x the first".
 static std::string FormatBest(const std::vector<double> &times, double operations) {
@@ -107,32 +112,46 @@ absl::Status EnqueueAll(Step &step, const std::vector<Call> &calls) {
 }
 
 /// The same as one CUDA graph.
-absl::StatusOr<double> MeasureGraph(Step &step, const std::vector<Call> &calls) {
-  const Session &session = step.session;
-  const cuda::Driver &driver = session.driver();
-  constexpr int kThreadLocal = 1;
+class StepGraph {
+public:
+  StepGraph(Step &step, const std::vector<Call> &calls) : session(step.session) {
+    constexpr int kThreadLocal = 1;
+    const cuda::Driver &driver = session.driver();
+    status = driver.Call("capturing", driver.StreamBeginCapture, session.stream(), kThreadLocal);
+    if (!status.ok())
+      return;
+    const absl::Status enqueued = EnqueueAll(step, calls);
+    status = driver.Call("capturing", driver.StreamEndCapture, session.stream(), &captured);
+    if (status.ok())
+      status = enqueued;
+    if (status.ok())
+      status = driver.Call("capturing", driver.GraphInstantiate, &exec, captured, 0ull);
+  }
+  StepGraph(const StepGraph &) = delete;
+  ~StepGraph() {
+    session.Wait().IgnoreError();
+    if (exec)
+      session.driver().GraphExecDestroy.address(exec);
+    if (captured)
+      session.driver().GraphDestroy.address(captured);
+  }
+
+  absl::Status Launch() const {
+    const cuda::Driver &driver = session.driver();
+    return status.ok()
+               ? driver.Call("launching a graph", driver.GraphLaunch, exec, session.stream())
+               : status;
+  }
+  absl::StatusOr<double> Measure() const {
+    return MeasureIf(status, session, [&] { return Launch(); });
+  }
+
+private:
+  const Session &session;
   cuda::CapturedGraph captured = nullptr;
   cuda::GraphExec exec = nullptr;
-  absl::Status status =
-      driver.Call("capturing", driver.StreamBeginCapture, session.stream(), kThreadLocal);
-  if (!status.ok())
-    return status;
-  const absl::Status enqueued = EnqueueAll(step, calls);
-  status = driver.Call("capturing", driver.StreamEndCapture, session.stream(), &captured);
-  if (status.ok())
-    status = enqueued;
-  if (status.ok())
-    status = driver.Call("capturing", driver.GraphInstantiate, &exec, captured, 0ull);
-  absl::StatusOr<double> time = MeasureIf(status, session, [&] {
-    return driver.Call("launching a graph", driver.GraphLaunch, exec, session.stream());
-  });
-  session.Wait().IgnoreError();
-  if (exec)
-    driver.GraphExecDestroy.address(exec);
-  if (captured)
-    driver.GraphDestroy.address(captured);
-  return time;
-}
+  absl::Status status;
+};
 
 } // namespace
 
@@ -206,7 +225,7 @@ int MeasureLayer(const std::string &file, double peak) {
     print("the same, with what it computes again counted", all, kernel_flops);
   print("layer forward", MeasureMs(session, [&] { return EnqueueAll(step, forward); }),
         forward_flops);
-  print("layer forward and backward as one CUDA graph", MeasureGraph(step, layer),
+  print("layer forward and backward as one CUDA graph", StepGraph(step, layer).Measure(),
         3 * forward_flops);
   for (const Made &one : made) {
     const auto together = MeasureMs(session, [&] { return EnqueueAll(step, one.calls); });
@@ -229,6 +248,50 @@ int MeasureLayer(const std::string &file, double peak) {
     std::printf("  one by one they take %s\n", FormatMs(sum).c_str());
   }
   return failed;
+}
+
+int MeasureTimes(const std::string &file) {
+  Opened opened;
+  if (!opened.Open("kernels", file))
+    return 1;
+  Step &step = *opened.step;
+  std::map<std::string, std::unique_ptr<StepGraph>> graphs;
+  auto run_all = [&] {
+    absl::Status status;
+    for (const auto &[name, graph] : graphs)
+      if (status.ok())
+        status = graph->Launch();
+    return status.ok() ? opened.session->Wait() : status;
+  };
+  for (const KernelRun &run : step.packed->runs) {
+    const std::string &name = step.KernelOf(run).name;
+    const std::vector<Call> calls = step.Record(run);
+    absl::Status status;
+    for (const Call &call : calls)
+      if (status.ok())
+        status = step.Prepare(call);
+    // Each run, so that what comes after has what it reads.
+    if (status.ok())
+      status = EnqueueAll(step, calls);
+    if (status.ok())
+      status = opened.session->Wait();
+    if (!status.ok())
+      return NotMeasured(name, status);
+    if (std::unique_ptr<StepGraph> &graph = graphs[name]; !graph)
+      graph = std::make_unique<StepGraph>(step, calls);
+  }
+  // A training draws all the power that there is, and so lowers the clock.
+  const auto end = std::chrono::steady_clock::now() + kHeating;
+  while (std::chrono::steady_clock::now() < end)
+    if (absl::Status status = run_all(); !status.ok())
+      return NotMeasured("kernels", status);
+  for (const auto &[name, graph] : graphs) {
+    const auto time = graph->Measure();
+    if (!time.ok())
+      return NotMeasured(name, time.status());
+    std::printf("%s %.9g\n", name.c_str(), *time / 1e3);
+  }
+  return 0;
 }
 
 } // namespace boa::gputest

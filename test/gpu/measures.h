@@ -37,6 +37,9 @@ int MeasureAttention(const std::string &file, double peak);
 /// A layer forward and backward, and each call of its kernels, of all others and of the head.
 int MeasureLayer(const std::string &file, double peak);
 
+/// Seconds of each kernel as one CUDA graph, in lines that `boa simulate --kernels` takes.
+int MeasureTimes(const std::string &file);
+
 /// The optimizer's updates, norms of gradients and checksums: their rates, and whether their
 /// results are the host's.
 int MeasureUpdates(const std::string &file, double peak);

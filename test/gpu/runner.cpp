@@ -11,9 +11,10 @@
 //   boa-gpu-runner products PROGRAM PEAK  a program's products, PEAK: the rate of the fastest, or 0
 //   boa-gpu-runner attention PROGRAM PEAK its attention
 //   boa-gpu-runner layer PROGRAM PEAK     its layer, its kernels and their calls
-//   boa-gpu-runner copies                 between host and device, and on it
-//   boa-gpu-runner launches FILE          what one costs, by a kernel of a packed case
-//   boa-gpu-runner watch FILE COMMAND...  the device memory that a command takes
+//   boa-gpu-runner times PROGRAM          seconds of each of its kernels, as `boa simulate` takes
+//   them boa-gpu-runner copies                 between host and device, and on it boa-gpu-runner
+//   launches FILE          what one costs, by a kernel of a packed case boa-gpu-runner watch FILE
+//   COMMAND...  the device memory that a command takes
 //
 // Goes with tools/gpu-check to a machine that has nothing but a driver: needs libc alone.
 //
@@ -78,6 +79,8 @@ int main(int argc, char **argv) {
                                {"updates", MeasureUpdates}})
     if (is(name) && argc == 4)
       return measure(argv[2], std::atof(argv[3]));
+  if (is("times") && argc == 3)
+    return MeasureTimes(argv[2]);
   if (is("copies") && argc == 2)
     return MeasureCopies();
   if (is("launches") && argc == 3)
@@ -89,6 +92,6 @@ int main(int argc, char **argv) {
   std::fprintf(
       stderr,
       "usage: boa-gpu-runner environment | kernels DIR | peak | products, attention, layer or "
-      "updates PROGRAM PEAK | copies | launches FILE | watch FILE COMMAND...\n");
+      "updates PROGRAM PEAK | times PROGRAM | copies | launches FILE | watch FILE COMMAND...\n");
   return 2;
 }

@@ -32,6 +32,7 @@ namespace {
 constexpr size_t kGradient = 2; // behind weights and low; the states follow
 constexpr int64_t kStep = 1;
 constexpr int kSumRounds = 9;
+constexpr int kHostRounds = 3;
 
 const char *Verdict(bool same) { return same ? "the host's bits" : "OTHER BITS THAN THE HOST'S"; }
 
@@ -224,6 +225,8 @@ private:
     std::printf("update of %s, %d chunks: %s, %s; %s\n", group.name.c_str(), int(group.chunks),
                 FormatMs(*update).c_str(),
                 FormatBandwidth(double(group.chunks * moved), *update).c_str(), Verdict(same));
+    if (status = MeasureHost(index, chunk, double(group.chunks * moved)); !status.ok())
+      return status;
     const auto norms = MeasureMs(session, [&] { return updates.Enqueue(norm); });
     if (!norms.ok())
       return norms.status();
@@ -232,6 +235,33 @@ private:
       return status;
     std::printf("norm of %s: %s, %s\n", group.name.c_str(), FormatMs(*norms).c_str(),
                 FormatBandwidth(double(group.elements * 4), *norms).c_str());
+    return absl::OkStatus();
+  }
+
+  /// The same updates by all threads of the host: of all chunks, since a cache holds one.
+  absl::Status MeasureHost(int32_t index, const std::vector<std::vector<char>> &chunk,
+                           double moved) {
+    std::vector all(size_t(program.groups[index].chunks), chunk);
+    std::vector<double> milliseconds;
+    for (int round = 0; round < kHostRounds; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (size_t at = 0; at < all.size(); ++at) {
+        std::vector<char *> addresses;
+        for (std::vector<char> &tensor : all[at])
+          addresses.push_back(tensor.empty() ? nullptr : tensor.data());
+        if (absl::Status status =
+                on_host.Update(WorkOf(Work::Kind::update, index, int32_t(at), 1), addresses);
+            !status.ok())
+          return status;
+      }
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - begin;
+      milliseconds.push_back(took.count());
+    }
+    std::sort(milliseconds.begin(), milliseconds.end());
+    const double median = milliseconds[kHostRounds / 2];
+    std::printf("the same by the host: %s, %s\n", FormatMs(median).c_str(),
+                FormatBandwidth(moved, median).c_str());
     return absl::OkStatus();
   }
 
