@@ -26,8 +26,12 @@ if not os.path.exists(os.path.join(boa_bin, "boa-opt")):
 scope = os.environ.get("BOA_TEST_SCOPE", "nightly")
 if scope != "quick":
     config.available_features.add("scope-all")
+if scope == "nightly":
+    config.available_features.add("scope-nightly")
 # %delay_runs: runs with other delays of the fake GPU.
 config.substitutions.append(("%delay_runs", "34" if scope == "nightly" else "4"))
+# %fake_steps: steps of the examples on it.
+config.substitutions.append(("%fake_steps", "20" if scope == "nightly" else "8"))
 
 config.environment["PATH"] = os.pathsep.join([boa_bin, llvm_bin, os.environ["PATH"]])
 # NVIDIA's assembler, where there is one: it needs no device.

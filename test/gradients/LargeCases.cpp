@@ -230,7 +230,7 @@ void addHuge(std::vector<Case> &all) {
   push({"head_128256", biasedHead(1, 20, 7, vocab), nullptr, vocab, /*ignored=*/true});
   push(makeEmbedding("embedding_128256", vocab, 5, {2, 700}));
   // On a GPU its products are split.
-  push({"ends_4099", tiedEnds(1, 512, 128, 4099), nullptr, 4099});
+  push({"ends_large", tiedEnds(1, 512, 128, 4099), nullptr, 4099});
   // Tokens of which some, or all, are the same: more than are listed at once.
   push(makeEmbedding("embedding_repeats", 37, 72, {3, 700}));
   push(makeEmbedding("embedding_repeats_one", 1, 13, {1, 1100}));
