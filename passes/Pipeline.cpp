@@ -26,6 +26,7 @@ PipelineOptions PipelineOptions::get(ModuleOp module) {
   PipelineOptions options;
   options.device = config.machine.device;
   options.offersAttention = config.machine.attention == AttentionKind::cudnn;
+  options.tf32 = config.machine.products == ProductKind::tf32;
   return options;
 }
 
@@ -131,7 +132,8 @@ static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &opt
   if (options.described)
     pm.addPass(std::make_unique<ReuseKernels>(options.described));
   if (options.device == DeviceKind::cuda)
-    buildCudaPipeline(pm, {options.deviceCode, options.blockRows, options.offersAttention});
+    buildCudaPipeline(
+        pm, {options.deviceCode, options.blockRows, options.offersAttention, options.tf32});
   else
     buildCpuPipeline(pm, options.blockRows, options.deviceCode != DeviceCode::none);
   if (options.described)

@@ -75,8 +75,13 @@ void boa_cuda_launch(boa_queue *, int64_t function, int64_t grid_x, int64_t grid
                      int64_t block_x, int64_t block_y, int64_t block_z, int64_t shared_bytes,
                      int64_t count, void *const *args);
 
+#define BOA_CUDA_F32 0
+#define BOA_CUDA_BF16 1
+#define BOA_CUDA_TF32 2
+
 /// c = op(a) op(b) + bias + addend: row-major, m x k by k x n, strides of rows in elements.
-/// Types are 0 for f32 and 1 for bf16. `a` and `b` have the same type; sums are computed in f32.
+/// `a` and `b` have the same type, and c is f32 or bf16; sums are computed in f32. BOA_CUDA_TF32 is
+/// f32 whose values are rounded to 10 bits of mantissa before they are multiplied.
 /// `bias` holds one value of c's type for each column, or is null. `addend` has c's type and
 /// stride. It is c itself, memory apart from c, or null. `scratch` has BOA_CUDA_LIBRARY_WORKSPACE
 /// bytes of device memory, or is null.

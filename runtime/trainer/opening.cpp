@@ -9,6 +9,7 @@
 #include "runtime/state/computation.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/initialize.h"
+#include "runtime/trainer/events.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/outputs.h"
 #include "runtime/trainer/progress.h"
@@ -92,6 +93,9 @@ OpenState(const TrainRequest &request, const BaseWeights *base, const InterruptG
     return absl::NotFoundError(absl::StrCat("`", directory,
                                             "` holds no training to resume; --state names its "
                                             "directory, and without --resume a new one begins"));
+  if (!exists && !options.tensorboard.empty())
+    if (absl::Status status = EventFile::Check(options.tensorboard, ""); !status.ok())
+      return status;
   if (!exists && !options.metrics.empty())
     if (absl::Status status = Metrics::CheckNew(options.metrics); !status.ok())
       return status;

@@ -38,6 +38,12 @@ absl::Status RunReport::Open() {
       return opened.status();
     metrics = *std::move(opened);
   }
+  if (!options.tensorboard.empty()) {
+    absl::StatusOr<EventFile> opened = EventFile::Create(options.tensorboard, identity, first);
+    if (!opened.ok())
+      return opened.status();
+    events = *std::move(opened);
+  }
   if (!options.trace.empty()) {
     absl::StatusOr<OutputFile> created = OutputFile::Open(options.trace);
     if (!created.ok())
@@ -106,6 +112,8 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
     progress.Say(absl::StrFormat("step %d: validation loss %.4f", done.step, *validation_loss));
   if (metrics && writing.ok())
     writing = metrics->Write(record);
+  if (events && writing.ok())
+    writing = events->Write(record);
 }
 
 /// The run beside what a simulation of the same program foretells.

@@ -8,11 +8,10 @@
 // Everything that a run tells: the table at its start, a line and a record of metrics for
 // each step, the summary, the trace and the page at its end.
 //
-// Ownership: it owns the files of --metrics and --trace, and the line of progress. Program
-// and options must outlive it.
-// Threads: one, the driver.
-// Errors: a console that is gone is no error. The first error of the metrics stays in
-// status(); after it no record is written. The run must then end with a commit.
+// Ownership: it owns the files of --metrics, --tensorboard and --trace, and the line of progress.
+// Program and options must outlive it. Threads: one, the driver. Errors: a console that is gone is
+// no error. The first error of the metrics stays in status(); after it no record is written. The
+// run must then end with a commit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_REPORT_H
@@ -23,6 +22,7 @@
 #include "runtime/state/state.h"
 #include "runtime/data/data.h"
 #include "runtime/trainer/file.h"
+#include "runtime/trainer/events.h"
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/request.h"
@@ -58,7 +58,7 @@ public:
   /// Writes the trace and the page, and prints the summary of the run. `step`: the last one.
   absl::Status Finish(int64_t step, const Traffic &predicted, const StepTraffic &, Engine &);
 
-  /// Of the metrics.
+  /// Of the metrics and events.
   const absl::Status &status() const { return writing; }
 
 private:
@@ -71,6 +71,7 @@ private:
   const int64_t first;
   const std::string identity;
   std::optional<Metrics> metrics;
+  std::optional<EventFile> events;
   absl::Status writing;
   std::optional<OutputFile> trace;
   Progress progress;

@@ -135,7 +135,8 @@ cublasStatus_t ReadProblem(const char *what, cublasLtMatmulDesc_t desc, cublasLt
                                        : p.a.type == CUDA_R_16BF &&
                                              (p.d.type == CUDA_R_32F || p.d.type == CUDA_R_16BF));
   bool compute =
-      (p.desc.compute == CUBLAS_COMPUTE_32F || p.desc.compute == CUBLAS_COMPUTE_32F_PEDANTIC) &&
+      (p.desc.compute == CUBLAS_COMPUTE_32F || p.desc.compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+       p.desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32) &&
       p.desc.scale == CUDA_R_32F;
   // A bias is of the result's type, and along its columns.
   bool epilogue = p.desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||

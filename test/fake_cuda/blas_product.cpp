@@ -8,6 +8,7 @@
 #include "test/fake_cuda/numbers.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 namespace boa::fake {
@@ -25,6 +26,15 @@ uint64_t Problem::Hash() const {
   return hash;
 }
 
+/// To the nearest of 10 bits of mantissa.
+static float ToTf32(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  bits = (bits + 0xfffu + ((bits >> 13) & 1)) & ~0x1fffu;
+  std::memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+
 void Multiply(const Problem &p, uint64_t depth, float alpha, float beta, const char *a,
               const char *b, const char *c, char *d, const char *bias) {
   constexpr uint64_t kRows = 64, kCols = 4;
@@ -39,6 +49,10 @@ void Multiply(const Problem &p, uint64_t depth, float alpha, float beta, const c
     for (uint64_t l = 0; l < p.k; ++l)
       right[j * p.k + l] =
           Load(b, p.desc.transpose[1] ? p.b.Index(j, l) : p.b.Index(l, j), p.b.type == CUDA_R_16BF);
+  if (p.desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && p.a.type == CUDA_R_32F)
+    for (std::vector<float> *operand : {&left, &right})
+      for (float &value : *operand)
+        value = ToTf32(value);
   for (uint64_t j0 = 0; j0 < p.n; j0 += kCols) {
     uint64_t cols = std::min(kCols, p.n - j0);
     for (uint64_t i0 = 0; i0 < p.m; i0 += kRows) {

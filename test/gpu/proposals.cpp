@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/gpu/proposals.h"
 
+#include "runtime/abi/cuda_calls.h"
 #include "test/gpu/timing.h"
 
 #include "absl/strings/str_cat.h"
@@ -56,11 +57,12 @@ absl::StatusOr<std::vector<double>> Proposals::Measure(const Session &session, c
   MatrixLayout a = nullptr, b = nullptr, c = nullptr;
   MatmulPreference preference = nullptr;
   // Column-major is the transpose of row-major: b comes first.
-  const int type_ab = p.type_ab == 0 ? kReal32F : kReal16BF;
-  const int type_c = p.type_c == 0 ? kReal32F : kReal16BF;
+  const int type_ab = p.type_ab == BOA_CUDA_BF16 ? kReal16BF : kReal32F;
+  const int type_c = p.type_c == BOA_CUDA_BF16 ? kReal16BF : kReal32F;
+  const int compute = p.type_ab == BOA_CUDA_TF32 ? kComputeTf32 : kCompute32F;
   const int32_t first = p.transpose_b ? kOpT : kOpN, second = p.transpose_a ? kOpT : kOpN;
   const uint32_t epilogue = p.bias ? kEpilogueBias : kEpilogueDefault;
-  absl::Status status = Call(MatmulDescCreate, &desc, kCompute32F, kReal32F);
+  absl::Status status = Call(MatmulDescCreate, &desc, compute, kReal32F);
   auto describe = [&](int attribute, const auto &value) {
     if (status.ok())
       status = Call(MatmulDescSetAttribute, desc, attribute, &value, sizeof(value));

@@ -297,7 +297,7 @@ std::string Step::Format(const Call &call) const {
   if (auto *attention = std::get_if<cuda::Attention>(&call))
     return cuda::Format(attention->shape);
   const auto &p = std::get<cuda::Product>(call);
-  const char *const types[] = {"f32", "bf16"};
+  const char *const types[] = {"f32", "bf16", "tf32"};
   return absl::StrFormat("%c%c %d x %d x %d %s to %s, rows %d %d %d%s%s", p.transpose_a ? 'T' : 'N',
                          p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, types[p.type_ab],
                          types[p.type_c], p.lda, p.ldb, p.ldc, p.bias ? " + bias" : "",

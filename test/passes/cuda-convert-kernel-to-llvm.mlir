@@ -1,3 +1,5 @@
+// RUN: boa-opt %s '--cuda-convert-kernel-to-llvm=tf32' --reconcile-unrealized-casts --canonicalize --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck %s --check-prefix=TF32
 // RUN: boa-opt %s --cuda-convert-kernel-to-llvm --reconcile-unrealized-casts --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
 
 // A launch passes the queue, the function's number, its extents and its arguments' addresses.
@@ -25,6 +27,19 @@ func.func @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
 
 // -----
 
+// TF32-LABEL: llvm.func @rounded
+// TF32:         %[[TF32:.*]] = llvm.mlir.constant(2 : i32) : i32
+// TF32:         llvm.call @boa_cuda_gemm(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[TF32]],
+func.func @rounded(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<4x4xf32>
+  %b = kernel.view %p + 64 : memref<4x4xf32>
+  %c = kernel.view %p + 128 : memref<4x4xf32>
+  kernel.gemm %a, %b into %c : (memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) -> ()
+  return
+}
+
+// -----
+
 // A product passes its extents, types and strides, a bias, what is added and scratch where it has
 // them. What it accumulates into is both what is added and the result.
 
@@ -39,6 +54,10 @@ func.func @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
 // CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %[[NO]], %[[YES]], %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %[[YES]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[NULL]], %[[NO]], %{{.*}}, %[[COLUMNS]], %[[W]])
 // CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[D:.*]], %[[YES]], %[[D]], %{{.*}}, %[[NULL]])
 // CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[E:.*]], %[[YES]], %[[D]], %{{.*}}, %[[NULL]])
+// TF32 is of f32 alone.
+// TF32-LABEL: llvm.func @gemm
+// TF32:         %[[BF16:.*]] = llvm.mlir.constant(1 : i32) : i32
+// TF32:         llvm.call @boa_cuda_gemm(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[BF16]],
 func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   %a = kernel.view %p + 0 : memref<2x3x4xbf16>
   %b = kernel.view %p + 64 : memref<5x4xbf16>

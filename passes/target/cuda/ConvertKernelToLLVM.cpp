@@ -13,6 +13,7 @@
 
 #include "passes/kernels/KernelToLLVM.h"
 #include "passes/target/cuda/CudaPasses.h"
+#include "runtime/abi/cuda_calls.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
@@ -31,7 +32,8 @@ namespace {
 Value getQueue(Operation *op) { return op->getParentRegion()->getArgument(2); }
 
 struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  GemmToCall(const LLVMTypeConverter &converter, bool tf32)
+      : ConvertOpToLLVMPattern(converter), tf32(tf32) {}
   LogicalResult matchAndRewrite(kernel::GemmOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Type element = elementOf(op.getA()), result = elementOf(op.getC());
@@ -56,7 +58,7 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
     }
     call.add(getQueue(op));
     call.addSizes(op, *product);
-    call.addInt(narrow, 32);
+    call.addInt(narrow ? BOA_CUDA_BF16 : tf32 ? BOA_CUDA_TF32 : BOA_CUDA_F32, 32);
     call.addRows(product->a);
     call.addRows(product->b);
     call.addAddress(op.getBias(), adaptor.getBias());
@@ -64,11 +66,13 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
       call.add(addend);
     else
       call.addNull();
-    call.addInt(result.isBF16(), 32);
+    call.addInt(result.isBF16() ? BOA_CUDA_BF16 : BOA_CUDA_F32, 32);
     call.addRows(product->c);
     call.addAddress(op.getScratch(), adaptor.getScratch());
     return call.emit("boa_cuda_gemm");
   }
+
+  const bool tf32;
 };
 
 template <typename Op> struct OfferToCall : ConvertOpToLLVMPattern<Op> {
@@ -158,7 +162,8 @@ struct CudaConvertKernelToLLVM : boa::impl::CudaConvertKernelToLLVMBase<CudaConv
     }
     auto addCalls = [&](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
       populateVectorToLLVMConversionPatterns(converter, patterns);
-      patterns.add<GemmToCall, OfferToCall<kernel::OfferAttentionOp>,
+      patterns.add<GemmToCall>(converter, tf32);
+      patterns.add<OfferToCall<kernel::OfferAttentionOp>,
                    OfferToCall<kernel::OfferAttentionGradOp>>(converter);
       patterns.add<LaunchToCall>(converter, numbers);
     };

@@ -314,7 +314,9 @@ def CudaConvertKernelToLLVM : Pass<"cuda-convert-kernel-to-llvm", "::mlir::Modul
     The functions of `gpu.module @cuda` are numbered in their order.
   }];
   let options = [Option<"dropDevice", "drop-device", "bool", /*default=*/"false",
-                        "without the device's module: nothing will run the kernels">];
+                        "without the device's module: nothing will run the kernels">,
+                 Option<"tf32", "tf32", "bool", /*default=*/"false",
+                        "products of f32 round their operands to TF32">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 

@@ -38,7 +38,7 @@ static void flatten(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
 }
 
-void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool printsWork) {
+void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, bool printsWork) {
   const bool emulated = code == DeviceCode::emulated;
   pm.addNestedPass<func::FuncOp>(createAssignWorkspace());
   pm.addPass(createCudaOutlineLaunches());
@@ -67,6 +67,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool printsW
   flatten(pm.nest<func::FuncOp>());
   CudaConvertKernelToLLVMOptions host;
   host.dropDevice = code == DeviceCode::none;
+  host.tf32 = tf32;
   pm.addPass(createCudaConvertKernelToLLVM(host));
   pm.addPass(createReconcileUnrealizedCastsPass());
   CudaEmbedImageOptions embed;
@@ -92,7 +93,7 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   // After groups, whose rows are whole.
   each(createCudaSplitProducts());
   each(createCanonicalizerPass());
-  buildCudaCodePipeline(pm, options.code, options.printsWork);
+  buildCudaCodePipeline(pm, options.code, options.tf32, options.printsWork);
 }
 
 namespace {

@@ -19,6 +19,7 @@ struct CudaPipelineOptions {
   DeviceCode code = DeviceCode::ptx;
   int64_t blockRows = 0;       // as for a CPU
   bool offersAttention = true; // in bf16, to cuDNN, for which there is scratch then
+  bool tf32 = false;           // products of f32
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
@@ -29,7 +30,8 @@ struct CudaPipelineOptions {
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
 /// The half of it that begins with launches and products.
-void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool printsWork = false);
+void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 = false,
+                           bool printsWork = false);
 
 /// Adds the dialects and external models that the pipeline uses beyond those of
 /// kernels.

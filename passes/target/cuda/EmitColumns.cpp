@@ -33,7 +33,7 @@ constexpr int64_t kLeastColumns = 8;
 /// Rows that a slice should at least have.
 constexpr int64_t kRowsPerSlice = 4;
 /// Elements of an operand that are under way at once.
-constexpr int64_t kElementsAtOnce = 8;
+constexpr int64_t kElementsAtOnce = 32;
 
 /// The columns and slices of a block.
 struct Block {

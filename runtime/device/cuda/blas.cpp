@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/blas.h"
 
+#include "runtime/abi/cuda_calls.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -120,7 +122,9 @@ absl::Status Blas::Error(BlasResult result, const char *symbol) const {
 }
 
 std::string Format(const Product &p) {
-  auto type = [](int32_t type) { return type == 0 ? "f32" : "bf16"; };
+  auto type = [](int32_t type) {
+    return type == BOA_CUDA_F32 ? "f32" : type == BOA_CUDA_BF16 ? "bf16" : "tf32";
+  };
   return absl::StrCat("product of ", p.m, " x ", p.k, " and ", p.k, " x ", p.n, ", ",
                       type(p.type_ab), " to ", type(p.type_c));
 }
@@ -176,11 +180,12 @@ absl::Status Blas::Plan(const Product &product) {
 }
 
 absl::Status Blas::Describe(const Product &p, Planned &planned) {
-  const int type_ab = p.type_ab == 0 ? kReal32F : kReal16BF;
-  const int type_c = p.type_c == 0 ? kReal32F : kReal16BF;
+  const int type_ab = p.type_ab == BOA_CUDA_BF16 ? kReal16BF : kReal32F;
+  const int type_c = p.type_c == BOA_CUDA_BF16 ? kReal16BF : kReal32F;
+  const int compute = p.type_ab == BOA_CUDA_TF32 ? kComputeTf32 : kCompute32F;
   const int32_t first = p.transpose_b ? kOpT : kOpN, second = p.transpose_a ? kOpT : kOpN;
   const uint32_t epilogue = p.bias ? kEpilogueBias : kEpilogueDefault;
-  absl::Status status = Call(MatmulDescCreate, &planned.desc, kCompute32F, kReal32F);
+  absl::Status status = Call(MatmulDescCreate, &planned.desc, compute, kReal32F);
   auto set = [&](int attribute, const auto &value) {
     if (status.ok())
       status = Call(MatmulDescSetAttribute, planned.desc, attribute, &value, sizeof(value));
@@ -250,7 +255,7 @@ struct Trial {
 static Trial LayOutTrial(const Product &p) {
   auto bytes = [](int64_t rows, int64_t columns, int64_t stride, int32_t type) {
     constexpr int64_t kAlignment = 256;
-    const int64_t all = ((rows - 1) * stride + columns) * (type == 0 ? 4 : 2);
+    const int64_t all = ((rows - 1) * stride + columns) * (type == BOA_CUDA_BF16 ? 2 : 4);
     return (all + kAlignment - 1) / kAlignment * kAlignment;
   };
   const int64_t a =

@@ -42,7 +42,7 @@ using MatmulPreference = struct MatmulPreferenceData *;
 constexpr BlasResult kBlasNotInitialized = 1, kBlasAllocFailed = 3, kBlasInvalidValue = 7,
                      kBlasArchMismatch = 8, kBlasNotSupported = 15;
 // cublasComputeType_t, cudaDataType_t
-constexpr int kCompute32F = 68, kReal32F = 0, kReal16BF = 14;
+constexpr int kCompute32F = 68, kComputeTf32 = 77, kReal32F = 0, kReal16BF = 14;
 // cublasLtMatmulDescAttributes_t
 constexpr int kDescTransA = 3, kDescTransB = 4, kDescEpilogue = 7, kDescBiasPointer = 8,
               kDescBiasType = 26;
@@ -96,7 +96,7 @@ struct MatmulHeuristic {
 struct Product {
   bool transpose_a, transpose_b;
   int64_t m, n, k;
-  int32_t type_ab, type_c;           // 0 f32, 1 bf16
+  int32_t type_ab, type_c;           // BOA_CUDA_F32 and so on
   const void *a, *b, *bias, *addend; // the last two, or null; the last may be c
   void *c, *scratch;                 // of scratch_bytes, or null
   int64_t lda, ldb, ldc;

@@ -154,6 +154,7 @@ static_assert(CUBLAS_STATUS_INVALID_VALUE == kBlasInvalidValue);
 static_assert(CUBLAS_STATUS_ARCH_MISMATCH == kBlasArchMismatch);
 static_assert(CUBLAS_STATUS_NOT_SUPPORTED == kBlasNotSupported);
 static_assert(CUBLAS_COMPUTE_32F == kCompute32F && CUDA_R_32F == kReal32F);
+static_assert(CUBLAS_COMPUTE_32F_FAST_TF32 == kComputeTf32);
 static_assert(CUDA_R_16BF == kReal16BF);
 static_assert(CUBLASLT_MATMUL_DESC_TRANSA == kDescTransA);
 static_assert(CUBLASLT_MATMUL_DESC_TRANSB == kDescTransB);
