@@ -315,6 +315,33 @@ LogicalResult EmbeddingGradOp::verify() {
   return verifyEmbedding(*this, "dtable", getDtable(), getTokens(), "dy", getDy());
 }
 
+/// `found` [batch, time, width + 1] for a table [tokens, width].
+static LogicalResult verifyFound(Operation *op, Value found, StringRef tableName, Value table) {
+  if (failed(verifyRank(op, "rows", found, 3)) || failed(verifyRank(op, tableName, table, 2)))
+    return failure();
+  if (lastDim(found) == lastDim(table) + 1)
+    return success();
+  return op->emitOpError("expected rows of ")
+         << lastDim(table) << " values and a token but found " << found.getType();
+}
+LogicalResult EmbeddingBeginOp::verify() {
+  if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "rows", getFound(), 3)))
+    return failure();
+  return verifyShape(*this, "tokens", getTokens(), shapeOf(getFound()).drop_back());
+}
+LogicalResult EmbeddingBlockOp::verify() {
+  if (failed(verifyOneFloatType(*this, {getFound(), getNext()})) ||
+      failed(verifyShape(*this, "a result", getNext(), shapeOf(getFound()))))
+    return failure();
+  return verifyFound(*this, getFound(), "a table", getTable());
+}
+LogicalResult EmbeddingBlockGradOp::verify() {
+  if (failed(verifyOneFloatType(*this)) ||
+      failed(verifyShape(*this, "dnext", getDnext(), shapeOf(getFound()))))
+    return failure();
+  return verifyFound(*this, getFound(), "dtable", getDtable());
+}
+
 static LogicalResult verifyCrossEntropy(Operation *op, Value logits, Value targets, StringRef name,
                                         Value loss) {
   if (failed(verifyRank(op, "logits", logits, 3)) || failed(verifyRank(op, name, loss, 0)))
@@ -393,6 +420,9 @@ double RmsNormGradOp::getFlops() { return 11 * elements(getDx()); }
 double RotaryOp::getFlops() { return 3 * elements(getY()); }
 double EmbeddingOp::getFlops() { return 0; }
 double EmbeddingGradOp::getFlops() { return elements(getDy()); }
+double EmbeddingBeginOp::getFlops() { return elements(getTokens()); }
+double EmbeddingBlockOp::getFlops() { return elements(getNext()); }
+double EmbeddingBlockGradOp::getFlops() { return elements(getDnext()); }
 double CrossEntropyOp::getFlops() { return 10 * elements(getLogits()); }
 double CrossEntropyGradOp::getFlops() { return 12 * elements(getLogits()); }
 double CrossEntropyBeginOp::getFlops() { return elements(getTargets()); }

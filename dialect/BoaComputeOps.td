@@ -342,6 +342,44 @@ def Boa_EmbeddingGradOp : Boa_SumOp<"embedding_grad"> {
   let assemblyFormat = "$tokens `,` $dy attr-dict `:` functional-type(operands, results)";
 }
 
+// A table by blocks of tokens. What goes from block to block is [batch, time, width + 1]: rows that
+// were found so far, else zeros, and behind each row its token, counted from the first token of the
+// next block.
+
+def Boa_EmbeddingBeginOp : Boa_SumOp<"embedding_begin"> {
+  let summary = "what the first block of a table takes";
+  let description = [{
+    Zeros, and the tokens, which are exact in f32 up to 2^24.
+  }];
+  let arguments = (ins Boa_Indices:$tokens);
+  let results = (outs Boa_Tensor:$found);
+  let assemblyFormat = "$tokens attr-dict `:` functional-type(operands, results)";
+}
+def Boa_EmbeddingBlockOp : Boa_SumOp<"embedding_block", [
+    DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
+  let summary = "the rows whose tokens are in one block of a table";
+  let description = [{
+    Other rows stay as they are.
+    ```mlir
+    %next = boa.embedding_block %found, %table
+        : (tensor<8x256x385xf32>, tensor<64x384xf32>) -> tensor<8x256x385xf32>
+    ```
+  }];
+  let arguments = (ins Boa_Tensor:$found, Boa_Tensor:$table);
+  let results = (outs Boa_Tensor:$next);
+  let assemblyFormat = "$found `,` $table attr-dict `:` functional-type(operands, results)";
+}
+def Boa_EmbeddingBlockGradOp : Boa_SumOp<"embedding_block_grad"> {
+  let summary = "scatters the rows of dnext whose tokens are in the block into a table of zeros";
+  let description = [{
+    In order of (b, t), as boa.embedding_grad. What the block takes has the gradient dnext: a row that
+    this block finds was zero before, and no earlier block finds it.
+  }];
+  let arguments = (ins Boa_Tensor:$found, Boa_Tensor:$dnext);
+  let results = (outs Boa_Tensor:$dtable);
+  let assemblyFormat = "$found `,` $dnext attr-dict `:` functional-type(operands, results)";
+}
+
 def Boa_CrossEntropyOp : Boa_SumOp<"cross_entropy", [
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "the mean of -log softmax(logits)[target], in nats";

@@ -121,6 +121,13 @@ void EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &o
   operands.push_back(Value());
 }
 
+// A row that a block finds was zero before, whatever is found in earlier blocks.
+void EmbeddingBlockOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(results[0]);
+  operands.push_back(EmbeddingBlockGradOp::create(
+      builder, getLoc(), getSumType(getTable().getType()), getFound(), results[0]));
+}
+
 void CrossEntropyOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(),
                                                 getLogits(), getTargets(), results[0]));

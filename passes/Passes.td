@@ -40,23 +40,30 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
 }
 
 def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
-  let summary = "the last stage's matrix in blocks of tokens, which stream as layers do";
+  let summary = "the matrices of embedding and head in blocks of tokens, which stream as layers do";
   let description = [{
-    With `vocabulary_blocks` = N in the plan, a last stage that ends in
-    `cross_entropy(linear(h, w), targets)` becomes four:
+    With `vocabulary_blocks` = N in the plan, a first stage that looks up its tokens by
+    `embedding(w, tokens)` becomes three:
+
+    - `@embed.begin_forward`: rows of zeros, and the tokens.
+    - `@embed.blocks_forward`, N times: the rows whose tokens are in one block. It takes its entry of
+      `@blocks.embed`, which holds the parts of `w`.
+    - `@embed_forward`: what comes behind the embedding.
+
+    A last stage that ends in `cross_entropy(linear(h, w), targets)` becomes four:
 
     - `@head_forward`: what comes before the product, up to `h`.
     - `@head.begin_forward`: sums over no tokens, from the targets.
     - `@head.blocks_forward`, N times: adds the logits of one block of tokens to the sums. It takes
-      `h` as a side input, and its entry of `@blocks.head`, which holds the parts of `w`.
+      `h` as a side input, and its entry of `@blocks.head`, or of `@blocks.embed` if both are one matrix.
     - `@head.loss_forward`: the loss, from the sums behind the last block.
 
-    Later passes see a layer that repeats N times. So all micro-batches of a block come before the
+    Later passes see layers that repeat N times. So all micro-batches of a block come before the
     next block, and its gradient and its update are complete with its backward loop. The product
     is computed again in the backward pass, also where layers save their activations.
 
-    Refused: another end of the last stage, a number that does not divide the vocabulary, and a
-    matrix that another stage takes, too.
+    Refused: another use of the tokens, another end of the last stage, a number that does not divide
+    the vocabulary, and a matrix that is used elsewhere, too.
   }];
 }
 

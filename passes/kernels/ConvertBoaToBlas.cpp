@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// boa.linear, boa.linear_weight_grad, boa.attention(_grad), boa.embedding_grad to
+// boa.linear, boa.linear_weight_grad, boa.attention(_grad), boa.embedding(_block)_grad to
 // library ops in destination style. Assumes static shapes. A boa.add of a product
 // that nothing else uses is folded: the other addend is what the product is
 // accumulated into. Both are sums in another order, which the design allows
@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Boa.h"
+#include "passes/kernels/ConvertBoaToLinalg.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/LinalgBuilder.h"
 
@@ -93,7 +94,20 @@ struct EmbeddingGradToScatter : OpRewritePattern<EmbeddingGradOp> {
     Type type = op.getDtable().getType();
     Value init = LinalgBuilder(rewriter, op.getLoc()).filled(tensorOf(op.getDtable()), 0);
     auto scatter = kernel::ScatterRowsOp::create(rewriter, op.getLoc(), TypeRange(type),
-                                                 op.getTokens(), op.getDy(), init);
+                                                 op.getTokens(), op.getDy(), init, false);
+    rewriter.replaceOp(op, scatter.getResults());
+    return success();
+  }
+};
+
+struct EmbeddingBlockGradToScatter : OpRewritePattern<EmbeddingBlockGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(EmbeddingBlockGradOp op, PatternRewriter &rewriter) const override {
+    Type type = op.getDtable().getType();
+    Value init = LinalgBuilder(rewriter, op.getLoc()).filled(tensorOf(op.getDtable()), 0);
+    auto scatter = kernel::ScatterRowsOp::create(
+        rewriter, op.getLoc(), TypeRange(type), takeTokens(rewriter, op.getLoc(), op.getFound()),
+        takeRows(rewriter, op.getLoc(), op.getDnext()), init, /*some=*/true);
     rewriter.replaceOp(op, scatter.getResults());
     return success();
   }
@@ -172,8 +186,8 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
       addend = AddOp::create(rewriter, loc, type, addend, scatter.getTable());
     else if (!scatter.getTable().getDefiningOp<linalg::FillOp>())
       return failure();
-    rewriter.replaceOpWithNewOp<kernel::ScatterRowsOp>(op, TypeRange(type), scatter.getIndices(),
-                                                       scatter.getRows(), addend);
+    rewriter.replaceOpWithNewOp<kernel::ScatterRowsOp>(
+        op, TypeRange(type), scatter.getIndices(), scatter.getRows(), addend, scatter.getSome());
     eraseUnused(other, product, rewriter);
     return success();
   }
@@ -240,8 +254,9 @@ void hoistWeightGradients(func::FuncOp func) {
 struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, AttentionToCall,
-                 AttentionGradToCall, AccumulateInto>(&getContext());
+    patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter,
+                 EmbeddingBlockGradToScatter, AttentionToCall, AttentionGradToCall, AccumulateInto>(
+        &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     // Once it is known what is added to what before it is rounded.

@@ -24,8 +24,12 @@ Scalar extractElement(Scalar at, mlir::Value tensor, mlir::ValueRange indices);
 /// Norms and cross-entropy (the parts that are not sums over rows).
 void populateRowOpPatterns(mlir::RewritePatternSet &patterns);
 
-/// Cross-entropy by blocks of a vocabulary.
+/// Embedding and cross-entropy by blocks of a vocabulary.
 void populateVocabularyPatterns(mlir::RewritePatternSet &patterns);
+
+/// Of what goes from block to block of a table: the rows, and the tokens as i32.
+mlir::Value takeRows(mlir::PatternRewriter &rewriter, mlir::Location loc, mlir::Value found);
+mlir::Value takeTokens(mlir::PatternRewriter &rewriter, mlir::Location loc, mlir::Value found);
 
 /// Whether a target is counted (not negative).
 Scalar isCounted(Scalar target);

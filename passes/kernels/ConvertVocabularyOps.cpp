@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Part of --convert-boa-to-linalg: cross-entropy that goes on from block to block. Each of the
-// three sums of a row is taken out first: what follows reads rows by their own number, so that
+// Part of --convert-boa-to-linalg: embedding and cross-entropy that go on from block to block. Each
+// of the three sums of a row is taken out first: what follows reads rows by their own number, so
+// that
 // --kernel-block-rows can cut them.
 //
 //===----------------------------------------------------------------------===//
@@ -37,6 +38,81 @@ struct Slice {
     offsets[1] = b.getIndexAttr(which);
   }
 };
+
+/// Whether 0 <= target < width. A negative one is above any other without its sign.
+Scalar isWithin(Scalar target, int64_t width) {
+  Scalar end = target.make<arith::ConstantOp>(IntegerAttr::get(target.getType(), width));
+  return target.make<arith::CmpIOp>(arith::CmpIPredicate::ult, target, end);
+}
+
+//===----------------------------------------------------------------------===//
+// Embedding
+//===----------------------------------------------------------------------===//
+
+/// `count` values of each row of [batch, time, values], from `first` on; one of them as
+/// [batch, time].
+Value takeOfRows(PatternRewriter &rewriter, Location loc, Value all, int64_t first, int64_t count) {
+  SmallVector<int64_t> shape(tensorOf(all).getShape().drop_back());
+  if (count > 1)
+    shape.push_back(count);
+  SmallVector<OpFoldResult> offsets(3, rewriter.getIndexAttr(0)),
+      strides(3, rewriter.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(rewriter.getContext(), tensorOf(all).getShape());
+  offsets.back() = rewriter.getIndexAttr(first);
+  sizes.back() = rewriter.getIndexAttr(count);
+  return tensor::ExtractSliceOp::create(rewriter, loc, tensorOf(all).clone(shape), all, offsets,
+                                        sizes, strides);
+}
+
+struct EmbeddingBeginToLinalg : OpRewritePattern<EmbeddingBeginOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(EmbeddingBeginOp op, PatternRewriter &rewriter) const override {
+    RankedTensorType type = tensorOf(op.getFound());
+    const int64_t width = type.getDimSize(2) - 1;
+    Value found =
+        LinalgBuilder(rewriter, op.getLoc())
+            .elementwise(type, {{op.getTokens(), Indexing::Leading}}, [&](ArrayRef<Scalar> a) {
+              Scalar token = a[0].make<arith::SIToFPOp>(type.getElementType(), a[0]);
+              Scalar column = a[0].make<linalg::IndexOp>(2);
+              return a[0].make<arith::SelectOp>(isWithin(column, width), token.zero(), token);
+            });
+    rewriter.replaceOp(op, found);
+    return success();
+  }
+};
+
+struct EmbeddingBlockToLinalg : OpRewritePattern<EmbeddingBlockOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(EmbeddingBlockOp op, PatternRewriter &rewriter) const override {
+    Value tokens = takeTokens(rewriter, op.getLoc(), op.getFound());
+    const int64_t rows = tensorOf(op.getTable()).getDimSize(0),
+                  width = tensorOf(op.getTable()).getDimSize(1);
+    Value next =
+        LinalgBuilder(rewriter, op.getLoc())
+            .elementwise(tensorOf(op.getNext()), {op.getFound(), {tokens, Indexing::Leading}},
+                         [&](ArrayRef<Scalar> a) {
+                           Scalar found = a[0], token = a[1], within = isWithin(token, rows);
+                           Scalar column = token.make<linalg::IndexOp>(2);
+                           Scalar isOfRow = isWithin(column, width);
+                           auto clamp = [](Scalar holds, Scalar value) {
+                             return value.make<arith::SelectOp>(holds, value, value.zero());
+                           };
+                           Scalar row = token.toIndex(clamp(within, token));
+                           Scalar element =
+                               extractElement(token, op.getTable(), {row, clamp(isOfRow, column)});
+                           return found.make<arith::SelectOp>(
+                               isOfRow, found.make<arith::SelectOp>(within, element, found),
+                               found + -double(rows));
+                         });
+    rewriter.replaceOp(op, next);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Cross-entropy
+//===----------------------------------------------------------------------===//
 
 RankedTensorType rowsOf(RankedTensorType sums) {
   return RankedTensorType::get({sums.getDimSize(0), sums.getDimSize(2)}, sums.getElementType());
@@ -88,12 +164,6 @@ struct Block {
     });
   }
 };
-
-/// Whether 0 <= target < width. A negative one is above any other without its sign.
-Scalar isWithin(Scalar target, int64_t width) {
-  Scalar end = target.make<arith::ConstantOp>(IntegerAttr::get(target.getType(), width));
-  return target.make<arith::CmpIOp>(arith::CmpIPredicate::ult, target, end);
-}
 
 struct BeginToLinalg : OpRewritePattern<CrossEntropyBeginOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -217,7 +287,20 @@ struct EndGradToLinalg : OpRewritePattern<CrossEntropyEndGradOp> {
 
 } // namespace
 
+Value boa::takeRows(PatternRewriter &rewriter, Location loc, Value found) {
+  return takeOfRows(rewriter, loc, found, 0, tensorOf(found).getDimSize(2) - 1);
+}
+
+Value boa::takeTokens(PatternRewriter &rewriter, Location loc, Value found) {
+  Value tokens = takeOfRows(rewriter, loc, found, tensorOf(found).getDimSize(2) - 1, 1);
+  return LinalgBuilder(rewriter, loc)
+      .elementwise(tensorOf(tokens).clone(rewriter.getI32Type()), {tokens},
+                   [&](ArrayRef<Scalar> a) {
+                     return a[0].make<arith::FPToSIOp>(rewriter.getI32Type(), a[0]);
+                   });
+}
+
 void boa::populateVocabularyPatterns(RewritePatternSet &patterns) {
-  patterns.add<BeginToLinalg, BlockToLinalg, BlockGradToLinalg, EndToLinalg, EndGradToLinalg>(
-      patterns.getContext());
+  patterns.add<EmbeddingBeginToLinalg, EmbeddingBlockToLinalg, BeginToLinalg, BlockToLinalg,
+               BlockGradToLinalg, EndToLinalg, EndGradToLinalg>(patterns.getContext());
 }

@@ -30,6 +30,12 @@ void KernelDialect::initialize() {
       >();
 }
 
+Value boa::kernel::isWithin(OpBuilder &builder, Location loc, Value integer, int64_t end) {
+  Value limit =
+      arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(integer.getType(), end));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, integer, limit);
+}
+
 Value boa::kernel::offsetPointer(OpBuilder &builder, Location loc, Value base, Type element,
                                  int64_t offset) {
   if (offset == 0)
@@ -176,10 +182,19 @@ SmallVector<Range> ScatterRowsOp::getIterationDomain(OpBuilder &builder) {
 LogicalResult ScatterRowsOp::generateScalarImplementation(OpBuilder &builder, Location loc,
                                                           ValueRange ivs) {
   Value index = memref::LoadOp::create(builder, loc, getIndices(), ivs.drop_back());
+  Value add = memref::LoadOp::create(builder, loc, getRows(), ivs), there;
+  if (getSome()) { // what is left out adds -0 to row 0, which changes no bit
+    there = isWithin(builder, loc, index, cast<ShapedType>(getTable().getType()).getDimSize(0));
+    Type type = add.getType();
+    Value none = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, -0.0));
+    add = arith::SelectOp::create(builder, loc, there, add, none);
+    Value zero =
+        arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(index.getType(), 0));
+    index = arith::SelectOp::create(builder, loc, there, index, zero);
+  }
   Value row = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), index);
   SmallVector<Value> at{row, ivs.back()};
   Value sum = memref::LoadOp::create(builder, loc, getTable(), at);
-  Value add = memref::LoadOp::create(builder, loc, getRows(), ivs);
   sum = arith::AddFOp::create(builder, loc, sum, add);
   memref::StoreOp::create(builder, loc, sum, getTable(), at);
   return success();

@@ -169,11 +169,12 @@ def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows", [
   let description = [{
     No library's: a group takes it. It goes over the elements of `rows`, parallel
     in the last dimension alone, since several rows may belong to one of the table.
+    With `some`, an index may be of no row of the table: then its row is left out.
   }];
-  let arguments = (ins AnyShaped:$indices, AnyShaped:$rows, AnyShaped:$table);
+  let arguments = (ins AnyShaped:$indices, AnyShaped:$rows, AnyShaped:$table, UnitAttr:$some);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $indices `,` $rows `into` $table attr-dict
+    (`some` $some^)? $indices `,` $rows `into` $table attr-dict
     `:` functional-type(operands, results)
   }];
 }

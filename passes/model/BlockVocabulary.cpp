@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes a verified model. The sum of exponentials goes on from block to block. So a loop over
-// blocks carries three numbers of each token.
+// Assumes a verified model. A loop over blocks carries what each token has found so far: in the
+// first stage its row of the table, in the last one the sum of exponentials and the target's logit.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
@@ -22,14 +22,14 @@ namespace boa {
 
 namespace {
 
-/// Targets are carried in f32.
+/// Tokens and targets are carried in f32.
 constexpr int64_t kMostTokens = int64_t(1) << 24;
 
-/// A parameter of the product. Each block takes a part.
+/// An argument that takes a parameter of the vocabulary. Each block takes a part.
 struct Cut {
   BlockArgument arg;
   int64_t dimension;
-  ParamOp param = {};
+  SymbolRefAttr whole = {};
   SymbolRefAttr part = {}; // in the new group
   RankedTensorType type = {};
 };
@@ -40,14 +40,19 @@ public:
 
   LogicalResult run() {
     SmallVector<StageOp> stages(module.getOps<StageOp>());
-    stage = stages.back();
-    name = stage.getStageName().str();
-    head = module.lookupSymbol<func::FuncOp>(stage.getCallee());
-    if (failed(findProduct()) || failed(findParameters()))
+    if (stages.size() < 2)
+      return success(); // --boa-build-step refuses it
+    first = stages.front();
+    last = stages.back();
+    start = module.lookupSymbol<func::FuncOp>(first.getCallee());
+    head = module.lookupSymbol<func::FuncOp>(last.getCallee());
+    if (failed(findTable()) || failed(findProduct()) || failed(findParameters()))
       return failure();
-    cutParameters();
+    llvm::for_each(cuts, [&](Cut &cut) { cutParameter(cut); });
     const StringRef before = stages[stages.size() - 2].getCallee();
-    createStages(before);
+    createTableStages();
+    createProductStages(before);
+    nameArguments(module);
     return success();
   }
 
@@ -66,6 +71,17 @@ private:
     return dyn_cast<BlockArgument>(value);
   }
 
+  /// The embedding of the first stage.
+  LogicalResult findTable() {
+    BlockArgument tokens = start.getArgument(0);
+    embedding = tokens.hasOneUse() ? dyn_cast<EmbeddingOp>(*tokens.user_begin()) : EmbeddingOp();
+    if (!embedding)
+      return refuse(start.getLoc())
+             << "expected the first stage to use its tokens once, in an embedding";
+    cuts.push_back({asArgument(embedding.getTable()), 0});
+    return success();
+  }
+
   LogicalResult findProduct() {
     Value result = head.getBody().front().getTerminator()->getOperand(0);
     loss = result.getDefiningOp<CrossEntropyOp>();
@@ -82,94 +98,161 @@ private:
   }
 
   LogicalResult findParameters() {
-    const int64_t vocab = cast<RankedTensorType>(product.getY().getType()).getShape().back();
     for (Cut &cut : cuts) {
-      auto symbol = cut.arg
-                        ? head.getArgAttrOfType<SymbolRefAttr>(cut.arg.getArgNumber(), kParamAttr)
-                        : SymbolRefAttr();
-      if (!symbol)
-        return refuse(product.getLoc()) << "expected parameters as the operands of the product";
-      cut.param = dyn_cast<ParamOp>(SymbolTable::lookupNearestSymbolFrom(module, symbol));
-      for (auto other : module.getOps<func::FuncOp>())
-        for (unsigned i = 0; i < other.getNumArguments(); ++i)
-          if (other != head && other.getArgAttr(i, kParamAttr) == symbol)
-            return refuse(product.getLoc())
-                   << "@" << other.getName() << " takes " << symbol << ", too, as a whole";
+      const bool isTable = &cut == cuts.begin();
+      func::FuncOp func = isTable ? start : head;
+      Location loc = isTable ? embedding.getLoc() : product.getLoc();
+      cut.whole = cut.arg ? func.getArgAttrOfType<SymbolRefAttr>(cut.arg.getArgNumber(), kParamAttr)
+                          : SymbolRefAttr();
+      if (!cut.whole)
+        return refuse(loc) << "expected parameters as the "
+                           << (isTable ? "table of the embedding" : "operands of the product");
       Value uses = cut.arg;
       if (auto cast = dyn_cast<CastOp>(*uses.user_begin()); cast && uses.hasOneUse())
         uses = cast.getY();
       if (!uses.hasOneUse())
-        return refuse(product.getLoc()) << symbol << " is used elsewhere in its stage, too";
+        return refuse(loc) << cut.whole << " is used elsewhere in its stage, too";
+      if (failed(checkVocabulary(loc, cut)))
+        return failure();
     }
-    if (vocab > kMostTokens)
-      return refuse(product.getLoc())
-             << "expected at most " << kMostTokens << " tokens, whose numbers are exact in f32";
-    if (vocab % count != 0) {
-      int64_t below = count, above = count;
-      while (vocab % below != 0)
-        --below;
-      while (vocab % above != 0)
-        ++above;
-      return refuse(product.getLoc()) << "they do not divide its " << vocab << " tokens, as "
-                                      << below << " or " << above << " would";
-    }
+    for (Cut &cut : cuts)
+      for (auto other : module.getOps<func::FuncOp>())
+        for (BlockArgument arg : other.getArguments())
+          if (other.getArgAttr(arg.getArgNumber(), kParamAttr) == cut.whole &&
+              llvm::none_of(cuts, [&](const Cut &known) {
+                return known.arg == arg && known.dimension == cut.dimension;
+              }))
+            return refuse(product.getLoc())
+                   << "@" << other.getName() << " takes " << cut.whole << ", too, as a whole";
     return success();
   }
 
-  //===--------------------------------------------------------------------===//
-  // The rewriting
-  //===--------------------------------------------------------------------===//
-
-  /// Moves the parameters of the product into a group of parts.
-  void cutParameters() {
-    for (Cut &cut : cuts) {
-      auto from = cast<GroupOp>(cut.param->getParentOp());
-      const std::string symbol = (Twine(from.getFrozen() ? kFrozenPrefix : "") + kPartsPrefix +
-                                  getUserName(from.getSymName()))
-                                     .str();
-      auto group = module.lookupSymbol<GroupOp>(symbol);
-      if (!group) {
-        OpBuilder builder(from);
-        builder.setInsertionPointAfter(from);
-        group = GroupOp::create(builder, from.getLoc(), symbol, uint64_t(count), from.getFrozen());
-        group.getBody().emplaceBlock();
-      }
-      // Initial values follow from the number.
-      SmallVector<std::pair<ParamOp, int64_t>> places;
-      for (auto param : from.getBody().getOps<ParamOp>())
-        places.push_back({param, param.getPlace()});
-      SmallVector<int64_t> shape(cut.param.getType().getShape());
-      shape[size_t(cut.dimension)] /= count;
-      cut.type = cut.param.getType().clone(shape);
-      Builder builder(module.getContext());
-      cut.param->moveBefore(&group.getBody().front(), group.getBody().front().end());
-      for (auto [param, place] : places)
-        if (param.getPlace() != place)
-          param.setNumberAttr(builder.getI64IntegerAttr(place));
-      cut.param.setTypeAttr(TypeAttr::get(cut.type));
-      cut.param.setSplitAttr(builder.getI64IntegerAttr(cut.dimension));
-      cut.part = SymbolRefAttr::get(
-          builder.getContext(), symbol,
-          {FlatSymbolRefAttr::get(builder.getContext(), cut.param.getSymName())});
-      if (from.getBody().front().empty())
-        from.erase();
-    }
+  LogicalResult checkVocabulary(Location loc, const Cut &cut) {
+    const int64_t vocab = cast<RankedTensorType>(cut.arg.getType()).getDimSize(cut.dimension);
+    if (vocab > kMostTokens)
+      return refuse(loc) << "expected at most " << kMostTokens
+                         << " tokens, whose numbers are exact in f32";
+    if (vocab % count == 0)
+      return success();
+    int64_t below = count, above = count;
+    while (vocab % below != 0)
+      --below;
+    while (vocab % above != 0)
+      ++above;
+    return refuse(loc) << "they do not divide its " << vocab << " tokens, as " << below << " or "
+                       << above << " would";
   }
 
+  //===--------------------------------------------------------------------===//
+  // Parameters
+  //===--------------------------------------------------------------------===//
+
+  GroupOp getGroupOfParts(GroupOp from) {
+    const std::string symbol = (Twine(from.getFrozen() ? kFrozenPrefix : "") + kPartsPrefix +
+                                getUserName(from.getSymName()))
+                                   .str();
+    auto group = module.lookupSymbol<GroupOp>(symbol);
+    if (!group) {
+      OpBuilder builder(from);
+      builder.setInsertionPointAfter(from);
+      group = GroupOp::create(builder, from.getLoc(), symbol, uint64_t(count), from.getFrozen());
+      group.getBody().emplaceBlock();
+    }
+    return group;
+  }
+
+  /// Moves a parameter into a group of parts. Embedding and product may share it.
+  void cutParameter(Cut &cut) {
+    for (const Cut &earlier : cuts)
+      if (earlier.whole == cut.whole && earlier.part) {
+        cut.part = earlier.part;
+        cut.type = earlier.type;
+        return;
+      }
+    auto param = cast<ParamOp>(SymbolTable::lookupNearestSymbolFrom(module, cut.whole));
+    auto from = cast<GroupOp>(param->getParentOp());
+    GroupOp group = getGroupOfParts(from);
+    // Initial values follow from the number.
+    SmallVector<std::pair<ParamOp, int64_t>> places;
+    for (auto each : from.getBody().getOps<ParamOp>())
+      places.push_back({each, each.getPlace()});
+    SmallVector<int64_t> shape(param.getType().getShape());
+    shape[size_t(cut.dimension)] /= count;
+    cut.type = param.getType().clone(shape);
+    Builder builder(module.getContext());
+    param->moveBefore(&group.getBody().front(), group.getBody().front().end());
+    for (auto [each, place] : places)
+      if (each.getPlace() != place)
+        each.setNumberAttr(builder.getI64IntegerAttr(place));
+    param.setTypeAttr(TypeAttr::get(cut.type));
+    param.setSplitAttr(builder.getI64IntegerAttr(cut.dimension));
+    cut.part =
+        SymbolRefAttr::get(builder.getContext(), group.getSymName(),
+                           {FlatSymbolRefAttr::get(builder.getContext(), param.getSymName())});
+    if (from.getBody().front().empty())
+      from.erase();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Stages
+  //===--------------------------------------------------------------------===//
+
   /// Stage NAME.SUFFIX of an empty function, before the original stage.
-  func::FuncOp createStage(StringRef suffix, Location loc, TypeRange types, Type result,
-                           uint64_t repeat, bool targets, ArrayRef<Attribute> sides) {
-    const std::string callee = getFunctionName(name + suffix.str(), StageFunction::forward);
+  func::FuncOp createStage(StageOp stage, StringRef suffix, Location loc, TypeRange types,
+                           Type result, uint64_t repeat, bool targets = false,
+                           ArrayRef<Attribute> sides = {}) {
+    const std::string callee =
+        getFunctionName(stage.getStageName().str() + suffix.str(), StageFunction::forward);
     OpBuilder builder(stage);
     auto op = StageOp::create(builder, stage.getLoc(), callee, repeat, sides);
     op.setTargets(targets);
-    builder.setInsertionPoint(head);
+    builder.setInsertionPoint(module.lookupSymbol(stage.getCallee()));
     auto func = func::FuncOp::create(builder, loc, callee, builder.getFunctionType(types, result));
     func.addEntryBlock();
     return func;
   }
 
-  void createStages(StringRef before) {
+  /// The rows of all tokens are found before the first stage, which takes them.
+  void createTableStages() {
+    const Cut &cut = cuts.front();
+    Location loc = embedding.getLoc();
+    auto rows = cast<RankedTensorType>(embedding.getY().getType());
+    SmallVector<int64_t> shape(rows.getShape());
+    ++shape.back();
+    auto found = RankedTensorType::get(shape, cut.type.getElementType());
+
+    auto begin = createStage(first, ".begin", loc, start.getArgument(0).getType(), found, 1);
+    OpBuilder at = OpBuilder::atBlockEnd(&begin.getBody().front());
+    func::ReturnOp::create(
+        at, loc, EmbeddingBeginOp::create(at, loc, found, begin.getArgument(0)).getFound());
+
+    auto body = createStage(first, ".blocks", loc, {found, cut.type}, found, uint64_t(count));
+    body.setArgAttr(1, kParamAttr, cut.part);
+    at = OpBuilder::atBlockEnd(&body.getBody().front());
+    func::ReturnOp::create(
+        at, loc,
+        EmbeddingBlockOp::create(at, loc, found, body.getArgument(0), body.getArgument(1))
+            .getNext());
+
+    const unsigned table = cut.arg.getArgNumber();
+    (void)start.insertArgument(1, found, {}, loc);
+    at.setInsertionPoint(embedding);
+    shape.back() = 1;
+    auto split =
+        SplitOp::create(at, loc, TypeRange{rows.clone(found.getElementType()), found.clone(shape)},
+                        start.getArgument(1));
+    embedding.getY().replaceAllUsesWith(at.createOrFold<CastOp>(loc, rows, split.getParts()[0]));
+    Operation *cast = embedding.getTable().getDefiningOp();
+    embedding.erase();
+    if (cast)
+      cast->erase();
+    llvm::BitVector unused(start.getNumArguments());
+    unused.set(0);
+    unused.set(table + 1);
+    (void)start.eraseArguments(unused);
+  }
+
+  void createProductStages(StringRef before) {
     Location loc = product.getLoc(), lossLoc = loss.getLoc();
     MLIRContext *context = module.getContext();
     Value x = product.getX();
@@ -183,24 +266,25 @@ private:
 
     // The part before the product keeps the name of the stage, and its side inputs.
     Attribute side = FlatSymbolRefAttr::get(context, before);
-    func::FuncOp first;
+    func::FuncOp earlier;
     if (x != head.getArgument(0)) {
-      side = FlatSymbolRefAttr::get(context, stage.getCallee());
-      first = createBefore();
+      side = FlatSymbolRefAttr::get(context, last.getCallee());
+      earlier = createBefore();
     }
 
-    auto begin = createStage(".begin", lossLoc, {hidden, targets}, sums, 1, true, {});
+    auto begin = createStage(last, ".begin", lossLoc, {hidden, targets}, sums, 1, true);
     OpBuilder at = OpBuilder::atBlockEnd(&begin.getBody().front());
     Value begun = CrossEntropyBeginOp::create(at, lossLoc, sums, begin.getArgument(1));
     func::ReturnOp::create(at, lossLoc, begun);
 
+    MutableArrayRef<Cut> operands = MutableArrayRef(cuts).drop_front();
     SmallVector<Type> types{sums, hidden};
-    for (const Cut &cut : cuts)
+    for (const Cut &cut : operands)
       types.push_back(cut.type);
-    auto body = createStage(".blocks", loc, types, sums, uint64_t(count), false, {side});
+    auto body = createStage(last, ".blocks", loc, types, sums, uint64_t(count), false, {side});
     at = OpBuilder::atBlockEnd(&body.getBody().front());
     SmallVector<Value> parts;
-    for (auto [i, cut] : llvm::enumerate(cuts)) {
+    for (auto [i, cut] : llvm::enumerate(operands)) {
       body.setArgAttr(unsigned(2 + i), kParamAttr, cut.part);
       parts.push_back(at.createOrFold<CastOp>(loc, cut.type.clone(logits.getElementType()),
                                               body.getArgument(unsigned(2 + i))));
@@ -213,29 +297,28 @@ private:
     Value next = CrossEntropyBlockOp::create(at, lossLoc, sums, body.getArgument(0), part.getY());
     func::ReturnOp::create(at, lossLoc, next);
 
-    auto end =
-        createStage(".loss", lossLoc, {sums, targets}, loss.getLoss().getType(), 1, false, {});
+    auto end = createStage(last, ".loss", lossLoc, {sums, targets}, loss.getLoss().getType(), 1);
     at = OpBuilder::atBlockEnd(&end.getBody().front());
     Value mean = CrossEntropyEndOp::create(at, lossLoc, loss.getLoss().getType(),
                                            end.getArgument(0), end.getArgument(1));
     func::ReturnOp::create(at, lossLoc, mean);
-    stage.erase();
+    const std::string callee = last.getCallee().str();
+    last.erase();
     head.erase();
-    if (first)
-      first.setName(getFunctionName(name, StageFunction::forward));
-    nameArguments(module);
+    if (earlier)
+      earlier.setName(callee);
   }
 
   /// The original function up to the operand of the product.
   func::FuncOp createBefore() {
-    OpBuilder builder(stage);
+    OpBuilder builder(last);
     SmallVector<Attribute> sides;
-    if (ArrayAttr all = stage.getSidesAttr())
+    if (ArrayAttr all = last.getSidesAttr())
       llvm::append_range(sides, all);
-    StageOp::create(builder, stage.getLoc(), stage.getCallee(), 1, sides);
+    StageOp::create(builder, last.getLoc(), last.getCallee(), 1, sides);
     builder.setInsertionPoint(head);
     auto func = cast<func::FuncOp>(builder.clone(*head));
-    func.setName(name + ".before");
+    func.setName(last.getStageName().str() + ".before");
     Block &body = func.getBody().front();
     Operation *terminator = body.getTerminator();
     auto ended = terminator->getOperand(0).getDefiningOp<CrossEntropyOp>();
@@ -245,7 +328,7 @@ private:
         op.erase();
     llvm::BitVector unused(func.getNumArguments());
     unused.set(1);
-    for (const Cut &cut : cuts)
+    for (const Cut &cut : ArrayRef(cuts).drop_front())
       unused.set(cut.arg.getArgNumber());
     (void)func.eraseArguments(unused);
     func.setFunctionType(
@@ -255,12 +338,12 @@ private:
 
   ModuleOp module;
   int64_t count;
-  StageOp stage;
-  std::string name;
-  func::FuncOp head;
+  StageOp first, last;
+  func::FuncOp start, head; // their functions
+  EmbeddingOp embedding;
   CrossEntropyOp loss;
   LinearOp product;
-  SmallVector<Cut, 2> cuts;
+  SmallVector<Cut, 3> cuts; // of the embedding, then of the product
 };
 
 struct BlockVocabulary : impl::BlockVocabularyBase<BlockVocabulary> {

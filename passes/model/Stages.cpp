@@ -27,8 +27,6 @@ static bool takesTrained(ModuleOp module, StageOp stage) {
 SmallVector<Stage> findStages(ModuleOp module) {
   SmallVector<Stage> stages;
   llvm::StringMap<unsigned> numbers;
-  const bool frozen =
-      llvm::any_of(module.getOps<GroupOp>(), [](GroupOp group) { return group.getFrozen(); });
   for (auto op : module.getOps<StageOp>()) {
     Stage &stage = stages.emplace_back(
         Stage{op.getStageName().str(), int64_t(op.getRepeat()), stages.empty(), false});
@@ -40,7 +38,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
     if (saves || module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)))
       stage.saving = saves.value_or(stage.repeat);
     const bool before = stages.size() > 1 && stages[stages.size() - 2].trains;
-    stage.trains = before || !frozen || takesTrained(module, op);
+    stage.trains = before || takesTrained(module, op);
     // A layer gives one to the layer before it.
     stage.givesGradient = !stage.first && (before || (stage.trains && stage.repeat > 1));
   }

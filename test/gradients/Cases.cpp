@@ -147,6 +147,9 @@ void addAttention(std::vector<Case> &all) {
 void addEnds(std::vector<Case> &all) {
   for (int64_t width : {5, 16})
     all.push_back(makeEmbedding("embedding_" + std::to_string(width), 11, width, {2, 7}));
+  for (int64_t width : {5, 16})
+    all.push_back(
+        makeEmbeddingBlocks("embedding_blocks_" + std::to_string(width), 7, 4, width, {2, 7}));
   for (int64_t vocab : {5, 19, 64})
     for (bool ignored : {false, true})
       all.push_back(

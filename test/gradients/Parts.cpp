@@ -255,6 +255,34 @@ Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,
           embedding, vocab};
 }
 
+Case makeEmbeddingBlocks(const std::string &name, int64_t first, int64_t second, int64_t width,
+                         std::vector<int64_t> shape) {
+  const std::string x = tensor({first, width}), y = tensor({second, width}),
+                    tokens = tensor(shape, "i32"),
+                    found = tensor({shape[0], shape[1], width + 1}, "WIDE"),
+                    rows = tensor({shape[0], shape[1], width}, "WIDE"),
+                    rest = tensor({shape[0], shape[1], 1}, "WIDE");
+  auto block = [&](const char *to, const char *from, const char *table, const std::string &type) {
+    return std::string("  %") + to + " = boa.embedding_block %" + from + ", %" + table + " : (" +
+           found + ", " + type + ") -> " + found + "\n";
+  };
+  return {name,
+          function({x, y, tokens},
+                   "  %s = boa.embedding_begin %a2 : (" + tokens + ") -> " + found + "\n" +
+                       block("t", "s", "a0", x) + block("u", "t", "a1", y) +
+                       "  %y, %rest = boa.split %u : (" + found + ") -> (" + rows + ", " + rest +
+                       ")",
+                   "%y", rows),
+          [=](Operands operands, Arguments a) -> Results {
+            Operand whole = operands[0];
+            whole.shape.front() = first + second;
+            Values table = a[0];
+            table.insert(table.end(), a[1].begin(), a[1].end());
+            return embedding({whole, operands[2]}, {table, a[2]});
+          },
+          first + second};
+}
+
 Case makeCrossEntropy(const std::string &name, std::vector<int64_t> shape, int64_t vocab,
                       bool ignored) {
   std::string targets = tensor(shape, "i32");

@@ -56,6 +56,9 @@ Case makeAttention(const std::string &name, const AttentionShape &shape, bool ca
                    int64_t window = 0);
 Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,
                    std::vector<int64_t> shape);
+/// The same by two blocks of the table.
+Case makeEmbeddingBlocks(const std::string &name, int64_t first, int64_t second, int64_t width,
+                         std::vector<int64_t> shape);
 Case makeCrossEntropy(const std::string &name, std::vector<int64_t> shape, int64_t vocab,
                       bool ignored);
 /// The same by two blocks of the vocabulary, each with logits of its own.

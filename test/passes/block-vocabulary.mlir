@@ -9,8 +9,13 @@ boa.config @model {vocab = 16 : i64, context = 4 : i64}
 boa.config @plan {micro_batch = 2 : i64, vocabulary_blocks = 4 : i64}
 boa.config @train {batch = 4 : i64}
 
+// CHECK: boa.group @params.embed repeat 1 {
+// CHECK-NEXT: boa.param @position : tensor<4x8xf32> = "zeros" number 1
+// CHECK: boa.group @blocks.embed repeat 4 {
+// CHECK-NEXT: boa.param @table : tensor<4x8xf32> = "normal" 2.000000e-02 split 0
 boa.group @params.embed repeat 1 {
   boa.param @table : tensor<16x8xf32> = "normal" 2.0e-02
+  boa.param @position : tensor<4x8xf32> = "zeros"
 }
 // Initial values follow from the numbers, which stay.
 // CHECK: boa.group @params.head repeat 1 {
@@ -25,7 +30,9 @@ boa.group @params.head repeat 1 {
   boa.param @w : tensor<8x16xf32> = "normal" 2.0e-02 lr_scale 5.0e-01
 }
 
-// CHECK: boa.stage @embed_forward
+// CHECK: boa.stage @embed.begin_forward
+// CHECK-NEXT: boa.stage @embed.blocks_forward repeat 4
+// CHECK-NEXT: boa.stage @embed_forward
 // CHECK-NEXT: boa.stage @head_forward
 // CHECK-NEXT: boa.stage @head.begin_forward targets
 // CHECK-NEXT: boa.stage @head.blocks_forward repeat 4 takes [@head_forward]
@@ -33,11 +40,20 @@ boa.group @params.head repeat 1 {
 boa.stage @embed_forward
 boa.stage @head_forward
 
+// CHECK: func.func @embed.begin_forward(%[[T:.*]]: tensor<2x4xi32>) -> tensor<2x4x9xf32>
+// CHECK-NEXT: boa.embedding_begin %[[T]]
+// CHECK: func.func @embed.blocks_forward(%[[F:.*]]: tensor<2x4x9xf32>, %[[W:.*]]: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> tensor<2x4x9xf32>
+// CHECK-NEXT: boa.embedding_block %[[F]], %[[W]]
+// CHECK: func.func @embed_forward(%[[F:.*]]: tensor<2x4x9xf32>, %[[P:.*]]: tensor<4x8xf32> {boa.param = @params.embed::@position}) -> tensor<2x4x8xf32>
+// CHECK-NEXT: %[[Y:.*]]:2 = boa.split %[[F]] : (tensor<2x4x9xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x1xf32>)
+// CHECK-NEXT: boa.add %[[Y]]#0, %[[P]]
 func.func @embed_forward(%tokens: tensor<2x4xi32>,
-                         %table: tensor<16x8xf32> {boa.param = @params.embed::@table})
+                         %table: tensor<16x8xf32> {boa.param = @params.embed::@table},
+                         %p: tensor<4x8xf32> {boa.param = @params.embed::@position})
     -> tensor<2x4x8xf32> {
   %y = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
-  return %y : tensor<2x4x8xf32>
+  %z = boa.add %y, %p : tensor<2x4x8xf32>, tensor<4x8xf32>
+  return %z : tensor<2x4x8xf32>
 }
 
 // CHECK: func.func @head_forward(%{{.*}}: tensor<2x4x8xf32>, %{{.*}}: tensor<8xf32> {boa.param = @params.head::@norm}) -> tensor<2x4x8xf32>
@@ -63,8 +79,13 @@ func.func @head_forward(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>,
 }
 
 // Each block has weights and gradients of its own, and adds to the gradient of what all take.
+// STEP: boa.storage @weights.blocks.embed[4]
 // STEP: boa.storage @weights.blocks.head[4]
 // STEP: boa.step @step
+// STEP: boa.call @embed.begin_forward
+// STEP: boa.loop layer %[[L:.*]] = 0 to 4 forward {
+// STEP: boa.read @weights.blocks.embed[%[[L]]]
+// STEP: boa.call @embed.blocks_forward
 // STEP: boa.loop layer %[[L:.*]] = 0 to 4 forward {
 // STEP: boa.read @weights.blocks.head[%[[L]]]
 // STEP: boa.call @head.blocks_forward
@@ -73,3 +94,10 @@ func.func @head_forward(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>,
 // STEP: boa.call @head.blocks_backward
 // STEP: boa.accumulate %{{.*}}, @boundary_gradients.head.sum
 // STEP: boa.accumulate %{{.*}}, @gradients.blocks.head[%[[L]]]
+// STEP: boa.loop layer %[[L:.*]] = 0 to 4 reverse {
+// The table is not needed for its gradient, and tokens have none.
+// STEP-NOT: @weights.blocks.embed
+// STEP: boa.call @embed.blocks_backward
+// STEP: boa.accumulate %{{.*}}, @gradients.blocks.embed[%[[L]]]
+// STEP-NOT: @embed.begin_backward
+// STEP: boa.optimizer_update

@@ -4,11 +4,14 @@
 
 // expected-error @below {{expected a function @a_backward, which --boa-differentiate makes}}
 module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<2x4x8xf32> = "zeros"
+  }
   boa.stage @a_forward
   boa.stage @b_forward
-  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
-    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
-    return %0 : tensor<2x4x8xf32>
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<2x4x8xf32> {boa.param = @a::@w})
+      -> tensor<2x4x8xf32> {
+    return %w : tensor<2x4x8xf32>
   }
   func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
     %0 = arith.constant dense<0.0> : tensor<f32>

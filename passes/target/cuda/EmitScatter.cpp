@@ -151,7 +151,12 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
   emitter.index = builder.load(op.getIndices(), builder.delinearize(block[0], indices.getShape()));
 
   // The warp is the block: what is in here all of it does.
-  builder.when(emitter.isFirst(), [&] {
+  Value adds = emitter.isFirst();
+  if (op.getSome()) {
+    const int64_t rowsOfTable = cast<MemRefType>(op.getTable().getType()).getDimSize(0);
+    adds = builder.both(adds, kernel::isWithin(builder, op.getLoc(), emitter.index, rowsOfTable));
+  }
+  builder.when(adds, [&] {
     SmallVector<Value> columns, sums, valid;
     for (int64_t v = 0; v < vectors; ++v) {
       Value chunk = builder.add(builder.mul(block[1], kWarpSize * vectors),
