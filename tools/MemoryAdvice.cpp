@@ -20,6 +20,7 @@ namespace boa {
 namespace {
 
 using Changes = std::vector<std::string>; // as --set takes them
+constexpr int64_t kMostBlocks = 4096;     // as plan.vocabulary_blocks takes them
 
 /// Compiles a spec with changes of its plan.
 class Trials {
@@ -56,6 +57,9 @@ private:
 };
 
 std::string microBatch(int64_t sequences) { return absl::StrCat("plan.micro_batch=", sequences); }
+std::string vocabularyBlocks(int64_t count) {
+  return absl::StrCat("plan.vocabulary_blocks=", count);
+}
 std::string keep(int64_t layers) { return absl::StrCat("plan.schedule.keep=", layers); }
 
 /// Changes that may take less memory, the ones that cost least first. Some are of one order
@@ -78,9 +82,10 @@ Changes changesOf(const Config &config) {
   return changes;
 }
 
-/// The first of some numbers, the largest first, that fits with the changes; 0 if none does.
-int64_t findLargest(Trials &trials, const Changes &changes, const std::vector<int64_t> &numbers,
-                    std::string (*change)(int64_t)) {
+/// The first of some numbers, each of which takes less memory than the one before, that fits with
+/// the changes; 0 if none does.
+int64_t findFirst(Trials &trials, const Changes &changes, const std::vector<int64_t> &numbers,
+                  std::string (*change)(int64_t)) {
   auto fitting = llvm::partition_point(numbers, [&](int64_t number) {
     Changes tried = changes;
     tried.push_back(change(number));
@@ -94,14 +99,20 @@ int64_t largestMicroBatch(Trials &trials, const Config &config, const Changes &c
   for (int64_t size = config.microBatch() - 1; size > 0; --size)
     if (config.train.batch % size == 0)
       smaller.push_back(size);
-  return findLargest(trials, changes, smaller, microBatch);
+  return findFirst(trials, changes, smaller, microBatch);
 }
 
 int64_t largestKeep(Trials &trials, const Config &config) {
   std::vector<int64_t> fewer;
   for (int64_t layers = config.plan.keep - 1; layers > 0; --layers)
     fewer.push_back(layers);
-  return findLargest(trials, {}, fewer, keep);
+  return findFirst(trials, {}, fewer, keep);
+}
+
+int64_t fewestBlocks(Trials &trials, const Config &config, const Changes &changes) {
+  return findFirst(trials, changes,
+                   moreVocabularyBlocks(config.model.vocab, config.plan.vocabulary_blocks),
+                   vocabularyBlocks);
 }
 
 std::string linesOf(llvm::ArrayRef<std::string> changes) {
@@ -120,6 +131,8 @@ std::string advise(Trials &trials, const Config &config) {
     if (trials.needOfLast().empty())
       enough.push_back(change == keep(0) ? keep(largestKeep(trials, config)) : change);
   }
+  if (int64_t count = fewestBlocks(trials, config, {}))
+    enough.push_back(vocabularyBlocks(count));
   if (int64_t size = largestMicroBatch(trials, config, {}))
     enough.push_back(microBatch(size));
   if (enough.size() == 1)
@@ -132,6 +145,9 @@ std::string advise(Trials &trials, const Config &config) {
   const bool smaller = config.microBatch() > 1;
   if (smaller)
     all.push_back(microBatch(1));
+  const int64_t blocks = trials.fits(all) ? 0 : fewestBlocks(trials, config, all);
+  if (blocks)
+    all.insert(all.end() - smaller, vocabularyBlocks(blocks));
   if (!trials.fits(all))
     return all.empty() || trials.needOfLast().empty()
                ? "give more memory"
@@ -156,6 +172,14 @@ std::string advise(Trials &trials, const Config &config) {
 }
 
 } // namespace
+
+std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks) {
+  std::vector<int64_t> counts;
+  for (int64_t count = blocks + 1; count <= std::min(kMostBlocks, vocab); ++count)
+    if (vocab % count == 0)
+      counts.push_back(count);
+  return counts;
+}
 
 std::string adviseOnMemory(const CompileRequest &request) {
   if (request.predict || llvm::StringRef(request.files.front()).ends_with(".mlir"))

@@ -9,7 +9,9 @@
 
 #include "tools/Compiler.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace boa {
 
@@ -17,6 +19,9 @@ namespace boa {
 /// other plans, up to its storage phase: each that is named fits. Empty where no plan can be
 /// changed: of a module, and of a prediction.
 std::string adviseOnMemory(const CompileRequest &request);
+
+/// In how many blocks, above `blocks`, a vocabulary may stream, the fewest first.
+std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks);
 
 } // namespace boa
 

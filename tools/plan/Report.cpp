@@ -81,6 +81,7 @@ absl::Status writeSimulationReport(const std::string &path, const CompileRequest
     choice.prefetch = plan.prefetch;
     choice.recompute = plan.recompute;
     choice.keep = plan.keep;
+    choice.vocabularyBlocks = plan.vocabulary_blocks;
     report.block = trials->block(choice);
     if (withCurve)
       report.curve = curveOf(*trials, choice);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Search.h"
 
+#include "tools/MemoryAdvice.h"
 #include "tools/plan/Roles.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,7 +28,8 @@ constexpr double kWorth = 0.02;
 
 class Searcher {
 public:
-  explicit Searcher(Trials &trials) : trials(trials), config(*trials.config()) {
+  explicit Searcher(Trials &trials)
+      : trials(trials), config(*trials.config()), vocabularyBlocks(config.plan.vocabulary_blocks) {
     isFree = [&](const std::string &role) {
       return !trials.isGiven("plan.place") && !trials.isGiven("plan.place." + role);
     };
@@ -37,6 +39,9 @@ public:
     for (Schedule order : orders())
       search(order);
     need = least;
+    if (!best && cutVocabulary())
+      for (Schedule order : orders())
+        search(order);
     if (!best)
       return std::nullopt;
     found = std::move(best);
@@ -127,10 +132,31 @@ private:
     choice.delay = delays(order).front();
     choice.prefetch = prefetches().front();
     choice.keep = recompute ? config.plan.keep : 0;
+    choice.vocabularyBlocks = vocabularyBlocks;
     for (const std::string &role : planRoles())
       if (isFree(role))
         choice.places[role] = {};
     return choice;
+  }
+
+  /// Nothing fits: takes the fewest blocks with which the smallest plan of some order does. Whether
+  /// there are any.
+  bool cutVocabulary() {
+    if (trials.isGiven("plan.vocabulary_blocks"))
+      return false;
+    const std::vector<int64_t> counts = moreVocabularyBlocks(config.model.vocab, vocabularyBlocks);
+    auto fits = [&](int64_t count) {
+      vocabularyBlocks = count;
+      return llvm::any_of(orders(), [&](Schedule order) {
+        return begin(order, recomputes().front(), microBatches().back()).second->fits;
+      });
+    };
+    // More blocks take less memory.
+    auto fewest = llvm::partition_point(counts, [&](int64_t count) { return !fits(count); });
+    if (fewest == counts.end())
+      return false;
+    vocabularyBlocks = *fewest;
+    return true;
   }
 
   //===--------------------------------------------------------------------===//
@@ -446,6 +472,7 @@ private:
 
   Trials &trials;
   const Config config;
+  int64_t vocabularyBlocks;
   std::function<bool(const std::string &)> isFree;
   std::optional<Found> best, found; // of all orders, and of one
   Limits limits, limitsOfOrder;

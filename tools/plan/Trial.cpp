@@ -166,6 +166,8 @@ Placement Trials::place(const Shares &shares) const {
 std::vector<std::string> Trials::overrides(const Choice &choice) const {
   std::vector<std::string> changes = {absl::StrCat("plan.micro_batch=", choice.microBatch),
                                       absl::StrCat("plan.schedule=", schedule(choice))};
+  if (choice.vocabularyBlocks > 1)
+    changes.push_back(absl::StrCat("plan.vocabulary_blocks=", choice.vocabularyBlocks));
   if (choice.batch > 0)
     changes.push_back(absl::StrCat("train.batch=", choice.batch));
   for (const auto &[role, shares] : choice.places)
@@ -176,6 +178,8 @@ std::vector<std::string> Trials::overrides(const Choice &choice) const {
 std::string Trials::block(const Choice &choice) const {
   std::string text = absl::StrCat("plan {\n  micro_batch = ", choice.microBatch,
                                   "\n  schedule    = ", schedule(choice), "\n");
+  if (choice.vocabularyBlocks > 1)
+    absl::StrAppend(&text, "  vocabulary_blocks = ", choice.vocabularyBlocks, "\n");
   if (isGiven("plan.update"))
     absl::StrAppend(&text, "  update      = ", WordOf(settings->plan.update), "\n");
   const std::string own = absl::StrJoin(activations, "");
@@ -208,7 +212,8 @@ Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limite
     llvm::append_range(changed.overrides, changes);
     changed.mostChunks = mostChunks;
     changed.kernels =
-        absl::StrCat(mostChunks, " ", choice.microBatch, choice.recompute ? " again" : " saved");
+        absl::StrCat(mostChunks, " ", choice.microBatch, choice.recompute ? " again" : " saved",
+                     " ", choice.vocabularyBlocks);
     // Of several kinds of layers, some may have none that keeps its activations.
     if (choice.keep > 0)
       absl::StrAppend(&changed.kernels, " and kept", kindsOfLayers > 1 ? choice.keep : 0);

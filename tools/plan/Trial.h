@@ -34,6 +34,7 @@ struct Choice {
   int64_t prefetch = 1;
   bool recompute = true;
   int64_t keep = 0;
+  int64_t vocabularyBlocks = 1;
   int64_t batch = 0;                    // 0: the spec's
   std::map<std::string, Shares> places; // by name in a plan block; only those that are free
 };
