@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
+#include "dialect/TokenDigits.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -315,14 +316,14 @@ LogicalResult EmbeddingGradOp::verify() {
   return verifyEmbedding(*this, "dtable", getDtable(), getTokens(), "dy", getDy());
 }
 
-/// `found` [batch, time, width + 1] for a table [tokens, width].
+/// `found` [batch, time, width + 3] for a table [tokens, width].
 static LogicalResult verifyFound(Operation *op, Value found, StringRef tableName, Value table) {
   if (failed(verifyRank(op, "rows", found, 3)) || failed(verifyRank(op, tableName, table, 2)))
     return failure();
-  if (lastDim(found) == lastDim(table) + 1)
+  if (lastDim(found) == lastDim(table) + kTokenDigits)
     return success();
-  return op->emitOpError("expected rows of ")
-         << lastDim(table) << " values and a token but found " << found.getType();
+  return op->emitOpError("expected rows of ") << lastDim(table) << " values and " << kTokenDigits
+                                              << " digits but found " << found.getType();
 }
 LogicalResult EmbeddingBeginOp::verify() {
   if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "rows", getFound(), 3)))
@@ -330,13 +331,13 @@ LogicalResult EmbeddingBeginOp::verify() {
   return verifyShape(*this, "tokens", getTokens(), shapeOf(getFound()).drop_back());
 }
 LogicalResult EmbeddingBlockOp::verify() {
-  if (failed(verifyOneFloatType(*this, {getFound(), getNext()})) ||
+  if (failed(verifyOneFloatType(*this)) ||
       failed(verifyShape(*this, "a result", getNext(), shapeOf(getFound()))))
     return failure();
   return verifyFound(*this, getFound(), "a table", getTable());
 }
 LogicalResult EmbeddingBlockGradOp::verify() {
-  if (failed(verifyOneFloatType(*this)) ||
+  if (failed(verifyOneFloatType(*this, {getDtable()})) ||
       failed(verifyShape(*this, "dnext", getDnext(), shapeOf(getFound()))))
     return failure();
   return verifyFound(*this, getFound(), "dtable", getDtable());

@@ -342,14 +342,14 @@ def Boa_EmbeddingGradOp : Boa_SumOp<"embedding_grad"> {
   let assemblyFormat = "$tokens `,` $dy attr-dict `:` functional-type(operands, results)";
 }
 
-// A table by blocks of tokens. What goes from block to block is [batch, time, width + 1]: rows that
+// A table by blocks of tokens. What goes from block to block is [batch, time, width + 3]: rows that
 // were found so far, else zeros, and behind each row its token, counted from the first token of the
-// next block.
+// next block, as three digits to the base 256. The last digit has the sign.
 
 def Boa_EmbeddingBeginOp : Boa_SumOp<"embedding_begin"> {
   let summary = "what the first block of a table takes";
   let description = [{
-    Zeros, and the tokens, which are exact in f32 up to 2^24.
+    Zeros, and the tokens. Their digits are exact in bf16, too.
   }];
   let arguments = (ins Boa_Indices:$tokens);
   let results = (outs Boa_Tensor:$found);
@@ -362,7 +362,7 @@ def Boa_EmbeddingBlockOp : Boa_SumOp<"embedding_block", [
     Other rows stay as they are.
     ```mlir
     %next = boa.embedding_block %found, %table
-        : (tensor<8x256x385xf32>, tensor<64x384xf32>) -> tensor<8x256x385xf32>
+        : (tensor<8x256x387xf32>, tensor<64x384xf32>) -> tensor<8x256x387xf32>
     ```
   }];
   let arguments = (ins Boa_Tensor:$found, Boa_Tensor:$table);

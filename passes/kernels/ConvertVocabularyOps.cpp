@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Boa.h"
+#include "dialect/TokenDigits.h"
 #include "passes/kernels/ConvertBoaToLinalg.h"
 #include "passes/kernels/LinalgBuilder.h"
 
@@ -65,20 +66,47 @@ Value takeOfRows(PatternRewriter &rewriter, Location loc, Value all, int64_t fir
                                         sizes, strides);
 }
 
+/// Three digits of its token follow a row [width], the least first. They are 0 to 255, and the last
+/// one has the sign. So they are exact in bf16, too.
+Scalar makeDigit(Scalar token, Scalar place, Type element) {
+  Type i32 = token.getType();
+  auto integer = [&](int64_t value) {
+    return token.make<arith::ConstantOp>(IntegerAttr::get(i32, value));
+  };
+  Scalar shift = token.make<arith::MulIOp>(token.make<arith::IndexCastOp>(i32, place), integer(8));
+  Scalar rest = token.make<arith::ShRSIOp>(token, shift);
+  Scalar low = token.make<arith::AndIOp>(rest, integer(255));
+  Scalar digit = token.make<arith::SelectOp>(isWithin(place, kTokenDigits - 1), low, rest);
+  return token.make<arith::SIToFPOp>(element, digit);
+}
+
+/// The value, or 0 where a read of it would be out of bounds.
+Scalar clamp(Scalar holds, Scalar value) {
+  return value.make<arith::SelectOp>(holds, value, value.zero());
+}
+
 struct EmbeddingBeginToLinalg : OpRewritePattern<EmbeddingBeginOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EmbeddingBeginOp op, PatternRewriter &rewriter) const override {
     RankedTensorType type = tensorOf(op.getFound());
-    const int64_t width = type.getDimSize(2) - 1;
-    Value found =
-        LinalgBuilder(rewriter, op.getLoc())
-            .elementwise(type, {{op.getTokens(), Indexing::Leading}}, [&](ArrayRef<Scalar> a) {
-              Scalar token = a[0].make<arith::SIToFPOp>(type.getElementType(), a[0]);
-              Scalar column = a[0].make<linalg::IndexOp>(2);
-              return a[0].make<arith::SelectOp>(isWithin(column, width), token.zero(), token);
-            });
+    const int64_t width = type.getDimSize(2) - kTokenDigits;
+    Value found = LinalgBuilder(rewriter, op.getLoc())
+                      .elementwise(type, {{op.getTokens(), Indexing::Leading}},
+                                   [&](ArrayRef<Scalar> a) { return make(a[0], width, type); });
     rewriter.replaceOp(op, found);
     return success();
+  }
+
+  static Scalar make(Scalar token, int64_t width, RankedTensorType type) {
+    Scalar column = token.make<linalg::IndexOp>(2), isOfRow = isWithin(column, width);
+    Scalar digit = makeDigit(token, placeOf(column, isOfRow, width), type.getElementType());
+    return token.make<arith::SelectOp>(isOfRow, digit.zero(), digit);
+  }
+  /// Of a digit; 0 of a column of the row.
+  static Scalar placeOf(Scalar column, Scalar isOfRow, int64_t width) {
+    Scalar first = column.make<arith::ConstantIndexOp>(width);
+    Scalar place = column.make<arith::SubIOp>(column, first);
+    return column.make<arith::SelectOp>(isOfRow, column.zero(), place);
   }
 };
 
@@ -86,27 +114,26 @@ struct EmbeddingBlockToLinalg : OpRewritePattern<EmbeddingBlockOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EmbeddingBlockOp op, PatternRewriter &rewriter) const override {
     Value tokens = takeTokens(rewriter, op.getLoc(), op.getFound());
-    const int64_t rows = tensorOf(op.getTable()).getDimSize(0),
-                  width = tensorOf(op.getTable()).getDimSize(1);
     Value next =
         LinalgBuilder(rewriter, op.getLoc())
             .elementwise(tensorOf(op.getNext()), {op.getFound(), {tokens, Indexing::Leading}},
-                         [&](ArrayRef<Scalar> a) {
-                           Scalar found = a[0], token = a[1], within = isWithin(token, rows);
-                           Scalar column = token.make<linalg::IndexOp>(2);
-                           Scalar isOfRow = isWithin(column, width);
-                           auto clamp = [](Scalar holds, Scalar value) {
-                             return value.make<arith::SelectOp>(holds, value, value.zero());
-                           };
-                           Scalar row = token.toIndex(clamp(within, token));
-                           Scalar element =
-                               extractElement(token, op.getTable(), {row, clamp(isOfRow, column)});
-                           return found.make<arith::SelectOp>(
-                               isOfRow, found.make<arith::SelectOp>(within, element, found),
-                               found + -double(rows));
-                         });
+                         [&](ArrayRef<Scalar> a) { return make(op, a[0], a[1]); });
     rewriter.replaceOp(op, next);
     return success();
+  }
+
+  static Scalar make(EmbeddingBlockOp op, Scalar found, Scalar token) {
+    const int64_t rows = tensorOf(op.getTable()).getDimSize(0),
+                  width = tensorOf(op.getTable()).getDimSize(1);
+    Scalar column = token.make<linalg::IndexOp>(2), isOfRow = isWithin(column, width);
+    Scalar within = isWithin(token, rows), row = token.toIndex(clamp(within, token));
+    Scalar element = extractElement(token, op.getTable(), {row, clamp(isOfRow, column)});
+    Scalar taken = found.make<arith::SelectOp>(within, element, found);
+    Scalar later = token.make<arith::SubIOp>(
+        token, token.make<arith::ConstantOp>(IntegerAttr::get(token.getType(), rows)));
+    Scalar digit =
+        makeDigit(later, EmbeddingBeginToLinalg::placeOf(column, isOfRow, width), found.getType());
+    return found.make<arith::SelectOp>(isOfRow, taken, digit);
   }
 };
 
@@ -288,16 +315,20 @@ struct EndGradToLinalg : OpRewritePattern<CrossEntropyEndGradOp> {
 } // namespace
 
 Value boa::takeRows(PatternRewriter &rewriter, Location loc, Value found) {
-  return takeOfRows(rewriter, loc, found, 0, tensorOf(found).getDimSize(2) - 1);
+  return takeOfRows(rewriter, loc, found, 0, tensorOf(found).getDimSize(2) - kTokenDigits);
 }
 
 Value boa::takeTokens(PatternRewriter &rewriter, Location loc, Value found) {
-  Value tokens = takeOfRows(rewriter, loc, found, tensorOf(found).getDimSize(2) - 1, 1);
+  const int64_t width = tensorOf(found).getDimSize(2) - kTokenDigits;
+  SmallVector<Input> digits;
+  for (int64_t place = 0; place < kTokenDigits; ++place)
+    digits.push_back(takeOfRows(rewriter, loc, found, width + place, 1));
+  IntegerType i32 = rewriter.getI32Type();
   return LinalgBuilder(rewriter, loc)
-      .elementwise(tensorOf(tokens).clone(rewriter.getI32Type()), {tokens},
-                   [&](ArrayRef<Scalar> a) {
-                     return a[0].make<arith::FPToSIOp>(rewriter.getI32Type(), a[0]);
-                   });
+      .elementwise(tensorOf(digits[0].value).clone(i32), digits, [&](ArrayRef<Scalar> a) {
+        Scalar token = (a[2] * 256 + a[1]) * 256 + a[0];
+        return token.make<arith::FPToSIOp>(i32, token);
+      });
 }
 
 void boa::populateVocabularyPatterns(RewritePatternSet &patterns) {

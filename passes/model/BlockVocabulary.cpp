@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assumes a verified model. A loop over blocks carries what each token has found so far: in the
-// first stage its row of the table, in the last one the sum of exponentials and the target's logit.
+// Assumes a verified model. A loop over blocks carries some values of each token. In the first
+// stage they are its row of the table, once a block had it. In the last stage they are the sum of
+// exponentials so far, and the target's logit.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
+#include "dialect/TokenDigits.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -22,7 +24,7 @@ namespace boa {
 
 namespace {
 
-/// Tokens and targets are carried in f32.
+/// Targets are carried in f32.
 constexpr int64_t kMostTokens = int64_t(1) << 24;
 
 /// An argument that takes a parameter of the vocabulary. Each block takes a part.
@@ -218,8 +220,8 @@ private:
     Location loc = embedding.getLoc();
     auto rows = cast<RankedTensorType>(embedding.getY().getType());
     SmallVector<int64_t> shape(rows.getShape());
-    ++shape.back();
-    auto found = RankedTensorType::get(shape, cut.type.getElementType());
+    shape.back() += kTokenDigits;
+    auto found = rows.clone(shape);
 
     auto begin = createStage(first, ".begin", loc, start.getArgument(0).getType(), found, 1);
     OpBuilder at = OpBuilder::atBlockEnd(&begin.getBody().front());
@@ -229,19 +231,18 @@ private:
     auto body = createStage(first, ".blocks", loc, {found, cut.type}, found, uint64_t(count));
     body.setArgAttr(1, kParamAttr, cut.part);
     at = OpBuilder::atBlockEnd(&body.getBody().front());
+    Value part = at.createOrFold<CastOp>(
+        loc, RankedTensorType::get(cut.type.getShape(), rows.getElementType()),
+        body.getArgument(1));
     func::ReturnOp::create(
-        at, loc,
-        EmbeddingBlockOp::create(at, loc, found, body.getArgument(0), body.getArgument(1))
-            .getNext());
+        at, loc, EmbeddingBlockOp::create(at, loc, found, body.getArgument(0), part).getNext());
 
     const unsigned table = cut.arg.getArgNumber();
     (void)start.insertArgument(1, found, {}, loc);
     at.setInsertionPoint(embedding);
-    shape.back() = 1;
-    auto split =
-        SplitOp::create(at, loc, TypeRange{rows.clone(found.getElementType()), found.clone(shape)},
-                        start.getArgument(1));
-    embedding.getY().replaceAllUsesWith(at.createOrFold<CastOp>(loc, rows, split.getParts()[0]));
+    shape.back() = kTokenDigits;
+    auto split = SplitOp::create(at, loc, TypeRange{rows, rows.clone(shape)}, start.getArgument(1));
+    embedding.getY().replaceAllUsesWith(split.getParts()[0]);
     Operation *cast = embedding.getTable().getDefiningOp();
     embedding.erase();
     if (cast)

@@ -258,10 +258,9 @@ Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,
 Case makeEmbeddingBlocks(const std::string &name, int64_t first, int64_t second, int64_t width,
                          std::vector<int64_t> shape) {
   const std::string x = tensor({first, width}), y = tensor({second, width}),
-                    tokens = tensor(shape, "i32"),
-                    found = tensor({shape[0], shape[1], width + 1}, "WIDE"),
-                    rows = tensor({shape[0], shape[1], width}, "WIDE"),
-                    rest = tensor({shape[0], shape[1], 1}, "WIDE");
+                    tokens = tensor(shape, "i32"), found = tensor({shape[0], shape[1], width + 3}),
+                    rows = tensor({shape[0], shape[1], width}),
+                    rest = tensor({shape[0], shape[1], 3});
   auto block = [&](const char *to, const char *from, const char *table, const std::string &type) {
     return std::string("  %") + to + " = boa.embedding_block %" + from + ", %" + table + " : (" +
            found + ", " + type + ") -> " + found + "\n";

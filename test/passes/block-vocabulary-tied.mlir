@@ -20,14 +20,14 @@ boa.group @params.embed repeat 1 {
 boa.stage @embed_forward
 boa.stage @head_forward
 
-// CHECK: func.func @embed.blocks_forward({{.*}} tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> tensor<2x4x9xf32>
+// CHECK: func.func @embed.blocks_forward({{.*}} tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> tensor<2x4x11xbf16>
 func.func @embed_forward(%tokens: tensor<2x4xi32>,
                          %table: tensor<16x8xf32> {boa.param = @params.embed::@table})
     -> tensor<2x4x8xbf16> {
-  // Rows go from block to block in f32, which holds all tokens.
-  // CHECK: func.func @embed_forward(%{{.*}}: tensor<2x4x9xf32>) -> tensor<2x4x8xbf16>
+  // Rows go from block to block as the embedding gives them.
+  // CHECK-NEXT: boa.cast %{{.*}} : tensor<4x8xf32> to tensor<4x8xbf16>
+  // CHECK: func.func @embed_forward(%{{.*}}: tensor<2x4x11xbf16>) -> tensor<2x4x8xbf16>
   // CHECK-NEXT: boa.split
-  // CHECK-NEXT: boa.cast %{{.*}} : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
   // CHECK-NEXT: return
   %0 = boa.cast %table : tensor<16x8xf32> to tensor<16x8xbf16>
   %y = boa.embedding %0, %tokens : (tensor<16x8xbf16>, tensor<2x4xi32>) -> tensor<2x4x8xbf16>

@@ -40,12 +40,12 @@ boa.group @params.head repeat 1 {
 boa.stage @embed_forward
 boa.stage @head_forward
 
-// CHECK: func.func @embed.begin_forward(%[[T:.*]]: tensor<2x4xi32>) -> tensor<2x4x9xf32>
+// CHECK: func.func @embed.begin_forward(%[[T:.*]]: tensor<2x4xi32>) -> tensor<2x4x11xf32>
 // CHECK-NEXT: boa.embedding_begin %[[T]]
-// CHECK: func.func @embed.blocks_forward(%[[F:.*]]: tensor<2x4x9xf32>, %[[W:.*]]: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> tensor<2x4x9xf32>
+// CHECK: func.func @embed.blocks_forward(%[[F:.*]]: tensor<2x4x11xf32>, %[[W:.*]]: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> tensor<2x4x11xf32>
 // CHECK-NEXT: boa.embedding_block %[[F]], %[[W]]
-// CHECK: func.func @embed_forward(%[[F:.*]]: tensor<2x4x9xf32>, %[[P:.*]]: tensor<4x8xf32> {boa.param = @params.embed::@position}) -> tensor<2x4x8xf32>
-// CHECK-NEXT: %[[Y:.*]]:2 = boa.split %[[F]] : (tensor<2x4x9xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x1xf32>)
+// CHECK: func.func @embed_forward(%[[F:.*]]: tensor<2x4x11xf32>, %[[P:.*]]: tensor<4x8xf32> {boa.param = @params.embed::@position}) -> tensor<2x4x8xf32>
+// CHECK-NEXT: %[[Y:.*]]:2 = boa.split %[[F]] : (tensor<2x4x11xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x3xf32>)
 // CHECK-NEXT: boa.add %[[Y]]#0, %[[P]]
 func.func @embed_forward(%tokens: tensor<2x4xi32>,
                          %table: tensor<16x8xf32> {boa.param = @params.embed::@table},

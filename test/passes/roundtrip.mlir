@@ -111,12 +111,12 @@ func.func @ends(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi32>, %dy: tensor<
   %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
   // CHECK: boa.embedding_grad %{{.*}}, %{{.*}} : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
   %1 = boa.embedding_grad %tokens, %dy : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
-  // CHECK: %[[F:.*]] = boa.embedding_begin %{{.*}} : (tensor<2x4xi32>) -> tensor<2x4x9xf32>
-  %found = boa.embedding_begin %tokens : (tensor<2x4xi32>) -> tensor<2x4x9xf32>
-  // CHECK: boa.embedding_block %[[F]], %{{.*}} : (tensor<2x4x9xf32>, tensor<16x8xf32>) -> tensor<2x4x9xf32>
-  %next = boa.embedding_block %found, %table : (tensor<2x4x9xf32>, tensor<16x8xf32>) -> tensor<2x4x9xf32>
-  // CHECK: boa.embedding_block_grad %[[F]], %{{.*}} : (tensor<2x4x9xf32>, tensor<2x4x9xf32>) -> tensor<16x8xf32>
-  %dtable = boa.embedding_block_grad %found, %next : (tensor<2x4x9xf32>, tensor<2x4x9xf32>) -> tensor<16x8xf32>
+  // CHECK: %[[F:.*]] = boa.embedding_begin %{{.*}} : (tensor<2x4xi32>) -> tensor<2x4x11xf32>
+  %found = boa.embedding_begin %tokens : (tensor<2x4xi32>) -> tensor<2x4x11xf32>
+  // CHECK: boa.embedding_block %[[F]], %{{.*}} : (tensor<2x4x11xf32>, tensor<16x8xf32>) -> tensor<2x4x11xf32>
+  %next = boa.embedding_block %found, %table : (tensor<2x4x11xf32>, tensor<16x8xf32>) -> tensor<2x4x11xf32>
+  // CHECK: boa.embedding_block_grad %[[F]], %{{.*}} : (tensor<2x4x11xf32>, tensor<2x4x11xf32>) -> tensor<16x8xf32>
+  %dtable = boa.embedding_block_grad %found, %next : (tensor<2x4x11xf32>, tensor<2x4x11xf32>) -> tensor<16x8xf32>
   // CHECK: boa.cross_entropy %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
   %2 = boa.cross_entropy %0, %tokens : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
   // CHECK: boa.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<2x4xi32>, tensor<f32>) -> tensor<2x4x8xf32>
