@@ -158,6 +158,8 @@ struct Spec {
   MachineSettings machine;
   /// Paths of the settings that the plan block gives, as --set takes them.
   std::vector<std::string> givenOfPlan;
+  /// The same with their values, as they are written.
+  std::vector<std::string> valuesOfPlan;
   /// Its blocks of activations, as text.
   std::vector<std::string> activationsOfPlan;
   /// Where the train block names the model.

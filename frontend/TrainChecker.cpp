@@ -51,8 +51,10 @@ public:
     checkObjective();
     checkDelay();
     for (const auto &[path, value] : given)
-      if (path.rfind("plan.", 0) == 0)
+      if (path.rfind("plan.", 0) == 0) {
         spec.givenOfPlan.emplace_back(path);
+        spec.valuesOfPlan.push_back(spec.givenOfPlan.back() + " = " + printExpr(*value));
+      }
     for (const Field &field : planFields)
       if (field.isBlock && field.key.text == "activations")
         spec.activationsOfPlan.push_back(printField(field, "  "));

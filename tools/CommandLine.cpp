@@ -105,6 +105,12 @@ absl::Status checkTogether(const Invocation &invocation) {
                     ": with --temperature 0 nothing is drawn, the likeliest byte is taken");
     return absl::OkStatus();
   }
+  const StoredOptions &stored = invocation.stored;
+  if (stored.again && !invocation.train.resume)
+    return refuse("--replan chooses another plan for a state: give it together with --resume");
+  if ((stored.choose || stored.again) && llvm::any_of(invocation.operands, isModule))
+    return refuse(stored.again ? "--replan" : "--plan",
+                  ": a module has its plan already: give the spec");
   return CheckTrainerOptions(invocation.train);
 }
 
@@ -384,6 +390,13 @@ FlagTable flagsOf(Invocation &invocation) {
        "FILE",
        "write a page with pictures (HTML)",
        FileValue{&invocation.report}},
+      {{"train"},
+       "plan",
+       0,
+       "",
+       "choose the plan for this machine; commits hold it",
+       &invocation.stored.choose},
+      {{"train"}, "replan", 0, "", "with --resume: choose the plan anew", &invocation.stored.again},
       {probe, "path", 0, "DIR", "a state's directory, there or not yet (default: state)",
        DirectoriesValue{&invocation.probe.paths}},
       {probe, "output", 'o', "FILE", "where the machine goes (default: machine.boa)",

@@ -20,6 +20,7 @@
 #include "tools/Compiler.h"
 #include "tools/Probe.h"
 #include "tools/plan/Page.h"
+#include "tools/plan/Stored.h"
 
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ struct Invocation {
   TokenizeOptions tokenize;
   ProbeOptions probe;
   PageOptions page;
+  StoredOptions stored;
   std::string output, emit, cpu, weights, report;
   std::string type, shard, like, base; // of export
   bool adapter = false;                // of export

@@ -30,6 +30,7 @@
 #include "tools/plan/Page.h"
 #include "tools/plan/Report.h"
 #include "tools/plan/Search.h"
+#include "tools/plan/Stored.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/Support/raw_ostream.h"
@@ -59,7 +60,9 @@ absl::Status runTrain(Invocation &invocation) {
   Compiled compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
-  absl::Status status = compiled.compile(invocation.compile);
+  absl::Status status = usePlan(invocation.stored, invocation.compile, invocation.train);
+  if (status.ok())
+    status = compiled.compile(invocation.compile);
   if (status.ok())
     status = compiled.find(kernels);
   if (status.ok())
@@ -79,7 +82,9 @@ absl::Status runEvaluate(Invocation &invocation) {
   Compiled compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
-  absl::Status status = compiled.compile(invocation.compile);
+  absl::Status status = useStoredPlan(invocation.compile, invocation.train);
+  if (status.ok())
+    status = compiled.compile(invocation.compile);
   if (status.ok())
     status = compiled.find(kernels);
   if (status.ok())
@@ -157,27 +162,20 @@ absl::Status runPlan(const Invocation &invocation) {
   if (!trials.config())
     return absl::InvalidArgumentError("");
   const Config &config = *trials.config();
-  const bool onDevice = IsSeparate(config.machine) && config.updateSpace() == Space::device;
-  status = CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
   // Both names, since a file with the temporary name is removed.
-  if (status.ok() && !invocation.output.empty())
+  if (!invocation.output.empty())
     status = CheckOutputs({output, {"--write", TemporaryName(invocation.output)}},
                           FilesOfData(config.train));
   if (status.ok())
     status = checkReport(invocation, FilesOfData(config.train));
   if (!status.ok())
     return status;
-  std::string need;
-  const std::optional<Found> found = findPlan(trials, need);
-  if (!found && need.empty() && trials.firstFailure()) {
-    std::fputs(trials.firstFailure()->diagnostics.c_str(), stderr);
-    return trials.firstFailure()->status;
-  }
-  if (!found)
-    return absl::ResourceExhaustedError(absl::StrCat("no plan fits: ", need));
+  const absl::StatusOr<Found> found = choosePlan(trials);
+  if (!found.ok())
+    return found.status();
   std::cout << formatPage(trials, *found, invocation.page) << std::flush;
   if (!invocation.output.empty())
-    status = writePlan(invocation.output, trials.block(found->choice));
+    status = writePlan(invocation.output, found->block);
   return status.ok() && !invocation.report.empty()
              ? writePlanReport(invocation.report, trials, *found, invocation.page)
              : status;

@@ -46,6 +46,8 @@ struct CompileRequest {
   /// compiled with the same key are not compiled again (empty: all are).
   int64_t mostChunks = 0;
   std::string kernels;
+  /// How to make it fit its memory, where that is not a change of the spec's plan; may be empty.
+  std::string adviceOnMemory;
   /// Functions that a program in this process calls instead of the runtime's of the same name.
   std::vector<HostSymbol> replaced;
 };

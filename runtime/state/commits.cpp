@@ -18,6 +18,13 @@
 
 namespace boa {
 
+std::optional<ChosenPlan> PlanOf(const CommitRecord &record) {
+  auto block = record.extra.find(kPlanBlock), given = record.extra.find(kPlanGiven);
+  if (block == record.extra.end() || given == record.extra.end())
+    return std::nullopt;
+  return ChosenPlan{block->second, given->second};
+}
+
 absl::Status CheckRecord(const CommitRecord &record) {
   size_t facts = 0, longest = 0;
   auto add = [&](const std::string &key, size_t value) {

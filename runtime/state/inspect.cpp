@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 
 #include <algorithm>
 #include <atomic>
@@ -107,6 +108,11 @@ std::string DescribeRun(const CommitRecord &record) {
   std::string text;
   if (!record.plan.empty())
     absl::StrAppendFormat(&text, "\n  plan of the last one: %s\n", absl::CHexEscape(record.plan));
+  if (const std::optional<ChosenPlan> chosen = PlanOf(record)) {
+    absl::StrAppend(&text, "  chosen by the compiler\n");
+    for (absl::string_view line : absl::StrSplit(chosen->block, '\n', absl::SkipEmpty()))
+      absl::StrAppend(&text, "    ", absl::CHexEscape(line), "\n");
+  }
   if (!record.environment.empty())
     absl::StrAppend(&text, "\n  environment of the last one\n");
   for (const auto &[key, value] : record.environment)
@@ -170,7 +176,8 @@ void Inspection::Describe() const {
   if (!manifest.commits.empty() && !manifest.commits.back().record.extra.empty()) {
     absl::StrAppend(&text, "\n  settings of the last one\n");
     for (const auto &[key, value] : manifest.commits.back().record.extra)
-      absl::StrAppendFormat(&text, "    %-24s %s\n", key, value);
+      if (key != kPlanBlock && key != kPlanGiven)
+        absl::StrAppendFormat(&text, "    %-24s %s\n", key, value);
   }
   if (!manifest.commits.empty())
     absl::StrAppend(&text, DescribeRun(manifest.commits.back().record));

@@ -72,6 +72,18 @@ struct CommitRecord {
   std::map<std::string, int64_t> samples;         // sequences consumed, by source
 };
 
+/// A plan that the compiler chose, as a block of a spec, and all that the spec's own block gave.
+/// Both are empty if none was chosen.
+struct ChosenPlan {
+  std::string block, given;
+};
+
+// Where `extra` has them.
+constexpr char kPlanBlock[] = "plan", kPlanGiven[] = "plan_given";
+
+/// The plan that a commit holds; none if its steps were under no chosen one.
+std::optional<ChosenPlan> PlanOf(const CommitRecord &);
+
 /// A storage as a commit holds it.
 struct SavedStorage {
   std::string name, role; // of program.h

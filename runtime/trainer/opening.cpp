@@ -209,6 +209,8 @@ absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings
       !status.ok() && !request.options().changed_data)
     return status;
   report.Say(absl::StrCat("resuming after step ", record.step));
+  if (PlanOf(record) && request.options().plan.block.empty())
+    report.Say("note: this run has a plan of its own; the one that was chosen stays in the state");
   for (const std::string &change :
        {state.ComputationChange(), DescribeChanges(record.extra, settings),
         DescribeNewEnvironment(record.environment, engine.Environment())})

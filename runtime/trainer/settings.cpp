@@ -129,6 +129,19 @@ Settings CollectSettings(const Program &program, const Settings &data) {
   return settings;
 }
 
+Settings WithPlan(Settings settings, const ChosenPlan &chosen, const CommitRecord *committed) {
+  std::optional<ChosenPlan> plan;
+  if (!chosen.block.empty())
+    plan = chosen;
+  else if (committed)
+    plan = PlanOf(*committed);
+  if (plan) {
+    settings[kPlanBlock] = plan->block;
+    settings[kPlanGiven] = plan->given;
+  }
+  return settings;
+}
+
 std::string DescribeChanges(const Settings &committed, const Settings &now) {
   std::string changes;
   if (committed.empty()) // no step was trained yet, nor a text chosen
@@ -136,6 +149,9 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
   for (const auto &[key, values] : Differences(committed, now)) {
     // A longer run at a constant rate is the same run.
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")
+      continue;
+    // Whoever chose the plan told it.
+    if (key == kPlanBlock || key == kPlanGiven)
       continue;
     // `data` tells it.
     if (absl::StartsWith(key, kFilesOf) || absl::StartsWith(key, kFileOf) ||

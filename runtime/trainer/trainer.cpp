@@ -40,7 +40,6 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<Data> data = OpenData(request, interrupt);
   if (!data.ok())
     return data.status();
-  const Settings settings = CollectSettings(program, data->facts());
   absl::StatusOr<std::unique_ptr<BaseWeights>> base = OpenBase(request);
   if (!base.ok())
     return base.status();
@@ -51,6 +50,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (!opened.ok())
     return opened.status();
   StateStore &state = **opened;
+  const Settings settings = WithPlan(CollectSettings(program, data->facts()), options.plan,
+                                     options.resume ? &state.Committed() : nullptr);
   absl::StatusOr<std::unique_ptr<Engine>> made = OpenEngine(request, kernels, state);
   if (!made.ok())
     return made.status();

@@ -35,6 +35,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/device/scheduler.h"
 #include "runtime/io/file_system.h"
+#include "runtime/state/state.h"
 #include "runtime/trainer/process.h"
 
 #include "absl/status/status.h"
@@ -77,6 +78,7 @@ struct TrainerOptions {
   bool quiet = false;                // no tables and no progress
   std::FILE *out = stdout;           // where tables and progress go
   std::optional<int64_t> at;         // with resume: the commit of this step, not the last
+  ChosenPlan plan;                   // that the compiler chose; commits hold it
   FileSystem *disk = nullptr;        // where the state lives; null: the system's
   Scheduler *scheduler = nullptr;    // runtime/device/scheduler.h; null: threads
 };

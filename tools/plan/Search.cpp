@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Search.h"
 
+#include "runtime/device/simulated.h"
 #include "tools/MemoryAdvice.h"
 #include "tools/plan/Roles.h"
+
+#include "absl/strings/str_cat.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -485,6 +488,24 @@ private:
 
 std::optional<Found> findPlan(Trials &trials, std::string &need) {
   return Searcher(trials).run(need);
+}
+
+absl::StatusOr<Found> choosePlan(Trials &trials) {
+  const Config &config = *trials.config();
+  const bool onDevice = IsSeparate(config.machine) && config.updateSpace() == Space::device;
+  if (absl::Status status = CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
+      !status.ok())
+    return status;
+  std::string need;
+  std::optional<Found> found = findPlan(trials, need);
+  if (!found && need.empty() && trials.firstFailure()) {
+    std::fputs(trials.firstFailure()->diagnostics.c_str(), stderr);
+    return trials.firstFailure()->status;
+  }
+  if (!found)
+    return absl::ResourceExhaustedError(absl::StrCat("no plan fits: ", need));
+  found->block = trials.block(found->choice);
+  return *std::move(found);
 }
 
 } // namespace boa

@@ -48,7 +48,12 @@ struct Found {
   double horizontal = 0;
   bool isHorizontalPlan = false;
   int64_t tried = 0;
+  std::string block; // of the choice
 };
+
+/// The fastest plan. Fails if the machine does not say how fast it is, if no plan fits, or if none
+/// is possible; an empty message: diagnostics were printed.
+absl::StatusOr<Found> choosePlan(Trials &trials);
 
 /// None if no plan fits: `need` is then why the smallest does not.
 std::optional<Found> findPlan(Trials &trials, std::string &need);

@@ -112,7 +112,8 @@ Trials::Trials(const CompileRequest &spec) : request(spec), compiler(/*quiet=*/t
   request.dump.clear();
   // Standard input can be read only once.
   frontend::FrontendResult result;
-  request.texts = frontend::readFiles(request.files, result.diagnostics);
+  if (request.texts.empty())
+    request.texts = frontend::readFiles(request.files, result.diagnostics);
   if (result.diagnostics.empty())
     result = frontend::compileTexts(request.texts, request.overrides);
   std::fputs(result.diagnostics.c_str(), stderr);
@@ -178,7 +179,7 @@ std::vector<std::string> Trials::overrides(const Choice &choice) const {
 std::string Trials::block(const Choice &choice) const {
   std::string text = absl::StrCat("plan {\n  micro_batch = ", choice.microBatch,
                                   "\n  schedule    = ", schedule(choice), "\n");
-  if (choice.vocabularyBlocks > 1)
+  if (choice.vocabularyBlocks > 1 || isGiven("plan.vocabulary_blocks"))
     absl::StrAppend(&text, "  vocabulary_blocks = ", choice.vocabularyBlocks, "\n");
   if (isGiven("plan.update"))
     absl::StrAppend(&text, "  update      = ", WordOf(settings->plan.update), "\n");
