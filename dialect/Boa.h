@@ -58,6 +58,8 @@ template <typename ConcreteType>
 class MatrixProduct : public mlir::OpTrait::TraitBase<ConcreteType, MatrixProduct> {};
 template <typename ConcreteType>
 class AttentionProduct : public mlir::OpTrait::TraitBase<ConcreteType, AttentionProduct> {};
+template <typename ConcreteType>
+class RowByRow : public mlir::OpTrait::TraitBase<ConcreteType, RowByRow> {};
 } // namespace boa
 
 #include "dialect/BoaDialect.h.inc"
@@ -76,9 +78,10 @@ namespace boa {
 
 /// On arguments and results of a stage's functions: their parameter, or the parameter of their
 /// gradient; or a mark that forward keeps the value for backward, which is its name if it lies in
-/// a storage by itself; or that the value is added to the gradient of a side input.
+/// a storage by itself; or that the value is added to the gradient of a side input. On an argument
+/// that is a cache, and with the argument's number on the result that the cache is after the call.
 inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved",
-                                     kSumAttr = "boa.sum";
+                                     kSumAttr = "boa.sum", kCacheAttr = "boa.cache";
 /// On an op of a stage's body: the name by which a plan finds its results, and what the plan says
 /// of them (ActivationSettings).
 inline constexpr llvm::StringLiteral kNameAttr = "boa.name", kActivationAttr = "boa.activation";

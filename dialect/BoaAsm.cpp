@@ -139,6 +139,7 @@ void AtLastOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
                                                ArrayRef<StringRef> sides) {
   SmallVector<StringRef> names;
+  const bool generates = function == StageFunction::prefill || function == StageFunction::generate;
   size_t activations = 0;
   int64_t lastActivation = -1;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
@@ -147,8 +148,10 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
     } else if (Attribute saved = func.getArgAttr(i, kSavedAttr)) {
       auto name = dyn_cast<StringAttr>(saved);
       names.push_back(name ? name.getValue() : "saved");
+    } else if (func.getArgAttr(i, kCacheAttr)) {
+      names.push_back("cache");
     } else if (getElementTypeOrSelf(type).isInteger()) {
-      names.push_back(i == 0 ? "tokens" : "targets");
+      names.push_back(i == 0 ? "tokens" : generates ? "positions" : "targets");
     } else {
       names.push_back(activations > 0 && activations <= sides.size() ? sides[activations - 1]
                                                                      : "x");

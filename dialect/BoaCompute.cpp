@@ -224,6 +224,11 @@ LogicalResult RotaryOp::verify() {
   if (bool low = getLow().has_value(), high = getHigh().has_value(), any = low || high;
       low != high || any != getOriginalContext().has_value() || (any && !getFactor()))
     return emitOpError("expected low, high and original_context together, and a factor with them");
+  if (bool(getPositions()) != getLength().has_value())
+    return emitOpError("expected positions and their length together");
+  if (Value positions = getPositions())
+    if (failed(verifyShape(*this, "positions", positions, shapeOf(getX()).drop_back())))
+      return failure();
   if (double factor = getFactor() ? getFactor()->convertToDouble() : 1;
       !(factor > 0) || !std::isfinite(factor))
     return emitOpError("expected a factor above 0 but found ") << factor;
@@ -297,6 +302,34 @@ LogicalResult AttentionGradOp::verify() {
       failed(verifyShape(*this, "dv", getDv(), shapeOf(getV()))))
     return failure();
   return verifyAttention(*this);
+}
+
+LogicalResult CachedAttentionOp::verify() {
+  for (auto [name, value] : {std::pair<StringRef, Value>{"q", getQ()}, {"keys", getKeys()}})
+    if (failed(verifyRank(*this, name, value, 3)))
+      return failure();
+  int64_t heads = getHeads(), kvHeads = getKvHeads();
+  if (heads <= 0 || kvHeads <= 0 || heads % kvHeads != 0 || lastDim(getQ()) % heads != 0)
+    return emitOpError("expected kv_heads to divide heads, and heads the width of q, found ")
+           << heads << " and " << kvHeads;
+  int64_t rows = shapeOf(getQ())[1], context = shapeOf(getKeys())[1];
+  int64_t kvWidth = lastDim(getQ()) / heads * kvHeads;
+  if (rows > context)
+    return emitOpError("expected at most ") << context << " rows but found " << rows;
+  if (int64_t window = getWindow().value_or(1); window <= 0)
+    return emitOpError("expected a window of 1 or more keys but found ") << window;
+  for (auto [name, value] : {std::pair<StringRef, Value>{"k", getK()}, {"v", getV()}})
+    if (failed(verifyShape(*this, name, value, {1, rows, kvWidth})))
+      return failure();
+  for (auto [name, value] : {std::pair<StringRef, Value>{"keys", getKeys()},
+                             {"values", getValues()},
+                             {"next_keys", getNextKeys()},
+                             {"next_values", getNextValues()}})
+    if (failed(verifyShape(*this, name, value, {1, context, kvWidth})))
+      return failure();
+  if (failed(verifyShape(*this, "y", getY(), shapeOf(getQ()))))
+    return failure();
+  return verifyShape(*this, "positions", getPositions(), {1, rows});
 }
 
 static LogicalResult verifyEmbedding(Operation *op, StringRef tableName, Value table, Value tokens,
@@ -441,6 +474,11 @@ template <typename Op> static double attentionProduct(Op op) {
   return 2 * batch * seen * double(lastDim(op.getQ()));
 }
 double AttentionOp::getFlops() { return 2 * attentionProduct(*this); }
+/// Of the last rows of a context.
+double CachedAttentionOp::getFlops() {
+  double context = double(shapeOf(getKeys())[1]);
+  return 4 * elements(getQ()) * std::min(double(getWindow().value_or(context)), context);
+}
 double AttentionGradOp::getFlops() { return 5 * attentionProduct(*this); }
 
 } // namespace boa

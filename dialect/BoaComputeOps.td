@@ -39,6 +39,12 @@ def Boa_AttentionProduct : NativeOpTrait<"AttentionProduct"> {
   let cppNamespace = "::boa";
 }
 
+/// A row of a result follows from the same row of each operand that has rows. So the op computes
+/// any number of rows, whatever their positions.
+def Boa_RowByRow : NativeOpTrait<"RowByRow"> {
+  let cppNamespace = "::boa";
+}
+
 class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
     : Boa_Op<mnemonic, !listconcat([Pure, Boa_OneFloatType,
         DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;
@@ -56,7 +62,7 @@ class Boa_DifferentiableOp<string mnemonic, list<Trait> traits = []>
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-def Boa_LinearOp : Boa_DifferentiableOp<"linear", [Boa_MatrixProduct]> {
+def Boa_LinearOp : Boa_DifferentiableOp<"linear", [Boa_MatrixProduct, Boa_RowByRow]> {
   let summary = "x w + b";
   let description = [{
     y[rows, out] = x[rows, in] w[in, out] + bias[out]; with `transpose`,
@@ -93,7 +99,7 @@ def Boa_LinearWeightGradOp : Boa_SumOp<"linear_weight_grad", [Boa_MatrixProduct]
 //===----------------------------------------------------------------------===//
 
 class Boa_BinaryOp<string mnemonic>
-    : Boa_DifferentiableOp<mnemonic, [AllTypesMatch<["lhs", "result"]>]> {
+    : Boa_DifferentiableOp<mnemonic, [AllTypesMatch<["lhs", "result"]>, Boa_RowByRow]> {
   let arguments = (ins Boa_Tensor:$lhs, Boa_Tensor:$rhs);
   let results = (outs Boa_Tensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
@@ -114,7 +120,7 @@ def Boa_MulOp : Boa_BinaryOp<"mul"> {
   let summary = "lhs * rhs, elementwise; broadcast as boa.add";
 }
 
-def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType]> {
+def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType, Boa_RowByRow]> {
   let summary = "x times a constant";
   let arguments = (ins Boa_Tensor:$x, F64Attr:$factor);
   let results = (outs Boa_Tensor:$result);
@@ -122,7 +128,7 @@ def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType]> {
 }
 
 class Boa_ActivationOp<string mnemonic>
-    : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType]> {
+    : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType, Boa_RowByRow]> {
   let arguments = (ins Boa_Tensor:$x);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($x)";
@@ -133,7 +139,7 @@ class Boa_ActivationGradOp<string mnemonic>
   let results = (outs Boa_Tensor:$dx);
   let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
 }
-def Boa_GeluOp : Boa_DifferentiableOp<"gelu", [SameOperandsAndResultType]> {
+def Boa_GeluOp : Boa_DifferentiableOp<"gelu", [SameOperandsAndResultType, Boa_RowByRow]> {
   let summary = "GELU, tanh form (GPT-2): x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))";
   let description = [{
     With `exact`, x/2 (1 + erf(x / sqrt(2))), as BERT has it.
@@ -156,7 +162,7 @@ def Boa_SiluGradOp : Boa_ActivationGradOp<"silu_grad"> {
   let summary = "dy times the derivative of boa.silu at x";
 }
 
-def Boa_CastOp : Boa_Op<"cast", [Pure,
+def Boa_CastOp : Boa_Op<"cast", [Pure, Boa_RowByRow,
     DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>,
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "to another floating-point type, same shape";
@@ -191,7 +197,7 @@ def Boa_SumLeadingOp : Boa_SumOp<"sum_leading"> {
 // Shape
 //===----------------------------------------------------------------------===//
 
-def Boa_SplitOp : Boa_DifferentiableOp<"split"> {
+def Boa_SplitOp : Boa_DifferentiableOp<"split", [Boa_RowByRow]> {
   let summary = "consecutive parts of the last dimension";
   let description = [{ The sizes are those of the result types. }];
   let arguments = (ins Boa_Tensor:$x);
@@ -199,7 +205,7 @@ def Boa_SplitOp : Boa_DifferentiableOp<"split"> {
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def Boa_ConcatOp : Boa_DifferentiableOp<"concat"> {
+def Boa_ConcatOp : Boa_DifferentiableOp<"concat", [Boa_RowByRow]> {
   let summary = "joins tensors along the last dimension";
   let arguments = (ins Variadic<Boa_Tensor>:$parts);
   let results = (outs Boa_Tensor:$y);
@@ -211,7 +217,7 @@ def Boa_ConcatOp : Boa_DifferentiableOp<"concat"> {
 // Normalisation
 //===----------------------------------------------------------------------===//
 
-def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm"> {
+def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm", [Boa_RowByRow]> {
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias, over the last dimension";
   let description = [{
     With `heads`, the last dimension is as many heads. Each has statistics of its own,
@@ -232,7 +238,7 @@ def Boa_LayerNormGradOp : Boa_SumOp<"layer_norm_grad"> {
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight, Boa_Tensor:$dbias);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
 }
-def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm"> {
+def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm", [Boa_RowByRow]> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight, over the last dimension";
   let description = [{
     With `heads`, each head by itself, as in boa.layer_norm.
@@ -261,7 +267,7 @@ def Boa_RmsNormGradOp : Boa_SumOp<"rms_norm_grad"> {
 // Attention
 //===----------------------------------------------------------------------===//
 
-def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
+def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [AllTypesMatch<["x", "y"]>]> {
   let summary = "rotary position embedding, rotate-half form";
   let description = [{
     x is [batch, time, heads * d]. Within each head, the pair (i, i + d/2) is
@@ -271,6 +277,9 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
     depends on the number of turns in that context, n = context * f / (2 pi), as Llama
     3.1 has it. From `high` turns on f stays as it is. Up to `low` it is divided. In
     between it is (1 - s) f / factor + s f, where s = (n - low) / (high - low).
+
+    With positions [batch, time], t is the position of a row, below `length`:
+    `boa.rotary %x heads 4 at %positions of 256 : tensor<1x1x384xf32>, tensor<1x1xi32>`.
     ```mlir
     %y = boa.rotary %x heads 4
         {base = 5.0e5 : f64, factor = 8.0 : f64, low = 1.0 : f64, high = 4.0 : f64,
@@ -278,12 +287,16 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [SameOperandsAndResultType]> {
         : tensor<8x256x384xf32>
     ```
   }];
-  let arguments = (ins Boa_Tensor:$x, I64Attr:$heads,
+  let arguments = (ins Boa_Tensor:$x, Optional<Boa_Indices>:$positions, I64Attr:$heads,
                        DefaultValuedAttr<F64Attr, "1.0e4">:$base, UnitAttr:$inverse,
                        OptionalAttr<F64Attr>:$factor, OptionalAttr<F64Attr>:$low,
-                       OptionalAttr<F64Attr>:$high, OptionalAttr<I64Attr>:$original_context);
+                       OptionalAttr<F64Attr>:$high, OptionalAttr<I64Attr>:$original_context,
+                       OptionalAttr<I64Attr>:$length);
   let results = (outs Boa_Tensor:$y);
-  let assemblyFormat = "$x `heads` $heads (`inverse` $inverse^)? attr-dict `:` type($x)";
+  let assemblyFormat = [{
+    $x `heads` $heads (`inverse` $inverse^)? (`at` $positions^ `of` $length)? attr-dict
+    `:` type($x) (`,` type($positions)^)?
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The angle of each pair of a head at position 1, in radians.
@@ -311,6 +324,32 @@ def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct,
     `:` functional-type(operands, results)
   }];
 }
+def Boa_CachedAttentionOp : Boa_ComputeOp<"cached_attention", [Boa_AttentionProduct]> {
+  let summary = "causal attention of some rows, after the keys and values of earlier ones";
+  let description = [{
+    q, k and v are rows [1, rows, ...] of the text, at `positions` [1, rows], which differ.
+    Their keys and values are put into the caches [1, context, kv_heads * d], each at its
+    position. Then each row of q attends as in boa.attention, to the cache. What the cache
+    holds behind a row's position does not matter. `next_keys` and `next_values` are the caches
+    after that, in the same memory.
+    ```mlir
+    %y, %k1, %v1 = boa.cached_attention %q, %k, %v, %keys, %values at %positions heads 6, 2
+        : (tensor<1x1x384xf32>, tensor<1x1x128xf32>, tensor<1x1x128xf32>,
+           tensor<1x256x128xf32>, tensor<1x256x128xf32>, tensor<1x1xi32>)
+        -> (tensor<1x1x384xf32>, tensor<1x256x128xf32>, tensor<1x256x128xf32>)
+    ```
+  }];
+  let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$keys,
+                       Boa_Tensor:$values, Boa_Indices:$positions,
+                       I64Attr:$heads, I64Attr:$kv_heads, OptionalAttr<I64Attr>:$window);
+  let results = (outs Boa_Tensor:$y, Boa_Tensor:$next_keys, Boa_Tensor:$next_values);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $keys `,` $values `at` $positions `heads` $heads `,` $kv_heads attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_AttentionProduct]> {
   let summary = "gradients of boa.attention, from its results and dy";
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
@@ -328,7 +367,7 @@ def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_AttentionProduct]> {
 // Ends of the model
 //===----------------------------------------------------------------------===//
 
-def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding"> {
+def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding", [Boa_RowByRow]> {
   let summary = "rows of a table: y[b, t] = table[tokens[b, t]]";
   let arguments = (ins Boa_Tensor:$table, Boa_Indices:$tokens);
   let results = (outs Boa_Tensor:$y);

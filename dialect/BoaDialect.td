@@ -110,7 +110,9 @@ def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage", [
   I32EnumAttrCase<"checkpoints", 8>,
   I32EnumAttrCase<"boundary_gradients", 9>,
   I32EnumAttrCase<"saved", 10>,
-  I32EnumAttrCase<"loss_gradients", 11>
+  I32EnumAttrCase<"loss_gradients", 11>,
+  I32EnumAttrCase<"positions", 12>, // of tokens, in their text
+  I32EnumAttrCase<"cache", 13>      // keys and values of earlier positions
 ]> {
   let cppNamespace = "::boa";
 }
@@ -119,7 +121,9 @@ def Boa_EntryPoint : I32EnumAttr<"EntryPoint", "a function of a compiled program
   I32EnumAttrCase<"step", 0>,
   I32EnumAttrCase<"drain", 1>,
   I32EnumAttrCase<"evaluate", 2>,
-  I32EnumAttrCase<"predict", 3>
+  I32EnumAttrCase<"predict", 3>,
+  I32EnumAttrCase<"prefill", 4>,
+  I32EnumAttrCase<"generate", 5>
 ]> {
   let cppNamespace = "::boa";
 }
@@ -130,7 +134,9 @@ def Boa_StageFunction : I32EnumAttr<"StageFunction", "the part of a stage that a
   I32EnumAttrCase<"forward_saving", 2>,
   I32EnumAttrCase<"logits", 3>,
   I32EnumAttrCase<"sum", 4>, // of the gradients of its result, where side inputs take it, too
-  I32EnumAttrCase<"backward_saved", 5> // takes what forward_saving saved, where only some layers do
+  I32EnumAttrCase<"backward_saved", 5>, // takes what forward_saving saved, where only some layers do
+  I32EnumAttrCase<"prefill", 6>, // of some positions at once, whose keys and values it keeps
+  I32EnumAttrCase<"generate", 7> // of one position
 ]> {
   let cppNamespace = "::boa";
 }

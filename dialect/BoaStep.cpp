@@ -150,7 +150,9 @@ static LogicalResult verifyStepNumbers(StepOp step) {
 LogicalResult StepOp::verify() {
   if (symbolizeEntryPoint(getSymName()))
     return success();
-  return emitOpError("expected @step, @drain, @evaluate or @predict but found @") << getSymName();
+  return emitOpError("expected @step, @drain, @evaluate, @predict, @prefill or @generate but "
+                     "found @")
+         << getSymName();
 }
 
 // Passes enumerate the program: they must know every op, and be able to compute

@@ -91,9 +91,10 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, Isolated
                                  SingleBlock, NoTerminator, Boa_NamesArguments]> {
   let summary = "an entry point of the compiled program";
   let description = [{
-    Its name is one of four. @step is one training step. @drain applies the delayed
+    Its name is one of six. @step is one training step. @drain applies the delayed
     optimizer updates alone. @evaluate runs forward passes up to the loss, @predict one up
-    to the logits.
+    to the logits. @prefill keeps keys and values of some positions of a text, and @generate
+    computes the logits of one more.
 
     The block's arguments are `step`, counted from 1, and `pending`: the step whose
     delayed updates are outstanding, 0 for none. The delayed part of the optimizer
@@ -229,7 +230,8 @@ def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_NamesResults,
     Operands: the callee's activations in order, then one packed entry for each
     parameter group that it takes, in the order of their first appearance.
     Results: its activations, then one packed gradient for each group. A result marked
-    `boa.sum` is the gradient of a side input: `boa.accumulate` adds it up.
+    `boa.sum` is the gradient of a side input: `boa.accumulate` adds it up. A result marked
+    `boa.cache` is added to a cache in the same way: other positions than before.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyStaticShapeTensor>:$inputs);
   let results = (outs Variadic<AnyStaticShapeTensor>:$outputs);

@@ -137,11 +137,20 @@ ArrayAttr StorageOp::makeHomes(ArrayRef<HomeAttr> homes) {
 //===----------------------------------------------------------------------===//
 
 bool StorageOp::isLiveIn() {
-  return getPersistent() || getRole() == Role::tokens || getRole() == Role::targets ||
-         getRole() == Role::loss_gradients;
+  switch (getRole()) {
+  case Role::tokens:
+  case Role::targets:
+  case Role::loss_gradients:
+  case Role::positions:
+  case Role::cache:
+    return true;
+  default:
+    return getPersistent();
+  }
 }
 bool StorageOp::isLiveOut() {
-  return getPersistent() || getRole() == Role::loss || getRole() == Role::logits;
+  return getPersistent() || getRole() == Role::loss || getRole() == Role::logits ||
+         getRole() == Role::cache;
 }
 
 std::string getStorageName(Role role, StringRef of) {

@@ -103,9 +103,12 @@ void RmsNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &ope
 
 // A rotation's adjoint is its inverse.
 void RotaryOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(RotaryOp::create(builder, getLoc(), getX().getType(), results[0], getHeads(),
-                                      getBase(), !getInverse(), getFactorAttr(), getLowAttr(),
-                                      getHighAttr(), getOriginalContextAttr()));
+  operands.push_back(RotaryOp::create(builder, getLoc(), getX().getType(), results[0],
+                                      getPositions(), getHeads(), getBase(), !getInverse(),
+                                      getFactorAttr(), getLowAttr(), getHighAttr(),
+                                      getOriginalContextAttr(), getLengthAttr()));
+  if (getPositions())
+    operands.push_back(Value());
 }
 
 void AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {

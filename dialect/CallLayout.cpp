@@ -26,7 +26,9 @@ public:
   void add(unsigned position, Type type, DictionaryAttr attrs) {
     auto tensor = cast<RankedTensorType>(type);
     if (Attribute saved = attrs ? attrs.get(kSavedAttr) : Attribute())
-      return addSaved(position, tensor, saved);
+      return pack(CallSlot::Kind::saved, position, tensor, saved);
+    if (Attribute cache = attrs ? attrs.get(kCacheAttr) : Attribute())
+      return pack(CallSlot::Kind::cache, position, tensor, cache);
     if (auto param = attrs ? attrs.getAs<SymbolRefAttr>(kParamAttr) : SymbolRefAttr())
       return addParam(position, tensor, param);
     bool sum = attrs && attrs.contains(kSumAttr);
@@ -48,9 +50,9 @@ private:
     packs.push_back({kind, group.str(), {}, {}, type});
     return packs.back();
   }
-  void addSaved(unsigned position, RankedTensorType type, Attribute saved) {
-    auto name = dyn_cast<StringAttr>(saved);
-    CallSlot &slot = getPack(CallSlot::Kind::saved, name ? name.getValue() : "",
+  void pack(CallSlot::Kind kind, unsigned position, RankedTensorType type, Attribute mark) {
+    auto name = dyn_cast<StringAttr>(mark);
+    CallSlot &slot = getPack(kind, name ? name.getValue() : "",
                              RankedTensorType::get({0}, type.getElementType()));
     int64_t offset = slot.type.getNumElements();
     slot.positions.push_back(position);
@@ -100,7 +102,8 @@ std::string CallLayout::whyNot(FunctionOpInterface func) {
 }
 
 static bool isUpdate(const CallSlot &slot) {
-  return slot.kind == CallSlot::Kind::group || slot.kind == CallSlot::Kind::sum;
+  return slot.kind == CallSlot::Kind::group || slot.kind == CallSlot::Kind::sum ||
+         slot.kind == CallSlot::Kind::cache;
 }
 SmallVector<CallSlot> CallLayout::updates() const {
   return llvm::filter_to_vector(outputs, isUpdate);
@@ -113,7 +116,8 @@ CallLayout CallLayout::get(FunctionOpInterface func) {
   CallLayout layout;
   LayoutBuilder inputs(func), outputs(func);
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
-    inputs.add(i, type, func.getArgAttrDict(i));
+    if (!func.getArgAttr(i, kCacheAttr))
+      inputs.add(i, type, func.getArgAttrDict(i));
   for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
     outputs.add(i, type, func.getResultAttrDict(i));
   layout.inputs = inputs.finish();

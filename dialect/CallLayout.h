@@ -15,7 +15,9 @@
 //     one packed operand (result), at the offsets of boa.group;
 //   - values kept for the backward pass (attribute boa.saved) are one packed
 //     operand (result) for each element type among them; those that the attribute
-//     names are in packs by name.
+//     names are in packs by name;
+//   - caches (attribute boa.cache) are one packed result, which a launch updates in place. They are
+//     arguments of the function, too, but no operands: they come with the result.
 //
 // Activations come first, then the packs in order of first appearance.
 //
@@ -31,7 +33,7 @@ namespace boa {
 
 /// One operand or result of a boa.call.
 struct CallSlot {
-  enum class Kind { activation, sum, group, saved };
+  enum class Kind { activation, sum, group, saved, cache };
   Kind kind = Kind::activation;
   std::string group;                     // its name, without the prefix; of saved values theirs
   llvm::SmallVector<unsigned> positions; // arguments (results) of the function
@@ -42,8 +44,8 @@ struct CallSlot {
 struct CallLayout {
   llvm::SmallVector<CallSlot> inputs, outputs;
 
-  /// The outputs that a launch adds to, gradients of side inputs and parameters, and those that
-  /// it writes whole: its buffers come in that order.
+  /// The outputs that a launch adds to, gradients of side inputs and parameters and caches, and
+  /// those that it writes whole: its buffers come in that order.
   llvm::SmallVector<CallSlot> updates() const;
   llvm::SmallVector<CallSlot> writes() const;
 

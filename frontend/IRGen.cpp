@@ -275,10 +275,10 @@ private:
   Value generateRotary(const Operation &operation, mlir::Location loc, Type type) {
     const RotaryScaling &scaling = operation.scaling;
     return RotaryOp::create(builder, loc, type, values[operation.operands[0]],
-                            builder.getI64IntegerAttr(operation.heads),
+                            /*positions=*/Value(), builder.getI64IntegerAttr(operation.heads),
                             builder.getF64FloatAttr(operation.number), UnitAttr(),
                             optional(scaling.factor), optional(scaling.low), optional(scaling.high),
-                            optional(scaling.context))
+                            optional(scaling.context), /*length=*/IntegerAttr())
         .getY();
   }
 

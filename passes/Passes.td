@@ -106,6 +106,25 @@ def Differentiate : BoaPass<"boa-differentiate"> {
                         "the plan says">];
 }
 
+def CacheAttention : BoaPass<"boa-cache-attention"> {
+  let summary = "functions of some positions of a text, with a cache of keys and values";
+  let description = [{
+    Puts @NAME_prefill, of many positions, and @NAME_generate, of one, beside each
+    stage's function. The last stage has the second alone, which gives the logits. Attention takes
+    keys and values of earlier positions from caches, and adds its own.
+
+    ```mlir
+    func.func @block_generate(%x: tensor<1x1x384xf32>, %w: ... {boa.param = ...},
+        %positions: tensor<1x1xi32>, %cache: tensor<1x256x384xf32> {boa.cache}, ...)
+        -> (tensor<1x1x384xf32>, tensor<1x256x384xf32> {boa.cache = 3 : i64}, ...)
+    ```
+    Refuses attention that is not causal, and an op whose rows depend on one another.
+  }];
+  let options = [Option<"prefill", "prefill", "int64_t", "0",
+                        "positions of one @prefill; 0: as many as the runtime takes">];
+  let dependentDialects = ["::boa::BoaDialect", "::mlir::func::FuncDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Step phase
 //===----------------------------------------------------------------------===//
@@ -139,12 +158,38 @@ def BuildStep : BoaPass<"boa-build-step"> {
     update.
 
     With `predict` it builds @predict instead: one forward pass that leaves the
-    logits in a storage, with everything in memory.
+    logits in a storage.
   }];
   let options = [Option<"predict", "predict", "bool", "false",
                         "build the entry point that leaves logits, and no other">];
   let dependentDialects = ["::boa::BoaDialect", "::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect", "::mlir::math::MathDialect"];
+}
+
+def BuildGeneration : BoaPass<"boa-build-generation"> {
+  let summary = "entry points that continue a text, with a cache of keys and values";
+  let description = [{
+    Builds @prefill and @generate from the functions of --boa-cache-attention. Each reads the
+    tokens and positions that the caller brings, and adds their keys and values to the caches:
+
+    ```mlir
+    boa.storage @cache.block[6] : tensor<65536xf32> on device role cache
+    boa.step @generate(%step, %pending) {
+      ... embed ...
+      boa.loop layer %l = 0 to 6 forward {
+        %x = boa.read @checkpoints.generate[%l]
+        %positions = boa.read @positions.generate[%c0]
+        %w = boa.read @weights.block[%l]
+        %y, %cache = boa.call @block_generate(%x, %positions, %w)
+        boa.write %y, @checkpoints.generate[%l + 1]
+        boa.accumulate %cache, @cache.block[%l] initial %false
+      }
+      ... head, to @logits ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::boa::BoaDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect"];
 }
 
 def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {
@@ -265,6 +310,20 @@ def ElideOffloads : BoaPass<"boa-elide-offloads"> {
   let description = [{
     Drops an offload if its data is overwritten before it is read, or narrows it to the
     chunks that are read. Trained state outlives the program: its offloads stay.
+  }];
+}
+
+def PlaceWeights : BoaPass<"boa-place-weights"> {
+  let summary = "keeps the weights in memory that fit, to continue a text";
+  let description = [{
+    Each token takes all weights once. So any byte of weights that stays in memory saves one
+    byte of reading for each token. First come weights that are there once, then as many layers
+    as fit beside one entry that is read ahead. They lie evenly among those on SSD:
+
+    ```mlir
+    boa.storage @weights.block[6] ... on [0 to 1: ssd, 1 to 2: device, 2 to 3: ssd, ...
+    ```
+    Without a limit on memory, it does nothing.
   }];
 }
 

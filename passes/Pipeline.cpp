@@ -47,14 +47,19 @@ static void shareConstants(OpPassManager &pm) {
 }
 
 static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options) {
-  // Before gradients: each block has its own. A text is made from weights in memory.
-  if (!options.predict) {
-    pm.addPass(createBlockVocabulary());
-    pm.addPass(createDifferentiate());
+  if (options.purpose == Purpose::generate) {
+    pm.addPass(createCacheAttention());
+    pm.addPass(createBuildGeneration());
+  } else {
+    // Before gradients: each block has its own.
+    if (options.purpose == Purpose::train) {
+      pm.addPass(createBlockVocabulary());
+      pm.addPass(createDifferentiate());
+    }
+    BuildStepOptions build;
+    build.predict = options.purpose == Purpose::predict;
+    pm.addPass(createBuildStep(build));
   }
-  BuildStepOptions build;
-  build.predict = options.predict;
-  pm.addPass(createBuildStep(build));
   // Order first: where a gradient is complete depends on it.
   pm.addPass(createVerticalSchedule());
   pm.addPass(createSplitOptimizer());
@@ -126,6 +131,13 @@ OwningOpRef<ModuleOp> describeKernels(ModuleOp program) {
   return described;
 }
 
+static void assignBuffers(OpPassManager &pm, const PipelineOptions &options) {
+  // A plan says where the weights of a training are.
+  if (options.purpose != Purpose::train)
+    pm.addPass(createPlaceWeights());
+  pm.addPass(createAssignBuffers());
+}
+
 /// Kernels, then buffers: the workspace of kernels is part of the arena.
 static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
@@ -138,7 +150,7 @@ static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &opt
     buildCpuPipeline(pm, options.blockRows, options.deviceCode != DeviceCode::none);
   if (options.described)
     pm.addPass(std::make_unique<ReuseConstants>(options.described));
-  pm.addPass(createAssignBuffers());
+  assignBuffers(pm, options);
 }
 
 /// Compiles the kernels of a copy, and writes on the module how much memory they need.
@@ -187,7 +199,7 @@ void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   buildStorage(pm);
   if (options.stop == Phase::storage) {
     pm.addPass(std::make_unique<MeasureKernels>(options));
-    pm.addPass(createAssignBuffers());
+    assignBuffers(pm, options);
     return;
   }
   buildCode(pm, options);

@@ -20,8 +20,12 @@ namespace boa {
 /// Where to stop: after which phase the module is looked at.
 enum class Phase { model, step, storage, llvm };
 
+/// Whether the program trains, computes the logits of a text (@predict), or continues a text with
+/// a cache of keys and values (@prefill, @generate).
+enum class Purpose { train, predict, generate };
+
 struct PipelineOptions {
-  bool predict = false; // build @predict (logits) instead of training
+  Purpose purpose = Purpose::train;
   DeviceKind device = DeviceKind::cpu;
   DeviceCode deviceCode = DeviceCode::ptx; // of a device of its own
   int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
@@ -36,7 +40,7 @@ struct PipelineOptions {
 };
 
 /// From the model phase to `options.stop`; after Phase::llvm the module holds
-/// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or @boa_predict), the
+/// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or those of another purpose), the
 /// kernels, @boa_kernel_table, @boa_program and, for a device of its own,
 /// @boa_device_image. A pure function of the options; the passes read order, delay and places
 /// from boa.config @plan when they run. Before Phase::storage ends, the kernels

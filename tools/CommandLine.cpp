@@ -100,8 +100,11 @@ absl::Status checkTogether(const Invocation &invocation) {
     if (!invocation.weights.empty() && !invocation.train.state.empty())
       return refuse("--weights and --state each name what is sampled: only one of them can be "
                     "given");
-    if (invocation.sample.temperature == 0 && (invocation.topK || invocation.seed))
-      return refuse(invocation.topK ? "--top-k" : "--seed",
+    const bool topP = invocation.sample.top_p < 1;
+    if (invocation.sample.temperature == 0 && (invocation.topK || topP || invocation.seed))
+      return refuse(invocation.topK ? "--top-k"
+                    : topP          ? "--top-p"
+                                    : "--seed",
                     ": with --temperature 0 nothing is drawn, the likeliest byte is taken");
     return absl::OkStatus();
   }
@@ -323,6 +326,14 @@ FlagTable flagsOf(Invocation &invocation) {
        RealValue{&invocation.sample.temperature, 0, 1000}},
       {sample, "top-k", 0, "K", "draw from the K likeliest (default: all)",
        WholeValue{&invocation.topK, 1, "leave --top-k out to draw from all"}},
+      {sample, "top-p", 0, "P", "draw from the likeliest of share P (default: all)",
+       RealValue{&invocation.sample.top_p, 0, 1}},
+      {sample, "stop", 0, "TEXT", "end the text before TEXT; may be repeated",
+       TextsValue{&invocation.sample.stop}},
+      {sample, "no-cache", 0, "", "compute the whole context again for each token",
+       &invocation.noCache},
+      {sample, "logits", 0, "FILE", "", FileValue{&invocation.sample.logits}},
+      {sample, "timing", 0, "", "print time, memory and bytes read", &invocation.sample.timing},
       {sample, "seed", 0, "N", "another seed, another text (default: 1)",
        WholeValue{&invocation.seed}},
       {{"fmt"}, "check", 0, "", "change no file; exit 1 if one would change", &invocation.check},

@@ -62,6 +62,7 @@ struct Invocation {
   bool adapter = false;                // of export
   std::optional<int64_t> topK, seed, context;
   bool check = false;
+  bool noCache = false; // of sample
 };
 
 /// The flags of all commands; values go into `invocation`.

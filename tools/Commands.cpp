@@ -182,30 +182,28 @@ absl::Status runPlan(const Invocation &invocation) {
 }
 
 absl::Status runSample(Invocation &invocation) {
-  invocation.compile.predict = true;
+  invocation.compile.purpose = invocation.noCache ? Purpose::predict : Purpose::generate;
   Compiled compiled;
   Kernels kernels = nullptr;
-  boa_entry_point predict = nullptr;
+  GenerationEntries entries;
   absl::Status status = compiled.compile(invocation.compile);
   if (status.ok())
     status = compiled.find(kernels);
-  if (status.ok())
-    status = compiled.find("boa_predict", predict);
+  if (status.ok() && invocation.noCache)
+    status = compiled.find("boa_predict", entries.predict);
+  if (status.ok() && !invocation.noCache)
+    status = compiled.find("boa_prefill", entries.prefill);
+  if (status.ok() && !invocation.noCache)
+    status = compiled.find("boa_generate", entries.generate);
   if (!status.ok())
     return status;
   defaultState(compiled.program, invocation);
-  // A state that no training has ended yet has no such file: then its last commit is sampled.
-  std::string weights = invocation.weights.empty() ? invocation.train.state + "/model.safetensors"
-                                                   : invocation.weights;
-  std::error_code error;
-  if (invocation.weights.empty() && !std::filesystem::exists(weights, error) &&
-      StateStore::Exists(SystemFiles(), invocation.train.state).value_or(false))
-    weights = invocation.train.state;
   if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program));
       !note.empty() && invocation.sample.tokenizer.empty())
     std::cerr << note << "\n";
-  invocation.sample.changed_model = invocation.train.changed_model;
-  status = Sample(compiled.program, kernels, predict, weights, invocation.sample, std::cout);
+  status = Sample(compiled.program, kernels, entries,
+                  {invocation.weights, invocation.train.state, invocation.train.changed_model},
+                  invocation.sample, std::cout, std::cerr);
   // The prompt of a shell should not stand behind the text.
   if (isatty(STDOUT_FILENO))
     std::cout << std::endl;

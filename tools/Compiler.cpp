@@ -179,7 +179,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
   if (!result.spec)
     return alreadyPrinted();
   frontend::IRGenOptions options;
-  if (request.predict)
+  if (request.purpose != Purpose::train)
     options.batch = options.microBatch = 1;
   if (request.unlimited)
     result.spec->machine.device_memory = result.spec->machine.host_memory = 0;
@@ -205,7 +205,10 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   if (request.simulate)
     options.deviceCode = DeviceCode::none;
   options.stop = stop;
-  options.predict = request.predict;
+  options.purpose = request.purpose;
+  if (options.purpose == Purpose::generate && options.device == DeviceKind::cuda)
+    return absl::InvalidArgumentError(
+        "attention to a cache has no kernel for a GPU yet: add --no-cache, or --target cpu");
   if (auto found = described.find(request.kernels); found != described.end())
     options.described = *found->second;
   PassManager pm(context.get());

@@ -33,7 +33,7 @@ struct CompileRequest {
   std::vector<std::string> files;         // specs, or one module (.mlir)
   std::vector<frontend::InputText> texts; // what the files hold, if it is known
   std::vector<std::string> overrides;     // --set KEY=VALUE
-  bool predict = false;                   // one sequence at a time, to logits
+  Purpose purpose = Purpose::train;       // others take one sequence at a time
   bool base = false;                      // the model without its adapters
   bool unlimited = false;                 // for names and shapes alone: any memory will do
   bool simulate = false;                  // nothing runs on the device: there need be none

@@ -184,7 +184,8 @@ std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks) {
 std::string adviseOnMemory(const CompileRequest &request) {
   if (!request.adviceOnMemory.empty())
     return absl::StrCat("  ", request.adviceOnMemory, "\n");
-  if (request.predict || llvm::StringRef(request.files.front()).ends_with(".mlir"))
+  if (request.purpose != Purpose::train ||
+      llvm::StringRef(request.files.front()).ends_with(".mlir"))
     return "";
   Trials trials(request);
   const std::optional<Config> config = trials.config();

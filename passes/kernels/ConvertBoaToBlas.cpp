@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// boa.linear, boa.linear_weight_grad, boa.attention(_grad), boa.embedding(_block)_grad to
-// library ops in destination style. Assumes static shapes. A boa.add of a product
-// that nothing else uses is folded: the other addend is what the product is
-// accumulated into. Both are sums in another order, which the design allows
-// within rounding; the order is fixed by the program. Of bf16 such a sum is rounded
-// once, by the product that makes it.
+// boa.linear, boa.linear_weight_grad, boa.attention(_grad), boa.cached_attention and
+// boa.embedding(_block)_grad to library ops in destination style. Assumes static shapes. A boa.add of
+// a product that nothing else uses is folded: the other addend is what the product is accumulated
+// into. Both are sums in another order, which the design allows within rounding; the order is fixed
+// by the program. Of bf16 such a sum is rounded once, by the product that makes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -122,6 +121,19 @@ struct AttentionToCall : OpRewritePattern<AttentionOp> {
                                             op.getV(), emptyTensor(rewriter, loc, y),
                                             emptyTensor(rewriter, loc, lse), op.getHeads(),
                                             op.getKvHeads(), op.getCausal(), op.getWindowAttr());
+    rewriter.replaceOp(op, call.getResults());
+    return success();
+  }
+};
+
+struct CachedAttentionToCall : OpRewritePattern<CachedAttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CachedAttentionOp op, PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value y = emptyTensor(rewriter, loc, op.getY().getType());
+    auto call = kernel::CachedAttentionOp::create(
+        rewriter, loc, op->getResultTypes(), op.getQ(), op.getK(), op.getV(), op.getPositions(), y,
+        op.getKeys(), op.getValues(), op.getHeads(), op.getKvHeads(), op.getWindowAttr());
     rewriter.replaceOp(op, call.getResults());
     return success();
   }
@@ -255,8 +267,8 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter,
-                 EmbeddingBlockGradToScatter, AttentionToCall, AttentionGradToCall, AccumulateInto>(
-        &getContext());
+                 EmbeddingBlockGradToScatter, AttentionToCall, CachedAttentionToCall,
+                 AttentionGradToCall, AccumulateInto>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     // Once it is known what is added to what before it is rounded.

@@ -218,6 +218,19 @@ Scalar narrow(Scalar value, Type type) {
   return value.getType() == type ? value : value.make<arith::TruncFOp>(type, Value(value));
 }
 
+/// The rows of a table at these positions [batch, time].
+Value rowsOf(OpBuilder &b, Location loc, Value table, Value positions) {
+  SmallVector<int64_t> shape(tensorOf(positions).getShape());
+  shape.push_back(tensorOf(table).getShape().back());
+  auto type = RankedTensorType::get(shape, tensorOf(table).getElementType());
+  return LinalgBuilder(b, loc).elementwise(
+      type, {{positions, Indexing::Leading}}, [&](ArrayRef<Scalar> a) {
+        Value row = a[0].toIndex(a[0]);
+        Value column = a[0].make<linalg::IndexOp>(type.getRank() - 1);
+        return extractElement(a[0], table, {row, column});
+      });
+}
+
 /// x seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and
 /// y_1 = x_1 cos + x_0 sin, each a slice of the result. What is bf16 is widened for
 /// it and rounded after, in the same iteration: no pass over memory is made for that.
@@ -231,8 +244,14 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
     int64_t batch = type.getDimSize(0), time = type.getDimSize(1);
     int64_t heads = op.getHeads(), half = type.getDimSize(2) / heads / 2;
     SmallVector<double> angles = op.getFrequencies();
-    Value cos = angleTable(rewriter, loc, kernel::AngleFunction::Cosine, time, angles, wide);
-    Value sin = angleTable(rewriter, loc, kernel::AngleFunction::Sine, time, angles, wide);
+    Value positions = op.getPositions();
+    const int64_t rows = positions ? int64_t(*op.getLength()) : time;
+    auto tableOf = [&](kernel::AngleFunction function) {
+      Value table = angleTable(rewriter, loc, function, rows, angles, wide);
+      return positions ? rowsOf(rewriter, loc, table, positions) : table;
+    };
+    Value cos = tableOf(kernel::AngleFunction::Cosine);
+    Value sin = tableOf(kernel::AngleFunction::Sine);
 
     auto pairs = RankedTensorType::get({batch, time, heads, 2, half}, element);
     auto part = RankedTensorType::get({batch, time, heads, half}, element);
@@ -253,8 +272,10 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
       halves[i] =
           tensor::ExtractSliceOp::create(rewriter, loc, part, x, offsets(i), sizes, strides);
     AffineMap all = rewriter.getMultiDimIdentityMap(4);
-    AffineMap angle = AffineMap::get(
-        4, 0, {rewriter.getAffineDimExpr(1), rewriter.getAffineDimExpr(3)}, rewriter.getContext());
+    SmallVector<AffineExpr> ofAngle{rewriter.getAffineDimExpr(1), rewriter.getAffineDimExpr(3)};
+    if (positions)
+      ofAngle.insert(ofAngle.begin(), rewriter.getAffineDimExpr(0));
+    AffineMap angle = AffineMap::get(4, 0, ofAngle, rewriter.getContext());
     SmallVector<utils::IteratorType> parallel(4, utils::IteratorType::parallel);
     for (int64_t i : {0, 1}) {
       Value empty = LinalgBuilder(rewriter, loc).empty(part);

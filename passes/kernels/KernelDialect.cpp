@@ -78,6 +78,9 @@ LogicalResult GemmOp::verify() {
 
 MutableOperandRange GemmOp::getDpsInitsMutable() { return getCMutable(); }
 MutableOperandRange AttentionOp::getDpsInitsMutable() { return MutableOperandRange(*this, 3, 2); }
+MutableOperandRange CachedAttentionOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, 4, 3);
+}
 MutableOperandRange AttentionGradOp::getDpsInitsMutable() {
   return MutableOperandRange(*this, 6, 3);
 }
@@ -85,6 +88,7 @@ MutableOperandRange ScatterRowsOp::getDpsInitsMutable() { return getTableMutable
 
 bool GemmOp::readsInits() { return getAccumulate(); }
 bool AttentionOp::readsInits() { return false; }
+bool CachedAttentionOp::readsInits() { return true; }
 bool AttentionGradOp::readsInits() { return false; }
 bool ScatterRowsOp::readsInits() { return true; }
 
@@ -157,6 +161,7 @@ LogicalResult bufferizeLibrary(Op op, RewriterBase &rewriter,
 
 BOA_LIBRARY_OP(GemmOp)
 BOA_LIBRARY_OP(AttentionOp)
+BOA_LIBRARY_OP(CachedAttentionOp)
 BOA_LIBRARY_OP(AttentionGradOp)
 BOA_LIBRARY_OP(ScatterRowsOp)
 

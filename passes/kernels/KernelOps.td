@@ -107,6 +107,18 @@ def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
   }];
 }
 
+def Kernel_CachedAttentionOp : Kernel_LibraryOp<"cached_attention"> {
+  let summary = "boa.cached_attention into y and the caches";
+  let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v, AnyShaped:$positions,
+                       AnyShaped:$y, AnyShaped:$keys, AnyShaped:$values,
+                       I64Attr:$heads, I64Attr:$kv_heads, OptionalAttr<I64Attr>:$window);
+  let results = (outs Variadic<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `at` $positions `into` $y `,` $keys `,` $values attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
 def Kernel_AttentionGradOp : Kernel_LibraryOp<"attention_grad"> {
   let summary = "boa.attention_grad into dq, dk and dv";
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,

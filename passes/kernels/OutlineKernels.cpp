@@ -8,8 +8,8 @@
 // A stage's function becomes a kernel: every argument and result is a place in
 // one of the launch's buffers (boa.buffer, boa.offset in bytes). Gradients of
 // parameters and of side inputs become accumulators: an argument tied to the result
-// (boa.result), so that a matrix product can add in place. Weights stored as bf16 are
-// widened at the top. Functions that nothing launches are dropped.
+// (boa.result), so that a matrix product can add in place. Caches are tied in the same way. Weights
+// stored as bf16 are widened at the top. Functions that nothing launches are dropped.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/CallLayout.h"
@@ -111,12 +111,22 @@ private:
       for (const CallSlot &slot : updates ? layout.updates() : layout.writes()) {
         for (auto [position, offset] : llvm::zip(slot.positions, slot.offsets)) {
           int64_t bytes = offset * bytesOf(func.getResultTypes()[position]);
+          const auto cache = func.getResultAttrOfType<IntegerAttr>(position, kCacheAttr);
           func.setResultAttrs(position, place(buffer, bytes));
-          if (updates)
+          if (cache)
+            tie(position, unsigned(cache.getInt()), buffer, bytes);
+          else if (updates)
             accumulate(position, buffer, bytes);
         }
         ++buffer;
       }
+  }
+
+  /// The cache is an argument already, which the function updates.
+  void tie(unsigned result, unsigned argument, int32_t buffer, int64_t offset) {
+    NamedAttrList attrs(place(buffer, offset));
+    attrs.set(kResultAttr, builder.getI32IntegerAttr(result));
+    func.setArgAttrs(argument, attrs.getDictionary(func.getContext()));
   }
 
   /// result = accumulator + gradient

@@ -13,7 +13,7 @@
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
-#include "passes/schedule/Logits.h"
+#include "passes/model/Logits.h"
 #include "passes/model/Optimizers.h"
 #include "passes/model/Stages.h"
 
@@ -190,8 +190,7 @@ private:
               /*persistent=*/true);
   }
 
-  /// Text is generated one token at a time: weights that came from SSD for each
-  /// would be all that it does.
+  /// The places are of a training. --boa-place-weights knows what fits.
   void placeInMemory() {
     config.plan.place = PlaceSettings();
     writeConfig(module, kPlanConfig, config.plan);

@@ -425,7 +425,9 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
                              (separate ? " of " + stringifySpace(space).str() + " memory" : "") +
                              " but the machine has " + inBytes(arena.limit);
     InFlightDiagnostic error = getOperation().emitError();
-    error << "the training step does not fit the memory given: " << need << lines;
+    error << (findEntryPoint(getOperation(), EntryPoint::step) ? "the training step"
+                                                               : "the program")
+          << " does not fit the memory given: " << need << lines;
     error.getUnderlyingDiagnostic()->getMetadata().emplace_back(
         StringAttr::get(&getContext(), need));
     return error;

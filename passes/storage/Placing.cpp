@@ -35,6 +35,8 @@ const Placement *placeOf(Role role, const PlaceSettings &place) {
   case Role::loss_gradients:
   case Role::loss:
   case Role::logits:
+  case Role::positions:
+  case Role::cache:
     return nullptr;
   }
   llvm_unreachable("a role");

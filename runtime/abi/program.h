@@ -69,6 +69,8 @@ inline constexpr const char *kRoles[] = {
     "loss_gradients", // of the step's loss, by the loss of each micro-batch
     "loss",
     "logits",
+    "positions", // of tokens, in their text
+    "cache",     // keys and values of earlier positions
 };
 
 struct Storage {

@@ -9,6 +9,7 @@
 #include "runtime/abi/abi.h"
 #include "runtime/abi/cuda_calls.h"
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/cached_attention.h"
 #include "runtime/kernels/gemm.h"
 
 #include <cstring>
@@ -48,6 +49,9 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
       SYMBOL(boa_gemm_bf16_bf16),
       SYMBOL(boa_gemm_bf16_bf16_bf16),
       SYMBOL(boa_attention_f32),
+      SYMBOL(boa_cached_attention_f32),
+      SYMBOL(boa_cached_attention_f64),
+      SYMBOL(boa_cached_attention_bf16),
       SYMBOL(boa_attention_f64),
       SYMBOL(boa_attention_grad_f32),
       SYMBOL(__truncsfbf2),

@@ -7,7 +7,11 @@
 
 #define BOA_VECTOR_BYTES 64
 #include "runtime/kernels/attention_impl.h"
+#include "runtime/kernels/cached_attention_impl.h"
 
 extern const boa::AttentionTable kAttentionAvx512;
-const boa::AttentionTable kAttentionAvx512 = {kTasks<float, float>, kTasks<double, double>,
-                                              kTasks<float, uint16_t>};
+const boa::AttentionTable kAttentionAvx512 = {
+    kTasks<float, float>,
+    kTasks<double, double>,
+    kTasks<float, uint16_t>,
+    {CachedTask<float>, CachedTask<double>, CachedTask<uint16_t>}};

@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/attention_impl.h"
+#include "runtime/kernels/cached_attention_impl.h"
 
 extern const boa::AttentionTable kAttentionBaseline;
-const boa::AttentionTable kAttentionBaseline = {kTasks<float, float>, kTasks<double, double>,
-                                                kTasks<float, uint16_t>};
+const boa::AttentionTable kAttentionBaseline = {
+    kTasks<float, float>,
+    kTasks<double, double>,
+    kTasks<float, uint16_t>,
+    {CachedTask<float>, CachedTask<double>, CachedTask<uint16_t>}};

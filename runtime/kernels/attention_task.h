@@ -63,10 +63,43 @@ template <typename E> struct AttentionTasks {
                         typename AttentionArgs<E>::T *scratch);
   Task forward, backward, keys, queries;
 };
+
+/// The operands of boa_cached_attention_* (cached_attention.h).
+template <typename E> struct CachedAttentionArgs {
+  int64_t rows, context, heads, kv_heads, d, window;
+  typename AttentionSum<E>::Type scale;
+  const int32_t *positions;
+  const E *q;
+  int64_t ldq;
+  const E *k;
+  int64_t ldk;
+  const E *v;
+  int64_t ldv;
+  E *y;
+  int64_t ldy;
+  E *keys;
+  int64_t ld_keys;
+  E *values;
+  int64_t ld_values;
+};
+template <typename E>
+using CachedAttentionTask = void (*)(const CachedAttentionArgs<E> &, int64_t task,
+                                     typename AttentionSum<E>::Type *scratch);
+struct CachedAttentionTable {
+  CachedAttentionTask<float> f32;
+  CachedAttentionTask<double> f64;
+  CachedAttentionTask<uint16_t> bf16;
+};
+/// Two rows of a head, and the scores of all keys; each in whole vectors.
+inline int64_t CachedAttentionScratch(int64_t context, int64_t d) {
+  return 2 * ((d + 15) / 16 * 16) + (context + 15) / 16 * 16;
+}
+
 struct AttentionTable {
   AttentionTasks<float> f32;
   AttentionTasks<double> f64;
   AttentionTasks<uint16_t> bf16;
+  CachedAttentionTable cached;
 };
 
 /// Blocks of operands, scores, their gradients, accumulators, row statistics of a chunk.

@@ -6,22 +6,20 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/sample.h"
 
-#include "runtime/engine/engine.h"
-#include "runtime/state/computation.h"
-#include "runtime/support/printable.h"
-#include "runtime/support/random.h"
 #include "runtime/data/data.h"
-#include "runtime/trainer/base_weights.h"
-#include "runtime/trainer/given_weights.h"
+#include "runtime/support/random.h"
+#include "runtime/support/units.h"
 #include "runtime/tokenizer/chat.h"
 #include "runtime/tokenizer/tokenizer.h"
-#include "runtime/trainer/weights.h"
+#include "runtime/trainer/stop_strings.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <iostream>
+#include <fstream>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -51,32 +49,18 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
         absl::StrCat("temperature ", options.temperature, ": expected 0 or above"));
   if (options.length < 0 || options.top_k < 0)
     return absl::InvalidArgumentError("length and top-k must not be negative");
+  if (!(options.top_p > 0 && options.top_p <= 1))
+    return absl::InvalidArgumentError(
+        absl::StrCat("top-p ", options.top_p, ": expected a share above 0, up to 1"));
+  for (const std::string &stop : options.stop)
+    if (stop.empty())
+      return absl::InvalidArgumentError("an empty stop string: it would end any text at once");
   for (unsigned char byte : options.prompt)
     if (options.tokenizer.empty() && byte >= program.model.vocab)
       return absl::InvalidArgumentError(absl::StrCat("the prompt's byte ", static_cast<int>(byte),
                                                      " is outside the vocabulary of ",
                                                      program.model.vocab));
   return absl::OkStatus();
-}
-
-/// The one storage with a role, in memory and of at least `bytes`.
-absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role, int64_t bytes) {
-  for (size_t i = 0; i < program.storages.size(); ++i) {
-    const Storage &storage = program.storages[i];
-    if (storage.role == role && !storage.LivesOn(Home::ssd) && storage.bytes >= bytes)
-      return static_cast<int32_t>(i);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "program descriptor: no storage in memory with role `", role, "` and ", bytes, " bytes"));
-}
-
-/// The last `context` tokens from the left, and zeros after them. The prediction for a token does
-/// not depend on those to its right. Returns the position of the last token.
-int64_t FillWindow(const std::vector<int32_t> &text, int64_t context, int32_t *tokens) {
-  const int64_t count = std::min<int64_t>(text.size(), context);
-  std::fill_n(tokens, context, 0);
-  std::copy(text.end() - count, text.end(), tokens);
-  return count - 1;
 }
 
 /// The text as tokens and back: those of a tokenizer, or bytes.
@@ -159,49 +143,80 @@ private:
   int64_t count = 0;
 };
 
+/// What it took to continue a text, on one line.
+std::string Describe(const Program &program, Engine &engine, int64_t prompt, double prompt_seconds,
+                     int64_t tokens, double seconds) {
+  int64_t weights = 0, resident = 0;
+  for (const Storage &storage : program.storages)
+    if (storage.role == "weights") {
+      weights += storage.entry_count() * storage.bytes;
+      resident +=
+          (storage.ChunksOn(Home::device) + storage.ChunksOn(Home::host)) * storage.chunk_bytes();
+    }
+  const auto traffic = program.traffic.find("generate");
+  int64_t read = 0;
+  if (traffic != program.traffic.end())
+    for (const auto &[role, bytes] : traffic->second.read)
+      read += bytes;
+  return absl::StrFormat(
+      "prompt: %d tokens in %.3f s; then %d tokens in %.3f s: %.3f tokens/s; %s of %s of weights "
+      "in memory; %d bytes read for each token; memory %s\n",
+      prompt, prompt_seconds, tokens, seconds, seconds > 0 ? double(tokens) / seconds : 0,
+      FormatBytes(resident), FormatBytes(weights), read, FormatBytes(engine.ArenaBytes()));
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 } // namespace
 
-int64_t PickToken(const float *logits, int64_t count, double temperature, int64_t top_k,
-                  double unit) {
-  if (temperature <= 0)
+int64_t PickToken(const float *logits, int64_t count, const SampleOptions &options, double unit) {
+  if (options.temperature <= 0)
     return std::max_element(logits, logits + count) - logits;
   std::vector<int64_t> candidates(count);
   std::iota(candidates.begin(), candidates.end(), 0);
-  if (top_k > 0 && top_k < count) {
-    // Among equal logits the same ones are kept every time.
-    std::sort(candidates.begin(), candidates.end(), [&](int64_t a, int64_t b) {
-      return std::pair(-logits[a], a) < std::pair(-logits[b], b);
-    });
-    candidates.resize(top_k);
-    std::sort(candidates.begin(), candidates.end());
+  // Among equal logits the same ones are kept every time.
+  auto likelier = [&](int64_t a, int64_t b) {
+    return std::pair(-logits[a], a) < std::pair(-logits[b], b);
+  };
+  const bool most = options.top_k > 0 && options.top_k < count;
+  if (most) {
+    std::nth_element(candidates.begin(), candidates.begin() + options.top_k, candidates.end(),
+                     likelier);
+    candidates.resize(options.top_k);
   }
-  float largest = logits[candidates[0]];
-  for (int64_t token : candidates)
-    largest = std::max(largest, logits[token]);
+  const float largest = logits[*std::min_element(candidates.begin(), candidates.end(), likelier)];
+  auto weight = [&](int64_t token) {
+    return std::exp((logits[token] - largest) / options.temperature);
+  };
+  if (options.top_p < 1) {
+    std::sort(candidates.begin(), candidates.end(), likelier);
+    double total = 0, sum = 0;
+    for (int64_t token : candidates)
+      total += weight(token);
+    size_t kept = 0;
+    while (kept < candidates.size() && sum < options.top_p * total)
+      sum += weight(candidates[kept++]);
+    candidates.resize(std::max<size_t>(kept, 1));
+  }
+  std::sort(candidates.begin(), candidates.end());
   std::vector<double> cumulative;
   double total = 0;
   for (int64_t token : candidates)
-    cumulative.push_back(total += std::exp((logits[token] - largest) / temperature));
+    cumulative.push_back(total += weight(token));
   const auto picked = std::upper_bound(cumulative.begin(), cumulative.end(), unit * total);
   // Rounding may leave `unit * total` at the very end.
   const size_t index = std::min<size_t>(picked - cumulative.begin(), candidates.size() - 1);
   return candidates[index];
 }
 
-absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_point predict,
-                    const std::string &weights, const SampleOptions &options, std::ostream &out) {
+absl::Status Sample(const Program &program, const Kernels &kernels,
+                    const GenerationEntries &entries, const GenerationSource &source,
+                    const SampleOptions &options, std::ostream &out, std::ostream &notes) {
   if (absl::Status status = CheckRequest(program, options); !status.ok())
     return status;
-  const int64_t context = program.model.context;
-  const int64_t vocab = program.model.vocab;
-  absl::StatusOr<int32_t> tokens = FindPort(program, "tokens", context * 4);
-  if (!tokens.ok())
-    return tokens.status();
-  absl::StatusOr<int32_t> logits = FindPort(program, "logits", context * vocab * 4);
-  if (!logits.ok())
-    return logits.status();
-
-  absl::StatusOr<Codec> codec = Codec::Open(options, vocab);
+  absl::StatusOr<Codec> codec = Codec::Open(options, program.model.vocab);
   if (!codec.ok())
     return codec.status();
   absl::StatusOr<std::vector<int32_t>> text = codec->Encode(options.prompt);
@@ -209,76 +224,50 @@ absl::Status Sample(const Program &program, const Kernels &kernels, boa_entry_po
     return text.status();
   if (text->empty())
     return absl::InvalidArgumentError("the prompt has no tokens: the model continues at least one");
+  absl::StatusOr<std::unique_ptr<Generator>> generator =
+      Generator::Create(program, kernels, entries, source);
+  if (!generator.ok())
+    return generator.status();
 
-  // A commit of a state, or a file or folder.
-  std::unique_ptr<BaseWeights> commit;
-  std::unique_ptr<GivenWeights> given;
-  absl::StatusOr<bool> is_state = StateStore::Exists(SystemFiles(), weights);
-  if (is_state.ok() && *is_state) {
-    absl::StatusOr<std::unique_ptr<BaseWeights>> opened =
-        BaseWeights::Open(SystemFiles(), program, weights);
-    if (!opened.ok())
-      return opened.status();
-    commit = *std::move(opened);
-  } else {
-    absl::StatusOr<std::unique_ptr<GivenWeights>> opened = GivenWeights::Open(program, weights, {});
-    if (!opened.ok())
-      return opened.status();
-    given = *std::move(opened);
-  }
-  const Computation trained = commit ? commit->computation() : given->computation();
-  absl::StatusOr<std::string> change = CheckComputation(absl::StrCat("`", weights, "`"), trained,
-                                                        program.computation, options.changed_model);
-  if (!change.ok())
-    return change.status();
-  if (trained.version == 0 && program.computation.version != 0)
-    *change = absl::StrCat("note: `", weights,
-                           "` does not say what its program computes: only "
-                           "parameters were compared");
-  if (!change->empty())
-    std::cerr << Printable(*change) << "\n";
-
-  absl::StatusOr<std::unique_ptr<Engine>> engine =
-      Engine::Create(program, kernels, /*state=*/nullptr, {});
-  if (!engine.ok())
-    return engine.status();
-  absl::Status filled =
-      given ? given->Fill(**engine)
-            : FillParameters(program, **engine,
-                             [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count,
-                                 float *values) {
-                               const Group &group = program.groups[size_t(g)];
-                               return commit->Read(group, entry, group.parameters[size_t(p)], first,
-                                                   count, values);
-                             });
-  if (!filled.ok())
-    return filled;
-  commit.reset(); // from here on the state may be trained
-
-  std::vector<int32_t> window(context);
-  std::vector<float> rows(context * vocab);
-  const std::vector<Port> in = {{*tokens, 0, window.data(), context * 4}};
-  const std::vector<Port> out_rows = {{*logits, 0, rows.data(), context * vocab * 4}};
   if (options.echo && !options.chat)
     out << options.prompt << std::flush;
-  for (int64_t i = 0; i < options.length; ++i) {
-    const int64_t last = FillWindow(*text, context, window.data());
-    if (absl::Status status = (*engine)->Run(predict, i + 1, 0, in, out_rows); !status.ok())
-      return status;
+  StopStrings stop(options.stop);
+  std::ofstream all;
+  if (!options.logits.empty())
+    all.open(options.logits, std::ios::binary);
+  const int64_t prompt = int64_t(text->size());
+  auto begin = std::chrono::steady_clock::now();
+  double prompt_seconds = 0;
+  int64_t done = 0; // tokens
+  for (; done < options.length && !stop.Found(); ++done) {
+    absl::StatusOr<const float *> logits = (*generator)->Logits(*text);
+    if (!logits.ok())
+      return logits.status();
+    all.write(reinterpret_cast<const char *>(*logits), program.model.vocab * 4);
+    if (done == 0) {
+      prompt_seconds = SecondsSince(begin);
+      begin = std::chrono::steady_clock::now();
+    }
     const int32_t token = static_cast<int32_t>(
-        PickToken(rows.data() + last * vocab, codec->size(), options.temperature, options.top_k,
-                  Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(i)}))));
+        PickToken(*logits, codec->size(), options,
+                  Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(done)}))));
     if (codec->Ends(token))
       break;
     text->push_back(token);
     absl::StatusOr<std::string> shown = codec->Add(token);
     if (!shown.ok())
       return shown.status();
-    out << *shown << std::flush;
+    out << stop.Add(*shown) << std::flush;
   }
-  out << codec->Finish() << std::flush;
+  if (!stop.Found())
+    out << stop.Add(codec->Finish()) << stop.Finish() << std::flush;
+  if (all.close(); !options.logits.empty() && !all)
+    return absl::UnavailableError(absl::StrCat("cannot write `", options.logits, "`"));
   if (!out)
     return absl::UnavailableError("writing the text failed");
+  if (options.timing) // the first token belongs to the prompt
+    notes << Describe(program, (*generator)->engine(), prompt, prompt_seconds,
+                      std::max<int64_t>(done - 1, 0), SecondsSince(begin));
   return absl::OkStatus();
 }
 

@@ -488,8 +488,36 @@ func.func @embedding_block(%found: tensor<2x4x8xf32>, %table: tensor<16x8xf32>) 
 
 // -----
 
+func.func @positions(%x: tensor<2x4x8xf32>, %at: tensor<2x3xi32>) {
+  // expected-error @below {{'boa.rotary' op expected positions of shape [2, 4] but found 'tensor<2x3xi32>'}}
+  %0 = boa.rotary %x heads 4 at %at of 64 : tensor<2x4x8xf32>, tensor<2x3xi32>
+  return
+}
+
+// -----
+
 func.func @embedding_block_grad(%found: tensor<2x4x11xf32>, %dnext: tensor<2x4x8xf32>) {
   // expected-error @below {{'boa.embedding_block_grad' op expected dnext of shape [2, 4, 11] but found 'tensor<2x4x8xf32>'}}
   %0 = boa.embedding_block_grad %found, %dnext : (tensor<2x4x11xf32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @cache(%q: tensor<1x2x8xf32>, %k: tensor<1x2x4xf32>, %c: tensor<1x1x4xf32>, %at: tensor<1x2xi32>) {
+  // expected-error @below {{'boa.cached_attention' op expected at most 1 rows but found 2}}
+  %y, %k1, %v1 = boa.cached_attention %q, %k, %k, %c, %c at %at heads 4, 2
+      : (tensor<1x2x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x2xi32>)
+      -> (tensor<1x2x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  return
+}
+
+// -----
+
+func.func @cache(%q: tensor<1x2x8xf32>, %k: tensor<1x2x4xf32>, %c: tensor<1x16x8xf32>, %at: tensor<1x2xi32>) {
+  // expected-error @below {{'boa.cached_attention' op expected keys of shape [1, 16, 4] but found 'tensor<1x16x8xf32>'}}
+  %y, %k1, %v1 = boa.cached_attention %q, %k, %k, %c, %c at %at heads 4, 2
+      : (tensor<1x2x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x16x8xf32>, tensor<1x16x8xf32>, tensor<1x2xi32>)
+      -> (tensor<1x2x8xf32>, tensor<1x16x8xf32>, tensor<1x16x8xf32>)
   return
 }

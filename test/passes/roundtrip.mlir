@@ -86,6 +86,15 @@ func.func @norms(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %ofHead: tensor<4xf32
   return
 }
 
+// CHECK-LABEL: func.func @cached_attention
+func.func @cached_attention(%q: tensor<1x2x8xf32>, %k: tensor<1x2x4xf32>, %c: tensor<1x16x4xf32>, %at: tensor<1x2xi32>) {
+  // CHECK: boa.cached_attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} heads 4, 2 {window = 3 : i64}
+  %y, %k1, %v1 = boa.cached_attention %q, %k, %k, %c, %c at %at heads 4, 2 {window = 3 : i64}
+      : (tensor<1x2x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x16x4xf32>, tensor<1x16x4xf32>, tensor<1x2xi32>)
+      -> (tensor<1x2x8xf32>, tensor<1x16x4xf32>, tensor<1x16x4xf32>)
+  return
+}
+
 // CHECK-LABEL: func.func @attention
 func.func @attention(%q: tensor<2x4x8xf32>, %k: tensor<2x4x4xf32>) {
   // CHECK: boa.rotary %{{.*}} heads 4 : tensor<2x4x8xf32>
@@ -94,6 +103,9 @@ func.func @attention(%q: tensor<2x4x8xf32>, %k: tensor<2x4x4xf32>) {
   %1 = boa.rotary %q heads 4 inverse {base = 5.0e+5 : f64} : tensor<2x4x8xf32>
   // CHECK: boa.rotary %{{.*}} heads 4 {factor = 8.000000e+00 : f64, high = 4.000000e+00 : f64, low = 1.000000e+00 : f64, original_context = 64 : i64} : tensor<2x4x8xf32>
   %scaled = boa.rotary %q heads 4 {factor = 8.0 : f64, low = 1.0 : f64, high = 4.0 : f64, original_context = 64 : i64} : tensor<2x4x8xf32>
+  // CHECK: boa.rotary %{{.*}} heads 4 at %{{.*}} of 64 : tensor<2x4x8xf32>, tensor<2x4xi32>
+  %at = arith.constant dense<0> : tensor<2x4xi32>
+  %placed = boa.rotary %q heads 4 at %at of 64 : tensor<2x4x8xf32>, tensor<2x4xi32>
   // CHECK: boa.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4, 2 causal : {{.*}} -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
   %y, %lse = boa.attention %q, %k, %k heads 4, 2 causal : (tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
   // CHECK: boa.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4, 4 : {{.*}}

@@ -84,7 +84,7 @@ boa.step @step(%step, %pending) {
 
 // An entry point has a name by which it is called,
 
-// expected-error @below {{'boa.step' op expected @step, @drain, @evaluate or @predict but found @train}}
+// expected-error @below {{'boa.step' op expected @step, @drain, @evaluate, @predict, @prefill or @generate but found @train}}
 boa.step @train(%step, %pending) {
 }
 

@@ -209,7 +209,7 @@ absl::Status importFolder(const ImportOptions &options) {
 
 absl::Status exportFolder(const ExportOptions &options) {
   CompileRequest request = options.compile;
-  request.predict = true; // needs no plan
+  request.purpose = Purpose::predict; // needs no plan
   request.unlimited = true;
   absl::StatusOr<Program> program = describeSpec(request);
   if (!program.ok())

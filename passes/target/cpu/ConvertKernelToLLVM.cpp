@@ -96,11 +96,40 @@ template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
   }
 };
 
+/// Rows, context, heads, kv_heads, d, window, then the operands.
+struct CachedAttentionToCall : ConvertOpToLLVMPattern<kernel::CachedAttentionOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(kernel::CachedAttentionOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LibraryCall call(rewriter, op);
+    auto type = cast<MemRefType>(op.getQ().getType());
+    call.addInt(type.getDimSize(1));
+    call.addInt(cast<MemRefType>(op.getKeys().getType()).getDimSize(1));
+    call.addInt(op.getHeads());
+    call.addInt(op.getKvHeads());
+    call.addInt(type.getDimSize(2) / op.getHeads());
+    call.addInt(op.getWindow().value_or(0));
+    call.add(call.address(op.getPositions(), adaptor.getPositions()));
+    Type element = type.getElementType();
+    for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands())) {
+      if (operand == op.getPositions())
+        continue;
+      if (elementOf(operand) != element)
+        return op.emitOpError("expected operands of one type");
+      FailureOr<Matrix> matrix = call.matrix(operand, descriptor);
+      if (failed(matrix))
+        return failure();
+      call.addRows(*matrix);
+    }
+    return emitTyped(call, op, "boa_cached_attention", element);
+  }
+};
+
 struct ConvertKernelToLLVM : boa::impl::ConvertKernelToLLVMBase<ConvertKernelToLLVM> {
   void runOnOperation() override {
     auto addCalls = [](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
       patterns.add<GemmToCall, AttentionToCall<kernel::AttentionOp>,
-                   AttentionToCall<kernel::AttentionGradOp>>(converter);
+                   AttentionToCall<kernel::AttentionGradOp>, CachedAttentionToCall>(converter);
     };
     if (failed(convertKernelsToLLVM(getOperation(), addCalls)))
       signalPassFailure();

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "passes/schedule/Logits.h"
+#include "passes/model/Logits.h"
 
 using namespace mlir;
 

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_SCHEDULE_LOGITS_H
-#define BOA_PASSES_SCHEDULE_LOGITS_H
+#ifndef BOA_PASSES_MODEL_LOGITS_H
+#define BOA_PASSES_MODEL_LOGITS_H
 
 #include "dialect/Boa.h"
 
@@ -22,4 +22,4 @@ mlir::func::FuncOp createLogits(mlir::func::FuncOp head, llvm::StringRef stage);
 
 } // namespace boa
 
-#endif // BOA_PASSES_SCHEDULE_LOGITS_H
+#endif // BOA_PASSES_MODEL_LOGITS_H

@@ -1,0 +1,200 @@
+//===- BuildGeneration.cpp - --boa-build-generation -----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From the functions of --boa-cache-attention to @prefill and @generate. Both share weights and
+// caches. Activations are storages of each, since they have other numbers of rows.
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/CallLayout.h"
+#include "dialect/Config.h"
+#include "passes/Passes.h"
+#include "passes/model/Stages.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_BUILDGENERATION
+#include "passes/Passes.h.inc"
+
+namespace {
+
+class GenerationBuilder {
+public:
+  explicit GenerationBuilder(ModuleOp module)
+      : module(module), builder(module.getBodyRegion()), config(module) {
+    builder.setInsertionPointToEnd(module.getBody());
+    stages = findStages(module);
+    runs = assignRows(stages, module);
+  }
+
+  LogicalResult run() {
+    for (const Stage &stage : stages)
+      for (StageFunction function : {StageFunction::prefill, StageFunction::generate})
+        if (!(stage.last && function == StageFunction::prefill) && !lookup(stage, function))
+          return module.emitError("expected a function @")
+                 << getFunctionName(stage.name, function) << ", which --boa-cache-attention makes";
+    declareStorages();
+    // The places are of a training. --boa-place-weights knows what fits.
+    config.plan.place = PlaceSettings();
+    writeConfig(module, kPlanConfig, config.plan);
+    build(EntryPoint::prefill, StageFunction::prefill);
+    build(EntryPoint::generate, StageFunction::generate);
+    return success();
+  }
+
+private:
+  func::FuncOp lookup(const Stage &stage, StageFunction function) {
+    return module.lookupSymbol<func::FuncOp>(getFunctionName(stage.name, function));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Storages
+  //===--------------------------------------------------------------------===//
+
+  void declare(Role role, StringRef of, ArrayRef<int64_t> dims, Type type, int64_t chunks = 1,
+               bool persistent = false) {
+    auto home = HomeAttr::get(builder.getContext(), Tier::device, 0);
+    StorageOp::create(builder, module.getLoc(), getStorageName(role, of), dims, type,
+                      StorageOp::makeHomes(home), role, chunks, persistent, ArrayAttr());
+  }
+
+  /// Activations of an entry point: "checkpoints.generate", or "checkpoints.embed.generate".
+  static std::string nameOf(StringRef of, StageFunction function) {
+    return ((of.empty() ? "" : of + ".") + stringifyStageFunction(function)).str();
+  }
+
+  void declareStorages() {
+    for (StageFunction function : {StageFunction::prefill, StageFunction::generate}) {
+      auto tokens = cast<RankedTensorType>(lookup(stages.front(), function).getArgumentTypes()[0]);
+      for (Role role : {Role::tokens, Role::positions})
+        declare(role, nameOf("", function), {1}, tokens);
+      for (const Run &run : runs) {
+        auto type = cast<RankedTensorType>(run.type);
+        SmallVector<int64_t> shape(type.getShape());
+        shape[1] = tokens.getDimSize(1);
+        declare(Role::checkpoints, nameOf(run.of, function), {run.results}, type.clone(shape));
+      }
+    }
+    declare(Role::logits, "", {1},
+            lookup(stages.back(), StageFunction::generate).getResultTypes()[0]);
+    for (const Stage &stage : stages)
+      for (const CallSlot &slot : CallLayout::get(lookup(stage, StageFunction::generate)).outputs)
+        if (slot.kind == CallSlot::Kind::cache)
+          declare(Role::cache, cacheName(stage, slot), {stage.repeat}, slot.type);
+    const bool bf16 = config.train.weights == WeightType::bf16;
+    Type weight = bf16 ? Type(builder.getBF16Type()) : Type(builder.getF32Type());
+    for (auto group : module.getOps<GroupOp>())
+      declare(Role::weights, group.getSymName(), {int64_t(group.getRepeat())},
+              RankedTensorType::get({group.getPaddedElements()}, weight), group.getChunks(),
+              /*persistent=*/true);
+  }
+
+  /// One for each element type of a stage.
+  static std::string cacheName(const Stage &stage, const CallSlot &slot) {
+    std::string name = stage.name;
+    if (Type element = slot.type.getElementType(); !element.isF32())
+      llvm::raw_string_ostream(name) << "." << element;
+    return name;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Entry points
+  //===--------------------------------------------------------------------===//
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, module.getLoc(), value);
+  }
+  Value read(Role role, ValueRange indices, StringRef of) {
+    StorageOp op = findStorage(module, role, of);
+    return ReadOp::create(builder, loc, op.getEntryType(), op.getSymName(), indices);
+  }
+  Value entryOf(const Row &row, Value layer) {
+    if (!layer)
+      return constant(row.entry);
+    return row.entry == 0 ? layer : ShiftOp::create(builder, loc, layer, row.entry).getResult();
+  }
+  Value readResult(const Row &row, Value layer, StageFunction function) {
+    return read(Role::checkpoints, entryOf(row, layer), nameOf(row.of, function));
+  }
+
+  void build(EntryPoint point, StageFunction function) {
+    builder.setInsertionPointToEnd(module.getBody());
+    auto entry = StepOp::create(builder, module.getLoc(), point);
+    for (const Stage &stage : stages) {
+      builder.setInsertionPointToEnd(entry.getBlock());
+      func::FuncOp callee = lookup(stage, function);
+      if (!callee)
+        continue;
+      Value layer;
+      if (stage.repeat > 1) {
+        auto loop = LoopOp::create(builder, module.getLoc(), Dimension::layer, 0, stage.repeat);
+        builder.setInsertionPointToStart(loop.getBlock());
+        layer = loop.getInductionVar();
+      }
+      call(stage, callee, layer, function);
+    }
+  }
+
+  /// One instance of a stage; `layer` is null where it does not repeat.
+  void call(const Stage &stage, func::FuncOp callee, Value layer, StageFunction function) {
+    loc = callee.getLoc();
+    const CallLayout layout = CallLayout::get(callee);
+    const Stage *before = stage.first ? nullptr : &(&stage)[-1];
+    SmallVector<Value> operands;
+    auto side = stage.sides.begin();
+    for (auto [i, slot] : llvm::enumerate(layout.inputs)) {
+      if (slot.kind == CallSlot::Kind::group) {
+        const bool each = layer && findStorage(module, Role::weights, slot.group).getDims()[0] > 1;
+        operands.push_back(read(Role::weights, each ? layer : constant(0), slot.group));
+      } else if (i == 0) {
+        operands.push_back(before ? readResult(before->lastResult(), layer, function)
+                                  : read(Role::tokens, constant(0), nameOf("", function)));
+      } else if (slot.type.getElementType().isInteger()) {
+        operands.push_back(read(Role::positions, constant(0), nameOf("", function)));
+      } else {
+        operands.push_back(readResult(stages[*side++].lastResult(), Value(), function));
+      }
+    }
+    SmallVector<Type> types =
+        llvm::map_to_vector(layout.outputs, [](const CallSlot &slot) -> Type { return slot.type; });
+    auto op = CallOp::create(builder, loc, types, callee.getName(), operands);
+    for (auto [slot, value] : llvm::zip(layout.outputs, op.getOutputs())) {
+      if (slot.kind == CallSlot::Kind::cache) {
+        Value never = arith::ConstantIntOp::create(builder, loc, 0, 1);
+        AccumulateOp::create(builder, loc, value,
+                             getStorageName(Role::cache, cacheName(stage, slot)),
+                             layer ? layer : constant(0), never);
+      } else if (stage.last) {
+        WriteOp::create(builder, loc, value, getStorageName(Role::logits), constant(0));
+      } else {
+        WriteOp::create(builder, loc, value,
+                        getStorageName(Role::checkpoints, nameOf(stage.result.of, function)),
+                        entryOf(stage.result, layer));
+      }
+    }
+  }
+
+  ModuleOp module;
+  OpBuilder builder;
+  Config config;
+  SmallVector<Stage> stages;
+  SmallVector<Run> runs;
+  Location loc = builder.getUnknownLoc();
+};
+
+struct BuildGeneration : impl::BuildGenerationBase<BuildGeneration> {
+  using BuildGenerationBase::BuildGenerationBase;
+  void runOnOperation() override {
+    if (failed(GenerationBuilder(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace boa
