@@ -38,8 +38,9 @@ namespace {
 /// Edges of blocks are multiples of this, a whole number of register tiles (of AMX's, of
 /// half ones).
 constexpr int64_t kTile = 48;
-/// Multiplications that a block should at least have: a tenth of a millisecond.
-constexpr int64_t kLeast = 4 << 20;
+/// Multiplications that a block should at least have: a tenth of a millisecond. One row waits for
+/// memory.
+constexpr int64_t kLeast = 4 << 20, kLeastOfRow = 1 << 18;
 
 /// How C is cut: into `rows` times `columns` blocks.
 struct Grid {
@@ -47,10 +48,11 @@ struct Grid {
 
   static Grid Choose(int64_t m, int64_t n, int64_t k) {
     int64_t threads = boa::Threads();
-    if (m * n * k / kLeast < threads)
-      threads = m * n * k / kLeast;
+    const int64_t least = m == 1 ? kLeastOfRow : kLeast;
+    if (m * n * k / least < threads)
+      threads = m * n * k / least;
     Grid best{1, 1};
-    double least = 0;
+    double fewest = 0;
     for (int64_t rows = 1; rows <= threads; ++rows) {
       Grid grid{rows, threads / rows};
       if (grid.rows > 1 && m / grid.rows < kTile)
@@ -62,8 +64,8 @@ struct Grid {
       double each = static_cast<double>(m) * static_cast<double>(n) / blocks +
                     16.0 * (static_cast<double>(m) / static_cast<double>(rows) +
                             static_cast<double>(n) / static_cast<double>(grid.columns));
-      if (least == 0 || each < least) {
-        least = each;
+      if (fewest == 0 || each < fewest) {
+        fewest = each;
         best = grid;
       }
     }
@@ -224,6 +226,9 @@ template <typename A, typename B, typename C>
 void RunBlock([[maybe_unused]] Isa isa, const GemmBlock<A, B, C> &g) {
 #ifdef __x86_64__
   if constexpr (std::is_same_v<A, uint16_t>) {
+    // One row reads B as it lies, and leaves tiles empty.
+    if (g.m == 1 && isa >= Isa::kAvx512)
+      return boa::ComputeGemmBlockAvx512(g, Scratch());
     if (isa >= Isa::kAmx)
       return boa::ComputeGemmBlockAmx(g, Scratch());
     if (isa >= Isa::kAvx512Bf16)

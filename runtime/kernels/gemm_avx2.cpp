@@ -6,18 +6,28 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/gemm_f32.h"
+#include "runtime/kernels/gemm_row.h"
 
 using Kernel = F32Kernel<8, 6, 2>;
 
+namespace {
+template <typename Block> void MultiplyAny(const Block &block, float *scratch) {
+  if (IsRow(block))
+    MultiplyRow(block, scratch);
+  else
+    MultiplyBlock<Kernel>(block, scratch);
+}
+} // namespace
+
 void boa::ComputeGemmBlockAvx2(const GemmF32 &block, float *scratch) {
-  MultiplyBlock<Kernel>(block, scratch);
+  MultiplyAny(block, scratch);
 }
 void boa::ComputeGemmBlockAvx2(const GemmBf16 &block, float *scratch) {
-  MultiplyBlock<Kernel>(block, scratch);
+  MultiplyAny(block, scratch);
 }
 void boa::ComputeGemmBlockAvx2(const GemmBf16Bf16 &block, float *scratch) {
-  MultiplyBlock<Kernel>(block, scratch);
+  MultiplyAny(block, scratch);
 }
 void boa::ComputeGemmBlockAvx2(const GemmAllBf16 &block, float *scratch) {
-  MultiplyBlock<Kernel>(block, scratch);
+  MultiplyAny(block, scratch);
 }

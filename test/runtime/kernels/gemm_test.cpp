@@ -86,7 +86,7 @@ template <typename A, typename B, typename C, typename Run> void expectWithinRou
   };
   for (Shape s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{6, 16, 8}, Shape{8, 48, 16},
                   Shape{64, 130, 33}, Shape{97, 200, 97}, Shape{9, 33, 1100}, Shape{100, 40, 901},
-                  Shape{3, 3200, 5}, Shape{1, 500, 385}, Shape{500, 1, 385}})
+                  Shape{3, 3200, 5}, Shape{1, 500, 385}, Shape{1, 1777, 1030}, Shape{500, 1, 385}})
     for (int form = 0; form < 16; ++form) {
       SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " form " << form);
       bool ta = form & 1, tb = form & 2, accumulate = form & 4;
