@@ -29,7 +29,7 @@
 #include "tools/models/Import.h"
 #include "tools/plan/Page.h"
 #include "tools/plan/Report.h"
-#include "tools/plan/Search.h"
+#include "tools/plan/Choose.h"
 #include "tools/plan/Stored.h"
 
 #include "absl/strings/str_cat.h"

@@ -12,6 +12,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 using namespace mlir;
@@ -21,6 +24,26 @@ namespace {
 
 using Changes = std::vector<std::string>; // as --set takes them
 constexpr int64_t kMostBlocks = 4096;     // as plan.vocabulary_blocks takes them
+
+/// Bytes of "it needs 92.6 GiB of device memory but ...", or of one memory: "it needs 2 MiB but".
+double neededBytes(llvm::StringRef need) {
+  auto [digits, unit] = need.split("needs ").second.split(' ');
+  double value = 0;
+  if (digits.getAsDouble(value))
+    return 0;
+  for (auto [name, bytes] :
+       {std::pair("KiB", 0x1p10), {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}})
+    if (unit.starts_with(name))
+      return value * bytes;
+  return value;
+}
+
+/// Rounded up.
+std::string printBytes(double bytes) {
+  const bool isLarge = bytes >= 64 * 0x1p20;
+  return absl::StrCat(int64_t(std::ceil(bytes / (isLarge ? 0x1p20 : 0x1p10))),
+                      isLarge ? "MiB" : "KiB");
+}
 
 /// Compiles a spec with changes of its plan.
 class Trials {
@@ -148,11 +171,21 @@ std::string advise(Trials &trials, const Config &config) {
   const int64_t blocks = trials.fits(all) ? 0 : fewestBlocks(trials, config, all);
   if (blocks)
     all.insert(all.end() - smaller, vocabularyBlocks(blocks));
-  if (!trials.fits(all))
-    return all.empty() || trials.needOfLast().empty()
-               ? "give more memory"
-               : absl::StrCat("give more memory: ", trials.needOfLast(), " even with",
-                              linesOf(all));
+  if (!trials.fits(all)) {
+    const std::string least = trials.needOfLast();
+    const Changes memory = findMemory(config.machine, least, [&](const Changes &more) {
+      Changes tried = all;
+      llvm::append_range(tried, more);
+      return trials.fits(tried)            ? ""
+             : trials.needOfLast().empty() ? "it is not possible"
+                                           : trials.needOfLast();
+    });
+    if (memory.empty())
+      return "give more memory";
+    const std::string reason = absl::StrCat("no plan is enough: ", least, "; it fits with all of");
+    llvm::append_range(all, memory);
+    return reason + linesOf(all);
+  }
   // Each that is not needed goes, the costliest first.
   if (smaller)
     all.pop_back();
@@ -179,6 +212,30 @@ std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks) {
     if (vocab % count == 0)
       counts.push_back(count);
   return counts;
+}
+
+std::vector<std::string> findMemory(const MachineSettings &machine, std::string need,
+                                    llvm::function_ref<std::string(const Changes &)> needWith) {
+  double device = double(machine.device_memory), host = double(machine.host_memory);
+  for (int attempt = 0; attempt < 12 && !need.empty(); ++attempt) {
+    // A refusal names one memory, and rounds what it needs to three digits.
+    const double needed = neededBytes(need) * (1 + 0.005 * attempt);
+    if (!IsSeparate(machine))
+      (device > 0 ? device : host) += std::max(needed - device - host, 0.0);
+    else
+      for (auto [name, limit] : {std::pair("host memory", &host), {"device memory", &device}})
+        if (llvm::StringRef(need).contains(name))
+          *limit = std::max(*limit, needed);
+    Changes changes;
+    if (device > double(machine.device_memory))
+      changes.push_back("machine.device.memory=" + printBytes(device));
+    if (host > double(machine.host_memory))
+      changes.push_back("machine.host.memory=" + printBytes(host));
+    need = needWith(changes);
+    if (need.empty())
+      return changes;
+  }
+  return {};
 }
 
 std::string adviseOnMemory(const CompileRequest &request) {

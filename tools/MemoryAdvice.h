@@ -7,7 +7,10 @@
 #ifndef BOA_TOOLS_MEMORYADVICE_H
 #define BOA_TOOLS_MEMORYADVICE_H
 
+#include "runtime/abi/settings.h"
 #include "tools/Compiler.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <cstdint>
 #include <string>
@@ -22,6 +25,12 @@ std::string adviseOnMemory(const CompileRequest &request);
 
 /// In how many blocks, above `blocks`, a vocabulary may stream, the fewest first.
 std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks);
+
+/// Limits of memory that are enough, as --set takes them; empty: none was found. `need`: why it
+/// does not fit now; `needWith`: why it does not with such changes, empty if it does.
+std::vector<std::string>
+findMemory(const MachineSettings &machine, std::string need,
+           llvm::function_ref<std::string(const std::vector<std::string> &)> needWith);
 
 } // namespace boa
 

@@ -7,11 +7,11 @@
 #include "tools/plan/Page.h"
 
 #include "runtime/support/units.h"
+#include "tools/plan/Prices.h"
 #include "tools/plan/Roles.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ public:
       absl::StrAppend(&text, "  ", line, "\n");
     absl::StrAppend(&text, "\n", trials.block(found.choice), "\n");
     addRoles();
-    addGains();
+    addPrices();
     addWear();
     return text;
   }
@@ -56,7 +56,7 @@ private:
                           seconds() / found.bound.seconds);
     if (found.horizontal > 0 && found.choice.order == Schedule::vertical)
       absl::StrAppendFormat(&text, "  %s %s, %.2f times as long\n",
-                            found.isHorizontalPlan ? "the best plan in horizontal order takes"
+                            found.isHorizontalPlan ? "the best one tried in horizontal order takes"
                                                    : "no plan in horizontal order is faster than",
                             FormatSeconds(found.horizontal), found.horizontal / seconds());
     absl::StrAppendFormat(&text, "  %d plans compiled and simulated\n", found.tried);
@@ -87,53 +87,12 @@ private:
                             of(double(program.arena_device + program.arena_host), all.host));
   }
 
-  /// The plan as it is on a machine with a tenth more of a rate. Memory has no such price: a plan
-  /// must change to use it.
-  void addGains() {
-    struct Rate {
-      const char *name;
-      llvm::function_ref<void(MachineSettings &)> raise;
-    };
-    auto more = [](int64_t &rate) { rate += rate / 10; };
-    auto compute = [&](MachineSettings &machine) {
-      more(machine.compute);
-      more(machine.compute_bf16);
-      more(machine.compute_attention);
-      more(machine.compute_attention_bf16);
-    };
-    auto bandwidth = [&](MachineSettings &machine) {
-      more(machine.device_bandwidth);
-      more(machine.device_bandwidth_bf16);
-    };
-    auto optimizer = [&](MachineSettings &machine) { more(machine.optimizer); };
-    auto copies = [&](MachineSettings &machine) {
-      more(machine.to_device);
-      more(machine.to_host);
-      more(machine.both_ways);
-    };
-    auto host = [&](MachineSettings &machine) { more(machine.host_bandwidth); };
-    auto ssd = [&](MachineSettings &machine) {
-      for (SsdSettings &path : machine.ssd) {
-        more(path.read);
-        more(path.write);
-        more(path.both);
-      }
-    };
-    // With fewer chunks, which is much faster and gains as much.
-    const Trial &trial = trials.run(found.choice).fits ? trials.run(found.choice) : found.trial;
+  void addPrices() {
     absl::StrAppendFormat(&text, "\n  %-36s %11s %8s\n", "with a tenth more of", "a step takes",
                           "gain");
-    for (const Rate &rate :
-         {Rate{"operations of the device", compute}, Rate{"bandwidth of the device", bandwidth},
-          Rate{"updates", optimizer}, Rate{"copies", copies}, Rate{"bandwidth of the host", host},
-          Rate{"SSD", ssd}}) {
-      MachineSettings machine = program.machine;
-      rate.raise(machine);
-      const double part = Trials::simulate(trial, machine) / trial.seconds;
-      if (const double gain = 100 * (1 - part); gain >= 0.05)
-        absl::StrAppendFormat(&text, "  %-36s %12s %7.1f%%\n", rate.name,
-                              FormatSeconds(part * seconds()), gain);
-    }
+    for (const Price &price : pricesOf(trials, found))
+      absl::StrAppendFormat(&text, "  %-36s %12s %7.1f%%\n", price.resource,
+                            FormatSeconds(price.seconds), 100 * (1 - price.seconds / seconds()));
   }
 
   void addWear() {

@@ -7,9 +7,12 @@
 #include "tools/plan/Report.h"
 
 #include "runtime/trainer/report_page.h"
+#include "runtime/support/units.h"
+#include "tools/plan/Prices.h"
 #include "tools/plan/Reasons.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -52,6 +55,10 @@ absl::Status writePlanReport(const std::string &path, Trials &trials, const Foun
     longest = std::max(longest, found.trial.seconds * options.tokens / tokens);
   for (const std::string &sentence : costsOf(found, options))
     report.notes.push_back(sentence + ".");
+  for (const Price &price : pricesOf(trials, found))
+    report.notes.push_back(absl::StrFormat("With a tenth more of %s a step takes %s, %.1f%% less.",
+                                           price.resource, FormatSeconds(price.seconds),
+                                           100 * (1 - price.seconds / found.trial.seconds)));
   warnOfWear(report, longest);
   return WriteReport(path, report);
 }

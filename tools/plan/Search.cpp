@@ -6,11 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Search.h"
 
-#include "runtime/device/simulated.h"
 #include "tools/MemoryAdvice.h"
+#include "tools/plan/Fill.h"
 #include "tools/plan/Roles.h"
-
-#include "absl/strings/str_cat.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,12 +20,9 @@
 namespace boa {
 namespace {
 
-/// A plan that is faster by less is no better.
-constexpr double kGain = 1e-3;
-/// So near to its bound a plan is not improved.
-constexpr double kNear = 5e-3;
-/// A share of all memory that is not worth another trial.
-constexpr double kWorth = 0.02;
+/// An order whose best plan takes so many times as long is not improved: no change of one setting
+/// gains as much. Nor are smaller micro-batches tried behind plans of `kHopeless` times.
+constexpr double kFar = 1.25, kHopeless = 1.5;
 
 class Searcher {
 public:
@@ -38,10 +33,10 @@ public:
     };
   }
 
-  std::optional<Found> run(std::string &need) {
+  std::optional<Found> run(Shortage &shortage) {
     for (Schedule order : orders())
       search(order);
-    need = least;
+    shortage = least;
     if (!best && cutVocabulary())
       for (Schedule order : orders())
         search(order);
@@ -50,7 +45,7 @@ public:
     found = std::move(best);
     tidy();
     if (!confirm()) {
-      need = found->trial.need;
+      shortage = {found->trial.need, found->choice};
       return std::nullopt;
     }
     found->tried = trials.count();
@@ -163,68 +158,15 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Memory
-  //===--------------------------------------------------------------------===//
-
-  static bool isUsed(double left, double all) { return all == 0 || left < kWorth * all; }
-
-  static double writtenBy(const Trial &trial) {
-    double bytes = 0;
-    for (const auto &[role, written] : trial.program.TrafficOfStep(/*earlier=*/2).written)
-      bytes += double(written);
-    return bytes;
-  }
-
-  /// Of plans that are as fast, the one that writes less to SSDs.
-  static bool isBetter(const Trial &trial, const Trial &best) {
-    if (std::abs(trial.seconds - best.seconds) > best.seconds * kGain)
-      return trial.seconds < best.seconds;
-    return std::make_pair(writtenBy(trial), trial.seconds) <
-           std::make_pair(writtenBy(best), best.seconds);
-  }
-
-  /// Fills what memory is left with the roles that gain most; the best of a few trials.
-  std::pair<Choice, const Trial *> fill(const Choice &base, const Trial &baseTrial) {
-    std::pair<Choice, const Trial *> best(base, &baseTrial);
-    if (base.places.empty())
-      return best;
-    const std::vector<RoleUse> roles = usesOf(baseTrial.program);
-    Room room = roomLeft(baseTrial.program);
-    for (int attempt = 0; attempt < 5; ++attempt) {
-      const Choice choice = spread(base, roles, room, baseTrial.program);
-      const Trial &trial = trials.run(choice);
-      if (!trial.fits) {
-        room.device *= 0.85;
-        room.host *= 0.85;
-        continue;
-      }
-      if (isBetter(trial, *best.second))
-        best = {choice, &trial};
-      if (trial.seconds <= boundOf(baseTrial).seconds * (1 + kNear))
-        break;
-      // Homes need no slots: there may be more room than it seemed.
-      const Room left = roomLeft(trial.program);
-      const Room all = roomOf(trial.program.machine);
-      if (isUsed(left.device, all.device) && isUsed(left.host, all.host))
-        break;
-      if (llvm::all_of(choice.places, [](const auto &place) { return place.second.rest() == 0; }))
-        break;
-      room.device += left.device;
-      room.host += left.host;
-    }
-    return best;
-  }
-
-  //===--------------------------------------------------------------------===//
   // Bounds
   //===--------------------------------------------------------------------===//
 
   /// Within the machine's memory, if the trial was without limits, too.
   Limits limitsOf(const Trial &trial, bool saved = true) const {
-    MachineSettings machine = trial.program.machine;
-    machine.device_memory = config.machine.device_memory;
-    machine.host_memory = config.machine.host_memory;
-    return boa::limitsOf(trial, machine, saved);
+    MachineSettings limited = trial.program.machine;
+    limited.device_memory = config.machine.device_memory;
+    limited.host_memory = config.machine.host_memory;
+    return boa::limitsOf(trial, limited, saved);
   }
   Bound boundOf(const Trial &trial) const { return longest(limitsOf(trial)); }
 
@@ -272,12 +214,19 @@ private:
     if (!found)
       return;
     noteLeastCompute(order);
-    while (!isNear() && improve()) {
-    }
+    if (mayWin())
+      while (!isNear() && improve()) {
+      }
     if (order == Schedule::horizontal)
       horizontal = found->trial.seconds;
     if (!best || found->trial.seconds < best->trial.seconds * (1 - kGain))
       best = found;
+  }
+
+  /// Whether improving it may make this order the best.
+  bool mayWin() const {
+    return !best || (longest(limitsOfOrder).seconds < best->trial.seconds * (1 - kGain) &&
+                     found->trial.seconds < best->trial.seconds * kFar);
   }
 
   /// The plan that takes least memory. A step that clips may fit with another delay only.
@@ -298,12 +247,12 @@ private:
   /// in kernels, and in horizontal order from SSD, too. So what is left out lowers no bound.
   void walkMicroBatches(Schedule order, bool recompute) {
     int worse = 0;
-    double before = std::numeric_limits<double>::infinity(), boundBefore = 0;
+    double before = std::numeric_limits<double>::infinity();
     for (int64_t microBatch : microBatches()) {
       const auto [base, trial] = begin(order, recompute, microBatch);
       if (!trial->fits) {
-        if (trial->possible && (recompute || least.empty()))
-          least = trial->need;
+        if (trial->possible && (recompute || least.need.empty()))
+          least = {trial->need, base};
         continue;
       }
       note(limitsOf(*trial));
@@ -311,12 +260,12 @@ private:
       const bool hopeless = here.seconds > secondsOfBest() * (1 - kNear);
       if (hopeless && order == Schedule::horizontal)
         horizontalAtLeast = std::min(horizontalAtLeast, here.seconds);
-      if (hopeless && boundBefore > 0 && here.seconds >= boundBefore)
-        return; // and smaller ones are no better
-      boundBefore = here.seconds;
+      // And smaller ones are no better.
       if (hopeless)
-        continue;
+        return;
       const double seconds = consider(base, *trial);
+      if (seconds <= here.seconds * (1 + kNear) || seconds > secondsOfBest() * kHopeless)
+        return;
       worse = seconds < before * (1 - kGain) ? 0 : worse + 1;
       before = std::min(before, seconds);
       if (worse == 2)
@@ -335,7 +284,7 @@ private:
 
   /// The seconds of a filled plan, which may be the best so far.
   double consider(const Choice &base, const Trial &baseTrial) {
-    auto [choice, trial] = fill(base, baseTrial);
+    auto [choice, trial] = fill(trials, base, baseTrial, boundOf(baseTrial).seconds);
     take(choice, *trial, boundOf(baseTrial));
     return trial->seconds;
   }
@@ -372,6 +321,12 @@ private:
   /// Tries each other value of one setting.
   bool improve() {
     const double before = found->trial.seconds;
+    // Delay, prefetch and places change nothing of this bound.
+    if (before <= found->boundOfOrder.seconds * (1 + kNear)) {
+      if (found->choice.recompute)
+        improveKeep();
+      return found->trial.seconds < before * (1 - kGain);
+    }
     for (double delay : delays(found->choice.order)) {
       Choice choice = found->choice;
       choice.delay = delay;
@@ -481,31 +436,13 @@ private:
   Limits limits, limitsOfOrder;
   double horizontal = std::numeric_limits<double>::infinity();
   double horizontalAtLeast = std::numeric_limits<double>::infinity(); // of those that were left out
-  std::string least; // the memory that the smallest plan so far needs
+  Shortage least;                                                     // of the smallest plan so far
 };
 
 } // namespace
 
-std::optional<Found> findPlan(Trials &trials, std::string &need) {
-  return Searcher(trials).run(need);
-}
-
-absl::StatusOr<Found> choosePlan(Trials &trials) {
-  const Config &config = *trials.config();
-  const bool onDevice = IsSeparate(config.machine) && config.updateSpace() == Space::device;
-  if (absl::Status status = CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
-      !status.ok())
-    return status;
-  std::string need;
-  std::optional<Found> found = findPlan(trials, need);
-  if (!found && need.empty() && trials.firstFailure()) {
-    std::fputs(trials.firstFailure()->diagnostics.c_str(), stderr);
-    return trials.firstFailure()->status;
-  }
-  if (!found)
-    return absl::ResourceExhaustedError(absl::StrCat("no plan fits: ", need));
-  found->block = trials.block(found->choice);
-  return *std::move(found);
+std::optional<Found> findPlan(Trials &trials, Shortage &shortage) {
+  return Searcher(trials).run(shortage);
 }
 
 } // namespace boa

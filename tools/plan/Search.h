@@ -51,12 +51,14 @@ struct Found {
   std::string block; // of the choice
 };
 
-/// The fastest plan. Fails if the machine does not say how fast it is, if no plan fits, or if none
-/// is possible; an empty message: diagnostics were printed.
-absl::StatusOr<Found> choosePlan(Trials &trials);
+/// The plan that takes least memory, and why it does not fit; empty: none is possible.
+struct Shortage {
+  std::string need;
+  Choice choice;
+};
 
-/// None if no plan fits: `need` is then why the smallest does not.
-std::optional<Found> findPlan(Trials &trials, std::string &need);
+/// None if no plan fits.
+std::optional<Found> findPlan(Trials &trials, Shortage &shortage);
 
 } // namespace boa
 

@@ -9,7 +9,7 @@
 #include "frontend/Frontend.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/support/units.h"
-#include "tools/plan/Search.h"
+#include "tools/plan/Choose.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

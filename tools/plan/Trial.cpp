@@ -173,6 +173,7 @@ std::vector<std::string> Trials::overrides(const Choice &choice) const {
     changes.push_back(absl::StrCat("train.batch=", choice.batch));
   for (const auto &[role, shares] : choice.places)
     changes.push_back(absl::StrCat("plan.place.", role, "=", print(place(shares))));
+  llvm::append_range(changes, choice.changes);
   return changes;
 }
 
@@ -212,9 +213,12 @@ Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limite
     CompileRequest changed = request;
     llvm::append_range(changed.overrides, changes);
     changed.mostChunks = mostChunks;
-    changed.kernels =
-        absl::StrCat(mostChunks, " ", choice.microBatch, choice.recompute ? " again" : " saved",
-                     " ", choice.vocabularyBlocks);
+    // No kernel of a layer works on chunks.
+    changed.kernels = absl::StrCat(choice.microBatch, choice.recompute ? " again" : " saved", " ",
+                                   choice.vocabularyBlocks);
+    for (const std::string &change : choice.changes)
+      if (!llvm::StringRef(change).contains(".memory="))
+        absl::StrAppend(&changed.kernels, " ", change);
     // Of several kinds of layers, some may have none that keeps its activations.
     if (choice.keep > 0)
       absl::StrAppend(&changed.kernels, " and kept", kindsOfLayers > 1 ? choice.keep : 0);

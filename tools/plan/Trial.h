@@ -37,6 +37,7 @@ struct Choice {
   int64_t vocabularyBlocks = 1;
   int64_t batch = 0;                    // 0: the spec's
   std::map<std::string, Shares> places; // by name in a plan block; only those that are free
+  std::vector<std::string> changes;     // of the spec or the machine, as --set takes them
 };
 
 /// Why a plan is not possible, whatever memory there is.

@@ -1,0 +1,31 @@
+//===- Fill.h - Memory that is left, filled with roles ----------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_PLAN_FILL_H
+#define BOA_TOOLS_PLAN_FILL_H
+
+#include "tools/plan/Trial.h"
+
+#include <utility>
+
+namespace boa {
+
+/// A plan that is faster by less is no better.
+inline constexpr double kGain = 1e-3;
+/// So near to its bound a plan is not improved.
+inline constexpr double kNear = 5e-3;
+
+/// Of plans that are as fast, the one that writes less to SSDs.
+bool isBetter(const Trial &trial, const Trial &best);
+
+/// Fills what memory `baseTrial` leaves with the roles that gain most; the best of a few trials.
+/// `bound`: seconds that none of them beats.
+std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
+                                      double bound);
+
+} // namespace boa
+
+#endif // BOA_TOOLS_PLAN_FILL_H

@@ -1,0 +1,25 @@
+//===- Prices.h - What more of each resource would gain ---------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_PLAN_PRICES_H
+#define BOA_TOOLS_PLAN_PRICES_H
+
+#include "tools/plan/Search.h"
+
+namespace boa {
+
+/// The shadow price of a resource: what a tenth more of it gains the plan as it is.
+struct Price {
+  std::string resource;
+  double seconds = 0; // of a step then
+};
+
+/// Of all resources that gain at least 0.05%.
+std::vector<Price> pricesOf(Trials &trials, const Found &found);
+
+} // namespace boa
+
+#endif // BOA_TOOLS_PLAN_PRICES_H
