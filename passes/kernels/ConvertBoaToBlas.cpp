@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // boa.linear, boa.linear_weight_grad, boa.attention(_grad), boa.cached_attention and
-// boa.embedding(_block)_grad to library ops in destination style. Assumes static shapes. A boa.add of
-// a product that nothing else uses is folded: the other addend is what the product is accumulated
-// into. Both are sums in another order, which the design allows within rounding; the order is fixed
-// by the program. Of bf16 such a sum is rounded once, by the product that makes it.
+// boa.embedding(_block)_grad to library ops in destination style. Assumes static shapes. A boa.add
+// of a product that nothing else uses is folded: the other addend is what the product is
+// accumulated into. Both are sums in another order, which the design allows within rounding; the
+// order is fixed by the program. Of bf16 such a sum is rounded once, by the product that makes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -266,9 +266,10 @@ void hoistWeightGradients(func::FuncOp func) {
 struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter,
-                 EmbeddingBlockGradToScatter, AttentionToCall, CachedAttentionToCall,
-                 AttentionGradToCall, AccumulateInto>(&getContext());
+    patterns
+        .add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, EmbeddingBlockGradToScatter,
+             AttentionToCall, CachedAttentionToCall, AttentionGradToCall, AccumulateInto>(
+            &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     // Once it is known what is added to what before it is rounded.
