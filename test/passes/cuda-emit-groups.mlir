@@ -405,7 +405,8 @@ func.func @conditions(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 #column = affine_map<(b, t, c) -> (c)>
 
 // Sums over rows: a block takes eight columns, which are read in one piece, and cuts
-// the rows into slices; two sums are one pass over them. Within a warp slices are
+// the rows into slices; two sums are one pass over them. The eight rows
+// of a thread are under way at once. Within a warp slices are
 // added up by shuffles, those of all warps by the first slice's threads, which add
 // what was there before.
 
@@ -414,9 +415,8 @@ func.func @conditions(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-SAME:        in (%{{[^ ]*}} = %c96, %{{[^ ]*}} = %c1, %{{[^ ]*}} = %c1)
 // CHECK-SAME:        threads(%[[X:.*]], %[[Y:.*]], %{{.*}}) in (%{{[^ ]*}} = %c2, %{{[^ ]*}} = %c128, %{{[^ ]*}} = %c1)
 // CHECK-SAME:        workgroup(%[[M:.*]] : memref<8x4x2xf32, #gpu.address_space<workgroup>>, %[[N:.*]] : memref<8x4x2xf32, #gpu.address_space<workgroup>>)
-// CHECK:           scf.for
-// CHECK:             memref.load %[[IN:.*]][%{{.*}}] : memref<8x128x768xf32>
-// CHECK:             scf.yield
+// CHECK-COUNT-32:  memref.load %{{.*}}[%{{.*}}] : memref<8x128x768xf32>
+// CHECK-NOT:       memref.load
 // CHECK-COUNT-32:  gpu.shuffle xor
 // CHECK-NOT:       gpu.shuffle
 // CHECK:           %[[IS:.*]] = arith.cmpi eq, %[[Y]], %c0
