@@ -12,6 +12,8 @@ namespace {
 
 class ModelTest : public StateTest {
 protected:
+  ModelTest() { program.optimizer.name = "adamw"; }
+
   void ExpectAnother(const Program &other, const std::string &message) {
     const std::string before = ReadWhole(Manifest());
     const absl::Status status = StateStore::Open(disk, other, {Path()}).status();
@@ -20,6 +22,16 @@ protected:
     EXPECT_EQ(ReadWhole(Manifest()), before);
   }
 };
+
+// A program that only reads weights, to continue a text, takes a state with moments.
+TEST_F(ModelTest, AProgramWithoutUpdatesNeedsNoMoments) {
+  Make({Path()});
+  Program other = program;
+  other.optimizer = {};
+  other.storages.erase(other.storages.begin() + kMomentum);
+  const absl::Status status = StateStore::Open(disk, other, {Path()}).status();
+  EXPECT_TRUE(status.ok()) << status;
+}
 
 TEST_F(ModelTest, AnotherModelSaysWhatDiffers) {
   Make({Path()});
