@@ -29,8 +29,8 @@ using Settings = std::map<std::string, std::string>;
 /// `data`: see Data::facts.
 Settings CollectSettings(const Program &, const Settings &data);
 
-/// `settings` with the plan that was chosen. A run without one keeps that of the commit that it goes
-/// on from (null: it begins).
+/// `settings` with the plan that was chosen. A run without one keeps that of the commit that it
+/// goes on from (null: it begins).
 Settings WithPlan(Settings settings, const ChosenPlan &chosen, const CommitRecord *committed);
 
 /// Refuses files of a pattern that are not those of the commit: positions in their order would

@@ -163,8 +163,9 @@ struct CudaConvertKernelToLLVM : boa::impl::CudaConvertKernelToLLVMBase<CudaConv
     auto addCalls = [&](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
       populateVectorToLLVMConversionPatterns(converter, patterns);
       patterns.add<GemmToCall>(converter, tf32);
-      patterns.add<OfferToCall<kernel::OfferAttentionOp>,
-                   OfferToCall<kernel::OfferAttentionGradOp>>(converter);
+      patterns
+          .add<OfferToCall<kernel::OfferAttentionOp>, OfferToCall<kernel::OfferAttentionGradOp>>(
+              converter);
       patterns.add<LaunchToCall>(converter, numbers);
     };
     if (failed(convertKernelsToLLVM(getOperation(), addCalls)))
