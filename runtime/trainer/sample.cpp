@@ -143,7 +143,7 @@ private:
   int64_t count = 0;
 };
 
-/// What it took to continue a text, on one line.
+/// The time and reads of a continued text, on one line.
 std::string Describe(const Program &program, Engine &engine, int64_t prompt, double prompt_seconds,
                      int64_t tokens, double seconds) {
   int64_t weights = 0, resident = 0;

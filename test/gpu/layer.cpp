@@ -270,7 +270,7 @@ int MeasureTimes(const std::string &file) {
     for (const Call &call : calls)
       if (status.ok())
         status = step.Prepare(call);
-    // Each run, so that what comes after has what it reads.
+    // Each run: later kernels read its results.
     if (status.ok())
       status = EnqueueAll(step, calls);
     if (status.ok())
