@@ -15,9 +15,9 @@
 namespace boa {
 namespace {
 
-constexpr char kMagic[9] = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
-constexpr int64_t kHeadBytes = sizeof kMagic + 8 + 1 + 8 + 8;
-constexpr int64_t kBlock = 1 << 16; // numbers that are read at once
+constexpr char kIndexMagic[9] = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
+constexpr int64_t kIndexHeadBytes = sizeof kIndexMagic + 8 + 1 + 8 + 8;
+constexpr int64_t kNumbersAtOnce = 1 << 16; // numbers that are read at once
 
 /// Bytes of a token of that type; 0: not a type of tokens.
 int64_t WidthOf(uint8_t type) { return type == 1 ? 1 : type == 8 ? 2 : type == 4 ? 4 : 0; }
@@ -48,16 +48,16 @@ absl::StatusOr<Documents> Documents::Open(const std::string &path) {
 }
 
 absl::Status Documents::Check() {
-  char head[kHeadBytes];
-  if (index.size() < kHeadBytes)
+  char head[kIndexHeadBytes];
+  if (index.size() < kIndexHeadBytes)
     return Damaged("it is too short for the head of a Megatron index");
   if (absl::Status status = index.Read(0, head, sizeof head); !status.ok())
     return status;
   uint64_t version, counts[2];
-  std::memcpy(&version, head + sizeof kMagic, 8);
-  std::memcpy(counts, head + sizeof kMagic + 9, 16);
-  const auto type = static_cast<uint8_t>(head[sizeof kMagic + 8]);
-  if (std::memcmp(head, kMagic, sizeof kMagic) != 0 || version != 1)
+  std::memcpy(&version, head + sizeof kIndexMagic, 8);
+  std::memcpy(counts, head + sizeof kIndexMagic + 9, 16);
+  const auto type = static_cast<uint8_t>(head[sizeof kIndexMagic + 8]);
+  if (std::memcmp(head, kIndexMagic, sizeof kIndexMagic) != 0 || version != 1)
     return Damaged("it is not a Megatron index of version 1");
   width = WidthOf(type);
   if (width == 0)
@@ -69,7 +69,7 @@ absl::Status Documents::Check() {
                                 counts[1], " documents, but has ", index.size(), " bytes"));
   sequences = int64_t(counts[0]);
   documents = int64_t(counts[1]) - 1;
-  lengths_at = kHeadBytes;
+  lengths_at = kIndexHeadBytes;
   offsets_at = lengths_at + 4 * sequences;
   documents_at = offsets_at + 8 * sequences;
   const int64_t end = documents_at + 8 * (documents + 1);
@@ -78,8 +78,8 @@ absl::Status Documents::Check() {
                                 " sequences and ", documents, " documents take ", end));
   std::vector<int32_t> lengths;
   std::vector<int64_t> numbers;
-  for (int64_t first = 0; first < sequences; first += kBlock) {
-    const int64_t count = std::min(kBlock, sequences - first);
+  for (int64_t first = 0; first < sequences; first += kNumbersAtOnce) {
+    const int64_t count = std::min(kNumbersAtOnce, sequences - first);
     if (absl::Status status = ReadNumbers(index, lengths_at, first, count, lengths); !status.ok())
       return status;
     if (absl::Status status = ReadNumbers(index, offsets_at, first, count, numbers); !status.ok())
@@ -92,8 +92,8 @@ absl::Status Documents::Check() {
     }
   }
   int64_t before = 0;
-  for (int64_t first = 0; first <= documents; first += kBlock) {
-    const int64_t count = std::min(kBlock, documents + 1 - first);
+  for (int64_t first = 0; first <= documents; first += kNumbersAtOnce) {
+    const int64_t count = std::min(kNumbersAtOnce, documents + 1 - first);
     if (absl::Status status = ReadNumbers(index, documents_at, first, count, numbers); !status.ok())
       return status;
     for (size_t i = 0; i < size_t(count); ++i) {

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kLargestPart = 1 << 30;
 
 /// The bytes and lines of a text before a part.
-struct Place {
+struct TextPlace {
   int64_t bytes = 0, lines = 0;
 };
 
@@ -53,7 +53,7 @@ absl::Status EncodeText(const InputFile &file, const TextOptions &options,
   encode.special = options.special;
   std::string part;
   std::vector<int32_t> tokens;
-  Place before;
+  TextPlace before;
   for (int64_t at = 0; at < file.size() || !part.empty();) {
     // Twice as much after each part without a place to cut, since all of it is looked at again.
     const int64_t count =

@@ -15,7 +15,7 @@
 namespace boa {
 namespace {
 
-enum Purpose : uint64_t { kEpoch = 0x65706f6368, kPhase = 0x7068617365 };
+enum OrderPurpose : uint64_t { kEpoch = 0x65706f6368, kPhase = 0x7068617365 };
 
 } // namespace
 

@@ -7,6 +7,7 @@
 #include "runtime/data/records.h"
 
 #include "runtime/formats/json.h"
+#include "runtime/support/refuse.h"
 #include "runtime/tokenizer/unicode.h"
 
 #include "absl/strings/ascii.h"
@@ -21,13 +22,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kBlock = 1 << 20;
+constexpr int64_t kBytesAtOnce = 1 << 20;
 constexpr size_t kLongestLine = size_t{256} << 20;
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-template <typename... Args> absl::Status Refuse(const Args &...args) {
-  return absl::InvalidArgumentError(absl::StrCat(args...));
-}
 
 /// A member that says something; null if it is absent, null or empty.
 const Json *Given(const Json &object, const char *key) {
@@ -165,7 +162,7 @@ ReadLines(const InputFile &file,
     return status;
   };
   for (int64_t at = 0; at < file.size();) {
-    block.resize(size_t(std::min(kBlock, file.size() - at)));
+    block.resize(size_t(std::min(kBytesAtOnce, file.size() - at)));
     if (absl::Status status = file.Read(at, block.data(), int64_t(block.size())); !status.ok())
       return status;
     for (size_t begin = 0; begin < block.size();) {

@@ -19,8 +19,8 @@
 namespace boa {
 namespace {
 
-constexpr int64_t kHeadBytes = 256 * 4; // of llm.c
-constexpr int64_t kChecked = 4096;      // tokens at each end
+constexpr int64_t kLlmcHeadBytes = 256 * 4; // of llm.c
+constexpr int64_t kChecked = 4096;          // tokens at each end
 constexpr int64_t kHashBlock = 16 << 10;
 
 /// Headers of llm.c.
@@ -43,7 +43,7 @@ constexpr OtherKind kOtherKinds[] = {
 const char *TypeOf(int64_t width) { return kTokenTypes[width == 1 ? 0 : width == 2 ? 1 : 2]; }
 int64_t WidthOf(const std::string &type) { return type == "uint8" ? 1 : type == "uint32" ? 4 : 2; }
 
-template <typename... Args> absl::Status Refuse(const std::string &path, const Args &...args) {
+template <typename... Args> absl::Status RefuseShard(const std::string &path, const Args &...args) {
   return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", args...));
 }
 template <typename... Args> absl::Status Damaged(const std::string &path, const Args &...args) {
@@ -81,8 +81,8 @@ absl::StatusOr<Shard> Shard::Open(const std::string &path, const std::string &ty
   if (absl::Status status = shard.FindTargets(); !status.ok())
     return status;
   if (!type.empty() && shard.width != WidthOf(type))
-    return Refuse(path, "its ", shard.index ? "index" : "header", " says that tokens are ",
-                  TypeOf(shard.width), ", but the spec says ", type);
+    return RefuseShard(path, "its ", shard.index ? "index" : "header", " says that tokens are ",
+                       TypeOf(shard.width), ", but the spec says ", type);
   const int64_t ends = std::min(shard.count, kChecked);
   std::vector<int32_t> tokens(static_cast<size_t>(ends));
   for (int64_t first : {int64_t{0}, shard.count - ends})
@@ -95,7 +95,7 @@ absl::StatusOr<Shard> Shard::Open(const std::string &path, const std::string &ty
 
 absl::Status Shard::Recognise(const InputFile &file, const std::string &type) {
   if (bytes == 0)
-    return Refuse(name, "it is empty");
+    return RefuseShard(name, "it is empty");
   int32_t words[3] = {};
   const int64_t begin = std::min<int64_t>(bytes, sizeof words);
   if (absl::Status status = file.Read(0, words, begin); !status.ok())
@@ -103,17 +103,17 @@ absl::Status Shard::Recognise(const InputFile &file, const std::string &type) {
   const absl::string_view first(reinterpret_cast<const char *>(words), size_t(begin));
   for (const OtherKind &kind : kOtherKinds)
     if (absl::StartsWith(first, kind.begin))
-      return Refuse(name, "expected tokens, but it is ", kind.what);
+      return RefuseShard(name, "expected tokens, but it is ", kind.what);
   if (absl::Status status = FindIndex(file); !status.ok() || index)
     return status;
   for (const Form &form : kForms) {
     if (words[0] != form.magic || begin < int64_t(sizeof words))
       continue;
     if (words[1] != form.version)
-      return Refuse(name, "its header is of version ", words[1], ", but expected version ",
-                    form.version);
+      return RefuseShard(name, "its header is of version ", words[1], ", but expected version ",
+                         form.version);
     width = form.width;
-    head = kHeadBytes;
+    head = kLlmcHeadBytes;
     count = words[2];
     if (count < 1 || bytes != head + count * width)
       return Damaged(name, "its header says ", count, " tokens, which take ", head + count * width,
@@ -181,8 +181,9 @@ absl::Status Shard::CheckRaw(const InputFile &file, bool is_type_given) {
   }
   if (lower == 0)
     return absl::OkStatus();
-  return Refuse(name, "its tokens look like uint32; write tokens(\"...\", uint32), or uint16 if "
-                      "every other one is 0");
+  return RefuseShard(name,
+                     "its tokens look like uint32; write tokens(\"...\", uint32), or uint16 if "
+                     "every other one is 0");
 }
 
 absl::StatusOr<InputFile> Shard::Reopen() const {
@@ -210,8 +211,8 @@ absl::Status Shard::ReadFrom(const InputFile &file, int64_t first, int64_t token
                                      : Widen<uint32_t>(block, tokens, vocab, to);
   if (wrong == tokens)
     return absl::OkStatus();
-  return Refuse(name, "token ", uint32_t(to[wrong]), " at byte ", head + (first + wrong) * width,
-                " is outside the vocabulary of ", vocab);
+  return RefuseShard(name, "token ", uint32_t(to[wrong]), " at byte ",
+                     head + (first + wrong) * width, " is outside the vocabulary of ", vocab);
 }
 
 absl::StatusOr<uint64_t> Shard::Hash(int64_t blocks) const {

@@ -19,9 +19,9 @@
 namespace boa {
 namespace {
 
-constexpr char kMagic[8] = {'B', 'O', 'A', 'T', 'G', 'T', 'S', 0};
-constexpr uint64_t kVersion = 1;
-constexpr int64_t kBlock = 1 << 20; // bytes that are read or written at once
+constexpr char kTargetsMagic[8] = {'B', 'O', 'A', 'T', 'G', 'T', 'S', 0};
+constexpr uint64_t kTargetsVersion = 1;
+constexpr int64_t kTargetBytesAtOnce = 1 << 20; // bytes that are read or written at once
 
 struct Head {
   char magic[8];
@@ -53,8 +53,9 @@ absl::StatusOr<Targets> Targets::Open(const std::string &path) {
     return Damaged(*file, "it is too short for targets of tokens");
   if (absl::Status status = file->Read(0, &head, sizeof head); !status.ok())
     return status;
-  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion)
-    return Damaged(*file, "it has no targets of tokens of version ", kVersion);
+  if (std::memcmp(head.magic, kTargetsMagic, sizeof kTargetsMagic) != 0 ||
+      head.version != kTargetsVersion)
+    return Damaged(*file, "it has no targets of tokens of version ", kTargetsVersion);
   const uint64_t most = uint64_t(file->size() - int64_t(sizeof head)) * 8;
   if (head.tokens > most || (head.tokens + 7) / 8 * 8 != most)
     return Damaged(*file, "it says ", head.tokens, " tokens, but has ", file->size(),
@@ -83,8 +84,8 @@ absl::Status
 Targets::Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &take) const {
   std::vector<uint8_t> block;
   const int64_t all = bits.size() - int64_t(sizeof(Head));
-  for (int64_t at = 0; at < all; at += kBlock) {
-    block.resize(size_t(std::min(kBlock, all - at)));
+  for (int64_t at = 0; at < all; at += kTargetBytesAtOnce) {
+    block.resize(size_t(std::min(kTargetBytesAtOnce, all - at)));
     if (absl::Status status =
             bits.Read(int64_t(sizeof(Head)) + at, block.data(), int64_t(block.size()));
         !status.ok())
@@ -134,7 +135,7 @@ absl::StatusOr<TargetsWriter> TargetsWriter::Create(const std::string &path) {
 absl::Status TargetsWriter::Append(const std::vector<bool> &targets) {
   for (bool is_target : targets) {
     if (count % 8 == 0) {
-      if (int64_t(bytes.size()) == kBlock)
+      if (int64_t(bytes.size()) == kTargetBytesAtOnce)
         if (absl::Status status = Flush(); !status.ok())
           return status;
       bytes.push_back(0);
@@ -156,8 +157,9 @@ absl::Status TargetsWriter::Flush() {
 absl::Status TargetsWriter::Finish() {
   if (absl::Status status = Flush(); !status.ok())
     return status;
-  Head head = {{}, kVersion, uint64_t(count), uint64_t(marked), XXH3_64bits_digest(&sum->state)};
-  std::memcpy(head.magic, kMagic, sizeof kMagic);
+  Head head = {
+      {}, kTargetsVersion, uint64_t(count), uint64_t(marked), XXH3_64bits_digest(&sum->state)};
+  std::memcpy(head.magic, kTargetsMagic, sizeof kTargetsMagic);
   absl::Status status = file.Rewrite(0, &head, sizeof head);
   return status.ok() ? file.Publish() : status;
 }

@@ -24,9 +24,9 @@ namespace boa {
 namespace {
 
 // Of all that the tokens depend on here: another number makes all of them again.
-constexpr int kVersion = 1;
+constexpr int kCacheVersion = 1;
 constexpr int64_t kGroupBytes = 64 << 20;
-constexpr int64_t kHashBlock = 64 << 10, kHashBlocks = 256;
+constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;
 constexpr int64_t kLargestTokenizer = 256 << 20; // of a GGUF file, what is behind are weights
 
 /// Size, time and contents of a file.
@@ -34,7 +34,7 @@ absl::StatusOr<std::string> PrintOf(const std::string &path) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok())
     return file.status();
-  absl::StatusOr<uint64_t> hash = HashOfFile(*file, kHashBlock, kHashBlocks);
+  absl::StatusOr<uint64_t> hash = HashOfFile(*file, kTextHashBlock, kTextHashBlocks);
   if (!hash.ok())
     return hash.status();
   std::error_code error;
@@ -110,8 +110,8 @@ private:
     absl::StatusOr<std::string> print = PrintOfTokenizer(source.tokenizer);
     if (!print.ok())
       return print.status();
-    way = absl::StrCat("version ", kVersion, "\n", CallOf(source.kind), "\n", *print, "\nspecial ",
-                       source.special, "\ntemplate ", source.form, "\n");
+    way = absl::StrCat("version ", kCacheVersion, "\n", CallOf(source.kind), "\n", *print,
+                       "\nspecial ", source.special, "\ntemplate ", source.form, "\n");
     for (const std::string &file : files) {
       std::error_code error;
       const auto bytes = int64_t(std::filesystem::file_size(file, error));

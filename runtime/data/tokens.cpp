@@ -23,11 +23,11 @@ namespace boa {
 namespace {
 
 constexpr size_t kMostOpen = 256; // files
-constexpr int64_t kHashBlocks = 256, kFewestHashBlocks = 3;
+constexpr int64_t kShardHashBlocks = 256, kFewestShardHashBlocks = 3;
 
-class Tokens : public Source {
+class TokenSource : public Source {
 public:
-  Tokens(DataSource source, std::vector<Shard> opened, ShardNames names, int64_t context)
+  TokenSource(DataSource source, std::vector<Shard> opened, ShardNames names, int64_t context)
       : source(std::move(source)), shards(std::move(opened)), names(std::move(names)),
         context(context) {
     begins.push_back(0);
@@ -131,7 +131,8 @@ public:
   }
 
   absl::StatusOr<std::vector<FilePrint>> Fingerprints() const override {
-    const int64_t blocks = std::max(kHashBlocks / int64_t(shards.size()), kFewestHashBlocks);
+    const int64_t blocks =
+        std::max(kShardHashBlocks / int64_t(shards.size()), kFewestShardHashBlocks);
     std::vector<FilePrint> files;
     for (const Shard &shard : shards) {
       absl::StatusOr<uint64_t> hash = shard.Hash(blocks);
@@ -245,7 +246,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenShards(const DataSource &source,
     shards.push_back(*std::move(shard));
   }
   auto tokens =
-      std::make_unique<Tokens>(source, std::move(shards), std::move(names), options.context);
+      std::make_unique<TokenSource>(source, std::move(shards), std::move(names), options.context);
   if (absl::Status status = tokens->FindWindows(); !status.ok())
     return status;
   return tokens;

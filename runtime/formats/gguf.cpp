@@ -47,11 +47,10 @@ private:
 
 namespace {
 
-constexpr int64_t kLargestHeader = 512 << 20;
+constexpr int64_t kLargestGgufHeader = 512 << 20;
 constexpr uint64_t kMostTensors = 1 << 20, kMostKeys = 1 << 16;
 constexpr int64_t kLongestName = 1024;
 constexpr uint32_t kText = 8, kList = 9, kFlag = 7;
-constexpr int kBlock = 32; // elements of a quantised block
 
 /// Bytes of a number of the metadata; 0: no number.
 int NumberBytes(uint32_t type) {
@@ -100,11 +99,11 @@ TypeInfo InfoOf(uint32_t type) {
   case 1:
     return {"F16", 1, 2};
   case 2:
-    return {"Q4_0", kBlock, 18};
+    return {"Q4_0", kGgufBlock, 18};
   case 3:
-    return {"Q4_1", kBlock, 20};
+    return {"Q4_1", kGgufBlock, 20};
   case 8:
-    return {"Q8_0", kBlock, 34};
+    return {"Q8_0", kGgufBlock, 34};
   case 30:
     return {"BF16", 1, 2};
   default:
@@ -138,7 +137,7 @@ void Widen(uint32_t type, const uint8_t *block, float *values) {
     return;
   case 8: {
     const float scale = FloatOfF16(HalfAt(block));
-    for (int i = 0; i < kBlock; ++i)
+    for (int i = 0; i < kGgufBlock; ++i)
       values[i] = scale * static_cast<int8_t>(block[2 + i]);
     return;
   }
@@ -147,9 +146,9 @@ void Widen(uint32_t type, const uint8_t *block, float *values) {
     const float scale = FloatOfF16(HalfAt(block));
     const float least = has_least ? FloatOfF16(HalfAt(block + 2)) : -8 * scale;
     const uint8_t *bytes = block + (has_least ? 4 : 2);
-    for (int i = 0; i < kBlock / 2; ++i) {
+    for (int i = 0; i < kGgufBlock / 2; ++i) {
       values[i] = scale * (bytes[i] & 15) + least;
-      values[i + kBlock / 2] = scale * (bytes[i] >> 4) + least;
+      values[i + kGgufBlock / 2] = scale * (bytes[i] >> 4) + least;
     }
   }
   }
@@ -173,8 +172,8 @@ absl::Status GgufHeader::Bytes(void *to, int64_t count, const std::string &what)
       window_begin += static_cast<int64_t>(window.size());
       at = 0;
       window.resize(std::min<int64_t>(1 << 20, size - window_begin));
-      if (window_begin > kLargestHeader)
-        return Refuse("the header has more than ", kLargestHeader, " bytes");
+      if (window_begin > kLargestGgufHeader)
+        return Refuse("the header has more than ", kLargestGgufHeader, " bytes");
       if (absl::Status status =
               out.file->Read(window_begin, window.data(), static_cast<int64_t>(window.size()));
           !status.ok())
@@ -193,7 +192,7 @@ absl::Status GgufHeader::Text(std::string &text, const std::string &what) {
   uint64_t length = 0;
   if (absl::Status status = Number(length, what); !status.ok())
     return status;
-  if (length > static_cast<uint64_t>(std::min(left(), kLargestHeader)))
+  if (length > static_cast<uint64_t>(std::min(left(), kLargestGgufHeader)))
     return Refuse(what, " has ", length, " bytes, more than the file");
   text.resize(length);
   return Bytes(text.data(), static_cast<int64_t>(length), what);

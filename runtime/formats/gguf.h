@@ -42,6 +42,9 @@ struct GgufTensor {
   int64_t elements() const;
 };
 
+/// Elements of a quantised block.
+constexpr int kGgufBlock = 32;
+
 class GgufFile {
 public:
   static absl::StatusOr<GgufFile> Open(const std::string &path);
@@ -57,8 +60,8 @@ public:
   bool Flag(const std::string &key, bool absent) const;
   const std::vector<GgufTensor> &tensors() const { return contents; }
 
-  /// Some elements of a tensor as f32. Quantised ones come in blocks: `first` is a multiple of 32,
-  /// and so is `count`, but for the end of the tensor.
+  /// Some elements of a tensor as f32. Quantised ones come in blocks: `first` is a multiple of
+  /// kGgufBlock, and so is `count`, but for the end of the tensor.
   absl::Status Read(const GgufTensor &tensor, int64_t first, int64_t count, float *values) const;
 
 private:

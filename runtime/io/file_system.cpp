@@ -29,6 +29,13 @@ uint64_t FileSystem::Unique() {
 
 void FileSystem::Wait(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
 
+std::string ParentOf(const std::string &path) {
+  size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos)
+    return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 static absl::StatusOr<std::string> ReadWhole(absl::StatusOr<std::unique_ptr<OpenFile>> file) {
   if (!file.ok())
     return file.status();

@@ -130,6 +130,9 @@ public:
 /// The real one.
 FileSystem &SystemFiles();
 
+/// The directory that holds what the path names; "." if the path has none.
+std::string ParentOf(const std::string &path);
+
 /// The whole of a small file.
 absl::StatusOr<std::string> ReadSmallFile(FileSystem &, const std::string &path);
 absl::StatusOr<std::string> ReadSmallFile(Directory &, const std::string &name);

@@ -29,9 +29,9 @@
 namespace boa {
 namespace {
 
-constexpr int64_t kAlignment = BOA_BLOCK_BYTES; // of offsets and sizes under O_DIRECT
-constexpr int kMostInterruptions = 10000;       // of one call
-constexpr int kMostFractions = 8;               // of a block, in a row
+constexpr int64_t kDirectAlignment = BOA_BLOCK_BYTES; // of offsets and sizes under O_DIRECT
+constexpr int kMostInterruptions = 10000;             // of one call
+constexpr int kMostDirectFractions = 8;               // of a block, in a row
 
 /// The status of errno: "cannot WHAT PATH: ...".
 absl::Status Error(absl::string_view what, const std::string &path) {
@@ -58,13 +58,6 @@ template <typename Call> auto Retrying(Call call) {
   for (int again = 0; result < 0 && errno == EINTR && again < kMostInterruptions; ++again)
     result = call();
   return result;
-}
-
-std::string ParentOf(const std::string &path) {
-  size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos)
-    return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 absl::StatusOr<DeviceSpace> SpaceOf(const std::string &directory) {
@@ -113,12 +106,12 @@ private:
   }
   /// How many of `moved` bytes count: O_DIRECT continues at aligned offsets only.
   static int64_t Moved(ssize_t moved, bool direct) {
-    return direct ? moved / kAlignment * kAlignment : moved;
+    return direct ? moved / kDirectAlignment * kDirectAlignment : moved;
   }
   /// Part of a block was moved: it is tried again, but not for ever.
   static bool Fraction(ssize_t moved, bool direct, int &fractions) {
-    fractions = direct && moved > 0 && moved < kAlignment ? fractions + 1 : 0;
-    return fractions > 0 && fractions <= kMostFractions;
+    fractions = direct && moved > 0 && moved < kDirectAlignment ? fractions + 1 : 0;
+    return fractions > 0 && fractions <= kMostDirectFractions;
   }
   /// Of a transfer that moved less than a block, for the last time.
   absl::Status ShortError(const char *verb, int64_t offset, int64_t bytes, ssize_t moved) const {
@@ -218,9 +211,9 @@ std::string DirectObstacle(int fd) {
   if (info.stx_dio_offset_align == 0)
     return "the file system has none for this file";
   const int64_t needed = std::max(info.stx_dio_offset_align, info.stx_dio_mem_align);
-  if (needed > kAlignment)
+  if (needed > kDirectAlignment)
     return absl::StrFormat("the device asks for blocks of %d bytes, and Boa has blocks of %d",
-                           needed, kAlignment);
+                           needed, kDirectAlignment);
 #endif
   return "";
 }

@@ -41,8 +41,8 @@ namespace {
 // completion of its own with that tag.
 constexpr uint64_t kWakeTag = ~uint64_t(1);
 // Shortages may pass.
-constexpr IoClock::duration kFirstPause = std::chrono::microseconds(100);
-constexpr IoClock::duration kLongestPause = std::chrono::milliseconds(20);
+constexpr IoClock::duration kFirstShortagePause = std::chrono::microseconds(100);
+constexpr IoClock::duration kLongestShortagePause = std::chrono::milliseconds(20);
 
 class UringBackend : public IoBackend {
 public:
@@ -80,9 +80,9 @@ private:
   std::vector<int> free_slots;
   bool wake_armed = false, draining = false;
   uint64_t wake_value = 0;
-  int64_t submits = 0;                   // calls that submit
-  IoClock::duration pause = kFirstPause; // before the next, after a shortage
-  IoClock::duration paused{0};           // since one succeeded
+  int64_t submits = 0;                           // calls that submit
+  IoClock::duration pause = kFirstShortagePause; // before the next, after a shortage
+  IoClock::duration paused{0};                   // since one succeeded
 
   int event = -1;
   pthread_t thread{};
@@ -237,7 +237,7 @@ int UringBackend::SubmitAndWait() {
   int result = EnterRing();
   if (result < 0)
     return Stalled(-result) ? 0 : -result;
-  pause = kFirstPause;
+  pause = kFirstShortagePause;
   paused = {};
   return 0;
 }
@@ -250,7 +250,7 @@ bool UringBackend::Stalled(int error) {
     return false;
   std::this_thread::sleep_for(pause);
   paused += pause;
-  pause = std::min(2 * pause, kLongestPause);
+  pause = std::min(2 * pause, kLongestShortagePause);
   return true;
 }
 
@@ -312,7 +312,7 @@ void UringBackend::Drain() {
     return wake_armed;
   };
   paused = {};
-  for (pause = kFirstPause; in_kernel(); Reap()) {
+  for (pause = kFirstShortagePause; in_kernel(); Reap()) {
     if (ring.Wait() < 0 && !Stalled(EINTR))
       return;
   }

@@ -79,7 +79,7 @@ void *Scratch(int64_t bytes) {
 
 template <typename E> using Task = typename boa::AttentionTasks<E>::Task;
 
-template <typename E> struct Work {
+template <typename E> struct AttentionWork {
   const AttentionArgs<E> *args;
   Task<E> task;
   int64_t scratch; // bytes
@@ -88,11 +88,11 @@ template <typename E> struct Work {
 template <typename E>
 void RunTasks(const AttentionArgs<E> &args, Task<E> task, int64_t count, int64_t sums = 0) {
   int64_t numbers = boa::AttentionBlocks(args.d) + sums;
-  Work<E> work{&args, task, numbers * static_cast<int64_t>(sizeof(Sum<E>))};
+  AttentionWork<E> work{&args, task, numbers * static_cast<int64_t>(sizeof(Sum<E>))};
   boa_rt_parallel_for(
       count, 1,
       [](void *data, int64_t begin, int64_t end) {
-        const Work<E> &w = *static_cast<const Work<E> *>(data);
+        const AttentionWork<E> &w = *static_cast<const AttentionWork<E> *>(data);
         auto *memory = static_cast<Sum<E> *>(Scratch(w.scratch));
         for (int64_t i = begin; i < end; ++i)
           w.task(*w.args, i, memory);

@@ -22,7 +22,7 @@ extern const boa::AttentionTable kAttentionAvx512;
 
 namespace {
 
-const boa::CachedAttentionTable &Table() {
+const boa::CachedAttentionTable &CachedTable() {
 #ifdef __x86_64__
   if (boa::UsedIsa() >= boa::Isa::kAvx512)
     return kAttentionAvx512.cached;
@@ -32,9 +32,9 @@ const boa::CachedAttentionTable &Table() {
   return kAttentionBaseline.cached;
 }
 
-boa::CachedAttentionTask<float> TaskOf(float) { return Table().f32; }
-boa::CachedAttentionTask<double> TaskOf(double) { return Table().f64; }
-boa::CachedAttentionTask<uint16_t> TaskOf(uint16_t) { return Table().bf16; }
+boa::CachedAttentionTask<float> CachedTaskOf(float) { return CachedTable().f32; }
+boa::CachedAttentionTask<double> CachedTaskOf(double) { return CachedTable().f64; }
+boa::CachedAttentionTask<uint16_t> CachedTaskOf(uint16_t) { return CachedTable().bf16; }
 
 template <typename E> void Attend(boa::CachedAttentionArgs<E> args) {
   const int64_t bytes = args.kv_heads * args.d * static_cast<int64_t>(sizeof(E));
@@ -55,7 +55,7 @@ template <typename E> void Attend(boa::CachedAttentionArgs<E> args) {
         if (scratch.size() < numbers)
           scratch.resize(numbers);
         for (int64_t task = begin; task < end; ++task)
-          TaskOf(E())(of, task, scratch.data());
+          CachedTaskOf(E())(of, task, scratch.data());
       },
       &args);
 }

@@ -18,7 +18,7 @@
 namespace boa {
 namespace {
 
-constexpr double kLeft = 150, kWidth = 900, kBar = 16, kRow = 26, kTop = 18;
+constexpr double kBarsLeft = 150, kBarsWidth = 900, kBarHeight = 16, kBarsRow = 26, kBarsTop = 18;
 
 /// A link, and its bytes by part.
 struct Flow {
@@ -61,35 +61,36 @@ std::string DrawBound(const Report &report) {
   for (const auto &[name, seconds] : links)
     most = std::max(most, seconds);
   most *= 1.02;
-  auto x = [&](double seconds) { return kLeft + seconds / most * (kWidth - kLeft); };
-  const double bottom = kTop + double(links.size()) * kRow;
-  Svg svg(kWidth + 60, bottom + 20);
+  auto x = [&](double seconds) { return kBarsLeft + seconds / most * (kBarsWidth - kBarsLeft); };
+  const double bottom = kBarsTop + double(links.size()) * kBarsRow;
+  Svg svg(kBarsWidth + 60, bottom + 20);
   for (double tick : Ticks(most, 10, 6)) {
-    svg.Line(x(tick), kTop, x(tick), bottom, "grid");
+    svg.Line(x(tick), kBarsTop, x(tick), bottom, "grid");
     svg.Text(x(tick), bottom + 14, FormatTime(tick), "axis", "middle");
   }
   std::vector<std::vector<std::string>> rows;
   std::string description;
-  double y = kTop;
+  double y = kBarsTop;
   for (const auto &[name, seconds] : links) {
     const std::string share = absl::StrFormat("%.0f%%", 100 * seconds / run.seconds);
-    svg.Text(kLeft - 8, y + kRow / 2 + 4, name, "", "end");
-    svg.Rect(kLeft, y + (kRow - kBar) / 2, x(seconds) - kLeft, kBar, y == kTop ? "bar" : "bar soft",
+    svg.Text(kBarsLeft - 8, y + kBarsRow / 2 + 4, name, "", "end");
+    svg.Rect(kBarsLeft, y + (kBarsRow - kBarHeight) / 2, x(seconds) - kBarsLeft, kBarHeight,
+             y == kBarsTop ? "bar" : "bar soft",
              absl::StrCat(name, ": ", FormatTime(seconds), ", ", share, " of the step"));
     // Beside the line of the step, not across it.
     const double end = x(seconds), line = x(run.seconds);
-    svg.Text(end <= line && end + 56 > line ? line + 6 : end + 6, y + kRow / 2 + 4,
+    svg.Text(end <= line && end + 56 > line ? line + 6 : end + 6, y + kBarsRow / 2 + 4,
              FormatTime(seconds), "");
     rows.push_back({name, FormatTime(seconds), share});
     absl::StrAppend(&description, name, " ", FormatTime(seconds), ". ");
-    y += kRow;
+    y += kBarsRow;
   }
-  svg.Line(x(run.seconds), kTop - 4, x(run.seconds), bottom, "rule");
-  svg.Text(x(run.seconds), kTop - 7, "the step", "axis", "end");
+  svg.Line(x(run.seconds), kBarsTop - 4, x(run.seconds), bottom, "rule");
+  svg.Text(x(run.seconds), kBarsTop - 7, "the step", "axis", "end");
   if (report.bound_seconds > 0) {
-    svg.Line(x(report.bound_seconds), kTop - 4, x(report.bound_seconds), bottom, "limit");
+    svg.Line(x(report.bound_seconds), kBarsTop - 4, x(report.bound_seconds), bottom, "limit");
     if (x(run.seconds) - x(report.bound_seconds) > 90)
-      svg.Text(x(report.bound_seconds), kTop - 7, "the bound", "axis", "end");
+      svg.Text(x(report.bound_seconds), kBarsTop - 7, "the bound", "axis", "end");
   }
   return absl::StrCat(svg.Finish("Seconds that each link must work in a step", description),
                       FoldedTable({"link", "alone", "of the step"}, rows));
@@ -117,31 +118,31 @@ std::string DrawTraffic(const Program &program, const StepRun &run) {
   if (flows.empty())
     return "<p>Nothing moves: everything stays in its memory.</p>\n";
   most *= 1.02;
-  const double bottom = kTop + double(flows.size()) * kRow;
-  Svg svg(kWidth + 60, bottom + 20);
+  const double bottom = kBarsTop + double(flows.size()) * kBarsRow;
+  Svg svg(kBarsWidth + 60, bottom + 20);
   for (double tick : Ticks(most, 1024)) {
-    const double x = kLeft + tick / most * (kWidth - kLeft);
-    svg.Line(x, kTop, x, bottom, "grid");
+    const double x = kBarsLeft + tick / most * (kBarsWidth - kBarsLeft);
+    svg.Line(x, kBarsTop, x, bottom, "grid");
     svg.Text(x, bottom + 14, FormatBytes(tick), "axis", "middle");
   }
   std::vector<bool> seen(kParts);
   std::string description;
-  double y = kTop;
+  double y = kBarsTop;
   for (const auto &[name, parts] : flows) {
-    double x = kLeft, sum = 0;
+    double x = kBarsLeft, sum = 0;
     for (int part = 0; part < kParts; ++part)
       if (const double bytes = parts[size_t(part)]; bytes > 0) {
-        const double width = bytes / most * (kWidth - kLeft);
-        svg.Rect(x, y + (kRow - kBar) / 2, width, kBar, StyleOf(Part(part)),
+        const double width = bytes / most * (kBarsWidth - kBarsLeft);
+        svg.Rect(x, y + (kBarsRow - kBarHeight) / 2, width, kBarHeight, StyleOf(Part(part)),
                  absl::StrCat(name, ", ", NameOf(Part(part)), ": ", FormatBytes(bytes)));
         seen[size_t(part)] = true;
         x += width;
         sum += bytes;
       }
-    svg.Text(kLeft - 8, y + kRow / 2 + 4, name, "", "end");
-    svg.Text(std::min(x + 6, kWidth - 10), y + kRow / 2 + 4, FormatBytes(sum), "");
+    svg.Text(kBarsLeft - 8, y + kBarsRow / 2 + 4, name, "", "end");
+    svg.Text(std::min(x + 6, kBarsWidth - 10), y + kBarsRow / 2 + 4, FormatBytes(sum), "");
     absl::StrAppend(&description, name, " ", FormatBytes(sum), ". ");
-    y += kRow;
+    y += kBarsRow;
   }
   std::vector<std::vector<std::string>> rows;
   for (int part = 0; part < kParts; ++part) {

@@ -33,14 +33,14 @@ Part PartOfRole(const Program &program, const std::string &role) {
                                          : Part::rest;
 }
 
-Parts::Parts(const Program &program) {
+PartsOfEvents::PartsOfEvents(const Program &program) {
   for (const Storage &storage : program.storages) {
     storages.push_back(PartOfRole(program, storage.role));
     by_name[storage.name] = storages.back();
   }
 }
 
-Part Parts::Of(const TraceEvent &event) const {
+Part PartsOfEvents::Of(const TraceEvent &event) const {
   if (event.row == TraceEvent::Row::compute)
     return absl::StrContains(event.name, "backward")  ? Part::backward
            : absl::StrContains(event.name, "forward") ? Part::forward

@@ -38,9 +38,9 @@ std::string StyleOf(Part);
 Part PartOfRole(const Program &, const std::string &role);
 
 /// Parts of events, whose names are those of kernels, storages and groups.
-class Parts {
+class PartsOfEvents {
 public:
-  explicit Parts(const Program &);
+  explicit PartsOfEvents(const Program &);
   Part Of(const TraceEvent &) const;
   Part OfStorage(int32_t storage) const { return storages[size_t(storage)]; }
 

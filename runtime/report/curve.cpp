@@ -16,7 +16,8 @@
 namespace boa {
 namespace {
 
-constexpr double kLeft = 96, kRight = 780, kWidth = 960, kHeight = 240, kTop = 14;
+constexpr double kCurveLeft = 96, kCurveRight = 780, kCurveWidth = 960, kCurveHeight = 240,
+                 kCurveTop = 14;
 
 struct Series {
   std::string name, style;
@@ -60,13 +61,16 @@ std::string DrawCurve(const std::vector<BatchPoint> &curve, int64_t batch) {
   most *= 1.12;
   const double doublings = std::max(std::log2(double(largest) / double(least)), 1.0);
   auto x = [&](int64_t at) {
-    return kLeft + 10 + std::log2(double(at) / double(least)) / doublings * (kRight - kLeft - 20);
+    return kCurveLeft + 10 +
+           std::log2(double(at) / double(least)) / doublings * (kCurveRight - kCurveLeft - 20);
   };
-  auto y = [&](double tokens) { return kTop + kHeight * (1 - std::min(tokens / most, 1.0)); };
-  Svg svg(kWidth + 60, kTop + kHeight + 40);
+  auto y = [&](double tokens) {
+    return kCurveTop + kCurveHeight * (1 - std::min(tokens / most, 1.0));
+  };
+  Svg svg(kCurveWidth + 60, kCurveTop + kCurveHeight + 40);
   for (double tick : Ticks(most, 10)) {
-    svg.Line(kLeft, y(tick), kRight, y(tick), "grid");
-    svg.Text(kLeft - 8, y(tick) + 4, FormatCount(tick), "axis", "end");
+    svg.Line(kCurveLeft, y(tick), kCurveRight, y(tick), "grid");
+    svg.Text(kCurveLeft - 8, y(tick) + 4, FormatCount(tick), "axis", "end");
   }
   std::vector<int64_t> batches;
   for (const BatchPoint &point : curve)
@@ -74,12 +78,13 @@ std::string DrawCurve(const std::vector<BatchPoint> &curve, int64_t batch) {
   std::sort(batches.begin(), batches.end());
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   for (int64_t at : batches) {
-    svg.Text(x(at), kTop + kHeight + 16, absl::StrCat(at), at == batch ? "axis strong" : "axis",
-             "middle");
+    svg.Text(x(at), kCurveTop + kCurveHeight + 16, absl::StrCat(at),
+             at == batch ? "axis strong" : "axis", "middle");
     if (at == batch)
-      svg.Line(x(at), kTop, x(at), kTop + kHeight, "grid");
+      svg.Line(x(at), kCurveTop, x(at), kCurveTop + kCurveHeight, "grid");
   }
-  svg.Text((kLeft + kRight) / 2, kTop + kHeight + 34, "sequences of a step", "axis", "middle");
+  svg.Text((kCurveLeft + kCurveRight) / 2, kCurveTop + kCurveHeight + 34, "sequences of a step",
+           "axis", "middle");
   std::string description;
   std::vector<std::pair<double, std::string>> labels;
   for (const Series &each : all) {
@@ -117,7 +122,7 @@ std::string DrawCurve(const std::vector<BatchPoint> &curve, int64_t batch) {
   double above = -kApart;
   for (auto &[at, name] : labels) {
     above = std::max(at, above + kApart);
-    svg.Text(kRight + 8, above + 4, name, "axis");
+    svg.Text(kCurveRight + 8, above + 4, name, "axis");
   }
   return absl::StrCat(
       svg.Finish("Tokens a second over the batch", description),

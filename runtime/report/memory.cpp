@@ -19,8 +19,8 @@
 namespace boa {
 namespace {
 
-constexpr double kLeft = 96, kWidth = 960, kHeight = 150, kTop = 16;
-constexpr int kMoments = 430;
+constexpr double kMemoryLeft = 96, kMemoryWidth = 960, kMemoryHeight = 150, kMemoryTop = 16;
+constexpr int kMemoryMoments = 430;
 
 using Bytes = std::array<double, kParts>;
 
@@ -51,7 +51,7 @@ std::vector<Memory> MemoriesOf(const Program &program) {
 }
 
 /// Homes, the workspace and constants have their memory for the whole run.
-Bytes FixedBytes(const Program &program, const Memory &memory, const Parts &parts) {
+Bytes FixedBytes(const Program &program, const Memory &memory, const PartsOfEvents &parts) {
   Bytes fixed = {};
   double known = 0;
   for (int32_t space : memory.spaces) {
@@ -70,11 +70,11 @@ Bytes FixedBytes(const Program &program, const Memory &memory, const Parts &part
 
 /// By moment, the largest use in it.
 std::vector<Bytes> CollectMoments(const Program &program, const StepRun &run, const Memory &memory,
-                                  const Parts &parts) {
+                                  const PartsOfEvents &parts) {
   Bytes now = FixedBytes(program, memory, parts);
   std::map<std::pair<int32_t, int32_t>, double> levels; // of storages, by space
-  std::vector<Bytes> moments(kMoments);
-  const double moment = double(run.end_ns - run.begin_ns) / kMoments;
+  std::vector<Bytes> moments(kMemoryMoments);
+  const double moment = double(run.end_ns - run.begin_ns) / kMemoryMoments;
   size_t at = 0;
   auto reach = [&](size_t to) {
     for (; at < to; ++at)
@@ -89,7 +89,8 @@ std::vector<Bytes> CollectMoments(const Program &program, const StepRun &run, co
     if (event.at_ns >= run.begin_ns) {
       if (!std::exchange(begun, true))
         moments[0] = now;
-      reach(std::min(size_t(double(event.at_ns - run.begin_ns) / moment), size_t(kMoments - 1)));
+      reach(std::min(size_t(double(event.at_ns - run.begin_ns) / moment),
+                     size_t(kMemoryMoments - 1)));
     }
     double &level = levels[{event.storage, event.space}];
     now[size_t(parts.OfStorage(event.storage))] += double(event.bytes) - level;
@@ -99,12 +100,12 @@ std::vector<Bytes> CollectMoments(const Program &program, const StepRun &run, co
   }
   if (!begun)
     moments[0] = now;
-  reach(kMoments - 1);
+  reach(kMemoryMoments - 1);
   return moments;
 }
 
 std::string DrawOne(const Program &program, const StepRun &run, const Memory &memory) {
-  const Parts parts(program);
+  const PartsOfEvents parts(program);
   const std::vector<Bytes> moments = CollectMoments(program, run, memory, parts);
   double peak = 0;
   Bytes most = {}, at_peak = {};
@@ -122,17 +123,17 @@ std::string DrawOne(const Program &program, const StepRun &run, const Memory &me
   const bool shows_limit = memory.limit > 0 && memory.limit < 2 * memory.allocated;
   const double top = 1.06 * std::max({memory.allocated, peak, shows_limit ? memory.limit : 0});
   const double seconds = double(run.end_ns - run.begin_ns) * 1e-9;
-  auto y = [&](double bytes) { return kTop + kHeight * (1 - bytes / top); };
-  const double width = (kWidth - kLeft) / kMoments;
-  Svg svg(kWidth + 60, kTop + kHeight + 22);
+  auto y = [&](double bytes) { return kMemoryTop + kMemoryHeight * (1 - bytes / top); };
+  const double width = (kMemoryWidth - kMemoryLeft) / kMemoryMoments;
+  Svg svg(kMemoryWidth + 60, kMemoryTop + kMemoryHeight + 22);
   for (double tick : Ticks(top, 1024)) {
-    svg.Line(kLeft, y(tick), kWidth, y(tick), "grid");
-    svg.Text(kLeft - 8, y(tick) + 4, FormatBytes(tick), "axis", "end");
+    svg.Line(kMemoryLeft, y(tick), kMemoryWidth, y(tick), "grid");
+    svg.Text(kMemoryLeft - 8, y(tick) + 4, FormatBytes(tick), "axis", "end");
   }
   for (double tick : Ticks(seconds, 10, 6))
-    svg.Text(kLeft + tick / seconds * (kWidth - kLeft), kTop + kHeight + 16, FormatTime(tick),
-             "axis", "middle");
-  std::vector<double> below(kMoments);
+    svg.Text(kMemoryLeft + tick / seconds * (kMemoryWidth - kMemoryLeft),
+             kMemoryTop + kMemoryHeight + 16, FormatTime(tick), "axis", "middle");
+  std::vector<double> below(kMemoryMoments);
   std::vector<bool> seen(kParts);
   // Parts that seldom change lie below.
   constexpr Part kOrder[] = {Part::rest,      Part::weights,     Part::optimizer,
@@ -143,14 +144,14 @@ std::string DrawOne(const Program &program, const StepRun &run, const Memory &me
       continue;
     seen[size_t(part)] = true;
     std::string upper, lower;
-    for (int m = 0; m < kMoments; ++m) {
+    for (int m = 0; m < kMemoryMoments; ++m) {
       const double from = below[size_t(m)], to = from + moments[size_t(m)][size_t(part)];
-      const double left = kLeft + m * width;
+      const double left = kMemoryLeft + m * width;
       if (m == 0 || moments[size_t(m)] != moments[size_t(m - 1)]) {
         absl::StrAppend(&upper, m == 0 ? "M" : "L", Number(left), " ", Number(y(to)));
         lower = absl::StrCat("L", Number(left), " ", Number(y(from)), lower);
       }
-      if (m + 1 == kMoments || moments[size_t(m)] != moments[size_t(m + 1)]) {
+      if (m + 1 == kMemoryMoments || moments[size_t(m)] != moments[size_t(m + 1)]) {
         absl::StrAppend(&upper, "L", Number(left + width), " ", Number(y(to)));
         lower = absl::StrCat("L", Number(left + width), " ", Number(y(from)), lower);
       }
@@ -158,12 +159,12 @@ std::string DrawOne(const Program &program, const StepRun &run, const Memory &me
     }
     svg.Path(absl::StrCat(upper, lower, "z"), StyleOf(part));
   }
-  svg.Line(kLeft, y(memory.allocated), kWidth, y(memory.allocated), "rule");
-  svg.Text(kWidth + 4, y(memory.allocated) + 4, "allocated", "axis");
+  svg.Line(kMemoryLeft, y(memory.allocated), kMemoryWidth, y(memory.allocated), "rule");
+  svg.Text(kMemoryWidth + 4, y(memory.allocated) + 4, "allocated", "axis");
   if (shows_limit) {
     const bool close = std::abs(y(memory.limit) - y(memory.allocated)) < 11;
-    svg.Line(kLeft, y(memory.limit), kWidth, y(memory.limit), "limit");
-    svg.Text(kWidth + 4, y(memory.limit) + (close ? -7 : 4), "limit", "axis");
+    svg.Line(kMemoryLeft, y(memory.limit), kMemoryWidth, y(memory.limit), "limit");
+    svg.Text(kMemoryWidth + 4, y(memory.limit) + (close ? -7 : 4), "limit", "axis");
   }
   std::vector<std::vector<std::string>> rows;
   for (Part part : kOrder)

@@ -94,7 +94,7 @@ private:
       absl::StrAppend(&text, "<pre>", Escape(report.block), "</pre>\n");
     if (!report.reasons.empty()) {
       std::vector<std::vector<std::string>> rows;
-      for (const Reason &reason : report.reasons)
+      for (const SettingReason &reason : report.reasons)
         rows.push_back({reason.setting, reason.value, reason.why});
       absl::StrAppend(&text, "<div class=\"words\">", Table({"setting", "value", "why"}, rows),
                       "</div>\n");

@@ -40,7 +40,7 @@ struct StepRun {
 };
 
 /// The reason of a setting of the plan.
-struct Reason {
+struct SettingReason {
   std::string setting, value, why;
 };
 
@@ -57,7 +57,7 @@ struct Report {
   const Program *program = nullptr;
   std::string what;  // "Plan", "Simulation", "Training"
   std::string block; // the plan in the language; may be empty
-  std::vector<Reason> reasons;
+  std::vector<SettingReason> reasons;
   std::vector<StepRun> runs; // the first is the one that the page is about
   double bound_seconds = 0;  // 0: not known
   std::string bound_link;

@@ -23,8 +23,8 @@
 namespace boa {
 namespace {
 
-constexpr double kLeft = 96, kWidth = 960, kLane = 30, kGap = 10, kTop = 6;
-constexpr int kMoments = 430;
+constexpr double kTimelineLeft = 96, kTimelineWidth = 960, kLane = 30, kGap = 10, kTimelineTop = 6;
+constexpr int kTimelineMoments = 430;
 
 const char *NameOfRow(TraceEvent::Row row) {
   constexpr const char *kNames[] = {"compute", "optimizer", "to device",
@@ -42,8 +42,8 @@ struct Lane {
 using Lanes = std::map<TraceEvent::Row, Lane>;
 
 Lanes CollectLanes(const Program &program, const StepRun &run) {
-  const Parts parts(program);
-  const double all = double(run.end_ns - run.begin_ns), moment = all / kMoments;
+  const PartsOfEvents parts(program);
+  const double all = double(run.end_ns - run.begin_ns), moment = all / kTimelineMoments;
   Lanes lanes;
   for (const TraceEvent &event : run.events) {
     const double begin = double(std::max(event.begin_ns, run.begin_ns) - run.begin_ns);
@@ -51,12 +51,12 @@ Lanes CollectLanes(const Program &program, const StepRun &run) {
     if (end <= begin)
       continue;
     Lane &lane = lanes[event.row];
-    lane.busy.resize(kMoments);
+    lane.busy.resize(kTimelineMoments);
     lane.links.insert(event.link);
     const int part = int(parts.Of(event));
     lane.seconds[size_t(part)] += (end - begin) * 1e-9;
     lane.bytes += double(event.bytes) * (end - begin) / double(event.end_ns - event.begin_ns);
-    for (int m = int(begin / moment); m < kMoments && m * moment < end; ++m)
+    for (int m = int(begin / moment); m < kTimelineMoments && m * moment < end; ++m)
       lane.busy[size_t(m)][size_t(part)] +=
           (std::min(end, (m + 1) * moment) - std::max(begin, m * moment)) / moment;
   }
@@ -74,7 +74,7 @@ Lanes CollectLanes(const Program &program, const StepRun &run) {
 
 /// The parts of a lane, one upon the other. Moments that are alike are one rectangle.
 void DrawLane(Svg &svg, const Lane &lane, double top) {
-  const double width = (kWidth - kLeft) / kMoments;
+  const double width = (kTimelineWidth - kTimelineLeft) / kTimelineMoments;
   for (int part = 0; part < kParts; ++part) {
     std::string path;
     for (size_t m = 0; m < lane.busy.size();) {
@@ -90,7 +90,7 @@ void DrawLane(Svg &svg, const Lane &lane, double top) {
       while (end < lane.busy.size() && extent(end) == std::pair(low, high))
         ++end;
       if (high > low)
-        absl::StrAppend(&path, "M", Number(kLeft + double(m) * width), " ",
+        absl::StrAppend(&path, "M", Number(kTimelineLeft + double(m) * width), " ",
                         Number(top + kLane - low * 0.1), "h", Number(double(end - m) * width), "v",
                         Number((low - high) * 0.1), "h", Number(-double(end - m) * width), "z");
       m = end;
@@ -106,24 +106,24 @@ std::string DrawTimeline(const Program &program, const StepRun &run) {
   if (lanes.empty() || run.end_ns <= run.begin_ns)
     return "";
   const double seconds = double(run.end_ns - run.begin_ns) * 1e-9;
-  const double bottom = kTop + double(lanes.size()) * (kLane + kGap);
-  Svg svg(kWidth + 60, bottom + 22);
+  const double bottom = kTimelineTop + double(lanes.size()) * (kLane + kGap);
+  Svg svg(kTimelineWidth + 60, bottom + 22);
   for (double tick : Ticks(seconds, 10, 6)) {
-    const double x = kLeft + tick / seconds * (kWidth - kLeft);
-    svg.Line(x, kTop, x, bottom, "grid");
+    const double x = kTimelineLeft + tick / seconds * (kTimelineWidth - kTimelineLeft);
+    svg.Line(x, kTimelineTop, x, bottom, "grid");
     svg.Text(x, bottom + 14, FormatTime(tick), "axis", "middle");
   }
   std::vector<bool> seen(kParts);
   std::vector<std::vector<std::string>> rows;
   std::string description = absl::StrCat("A step of ", FormatTime(seconds), ". ");
-  double top = kTop;
+  double top = kTimelineTop;
   for (const auto &[row, lane] : lanes) {
-    svg.Rect(kLeft, top, kWidth - kLeft, kLane, "lane");
+    svg.Rect(kTimelineLeft, top, kTimelineWidth - kTimelineLeft, kLane, "lane");
     DrawLane(svg, lane, top);
     double busy = 0;
     for (const auto &moment : lane.busy)
       for (double share : moment)
-        busy += share / kMoments;
+        busy += share / kTimelineMoments;
     std::string parts;
     for (int part = 0; part < kParts; ++part)
       if (const double spent = lane.seconds[size_t(part)]; spent > 0) {
@@ -132,8 +132,8 @@ std::string DrawTimeline(const Program &program, const StepRun &run) {
                         FormatTime(spent / double(lane.links.size())));
       }
     const std::string share = absl::StrFormat("%.0f%%", 100 * busy);
-    svg.Text(kLeft - 8, top + kLane / 2 + 4, NameOfRow(row), "", "end");
-    svg.Text(kWidth + 6, top + kLane / 2 + 4, share, "strong");
+    svg.Text(kTimelineLeft - 8, top + kLane / 2 + 4, NameOfRow(row), "", "end");
+    svg.Text(kTimelineWidth + 6, top + kLane / 2 + 4, share, "strong");
     absl::StrAppend(&description, NameOfRow(row), " is busy for ", share, ". ");
     rows.push_back({NameOfRow(row), share, parts});
     top += kLane + kGap;

@@ -33,18 +33,18 @@ constexpr size_t kLongest = 200;       // bytes of one
 constexpr size_t kMostCells = 1 << 22; // of all alignments
 
 /// Names and values of a text, in its order.
-using Facts = std::vector<std::pair<absl::string_view, absl::string_view>>;
+using FactList = std::vector<std::pair<absl::string_view, absl::string_view>>;
 
 struct Op {
   absl::string_view number, name, shapes;
   std::vector<absl::string_view> operands;
-  Facts attributes;                          // a flag has no value
+  FactList attributes;                       // a flag has no value
   std::vector<absl::string_view> parameters; // of its operands
 };
 
 struct Stage {
   absl::string_view name, repeat = "1";
-  Facts sizes; // of parameters and inputs
+  FactList sizes; // of parameters and inputs
   std::vector<Op> ops;
   absl::string_view returned;
 };
@@ -177,7 +177,7 @@ private:
   }
 
   /// `of`: ` (attention)` where the names do not say it.
-  void CompareFacts(const Facts &a, const Facts &b, const std::string &of) {
+  void CompareFacts(const FactList &a, const FactList &b, const std::string &of) {
     const std::map<absl::string_view, absl::string_view> was(a.begin(), a.end()),
         is(b.begin(), b.end());
     for (const auto &[name, value] : was)

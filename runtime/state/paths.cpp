@@ -18,13 +18,6 @@
 
 namespace boa {
 
-static std::string ParentOf(const std::string &path) {
-  size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos)
-    return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 absl::StatusOr<StatePaths> StatePaths::Make(FileSystem &disk,
                                             const std::vector<std::string> &directories) {
   if (directories.empty())

@@ -123,7 +123,7 @@ uint64_t HashOf(absl::string_view jinja) {
   return XXH3_64bits(text.data(), text.size());
 }
 
-absl::Status Refuse(absl::string_view what) {
+absl::Status RefuseConversation(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("a conversation ", what));
 }
 
@@ -200,13 +200,13 @@ absl::StatusOr<std::vector<ChatPart>> ChatTemplate::Parts(const std::vector<Chat
   };
   if (!messages.empty() && messages[0].role == "system") {
     if (style->place == System::none)
-      return Refuse(absl::StrCat("with a system message, which ", name(), " does not have"));
+      return RefuseConversation(absl::StrCat("with a system message, which ", name(), " does not have"));
     has_system = true;
     system = content_of(messages[0]);
     first = 1;
   }
   if (first == messages.size())
-    return Refuse("without a message of the user");
+    return RefuseConversation("without a message of the user");
 
   std::vector<ChatPart> out;
   const auto add = [&](absl::string_view text, bool is_target = false) {
@@ -228,12 +228,12 @@ absl::StatusOr<std::vector<ChatPart>> ChatTemplate::Parts(const std::vector<Chat
     const ChatMessage &message = messages[i];
     const bool is_user = message.role == "user";
     if (!is_user && message.role != "assistant")
-      return Refuse(message.role == "system"
+      return RefuseConversation(message.role == "system"
                         ? "whose system message is not the first"
                         : absl::StrCat("with the role `", message.role,
                                        "`; there are system, user and assistant"));
     if (style->alternates && is_user != ((i - first) % 2 == 0))
-      return Refuse(
+      return RefuseConversation(
           absl::StrCat("in which user and assistant do not take turns, as ", name(), " has them"));
     const ChatPart content = content_of(message);
     if (is_user) {

@@ -14,6 +14,10 @@
 #include "runtime/tokenizer/split.h"
 #include "runtime/tokenizer/unicode.h"
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +29,14 @@ constexpr int64_t kMostTokens = 4 << 20;
 constexpr int64_t kMostTokenBytes = 2048;
 /// Where merges are those of any two tokens that together are a third, each place is tried.
 constexpr int64_t kMostMergedBytes = 512;
+
+/// U+2581 stands for a space.
+constexpr absl::string_view kSpaceMark = "\xe2\x96\x81";
+
+/// For messages: between backquotes, and what is no printable ASCII escaped.
+inline std::string QuotedToken(absl::string_view text) {
+  return absl::StrCat("`", absl::CHexEscape(text), "`");
+}
 
 /// A text that is one token, wherever it stands. It is found before the model sees the text.
 struct AddedToken {

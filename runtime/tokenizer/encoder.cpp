@@ -16,7 +16,6 @@
 namespace boa {
 namespace {
 
-constexpr absl::string_view kSpaceMark = "\xe2\x96\x81"; // U+2581 stands for a space
 // Words that are worth remembering, and how many.
 constexpr size_t kLongestCached = 48;
 constexpr size_t kMostCached = 1 << 17;

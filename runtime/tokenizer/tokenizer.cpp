@@ -18,14 +18,9 @@
 namespace boa {
 namespace {
 
-constexpr absl::string_view kSpaceMark = "\xe2\x96\x81"; // U+2581 stands for a space
-
-template <typename... Args> absl::Status Refuse(const std::string &source, const Args &...args) {
+template <typename... Args>
+absl::Status RefuseSource(const std::string &source, const Args &...args) {
   return absl::InvalidArgumentError(absl::StrCat("`", source, "`: ", args...));
-}
-
-std::string Quoted(absl::string_view token) {
-  return absl::StrCat("`", absl::CHexEscape(token), "`");
 }
 
 /// `<0x0A>`: the byte; -1 if the token is none.
@@ -69,17 +64,19 @@ absl::Status Tokenizer::CheckIds(const std::string &source) const {
   };
   for (const Merge &merge : definition.merges)
     if (!is_token(merge.left) || !is_token(merge.right) || !is_token(merge.result))
-      return Refuse(source, "a merge of tokens ", merge.left, " and ", merge.right, " to ",
-                    merge.result, ", which are not all in the vocabulary of ", count);
+      return RefuseSource(source, "a merge of tokens ", merge.left, " and ", merge.right, " to ",
+                          merge.result, ", which are not all in the vocabulary of ", count);
   const auto is_any = [&](int32_t id) { return id >= 0 && id < size(); };
   for (const auto *list : {&definition.before, &definition.after})
     for (int32_t id : *list)
       if (!is_any(id))
-        return Refuse(source, "puts token ", id, " around a text, but has ", size(), " tokens");
+        return RefuseSource(source, "puts token ", id, " around a text, but has ", size(),
+                            " tokens");
   for (auto [name, id] : {std::pair("unknown", definition.unknown),
                           std::pair("bos", definition.bos), std::pair("eos", definition.eos)})
     if (id != -1 && !is_any(id))
-      return Refuse(source, "its ", name, " token is ", id, ", but it has ", size(), " tokens");
+      return RefuseSource(source, "its ", name, " token is ", id, ", but it has ", size(),
+                          " tokens");
   return absl::OkStatus();
 }
 
@@ -87,16 +84,17 @@ absl::Status Tokenizer::Prepare(const std::string &source) {
   int64_t count = static_cast<int64_t>(definition.tokens.size());
   for (const AddedToken &token : definition.added) {
     if (token.content.empty())
-      return Refuse(source, "added token ", token.id, " is empty");
+      return RefuseSource(source, "added token ", token.id, " is empty");
     if (token.id < 0)
-      return Refuse(source, "added token ", Quoted(token.content), " has the id ", token.id);
+      return RefuseSource(source, "added token ", QuotedToken(token.content), " has the id ",
+                          token.id);
     count = std::max<int64_t>(count, int64_t(token.id) + 1);
   }
   if (definition.tokens.empty())
-    return Refuse(source, "a vocabulary without tokens");
+    return RefuseSource(source, "a vocabulary without tokens");
   if (count > kMostTokens)
-    return Refuse(source, "an id of ", count - 1, ", where a vocabulary has at most ", kMostTokens,
-                  " tokens");
+    return RefuseSource(source, "an id of ", count - 1, ", where a vocabulary has at most ",
+                        kMostTokens, " tokens");
   texts.resize(count);
   special.resize(count);
   is_added.resize(count);
@@ -108,12 +106,13 @@ absl::Status Tokenizer::Prepare(const std::string &source) {
     if (token.empty())
       continue;
     if (static_cast<int64_t>(token.size()) > kMostTokenBytes)
-      return Refuse(source, "token ", id, " has ", token.size(), " bytes, where at most ",
-                    kMostTokenBytes, " are allowed");
+      return RefuseSource(source, "token ", id, " has ", token.size(), " bytes, where at most ",
+                          kMostTokenBytes, " are allowed");
     longest = std::max(longest, token.size());
     auto [it, is_new] = ids.emplace(token, static_cast<int32_t>(id));
     if (!is_new)
-      return Refuse(source, "tokens ", it->second, " and ", id, " are both ", Quoted(token));
+      return RefuseSource(source, "tokens ", it->second, " and ", id, " are both ",
+                          QuotedToken(token));
     const int byte = definition.byte_level      ? (token.size() == 1 ? uint8_t(token[0]) : -1)
                      : definition.byte_fallback ? ByteOfToken(token)
                                                 : -1;

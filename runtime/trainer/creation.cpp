@@ -17,6 +17,18 @@
 
 namespace boa {
 
+/// The program as far as its state is concerned. Chunks are written from the caller's memory: none
+/// has a slot, and what is only for a step is as small as can be.
+static Program WithoutSteps(Program program) {
+  for (Storage &storage : program.storages) {
+    storage.pools.clear();
+    if (!storage.persistent && !storage.LivesOn(Home::ssd))
+      storage.bytes = int64_t(BOA_BLOCK_BYTES) * storage.chunks;
+  }
+  program.arena_device = program.arena_host = 0;
+  return program;
+}
+
 absl::Status CreateState(const Program &compiled, const Kernels &kernels,
                          const TrainerOptions &options, const InterruptGuard &interrupt) {
   TrainRequest request(compiled, options);
@@ -29,7 +41,9 @@ absl::Status CreateState(const Program &compiled, const Kernels &kernels,
       OpenState(request, /*base=*/nullptr, interrupt);
   if (!state.ok())
     return state.status();
-  absl::StatusOr<std::unique_ptr<Engine>> engine = OpenEngine(request, kernels, **state);
+  const Program program = WithoutSteps(request.program());
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      Engine::Create(program, kernels, state->get(), {});
   if (!engine.ok())
     return engine.status();
   RunReport report(request, EntryPoints(), /*first=*/0, (*state)->Identity());

@@ -16,7 +16,8 @@
 namespace boa {
 
 /// Creates the state of a training at step 0, with the weights that the options name, and reads no
-/// text. Train goes on from there. Memory holds the program's arena and a few chunks.
+/// text. Train goes on from there. Memory holds a few chunks, and what the state keeps
+/// there.
 ///
 /// The commit is the last write. A run that was cut short before it leaves a directory in which
 /// the next run begins again. kCancelled: the run was interrupted, and has not committed.

@@ -65,25 +65,25 @@ std::string RecordOf(absl::string_view data) {
 //===----------------------------------------------------------------------===//
 
 /// A message in protobuf's encoding.
-class Message {
+class EventMessage {
 public:
-  Message &Whole(int field, uint64_t value) {
+  EventMessage &Whole(int field, uint64_t value) {
     Varint(uint64_t(field) << 3);
     Varint(value);
     return *this;
   }
-  Message &Double(int field, double value) {
+  EventMessage &Double(int field, double value) {
     Varint(uint64_t(field) << 3 | 1);
     AppendRaw(bytes, value);
     return *this;
   }
-  Message &Float(int field, float value) {
+  EventMessage &Float(int field, float value) {
     Varint(uint64_t(field) << 3 | 5);
     AppendRaw(bytes, value);
     return *this;
   }
   /// A text, or a message.
-  Message &Bytes(int field, absl::string_view value) {
+  EventMessage &Bytes(int field, absl::string_view value) {
     Varint(uint64_t(field) << 3 | 2);
     Varint(value.size());
     absl::StrAppend(&bytes, value);
@@ -105,9 +105,9 @@ enum { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7
 enum { kValue = 1, kTag = 1, kSimpleValue = 2 };
 enum { kSessionStatus = 1, kSessionStart = 1 };
 
-Message EventNow() {
+EventMessage EventNow() {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  return Message().Double(kWallTime, now.count());
+  return EventMessage().Double(kWallTime, now.count());
 }
 
 } // namespace
@@ -150,10 +150,11 @@ absl::StatusOr<EventFile> EventFile::Create(const std::string &folder, const std
   EventFile events;
   events.file = *std::move(opened);
   std::string text = RecordOf(EventNow().Bytes(kFileVersion, "brain.Event:2").data());
-  text += RecordOf(EventNow()
-                       .Whole(kStep, uint64_t(after) + 1)
-                       .Bytes(kSessionLog, Message().Whole(kSessionStatus, kSessionStart).data())
-                       .data());
+  text +=
+      RecordOf(EventNow()
+                   .Whole(kStep, uint64_t(after) + 1)
+                   .Bytes(kSessionLog, EventMessage().Whole(kSessionStatus, kSessionStart).data())
+                   .data());
   absl::Status status = events.file.Append(text.data(), int64_t(text.size()));
   if (!status.ok())
     return status;
@@ -161,9 +162,9 @@ absl::StatusOr<EventFile> EventFile::Create(const std::string &folder, const std
 }
 
 absl::Status EventFile::Write(const StepRecord &record) {
-  Message summary;
+  EventMessage summary;
   auto add = [&](absl::string_view tag, double value) {
-    summary.Bytes(kValue, Message().Bytes(kTag, tag).Float(kSimpleValue, float(value)).data());
+    summary.Bytes(kValue, EventMessage().Bytes(kTag, tag).Float(kSimpleValue, float(value)).data());
   };
   add("train/loss", record.loss);
   if (record.validation_loss)

@@ -7,6 +7,7 @@
 #include "runtime/trainer/flags.h"
 
 #include "runtime/support/nearest.h"
+#include "runtime/support/refuse.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,10 +19,6 @@
 
 namespace boa {
 namespace {
-
-template <typename... Args> absl::Status Refuse(const Args &...args) {
-  return absl::InvalidArgumentError(absl::StrCat(args...));
-}
 
 /// Stores a value, or names the expected form.
 struct Assign {

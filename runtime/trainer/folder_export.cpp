@@ -28,10 +28,10 @@ namespace boa {
 namespace {
 
 /// Elements that are in memory at once.
-constexpr int64_t kBlock = int64_t{1} << 20;
+constexpr int64_t kExportedAtOnce = int64_t{1} << 20;
 
 /// A parameter in a tensor, from an element on.
-struct Piece {
+struct FilePiece {
   const Group *group;
   int64_t entry;
   const Parameter *parameter;
@@ -41,7 +41,7 @@ struct Piece {
 /// A tensor of the folder: parameters, and what `rest` has between them.
 struct Part {
   Tensor tensor;
-  std::vector<Piece> pieces;
+  std::vector<FilePiece> pieces;
   const Tensor *rest = nullptr;
 };
 
@@ -147,13 +147,13 @@ absl::Status WriteShard(const std::vector<Part> &parts, const std::string &path,
       SafetensorsWriter::Create(path, std::move(tensors), {{"format", "pt"}});
   if (!writer.ok())
     return writer.status();
-  std::vector<float> values(static_cast<size_t>(kBlock));
+  std::vector<float> values(static_cast<size_t>(kExportedAtOnce));
   for (const Part &part : parts)
-    for (int64_t first = 0; first < part.tensor.elements(); first += kBlock) {
-      const int64_t count = std::min(kBlock, part.tensor.elements() - first);
+    for (int64_t first = 0; first < part.tensor.elements(); first += kExportedAtOnce) {
+      const int64_t count = std::min(kExportedAtOnce, part.tensor.elements() - first);
       absl::Status status =
           part.rest ? rest->Read(*part.rest, first, count, values.data()) : absl::OkStatus();
-      for (const Piece &piece : part.pieces) {
+      for (const FilePiece &piece : part.pieces) {
         const int64_t begin = std::max(first, piece.begin),
                       end = std::min(first + count, piece.begin + piece.parameter->elements());
         if (status.ok() && begin < end)

@@ -17,37 +17,34 @@
 namespace boa {
 namespace {
 
-/// The quantised types have blocks of so many elements.
-constexpr int64_t kBlock = 32;
-
 struct Names {
   const char *here, *there; // without ".weight" or ".bias"
 };
 // Llama, Qwen 2 and Qwen 3.
-constexpr Names kLlama[] = {{"token_embd", "model.embed_tokens"},
-                            {"output_norm", "model.norm"},
-                            {"output", "lm_head"},
-                            {"attn_norm", "input_layernorm"},
-                            {"attn_q", "self_attn.q_proj"},
-                            {"attn_k", "self_attn.k_proj"},
-                            {"attn_v", "self_attn.v_proj"},
-                            {"attn_output", "self_attn.o_proj"},
-                            {"attn_q_norm", "self_attn.q_norm"},
-                            {"attn_k_norm", "self_attn.k_norm"},
-                            {"ffn_norm", "post_attention_layernorm"},
-                            {"ffn_gate", "mlp.gate_proj"},
-                            {"ffn_up", "mlp.up_proj"},
-                            {"ffn_down", "mlp.down_proj"}};
-constexpr Names kGpt2[] = {{"token_embd", "transformer.wte"},
-                           {"position_embd", "transformer.wpe"},
-                           {"output_norm", "transformer.ln_f"},
-                           {"output", "lm_head"},
-                           {"attn_norm", "ln_1"},
-                           {"attn_qkv", "attn.c_attn"},
-                           {"attn_output", "attn.c_proj"},
-                           {"ffn_norm", "ln_2"},
-                           {"ffn_up", "mlp.c_fc"},
-                           {"ffn_down", "mlp.c_proj"}};
+constexpr Names kLlamaNames[] = {{"token_embd", "model.embed_tokens"},
+                                 {"output_norm", "model.norm"},
+                                 {"output", "lm_head"},
+                                 {"attn_norm", "input_layernorm"},
+                                 {"attn_q", "self_attn.q_proj"},
+                                 {"attn_k", "self_attn.k_proj"},
+                                 {"attn_v", "self_attn.v_proj"},
+                                 {"attn_output", "self_attn.o_proj"},
+                                 {"attn_q_norm", "self_attn.q_norm"},
+                                 {"attn_k_norm", "self_attn.k_norm"},
+                                 {"ffn_norm", "post_attention_layernorm"},
+                                 {"ffn_gate", "mlp.gate_proj"},
+                                 {"ffn_up", "mlp.up_proj"},
+                                 {"ffn_down", "mlp.down_proj"}};
+constexpr Names kGpt2Names[] = {{"token_embd", "transformer.wte"},
+                                {"position_embd", "transformer.wpe"},
+                                {"output_norm", "transformer.ln_f"},
+                                {"output", "lm_head"},
+                                {"attn_norm", "ln_1"},
+                                {"attn_qkv", "attn.c_attn"},
+                                {"attn_output", "attn.c_proj"},
+                                {"ffn_norm", "ln_2"},
+                                {"ffn_up", "mlp.c_fc"},
+                                {"ffn_down", "mlp.c_proj"}};
 
 template <size_t N> const char *Find(const Names (&names)[N], absl::string_view here) {
   for (const Names &name : names)
@@ -57,12 +54,12 @@ template <size_t N> const char *Find(const Names (&names)[N], absl::string_view 
 }
 
 /// "blk.3.attn_q.weight" in parts: the layer, or -1; "attn_q"; ".weight".
-struct Parts {
+struct SplitName {
   int64_t layer = -1;
   absl::string_view stem, kind;
 };
-Parts PartsOf(absl::string_view name) {
-  Parts parts;
+SplitName Split(absl::string_view name) {
+  SplitName parts;
   absl::string_view rest = name;
   if (absl::ConsumePrefix(&rest, "blk.")) {
     const size_t dot = rest.find('.');
@@ -116,10 +113,10 @@ absl::Status GgufWeights::Name(const std::string &architecture) {
     tensor.shape = source.shape;
     const bool native = source.type == "F32" || source.type == "F16" || source.type == "BF16";
     tensor.dtype = native || !CanBeRead(source.type) ? source.type : "F32";
-    const Parts parts = PartsOf(source.name);
+    const SplitName parts = Split(source.name);
     Layout layout = Layout::same;
     int64_t rows = 0;
-    if (const char *there = gpt2 ? Find(kGpt2, parts.stem) : Find(kLlama, parts.stem)) {
+    if (const char *there = gpt2 ? Find(kGpt2Names, parts.stem) : Find(kLlamaNames, parts.stem)) {
       const char *layers = gpt2 ? "transformer.h." : "model.layers.";
       tensor.name = absl::StrCat(parts.layer < 0 ? "" : absl::StrCat(layers, parts.layer, "."),
                                  there, parts.kind);
@@ -150,10 +147,10 @@ absl::Status GgufWeights::Name(const std::string &architecture) {
 absl::Status GgufWeights::Copy(const GgufTensor &tensor, int64_t first, int64_t count,
                                float *values) const {
   const int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
-  if (row % kBlock != 0 || (first % kBlock == 0 && count % kBlock == 0))
+  if (row % kGgufBlock != 0 || (first % kGgufBlock == 0 && count % kGgufBlock == 0))
     return file.Read(tensor, first, count, values); // no type of blocks has such rows
-  const int64_t begin = first / kBlock * kBlock;
-  const int64_t end = (first + count + kBlock - 1) / kBlock * kBlock;
+  const int64_t begin = first / kGgufBlock * kGgufBlock;
+  const int64_t end = (first + count + kGgufBlock - 1) / kGgufBlock * kGgufBlock;
   std::vector<float> blocks(static_cast<size_t>(end - begin));
   absl::Status status = file.Read(tensor, begin, end - begin, blocks.data());
   std::copy_n(blocks.begin() + (first - begin), status.ok() ? count : 0, values);

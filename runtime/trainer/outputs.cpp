@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/outputs.h"
 
+#include "runtime/data/data.h"
+#include "runtime/io/file_system.h"
 #include "runtime/state/manifest.h"
 #include "runtime/support/units.h"
-#include "runtime/data/data.h"
 #include "runtime/trainer/file.h"
 
 #include "absl/strings/str_cat.h"
@@ -26,11 +27,6 @@
 
 namespace boa {
 namespace {
-
-std::string ParentOf(const std::string &path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
 
 /// Absolute, and without the links of those directories that are there.
 std::filesystem::path Canonical(const std::string &path) {

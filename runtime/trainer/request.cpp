@@ -51,7 +51,8 @@ absl::Status CheckMemory(const Program &program) {
 
 /// The storage with this role. It lives in memory and has an entry of at least `bytes` for each
 /// micro-batch.
-absl::StatusOr<int32_t> FindPort(const Program &program, const std::string &role, int64_t bytes) {
+absl::StatusOr<int32_t> FindPortOfRole(const Program &program, const std::string &role,
+                                       int64_t bytes) {
   for (size_t i = 0; i < program.storages.size(); ++i) {
     const Storage &storage = program.storages[i];
     if (storage.role != role)
@@ -105,7 +106,7 @@ absl::Status TrainRequest::FindPorts() {
         {"targets", token_bytes, &found.targets},
         {"loss_gradients", sizeof(float), &found.loss_gradients},
         {"loss", sizeof(float), &found.losses}}) {
-    absl::StatusOr<int32_t> storage = FindPort(changed, role, bytes);
+    absl::StatusOr<int32_t> storage = FindPortOfRole(changed, role, bytes);
     if (!storage.ok())
       return storage.status();
     *port = *storage;

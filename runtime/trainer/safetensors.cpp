@@ -21,10 +21,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kLargestHeader = 100 * 1000 * 1000;
+constexpr int64_t kLargestTensorHeader = 100 * 1000 * 1000;
 // Where the tensors begin in a file that we write: as the reference writer
 // does.
-constexpr int64_t kAlignment = 8;
+constexpr int64_t kHeaderAlignment = 8;
 
 int64_t ElementBytes(const std::string &dtype) {
   return dtype == "F32" ? 4 : dtype == "BF16" || dtype == "F16" ? 2 : 0;
@@ -119,7 +119,7 @@ SafetensorsWriter::Create(const std::string &path, std::vector<Tensor> tensors,
     writer.ends.emplace_back(end, narrow);
   }
   std::string text = header.dump();
-  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
 
   writer.path = path;
   absl::StatusOr<NewFile> file = NewFile::Create(path);
@@ -186,9 +186,9 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(const std::string &pat
   uint64_t length = 0;
   if (absl::Status status = reader.file.Read(0, &length, 8); !status.ok())
     return status;
-  if (length > static_cast<uint64_t>(kLargestHeader))
+  if (length > static_cast<uint64_t>(kLargestTensorHeader))
     return Malformed(path, absl::StrCat("a header of ", length, " bytes, where at most ",
-                                        kLargestHeader, " are allowed"));
+                                        kLargestTensorHeader, " are allowed"));
   if (length > static_cast<uint64_t>(size - 8))
     return Malformed(path, absl::StrCat("a header of ", length, " bytes in a file of ", size));
   std::string text(length, '\0');

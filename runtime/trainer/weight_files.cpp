@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 /// More shards than any published model has. Each is an open file.
 constexpr size_t kMostShards = 1000;
 /// Of two tensors that are compared.
-constexpr int64_t kBlock = int64_t{1} << 16;
+constexpr int64_t kComparedAtOnce = int64_t{1} << 16;
 
 bool Exists(const std::string &path) {
   struct stat info;
@@ -211,9 +211,9 @@ absl::Status WeightFiles::Read(const Tensor &tensor, int64_t first, int64_t coun
 absl::StatusOr<bool> WeightFiles::AreSame(const Tensor &a, const Tensor &b) const {
   if (a.dtype != b.dtype || a.shape != b.shape)
     return false;
-  std::vector<float> of_a(kBlock), of_b(kBlock);
-  for (int64_t first = 0; first < a.elements(); first += kBlock) {
-    const int64_t count = std::min(kBlock, a.elements() - first);
+  std::vector<float> of_a(kComparedAtOnce), of_b(kComparedAtOnce);
+  for (int64_t first = 0; first < a.elements(); first += kComparedAtOnce) {
+    const int64_t count = std::min(kComparedAtOnce, a.elements() - first);
     absl::Status status = Read(a, first, count, of_a.data());
     if (status.ok())
       status = Read(b, first, count, of_b.data());

@@ -37,8 +37,8 @@ constexpr char kComputation[] = "computation", kComputationHash[] = "computation
                kComputationVersion[] = "computation_version";
 
 /// Memory that SSDs reach.
-template <typename T> struct Aligned {
-  explicit Aligned(int64_t count)
+template <typename T> struct AlignedArray {
+  explicit AlignedArray(int64_t count)
       : memory(static_cast<T *>(
             ::operator new(size_t(count) * sizeof(T), std::align_val_t(BOA_BLOCK_BYTES)))) {}
   T *data() const { return memory.get(); }
@@ -58,9 +58,9 @@ struct Batch {
   const Group *group;
   int64_t entry = 0;
   int32_t first = 0, count = 0; // chunks
-  Aligned<float> master;
-  Aligned<uint16_t> high;
-  Aligned<int16_t> low;
+  AlignedArray<float> master;
+  AlignedArray<uint16_t> high;
+  AlignedArray<int16_t> low;
 };
 
 /// A part of a parameter that lies in a batch.
@@ -218,7 +218,7 @@ private:
   std::map<int64_t, std::unique_ptr<Batch>> held;
 };
 
-std::string Shape(const std::vector<int64_t> &shape) {
+std::string ShapeText(const std::vector<int64_t> &shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
@@ -242,10 +242,10 @@ std::vector<std::string> Mismatches(const Program &program, const ShapesByName &
         auto found = shapes.find(name);
         if (found == shapes.end())
           lines.push_back(
-              absl::StrCat(name, ": expected ", Shape(shape), " but found no such tensor"));
+              absl::StrCat(name, ": expected ", ShapeText(shape), " but found no such tensor"));
         else if (found->second != shape)
-          lines.push_back(
-              absl::StrCat(name, ": expected ", Shape(shape), " but found ", Shape(found->second)));
+          lines.push_back(absl::StrCat(name, ": expected ", ShapeText(shape), " but found ",
+                                       ShapeText(found->second)));
       }
   for (const auto &[name, shape] : shapes)
     if (!known.count(name))

@@ -27,6 +27,30 @@ double writtenBy(const Trial &trial) {
   return bytes;
 }
 
+/// A role that is in memory as a whole needs no slots, so it may take less than a part of it: roles
+/// go there one by one, those first that move most for each byte, and each stays if it fits.
+void fillWhole(Trials &trials, const Choice &base, std::pair<Choice, const Trial *> &best,
+               std::vector<RoleUse> roles) {
+  auto moved = [](const RoleUse &use) { return (use.read + use.written) / use.bytes; };
+  llvm::erase_if(roles, [&](const RoleUse &use) {
+    return !base.places.count(use.role) || use.bytes == 0 || moved(use) == 0;
+  });
+  llvm::sort(roles, [&](const RoleUse &a, const RoleUse &b) {
+    return std::make_pair(-moved(a), a.role) < std::make_pair(-moved(b), b.role);
+  });
+  Choice choice = base;
+  for (const RoleUse &use : roles) {
+    Choice next = choice;
+    next.places[use.role] = {0, 100};
+    const Trial &trial = trials.run(next);
+    if (!trial.fits)
+      continue;
+    choice = next;
+    if (isBetter(trial, *best.second))
+      best = {choice, &trial};
+  }
+}
+
 } // namespace
 
 bool isBetter(const Trial &trial, const Trial &best) {
@@ -65,6 +89,8 @@ std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const 
     room.device += left.device;
     room.host += left.host;
   }
+  if (best.second->seconds > bound * (1 + kNear))
+    fillWhole(trials, base, best, roles);
   return best;
 }
 

@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Prices.h"
 
+#include "absl/strings/str_cat.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <algorithm>
 
 namespace boa {
 namespace {
@@ -17,7 +20,7 @@ class Prices {
 public:
   // With fewer chunks, which is much faster and gains as much.
   Prices(Trials &trials, const Found &found)
-      : found(found),
+      : trials(trials), found(found),
         trial(trials.run(found.choice).fits ? trials.run(found.choice) : found.trial) {}
 
   std::vector<Price> run() {
@@ -45,6 +48,17 @@ public:
         raise(path.both);
       }
     });
+    const MachineSettings &machine = trials.config()->machine;
+    const int64_t device = machine.device_memory, host = machine.host_memory;
+    constexpr auto kDevice = &MachineSettings::device_memory, kHost = &MachineSettings::host_memory;
+    if (IsSeparate(machine)) {
+      memory("memory of the device", "machine.device.memory", kDevice, device / 10);
+      memory("memory of the host", "machine.host.memory", kHost, host / 10);
+    } else if (device > 0) {
+      memory("memory", "machine.device.memory", kDevice, (device + host) / 10);
+    } else {
+      memory("memory", "machine.host.memory", kHost, host / 10);
+    }
     return std::move(prices);
   }
 
@@ -61,6 +75,51 @@ private:
     add(resource, Trials::simulate(trial, machine) / trial.seconds);
   }
 
+  /// `limit`: the one that is raised.
+  void memory(const char *resource, const std::string &setting, int64_t MachineSettings::*limit,
+              int64_t more) {
+    MachineSettings machine = trials.config()->machine;
+    if (machine.*limit == 0) // there is none
+      return;
+    machine.*limit += more;
+    double seconds = trial.seconds;
+    for (Choice choice : variants()) {
+      choice.changes = {absl::StrCat(setting, "=", machine.*limit, " B")};
+      seconds = std::min(seconds, improve(trials, choice, machine));
+    }
+    add(resource, seconds / trial.seconds);
+  }
+
+  /// The plan, and those whose kernels take more memory.
+  std::vector<Choice> variants() const {
+    std::vector<Choice> choices = {found.choice};
+    const Config &config = *trials.config();
+    if (!trials.isGiven("plan.micro_batch"))
+      for (int64_t size = found.choice.microBatch + 1; size <= config.train.batch; ++size)
+        if (config.train.batch % size == 0) {
+          choices.push_back(found.choice);
+          choices.back().microBatch = size;
+          break;
+        }
+    const bool someMayKeep = found.choice.recompute && !trials.isGiven("plan.schedule.keep") &&
+                             !trials.isGiven("plan.schedule.recompute");
+    if (someMayKeep && found.choice.keep < layers()) {
+      choices.push_back(found.choice);
+      choices.back().keep =
+          std::min(found.choice.keep + std::max<int64_t>(layers() / 8, 1), layers() - 1);
+    }
+    return choices;
+  }
+
+  int64_t layers() const {
+    int64_t most = 0;
+    for (const Group &group : trial.program.groups)
+      if (group.layer)
+        most = std::max(most, group.count);
+    return most;
+  }
+
+  Trials &trials;
   const Found &found;
   const Trial trial;
   std::vector<Price> prices;

@@ -11,7 +11,8 @@
 
 namespace boa {
 
-/// The shadow price of a resource: what a tenth more of it gains the plan as it is.
+/// The shadow price of a resource: what a tenth more of it gains. Of a rate the plan stays as it
+/// is. With more memory the plan is improved, also with larger micro-batches or more kept layers.
 struct Price {
   std::string resource;
   double seconds = 0; // of a step then

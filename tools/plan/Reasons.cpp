@@ -26,7 +26,7 @@ public:
   Reasons(Trials &trials, const Found &found)
       : trials(trials), found(found), choice(found.choice), base(trials.run(found.choice)) {}
 
-  std::vector<Reason> run() {
+  std::vector<SettingReason> run() {
     addMicroBatch();
     addOrder();
     addSchedule();
@@ -174,7 +174,7 @@ private:
   const Found &found;
   const Choice &choice;
   const Trial &base;
-  std::vector<Reason> list;
+  std::vector<SettingReason> list;
 };
 
 /// With less in memory until it fits; null: it does not.
@@ -195,7 +195,7 @@ const Trial *fit(Trials &trials, Choice choice) {
 
 } // namespace
 
-std::vector<Reason> reasonsOf(Trials &trials, const Found &found) {
+std::vector<SettingReason> reasonsOf(Trials &trials, const Found &found) {
   return Reasons(trials, found).run();
 }
 

@@ -14,7 +14,7 @@ namespace boa {
 
 /// One for each setting of the plan block. The spec gives it, or a step takes longer with other
 /// values. Each other value is a trial.
-std::vector<Reason> reasonsOf(Trials &trials, const Found &found);
+std::vector<SettingReason> reasonsOf(Trials &trials, const Found &found);
 
 /// The plan with other batches, in both orders. Batches that do not fit are left out. `choice`:
 /// without places the roles stay where the spec has them.

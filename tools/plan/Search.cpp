@@ -26,8 +26,9 @@ constexpr double kFar = 1.25, kHopeless = 1.5;
 
 class Searcher {
 public:
-  explicit Searcher(Trials &trials)
-      : trials(trials), config(*trials.config()), vocabularyBlocks(config.plan.vocabulary_blocks) {
+  Searcher(Trials &trials, const MachineSettings &machine)
+      : trials(trials), config(*trials.config()), machine(machine),
+        vocabularyBlocks(config.plan.vocabulary_blocks) {
     isFree = [&](const std::string &role) {
       return !trials.isGiven("plan.place") && !trials.isGiven("plan.place." + role);
     };
@@ -55,6 +56,21 @@ public:
     if (std::isinf(found->horizontal))
       found->horizontal = 0;
     return found;
+  }
+
+  double improveFrom(const Choice &start) {
+    Choice least = start;
+    for (auto &[role, shares] : least.places)
+      shares = {};
+    const Trial &base = trials.run(least);
+    if (!base.fits)
+      return std::numeric_limits<double>::infinity();
+    note(limitsOf(base));
+    consider(least, base);
+    take(start, trials.run(start), boundOf(base));
+    while (!isNear() && improve()) {
+    }
+    return found->trial.seconds;
   }
 
 private:
@@ -164,8 +180,8 @@ private:
   /// Within the machine's memory, if the trial was without limits, too.
   Limits limitsOf(const Trial &trial, bool saved = true) const {
     MachineSettings limited = trial.program.machine;
-    limited.device_memory = config.machine.device_memory;
-    limited.host_memory = config.machine.host_memory;
+    limited.device_memory = machine.device_memory;
+    limited.host_memory = machine.host_memory;
     return boa::limitsOf(trial, limited, saved);
   }
   Bound boundOf(const Trial &trial) const { return longest(limitsOf(trial)); }
@@ -430,6 +446,7 @@ private:
 
   Trials &trials;
   const Config config;
+  const MachineSettings machine; // for its limits of memory
   int64_t vocabularyBlocks;
   std::function<bool(const std::string &)> isFree;
   std::optional<Found> best, found; // of all orders, and of one
@@ -442,7 +459,11 @@ private:
 } // namespace
 
 std::optional<Found> findPlan(Trials &trials, Shortage &shortage) {
-  return Searcher(trials).run(shortage);
+  return Searcher(trials, trials.config()->machine).run(shortage);
+}
+
+double improve(Trials &trials, const Choice &start, const MachineSettings &machine) {
+  return Searcher(trials, machine).improveFrom(start);
 }
 
 } // namespace boa

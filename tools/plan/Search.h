@@ -60,6 +60,10 @@ struct Shortage {
 /// None if no plan fits.
 std::optional<Found> findPlan(Trials &trials, Shortage &shortage);
 
+/// Seconds of a step with `start` improved, one setting at a time, within the memory of `machine`;
+/// infinite if it does not fit.
+double improve(Trials &trials, const Choice &start, const MachineSettings &machine);
+
 } // namespace boa
 
 #endif // BOA_TOOLS_PLAN_SEARCH_H

@@ -94,7 +94,7 @@ Blas::~Blas() {
 }
 
 /// What to do about an error, and of which kind it is.
-static std::pair<absl::StatusCode, const char *> Advice(BlasResult result) {
+static std::pair<absl::StatusCode, const char *> BlasAdvice(BlasResult result) {
   using Code = absl::StatusCode;
   switch (result) {
   case kBlasNotInitialized:
@@ -116,7 +116,7 @@ static std::pair<absl::StatusCode, const char *> Advice(BlasResult result) {
 
 absl::Status Blas::Error(BlasResult result, const char *symbol) const {
   const char *name = GetStatusName.address(result), *text = GetStatusString.address(result);
-  auto [code, advice] = Advice(result);
+  auto [code, advice] = BlasAdvice(result);
   return absl::Status(code, absl::StrCat(symbol, ": ", name ? name : "error", " (",
                                          text ? text : absl::StrCat(result), "): ", advice));
 }

@@ -114,7 +114,7 @@ absl::StatusOr<std::unique_ptr<Driver>> Driver::Open() {
 }
 
 /// What to do about an error, and of which kind it is.
-static std::pair<absl::StatusCode, const char *> Advice(Result result) {
+static std::pair<absl::StatusCode, const char *> DriverAdvice(Result result) {
   using Code = absl::StatusCode;
   switch (result) {
   case kOutOfMemory:
@@ -184,7 +184,7 @@ absl::Status Driver::Error(Result result, const char *symbol, const std::string 
   // Of a number that the driver does not know it says neither.
   GetErrorName.address(result, &name);
   GetErrorString.address(result, &text);
-  const auto [code, usual] = Advice(result);
+  const auto [code, usual] = DriverAdvice(result);
   return absl::Status(code,
                       absl::StrCat(doing, ": ", symbol, ": ", name ? name : "error ",
                                    name ? "" : absl::StrCat(result), " (", text ? text : "unknown",

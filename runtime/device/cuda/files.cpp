@@ -20,7 +20,7 @@ namespace boa::cuda {
 static_assert(sizeof(FileDescr) == 24 && offsetof(FileDescr, fd) == 8);
 
 /// What an error of the library means and what to do about it.
-static const char *Advice(int error) {
+static const char *FileAdvice(int error) {
   switch (error) {
   case kFileDriverMissing:
   case kFileSetup:
@@ -62,7 +62,7 @@ std::string GpuFiles::Words(FileError error) const {
     gpu->driver().GetErrorName.address(error.cuda, &name);
     cuda = absl::StrCat(" with ", name ? name : absl::StrCat("error ", error.cuda));
   }
-  return absl::StrCat("cuFile error ", error.error, cuda, " (", Advice(error.error), ")");
+  return absl::StrCat("cuFile error ", error.error, cuda, " (", FileAdvice(error.error), ")");
 }
 
 absl::Status GpuFiles::Error(FileError error, const std::string &doing) const {
