@@ -85,7 +85,7 @@ private:
     double seconds = trial.seconds;
     for (Choice choice : variants()) {
       choice.changes = {absl::StrCat(setting, "=", machine.*limit, " B")};
-      seconds = std::min(seconds, improve(trials, choice, machine));
+      seconds = std::min(seconds, refill(trials, choice, machine));
     }
     add(resource, seconds / trial.seconds);
   }

@@ -12,7 +12,7 @@
 namespace boa {
 
 /// The shadow price of a resource: what a tenth more of it gains. Of a rate the plan stays as it
-/// is. With more memory the plan is improved, also with larger micro-batches or more kept layers.
+/// is. More memory is filled anew, also with larger micro-batches or more kept layers.
 struct Price {
   std::string resource;
   double seconds = 0; // of a step then

@@ -58,7 +58,7 @@ public:
     return found;
   }
 
-  double improveFrom(const Choice &start) {
+  double refillFrom(const Choice &start) {
     Choice least = start;
     for (auto &[role, shares] : least.places)
       shares = {};
@@ -68,12 +68,21 @@ public:
     note(limitsOf(base));
     consider(least, base);
     take(start, trials.run(start), boundOf(base));
-    while (!isNear() && improve()) {
-    }
+    if (!isNear() && isQuick(base))
+      improve();
     return found->trial.seconds;
   }
 
 private:
+  /// Whether a trial takes a fraction of a second.
+  static bool isQuick(const Trial &trial) {
+    constexpr int64_t kFewChunks = 4096;
+    int64_t chunks = 0;
+    for (const Storage &storage : trial.program.storages)
+      chunks += storage.entry_count() * storage.chunks;
+    return chunks <= kFewChunks;
+  }
+
   //===--------------------------------------------------------------------===//
   // What is free
   //===--------------------------------------------------------------------===//
@@ -462,8 +471,8 @@ std::optional<Found> findPlan(Trials &trials, Shortage &shortage) {
   return Searcher(trials, trials.config()->machine).run(shortage);
 }
 
-double improve(Trials &trials, const Choice &start, const MachineSettings &machine) {
-  return Searcher(trials, machine).improveFrom(start);
+double refill(Trials &trials, const Choice &start, const MachineSettings &machine) {
+  return Searcher(trials, machine).refillFrom(start);
 }
 
 } // namespace boa

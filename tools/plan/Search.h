@@ -60,9 +60,9 @@ struct Shortage {
 /// None if no plan fits.
 std::optional<Found> findPlan(Trials &trials, Shortage &shortage);
 
-/// Seconds of a step with `start` improved, one setting at a time, within the memory of `machine`;
-/// infinite if it does not fit.
-double improve(Trials &trials, const Choice &start, const MachineSettings &machine);
+/// Seconds of a step with the memory of `machine` filled anew under the other settings of `start`,
+/// which are improved once if trials are quick; infinite if it does not fit.
+double refill(Trials &trials, const Choice &start, const MachineSettings &machine);
 
 } // namespace boa
 

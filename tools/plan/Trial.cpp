@@ -213,9 +213,9 @@ Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limite
     CompileRequest changed = request;
     llvm::append_range(changed.overrides, changes);
     changed.mostChunks = mostChunks;
-    // No kernel of a layer works on chunks.
+    // No kernel of a layer works on chunks, but what it reads ends where the last chunk does.
     changed.kernels = absl::StrCat(choice.microBatch, choice.recompute ? " again" : " saved", " ",
-                                   choice.vocabularyBlocks);
+                                   choice.vocabularyBlocks, " ", mostChunks);
     for (const std::string &change : choice.changes)
       if (!llvm::StringRef(change).contains(".memory="))
         absl::StrAppend(&changed.kernels, " ", change);
