@@ -249,6 +249,16 @@ std::map<std::string, int64_t> Data::Consumed(int64_t first, int64_t last) const
   return samples;
 }
 
+std::map<std::string, int64_t> Data::TokensOf(int64_t step) const {
+  std::map<std::string, int64_t> tokens;
+  if (training.size() > 1) {
+    const std::map<std::string, int64_t> samples = Consumed(step - 1, step);
+    for (const Part &part : training)
+      tokens[part.source->name()] += samples.at(part.identity) * options.context;
+  }
+  return tokens;
+}
+
 Data::Sample Data::SampleOf(int64_t step, int64_t sequence) const {
   const uint64_t seed = options.seed;
   if (training[0].source->overlaps()) {

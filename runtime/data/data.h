@@ -100,6 +100,8 @@ public:
 
   /// The sequences that the steps after `first` up to `last` consume, by the identity of a source.
   std::map<std::string, int64_t> Consumed(int64_t first, int64_t last) const;
+  /// The tokens that a step takes from each source of a mix, by the source's name; empty: no mix.
+  std::map<std::string, int64_t> TokensOf(int64_t step) const;
   /// The settings that a commit keeps: identities of sources, and the files of each pattern.
   const std::map<std::string, std::string> &facts() const { return settings; }
   /// The sources and their sizes, a line each.

@@ -108,10 +108,22 @@ std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &compu
   commits.push_back(std::move(made));
   kept.version = kManifestVersion;
   kept.computation = computation;
-  int64_t extra = std::max<int64_t>(int64_t(commits.size()) - most_kept, 0);
-  std::move(commits.begin(), commits.begin() + extra, std::back_inserter(dropped));
-  commits.erase(commits.begin(), commits.begin() + extra);
+  while (int64_t(commits.size()) > most_kept) {
+    const bool spares = most_kept > 1 && BestCommit(kept) == &commits.front();
+    auto oldest = commits.begin() + (spares ? 1 : 0);
+    dropped.push_back(std::move(*oldest));
+    commits.erase(oldest);
+  }
   return dropped;
+}
+
+const SavedCommit *BestCommit(const Manifest &manifest) {
+  const SavedCommit *best = nullptr;
+  for (const SavedCommit &commit : manifest.commits)
+    if (const std::optional<double> loss = commit.record.validation_loss)
+      if (!best || *loss < *best->record.validation_loss)
+        best = &commit;
+  return best;
 }
 
 } // namespace boa

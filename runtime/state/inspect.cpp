@@ -7,6 +7,7 @@
 #include "runtime/state/inspect.h"
 
 #include "runtime/state/commit_reader.h"
+#include "runtime/state/commits.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/state.h"
 #include "runtime/support/units.h"
@@ -161,10 +162,15 @@ void Inspection::Describe() const {
   absl::StrAppend(&text, DescribeOrigin(manifest));
   if (manifest.commits.empty())
     absl::StrAppend(&text, "  no commit: its beginning was cut short\n");
+  const SavedCommit *best = BestCommit(manifest);
   for (const SavedCommit &commit : manifest.commits) {
-    absl::StrAppendFormat(&text, "  step %d, committed %s, %s%s\n", commit.record.step,
+    absl::StrAppendFormat(&text, "  step %d, committed %s, %s%s", commit.record.step,
                           Time(commit.record.time), FormatBytes(BytesOf(commit)),
                           commit.computation ? ", of another computation" : "");
+    if (const std::optional<double> loss = commit.record.validation_loss)
+      absl::StrAppendFormat(&text, ", validation loss %.4f%s", *loss,
+                            &commit == best && manifest.commits.size() > 1 ? ", the best" : "");
+    absl::StrAppend(&text, "\n");
     for (const SavedTable &table : commit.tables)
       if (&commit == &manifest.commits.back())
         absl::StrAppendFormat(&text, "    %-24s %5d x %-4d chunks of %s\n", table.storage.name,

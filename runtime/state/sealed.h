@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -71,6 +72,13 @@ public:
         value->get<int64_t>() > most)
       return Bad(least);
     return value->get<int64_t>();
+  }
+  /// A finite number.
+  double Real(const char *name) {
+    const Json *value = Find(name);
+    if (!value || !value->is_number() || !std::isfinite(value->get<double>()))
+      return Bad(0.0);
+    return value->get<double>();
   }
   const Json &List(const char *name) { return Of(name, Json::value_t::array); }
   const Json &Object(const char *name) { return Of(name, Json::value_t::object); }

@@ -70,6 +70,7 @@ struct CommitRecord {
   std::string plan;                               // of its steps, in words
   std::map<std::string, std::string> environment; // versions of kernels, driver and libraries
   std::map<std::string, int64_t> samples;         // sequences consumed, by source
+  std::optional<double> validation_loss;          // of an evaluation after this step; finite
 };
 
 /// A plan that the compiler chose, as a block of a spec, and all that the spec's own block gave.

@@ -7,11 +7,12 @@
 #include "runtime/trainer/committer.h"
 
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace boa {
 
-absl::Status Committer::Commit(int64_t step) {
+absl::Status Committer::Commit(int64_t step, std::optional<double> validation_loss) {
   if (absl::Status status = steps.ApplyUpdates(step); !status.ok())
     return status;
   if (absl::Status status = traffic.Settle(); !status.ok())
@@ -25,6 +26,10 @@ absl::Status Committer::Commit(int64_t step) {
   record.plan = program.ScheduleInWords();
   record.environment = steps.engine().Environment();
   record.samples = CountSamples(state.Committed(), data.Consumed(state.Committed().step, step));
+  if (!validation_loss && step == state.Committed().step) // it is committed again
+    validation_loss = state.Committed().validation_loss;
+  if (validation_loss && std::isfinite(*validation_loss))
+    record.validation_loss = validation_loss;
   if (absl::Status status = steps.engine().Commit(std::move(record)); !status.ok())
     return status;
   last = step;

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace boa {
 
@@ -36,8 +37,8 @@ public:
         traffic(traffic), policy(policy), last(last) {}
 
   /// Commits the state after this step. Applies delayed updates first, because a commit holds
-  /// none. No step may be enqueued.
-  absl::Status Commit(int64_t step);
+  /// none. No step may be enqueued. `validation_loss`: of an evaluation after this step.
+  absl::Status Commit(int64_t step, std::optional<double> validation_loss);
   /// The step of the last commit.
   int64_t committed() const { return last; }
 

@@ -172,6 +172,8 @@ absl::Status EventFile::Write(const StepRecord &record) {
   add("train/learning_rate", record.rate);
   if (record.gradient_norm)
     add("train/gradient_norm", *record.gradient_norm);
+  for (const auto &[source, tokens] : record.tokens_of)
+    add(absl::StrCat("tokens/", source), double(tokens));
   if (record.seconds > 0) {
     add("speed/tokens_per_second", double(record.tokens) / record.seconds);
     for (const auto &[link, seconds] : record.waited)

@@ -29,7 +29,7 @@ absl::Status TrainingLoop::Run() {
 /// Ends the loop before its last step.
 absl::Status TrainingLoop::Stop() {
   if (parts.committer.committed() != done)
-    if (absl::Status status = parts.committer.Commit(done); !status.ok())
+    if (absl::Status status = parts.committer.Commit(done, validated); !status.ok())
       return AtStep(status);
   if (!parts.report.status().ok())
     return AtStep(parts.report.status());
@@ -56,7 +56,7 @@ absl::Status TrainingLoop::RunOne() {
     return status;
   // If a commit is due, NextFollowsDirectly has seen it, and no step is enqueued.
   if (parts.steps.IsEmpty() && IsCommitDue(done))
-    return AtStep(parts.committer.Commit(done));
+    return AtStep(parts.committer.Commit(done, validated));
   return absl::OkStatus();
 }
 
@@ -90,19 +90,19 @@ absl::Status TrainingLoop::FinishStep() {
     parts.report.Say(absl::StrCat("step ", done, ": ", remark));
   if (absl::Status status = CheckFinite(*finished); !status.ok())
     return status;
-  std::optional<double> validation_loss;
+  validated.reset();
   if (parts.evaluation.IsDue(done)) {
     absl::StatusOr<std::optional<double>> loss = parts.evaluation.Run(done);
     if (!loss.ok())
       return AtStep(loss.status());
-    validation_loss = *loss;
+    validated = *loss;
   }
   // Transfers that end after a step count for the next one. The last step has no next.
   if (done == parts.request.program().train.steps)
     if (absl::Status status = parts.traffic.Settle(); !status.ok())
       return AtStep(status);
   parts.traffic.Count(finished->run);
-  parts.report.Step(*finished, validation_loss, parts.traffic.TakeCounters(), parts.steps.engine());
+  parts.report.Step(*finished, validated, parts.traffic.TakeCounters(), parts.steps.engine());
   return absl::OkStatus();
 }
 

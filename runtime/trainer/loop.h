@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace boa {
 
@@ -53,6 +54,8 @@ public:
   absl::Status Run();
   /// Steps that are done.
   int64_t step() const { return done; }
+  /// Of an evaluation after that step.
+  std::optional<double> validation_loss() const { return validated; }
   /// Adds the step and the last commit to an error.
   absl::Status AtStep(const absl::Status &) const;
 
@@ -68,6 +71,7 @@ private:
 
   const Parts parts;
   int64_t done;
+  std::optional<double> validated; // the validation loss of the step that was done last
 };
 
 } // namespace boa

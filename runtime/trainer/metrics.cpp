@@ -125,6 +125,8 @@ std::string FormatMetrics(const StepRecord &record) {
   if (record.gradient_norm)
     line["gradient_norm"] = *record.gradient_norm;
   line["tokens"] = record.tokens;
+  if (!record.tokens_of.empty())
+    line["tokens_of"] = record.tokens_of;
   line["seconds"] = record.seconds;
   line["tokens_per_s"] = record.seconds > 0 ? record.tokens / record.seconds : 0.0;
   line["flops"] = record.flops;

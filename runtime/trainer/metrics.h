@@ -41,6 +41,7 @@ struct StepRecord {
   std::string run;           // empty: a simulation
   double loss = 0, rate = 0; // not a number: a simulation has no loss
   int64_t tokens = 0;
+  std::map<std::string, int64_t> tokens_of; // by source; empty: there is one source
   double seconds = 0;
   double flops = 0;                       // operations of the kernels that ran
   int64_t launches = 0, launch_calls = 0; // on a GPU, and the calls of its driver for them

@@ -89,6 +89,7 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
   record.loss = done.loss;
   record.rate = LearningRate(program.train.optimizer, done.step, t.steps);
   record.tokens = program.MicroBatches() * program.MicroBatch() * program.model.context;
+  record.tokens_of = done.tokens_of;
   record.seconds = done.seconds;
   record.Take(program, counters, engine);
   record.waited["data"] = done.waited_for_data;

@@ -13,8 +13,8 @@ namespace boa {
 
 StepQueue::StepQueue(const TrainRequest &request, const EntryPoints &entries, const Data &data,
                      std::unique_ptr<Engine> engine)
-    : program(request.program()), ports(request.ports()), entries(entries), reader(program, data),
-      owned(std::move(engine)) {}
+    : program(request.program()), data(data), ports(request.ports()), entries(entries),
+      reader(program, data), owned(std::move(engine)) {}
 
 int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batches) {
   std::vector<Port> in, out;
@@ -74,6 +74,7 @@ absl::StatusOr<FinishedStep> StepQueue::Finish() {
   finished.end_ns = end_ns;
   finished.seconds = double(end_ns - done.start_ns) * 1e-9;
   finished.waited_for_data = double(done.waited_ns) * 1e-9;
+  finished.tokens_of = data.TokensOf(done.step);
   norms.merge(owned->TakeNorms());
   if (auto it = norms.find(done.step); it != norms.end())
     finished.gradient_norm = it->second;

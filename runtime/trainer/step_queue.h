@@ -43,9 +43,10 @@ struct FinishedStep {
   int64_t run = 0; // of the engine
   double loss = 0;
   double seconds = 0;
-  double waited_for_data = 0;          // seconds that the device had no data
-  int64_t end_ns = 0;                  // on the engine's clock
-  std::optional<double> gradient_norm; // before clipping, if the program computes it
+  double waited_for_data = 0;               // seconds that the device had no data
+  std::map<std::string, int64_t> tokens_of; // by source, of a mix
+  int64_t end_ns = 0;                       // on the engine's clock
+  std::optional<double> gradient_norm;      // before clipping, if the program computes it
 };
 
 class StepQueue {
@@ -84,6 +85,7 @@ private:
   int64_t Call(boa_entry_point, int64_t step, MicroBatches &);
 
   const Program &program;
+  const Data &data;
   const Ports ports;
   const EntryPoints entries;
   ReadAhead reader;

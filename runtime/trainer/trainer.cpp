@@ -80,7 +80,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     base->reset(); // from here on that state may be trained
     given->reset();
     // From here on the directory can be resumed.
-    if (absl::Status status = committer.Commit(0); !status.ok())
+    if (absl::Status status = committer.Commit(0, std::nullopt); !status.ok())
       return status;
   }
 
@@ -90,7 +90,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   // The end.
   const int64_t last = loop.step();
   if (committer.committed() != last || first == last)
-    if (absl::Status status = committer.Commit(last); !status.ok())
+    if (absl::Status status = committer.Commit(last, loop.validation_loss()); !status.ok())
       return loop.AtStep(status);
   traffic.End();
   if (absl::Status status = ExportParameters(program, engine, request.save(), last); !status.ok())

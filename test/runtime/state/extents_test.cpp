@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/state/state_fixture.h"
 
+#include "runtime/state/commits.h"
+
 #include <deque>
 #include <map>
 #include <random>
@@ -164,6 +166,27 @@ TEST_F(StateTest, NothingThatIsNamedIsGivenAgain) {
         }
       }
     }
+}
+
+// The one with the least validation loss stays beside the last ones, where several are kept.
+TEST(CommitsTest, TheBestOfSeveralStays) {
+  const std::vector<std::optional<double>> losses = {3, 1, 2, std::nullopt, 1.5};
+  const std::vector<std::vector<int64_t>> steps = {{5}, {2, 5}, {2, 4, 5}};
+  for (int64_t most = 1; most <= 3; ++most) {
+    Commits commits(most);
+    for (size_t i = 0; i < losses.size(); ++i) {
+      SavedCommit made;
+      made.record.step = int64_t(i) + 1;
+      made.record.validation_loss = losses[i];
+      const size_t before = commits.manifest().commits.size();
+      EXPECT_EQ(commits.Add(std::move(made), Computation(), {}).size(), before == size_t(most));
+      commits.GoToLast();
+    }
+    std::vector<int64_t> kept;
+    for (const SavedCommit &commit : commits.manifest().commits)
+      kept.push_back(commit.record.step);
+    EXPECT_EQ(kept, steps[size_t(most) - 1]);
+  }
 }
 
 // A training writes everything between two commits, in one order each time, which

@@ -234,6 +234,7 @@ TEST_F(ManifestTest, EntriesOutOfRangeAreRefused) {
            {"\"plan\":\"\"", "\"plan\":\"" + std::string(kMostPlan + 1, 'a') + "\"",
             "an entry is missing"},
            {"\"samples\":{", "\"samples\":{\"text\":-1", "an entry is missing"},
+           {"\"samples\":{", "\"validation_loss\":\"1\",\"samples\":{", "an entry is missing"},
            {"\"environment\":{", "\"environment\":{\"driver\":1", "an entry is missing"},
            {"\"hash\":\"\"", "\"hash\":\"half\"", "an entry is missing"},
            {"\"tokenizer\":\"\"", "\"tokenizer\":null", "an entry is missing"},
@@ -272,6 +273,7 @@ boa::Manifest Everything() {
   commit.record.plan = "vertical\n";
   commit.record.environment = {{"driver", "1"}};
   commit.record.samples = {{"text \xff", 11}};
+  commit.record.validation_loss = 0.1;
   commit.absent = {{"momentum", "momentum", 3, 4, kPage}};
   return manifest;
 }
@@ -294,6 +296,7 @@ TEST(ManifestFieldsTest, AllComeBack) {
   EXPECT_EQ(record.plan, "vertical\n");
   EXPECT_EQ(record.environment, one.commits[0].record.environment);
   EXPECT_EQ(record.samples, one.commits[0].record.samples);
+  EXPECT_EQ(record.validation_loss, 0.1);
   ASSERT_EQ(other->commits[0].absent.size(), 1u);
   EXPECT_EQ(other->commits[0].absent[0].name, "momentum");
   EXPECT_EQ(FormatManifest(*other), FormatManifest(one));
