@@ -200,7 +200,8 @@ absl::StatusOr<std::vector<ChatPart>> ChatTemplate::Parts(const std::vector<Chat
   };
   if (!messages.empty() && messages[0].role == "system") {
     if (style->place == System::none)
-      return RefuseConversation(absl::StrCat("with a system message, which ", name(), " does not have"));
+      return RefuseConversation(
+          absl::StrCat("with a system message, which ", name(), " does not have"));
     has_system = true;
     system = content_of(messages[0]);
     first = 1;
@@ -229,9 +230,9 @@ absl::StatusOr<std::vector<ChatPart>> ChatTemplate::Parts(const std::vector<Chat
     const bool is_user = message.role == "user";
     if (!is_user && message.role != "assistant")
       return RefuseConversation(message.role == "system"
-                        ? "whose system message is not the first"
-                        : absl::StrCat("with the role `", message.role,
-                                       "`; there are system, user and assistant"));
+                                    ? "whose system message is not the first"
+                                    : absl::StrCat("with the role `", message.role,
+                                                   "`; there are system, user and assistant"));
     if (style->alternates && is_user != ((i - first) % 2 == 0))
       return RefuseConversation(
           absl::StrCat("in which user and assistant do not take turns, as ", name(), " has them"));
