@@ -84,8 +84,17 @@ const CommitRecord &Commits::record() const {
   return present ? *present : none;
 }
 
+/// Whether a part of the commit stands in a path from that number on.
+static bool NamesPathFrom(const SavedCommit &commit, size_t path) {
+  for (const SavedTable &table : commit.tables)
+    for (const SavedChunk &chunk : table.chunks)
+      if (chunk.extent.file >= int32_t(path))
+        return true;
+  return false;
+}
+
 std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &computation,
-                                      std::vector<SavedParameter> parameters) {
+                                      std::vector<SavedParameter> parameters, size_t given) {
   // A manifest says once where parameters stand. Commits after the present one belong to a past
   // that this process left.
   const bool moved = parameters != kept.parameters;
@@ -109,7 +118,8 @@ std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &compu
   kept.version = kManifestVersion;
   kept.computation = computation;
   while (int64_t(commits.size()) > most_kept) {
-    const bool spares = most_kept > 1 && BestCommit(kept) == &commits.front();
+    const bool spares = most_kept > 1 && BestCommit(kept) == &commits.front() &&
+                        !NamesPathFrom(commits.front(), given);
     auto oldest = commits.begin() + (spares ? 1 : 0);
     dropped.push_back(std::move(*oldest));
     commits.erase(oldest);
@@ -119,10 +129,13 @@ std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &compu
 
 const SavedCommit *BestCommit(const Manifest &manifest) {
   const SavedCommit *best = nullptr;
-  for (const SavedCommit &commit : manifest.commits)
-    if (const std::optional<double> loss = commit.record.validation_loss)
-      if (!best || *loss < *best->record.validation_loss)
-        best = &commit;
+  for (auto it = manifest.commits.rbegin(); it != manifest.commits.rend(); ++it) {
+    const CommitRecord &record = it->record;
+    if (record.validation_loss &&
+        (!best || (record.validated_on == best->record.validated_on &&
+                   *record.validation_loss <= *best->record.validation_loss)))
+      best = &*it;
+  }
   return best;
 }
 

@@ -22,7 +22,8 @@ namespace boa {
 /// InvalidArgument unless a manifest can hold the record.
 absl::Status CheckRecord(const CommitRecord &);
 
-/// The commit with the least validation loss, the oldest of several; null if none was evaluated.
+/// Of the commits that were evaluated as the newest such was, the one with the least loss, and of
+/// several the oldest; null if none was evaluated.
 const SavedCommit *BestCommit(const Manifest &);
 
 /// The manifest of an open state, and the commit at which this process is. It touches no disk.
@@ -49,9 +50,11 @@ public:
 
   /// Adds a commit of the program with this computation and these parameters, and returns the
   /// dropped ones. They are the later ones, one of the same step, and the oldest beyond the number
-  /// to keep, but for the best one if more than one is kept. If the parameters stand in other
-  /// places than before, they are all.
-  std::vector<SavedCommit> Add(SavedCommit, const Computation &, std::vector<SavedParameter>);
+  /// to keep, but for the best one if more than one is kept and it stands in the first `given`
+  /// paths alone, which the machine has. If the parameters stand in other places than before, they
+  /// are all.
+  std::vector<SavedCommit> Add(SavedCommit, const Computation &, std::vector<SavedParameter>,
+                               size_t given);
   /// Goes to the last commit, which is on disk now.
   void GoToLast() { present = kept.commits.back().record; }
 

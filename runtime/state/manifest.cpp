@@ -148,8 +148,10 @@ void AppendCommit(std::string &text, const SavedCommit &commit, int32_t version)
       absent.push_back(FormatStorage(storage));
     json["plan"] = Escape(record.plan);
     json["environment"] = FormatFacts(record.environment);
-    if (record.validation_loss)
+    if (record.validation_loss) {
       json["validation_loss"] = *record.validation_loss;
+      json["validated_on"] = Escape(record.validated_on);
+    }
     if (commit.computation)
       json["computation"] = FormatComputation(*commit.computation);
   }
@@ -180,8 +182,10 @@ bool ParseCommit(const Json &json, int32_t version, size_t paths, SavedCommit &c
     record.plan = reader.Text("plan", kMostPlan);
     reader.Facts("environment", record.environment, text);
     reader.Facts("samples", record.samples, count);
-    if (json.is_object() && json.contains("validation_loss"))
+    if (json.is_object() && json.contains("validation_loss")) {
       record.validation_loss = reader.Real("validation_loss");
+      record.validated_on = reader.Text("validated_on", kMostText);
+    }
     if (json.is_object() && json.contains("computation") &&
         !ParseComputation(reader.Object("computation"), commit.computation.emplace()))
       return false;

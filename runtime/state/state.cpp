@@ -331,8 +331,8 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   commit->record = record;
   if (absl::Status status = impl->paths.SyncData(); !status.ok())
     return impl->failed = status;
-  const std::vector<SavedCommit> dropped =
-      impl->commits.Add(*std::move(commit), impl->computation, impl->parameters);
+  const std::vector<SavedCommit> dropped = impl->commits.Add(*std::move(commit), impl->computation,
+                                                             impl->parameters, impl->paths.given());
   if (absl::Status status = impl->WriteManifests(); !status.ok())
     return impl->failed = status;
   impl->commits.GoToLast();

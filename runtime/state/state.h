@@ -71,6 +71,7 @@ struct CommitRecord {
   std::map<std::string, std::string> environment; // versions of kernels, driver and libraries
   std::map<std::string, int64_t> samples;         // sequences consumed, by source
   std::optional<double> validation_loss;          // of an evaluation after this step; finite
+  std::string validated_on; // losses of equal texts can be compared; empty: there is none
 };
 
 /// A plan that the compiler chose, as a block of a spec, and all that the spec's own block gave.
@@ -162,8 +163,9 @@ public:
   std::optional<uint64_t> Checksum(const Extent &) const;
 
   /// Makes the current contents of persistent storages a commit, and drops the oldest beyond the
-  /// number to keep. All writes have completed. After a failure the old or the new commit is on
-  /// disk, whole, and the next process opens it. This process can write nothing more.
+  /// number to keep, but for the best one (Commits::Add). All writes have completed. After a
+  /// failure the old or the new commit is on disk, whole, and the next process opens it. This
+  /// process can write nothing more.
   absl::Status Commit(const CommitRecord &);
   /// The commit that this process began from, or made last (step 0: none).
   const CommitRecord &Committed() const;

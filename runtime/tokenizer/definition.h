@@ -34,7 +34,7 @@ constexpr int64_t kMostMergedBytes = 512;
 constexpr absl::string_view kSpaceMark = "\xe2\x96\x81";
 
 /// For messages: between backquotes, and what is no printable ASCII escaped.
-inline std::string QuotedToken(absl::string_view text) {
+inline std::string Backquoted(absl::string_view text) {
   return absl::StrCat("`", absl::CHexEscape(text), "`");
 }
 

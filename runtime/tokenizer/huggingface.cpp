@@ -36,14 +36,14 @@ absl::Status ReadVocabulary(const Json &model, Definition &definition) {
   for (const auto &[token, value] : vocabulary->items()) {
     int32_t id = 0;
     if (!ReadId(value, id))
-      return Refuse("token ", QuotedToken(token), " has the id ", value.dump(),
+      return Refuse("token ", Backquoted(token), " has the id ", value.dump(),
                     ", which is not a number from 0 to ", kMostTokens - 1);
     if (token.empty())
       return Refuse("token ", id, " is empty");
     if (static_cast<size_t>(id) >= definition.tokens.size())
       definition.tokens.resize(id + 1);
     if (!definition.tokens[id].empty())
-      return Refuse("tokens ", QuotedToken(definition.tokens[id]), " and ", QuotedToken(token),
+      return Refuse("tokens ", Backquoted(definition.tokens[id]), " and ", Backquoted(token),
                     " have one id, ", id);
     definition.tokens[id] = token;
   }
@@ -66,7 +66,7 @@ absl::Status ReadMerges(const Json &model, const Ids &ids, Definition &definitio
       const absl::string_view pair = merge.get_ref<const std::string &>();
       const size_t space = pair.find(' ');
       if (space == absl::string_view::npos || pair.find(' ', space + 1) != pair.npos)
-        return Refuse("merge ", rank, " is ", QuotedToken(pair),
+        return Refuse("merge ", rank, " is ", Backquoted(pair),
                       ", not two tokens with a space between");
       left = pair.substr(0, space);
       right = pair.substr(space + 1);
@@ -84,8 +84,8 @@ absl::Status ReadMerges(const Json &model, const Ids &ids, Definition &definitio
                              std::pair(absl::string_view(joined), &found.result)}) {
       auto it = ids.find(token);
       if (token.empty() || it == ids.end())
-        return Refuse("merge ", rank, ", of ", QuotedToken(left), " and ", QuotedToken(right), ": ",
-                      QuotedToken(token), " is no token");
+        return Refuse("merge ", rank, ", of ", Backquoted(left), " and ", Backquoted(right), ": ",
+                      Backquoted(token), " is no token");
       *id = it->second;
     }
     definition.merges.push_back(found);
@@ -99,7 +99,7 @@ absl::Status ReadUnknown(const Json &model, const Ids &ids, Definition &definiti
     return absl::OkStatus();
   auto it = ids.find(unknown);
   if (it == ids.end())
-    return Refuse("`unk_token` is ", QuotedToken(unknown), ", which is no token");
+    return Refuse("`unk_token` is ", Backquoted(unknown), ", which is no token");
   definition.unknown = it->second;
   return absl::OkStatus();
 }
@@ -117,7 +117,7 @@ std::string TypeOfModel(const Json &model) {
 absl::Status ReadModel(const Json &model, Definition &definition) {
   const std::string type = TypeOfModel(model);
   if (type != "BPE" && type != "WordPiece")
-    return Refuse("the model is ", QuotedToken(type), "; BPE and WordPiece can be read");
+    return Refuse("the model is ", Backquoted(type), "; BPE and WordPiece can be read");
   if (absl::Status status = ReadVocabulary(model, definition); !status.ok())
     return status;
   Ids ids;
@@ -140,7 +140,7 @@ absl::Status ReadModel(const Json &model, Definition &definition) {
   }
   for (const char *key : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (const std::string affix = JsonText(model, key); !affix.empty())
-      return Refuse("`model.", key, "` is ", QuotedToken(affix), ", which is not done for BPE");
+      return Refuse("`model.", key, "` is ", Backquoted(affix), ", which is not done for BPE");
   const Json *dropout = JsonMember(model, "dropout");
   if (dropout && !(dropout->is_number() && dropout->get<double>() == 0))
     return Refuse("`model.dropout` is ", dropout->dump(), ": merges are never left out");
@@ -165,15 +165,15 @@ absl::Status ReadAdded(const Json &list, Definition &definition) {
     if (static_cast<int64_t>(token.content.size()) > kMostTokenBytes)
       return Refuse("added token ", token.id, " has ", token.content.size(), " bytes");
     if (auto [it, is_new] = contents.emplace(token.id, token.content); !is_new)
-      return Refuse("added tokens ", QuotedToken(it->second), " and ", QuotedToken(token.content),
+      return Refuse("added tokens ", Backquoted(it->second), " and ", Backquoted(token.content),
                     " have one id, ", token.id);
     if (auto [it, is_new] = ids.emplace(token.content, token.id); !is_new)
       return Refuse("added tokens ", it->second, " and ", token.id, " are both ",
-                    QuotedToken(token.content));
+                    Backquoted(token.content));
     if (static_cast<size_t>(token.id) < definition.tokens.size() &&
         !definition.tokens[token.id].empty() && definition.tokens[token.id] != token.content)
-      return Refuse("added token ", QuotedToken(token.content), " and token ",
-                    QuotedToken(definition.tokens[token.id]), " have one id, ", token.id);
+      return Refuse("added token ", Backquoted(token.content), " and token ",
+                    Backquoted(definition.tokens[token.id]), " have one id, ", token.id);
     token.special = JsonFlag(entry, "special", false);
     token.normalized = JsonFlag(entry, "normalized", !token.special);
     token.left_strip = JsonFlag(entry, "lstrip", false);

@@ -52,7 +52,7 @@ absl::Status ReadBehavior(const Json &step, const char *absent, SplitBehavior &b
       behavior = value;
       return absl::OkStatus();
     }
-  return Refuse("the split behavior ", QuotedToken(name), " is unknown");
+  return Refuse("the split behavior ", Backquoted(name), " is unknown");
 }
 
 /// Metaspace, of pre-tokenizers and decoders. Older files say `add_prefix_space`.
@@ -63,7 +63,7 @@ absl::Status ReadMetaspace(const Json &step, SplitStep &split) {
   const std::string scheme = JsonText(
       step, "prepend_scheme", JsonFlag(step, "add_prefix_space", true) ? "always" : "never");
   if (scheme != "always" && scheme != "first" && scheme != "never")
-    return Refuse("the Metaspace prepend_scheme ", QuotedToken(scheme), " is unknown");
+    return Refuse("the Metaspace prepend_scheme ", Backquoted(scheme), " is unknown");
   split.prepend = scheme == "always"  ? SplitStep::Prepend::always
                   : scheme == "first" ? SplitStep::Prepend::first
                                       : SplitStep::Prepend::never;
@@ -76,7 +76,7 @@ absl::Status ReadSplit(const Json &step, SplitStep &split) {
   if (absl::Status status = ReadPattern(step, pattern, is_regex); !status.ok())
     return status;
   if (is_regex && !MatcherForPattern(pattern, split.matcher))
-    return Refuse("the split pattern ", QuotedToken(pattern), " is none of those that are known");
+    return Refuse("the split pattern ", Backquoted(pattern), " is none of those that are known");
   if (!is_regex) {
     split.matcher.kind = Matcher::Kind::literal;
     split.matcher.literal = pattern;
@@ -110,7 +110,7 @@ absl::Status ReadTemplate(const Json &step, Definition &definition) {
     const Json *entry = specials ? JsonMember(*specials, name.c_str()) : nullptr;
     const Json *ids = entry ? JsonMember(*entry, "ids") : nullptr;
     if (!ids || !ids->is_array())
-      return Refuse("a TemplateProcessing without the ids of ", QuotedToken(name));
+      return Refuse("a TemplateProcessing without the ids of ", Backquoted(name));
     for (const Json &id : *ids)
       if (absl::Status status = ReadSpecialId(id, behind ? definition.after : definition.before);
           !status.ok())
@@ -163,7 +163,7 @@ absl::Status ReadNormalizer(const Json &step, Definition &definition) {
     if (absl::Status status = ReadPattern(step, out.pattern, is_regex); !status.ok())
       return status;
     if (is_regex)
-      return Refuse("the normalizer replaces the regular expression ", QuotedToken(out.pattern),
+      return Refuse("the normalizer replaces the regular expression ", Backquoted(out.pattern),
                     "; only plain texts can be replaced");
     out.content = JsonText(step, "content");
   } else if (type == "BertNormalizer") {
@@ -173,7 +173,7 @@ absl::Status ReadNormalizer(const Json &step, Definition &definition) {
     out.lowercase = JsonFlag(step, "lowercase", true);
     out.accents = JsonFlag(step, "strip_accents", out.lowercase);
   } else {
-    return Refuse("the normalizer ", QuotedToken(type), " is not done");
+    return Refuse("the normalizer ", Backquoted(type), " is not done");
   }
   definition.normalizers.push_back(std::move(out));
   return absl::OkStatus();
@@ -207,7 +207,7 @@ absl::Status ReadPreTokenizer(const Json &step, Definition &definition) {
   } else if (type == "Metaspace") {
     status = ReadMetaspace(step, out);
   } else {
-    status = Refuse("the pre-tokenizer ", QuotedToken(type), " is not done");
+    status = Refuse("the pre-tokenizer ", Backquoted(type), " is not done");
   }
   if (!status.ok())
     return status;
@@ -229,7 +229,7 @@ absl::Status ReadPostProcessor(const Json &step, Definition &definition) {
   if (type == "TemplateProcessing")
     return ReadTemplate(step, definition);
   if (type != "BertProcessing" && type != "RobertaProcessing")
-    return Refuse("the post-processor ", QuotedToken(type), " is not done");
+    return Refuse("the post-processor ", Backquoted(type), " is not done");
   absl::Status status = ReadPair(step, "cls", definition.before);
   return status.ok() ? ReadPair(step, "sep", definition.after) : status;
 }
@@ -254,7 +254,7 @@ absl::Status ReadDecoder(const Json &step, Definition &definition) {
     if (absl::Status status = ReadMetaspace(step, split); !status.ok())
       return status;
     if (split.replacement != "\xe2\x96\x81")
-      return Refuse("the Metaspace decoder replaces ", QuotedToken(split.replacement));
+      return Refuse("the Metaspace decoder replaces ", Backquoted(split.replacement));
     definition.decoding = Definition::Decoding::spaces;
     definition.strip_first_space = split.prepend != SplitStep::Prepend::never;
   } else if (type == "Replace") {
@@ -263,8 +263,8 @@ absl::Status ReadDecoder(const Json &step, Definition &definition) {
     if (absl::Status status = ReadPattern(step, pattern, is_regex); !status.ok())
       return status;
     if (is_regex || pattern != "\xe2\x96\x81" || JsonText(step, "content") != " ")
-      return Refuse("the decoder replaces ", QuotedToken(pattern), " by ",
-                    QuotedToken(JsonText(step, "content")), ", which is not done");
+      return Refuse("the decoder replaces ", Backquoted(pattern), " by ",
+                    Backquoted(JsonText(step, "content")), ", which is not done");
     definition.decoding = Definition::Decoding::spaces;
   } else if (type == "Strip") {
     const Json *start = JsonMember(step, "start"), *stop = JsonMember(step, "stop");
@@ -272,7 +272,7 @@ absl::Status ReadDecoder(const Json &step, Definition &definition) {
       return Refuse("the decoder Strip takes away something else than one space in front");
     definition.strip_first_space = true;
   } else {
-    return Refuse("the decoder ", QuotedToken(type), " is not done");
+    return Refuse("the decoder ", Backquoted(type), " is not done");
   }
   return absl::OkStatus();
 }

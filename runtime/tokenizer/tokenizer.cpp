@@ -86,7 +86,7 @@ absl::Status Tokenizer::Prepare(const std::string &source) {
     if (token.content.empty())
       return RefuseSource(source, "added token ", token.id, " is empty");
     if (token.id < 0)
-      return RefuseSource(source, "added token ", QuotedToken(token.content), " has the id ",
+      return RefuseSource(source, "added token ", Backquoted(token.content), " has the id ",
                           token.id);
     count = std::max<int64_t>(count, int64_t(token.id) + 1);
   }
@@ -112,7 +112,7 @@ absl::Status Tokenizer::Prepare(const std::string &source) {
     auto [it, is_new] = ids.emplace(token, static_cast<int32_t>(id));
     if (!is_new)
       return RefuseSource(source, "tokens ", it->second, " and ", id, " are both ",
-                          QuotedToken(token));
+                          Backquoted(token));
     const int byte = definition.byte_level      ? (token.size() == 1 ? uint8_t(token[0]) : -1)
                      : definition.byte_fallback ? ByteOfToken(token)
                                                 : -1;

@@ -19,7 +19,7 @@ namespace boa {
 namespace {
 
 /// Elements that are in memory at once.
-constexpr int64_t kMergedAtOnce = int64_t{1} << 20;
+constexpr int64_t kAdaptedAtOnce = int64_t{1} << 20;
 
 const Parameter &ParameterAt(const Program &program, ParameterIndex at) {
   return program.groups[size_t(at.group)].parameters[size_t(at.parameter)];
@@ -144,12 +144,12 @@ ExportAdapters(FileSystem &disk, const Program &program, const std::string &from
       SafetensorsWriter::Create(path, std::move(tensors), {{"format", "pt"}});
   if (!writer.ok())
     return writer.status();
-  std::vector<float> values(static_cast<size_t>(kMergedAtOnce));
+  std::vector<float> values(static_cast<size_t>(kAdaptedAtOnce));
   for (const Adapted &weight : *adapted)
     for (ParameterIndex at : {weight.down, weight.up}) {
       const Parameter &part = ParameterAt(program, at);
-      for (int64_t first = 0; first < part.elements(); first += kMergedAtOnce) {
-        const int64_t count = std::min(kMergedAtOnce, part.elements() - first);
+      for (int64_t first = 0; first < part.elements(); first += kAdaptedAtOnce) {
+        const int64_t count = std::min(kAdaptedAtOnce, part.elements() - first);
         absl::Status status = (*weights)->Read(program.groups[size_t(at.group)], weight.entry, part,
                                                first, count, values.data());
         if (status.ok())

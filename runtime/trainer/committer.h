@@ -43,6 +43,8 @@ public:
   int64_t committed() const { return last; }
 
 private:
+  std::string ValidatedOn() const;
+
   const Program &program;
   const Data &data;
   const Settings &settings;

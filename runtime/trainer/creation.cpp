@@ -25,6 +25,8 @@ static Program WithoutSteps(Program program) {
     if (!storage.persistent && !storage.LivesOn(Home::ssd))
       storage.bytes = int64_t(BOA_BLOCK_BYTES) * storage.chunks;
   }
+  for (Kernel &kernel : program.kernels)
+    kernel.workspace = 0;
   program.arena_device = program.arena_host = 0;
   return program;
 }

@@ -16,8 +16,7 @@
 namespace boa {
 
 /// Creates the state of a training at step 0, with the weights that the options name, and reads no
-/// text. Train goes on from there. Memory holds a few chunks, and what the state keeps
-/// there.
+/// text. Train goes on from there. Memory holds a few chunks, and what lives there.
 ///
 /// The commit is the last write. A run that was cut short before it leaves a directory in which
 /// the next run begins again. kCancelled: the run was interrupted, and has not committed.

@@ -58,7 +58,7 @@ struct SplitName {
   int64_t layer = -1;
   absl::string_view stem, kind;
 };
-SplitName Split(absl::string_view name) {
+SplitName SplitNameOf(absl::string_view name) {
   SplitName parts;
   absl::string_view rest = name;
   if (absl::ConsumePrefix(&rest, "blk.")) {
@@ -113,7 +113,7 @@ absl::Status GgufWeights::Name(const std::string &architecture) {
     tensor.shape = source.shape;
     const bool native = source.type == "F32" || source.type == "F16" || source.type == "BF16";
     tensor.dtype = native || !CanBeRead(source.type) ? source.type : "F32";
-    const SplitName parts = Split(source.name);
+    const SplitName parts = SplitNameOf(source.name);
     Layout layout = Layout::same;
     int64_t rows = 0;
     if (const char *there = gpt2 ? Find(kGpt2Names, parts.stem) : Find(kLlamaNames, parts.stem)) {

@@ -67,7 +67,10 @@ std::string RunReport::FormatState(const StateStore &state, const Engine &engine
   std::string text = absl::StrCat("  state in ", absl::StrJoin(request.directories(), ", "), ": ",
                                   FormatBytes(bytes), " on SSD, ",
                                   keep == 1 ? "the last commit is kept"
-                                            : absl::StrCat("the last ", keep, " commits are kept"),
+                                  : program.train.evaluate_every == 0
+                                      ? absl::StrCat("the last ", keep, " commits are kept")
+                                      : absl::StrCat(keep, " commits are kept: the last ones, and "
+                                                           "the best in validation"),
                                   "; ", engine.DescribeIo(), "\n");
   text += DescribeForeignPaths(request.directories());
   if (trace || !request.options().report.empty())

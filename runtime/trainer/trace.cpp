@@ -49,7 +49,7 @@ size_t TakeLane(std::vector<int64_t> &lanes, const TraceEvent &event) {
   return lane;
 }
 
-std::string JsonText(absl::string_view text) {
+std::string JsonLiteral(absl::string_view text) {
   return nlohmann::json(std::string(text))
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -66,7 +66,7 @@ std::string FormatEvent(const TraceEvent &event, int row, int64_t origin) {
   // The format counts in microseconds.
   std::string text =
       absl::StrFormat("{\"name\":%s,\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f",
-                      JsonText(event.name), row, (event.begin_ns - origin) * 1e-3,
+                      JsonLiteral(event.name), row, (event.begin_ns - origin) * 1e-3,
                       (event.end_ns - event.begin_ns) * 1e-3);
   if (event.bytes > 0) {
     const int64_t duration = std::max<int64_t>(event.end_ns - event.begin_ns, 1);
@@ -93,7 +93,7 @@ absl::Status WriteTrace(OutputFile &file, const std::string &name, std::vector<T
 
   constexpr size_t kBlock = 1 << 20;
   std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-  text += FormatMetadata("process_name", 0, "\"name\":" + JsonText(name));
+  text += FormatMetadata("process_name", 0, "\"name\":" + JsonLiteral(name));
   for (const TraceEvent &event : events) {
     const RowKey key = {event.row, event.link};
     const size_t lane = TakeLane(lanes[key], event);
@@ -111,8 +111,8 @@ absl::Status WriteTrace(OutputFile &file, const std::string &name, std::vector<T
       if (lane > 0)
         absl::StrAppend(&row_name, " +", lane);
       absl::StrAppend(
-          &text, ",\n", FormatMetadata("thread_name", row, "\"name\":" + JsonText(row_name)), ",\n",
-          FormatMetadata("thread_sort_index", row, absl::StrCat("\"sort_index\":", row)));
+          &text, ",\n", FormatMetadata("thread_name", row, "\"name\":" + JsonLiteral(row_name)),
+          ",\n", FormatMetadata("thread_sort_index", row, absl::StrCat("\"sort_index\":", row)));
     }
   text += "\n]}\n";
   return file.Append(text.data(), text.size());

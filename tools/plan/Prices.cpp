@@ -103,7 +103,7 @@ private:
         }
     const bool someMayKeep = found.choice.recompute && !trials.isGiven("plan.schedule.keep") &&
                              !trials.isGiven("plan.schedule.recompute");
-    if (someMayKeep && found.choice.keep < layers()) {
+    if (someMayKeep && found.choice.keep + 1 < layers()) {
       choices.push_back(found.choice);
       choices.back().keep =
           std::min(found.choice.keep + std::max<int64_t>(layers() / 8, 1), layers() - 1);

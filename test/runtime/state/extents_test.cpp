@@ -179,13 +179,32 @@ TEST(CommitsTest, TheBestOfSeveralStays) {
       made.record.step = int64_t(i) + 1;
       made.record.validation_loss = losses[i];
       const size_t before = commits.manifest().commits.size();
-      EXPECT_EQ(commits.Add(std::move(made), Computation(), {}).size(), before == size_t(most));
+      EXPECT_EQ(commits.Add(std::move(made), Computation(), {}, /*given=*/1).size(),
+                before == size_t(most));
       commits.GoToLast();
     }
     std::vector<int64_t> kept;
     for (const SavedCommit &commit : commits.manifest().commits)
       kept.push_back(commit.record.step);
     EXPECT_EQ(kept, steps[size_t(most) - 1]);
+  }
+}
+
+// But not if it was evaluated otherwise, or stands in a path that the machine has no longer.
+TEST(CommitsTest, WhatCannotBeComparedGoes) {
+  for (bool elsewhere : {false, true}) {
+    Commits commits(2);
+    for (int64_t step = 1; step <= 3; ++step) {
+      SavedCommit made;
+      made.record.step = step;
+      made.record.validation_loss = double(step);
+      made.record.validated_on = !elsewhere && step == 1 ? "other" : "data";
+      if (elsewhere)
+        made.tables.emplace_back().chunks.emplace_back().extent.file = step == 1 ? 1 : 0;
+      commits.Add(std::move(made), Computation(), {}, /*given=*/1);
+      commits.GoToLast();
+    }
+    EXPECT_EQ(commits.manifest().commits.front().record.step, 2);
   }
 }
 

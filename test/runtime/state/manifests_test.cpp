@@ -274,6 +274,7 @@ boa::Manifest Everything() {
   commit.record.environment = {{"driver", "1"}};
   commit.record.samples = {{"text \xff", 11}};
   commit.record.validation_loss = 0.1;
+  commit.record.validated_on = "data";
   commit.absent = {{"momentum", "momentum", 3, 4, kPage}};
   return manifest;
 }
@@ -297,6 +298,7 @@ TEST(ManifestFieldsTest, AllComeBack) {
   EXPECT_EQ(record.environment, one.commits[0].record.environment);
   EXPECT_EQ(record.samples, one.commits[0].record.samples);
   EXPECT_EQ(record.validation_loss, 0.1);
+  EXPECT_EQ(record.validated_on, "data");
   ASSERT_EQ(other->commits[0].absent.size(), 1u);
   EXPECT_EQ(other->commits[0].absent[0].name, "momentum");
   EXPECT_EQ(FormatManifest(*other), FormatManifest(one));

@@ -113,7 +113,8 @@ std::vector<int64_t> Steps(const std::vector<SavedCommit> &commits) {
 std::vector<int64_t> Add(Commits &commits, int64_t step, const Computation &computation = {}) {
   SavedCommit made;
   made.record.step = step;
-  const std::vector<SavedCommit> dropped = commits.Add(std::move(made), computation, {});
+  const std::vector<SavedCommit> dropped =
+      commits.Add(std::move(made), computation, {}, /*given=*/1);
   EXPECT_NE(commits.record().step, step); // only once it is on disk
   commits.GoToLast();
   EXPECT_EQ(commits.record().step, step);
