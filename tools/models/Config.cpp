@@ -24,6 +24,9 @@
 namespace boa {
 namespace {
 
+/// A norm divides by its root.
+constexpr double kLeastEps = 1e-30;
+
 struct FamilyInfo {
   Family family;
   const char *name; // also the model_type
@@ -167,7 +170,7 @@ void readLlama(ConfigReader &reader, ModelConfig &config) {
   config.heads = reader.whole("num_attention_heads", std::nullopt, 1, 65536);
   config.kvHeads = reader.whole("num_key_value_heads", config.heads, 1, 65536);
   config.positions = reader.whole("max_position_embeddings", std::nullopt, 1, INT32_MAX);
-  config.eps = reader.real("rms_norm_eps", 1e-6, 0, 1);
+  config.eps = reader.real("rms_norm_eps", 1e-6, kLeastEps, 1);
   const int64_t head = config.family == Family::qwen3 ? 128 : config.width / config.heads;
   if (config.family != Family::qwen3 && !reader.has("head_dim") && config.width % config.heads != 0)
     reader.refuse("num_attention_heads", "expected a divisor of hidden_size");
@@ -196,7 +199,7 @@ void readGpt2(ConfigReader &reader, ModelConfig &config) {
   config.heads = config.kvHeads = reader.whole("n_head", 12, 1, 65536);
   config.positions = reader.whole("n_positions", 1024, 1, INT32_MAX);
   config.hidden = reader.whole("n_inner", 4 * config.width, 1, INT32_MAX);
-  config.eps = reader.real("layer_norm_epsilon", 1e-5, 0, 1);
+  config.eps = reader.real("layer_norm_epsilon", 1e-5, kLeastEps, 1);
   config.tied = reader.flag("tie_word_embeddings", true);
   if (config.width % config.heads != 0)
     reader.refuse("n_head", "expected a divisor of n_embd");
@@ -219,7 +222,7 @@ void readBert(ConfigReader &reader, ModelConfig &config) {
   config.hidden = reader.whole("intermediate_size", 3072, 1, INT32_MAX);
   config.positions = reader.whole("max_position_embeddings", 512, 1, INT32_MAX);
   config.types = reader.whole("type_vocab_size", 2, 1, 1024);
-  config.eps = reader.real("layer_norm_eps", 1e-12, 0, 1);
+  config.eps = reader.real("layer_norm_eps", 1e-12, kLeastEps, 1);
   config.tied = reader.flag("tie_word_embeddings", true);
   if (!config.tied)
     reader.refuse("tie_word_embeddings", "expected true");
