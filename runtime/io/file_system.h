@@ -130,7 +130,7 @@ public:
 /// The real one.
 FileSystem &SystemFiles();
 
-/// The directory that holds what the path names; "." if the path has none.
+/// The path up to its last slash; "." if it has no slash.
 std::string ParentOf(const std::string &path);
 
 /// The whole of a small file.

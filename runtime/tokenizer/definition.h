@@ -33,7 +33,7 @@ constexpr int64_t kMostMergedBytes = 512;
 /// U+2581 stands for a space.
 constexpr absl::string_view kSpaceMark = "\xe2\x96\x81";
 
-/// For messages: between backquotes, and what is no printable ASCII escaped.
+/// The text between backquotes, for messages. Bytes other than printable ASCII are escaped.
 inline std::string Backquoted(absl::string_view text) {
   return absl::StrCat("`", absl::CHexEscape(text), "`");
 }

@@ -17,8 +17,8 @@
 
 namespace boa {
 
-/// The program as far as its state is concerned. Chunks are written from the caller's memory: none
-/// has a slot, and what is only for a step is as small as can be.
+/// The program with the memory of its state alone. Chunks are written from the caller's memory, so
+/// storages have no slots. Storages of a step, which nobody uses here, are as small as possible.
 static Program WithoutSteps(Program program) {
   for (Storage &storage : program.storages) {
     storage.pools.clear();

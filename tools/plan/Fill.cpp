@@ -27,8 +27,8 @@ double writtenBy(const Trial &trial) {
   return bytes;
 }
 
-/// A role that is in memory as a whole needs no slots, so it may take less than a part of it: roles
-/// go there one by one, those first that move most for each byte, and each stays if it fits.
+/// Places whole roles in memory. Such a role needs no slots, so it may take less memory than a part
+/// of it. Roles with the most traffic for each byte come first. A role stays if it fits.
 void fillWhole(Trials &trials, const Choice &base, std::pair<Choice, const Trial *> &best,
                std::vector<RoleUse> roles) {
   auto moved = [](const RoleUse &use) { return (use.read + use.written) / use.bytes; };

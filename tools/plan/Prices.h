@@ -11,8 +11,8 @@
 
 namespace boa {
 
-/// The shadow price of a resource: what a tenth more of it gains. Of a rate the plan stays as it
-/// is. More memory is filled anew, also with larger micro-batches or more kept layers.
+/// The shadow price of a resource: the gain from a tenth more of it. For a rate, the plan stays the
+/// same. More memory is filled anew, also with larger micro-batches or more kept layers.
 struct Price {
   std::string resource;
   double seconds = 0; // of a step then

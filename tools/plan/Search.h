@@ -60,8 +60,8 @@ struct Shortage {
 /// None if no plan fits.
 std::optional<Found> findPlan(Trials &trials, Shortage &shortage);
 
-/// Seconds of a step with the memory of `machine` filled anew under the other settings of `start`,
-/// which are improved once if trials are quick; infinite if it does not fit.
+/// Seconds of a step with the settings of `start` and the memory of `machine` filled anew. Where
+/// trials are quick, the settings are improved once. Infinite if nothing fits.
 double refill(Trials &trials, const Choice &start, const MachineSettings &machine);
 
 } // namespace boa

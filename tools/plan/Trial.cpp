@@ -213,7 +213,7 @@ Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limite
     CompileRequest changed = request;
     llvm::append_range(changed.overrides, changes);
     changed.mostChunks = mostChunks;
-    // No kernel of a layer works on chunks, but what it reads ends where the last chunk does.
+    // Kernels do not work on chunks, but the number of chunks changes the padding of their weights.
     changed.kernels = absl::StrCat(choice.microBatch, choice.recompute ? " again" : " saved", " ",
                                    choice.vocabularyBlocks, " ", mostChunks);
     for (const std::string &change : choice.changes)
