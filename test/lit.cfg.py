@@ -32,8 +32,8 @@ if scope == "nightly":
 config.substitutions.append(("%delay_runs", "34" if scope == "nightly" else "4"))
 # %fake_steps: steps of the examples on it.
 config.substitutions.append(("%fake_steps", "20" if scope == "nightly" else "8"))
-# %graph_share: at most this share of their launches is calls. So few steps repeat few graphs.
-config.substitutions.append(("%graph_share", "0.9" if scope == "nightly" else "1"))
+# %graph_share: at most so many calls a launch. So few steps repeat few graphs, whose captures are calls, too.
+config.substitutions.append(("%graph_share", "0.9" if scope == "nightly" else "2"))
 
 config.environment["PATH"] = os.pathsep.join([boa_bin, llvm_bin, os.environ["PATH"]])
 # NVIDIA's assembler, where there is one: it needs no device.

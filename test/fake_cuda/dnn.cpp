@@ -141,6 +141,8 @@ BOA_FAKE_API const char *cudnnGetErrorString(cudnnStatus_t status) {
     return "CUDNN_STATUS_NOT_SUPPORTED";
   case CUDNN_STATUS_INTERNAL_ERROR:
     return "CUDNN_STATUS_INTERNAL_ERROR";
+  case CUDNN_STATUS_EXECUTION_FAILED:
+    return "CUDNN_STATUS_EXECUTION_FAILED";
   }
   return "another status";
 }
