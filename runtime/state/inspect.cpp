@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <ctime>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -54,15 +53,6 @@ std::vector<NamedChunk> NamedChunks(const Manifest &manifest) {
     return x.file != y.file ? x.file < y.file : x.offset < y.offset;
   });
   return chunks;
-}
-
-std::string Time(int64_t seconds) {
-  std::time_t time = seconds;
-  std::tm parts = {};
-  char text[64] = "at an unknown time";
-  if (seconds > 0 && localtime_r(&time, &parts))
-    std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
-  return text;
 }
 
 int64_t BytesOf(const SavedCommit &commit) {
@@ -165,7 +155,7 @@ void Inspection::Describe() const {
   const SavedCommit *best = BestCommit(manifest);
   for (const SavedCommit &commit : manifest.commits) {
     absl::StrAppendFormat(&text, "  step %d, committed %s, %s%s", commit.record.step,
-                          Time(commit.record.time), FormatBytes(BytesOf(commit)),
+                          FormatDate(commit.record.time), FormatBytes(BytesOf(commit)),
                           commit.computation ? ", of another computation" : "");
     if (const std::optional<double> loss = commit.record.validation_loss)
       absl::StrAppendFormat(&text, ", validation loss %.4f%s", *loss,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 
 #include <cmath>
+#include <ctime>
 
 namespace boa {
 namespace {
@@ -59,6 +60,15 @@ std::string FormatSeconds(double seconds) {
     return absl::StrFormat("%.*f days", seconds < 99.95 * kDay ? 1 : 0, seconds / kDay);
   const double years = seconds / kYear;
   return (years < 99.95 ? absl::StrFormat("%.1f", years) : FormatCount(years)) + " years";
+}
+
+std::string FormatDate(int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts = {};
+  char text[64] = "at an unknown time";
+  if (seconds > 0 && localtime_r(&time, &parts))
+    std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
 }
 
 } // namespace boa

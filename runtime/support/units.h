@@ -26,6 +26,8 @@ std::string FormatWatts(double watts);
 std::string FormatEnergy(double joules);
 /// "0.42 s", "12.3 s", "3 m 05 s", "1 h 02 m", "12.3 days", "4.2 years".
 std::string FormatSeconds(double seconds);
+/// "2026-11-24 09:30:00", in local time, of seconds since 1970.
+std::string FormatDate(int64_t seconds);
 
 } // namespace boa
 

@@ -120,4 +120,10 @@ absl::Status OutputFile::Cut(int64_t size) {
   return absl::OkStatus();
 }
 
+absl::Status OutputFile::GoToEnd() {
+  if (!stream && lseek(descriptor, 0, SEEK_END) < 0)
+    return ErrnoStatus("cannot go on in", name);
+  return absl::OkStatus();
+}
+
 } // namespace boa

@@ -90,6 +90,8 @@ FlagTable TrainerFlags(TrainerOptions &o) {
       {train, "metrics", 0, "FILE", "write one JSON object for each step", FileValue{&o.metrics}},
       {train, "tensorboard", 0, "DIR", "write the events of steps for TensorBoard",
        DirectoryValue{&o.tensorboard}},
+      {train, "log", 0, "FILE", "add settings, messages and the end of this run",
+       FileValue{&o.log}},
       {train, "trace", 0, "FILE", "write a timeline for ui.perfetto.dev", FileValue{&o.trace}},
       {train, "report", 0, "FILE", "write a page: the run beside its prediction (HTML)",
        FileValue{&o.report}},

@@ -50,12 +50,32 @@ absl::Status RunReport::Open() {
       return created.status();
     trace = *std::move(created);
   }
+  if (!options.log.empty()) {
+    absl::StatusOr<RunLog> opened = RunLog::Open(options.log);
+    if (!opened.ok())
+      return opened.status();
+    log = *std::move(opened);
+  }
   return absl::OkStatus();
 }
 
-void RunReport::Start(const Data &data, const StateStore &state, const Engine &engine) {
-  progress.Say(FormatStart(program, data.Describe()));
-  progress.Say(FormatState(state, engine));
+void RunReport::Start(const Data &data, const Settings &settings, const StateStore &state,
+                      const Engine &engine) {
+  if (log && writing.ok())
+    writing = log->Begin(identity, first, settings, engine.Environment());
+  Say(FormatStart(program, data.Describe()));
+  Say(FormatState(state, engine));
+}
+
+void RunReport::Say(const std::string &text) {
+  progress.Say(text);
+  if (log && writing.ok())
+    writing = log->Say(text);
+}
+
+void RunReport::End(const absl::Status &status, int64_t step) {
+  if (log && writing.ok())
+    writing = log->End(status, step);
 }
 
 /// The state's directories and size, and the notes of its opening.
@@ -113,7 +133,7 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
     outcome.validation_loss = validation_loss;
   progress.Step(record);
   if (validation_loss)
-    progress.Say(absl::StrFormat("step %d: validation loss %.4f", done.step, *validation_loss));
+    Say(absl::StrFormat("step %d: validation loss %.4f", done.step, *validation_loss));
   if (metrics && writing.ok())
     writing = metrics->Write(record);
   if (events && writing.ok())
@@ -184,8 +204,8 @@ absl::Status RunReport::Finish(int64_t step, const Traffic &predicted, const Ste
   if (!request.options().report.empty() && outcome.steps > 0)
     if (absl::Status status = WritePage(std::move(events), engine); !status.ok())
       return status;
-  progress.Say(outcome.steps > 0 ? "\n" + FormatOutcome(program, outcome)
-                                 : absl::StrCat("  weights saved to ", request.save()));
+  Say(outcome.steps > 0 ? "\n" + FormatOutcome(program, outcome)
+                        : absl::StrCat("  weights saved to ", request.save()));
   return absl::OkStatus();
 }
 

@@ -26,6 +26,8 @@
 #include "runtime/trainer/metrics.h"
 #include "runtime/trainer/progress.h"
 #include "runtime/trainer/request.h"
+#include "runtime/trainer/run_log.h"
+#include "runtime/trainer/settings.h"
 #include "runtime/trainer/step_queue.h"
 #include "runtime/trainer/step_traffic.h"
 
@@ -49,16 +51,19 @@ public:
   /// Opens the files.
   absl::Status Open();
   /// The table of storages, and the state.
-  void Start(const Data &, const StateStore &, const Engine &);
-  /// Prints lines beside the progress.
-  void Say(const std::string &text) { progress.Say(text); }
+  void Start(const Data &, const Settings &, const StateStore &, const Engine &);
+  /// Prints lines beside the progress, and logs them.
+  void Say(const std::string &text);
   /// The line of a step, and its record of metrics.
   void Step(const FinishedStep &, std::optional<double> validation_loss, const Counters &,
             const Engine &);
   /// Writes the trace and the page, and prints the summary of the run. `step`: the last one.
   absl::Status Finish(int64_t step, const Traffic &predicted, const StepTraffic &, Engine &);
 
-  /// Of the metrics and events.
+  /// Logs how the run ended, at a step or with an error. That may be one of status() then.
+  void End(const absl::Status &, int64_t step);
+
+  /// Of the metrics, events and the log.
   const absl::Status &status() const { return writing; }
 
 private:
@@ -74,6 +79,7 @@ private:
   std::optional<EventFile> events;
   absl::Status writing;
   std::optional<OutputFile> trace;
+  std::optional<RunLog> log;
   Progress progress;
   Outcome outcome;
   /// The last steps, for the page: what they took, and their ends on the engine's clock.

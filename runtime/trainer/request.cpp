@@ -136,7 +136,8 @@ absl::Status TrainRequest::CheckFiles() const {
                            {"--save", TemporaryName(weights)},
                            {"the trained weights", state[0] + "/model.safetensors"}});
   outputs = ReportOutputs(given.report);
-  outputs.insert(outputs.end(), {{"--metrics", given.metrics}, {"--trace", given.trace}});
+  outputs.insert(outputs.end(),
+                 {{"--metrics", given.metrics}, {"--trace", given.trace}, {"--log", given.log}});
   if (absl::Status status = CheckOutputs(outputs, kept); !status.ok())
     return status;
   return CheckReport(given.report);

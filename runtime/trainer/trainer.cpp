@@ -65,39 +65,42 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   TrainingLoop loop({request, interrupt, steps, traffic, evaluation, policy, committer, report},
                     first);
 
-  // The start.
   if (absl::Status status = report.Open(); !status.ok())
     return status;
-  report.Start(*data, state, engine);
-  if (options.resume) {
-    if (absl::Status status = RestoreCommit(request, settings, state, engine, report); !status.ok())
-      return status;
-    data->Continue(first, state.Committed().samples);
-  } else {
-    if (absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
-        !status.ok())
-      return status;
-    base->reset(); // from here on that state may be trained
-    given->reset();
-    // From here on the directory can be resumed.
-    if (absl::Status status = committer.Commit(0, std::nullopt); !status.ok())
-      return status;
-  }
+  report.Start(*data, settings, state, engine);
+  absl::Status status = [&]() -> absl::Status {
+    // The start.
+    if (options.resume) {
+      if (absl::Status status = RestoreCommit(request, settings, state, engine, report);
+          !status.ok())
+        return status;
+      data->Continue(first, state.Committed().samples);
+    } else {
+      if (absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
+          !status.ok())
+        return status;
+      base->reset(); // it is read no more
+      given->reset();
+      // From here on the directory can be resumed.
+      if (absl::Status status = committer.Commit(0, std::nullopt); !status.ok())
+        return status;
+    }
 
-  if (absl::Status status = loop.Run(); !status.ok())
-    return status;
+    if (absl::Status status = loop.Run(); !status.ok())
+      return status;
 
-  // The end.
-  const int64_t last = loop.step();
-  if (committer.committed() != last || first == last)
-    if (absl::Status status = committer.Commit(last, loop.validation_loss()); !status.ok())
+    // The end.
+    const int64_t last = loop.step();
+    if (committer.committed() != last || first == last)
+      if (absl::Status status = committer.Commit(last, loop.validation_loss()); !status.ok())
+        return loop.AtStep(status);
+    traffic.End();
+    if (absl::Status status = ExportParameters(program, engine, request.save(), last); !status.ok())
       return loop.AtStep(status);
-  traffic.End();
-  if (absl::Status status = ExportParameters(program, engine, request.save(), last); !status.ok())
-    return loop.AtStep(status);
-  if (absl::Status status = report.Finish(last, steps.predicted(), traffic, engine); !status.ok())
-    return status;
-  return report.status();
+    return report.Finish(last, steps.predicted(), traffic, engine);
+  }();
+  report.End(status, loop.step());
+  return status.ok() ? report.status() : status;
 }
 
 } // namespace boa

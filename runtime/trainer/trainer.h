@@ -72,6 +72,7 @@ struct TrainerOptions {
   std::string tokens;                // where tokens of texts are kept; empty: beside the state
   std::string metrics, trace;        // files; empty: none
   std::string tensorboard;           // a folder for events; empty: none
+  std::string log;                   // of this run and others; empty: none
   std::string report;                // a page beside them; empty: none
   std::string save;                  // empty: <state>/model.safetensors
   std::vector<std::string> sources;  // files of the program: no output replaces them

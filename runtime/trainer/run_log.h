@@ -1,0 +1,48 @@
+//===- run_log.h - The log of a training's runs -----------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The file of --log, for people. Each run of the trainer adds its beginning with all settings,
+// what it says but for the line of progress, and how it ended. Each line begins with the local
+// time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_TRAINER_RUN_LOG_H
+#define BOA_RUNTIME_TRAINER_RUN_LOG_H
+
+#include "runtime/trainer/file.h"
+#include "runtime/trainer/settings.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace boa {
+
+class RunLog {
+public:
+  /// Goes on at the end of the file, which is made if need be.
+  static absl::StatusOr<RunLog> Open(const std::string &path);
+
+  /// The beginning of a run. `identity`: of the state. `environment`: versions of its parts.
+  absl::Status Begin(const std::string &identity, int64_t after, const Settings &settings,
+                     const std::map<std::string, std::string> &environment);
+  /// Lines, without those that are empty.
+  absl::Status Say(absl::string_view text);
+  /// How the run ended: at a step, or with an error.
+  absl::Status End(const absl::Status &, int64_t step);
+
+private:
+  OutputFile file;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_TRAINER_RUN_LOG_H
