@@ -59,6 +59,12 @@ private:
                             found.isHorizontalPlan ? "the best one tried in horizontal order takes"
                                                    : "no plan in horizontal order is faster than",
                             FormatSeconds(found.horizontal), found.horizontal / seconds());
+    if (std::optional<double> hiding = tokensThatHideSsd(found.trial);
+        hiding && found.choice.order == Schedule::vertical)
+      absl::StrAppend(&text, std::isinf(*hiding)
+                                 ? "  no number of tokens a step hides the SSD with these places\n"
+                                 : absl::StrCat("  from ", FormatCount(std::ceil(*hiding)),
+                                                " tokens a step on, compute hides the SSD\n"));
     absl::StrAppendFormat(&text, "  %d plans compiled and simulated\n", found.tried);
   }
 

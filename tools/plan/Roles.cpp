@@ -43,6 +43,24 @@ SsdRates ratesOf(const MachineSettings &machine) {
 
 double timeOf(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
 
+/// Seconds of a step's kernels and of its updates. `shared`: one processor does both.
+struct Busy {
+  double compute = 0, optimizer = 0;
+  bool shared = false;
+};
+Busy busyOf(const Trial &trial) {
+  Busy work;
+  for (const LinkUse &use : trial.uses) {
+    if (use.name == "compute")
+      work.compute = 1e-9 * double(use.full_ns);
+    if (use.name == "optimizer")
+      work.optimizer = 1e-9 * double(use.full_ns);
+  }
+  const Program &program = trial.program;
+  work.shared = program.UpdatesOnDevice() || program.machine.device != DeviceKind::cuda;
+  return work;
+}
+
 /// The bytes that storages of one role move, with the bytes of the largest of them.
 struct Moved {
   double bytes = 0, largest = 0, moved = 0;
@@ -172,19 +190,12 @@ Bound longest(const Limits &limits) {
 
 Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) {
   const Program &program = trial.program;
-  double compute = 0, optimizer = 0;
-  for (const LinkUse &use : trial.uses) {
-    if (use.name == "compute")
-      compute = 1e-9 * double(use.full_ns);
-    if (use.name == "optimizer")
-      optimizer = 1e-9 * double(use.full_ns);
-  }
-  const bool shared = program.UpdatesOnDevice() || machine.device != DeviceKind::cuda;
+  const Busy work = busyOf(trial);
   Limits limits;
-  if (shared)
-    limits["compute and optimizer"] = compute + optimizer;
+  if (work.shared)
+    limits["compute and optimizer"] = work.compute + work.optimizer;
   else
-    limits = {{"compute", compute}, {"optimizer", optimizer}};
+    limits = {{"compute", work.compute}, {"optimizer", work.optimizer}};
   std::map<std::string, Moved> roles;
   for (const Storage &storage : program.storages) {
     if (planRole(program, storage).empty() || (storage.role == "saved" && !saved))
@@ -217,6 +228,35 @@ Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) 
         timeOf(least(room.device, {&traffic.to_host}), double(machine.to_host));
   }
   return limits;
+}
+
+std::optional<double> tokensThatHideSsd(const Trial &trial) {
+  const Program &program = trial.program;
+  double readFixed = 0, writtenFixed = 0, read = 0, written = 0;
+  for (const RoleUse &use : usesOf(program)) {
+    const bool isFixed =
+        use.role == "weights" || use.role == "gradients" || use.role == "optimizer";
+    (isFixed ? readFixed : read) += use.read;
+    (isFixed ? writtenFixed : written) += use.written;
+  }
+  const SsdRates ssd = ratesOf(program.machine);
+  if (ssd.read == 0 || readFixed + read + writtenFixed + written == 0)
+    return std::nullopt;
+  const Busy work = busyOf(trial);
+  const double fixedWork = work.shared ? work.optimizer : 0;
+  double times = 0; // as many tokens as now
+  auto add = [&](double fixed, double growing, double rate) {
+    const double excess = timeOf(fixed, rate) - fixedWork;
+    const double gain = work.compute - timeOf(growing, rate); // with as many tokens as now
+    if (gain > 0)
+      times = std::max(times, excess / gain);
+    else if (excess > gain)
+      times = std::numeric_limits<double>::infinity();
+  };
+  add(readFixed, read, ssd.read);
+  add(writtenFixed, written, ssd.write);
+  add(readFixed + writtenFixed, read + written, ssd.both);
+  return times * double(program.train.batch) * double(program.model.context);
 }
 
 } // namespace boa

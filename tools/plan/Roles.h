@@ -9,6 +9,8 @@
 
 #include "tools/plan/Search.h"
 
+#include <optional>
+
 namespace boa {
 
 /// The roles that have a place in a plan block, by that name.
@@ -39,6 +41,12 @@ Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
 /// limits of memory are those of `machine`. Without `saved`, activations that are kept move for
 /// nothing.
 Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved);
+
+/// From how many tokens a step on the SSDs take no longer than kernels, and updates if one
+/// processor does both. Of a plan in vertical order, with places as they are: traffic of weights,
+/// gradients and optimizer stays, that of activations and the kernels' time grow with the tokens.
+/// Infinite: from none. Nothing if the plan moves nothing.
+std::optional<double> tokensThatHideSsd(const Trial &trial);
 
 } // namespace boa
 
