@@ -354,6 +354,7 @@ absl::StatusOr<GgufFile> GgufFile::Open(const std::string &path) {
   absl::StatusOr<int64_t> size = (*file)->Size();
   if (!size.ok())
     return size.status();
+  out.name = path;
   out.file = *std::move(file);
   if (absl::Status status = GgufHeader(out, *size).Read(); !status.ok())
     return status;

@@ -49,7 +49,7 @@ class GgufFile {
 public:
   static absl::StatusOr<GgufFile> Open(const std::string &path);
 
-  const std::string &path() const { return file->path(); }
+  const std::string &path() const { return name; } // as it was given
   /// Of the metadata, in order.
   std::vector<std::string> Keys() const;
   /// Null if there is none of that name.
@@ -66,6 +66,7 @@ public:
 
 private:
   friend class GgufHeader;
+  std::string name;
   std::unique_ptr<OpenFile> file;
   std::map<std::string, GgufValue> metadata;
   std::vector<GgufTensor> contents;

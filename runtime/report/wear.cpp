@@ -75,9 +75,12 @@ double SavedByCodes(const Program &program, const Writes &writes) {
   return saved;
 }
 
-/// Layers that are not trained: their weights, gradients and moments are written by no step.
+/// Layers that are not trained: their weights, gradients and moments are written by no step. With
+/// adapters, only these are trained.
 Saving SavedByFreezing(const Program &program, const Writes &writes) {
   Saving saving;
+  if (HasAdapters(program))
+    return saving;
   std::vector<std::string> patterns;
   for (const Group &group : program.groups) {
     if (!group.layer || group.gradient < 0)

@@ -33,6 +33,8 @@ def text(value):
 
 def entry(key, value):
     kind, body = ((8, text(value)) if isinstance(value, str) else
+                  (9, struct.pack("<IQ", 8, len(value)) + b"".join(map(text, value)))
+                  if isinstance(value, list) else
                   (4, struct.pack("<I", value)) if isinstance(value, int) else
                   (6, struct.pack("<f", value)))
     return text(key) + struct.pack("<I", kind) + body
@@ -108,6 +110,50 @@ def write(path, config, found, **more):
         header += struct.pack("<IQ", 0, len(data))
         data += bits + bytes(-len(bits) % 32)
     path.write_bytes(header + bytes(-len(header) % 32) + data)
+
+
+def read(path):
+    """Name: shape and bits, as of f32. Those of quantized tensors are None."""
+    data, at = path.read_bytes(), 8
+
+    def take(form):
+        nonlocal at
+        size = struct.calcsize(form)
+        at += size
+        return struct.unpack_from(form, data, at - size)[0]
+
+    def take_text():
+        nonlocal at
+        size = take("<Q")
+        at += size
+        return data[at - size:at].decode()
+
+    def skip(kind):
+        if kind == 8:
+            take_text()
+        elif kind == 9:
+            inner, count = take("<I"), take("<Q")
+            for _ in range(count):
+                skip(inner)
+        else:
+            take("<" + "BbHhIif?  Qqd"[kind])
+
+    count, keys = take("<Q"), take("<Q")
+    for _ in range(keys):
+        take_text()
+        skip(take("<I"))
+    entries = [(take_text(), [take("<Q") for _ in range(take("<I"))][::-1], take("<I"), take("<Q"))
+               for _ in range(count)]
+    begin, found = -(-at // 32) * 32, {}
+    for name, shape, kind, offset in entries:
+        size = math.prod(shape)
+        narrow = data[begin + offset:begin + offset + 2 * size]
+        found[name] = shape, (
+            data[begin + offset:begin + offset + 4 * size] if kind == 0 else
+            struct.pack(f"<{size}f", *struct.unpack(f"<{size}e", narrow)) if kind == 1 else
+            b"".join(b"\0\0" + narrow[i:i + 2] for i in range(0, 2 * size, 2)) if kind == 30 else
+            None)
+    return found
 
 
 def main():
