@@ -94,6 +94,16 @@ public:
   }
   absl::Status Lock() override { return LockAs(LOCK_EX); }
   absl::Status LockShared() override { return LockAs(LOCK_SH); }
+  absl::Status LockByte(int64_t offset, bool shared) override {
+    struct flock byte = {};
+    byte.l_type = shared ? F_RDLCK : F_WRLCK;
+    byte.l_whence = SEEK_SET;
+    byte.l_start = offset;
+    byte.l_len = 1;
+    return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &byte); }) == 0
+               ? absl::OkStatus()
+               : DecisiveError("lock", name);
+  }
 
 private:
   absl::Status LockAs(int kind) {

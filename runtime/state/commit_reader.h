@@ -23,8 +23,9 @@
 
 namespace boa {
 
-/// A commit of a state that another training begins with. It changes nothing on disk, and keeps
-/// trainers away from the state as long as it exists.
+/// A commit of a state that another process may train. It changes nothing on disk. As long as it
+/// exists, no trainer opens the state, or the one that runs keeps the commit: its state is larger
+/// then by a commit. Only a trainer whose disk is full, or that takes another past, drops it.
 ///
 /// Ownership: it owns its descriptors and the lock; the file system outlives it.
 /// Threads: one at a time, but Read from any. Errors name the directory or the file.
@@ -32,26 +33,34 @@ class CommitReader {
 public:
   /// The commit of step `at`, or else the last one. The other paths of the state are where they
   /// stood last. NotFound if there is no such commit, with the steps that there are; Unavailable
-  /// while a trainer runs; Unimplemented if a newer Boa made it.
+  /// if another process keeps it from being read; Unimplemented if a newer Boa made it.
   static absl::StatusOr<std::unique_ptr<CommitReader>>
   Open(FileSystem &, const std::string &directory, std::optional<int64_t> at);
 
   const std::vector<SavedParameter> &parameters() const { return manifest.parameters; }
-  const SavedCommit &saved() const { return commit; }
-  const Computation &computation() const { return ComputationOf(manifest, commit); }
+  const SavedCommit &saved() const { return manifest.commits.front(); }
+  /// The manifest with this commit alone.
+  const Manifest &only() const { return manifest; }
+  const Computation &computation() const { return ComputationOf(manifest, saved()); }
   BaseState Origin() const;
 
   /// Reads a chunk of one of its tables, `index` by entry, then chunk. DataLoss if its checksum
   /// does not match. `data` is aligned to 4096.
   absl::Status Read(const SavedTable &, size_t index, void *data) const;
+  /// The data file of each path in the manifest, for transfers; any where nothing of the commit is.
+  std::vector<IoFile> Files() const;
+  /// Aborted if a trainer has dropped the commit, so that reads find other data.
+  absl::Status CheckKept() const;
 
 private:
   explicit CommitReader(StatePath opened) : home(std::move(opened)) {}
+  /// Reads the manifest and chooses the commit.
+  absl::Status Choose(std::optional<int64_t> at);
   absl::Status OpenPaths(FileSystem &);
 
-  StatePath home; // with the lock
+  StatePath home; // with the lock, if no trainer runs
   Manifest manifest;
-  SavedCommit commit;
+  std::unique_ptr<OpenFile> lease;               // the lock of the commit, if a trainer runs
   std::vector<std::unique_ptr<StatePath>> paths; // by index in the manifest; null: not named
 };
 

@@ -94,7 +94,8 @@ static bool NamesPathFrom(const SavedCommit &commit, size_t path) {
 }
 
 std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &computation,
-                                      std::vector<SavedParameter> parameters, size_t given) {
+                                      std::vector<SavedParameter> parameters, size_t given,
+                                      const IsRead &is_read) {
   // A manifest says once where parameters stand. Commits after the present one belong to a past
   // that this process left.
   const bool moved = parameters != kept.parameters;
@@ -117,10 +118,23 @@ std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &compu
   commits.push_back(std::move(made));
   kept.version = kManifestVersion;
   kept.computation = computation;
+  for (SavedCommit &commit : Trim(given, is_read))
+    dropped.push_back(std::move(commit));
+  return dropped;
+}
+
+std::vector<SavedCommit> Commits::Trim(size_t given, const IsRead &is_read) {
+  std::vector<SavedCommit> &commits = kept.commits, dropped;
   while (int64_t(commits.size()) > most_kept) {
-    const bool spares = most_kept > 1 && BestCommit(kept) == &commits.front() &&
-                        !NamesPathFrom(commits.front(), given);
-    auto oldest = commits.begin() + (spares ? 1 : 0);
+    const SavedCommit *best = most_kept > 1 ? BestCommit(kept) : nullptr;
+    if (best && NamesPathFrom(*best, given))
+      best = nullptr;
+    const auto last = std::prev(commits.end());
+    const auto oldest = std::find_if(commits.begin(), last, [&](const SavedCommit &commit) {
+      return &commit != best && !(is_read && is_read(commit.record.step));
+    });
+    if (oldest == last)
+      break;
     dropped.push_back(std::move(*oldest));
     commits.erase(oldest);
   }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,13 +49,18 @@ public:
   /// Its record; step 0 if there is none.
   const CommitRecord &record() const;
 
+  /// Whether a process reads the commit of the step.
+  using IsRead = std::function<bool(int64_t step)>;
+
   /// Adds a commit of the program with this computation and these parameters, and returns the
-  /// dropped ones. They are the later ones, one of the same step, and the oldest beyond the number
-  /// to keep, but for the best one if more than one is kept and it stands in the first `given`
-  /// paths alone, which the machine has. If the parameters stand in other places than before, they
-  /// are all.
+  /// dropped ones. They are the later ones, one of the same step, and those that Trim drops. If the
+  /// parameters stand in other places than before, they are all.
   std::vector<SavedCommit> Add(SavedCommit, const Computation &, std::vector<SavedParameter>,
-                               size_t given);
+                               size_t given, const IsRead & = nullptr);
+  /// Drops the oldest commits beyond the number to keep, and returns them. Keeps the last one, and
+  /// those that are read. It also keeps the best one, if more than one is kept and it stands in the
+  /// first `given` paths alone, which the machine has.
+  std::vector<SavedCommit> Trim(size_t given, const IsRead & = nullptr);
   /// Goes to the last commit, which is on disk now.
   void GoToLast() { present = kept.commits.back().record; }
 

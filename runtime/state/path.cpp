@@ -21,6 +21,8 @@ namespace {
 constexpr char kData[] = "data", kLock[] = "lock";
 constexpr char kLockMark[] = "boa trainer, process ";
 constexpr size_t kLockBytes = 40; // padded, so that a new one covers the old
+// A byte of the lock, beyond its text, stands for each commit, by its step.
+constexpr int64_t kFirstCommitByte = int64_t(1) << 32;
 
 /// The identities at the head of a data file of `size` bytes.
 absl::StatusOr<DataHead> ReadHead(const OpenFile &file, int64_t size) {
@@ -149,6 +151,16 @@ absl::Status StatePath::LockToRead() {
 }
 
 /// The refusal of a directory whose lock another process has.
+absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::LockCommit(int64_t step, bool shared) const {
+  OpenMode mode;
+  mode.write = !shared;
+  absl::StatusOr<std::unique_ptr<OpenFile>> opened = open->Open(kLock, mode);
+  if (opened.ok())
+    if (absl::Status status = (*opened)->LockByte(kFirstCommitByte + step, shared); !status.ok())
+      return status;
+  return opened;
+}
+
 absl::Status StatePath::InUse() const {
   absl::StatusOr<std::string> text = ReadSmallFile(*open, kLock);
   std::string holder = "another process";

@@ -81,6 +81,11 @@ public:
   /// Keeps trainers away while this process reads. Makes no lock: a directory without one is in
   /// use by nobody.
   absl::Status LockToRead();
+  /// Locks the commit of the step, in the home of a state, until the file is closed. A process that
+  /// reads the commit while a trainer runs shares the lock, and the trainer then keeps the commit.
+  /// A trainer that drops a commit does not share it. Unavailable if another lock stands against
+  /// it.
+  absl::StatusOr<std::unique_ptr<OpenFile>> LockCommit(int64_t step, bool shared) const;
   /// Writes this process's number into the lock, for others that find it held.
   absl::Status MarkLock();
 

@@ -52,6 +52,7 @@ struct StateStore::Impl {
 
   FileSystem &disk;
   StatePaths paths;
+  std::unique_ptr<CommitReader> reader; // null: the process may write
   Commits commits;
   ManifestWriter writer;
   Extents extents;
@@ -279,6 +280,53 @@ StateStore::Open(FileSystem &disk, const Program &program,
   return std::unique_ptr<StateStore>(new StateStore(*std::move(impl)));
 }
 
+/// FailedPrecondition if the program writes to SSD, or reads a storage that does not stand.
+static absl::Status CheckReadsOnly(const Program &program, const std::vector<bool> &stands,
+                                   const std::string &home) {
+  for (size_t s = 0; s < program.storages.size(); ++s) {
+    const Storage &storage = program.storages[s];
+    if (storage.LivesOn(Home::ssd) && !(storage.persistent && stands[s]))
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s of the program is not in %s as it is: it would be written", storage.name, home));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<StateStore>>
+StateStore::OpenToRead(FileSystem &disk, const Program &program, const std::string &directory,
+                       std::optional<int64_t> at, const OpenOptions &options) {
+  absl::StatusOr<std::unique_ptr<Impl>> impl = Impl::Make(disk, program, {directory}, /*keep=*/1);
+  if (!impl.ok())
+    return impl.status();
+  Impl &state = **impl;
+  absl::StatusOr<std::unique_ptr<CommitReader>> reader = CommitReader::Open(disk, directory, at);
+  if (!reader.ok())
+    return reader.status();
+  state.reader = *std::move(reader);
+  const SavedCommit &commit = state.reader->saved();
+  state.commits.manifest() = state.reader->only();
+  state.commits.GoToLast();
+  absl::StatusOr<Continuation> found =
+      CheckContinues(directory, state.reader->only(), commit, program, options.changed_model);
+  if (!found.ok())
+    return found.status();
+  if (absl::Status status = CheckReadsOnly(program, found->stands, directory); !status.ok())
+    return status;
+  state.change = std::move(found->change);
+  state.stands = std::move(found->stands);
+  state.files = state.reader->Files();
+  state.links.resize(state.files.size());
+  for (size_t i = 0; i < state.links.size() && i < program.machine.ssd.size(); ++i)
+    state.links[i] = {program.machine.ssd[i].read, program.machine.ssd[i].write};
+  state.extents.Adopt(commit, state.stands);
+  state.failed = absl::FailedPreconditionError(absl::StrCat(directory, " is open to read only"));
+  return std::unique_ptr<StateStore>(new StateStore(*std::move(impl)));
+}
+
+absl::Status StateStore::CheckKept() const {
+  return impl->reader ? impl->reader->CheckKept() : absl::OkStatus();
+}
+
 //===----------------------------------------------------------------------===//
 // Shadow paging and commits
 //===----------------------------------------------------------------------===//
@@ -331,8 +379,24 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   commit->record = record;
   if (absl::Status status = impl->paths.SyncData(); !status.ok())
     return impl->failed = status;
-  const std::vector<SavedCommit> dropped = impl->commits.Add(*std::move(commit), impl->computation,
-                                                             impl->parameters, impl->paths.given());
+  // No process begins to read a commit between the check and the manifest without it.
+  std::vector<std::unique_ptr<OpenFile>> locks;
+  auto is_read = [&](int64_t step) {
+    absl::StatusOr<std::unique_ptr<OpenFile>> lock =
+        impl->paths.home().LockCommit(step, /*shared=*/false);
+    if (lock.ok())
+      locks.push_back(*std::move(lock));
+    return absl::IsUnavailable(lock.status());
+  };
+  std::vector<SavedCommit> dropped = impl->commits.Add(
+      *std::move(commit), impl->computation, impl->parameters, impl->paths.given(), is_read);
+  // With a commit more than the state keeps, the next contents need more space. A training goes
+  // before those that read.
+  if (const int64_t kept = int64_t(impl->commits.manifest().commits.size());
+      kept > impl->commits.most() &&
+      !impl->extents.Lengthen(impl->extents.BytesNeeded(kept, impl->moved)).ok())
+    for (SavedCommit &read : impl->commits.Trim(impl->paths.given()))
+      dropped.push_back(std::move(read));
   if (absl::Status status = impl->WriteManifests(); !status.ok())
     return impl->failed = status;
   impl->commits.GoToLast();
@@ -355,6 +419,8 @@ const std::vector<SavedParameter> &StateStore::OpenedParameters() const {
 }
 
 absl::Status StateStore::ReadOpened(const SavedTable &table, size_t index, void *data) const {
+  if (impl->reader)
+    return impl->reader->Read(table, index, data);
   return ReadSavedChunk(impl->paths[size_t(table.chunks[index].extent.file)].data(), table, index,
                         data);
 }

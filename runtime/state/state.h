@@ -27,6 +27,8 @@
 // one too, so that paths may move and be given in any order. Files of another state are refused
 // by name and never touched.
 //
+// Other processes may read a commit while a trainer runs (OpenToRead, commit_reader.h).
+//
 // A StateStore is composed of paths.h, extents.h, commits.h and manifest_files.h.
 //
 // Thread safety: the driver calls Current and Next in program order. SetChecksum and Checksum
@@ -142,6 +144,15 @@ public:
   Open(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep = 1,
        std::optional<int64_t> at = std::nullopt, const OpenOptions & = {});
 
+  /// The commit of step `at`, or else the last one, also while a trainer runs (CommitReader). Takes
+  /// no write and no commit. FailedPrecondition if the program would write: a storage on SSD is
+  /// scratch, or has other chunks than the commit.
+  static absl::StatusOr<std::unique_ptr<StateStore>>
+  OpenToRead(FileSystem &, const Program &, const std::string &directory,
+             std::optional<int64_t> at = std::nullopt, const OpenOptions & = {});
+  /// Aborted if it is open to read, and a trainer has dropped the commit.
+  absl::Status CheckKept() const;
+
   ~StateStore();
 
   FileSystem &Disk() const;
@@ -163,9 +174,10 @@ public:
   std::optional<uint64_t> Checksum(const Extent &) const;
 
   /// Makes the current contents of persistent storages a commit, and drops the oldest beyond the
-  /// number to keep, but for the best one (Commits::Add). All writes have completed. After a
-  /// failure the old or the new commit is on disk, whole, and the next process opens it. This
-  /// process can write nothing more.
+  /// number to keep, but for the best one (Commits::Trim) and those that are read, for which the
+  /// files grow if the disks have the space. All writes have completed. After a failure the old or
+  /// the new commit is on disk, whole, and the next process opens it. This process can write
+  /// nothing more.
   absl::Status Commit(const CommitRecord &);
   /// The commit that this process began from, or made last (step 0: none).
   const CommitRecord &Committed() const;

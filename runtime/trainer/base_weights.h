@@ -27,7 +27,7 @@ namespace boa {
 /// The master weights of a commit, by parameter. Chunks, offsets, weight type, paths and optimizer
 /// of that state may be others than the program's.
 ///
-/// Ownership: it owns the opened state, which nobody trains meanwhile; the file system outlives it.
+/// Ownership: it owns the opened commit (CommitReader); the file system outlives it.
 /// Threads: one. Errors name the state, and the parameter that does not fit.
 class BaseWeights {
 public:

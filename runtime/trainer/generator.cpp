@@ -159,14 +159,18 @@ absl::Status Generator::Fill(const Kernels &kernels, const std::string &weights,
 
 absl::Status Generator::Stream(const Kernels &kernels, const std::string &directory,
                                bool changed_model) {
-  std::vector<std::string> directories = {directory};
-  for (size_t i = 1; i < program.machine.ssd.size(); ++i)
-    directories.push_back(program.machine.ssd[i].path);
   OpenOptions opening;
   opening.changed_model = changed_model;
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
-      StateStore::Open(SystemFiles(), program, directories, program.train.commit_keep,
-                       /*at=*/std::nullopt, opening);
+      StateStore::OpenToRead(SystemFiles(), program, directory, /*at=*/std::nullopt, opening);
+  // Other chunks than the state's are written to it first, and paths that moved are found.
+  if (absl::IsFailedPrecondition(opened.status()) || absl::IsNotFound(opened.status())) {
+    std::vector<std::string> directories = {directory};
+    for (size_t i = 1; i < program.machine.ssd.size(); ++i)
+      directories.push_back(program.machine.ssd[i].path);
+    opened = StateStore::Open(SystemFiles(), program, directories, program.train.commit_keep,
+                              /*at=*/std::nullopt, opening);
+  }
   if (!opened.ok())
     return opened.status();
   state = *std::move(opened);
@@ -184,6 +188,13 @@ absl::Status Generator::Stream(const Kernels &kernels, const std::string &direct
 //===----------------------------------------------------------------------===//
 
 absl::StatusOr<const float *> Generator::Logits(const std::vector<int32_t> &text) {
+  absl::StatusOr<const float *> next = Next(text);
+  if (absl::Status kept = !next.ok() && state ? state->CheckKept() : absl::OkStatus(); !kept.ok())
+    return kept;
+  return next;
+}
+
+absl::StatusOr<const float *> Generator::Next(const std::vector<int32_t> &text) {
   const int64_t context = program.model.context, size = int64_t(text.size());
   if (size - first > context) {
     first = size - (context - context / 4);

@@ -51,8 +51,9 @@ struct GenerationSource {
 /// Threads: one.
 class Generator {
 public:
-  /// A state whose weights do not stay in memory is locked as by a training. Others may be trained
-  /// from here on. FailedPrecondition if such weights are in no state.
+  /// Reads the last commit of a state, which may be trained meanwhile. A state with other chunks
+  /// than the program's is locked as by a training, if its weights do not stay in memory.
+  /// FailedPrecondition if such weights are in no state.
   static absl::StatusOr<std::unique_ptr<Generator>>
   Create(const Program &, const Kernels &, const GenerationEntries &, const GenerationSource &);
 
@@ -69,6 +70,7 @@ private:
   absl::Status Fill(const Kernels &, const std::string &weights, bool changed_model);
   absl::Status Stream(const Kernels &, const std::string &directory, bool changed_model);
   absl::Status FindPorts();
+  absl::StatusOr<const float *> Next(const std::vector<int32_t> &text);
   absl::StatusOr<const float *> Predict(const int32_t *tokens, int64_t count);
   absl::Status Prefill(const int32_t *tokens, int64_t until);
   absl::StatusOr<const float *> Generate(int32_t token, int64_t position);

@@ -240,6 +240,23 @@ TEST_P(FileSystemTest, AReaderAndAWriterExcludeEachOther) {
   EXPECT_TRUE(files->Lock(Path("lock")).ok());
 }
 
+TEST_P(FileSystemTest, LocksOfBytesStandAgainstLocksOfThatByte) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> lock = files->Lock(Path("lock"));
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  const int64_t far = int64_t(1) << 40;
+  auto reader = files->Open(Path("lock"), {}), other = files->Open(Path("lock"), {}),
+       writer = files->Open(Path("lock"), {/*write=*/true});
+  ASSERT_TRUE(reader.ok() && other.ok() && writer.ok());
+  EXPECT_TRUE((*reader)->LockByte(far, /*shared=*/true).ok());
+  EXPECT_TRUE((*other)->LockByte(far, /*shared=*/true).ok());
+  EXPECT_EQ(CodeOf((*writer)->LockByte(far, /*shared=*/false), "lock"), Code::kUnavailable);
+  EXPECT_TRUE((*writer)->LockByte(far + 1, /*shared=*/false).ok());
+  EXPECT_EQ(CodeOf((*reader)->LockByte(far + 1, /*shared=*/true), "lock"), Code::kUnavailable);
+  reader->reset();
+  other->reset();
+  EXPECT_TRUE((*writer)->LockByte(far, /*shared=*/false).ok());
+}
+
 TEST_P(FileSystemTest, RenameReplaces) {
   Make("a", "new");
   Make("b", "old");

@@ -140,6 +140,7 @@ void SimulatedDisk::Impl::Die(Fault how) {
     if (std::none_of(late_writes.begin(), late_writes.end(),
                      [&](const LateWrite &write) { return write.fd == inode.lock_holder; }))
       inode.lock_holder = -1;
+    inode.byte_locks.clear();
   });
 }
 

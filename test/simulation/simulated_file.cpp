@@ -8,10 +8,12 @@
 
 #include "absl/strings/str_format.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace boa {
 
+using simulated::ByteLock;
 using simulated::Error;
 using simulated::Handle;
 using simulated::Inode;
@@ -29,6 +31,10 @@ public:
     if (Handle *handle = Find()) {
       if (handle->inode->lock_holder == fd)
         handle->inode->lock_holder = -1;
+      std::vector<ByteLock> &locks = handle->inode->byte_locks;
+      locks.erase(std::remove_if(locks.begin(), locks.end(),
+                                 [&](const ByteLock &lock) { return lock.fd == fd; }),
+                  locks.end());
       disk.handles.erase(fd);
     }
   }
@@ -81,6 +87,16 @@ public:
   }
   /// One reader at a time.
   absl::Status LockShared() override { return Lock(); }
+  absl::Status LockByte(int64_t offset, bool shared) override {
+    Handle *handle = Find();
+    if (!handle || (!shared && !handle->mode.write))
+      return Error(EBADF, "lock", name);
+    for (const ByteLock &lock : handle->inode->byte_locks)
+      if (lock.fd != fd && lock.offset == offset && !(lock.shared && shared))
+        return Error(EWOULDBLOCK, "lock", name);
+    handle->inode->byte_locks.push_back({fd, offset, shared});
+    return absl::OkStatus();
+  }
 
 private:
   Handle *Find() const { return disk.FindHandle(fd); }

@@ -68,6 +68,12 @@ struct Unsynced {
   int64_t size = -1;
 };
 
+struct ByteLock {
+  int fd = -1;
+  int64_t offset = 0;
+  bool shared = false;
+};
+
 struct Inode;
 using InodeRef = std::shared_ptr<Inode>;
 
@@ -83,6 +89,7 @@ struct Inode {
   std::set<int64_t> damaged, durable_damaged; // pages
   std::set<int64_t> failing;                  // regions
   int lock_holder = -1;                       // descriptor
+  std::vector<ByteLock> byte_locks;
 
   // Directories.
   std::map<std::string, InodeRef> entries, durable_entries;

@@ -178,6 +178,7 @@ void Inode::LosePower(Random &random) {
   damaged.insert(durable_damaged.begin(), durable_damaged.end());
   durable_damaged = damaged;
   lock_holder = -1;
+  byte_locks.clear();
 }
 
 void Inode::MarkDamaged(int64_t offset, int64_t bytes) {

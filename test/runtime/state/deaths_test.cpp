@@ -181,6 +181,7 @@ TEST_F(DeathTest, ACommitSyncsBeforeItNames) {
     expect({"IsCurrent " + Path("a"), "Names " + a + "data", //
             "IsCurrent " + Path("b"), "Names " + b + "data"});
   };
+  expect({"Open " + a + "lock", "LockByte " + a + "lock"}); // does a process read commit 1?
   paths_are_compared();
   for (const std::string &name : {a + "manifest.json", a + "manifest.copy.json"})
     expect({"Open " + name, "Size " + name, "Read " + name});

@@ -166,6 +166,10 @@ private:
       absl::Status status = owner.Call("LockFile", path());
       return status.ok() ? real->LockShared() : status;
     }
+    absl::Status LockByte(int64_t offset, bool shared) override {
+      absl::Status status = owner.Call("LockByte", path());
+      return status.ok() ? real->LockByte(offset, shared) : status;
+    }
 
   private:
     FaultyFiles &owner;

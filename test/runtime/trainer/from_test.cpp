@@ -137,11 +137,6 @@ TEST_F(FromTest, RefusesWhatIsNoWholeStateOfItsOwn) {
   EXPECT_EQ(ErrorFrom(scratch.path()),
             "--from " + scratch.path() + ": " + scratch.path() + " holds no training state");
   ExpectMessage(absl::UnknownError(ErrorFrom(scratch.path("none"))), "none");
-  {
-    auto lock = SystemFiles().Lock(state + "/lock");
-    ASSERT_TRUE(lock.ok());
-    ExpectMessage(absl::UnknownError(ErrorFrom(state)), state + " is in use by process ");
-  }
   EXPECT_FALSE(std::filesystem::exists(scratch.path("new")));
   // Every byte that is taken is compared with its checksum.
   std::string data = ReadWhole(state + "/data");
