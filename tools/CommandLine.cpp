@@ -314,7 +314,7 @@ FlagTable flagsOf(Invocation &invocation) {
        "NAME",
        "processor to compile for (default: this one)",
        TextValue{&invocation.cpu}},
-      {sample, "weights", 0, "FILE", "file or folder (default: DIR/model.safetensors)",
+      {sample, "weights", 0, "FILE", "file, folder or state (default: the last commit)",
        FileValue{&invocation.weights}},
       {sample, "prompt", 0, "TEXT", "text to continue (default: a new line)",
        TextValue{&invocation.sample.prompt}},

@@ -52,11 +52,10 @@ public:
   /// Locks the file. The lock ends when the file is closed or its process has died, and its last
   /// transfer has ended. Unavailable if another process holds it.
   virtual absl::Status Lock() = 0;
-  /// The same against Lock alone: several readers may hold it. The file need not be open to write.
-  virtual absl::Status LockShared() = 0;
   /// Locks one byte, which may be beyond the end, until the file is closed or its process has died.
   /// It stands against other locks of that byte alone, and several may be `shared`. Any other
-  /// needs a file that is open to write. Unavailable if another lock stands against it.
+  /// needs a file that is open to write. Unavailable if another lock stands against it; on some
+  /// network file systems that is also Lock, of any descriptor.
   virtual absl::Status LockByte(int64_t offset, bool shared) = 0;
   /// Empty, or why the bytes go through the page cache in spite of `direct`.
   virtual std::string Degraded() const { return ""; }

@@ -92,8 +92,11 @@ public:
   absl::Status Sync() override {
     return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus() : Error("sync", name);
   }
-  absl::Status Lock() override { return LockAs(LOCK_EX); }
-  absl::Status LockShared() override { return LockAs(LOCK_SH); }
+  absl::Status Lock() override {
+    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0
+               ? absl::OkStatus()
+               : DecisiveError("lock", name);
+  }
   absl::Status LockByte(int64_t offset, bool shared) override {
     struct flock byte = {};
     byte.l_type = shared ? F_RDLCK : F_WRLCK;
@@ -106,10 +109,6 @@ public:
   }
 
 private:
-  absl::Status LockAs(int kind) {
-    return Retrying([&] { return flock(fd, kind | LOCK_NB); }) == 0 ? absl::OkStatus()
-                                                                    : DecisiveError("lock", name);
-  }
   bool Direct() const {
     int flags = fcntl(fd, F_GETFL);
     return flags >= 0 && (flags & O_DIRECT) != 0;

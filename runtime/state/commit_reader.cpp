@@ -33,20 +33,20 @@ absl::Status ReadSavedChunk(const OpenFile &file, const SavedTable &table, size_
 }
 
 absl::Status CommitReader::Choose(std::optional<int64_t> at) {
-  absl::StatusOr<ReadManifests> read = ReadManifest(*home.folder());
-  if (absl::IsNotFound(read.status()))
+  absl::StatusOr<ReadManifests> found = ReadManifest(*home.folder());
+  if (absl::IsNotFound(found.status()))
     return absl::NotFoundError(absl::StrCat(home.directory(), " holds no training state"));
-  if (!read.ok())
-    return read.status();
+  if (!found.ok())
+    return found.status();
   Commits commits(1);
-  commits.manifest() = std::move(read->manifest);
+  commits.manifest() = std::move(found->manifest);
   std::vector<std::string> notes; // which concern a trainer that goes on
   absl::StatusOr<const SavedCommit *> commit = commits.GoTo(at, home.directory(), notes);
   if (!commit.ok())
     return commit.status();
   SavedCommit chosen = **commit;
-  manifest = std::move(commits.manifest());
-  manifest.commits = {std::move(chosen)};
+  read = std::move(commits.manifest());
+  read.commits = {std::move(chosen)};
   return absl::OkStatus();
 }
 
@@ -55,29 +55,26 @@ CommitReader::Open(FileSystem &disk, const std::string &directory, std::optional
   StatePath opened(directory);
   if (absl::Status status = opened.Open(disk); !status.ok())
     return status;
-  const absl::Status locked = opened.LockToRead();
-  const bool in_use = absl::IsUnavailable(locked);
-  if (!locked.ok() && !in_use)
-    return locked;
   std::unique_ptr<CommitReader> reader(new CommitReader(std::move(opened)));
-  absl::Status status = reader->Choose(at);
-  // The trainer may drop the commit before it is locked. Then there is a later one.
-  constexpr int kTries = 1000;
-  for (int i = 0; in_use && status.ok() && !reader->lease; ++i) {
+  // A trainer may drop the commit before it is locked. Then there is a later one.
+  constexpr int kTries = 500;
+  for (int tries = 0; !reader->commit_lock; ++tries) {
+    if (absl::Status status = reader->Choose(at); !status.ok())
+      return status;
     const int64_t step = reader->saved().record.step;
-    absl::StatusOr<std::unique_ptr<OpenFile>> lease =
-        reader->home.LockCommit(step, /*shared=*/true);
-    if (lease.ok() && reader->Choose(step).ok()) {
-      reader->lease = *std::move(lease);
+    absl::StatusOr<std::unique_ptr<OpenFile>> lock = reader->home.LockCommit(step, /*shared=*/true);
+    if (absl::IsNotFound(lock.status()))
       break;
-    }
-    if (i == kTries || !(lease.ok() || absl::IsUnavailable(lease.status())))
-      return locked;
-    disk.Wait(std::chrono::milliseconds(10));
-    status = reader->Choose(at);
+    if (lock.ok() && reader->Choose(step).ok())
+      reader->commit_lock = *std::move(lock);
+    else if (!lock.ok() && !absl::IsUnavailable(lock.status()))
+      return lock.status();
+    else if (tries == kTries)
+      return reader->home.InUse();
+    else
+      disk.Wait(std::chrono::milliseconds(10));
   }
-  if (status.ok())
-    status = CheckReadable(directory, reader->manifest, reader->saved());
+  absl::Status status = CheckReadable(directory, reader->read, reader->saved());
   if (status.ok())
     status = reader->OpenPaths(disk);
   if (!status.ok())
@@ -86,19 +83,19 @@ CommitReader::Open(FileSystem &disk, const std::string &directory, std::optional
 }
 
 absl::Status CommitReader::OpenPaths(FileSystem &disk) {
-  paths.resize(manifest.paths.size());
+  paths.resize(read.paths.size());
   for (const SavedTable &table : saved().tables)
     for (const SavedChunk &chunk : table.chunks) {
       std::unique_ptr<StatePath> &path = paths[size_t(chunk.extent.file)];
       if (path)
         continue;
-      const SavedPath &saved = manifest.paths[size_t(chunk.extent.file)];
-      path = std::make_unique<StatePath>(saved.directory == manifest.home ? home.directory()
-                                                                          : saved.directory);
+      const SavedPath &saved = read.paths[size_t(chunk.extent.file)];
+      path = std::make_unique<StatePath>(saved.directory == read.home ? home.directory()
+                                                                      : saved.directory);
       absl::Status status = path->Open(disk);
       path->Identify(saved.id, 0);
       if (status.ok())
-        status = path->OpenData(manifest.state, /*write=*/false);
+        status = path->OpenData(read.state, /*write=*/false);
       if (!status.ok())
         return absl::Status(status.code(), absl::StrCat("a part of the state of ", home.directory(),
                                                         ": ", status.message()));
@@ -119,12 +116,10 @@ std::vector<IoFile> CommitReader::Files() const {
 }
 
 absl::Status CommitReader::CheckKept() const {
-  if (!lease)
-    return absl::OkStatus();
-  absl::StatusOr<ReadManifests> read = ReadManifest(*home.folder());
-  if (!read.ok())
-    return read.status();
-  for (const SavedCommit &commit : read->manifest.commits)
+  absl::StatusOr<ReadManifests> now = ReadManifest(*home.folder());
+  if (!now.ok())
+    return now.status();
+  for (const SavedCommit &commit : now->manifest.commits)
     if (commit.record.step == saved().record.step && commit.record.time == saved().record.time)
       return absl::OkStatus();
   return absl::AbortedError(absl::StrFormat("the training in %s has dropped the commit of step %d, "
@@ -133,7 +128,7 @@ absl::Status CommitReader::CheckKept() const {
 }
 
 BaseState CommitReader::Origin() const {
-  return {manifest.state, saved().record.step, computation().hash, home.real()};
+  return {read.state, saved().record.step, computation().hash, home.real()};
 }
 
 absl::Status CommitReader::Read(const SavedTable &table, size_t index, void *data) const {

@@ -23,9 +23,10 @@
 
 namespace boa {
 
-/// A commit of a state that another process may train. It changes nothing on disk. As long as it
-/// exists, no trainer opens the state, or the one that runs keeps the commit: its state is larger
-/// then by a commit. Only a trainer whose disk is full, or that takes another past, drops it.
+/// A commit of a state that other processes may train. It changes nothing on disk. As long as it
+/// exists, trainers keep the commit beside those that they would keep. There are exceptions: a full
+/// disk, a trainer that goes on from an earlier commit, and parameters that move to other places.
+/// Reads fail then, since checksums differ.
 ///
 /// Ownership: it owns its descriptors and the lock; the file system outlives it.
 /// Threads: one at a time, but Read from any. Errors name the directory or the file.
@@ -33,16 +34,19 @@ class CommitReader {
 public:
   /// The commit of step `at`, or else the last one. The other paths of the state are where they
   /// stood last. NotFound if there is no such commit, with the steps that there are; Unavailable
-  /// if another process keeps it from being read; Unimplemented if a newer Boa made it.
+  /// while a trainer runs whose file system cannot lock commits; Unimplemented if a newer Boa made
+  /// it.
   static absl::StatusOr<std::unique_ptr<CommitReader>>
   Open(FileSystem &, const std::string &directory, std::optional<int64_t> at);
 
-  const std::vector<SavedParameter> &parameters() const { return manifest.parameters; }
-  const SavedCommit &saved() const { return manifest.commits.front(); }
-  /// The manifest with this commit alone.
-  const Manifest &only() const { return manifest; }
-  const Computation &computation() const { return ComputationOf(manifest, saved()); }
+  /// That of the state, with this commit alone.
+  const Manifest &manifest() const { return read; }
+  const std::vector<SavedParameter> &parameters() const { return read.parameters; }
+  const SavedCommit &saved() const { return read.commits.front(); }
+  const Computation &computation() const { return ComputationOf(read, saved()); }
   BaseState Origin() const;
+  /// Whether the state did not move since its last training.
+  bool IsAtHome() const { return read.home == home.real(); }
 
   /// Reads a chunk of one of its tables, `index` by entry, then chunk. DataLoss if its checksum
   /// does not match. `data` is aligned to 4096.
@@ -58,9 +62,9 @@ private:
   absl::Status Choose(std::optional<int64_t> at);
   absl::Status OpenPaths(FileSystem &);
 
-  StatePath home; // with the lock, if no trainer runs
-  Manifest manifest;
-  std::unique_ptr<OpenFile> lease;               // the lock of the commit, if a trainer runs
+  StatePath home;
+  Manifest read;
+  std::unique_ptr<OpenFile> commit_lock;         // null: the state has no lock file
   std::vector<std::unique_ptr<StatePath>> paths; // by index in the manifest; null: not named
 };
 

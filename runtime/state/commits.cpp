@@ -118,26 +118,25 @@ std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &compu
   commits.push_back(std::move(made));
   kept.version = kManifestVersion;
   kept.computation = computation;
-  for (SavedCommit &commit : Trim(given, is_read))
-    dropped.push_back(std::move(commit));
+  std::optional<SavedCommit> oldest;
+  while (HasMore() && (oldest = DropOldest(given, is_read)))
+    dropped.push_back(*std::move(oldest));
   return dropped;
 }
 
-std::vector<SavedCommit> Commits::Trim(size_t given, const IsRead &is_read) {
-  std::vector<SavedCommit> &commits = kept.commits, dropped;
-  while (int64_t(commits.size()) > most_kept) {
-    const SavedCommit *best = most_kept > 1 ? BestCommit(kept) : nullptr;
-    if (best && NamesPathFrom(*best, given))
-      best = nullptr;
-    const auto last = std::prev(commits.end());
-    const auto oldest = std::find_if(commits.begin(), last, [&](const SavedCommit &commit) {
-      return &commit != best && !(is_read && is_read(commit.record.step));
-    });
-    if (oldest == last)
-      break;
-    dropped.push_back(std::move(*oldest));
-    commits.erase(oldest);
-  }
+std::optional<SavedCommit> Commits::DropOldest(size_t given, const IsRead &is_read) {
+  std::vector<SavedCommit> &commits = kept.commits;
+  const SavedCommit *best = most_kept > 1 ? BestCommit(kept) : nullptr;
+  if (best && NamesPathFrom(*best, given))
+    best = nullptr;
+  const auto last = std::prev(commits.end());
+  const auto oldest = std::find_if(commits.begin(), last, [&](const SavedCommit &commit) {
+    return &commit != best && !(is_read && is_read(commit.record.step));
+  });
+  if (oldest == last)
+    return std::nullopt;
+  SavedCommit dropped = std::move(*oldest);
+  commits.erase(oldest);
   return dropped;
 }
 

@@ -53,14 +53,17 @@ public:
   using IsRead = std::function<bool(int64_t step)>;
 
   /// Adds a commit of the program with this computation and these parameters, and returns the
-  /// dropped ones. They are the later ones, one of the same step, and those that Trim drops. If the
-  /// parameters stand in other places than before, they are all.
+  /// dropped ones. They are the later ones, one of the same step, and the oldest beyond the number
+  /// to keep, as DropOldest says. If the parameters stand in other places than before, they are
+  /// all.
   std::vector<SavedCommit> Add(SavedCommit, const Computation &, std::vector<SavedParameter>,
                                size_t given, const IsRead & = nullptr);
-  /// Drops the oldest commits beyond the number to keep, and returns them. Keeps the last one, and
-  /// those that are read. It also keeps the best one, if more than one is kept and it stands in the
-  /// first `given` paths alone, which the machine has.
-  std::vector<SavedCommit> Trim(size_t given, const IsRead & = nullptr);
+  /// Drops the oldest commit, and returns it; null if all stay. The last one stays, and those that
+  /// are read. So does the best one, if more than one is kept and it stands in the first `given`
+  /// paths alone, which the machine has.
+  std::optional<SavedCommit> DropOldest(size_t given, const IsRead & = nullptr);
+  /// Whether there are more commits than the number to keep.
+  bool HasMore() const { return int64_t(kept.commits.size()) > most_kept; }
   /// Goes to the last commit, which is on disk now.
   void GoToLast() { present = kept.commits.back().record; }
 

@@ -192,12 +192,12 @@ absl::StatusOr<int64_t> Extents::TakeOne(int32_t file, int64_t bytes) {
   Space &space = spaces[size_t(file)];
   if (std::optional<int64_t> offset = space.free.Take(bytes))
     return *offset;
-  if (absl::Status status = GrowTo(file, space.bytes + bytes); !status.ok())
+  if (absl::Status status = GrowFile(file, space.bytes + bytes); !status.ok())
     return status;
   return *space.free.Take(bytes);
 }
 
-absl::Status Extents::GrowTo(int32_t file, int64_t bytes) {
+absl::Status Extents::GrowFile(int32_t file, int64_t bytes) {
   Space &space = spaces[size_t(file)];
   if (absl::Status status = grow(file, bytes); !status.ok())
     return status;
@@ -206,10 +206,10 @@ absl::Status Extents::GrowTo(int32_t file, int64_t bytes) {
   return absl::OkStatus();
 }
 
-absl::Status Extents::Lengthen(const std::vector<int64_t> &bytes) {
+absl::Status Extents::GrowFiles(const std::vector<int64_t> &bytes) {
   for (size_t i = 0; i < spaces.size(); ++i)
     if (bytes[i] > spaces[i].bytes)
-      if (absl::Status status = GrowTo(int32_t(i), bytes[i]); !status.ok())
+      if (absl::Status status = GrowFile(int32_t(i), bytes[i]); !status.ok())
         return status;
   return absl::OkStatus();
 }

@@ -66,8 +66,9 @@ public:
   /// Everything else in files of these sizes is free. Scratch takes its extents of it.
   absl::Status Begin(const std::vector<int64_t> &bytes);
 
-  /// Makes the files at least as long, and what is new free. ResourceExhausted: a disk is too full.
-  absl::Status Lengthen(const std::vector<int64_t> &bytes);
+  /// Makes the files at least as long. Their new part is free. ResourceExhausted: a disk is too
+  /// full.
+  absl::Status GrowFiles(const std::vector<int64_t> &bytes);
 
   Extent Current(int32_t storage, int64_t entry, int32_t chunk) const;
   /// The extent for the next contents, which is the current one from now on. It is the same
@@ -109,7 +110,7 @@ private:
   };
 
   absl::StatusOr<int64_t> TakeOne(int32_t file, int64_t bytes);
-  absl::Status GrowTo(int32_t file, int64_t bytes);
+  absl::Status GrowFile(int32_t file, int64_t bytes);
   absl::Status TakeRun(Table &, int64_t entry, int32_t file);
   void MarkNamed(Table &table) { table.named.assign(table.named.size(), 1); }
 

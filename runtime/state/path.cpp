@@ -136,21 +136,6 @@ absl::Status StatePath::Lock(Undo &undo) {
   return absl::OkStatus();
 }
 
-absl::Status StatePath::LockToRead() {
-  absl::StatusOr<PathKind> kind = open->Kind(kLock);
-  if (!kind.ok() || *kind == PathKind::nothing)
-    return kind.status();
-  absl::StatusOr<std::unique_ptr<OpenFile>> opened = open->Open(kLock, {});
-  if (!opened.ok())
-    return opened.status();
-  absl::Status status = (*opened)->LockShared();
-  if (absl::IsUnavailable(status))
-    return InUse();
-  lock = *std::move(opened);
-  return status;
-}
-
-/// The refusal of a directory whose lock another process has.
 absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::LockCommit(int64_t step, bool shared) const {
   OpenMode mode;
   mode.write = !shared;
@@ -159,6 +144,10 @@ absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::LockCommit(int64_t step, bo
     if (absl::Status status = (*opened)->LockByte(kFirstCommitByte + step, shared); !status.ok())
       return status;
   return opened;
+}
+
+bool StatePath::CanLockCommits() const {
+  return LockCommit(/*step=*/-1, /*shared=*/false).ok(); // no commit has this one
 }
 
 absl::Status StatePath::InUse() const {

@@ -78,14 +78,16 @@ public:
   /// Takes the lock. Unavailable, with the holder's process, if another one has it;
   /// AlreadyExists if the file of that name is no lock of a trainer.
   absl::Status Lock(Undo &);
-  /// Keeps trainers away while this process reads. Makes no lock: a directory without one is in
-  /// use by nobody.
-  absl::Status LockToRead();
   /// Locks the commit of the step, in the home of a state, until the file is closed. A process that
-  /// reads the commit while a trainer runs shares the lock, and the trainer then keeps the commit.
-  /// A trainer that drops a commit does not share it. Unavailable if another lock stands against
-  /// it.
+  /// reads the commit shares the lock, and trainers then keep the commit. A trainer that drops a
+  /// commit does not share it. Unavailable if another lock stands against it. NotFound if there is
+  /// no lock file.
   absl::StatusOr<std::unique_ptr<OpenFile>> LockCommit(int64_t step, bool shared) const;
+  /// Whether LockCommit means anything: not where the file system takes it for Lock, which this
+  /// process has.
+  bool CanLockCommits() const;
+  /// The refusal of a directory whose lock another process has.
+  absl::Status InUse() const;
   /// Writes this process's number into the lock, for others that find it held.
   absl::Status MarkLock();
 
@@ -102,8 +104,6 @@ public:
   absl::StatusOr<bool> IsCurrent() const;
 
 private:
-  absl::Status InUse() const;
-
   std::string name, real_name, identity;
   int64_t found = 0;
   std::shared_ptr<Directory> open;

@@ -258,7 +258,8 @@ absl::Status StatePaths::RefuseCopy(const Manifest &manifest, const std::vector<
 //===----------------------------------------------------------------------===//
 
 /// Checks each disk for all the paths that lie on it.
-absl::Status StatePaths::CheckSpace(const std::vector<int64_t> &bytes) const {
+absl::Status StatePaths::CheckSpace(const std::vector<int64_t> &bytes,
+                                    const std::vector<int64_t> &now, int64_t spare) const {
   struct Need {
     int64_t needed = 0, free = 0;
     std::string directory;
@@ -270,9 +271,11 @@ absl::Status StatePaths::CheckSpace(const std::vector<int64_t> &bytes) const {
     if (!space.ok())
       return space.status();
     Need &need = needs[space->device];
-    if (need.directory.empty())
+    if (need.directory.empty()) {
       need.directory = path.directory();
-    need.needed += std::max<int64_t>(bytes[i] - path.found_bytes(), 0);
+      need.needed = spare;
+    }
+    need.needed += std::max<int64_t>(bytes[i] - now[i], 0);
     need.free = space->free_bytes;
     if (bytes[i] >= kMostFileBytes)
       return absl::ResourceExhaustedError(absl::StrFormat(

@@ -48,8 +48,10 @@ public:
   /// of paths, and renumbers its extents.
   absl::Status Identify(Manifest &, Undo &, std::vector<std::string> &notes);
 
-  /// ResourceExhausted unless the disks have room for data files of these sizes, by given path.
-  absl::Status CheckSpace(const std::vector<int64_t> &bytes) const;
+  /// ResourceExhausted unless the disks have room for data files of these sizes, by given path, and
+  /// `spare` bytes more each. `now`: their sizes.
+  absl::Status CheckSpace(const std::vector<int64_t> &bytes, const std::vector<int64_t> &now,
+                          int64_t spare = 0) const;
 
   /// Opens the data files that exist, and waits for their last writes (StatePath::LockData).
   absl::Status OpenData(const std::string &state, const std::function<bool()> &interrupted,

@@ -48,6 +48,7 @@ struct StateStore::Impl {
   Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
   absl::Status Begin(const MachineSettings &, const OpenOptions &, Undo &);
   absl::Status WriteManifests();
+  absl::Status GrowFor(int64_t commits);
   void NoteChanges(const Program &, const Continuation &);
 
   FileSystem &disk;
@@ -63,6 +64,7 @@ struct StateStore::Impl {
   std::vector<IoFile> files;       // by path: its data file
   std::vector<IoLink> links;       // by path
   std::vector<std::string> notes;
+  int64_t spare_bytes = 0;
   absl::Status failed; // of a commit, or for want of space: no commit may follow
 };
 
@@ -129,8 +131,12 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
   if (absl::Status status = extents.Claim(manifest.commits, found); !status.ok())
     return status;
   const std::vector<int64_t> needed = extents.BytesNeeded(commits.most(), moved);
-  if (absl::Status status = paths.CheckSpace(needed); !status.ok())
+  std::vector<int64_t> sizes;
+  for (const Extents::File &file : found)
+    sizes.push_back(file.bytes);
+  if (absl::Status status = paths.CheckSpace(needed, sizes); !status.ok())
     return status;
+  spare_bytes = options.spare_bytes;
   if (absl::Status status = paths.OpenData(manifest.state, options.interrupted, notes);
       !status.ok())
     return status;
@@ -280,16 +286,12 @@ StateStore::Open(FileSystem &disk, const Program &program,
   return std::unique_ptr<StateStore>(new StateStore(*std::move(impl)));
 }
 
-/// FailedPrecondition if the program writes to SSD, or reads a storage that does not stand.
-static absl::Status CheckReadsOnly(const Program &program, const std::vector<bool> &stands,
-                                   const std::string &home) {
-  for (size_t s = 0; s < program.storages.size(); ++s) {
-    const Storage &storage = program.storages[s];
-    if (storage.LivesOn(Home::ssd) && !(storage.persistent && stands[s]))
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "%s of the program is not in %s as it is: it would be written", storage.name, home));
-  }
-  return absl::OkStatus();
+/// Whether each storage of the program on SSD is one that stands, so that nothing is written.
+static bool ReadsOnly(const Program &program, const std::vector<bool> &stands) {
+  for (size_t s = 0; s < program.storages.size(); ++s)
+    if (program.storages[s].LivesOn(Home::ssd) && !(program.storages[s].persistent && stands[s]))
+      return false;
+  return true;
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
@@ -303,15 +305,18 @@ StateStore::OpenToRead(FileSystem &disk, const Program &program, const std::stri
   if (!reader.ok())
     return reader.status();
   state.reader = *std::move(reader);
+  const Manifest &manifest = state.reader->manifest();
   const SavedCommit &commit = state.reader->saved();
-  state.commits.manifest() = state.reader->only();
-  state.commits.GoToLast();
   absl::StatusOr<Continuation> found =
-      CheckContinues(directory, state.reader->only(), commit, program, options.changed_model);
+      CheckContinues(directory, manifest, commit, program, options.changed_model);
   if (!found.ok())
     return found.status();
-  if (absl::Status status = CheckReadsOnly(program, found->stands, directory); !status.ok())
-    return status;
+  // Where a state on several paths was moved, Open finds out which of them are its own.
+  const bool moved = manifest.paths.size() > 1 && !state.reader->IsAtHome();
+  if (moved || !ReadsOnly(program, found->stands))
+    return nullptr;
+  state.commits.manifest() = manifest;
+  state.commits.GoToLast();
   state.change = std::move(found->change);
   state.stands = std::move(found->stands);
   state.files = state.reader->Files();
@@ -364,6 +369,19 @@ absl::Status StateStore::Impl::WriteManifests() {
   return paths.CheckNames(manifest);
 }
 
+/// Makes the files long enough for so many commits.
+absl::Status StateStore::Impl::GrowFor(int64_t kept) {
+  const std::vector<int64_t> needed = extents.BytesNeeded(kept, moved), now = extents.Bytes();
+  bool enough = true;
+  for (size_t i = 0; i < now.size(); ++i)
+    enough &= needed[i] <= now[i];
+  if (enough)
+    return absl::OkStatus();
+  if (absl::Status status = paths.CheckSpace(needed, now, spare_bytes); !status.ok())
+    return status;
+  return extents.GrowFiles(needed);
+}
+
 absl::Status StateStore::Commit(const CommitRecord &record) {
   // After a failed commit a crash may leave either manifest. So nothing that one of them names
   // may be written over.
@@ -379,24 +397,22 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   commit->record = record;
   if (absl::Status status = impl->paths.SyncData(); !status.ok())
     return impl->failed = status;
-  // No process begins to read a commit between the check and the manifest without it.
+  // Until the manifests without a commit are durable, no process begins to read it.
   std::vector<std::unique_ptr<OpenFile>> locks;
+  const StatePath &home = impl->paths.home();
   auto is_read = [&](int64_t step) {
-    absl::StatusOr<std::unique_ptr<OpenFile>> lock =
-        impl->paths.home().LockCommit(step, /*shared=*/false);
+    absl::StatusOr<std::unique_ptr<OpenFile>> lock = home.LockCommit(step, /*shared=*/false);
     if (lock.ok())
       locks.push_back(*std::move(lock));
-    return absl::IsUnavailable(lock.status());
+    return absl::IsUnavailable(lock.status()) && home.CanLockCommits();
   };
-  std::vector<SavedCommit> dropped = impl->commits.Add(
-      *std::move(commit), impl->computation, impl->parameters, impl->paths.given(), is_read);
-  // With a commit more than the state keeps, the next contents need more space. A training goes
-  // before those that read.
-  if (const int64_t kept = int64_t(impl->commits.manifest().commits.size());
-      kept > impl->commits.most() &&
-      !impl->extents.Lengthen(impl->extents.BytesNeeded(kept, impl->moved)).ok())
-    for (SavedCommit &read : impl->commits.Trim(impl->paths.given()))
-      dropped.push_back(std::move(read));
+  Commits &commits = impl->commits;
+  std::vector<SavedCommit> dropped = commits.Add(*std::move(commit), impl->computation,
+                                                 impl->parameters, impl->paths.given(), is_read);
+  // With more commits than the state keeps, the next contents need more space. On a full disk the
+  // training goes on without the oldest.
+  while (commits.HasMore() && !impl->GrowFor(int64_t(commits.manifest().commits.size())).ok())
+    dropped.push_back(*commits.DropOldest(impl->paths.given()));
   if (absl::Status status = impl->WriteManifests(); !status.ok())
     return impl->failed = status;
   impl->commits.GoToLast();

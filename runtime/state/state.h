@@ -113,6 +113,7 @@ struct OpenOptions {
   bool changed_model = false;        // a program of another computation may go on with it
   std::function<bool()> interrupted; // asked while it waits: whether to give up (Cancelled)
   std::optional<BaseState> base;     // of a new state
+  int64_t spare_bytes = 0; // of each disk, that the state leaves free when it grows for readers
 };
 
 class StateStore {
@@ -145,8 +146,8 @@ public:
        std::optional<int64_t> at = std::nullopt, const OpenOptions & = {});
 
   /// The commit of step `at`, or else the last one, also while a trainer runs (CommitReader). Takes
-  /// no write and no commit. FailedPrecondition if the program would write: a storage on SSD is
-  /// scratch, or has other chunks than the commit.
+  /// no write and no commit. Null if only Open can: the program has scratch on SSD, or a storage
+  /// there with other chunks than the commit. Also null if a state on several paths was moved.
   static absl::StatusOr<std::unique_ptr<StateStore>>
   OpenToRead(FileSystem &, const Program &, const std::string &directory,
              std::optional<int64_t> at = std::nullopt, const OpenOptions & = {});
@@ -174,9 +175,9 @@ public:
   std::optional<uint64_t> Checksum(const Extent &) const;
 
   /// Makes the current contents of persistent storages a commit, and drops the oldest beyond the
-  /// number to keep, but for the best one (Commits::Trim) and those that are read, for which the
-  /// files grow if the disks have the space. All writes have completed. After a failure the old or
-  /// the new commit is on disk, whole, and the next process opens it. This process can write
+  /// number to keep, but for the best one (Commits::DropOldest) and those that are read, for which
+  /// the files grow if the disks have the space. All writes have completed. After a failure the old
+  /// or the new commit is on disk, whole, and the next process opens it. This process can write
   /// nothing more.
   absl::Status Commit(const CommitRecord &);
   /// The commit that this process began from, or made last (step 0: none).

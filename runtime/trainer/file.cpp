@@ -120,9 +120,10 @@ absl::Status OutputFile::Cut(int64_t size) {
   return absl::OkStatus();
 }
 
-absl::Status OutputFile::GoToEnd() {
-  if (!stream && lseek(descriptor, 0, SEEK_END) < 0)
-    return ErrnoStatus("cannot go on in", name);
+absl::Status OutputFile::AddToEnd() {
+  const int flags = stream ? 0 : fcntl(descriptor, F_GETFL);
+  if (flags < 0 || (!stream && fcntl(descriptor, F_SETFL, flags | O_APPEND) != 0))
+    return ErrnoStatus("cannot add to", name);
   return absl::OkStatus();
 }
 

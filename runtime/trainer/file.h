@@ -44,8 +44,8 @@ public:
   absl::Status Append(const void *from, int64_t count);
   /// Keeps the first `size` bytes; Append continues there. Does nothing to a stream.
   absl::Status Cut(int64_t size);
-  /// Append continues at the end of the file.
-  absl::Status GoToEnd();
+  /// From now on Append adds to the end of the file, also beside other processes.
+  absl::Status AddToEnd();
   /// Whether it is a pipe, a device or an open descriptor, which cannot be read back.
   bool is_stream() const { return stream; }
   /// Whether it is a pipe that nobody reads any more.

@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <numeric>
 #include <utility>
@@ -57,7 +56,7 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const Program &prog
   if (status.ok())
     status = made->Open(kernels, source);
   if (!status.ok())
-    return status;
+    return made->Explain(status);
   return made;
 }
 
@@ -97,20 +96,17 @@ absl::Status Generator::FindPorts() {
 absl::Status Generator::Open(const Kernels &kernels, const GenerationSource &source) {
   std::string weights = source.weights.empty() ? source.state : source.weights;
   absl::StatusOr<bool> is_state = StateStore::Exists(SystemFiles(), weights);
+  const bool has_commit = is_state.ok() && *is_state;
   if (Streams(program)) {
-    if (is_state.ok() && *is_state)
+    if (has_commit)
       return Stream(kernels, weights, source.changed_model);
     return absl::FailedPreconditionError(absl::StrCat(
         "the weights do not fit in the memory given, and `", weights,
         "` is no state from which they could be read for each token: give more memory, or make a "
         "state of them (boa import, or boa train --weights)"));
   }
-  // No training has ended yet in a state without such a file: then it has its last commit.
-  std::error_code error;
-  const std::string file = source.state + "/model.safetensors";
-  if (source.weights.empty() &&
-      (std::filesystem::exists(file, error) || !(is_state.ok() && *is_state)))
-    weights = file;
+  if (source.weights.empty() && !has_commit)
+    weights = source.state + "/model.safetensors";
   return Fill(kernels, weights, source.changed_model);
 }
 
@@ -163,8 +159,7 @@ absl::Status Generator::Stream(const Kernels &kernels, const std::string &direct
   opening.changed_model = changed_model;
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
       StateStore::OpenToRead(SystemFiles(), program, directory, /*at=*/std::nullopt, opening);
-  // Other chunks than the state's are written to it first, and paths that moved are found.
-  if (absl::IsFailedPrecondition(opened.status()) || absl::IsNotFound(opened.status())) {
+  if (opened.ok() ? !*opened : absl::IsNotFound(opened.status())) {
     std::vector<std::string> directories = {directory};
     for (size_t i = 1; i < program.machine.ssd.size(); ++i)
       directories.push_back(program.machine.ssd[i].path);
@@ -189,9 +184,13 @@ absl::Status Generator::Stream(const Kernels &kernels, const std::string &direct
 
 absl::StatusOr<const float *> Generator::Logits(const std::vector<int32_t> &text) {
   absl::StatusOr<const float *> next = Next(text);
-  if (absl::Status kept = !next.ok() && state ? state->CheckKept() : absl::OkStatus(); !kept.ok())
-    return kept;
-  return next;
+  return next.ok() ? next : Explain(next.status());
+}
+
+/// Data that does not match its checksum may be that of a later commit.
+absl::Status Generator::Explain(const absl::Status &error) const {
+  const absl::Status kept = state ? state->CheckKept() : absl::OkStatus();
+  return kept.ok() ? error : kept;
 }
 
 absl::StatusOr<const float *> Generator::Next(const std::vector<int32_t> &text) {

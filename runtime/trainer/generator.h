@@ -41,8 +41,8 @@ struct GenerationEntries {
 
 /// Where weights come from.
 struct GenerationSource {
-  /// A file or folder, or the directory of a state; empty: the training in `state`. Of that,
-  /// weights that stay in memory come from the file model.safetensors, if there is one.
+  /// A file or folder, or the directory of a state, whose last commit has them; empty: that in
+  /// `state`. Without a commit there, its file model.safetensors.
   std::string weights, state;
   bool changed_model = false; // also weights of another computation
 };
@@ -51,9 +51,9 @@ struct GenerationSource {
 /// Threads: one.
 class Generator {
 public:
-  /// Reads the last commit of a state, which may be trained meanwhile. A state with other chunks
-  /// than the program's is locked as by a training, if its weights do not stay in memory.
-  /// FailedPrecondition if such weights are in no state.
+  /// Weights that stay in memory are read once, also from a state that is trained meanwhile. Others
+  /// are read for each token. Then a state with the program's chunks may be trained, too; others
+  /// are locked as by a training. FailedPrecondition if such weights are in no state.
   static absl::StatusOr<std::unique_ptr<Generator>>
   Create(const Program &, const Kernels &, const GenerationEntries &, const GenerationSource &);
 
@@ -70,6 +70,7 @@ private:
   absl::Status Fill(const Kernels &, const std::string &weights, bool changed_model);
   absl::Status Stream(const Kernels &, const std::string &directory, bool changed_model);
   absl::Status FindPorts();
+  absl::Status Explain(const absl::Status &) const;
   absl::StatusOr<const float *> Next(const std::vector<int32_t> &text);
   absl::StatusOr<const float *> Predict(const int32_t *tokens, int64_t count);
   absl::Status Prefill(const int32_t *tokens, int64_t until);

@@ -104,6 +104,8 @@ OpenState(const TrainRequest &request, const BaseWeights *base, const InterruptG
   OpenOptions opening = {options.changed_model, [&] { return interrupt.interrupted(); }, {}};
   if (base)
     opening.base = base->Origin();
+  constexpr int64_t kFew = int64_t(16) << 20; // for manifests, metrics and the like
+  opening.spare_bytes = BytesOfExport(program) + kFew;
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
       exists ? StateStore::Open(request.disk(), program, request.directories(), keep, options.at,
                                 opening)
@@ -112,7 +114,7 @@ OpenState(const TrainRequest &request, const BaseWeights *base, const InterruptG
     return InterruptedError(interrupt.signal(), std::string(opened.status().message()));
   if (!opened.ok())
     return opened.status();
-  // The state has its space already, so the export may take all that is free now.
+  // The state has its space already, and grows for readers only where the export still fits.
   if (absl::Status status = CheckExportSpace(program, request.save()); !status.ok())
     return status;
   return opened;

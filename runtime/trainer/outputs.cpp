@@ -136,11 +136,16 @@ absl::Status CheckNewFile(const FileUse &file, bool directory) {
   return absl::OkStatus();
 }
 
-absl::Status CheckExportSpace(const Program &program, const std::string &path) {
+int64_t BytesOfExport(const Program &program) {
   int64_t bytes = 0;
   for (const Group &group : program.groups)
     for (const Parameter &parameter : group.parameters)
       bytes += group.count * parameter.elements() * int64_t(sizeof(float));
+  return bytes;
+}
+
+absl::Status CheckExportSpace(const Program &program, const std::string &path) {
+  const int64_t bytes = BytesOfExport(program);
   absl::StatusOr<DeviceSpace> space = SystemFiles().Space(ParentOf(path));
   if (!space.ok())
     return space.status();

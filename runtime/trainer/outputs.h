@@ -42,6 +42,9 @@ absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector
 /// directory that cannot be written.
 absl::Status CheckNewFile(const FileUse &, bool directory);
 
+/// Bytes of an export of the parameters, but for its header.
+int64_t BytesOfExport(const Program &);
+
 /// Refuses an export of the parameters to `path` if its disk has too little space.
 absl::Status CheckExportSpace(const Program &, const std::string &path);
 

@@ -8,10 +8,10 @@
 // Everything that a run tells: the table at its start, a line and a record of metrics for
 // each step, the summary, the trace and the page at its end.
 //
-// Ownership: it owns the files of --metrics, --tensorboard and --trace, and the line of progress.
-// Program and options must outlive it. Threads: one, the driver. Errors: a console that is gone is
-// no error. The first error of the metrics stays in status(); after it no record is written. The
-// run must then end with a commit.
+// Ownership: it owns the files of --metrics, --tensorboard, --trace and --log, and the line of
+// progress. Program and options must outlive it. Threads: one, the driver. Errors: a console that
+// is gone is no error. The first error of metrics, events or log stays in status(); after it
+// nothing is written to them. The run must then end with a commit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_REPORT_H

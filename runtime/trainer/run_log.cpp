@@ -24,7 +24,7 @@ absl::StatusOr<RunLog> RunLog::Open(const std::string &path) {
     return opened.status();
   RunLog log;
   log.file = *std::move(opened);
-  if (absl::Status status = log.file.GoToEnd(); !status.ok())
+  if (absl::Status status = log.file.AddToEnd(); !status.ok())
     return status;
   return log;
 }

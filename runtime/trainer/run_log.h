@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The file of --log, for people. Each run of the trainer adds its beginning with all settings,
-// what it says but for the line of progress, and how it ended. Each line begins with the local
-// time.
+// The file of --log, for people. A run adds its settings once its state is open, then its messages
+// but for the line of progress, and its end. Each line begins with the local time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_RUN_LOG_H
@@ -28,7 +27,7 @@ namespace boa {
 
 class RunLog {
 public:
-  /// Goes on at the end of the file, which is made if need be.
+  /// Adds to the file, which is made if need be.
   static absl::StatusOr<RunLog> Open(const std::string &path);
 
   /// The beginning of a run. `identity`: of the state. `environment`: versions of its parts.

@@ -227,19 +227,6 @@ TEST_P(FileSystemTest, OneHoldsALock) {
   EXPECT_TRUE(files->Lock(Path("lock")).ok());
 }
 
-TEST_P(FileSystemTest, AReaderAndAWriterExcludeEachOther) {
-  absl::StatusOr<std::unique_ptr<OpenFile>> lock = files->Lock(Path("lock"));
-  ASSERT_TRUE(lock.ok()) << lock.status();
-  absl::StatusOr<std::unique_ptr<OpenFile>> reader = files->Open(Path("lock"), {});
-  ASSERT_TRUE(reader.ok()) << reader.status();
-  EXPECT_EQ(CodeOf((*reader)->LockShared(), "lock"), Code::kUnavailable);
-  lock->reset();
-  EXPECT_TRUE((*reader)->LockShared().ok());
-  EXPECT_EQ(CodeOf(files->Lock(Path("lock")), "lock"), Code::kUnavailable);
-  reader->reset();
-  EXPECT_TRUE(files->Lock(Path("lock")).ok());
-}
-
 TEST_P(FileSystemTest, LocksOfBytesStandAgainstLocksOfThatByte) {
   absl::StatusOr<std::unique_ptr<OpenFile>> lock = files->Lock(Path("lock"));
   ASSERT_TRUE(lock.ok()) << lock.status();

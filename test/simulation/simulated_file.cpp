@@ -85,8 +85,6 @@ public:
     handle->inode->lock_holder = fd;
     return absl::OkStatus();
   }
-  /// One reader at a time.
-  absl::Status LockShared() override { return Lock(); }
   absl::Status LockByte(int64_t offset, bool shared) override {
     Handle *handle = Find();
     if (!handle || (!shared && !handle->mode.write))

@@ -244,18 +244,23 @@ std::optional<double> tokensThatHideSsd(const Trial &trial) {
     return std::nullopt;
   const Busy work = busyOf(trial);
   const double fixedWork = work.shared ? work.optimizer : 0;
-  double times = 0; // as many tokens as now
+  double times = 0;   // as many tokens as now
+  bool fewer = false; // it is fewer tokens that hide it
   auto add = [&](double fixed, double growing, double rate) {
     const double excess = timeOf(fixed, rate) - fixedWork;
     const double gain = work.compute - timeOf(growing, rate); // with as many tokens as now
     if (gain > 0)
       times = std::max(times, excess / gain);
-    else if (excess > gain)
+    else if (excess > 0)
       times = std::numeric_limits<double>::infinity();
+    else
+      fewer |= gain < 0;
   };
   add(readFixed, read, ssd.read);
   add(writtenFixed, written, ssd.write);
   add(readFixed + writtenFixed, read + written, ssd.both);
+  if (times == 0 || fewer)
+    return std::nullopt;
   return times * double(program.train.batch) * double(program.model.context);
 }
 

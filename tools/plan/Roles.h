@@ -43,9 +43,10 @@ Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
 Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved);
 
 /// From how many tokens a step on the SSDs take no longer than kernels, and updates if one
-/// processor does both. Of a plan in vertical order, with places as they are: traffic of weights,
-/// gradients and optimizer stays, that of activations and the kernels' time grow with the tokens.
-/// Infinite: from none. Nothing if the plan moves nothing.
+/// processor does both. The plan is in vertical order, and its places stay. So traffic of weights,
+/// gradients and optimizer stays, and that of activations and the kernels' time grow with the
+/// tokens. Infinite: from none. Nothing if any number hides the SSDs, or only a smaller one does,
+/// or if the plan moves nothing at a known rate.
 std::optional<double> tokensThatHideSsd(const Trial &trial);
 
 } // namespace boa

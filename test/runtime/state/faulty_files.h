@@ -42,6 +42,7 @@ public:
   std::vector<std::string> calls;    // "Sync PATH"
   bool through_cache = false;        // no syncs: for thousands of openings
   bool full = false;                 // nothing can be reserved any more
+  bool bytes_conflict = false;       // a byte of a file that is locked cannot be locked
   std::optional<int64_t> free_bytes; // what Space says
   std::function<void()> on_wait;     // instead of letting time pass
 
@@ -162,12 +163,10 @@ private:
       absl::Status status = owner.Call("LockFile", path());
       return status.ok() ? real->Lock() : status;
     }
-    absl::Status LockShared() override {
-      absl::Status status = owner.Call("LockFile", path());
-      return status.ok() ? real->LockShared() : status;
-    }
     absl::Status LockByte(int64_t offset, bool shared) override {
       absl::Status status = owner.Call("LockByte", path());
+      if (status.ok() && owner.bytes_conflict)
+        return absl::UnavailableError("of a whole file, by this process");
       return status.ok() ? real->LockByte(offset, shared) : status;
     }
 

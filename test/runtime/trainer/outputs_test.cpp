@@ -64,8 +64,8 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
   options.metrics = scratch.path("metrics");
   options.save = scratch.path("weights");
   const auto before = Contents();
-  for (std::string TrainerOptions::*output :
-       {&TrainerOptions::save, &TrainerOptions::trace, &TrainerOptions::metrics})
+  for (std::string TrainerOptions::*output : {&TrainerOptions::save, &TrainerOptions::trace,
+                                              &TrainerOptions::metrics, &TrainerOptions::log})
     for (const char *name : {"state/data", "state/../state/lock", "link/manifest.json",
                              "state/manifest.copy.json", "second/data", "second/lock", "text",
                              "hard", "model.boa", "other/renamed", "other/manifest.json"}) {
@@ -108,8 +108,8 @@ TEST_F(OutputsTest, LinksAreNotFollowed) {
 
   std::filesystem::create_symlink(target, scratch.path("out"));
   options.state = scratch.path("fresh");
-  for (std::string TrainerOptions::*output :
-       {&TrainerOptions::save, &TrainerOptions::trace, &TrainerOptions::metrics}) {
+  for (std::string TrainerOptions::*output : {&TrainerOptions::save, &TrainerOptions::trace,
+                                              &TrainerOptions::metrics, &TrainerOptions::log}) {
     const TrainerOptions kept = options;
     options.*output = scratch.path("out");
     EXPECT_THAT(std::string(Run().message()), HasSubstr("link"));
@@ -139,7 +139,8 @@ TEST_F(OutputsTest, NoOpenBlocks) {
   options.save = pipe;
   EXPECT_THAT(std::string(Run().message()), HasSubstr("pipe"));
   options.save = "";
-  for (std::string TrainerOptions::*output : {&TrainerOptions::trace, &TrainerOptions::metrics}) {
+  for (std::string TrainerOptions::*output :
+       {&TrainerOptions::trace, &TrainerOptions::metrics, &TrainerOptions::log}) {
     options.*output = pipe;
     EXPECT_THAT(std::string(Run().message()), HasSubstr("a pipe that nobody reads"));
     options.*output = "";
