@@ -83,6 +83,16 @@ bool SettingReader::readSource(const Expr &call, DataSource &source) const {
   return context.diagnostics.count() == errors;
 }
 
+bool SettingReader::readFlag(const char *name, bool absent) const {
+  const Expr *flag = find(name);
+  if (!flag)
+    return absent;
+  if (!flag->isName("true") && !flag->isName("false"))
+    error(flag->location,
+          std::string("expected ") + name + " to be true or false but found " + printExpr(*flag));
+  return flag->isName("true");
+}
+
 void SettingReader::readTokenizer(DataSource &source) const {
   if (const Expr *path = find("tokenizer");
       path && readPath("tokenizer", *path, source.tokenizer)) {
@@ -91,12 +101,8 @@ void SettingReader::readTokenizer(DataSource &source) const {
       error(path->location,
             "there is no file " + source.tokenizer + ", which would be a tokenizer");
   }
-  if (const Expr *special = find("special")) {
-    source.special = special->isName("true");
-    if (!source.special && !special->isName("false"))
-      error(special->location,
-            "expected special to be true or false but found " + printExpr(*special));
-  }
+  source.special = readFlag("special", source.special);
+  source.packed = readFlag("packed", source.packed);
   if (const Expr *form = find("template")) {
     if (form->kind != Expr::Kind::String || form->name.empty())
       error(form->location,

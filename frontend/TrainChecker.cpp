@@ -123,11 +123,18 @@ private:
       error(*keep, "with recompute = false all layers keep their activations: leave keep out");
   }
 
-  static bool namesChat(const std::string &data) {
+  /// Why a masked objective cannot have this data; null if it can.
+  static const char *whyNotMasked(const std::string &data) {
     std::string ignored;
-    const std::vector<DataSource> sources = ParseSources(data, ignored);
-    return std::any_of(sources.begin(), sources.end(),
-                       [](const DataSource &source) { return source.kind == SourceKind::chat; });
+    for (const DataSource &source : ParseSources(data, ignored)) {
+      if (source.kind == SourceKind::chat)
+        return "masked tokens are chosen at random, and chat(...) says itself which tokens are "
+               "learnt: expected objective to be next_token";
+      if (!source.packed)
+        return "masked tokens are chosen among all, so padding would be learnt: leave out "
+               "packed = false";
+    }
+    return nullptr;
   }
 
   void checkObjective() {
@@ -140,11 +147,9 @@ private:
       error(*end, "masked tokens are predicted where they stand: leave end out");
     for (auto [path, text] :
          {std::pair("train.data", &train.data), std::pair("train.validate", &train.validate)})
-      if (const Expr *data = findGiven(given, path);
-          data && train.objective == Objective::masked && namesChat(*text))
-        error(*data,
-              "masked tokens are chosen at random, and chat(...) says itself which tokens are "
-              "learnt: expected objective to be next_token");
+      if (const Expr *data = findGiven(given, path); data && train.objective == Objective::masked)
+        if (const char *why = whyNotMasked(*text))
+          error(*data, why);
     if (const Expr *validate = findGiven(given, "train.validate");
         validate && !train.data.empty() && !train.validate.empty() &&
         IsSourceCall(train.validate) != IsSourceCall(train.data))

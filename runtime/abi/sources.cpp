@@ -164,17 +164,23 @@ private:
     if (!name.empty())
       Expect("=");
     const bool is_text = source.kind == SourceKind::text;
+    const auto read_flag = [&] {
+      const std::string word = ReadName();
+      if (word != "true" && word != "false")
+        Fail("expected " + name + " to be true or false but found `" + word + "`");
+      return word == "true";
+    };
     if ((name.empty() || name == "tokenizer") && source.tokenizer.empty()) {
       source.tokenizer = ReadString();
     } else if (name == "template" && !is_text && source.form.empty()) {
       source.form = ReadString();
     } else if (name == "special" && is_text) {
-      const std::string word = ReadName();
-      source.special = word == "true";
-      if (!source.special && word != "false")
-        Fail("expected special to be true or false but found `" + word + "`");
+      source.special = read_flag();
+    } else if (name == "packed") {
+      source.packed = read_flag();
     } else {
-      Fail(std::string(CallOf(source.kind)) + "(...) takes the arguments files, tokenizer and " +
+      Fail(std::string(CallOf(source.kind)) +
+           "(...) takes the arguments files, tokenizer, packed and " +
            (is_text ? "special" : "template") + " once, but found `" + name + "`");
     }
   }
@@ -222,6 +228,8 @@ std::string FormatSource(const DataSource &source) {
     text += ", template = \"" + source.form + '"';
   if (source.special)
     text += ", special = true";
+  if (!source.packed)
+    text += ", packed = false";
   if (!source.type.empty())
     text += ", " + source.type;
   if (source.end >= 0)

@@ -14,6 +14,7 @@
 //                                                   `special = true` special tokens in them count
 //   chat("a.jsonl", tokenizer = "t.json")           conversations, of which the answers are
 //                                                   learnt; `template = "NAME"` is their form
+//   text(..., packed = false), chat(..., ...)       each document begins a sequence of its own
 //   mix(0.7 tokens("a/*.bin"), 0.3 chat(...))       samples of several, in shares
 //
 // A path that begins like a call is written with ./ before it.
@@ -44,6 +45,7 @@ struct DataSource {
   std::string tokenizer; // path of its file
   bool special = false;  // text: special tokens in it count as such
   std::string form;      // chat: name of the template; empty: that of the tokenizer
+  bool packed = true;    // false: each document begins a sequence
   double share = 1;      // in a mix
 
   bool is_tokenized() const { return kind == SourceKind::text || kind == SourceKind::chat; }

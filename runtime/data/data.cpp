@@ -180,6 +180,10 @@ absl::Status Data::TakeTokenizer(const DataSource &source) {
         FormatSource(source), ": masked tokens are chosen at random, and conversations "
                               "say themselves what is learnt; use objective = "
                               "next_token"));
+  if (!source.packed && options.objective == Objective::masked)
+    return absl::InvalidArgumentError(absl::StrCat(
+        FormatSource(source), ": masked tokens are chosen among all, so padding would be learnt; "
+                              "leave out packed = false"));
   absl::StatusOr<std::string> print = PrintOfTokenizer(source.tokenizer);
   if (!print.ok())
     return print.status();
@@ -193,6 +197,8 @@ absl::Status Data::TakeTokenizer(const DataSource &source) {
                      "` are different tokenizers, whose tokens mean different things: the data "
                      "need one"));
   settings[absl::StrCat(kTokenizerOf, source.files)] = *print;
+  if (!source.packed)
+    settings[absl::StrCat(kPaddingOf, source.files)] = absl::StrCat(options.context);
   return absl::OkStatus();
 }
 

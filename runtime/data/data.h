@@ -63,9 +63,10 @@ struct DataOptions {
 };
 
 /// Names of settings that tell the files of a pattern: `files of PATTERN` of all together, and
-/// `file of PATTERN: PATH` of each of the first ones. `tokenizer of PATTERN` is a hash.
+/// `file of PATTERN: PATH` of each of the first ones. `tokenizer of PATTERN` is a hash. `padding of
+/// PATTERN` is the multiple to which each document is padded, if any.
 inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ",
-                      kTokenizerOf[] = "tokenizer of ";
+                      kTokenizerOf[] = "tokenizer of ", kPaddingOf[] = "padding of ";
 
 /// A note if the vocabulary has tokens that no text holds; otherwise "".
 std::string DescribeUnusedTokens(const DataOptions &);

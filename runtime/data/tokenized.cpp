@@ -60,6 +60,35 @@ struct Group {
   }
 };
 
+/// Appends the tokens of documents to an entry.
+class DocumentWriter {
+public:
+  /// Without an entry nothing is written. `multiple`: each document is padded to a multiple of so
+  /// many tokens.
+  DocumentWriter(EntryWriter *entry, int64_t multiple, int32_t padding)
+      : entry(entry), multiple(multiple), padding(padding) {}
+
+  absl::Status Append(const std::vector<int32_t> &tokens, const std::vector<bool> &targets) {
+    length += int64_t(tokens.size());
+    return entry ? entry->Append(tokens, targets) : absl::OkStatus();
+  }
+  /// Does nothing where a document has no tokens.
+  absl::Status EndDocument() {
+    if (!entry || length == 0)
+      return absl::OkStatus();
+    entry->EndDocument();
+    const auto rest = size_t((multiple - length % multiple) % multiple);
+    length = 0;
+    return entry->Append(std::vector<int32_t>(rest, padding), std::vector<bool>(rest));
+  }
+
+private:
+  EntryWriter *const entry;
+  const int64_t multiple;
+  const int32_t padding;
+  int64_t length = 0; // of the document, until now
+};
+
 class Maker {
 public:
   Maker(const DataSource &source, const SourceOptions &options)
@@ -112,6 +141,8 @@ private:
       return print.status();
     way = absl::StrCat("version ", kCacheVersion, "\n", CallOf(source.kind), "\n", *print,
                        "\nspecial ", source.special, "\ntemplate ", source.form, "\n");
+    if (!source.packed)
+      absl::StrAppend(&way, "multiple of ", options.context, "\n");
     for (const std::string &file : files) {
       std::error_code error;
       const auto bytes = int64_t(std::filesystem::file_size(file, error));
@@ -209,9 +240,12 @@ private:
   }
 
   /// Without a writer the tokens are only looked at.
-  absl::Status Make(const Group &group, EntryWriter *writer) {
+  absl::Status Make(const Group &group, EntryWriter *entry) {
     if (absl::Status status = OpenTokenizer(); !status.ok())
       return status;
+    const int32_t eos = tokenizer->eos();
+    DocumentWriter writer(entry, source.packed ? 1 : options.context,
+                          eos >= 0 && eos < options.vocab ? eos : 0);
     Encoder encoder(tokenizer);
     absl::StatusOr<ConversationEncoder> conversations = absl::NotFoundError("");
     if (source.kind == SourceKind::chat) {
@@ -232,44 +266,53 @@ private:
     return absl::OkStatus();
   }
 
-  absl::Status MakeText(const InputFile &file, Encoder &encoder, EntryWriter *writer) {
+  absl::Status MakeText(const InputFile &file, Encoder &encoder, DocumentWriter &writer) {
     TextOptions text;
     text.special = source.special;
     text.vocab = options.vocab;
-    bool begins = true;
     const int32_t eos = tokenizer->eos();
+    bool begins = true;
     int32_t last = -1;
+    std::vector<int32_t> piece; // of one document
     std::vector<bool> targets;
-    const auto take = [&](const std::vector<int32_t> &tokens) {
+    const auto flush = [&] {
+      absl::Status status = writer.Append(piece, targets);
+      piece.clear();
       targets.clear();
+      return status;
+    };
+    const auto take = [&](const std::vector<int32_t> &tokens) {
       for (int32_t token : tokens) {
+        piece.push_back(token);
         targets.push_back(!begins);
-        begins = source.special && token == eos;
         last = token;
-        if (writer && begins)
-          writer->EndDocument();
+        begins = source.special && token == eos;
+        if (!begins)
+          continue;
+        if (absl::Status status = flush(); !status.ok())
+          return status;
+        if (absl::Status status = writer.EndDocument(); !status.ok())
+          return status;
       }
-      return writer ? writer->Append(tokens, targets) : absl::OkStatus();
+      return flush();
     };
     absl::Status status = EncodeText(file, text, tokenizer, encoder, take,
                                      [&](int64_t bytes) { return Show(bytes); });
-    if (!status.ok() || last < 0 || eos < 0 || last == eos) {
-      if (status.ok() && writer && last >= 0 && !begins)
-        writer->EndDocument();
+    if (!status.ok())
       return status;
+    if (last >= 0 && eos >= 0 && last != eos) {
+      if (eos >= options.vocab)
+        return absl::InvalidArgumentError(
+            absl::StrCat("`", source.tokenizer, "`: token ", eos,
+                         ", which ends a text, is outside the vocabulary of ", options.vocab));
+      if (status = take({eos}); !status.ok())
+        return status;
     }
-    if (eos >= options.vocab)
-      return absl::InvalidArgumentError(
-          absl::StrCat("`", source.tokenizer, "`: token ", eos,
-                       ", which ends a text, is outside the vocabulary of ", options.vocab));
-    status = take({eos});
-    if (status.ok() && writer && !begins)
-      writer->EndDocument();
-    return status;
+    return writer.EndDocument();
   }
 
   absl::Status MakeRecords(const InputFile &file, ConversationEncoder &encoder,
-                           EntryWriter *writer) {
+                           DocumentWriter &writer) {
     std::vector<int32_t> tokens;
     std::vector<bool> targets;
     return ReadLines(file, [&](int64_t number, absl::string_view line, int64_t end) {
@@ -284,11 +327,10 @@ private:
             absl::StrCat("token ", token, " is outside the vocabulary of ", options.vocab));
       if (!status.ok())
         return AtLine(file.path(), number, status);
-      if (writer) {
-        if (status = writer->Append(tokens, targets); !status.ok())
-          return status;
-        writer->EndDocument();
-      }
+      if (status = writer.Append(tokens, targets); !status.ok())
+        return status;
+      if (status = writer.EndDocument(); !status.ok())
+        return status;
       return Show(end);
     });
   }

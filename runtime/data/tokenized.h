@@ -11,7 +11,8 @@
 // Each file of text(...) is a document, with the tokens around it that its tokenizer puts there,
 // and the one that ends a text behind it. With `special`, that one ends a document inside of a
 // file, too. Each record of chat(...) is a document (records.h). The first token of a document is
-// no target.
+// no target. Where documents are not packed, each is padded to a multiple of the context, so that
+// it begins a window. Padding is no target, and the key has the context then.
 //
 // Files are cached in groups of about 64 MiB, in the order of their names. The key of a group has
 // the sizes, times of change and contents of its files, those of the tokenizer's files, and the

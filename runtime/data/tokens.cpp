@@ -104,7 +104,11 @@ public:
     const int64_t window = targeted ? targeted->At(place) : place;
     to.tokens.resize(size_t(context + 1));
     to.untargeted.clear();
-    const int64_t begin = window * context, end = begin + context + 1;
+    const int64_t begin = window * context, end = std::min(begin + context + 1, size());
+    if (end == begin + context) { // behind the last one there is no token
+      to.tokens[size_t(context)] = 0;
+      to.untargeted.push_back(context - 1);
+    }
     int64_t at = begin;
     for (size_t i = ShardOf(begin); at < end; ++i) {
       const int64_t count = std::min(end, begins[i + 1]) - at;
@@ -146,7 +150,8 @@ public:
   }
 
 private:
-  int64_t AllWindows() const { return (size() - 1) / context; }
+  /// The last one may have no token behind it, which would only begin another document.
+  int64_t AllWindows() const { return (size() - source.packed) / context; }
   size_t ShardOf(int64_t token) const {
     return size_t(std::upper_bound(begins.begin(), begins.end(), token) - begins.begin()) - 1;
   }

@@ -10,6 +10,9 @@
 // for the first one and for those behind the last whole window. The last tenth of the windows is
 // for validation, unless that has files of its own.
 //
+// Documents that are not packed were padded to multiples of the context (tokenized.h), so that each
+// begins a window.
+//
 // Documents end where an index says so, and behind each token `end`. Where a file says which of its
 // tokens are targets (targets.h), windows without a target are left out.
 //

@@ -155,7 +155,7 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
       continue;
     // `data` tells it.
     if (absl::StartsWith(key, kFilesOf) || absl::StartsWith(key, kFileOf) ||
-        absl::StartsWith(key, kTokenizerOf))
+        absl::StartsWith(key, kTokenizerOf) || absl::StartsWith(key, kPaddingOf))
       continue;
     // Earlier trainers did not say it.
     if (key == "optimizer_code" && committed.count(key) == 0)
@@ -182,9 +182,11 @@ absl::Status CheckFilesOfData(const Settings &committed, const Settings &now) {
                              committed.count(file) == 0 ? "is new"
                              : now.count(file) == 0     ? "is gone"
                                                         : "has other contents");
-    const std::string tokenizer = kTokenizerOf + key.substr(sizeof kFilesOf - 1);
-    if (ValueOr(committed, tokenizer, "") != ValueOr(now, tokenizer, ""))
-      first = ". Their tokenizer is another";
+    const std::string pattern = key.substr(sizeof kFilesOf - 1);
+    for (auto [of, told] : {std::pair(kPaddingOf, ". Their documents are padded in another way"),
+                            std::pair(kTokenizerOf, ". Their tokenizer is another")})
+      if (ValueOr(committed, of + pattern, "") != ValueOr(now, of + pattern, ""))
+        first = told;
     return absl::FailedPreconditionError(
         absl::StrCat("the ", key, " have changed since the commit: they were ", was->second,
                      ", and are ", files, first,

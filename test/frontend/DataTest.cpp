@@ -48,12 +48,12 @@ TEST(DataTest, TextsAndConversationsHaveATokenizer) {
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   std::ofstream(folder + "/t.json") << "{}";
   EXPECT_EQ(read("data = mix(0.7 text(\"*.txt\", tokenizer = \"t.json\", special = true), 0.3 "
-                 "chat(\"c\", \"t.json\", template = \"chatml\"))",
+                 "chat(\"c\", \"t.json\", template = \"chatml\", packed = false))",
                  folder + "/tiny.boa")
                 .data,
             "mix(0.7 text(\"" + folder + "/*.txt\", tokenizer = \"" + folder +
                 "/t.json\", special = true), 0.3 chat(\"" + folder + "/c\", tokenizer = \"" +
-                folder + "/t.json\", template = \"chatml\"))");
+                folder + "/t.json\", template = \"chatml\", packed = false))");
   FrontendResult masked = compileTexts(
       {{folder + "/tiny.boa",
         edited("  data = \"corpus.txt\"\n",

@@ -87,6 +87,7 @@ TEST(Sources, ReadBackWhatTheyPrint) {
   std::string error;
   for (const char *text : {"text(\"a/*.txt\", tokenizer = \"t.json\", special = true)",
                            "chat(\"a.jsonl\", tokenizer = \"t\", template = \"chatml\")",
+                           "text(\"a\", tokenizer = \"t\", special = true, packed = false)",
                            "mix(0.7 text(\"a\", tokenizer = \"t\"), 0.3 tokens(\"b\"))"})
     EXPECT_EQ(FormatSources(ParseSources(text, error)), text) << error;
   EXPECT_EQ(FormatSources(ParseSources(" mix( 2*tokens( files = \"a\",end=1 ,type = uint8), 1 "

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 
 #include <filesystem>
+#include <set>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -63,6 +64,11 @@ protected:
     scratch.Write("bad.jsonl", lines);
     options.data = Call("chat", "bad.jsonl");
     return Error();
+  }
+  /// Of an epoch.
+  static int64_t Sequences(const Data &data) {
+    const std::string text = data.Describe();
+    return std::atoll(text.c_str() + text.rfind(", ", text.find(" to train on")) + 2);
   }
   void Fill(const Data &data, int64_t step) {
     tokens.resize(size_t(options.context));
@@ -132,9 +138,7 @@ TEST_F(TokenizedTest, EachTargetComesOnceInAnEpoch) {
   const Data data = Open();
   EXPECT_THAT(data.Describe(), HasSubstr("80 of them targets"));
   EXPECT_THAT(data.Describe(), HasSubstr("sequences without any left out"));
-  const std::string text = data.Describe();
-  const size_t at = text.find("left out, ") + 10;
-  const int64_t windows = std::atoll(text.c_str() + at);
+  const int64_t windows = Sequences(data);
   ASSERT_GT(windows, 20);
   int64_t counted = 0;
   for (int64_t step = 1; step <= windows; ++step) {
@@ -146,6 +150,55 @@ TEST_F(TokenizedTest, EachTargetComesOnceInAnEpoch) {
   }
   EXPECT_GE(counted, 78); // less what is behind the last whole window
   EXPECT_LE(counted, 80);
+}
+
+// Documents that are not packed begin a window each, and padding is never learnt.
+TEST_F(TokenizedTest, DocumentsBeginWindows) {
+  std::string lines;
+  std::multiset<std::string> wanted;
+  for (int i = 0; i < 40; ++i) {
+    const std::string prompt(size_t(i * 7 % 30 + 1), 'x');
+    lines += absl::StrCat(R"({"prompt": ")", prompt, R"(", "completion": "y"})", "\n");
+    wanted.insert(prompt);
+  }
+  scratch.Write("a.jsonl", lines);
+  std::string call = Call("chat", "a.jsonl");
+  call.insert(call.size() - 1, ", packed = false");
+  options.data = options.validate = call;
+  options.context = 48;
+  const Data data = Open();
+  EXPECT_EQ(Sequences(data), 40);
+  std::multiset<std::string> prompts;
+  for (int64_t step = 1; step <= 40; ++step) {
+    Fill(data, step);
+    const auto end = std::find(targets.begin(), targets.end(), 1); // <|end|>
+    ASSERT_NE(end, targets.end());
+    EXPECT_EQ(std::count_if(targets.begin(), targets.end(), [](int32_t t) { return t >= 0; }), 2);
+    const std::string text =
+        *Decode(Opened(), Tokens(tokens.begin(), tokens.begin() + (end - targets.begin())), false);
+    prompts.insert(text);
+  }
+  EXPECT_EQ(prompts, wanted);
+  // A longer document goes on in the next window, and a text is a document, too.
+  options.context = 16;
+  scratch.Write("b.txt", std::string(100, 'q') + " and this is the end of it");
+  call = Call("text", "b.txt");
+  call.insert(call.size() - 1, ", packed = false");
+  options.data = options.validate = call;
+  const Data text = Open();
+  EXPECT_NE(data.facts(), text.facts());
+  int64_t counted = 0, ends = 0;
+  for (int64_t step = 1, all = Sequences(text); step <= all; ++step) {
+    Fill(text, step);
+    counted += std::count_if(targets.begin(), targets.end(), [](int32_t t) { return t >= 0; });
+    ends += std::count(targets.begin(), targets.end(), 1);
+  }
+  EXPECT_EQ(ends, 1);
+  EXPECT_THAT(text.Describe(), HasSubstr(absl::StrCat(counted, " of them targets")));
+  options.objective = Objective::masked;
+  options.mask_token = 3;
+  options.mask_probability = 0.5;
+  EXPECT_THAT(Error(), HasSubstr("padding would be learnt"));
 }
 
 // Files are documents: no target crosses from one to the next.

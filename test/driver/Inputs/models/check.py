@@ -1,5 +1,6 @@
-"""check.py TMP MODEL...: imports models of this folder, trains them as losses.json says, exports
-them, and compares the exported tensors with the imported ones, bit for bit.
+"""check.py TMP MODEL...: imports models of this folder, exports them, and compares the exported tensors
+with the imported ones, bit for bit. Compares logits, and losses of trainings with and without a mask, with those of
+PyTorch (train.py).
 
 `boa` is found by PATH.
 """
@@ -10,7 +11,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ADAMW = ["train.batch=1", "train.steps=5", "train.optimizer.lr=1e-3"]
+ADAMW = ["train.batch=1", "train.steps=10", "train.optimizer.lr=1e-3"]
+PAIRS = f'chat("{HERE}/pairs.jsonl", tokenizer = "{HERE}/letters/tokenizer.json")'
 
 
 def boa(*arguments):
@@ -43,6 +45,27 @@ def tensors(folder):
     return found
 
 
+def check_losses(name, way, spec, data, tmp, *arguments):
+    metrics = tmp / f"{name}.{way}.jsonl"
+    boa("train", spec, "--data", data, "--metrics", metrics, "--quiet", *arguments)
+    found = [line["loss"] for line in map(json.loads, metrics.read_text().splitlines())
+             if "loss" in line]
+    expected = json.loads((HERE / "losses.json").read_text())[name][way]
+    assert len(found) == len(expected) == 10, found
+    worst = max(abs(a - b) for a, b in zip(expected, found))
+    assert worst < 1e-4, (name, way, expected, found)
+
+
+def check_logits(name, spec, folder, tmp):
+    logits = tmp / f"{name}.logits"
+    boa("sample", spec, "--weights", folder, "--prompt", "In the be", "--length", 1, "--logits", logits,
+        *sets(f"train.data={HERE}/text.txt", "train.weights=f32"))
+    expected = json.loads((HERE / "logits.json").read_text())[name]
+    found = struct.unpack(f"<{len(expected)}f", logits.read_bytes())
+    worst = max(abs(a - b) for a, b in zip(expected, found))
+    assert worst < 1e-4 * max(map(abs, expected)), (name, worst, expected, found)
+
+
 def check(name, tmp):
     folder, spec, state = HERE / name, tmp / f"{name}.boa", tmp / f"{name}.state"
     boa("import", folder, "-o", spec, "--state", state, "--context", 16)
@@ -61,21 +84,19 @@ def check(name, tmp):
     # The losses are PyTorch's: the state's, and those of the folder's weights with the spec.
     more = sets(*ADAMW, *(["train.objective.probability=0.5"] if name == "bert" else []),
                 *(["train.weights=f32"] if narrow else []))
-    expected = json.loads((HERE / "losses.json").read_text())[name]
     if name == "llama":
+        expected = json.loads((HERE / "losses.json").read_text())[name]["plain"]
         said = boa("evaluate", spec, "--state", state, "--data", HERE / "text.txt")
         assert said.endswith(" over 16 targets in 1 sequence\n"), said
         assert abs(float(said.split("loss ")[1].split(",")[0]) - expected[0]) < 1e-4, said
-    metrics = tmp / f"{name}.jsonl"
     begin = ["--weights", folder, "--state", tmp / f"{name}.other"] if narrow else \
         ["--state", state, "--resume"]
-    boa("train", spec, *begin, "--data", HERE / "text.txt", "--metrics", metrics, "--quiet", *more)
-    found = [line["loss"] for line in map(json.loads, metrics.read_text().splitlines())
-             if "loss" in line]
-    assert len(found) == len(expected), found
-    worst = max(abs(a - b) for a, b in zip(expected, found))
-    assert worst < 1e-4, (name, expected, found)
-    print(f"{name}: {len(tensors(out))} tensors, {len(found)} losses")
+    check_losses(name, "plain", spec, HERE / "text.txt", tmp, *begin, *more)
+    if name != "bert": # which has masks anyway, and predicts no next token
+        check_logits(name, spec, folder, tmp)
+        check_losses(name, "mask", spec, PAIRS, tmp, "--weights", folder, "--state",
+                     tmp / f"{name}.masked", *more)
+    print(f"{name}: {len(tensors(out))} tensors, all losses")
 
 
 def main():

@@ -1,5 +1,6 @@
-"""check_lora.py TMP MODEL...: trains adapters on models of this folder as lora.py does by PEFT. Compares
-the losses, the exported adapters and the weights with adapters in them.
+"""check_lora.py TMP MODEL...: trains adapters on models of this folder as train.py does by PEFT. Compares
+the losses. Where PEFT's adapters are kept, compares the exported ones and the weights with adapters in
+them, too.
 
 `boa` is found by PATH.
 """
@@ -8,9 +9,9 @@ import struct
 import sys
 from pathlib import Path
 
-from check import HERE, boa, sets, tensors
+from check import HERE, boa, check_losses, sets, tensors
 
-TARGETS = {"llama": '("block.q_w", "block.v_w")', "gpt2": '("block.qkv_w", "block.out_w")'}
+TARGETS = {"gpt2": '("block.qkv_w", "block.out_w")'}
 SETTINGS = ["train.batch=1", "train.steps=10", "train.optimizer.lr=1e-2"]
 
 
@@ -28,21 +29,21 @@ def distance(a, b):
 def check(name, tmp):
     folder, spec, state = HERE / name, tmp / f"{name}.boa", tmp / f"{name}.state"
     boa("import", folder, "-o", spec, "--context", 16)
+    targets = TARGETS.get(name, '("block.q_w", "block.v_w")')
     text = spec.read_text().replace("  optimizer =", "  adapters = lora(rank = 4, alpha = 8, "
-                                    f"targets = {TARGETS[name]})\n  optimizer =")
+                                    f"targets = {targets})\n  optimizer =")
     spec.write_text(text)
     boa("fmt", spec)
 
     # The losses are PEFT's.
-    metrics = tmp / f"{name}.jsonl"
-    boa("train", spec, "--weights", folder, "--state", state, "--data", HERE / "text.txt",
-        "--metrics", metrics, "--quiet", *sets(*SETTINGS))
-    expected = json.loads((HERE / "lora.json").read_text())[name]
-    found = [line["loss"] for line in map(json.loads, metrics.read_text().splitlines())
-             if "loss" in line]
-    assert len(found) == len(expected) == 10, found
-    worst = max(abs(a - b) for a, b in zip(expected, found))
-    assert worst < 1e-4, (name, expected, found)
+    settings = SETTINGS + ["train.weights=f32"] # imported ones may be narrow
+    if name == "bert":
+        settings.append("train.objective.probability=0.5")
+    check_losses(name, "lora", spec, HERE / "text.txt", tmp, "--weights", folder, "--state", state,
+                 *sets(*settings))
+    if not (HERE / "lora" / name).exists():
+        print(f"{name}: all losses")
+        return
 
     # So are the adapters, by name.
     adapter = tmp / f"{name}.adapter"
@@ -81,7 +82,7 @@ def check(name, tmp):
         assert distance(w, rows(after[key])) > 1e-3, key
         merged += 1
     assert 2 * merged == len(ours)
-    print(f"{name}: {len(found)} losses, {merged} weights with adapters")
+    print(f"{name}: all losses, {merged} weights with adapters")
 
 
 def main():
