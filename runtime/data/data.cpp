@@ -151,10 +151,13 @@ absl::Status Data::OpenPart(const DataSource &source, Part &part) {
   if (!opened.ok())
     return opened.status();
   part.source = *std::move(opened);
+  part.packed = source.packed;
   absl::StatusOr<std::vector<FilePrint>> files = part.source->Fingerprints();
   if (!files.ok())
     return files.status();
-  const std::string print = absl::StrFormat("with fingerprint %016x", Combine(*files));
+  std::string print = absl::StrFormat("with fingerprint %016x", Combine(*files));
+  if (!source.packed)
+    absl::StrAppend(&print, ", each padded to a multiple of ", options.context);
   const char *what = source.kind == SourceKind::bytes  ? "text "
                      : source.kind == SourceKind::text ? "tokens of texts "
                      : source.kind == SourceKind::chat ? "tokens of conversations "
@@ -206,7 +209,9 @@ absl::Status Data::CheckPart(const Part &part, bool validates) const {
   if (part.windows > 0 || (validates && !options.evaluates()))
     return absl::OkStatus();
   const Source &source = *part.source;
-  const int64_t size = source.size(), need = options.context + 1;
+  const int64_t size = source.size();
+  // Behind the last token of a document that is not packed, none is needed.
+  const int64_t need = options.context + (part.packed ? 1 : 0);
   if (size >= need && source.windows() == 0)
     return absl::InvalidArgumentError(
         absl::StrCat("`", source.name(), "`: none of its sequences of ", options.context,

@@ -113,6 +113,7 @@ private:
   struct Part {
     std::shared_ptr<const Source> source;
     int64_t first = 0, windows = 0;
+    bool packed = true;
     std::string identity; // "tokens with fingerprint 0123456789abcdef"
   };
   struct Sample {

@@ -64,9 +64,8 @@ struct Group {
 class DocumentWriter {
 public:
   /// Without an entry nothing is written. `multiple`: each document is padded to a multiple of so
-  /// many tokens.
-  DocumentWriter(EntryWriter *entry, int64_t multiple, int32_t padding)
-      : entry(entry), multiple(multiple), padding(padding) {}
+  /// many tokens. Any token will do, since attention looks back alone.
+  DocumentWriter(EntryWriter *entry, int64_t multiple) : entry(entry), multiple(multiple) {}
 
   absl::Status Append(const std::vector<int32_t> &tokens, const std::vector<bool> &targets) {
     length += int64_t(tokens.size());
@@ -79,13 +78,12 @@ public:
     entry->EndDocument();
     const auto rest = size_t((multiple - length % multiple) % multiple);
     length = 0;
-    return entry->Append(std::vector<int32_t>(rest, padding), std::vector<bool>(rest));
+    return entry->Append(std::vector<int32_t>(rest), std::vector<bool>(rest));
   }
 
 private:
   EntryWriter *const entry;
   const int64_t multiple;
-  const int32_t padding;
   int64_t length = 0; // of the document, until now
 };
 
@@ -243,9 +241,7 @@ private:
   absl::Status Make(const Group &group, EntryWriter *entry) {
     if (absl::Status status = OpenTokenizer(); !status.ok())
       return status;
-    const int32_t eos = tokenizer->eos();
-    DocumentWriter writer(entry, source.packed ? 1 : options.context,
-                          eos >= 0 && eos < options.vocab ? eos : 0);
+    DocumentWriter writer(entry, source.packed ? 1 : options.context);
     Encoder encoder(tokenizer);
     absl::StatusOr<ConversationEncoder> conversations = absl::NotFoundError("");
     if (source.kind == SourceKind::chat) {
