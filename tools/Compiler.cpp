@@ -23,6 +23,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
@@ -79,7 +80,18 @@ bool isModule(const CompileRequest &request) {
 
 } // namespace
 
-Compiler::Compiler(bool quiet) : quiet(quiet) {
+std::string KernelStore::find(const std::string &key) const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto found = kernels.find(key);
+  return found == kernels.end() ? "" : found->second;
+}
+
+void KernelStore::add(const std::string &key, std::string bytecode) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  kernels.emplace(key, std::move(bytecode));
+}
+
+Compiler::Compiler(bool quiet, KernelStore *store) : quiet(quiet), store(store) {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
   registerKernelDialects(registry);
@@ -91,6 +103,9 @@ Compiler::Compiler(bool quiet) : quiet(quiet) {
   context = std::make_unique<MLIRContext>(registry);
   // Users see their spec, not our IR.
   context->printOpOnDiagnostic(false);
+  // Others compile at the same time, on the other cores.
+  if (store)
+    context->disableMultithreading();
 }
 Compiler::~Compiler() = default;
 
@@ -209,8 +224,7 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   if (options.purpose == Purpose::generate && options.device == DeviceKind::cuda)
     return absl::InvalidArgumentError(
         "attention to a cache has no kernel for a GPU yet: add --no-cache, or --target cpu");
-  if (auto found = described.find(request.kernels); found != described.end())
-    options.described = *found->second;
+  options.described = findKernels(request.kernels);
   PassManager pm(context.get());
   if (!request.dump.empty()) {
     context->disableMultithreading();
@@ -224,6 +238,29 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   if (failed(pm.run(module)))
     return alreadyPrinted();
   return absl::OkStatus();
+}
+
+/// Null: they were not compiled yet.
+ModuleOp Compiler::findKernels(const std::string &key) {
+  if (key.empty())
+    return nullptr;
+  OwningOpRef<ModuleOp> &found = described[key];
+  if (!found && store)
+    if (const std::string bytecode = store->find(key); !bytecode.empty())
+      found = parseSourceString<ModuleOp>(bytecode, context.get());
+  return *found;
+}
+
+void Compiler::keepKernels(const std::string &key, ModuleOp program) {
+  if (key.empty() || findKernels(key))
+    return;
+  described[key] = describeKernels(program);
+  if (!store)
+    return;
+  std::string bytecode;
+  llvm::raw_string_ostream out(bytecode);
+  if (succeeded(writeBytecodeToFile(*described[key], out)))
+    store->add(key, std::move(bytecode));
 }
 
 absl::StatusOr<std::string> Compiler::printPtx(ModuleOp module) {
@@ -257,8 +294,8 @@ absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &
   absl::Status lowered = lower(**module, request, Phase::llvm);
   // Memory is looked at when the kernels are done.
   const bool hasKernels = lowered.ok() || !need.empty();
-  if (hasKernels && !request.kernels.empty() && !described.count(request.kernels))
-    described[request.kernels] = describeKernels(**module);
+  if (hasKernels)
+    keepKernels(request.kernels, **module);
   if (!lowered.ok())
     return lowered;
   std::vector<HostSymbol> symbols = request.replaced;

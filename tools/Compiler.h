@@ -24,6 +24,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -52,10 +53,23 @@ struct CompileRequest {
   std::vector<HostSymbol> replaced;
 };
 
+/// Descriptions of kernels by `CompileRequest::kernels`, for compilers of several threads.
+class KernelStore {
+public:
+  /// As bytecode; empty: there is none.
+  std::string find(const std::string &key) const;
+  void add(const std::string &key, std::string bytecode);
+
+private:
+  mutable std::mutex mutex;
+  std::map<std::string, std::string> kernels;
+};
+
+/// Threads: one at a time.
 class Compiler {
 public:
-  /// A quiet one prints no diagnostics: `diagnostics` has them.
-  explicit Compiler(bool quiet = false);
+  /// A quiet one prints no diagnostics: `diagnostics` has them. The store outlives it.
+  explicit Compiler(bool quiet = false, KernelStore *store = nullptr);
   ~Compiler();
 
   /// Why the last module did not fit the machine's memory: "it needs 2.00 GiB but the machine
@@ -89,8 +103,11 @@ public:
 private:
   absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> parse(const CompileRequest &);
   void print(const std::string &diagnostics);
+  mlir::ModuleOp findKernels(const std::string &key);
+  void keepKernels(const std::string &key, mlir::ModuleOp program);
 
   bool quiet;
+  KernelStore *store;
   std::string need, said;
   std::unique_ptr<mlir::MLIRContext> context;
   std::map<std::string, mlir::OwningOpRef<mlir::ModuleOp>> described; // kernels, by key

@@ -27,10 +27,9 @@ double writtenBy(const Trial &trial) {
   return bytes;
 }
 
-/// Places whole roles in memory. Such a role needs no slots, so it may take less memory than a part
-/// of it. Roles with the most traffic for each byte come first. A role stays if it fits.
-void fillWhole(Trials &trials, const Choice &base, std::pair<Choice, const Trial *> &best,
-               std::vector<RoleUse> roles) {
+/// Those that may be placed in memory as a whole. Such a role needs no slots, so it may take less
+/// memory than a part of it. Roles with the most traffic for each byte come first.
+std::vector<RoleUse> wholeRoles(const Choice &base, std::vector<RoleUse> roles) {
   auto moved = [](const RoleUse &use) { return (use.read + use.written) / use.bytes; };
   llvm::erase_if(roles, [&](const RoleUse &use) {
     return !base.places.count(use.role) || use.bytes == 0 || moved(use) == 0;
@@ -38,10 +37,24 @@ void fillWhole(Trials &trials, const Choice &base, std::pair<Choice, const Trial
   llvm::sort(roles, [&](const RoleUse &a, const RoleUse &b) {
     return std::make_pair(-moved(a), a.role) < std::make_pair(-moved(b), b.role);
   });
-  Choice choice = base;
-  for (const RoleUse &use : roles) {
-    Choice next = choice;
-    next.places[use.role] = {0, 100};
+  return roles;
+}
+
+Choice withWhole(Choice choice, const RoleUse &use) {
+  choice.places[use.role] = {0, 100};
+  return choice;
+}
+
+/// Places whole roles in memory. A role stays if it fits.
+void fillWhole(Trials &trials, Choice choice, std::pair<Choice, const Trial *> &best,
+               const std::vector<RoleUse> &roles, const std::vector<Choice> &behind) {
+  for (size_t i = 0; i < roles.size(); ++i) {
+    Choice next = withWhole(choice, roles[i]);
+    std::vector<Choice> later;
+    if (i + 1 < roles.size())
+      later = {withWhole(next, roles[i + 1]), withWhole(choice, roles[i + 1])};
+    llvm::append_range(later, behind);
+    trials.prepare(later);
     const Trial &trial = trials.run(next);
     if (!trial.fits)
       continue;
@@ -61,11 +74,17 @@ bool isBetter(const Trial &trial, const Trial &best) {
 }
 
 std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
-                                      double bound) {
+                                      double bound, const std::vector<Choice> &behind) {
   std::pair<Choice, const Trial *> best(base, &baseTrial);
   if (base.places.empty())
     return best;
   const std::vector<RoleUse> roles = usesOf(baseTrial.program);
+  const std::vector<RoleUse> whole = wholeRoles(base, roles);
+  std::vector<Choice> later;
+  if (!whole.empty())
+    later.push_back(withWhole(base, whole[0]));
+  llvm::append_range(later, behind);
+  trials.prepare(later);
   Room room = roomLeft(baseTrial.program);
   for (int attempt = 0; attempt < 5; ++attempt) {
     const Choice choice = spread(base, roles, room, baseTrial.program);
@@ -90,7 +109,7 @@ std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const 
     room.host += left.host;
   }
   if (best.second->seconds > bound * (1 + kNear))
-    fillWhole(trials, base, best, roles);
+    fillWhole(trials, base, best, whole, behind);
   return best;
 }
 

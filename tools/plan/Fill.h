@@ -22,9 +22,9 @@ inline constexpr double kNear = 5e-3;
 bool isBetter(const Trial &trial, const Trial &best);
 
 /// Fills what memory `baseTrial` leaves with the roles that gain most; the best of a few trials.
-/// `bound`: seconds that none of them beats.
+/// `bound`: seconds that none of them beats. `behind`: what the caller may try next.
 std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
-                                      double bound);
+                                      double bound, const std::vector<Choice> &behind = {});
 
 } // namespace boa
 

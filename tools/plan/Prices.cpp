@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Prices.h"
 
+#include "tools/plan/Free.h"
+
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/ThreadPool.h"
 
 #include <algorithm>
 
@@ -48,6 +51,7 @@ public:
         raise(path.both);
       }
     });
+    simulateRates();
     const MachineSettings &machine = trials.config()->machine;
     const int64_t device = machine.device_memory, host = machine.host_memory;
     constexpr auto kDevice = &MachineSettings::device_memory, kHost = &MachineSettings::host_memory;
@@ -70,9 +74,17 @@ private:
   }
 
   void rate(const char *resource, llvm::function_ref<void(MachineSettings &)> more) {
-    MachineSettings machine = trial.program.machine;
-    more(machine);
-    add(resource, Trials::simulate(trial, machine) / trial.seconds);
+    rates.push_back({resource, trial.program.machine, 0});
+    more(rates.back().machine);
+  }
+
+  void simulateRates() {
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
+    for (Faster &each : rates)
+      pool.async([&] { each.seconds = Trials::simulate(trial, each.machine); });
+    pool.wait();
+    for (const Faster &each : rates)
+      add(each.resource, each.seconds / trial.seconds);
   }
 
   /// `limit`: the one that is raised.
@@ -101,27 +113,25 @@ private:
           choices.back().microBatch = size;
           break;
         }
-    const bool someMayKeep = found.choice.recompute && !trials.isGiven("plan.schedule.keep") &&
-                             !trials.isGiven("plan.schedule.recompute");
-    if (someMayKeep && found.choice.keep + 1 < layers()) {
+    const int64_t layers = countLayers(trial.program);
+    if (found.choice.recompute && Free(trials).someLayersMayKeep() &&
+        found.choice.keep + 1 < layers) {
       choices.push_back(found.choice);
       choices.back().keep =
-          std::min(found.choice.keep + std::max<int64_t>(layers() / 8, 1), layers() - 1);
+          std::min(found.choice.keep + std::max<int64_t>(layers / 8, 1), layers - 1);
     }
     return choices;
-  }
-
-  int64_t layers() const {
-    int64_t most = 0;
-    for (const Group &group : trial.program.groups)
-      if (group.layer)
-        most = std::max(most, group.count);
-    return most;
   }
 
   Trials &trials;
   const Found &found;
   const Trial trial;
+  struct Faster {
+    std::string resource;
+    MachineSettings machine;
+    double seconds; // of a step
+  };
+  std::vector<Faster> rates;
   std::vector<Price> prices;
 };
 

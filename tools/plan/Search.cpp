@@ -8,13 +8,13 @@
 
 #include "tools/MemoryAdvice.h"
 #include "tools/plan/Fill.h"
+#include "tools/plan/Free.h"
 #include "tools/plan/Roles.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 namespace boa {
@@ -27,23 +27,27 @@ constexpr double kFar = 1.25, kHopeless = 1.5;
 class Searcher {
 public:
   Searcher(Trials &trials, const MachineSettings &machine)
-      : trials(trials), config(*trials.config()), machine(machine),
-        vocabularyBlocks(config.plan.vocabulary_blocks) {
-    isFree = [&](const std::string &role) {
-      return !trials.isGiven("plan.place") && !trials.isGiven("plan.place." + role);
-    };
-  }
+      : trials(trials), config(*trials.config()), machine(machine), free(trials),
+        vocabularyBlocks(config.plan.vocabulary_blocks) {}
 
   std::optional<Found> run(Shortage &shortage) {
-    for (Schedule order : orders())
+    std::vector<Choice> later;
+    for (Schedule order : free.orders())
+      for (bool recompute : free.recomputes())
+        later.push_back(
+            free.smallest(order, recompute, free.microBatches().front(), vocabularyBlocks));
+    later.erase(later.begin());
+    trials.prepare(later);
+    for (Schedule order : free.orders())
       search(order);
     shortage = least;
     if (!best && cutVocabulary())
-      for (Schedule order : orders())
+      for (Schedule order : free.orders())
         search(order);
     if (!best)
       return std::nullopt;
     found = std::move(best);
+    trials.prepare({});
     tidy();
     if (!confirm()) {
       shortage = {found->trial.need, found->choice};
@@ -59,9 +63,8 @@ public:
   }
 
   double refillFrom(const Choice &start) {
-    Choice least = start;
-    for (auto &[role, shares] : least.places)
-      shares = {};
+    const Choice least = emptied(start);
+    trials.prepare({start});
     const Trial &base = trials.run(least);
     if (!base.fits)
       return std::numeric_limits<double>::infinity();
@@ -70,6 +73,7 @@ public:
     take(start, trials.run(start), boundOf(base));
     if (!isNear() && isQuick(base))
       improve();
+    trials.prepare({});
     return found->trial.seconds;
   }
 
@@ -83,85 +87,6 @@ private:
     return chunks <= kFewChunks;
   }
 
-  //===--------------------------------------------------------------------===//
-  // What is free
-  //===--------------------------------------------------------------------===//
-
-  std::vector<Schedule> orders() const {
-    if (trials.isGiven("plan.schedule"))
-      return {config.plan.schedule};
-    return {Schedule::vertical, Schedule::horizontal};
-  }
-
-  std::vector<bool> recomputes() const {
-    if (trials.isGiven("plan.schedule.recompute") || trials.isGiven("plan.schedule.keep"))
-      return {config.plan.recompute};
-    return {true, false};
-  }
-
-  /// Whether some layers may keep their activations where the others compute them again.
-  bool someLayersMayKeep() const {
-    return !trials.isGiven("plan.schedule.keep") &&
-           (config.plan.recompute || !trials.isGiven("plan.schedule.recompute"));
-  }
-
-  /// The largest first.
-  std::vector<int64_t> microBatches() const {
-    if (trials.isGiven("plan.micro_batch"))
-      return {config.microBatch()};
-    std::vector<int64_t> sizes;
-    for (int64_t size = config.train.batch; size > 0; --size)
-      if (config.train.batch % size == 0)
-        sizes.push_back(size);
-    return sizes;
-  }
-
-  std::vector<double> delays(Schedule order) const {
-    if (trials.isGiven("plan.schedule.delay"))
-      return {config.plan.delay};
-    // The norm of all gradients comes before the first update.
-    if (NeedsNorm(config.train))
-      return order == Schedule::vertical ? std::vector<double>{1, 0} : std::vector<double>{0};
-    return {0, 0.25, 0.5, 0.75, 1};
-  }
-
-  std::vector<int64_t> prefetches() const {
-    if (trials.isGiven("plan.schedule.prefetch"))
-      return {config.plan.prefetch};
-    return {1, 2, 3};
-  }
-
-  /// How many layers may keep their activations, where the others compute them again.
-  std::vector<int64_t> keeps(const Program &program) const {
-    if (trials.isGiven("plan.schedule.keep"))
-      return {config.plan.keep};
-    int64_t layers = 0;
-    for (const Group &group : program.groups)
-      if (group.layer)
-        layers = std::max(layers, group.count);
-    std::vector<int64_t> counts = {0};
-    for (int64_t eighth = 1; eighth < 8; ++eighth)
-      if (int64_t count = layers * eighth / 8; count > counts.back())
-        counts.push_back(count);
-    return counts;
-  }
-
-  /// Everything that is free on SSD, which takes least memory.
-  Choice smallest(Schedule order, bool recompute, int64_t microBatch) const {
-    Choice choice;
-    choice.order = order;
-    choice.recompute = recompute;
-    choice.microBatch = microBatch;
-    choice.delay = delays(order).front();
-    choice.prefetch = prefetches().front();
-    choice.keep = recompute ? config.plan.keep : 0;
-    choice.vocabularyBlocks = vocabularyBlocks;
-    for (const std::string &role : planRoles())
-      if (isFree(role))
-        choice.places[role] = {};
-    return choice;
-  }
-
   /// Nothing fits: takes the fewest blocks with which the smallest plan of some order does. Whether
   /// there are any.
   bool cutVocabulary() {
@@ -170,8 +95,8 @@ private:
     const std::vector<int64_t> counts = moreVocabularyBlocks(config.model.vocab, vocabularyBlocks);
     auto fits = [&](int64_t count) {
       vocabularyBlocks = count;
-      return llvm::any_of(orders(), [&](Schedule order) {
-        return begin(order, recomputes().front(), microBatches().back()).second->fits;
+      return llvm::any_of(free.orders(), [&](Schedule order) {
+        return begin(order, free.recomputes().front(), free.microBatches().back()).second->fits;
       });
     };
     // More blocks take less memory.
@@ -210,9 +135,10 @@ private:
   /// If no layer computes anything again, kernels take least. A plan whose last layers alone keep
   /// their activations moves fewer of these: maybe none goes to SSD.
   void noteLeastCompute(Schedule order) {
-    if (!someLayersMayKeep())
+    if (!free.someLayersMayKeep())
       return;
-    const Choice choice = smallest(order, /*recompute=*/false, microBatches().front());
+    const Choice choice =
+        free.smallest(order, /*recompute=*/false, free.microBatches().front(), vocabularyBlocks);
     const Trial *trial = &trials.run(choice);
     if (!trial->fits)
       trial = &trials.runUnlimited(choice);
@@ -221,7 +147,7 @@ private:
   }
 
   bool isNear() const {
-    const bool isMixed = found->choice.recompute && someLayersMayKeep();
+    const bool isMixed = found->choice.recompute && free.someLayersMayKeep();
     const Bound near = isMixed ? longest(limitsOfOrder) : found->boundOfOrder;
     return found->trial.seconds <= near.seconds * (1 + kNear);
   }
@@ -234,7 +160,7 @@ private:
   void search(Schedule order) {
     found.reset();
     limitsOfOrder.clear();
-    for (bool recompute : recomputes())
+    for (bool recompute : free.recomputes())
       walkMicroBatches(order, recompute);
     if (!found)
       return;
@@ -256,9 +182,9 @@ private:
 
   /// The plan that takes least memory. A step that clips may fit with another delay only.
   std::pair<Choice, const Trial *> begin(Schedule order, bool recompute, int64_t microBatch) {
-    Choice choice = smallest(order, recompute, microBatch);
+    Choice choice = free.smallest(order, recompute, microBatch, vocabularyBlocks);
     const Trial *trial = nullptr;
-    for (double delay : delays(order)) {
+    for (double delay : free.delays(order)) {
       choice.delay = delay;
       trial = &trials.run(choice);
       if (trial->fits || !trial->possible || !NeedsNorm(config.train))
@@ -273,7 +199,7 @@ private:
   void walkMicroBatches(Schedule order, bool recompute) {
     int worse = 0;
     double before = std::numeric_limits<double>::infinity();
-    for (int64_t microBatch : microBatches()) {
+    for (int64_t microBatch : free.microBatches()) {
       const auto [base, trial] = begin(order, recompute, microBatch);
       if (!trial->fits) {
         if (trial->possible && (recompute || least.need.empty()))
@@ -288,7 +214,10 @@ private:
       // And smaller ones are no better.
       if (hopeless)
         return;
-      const double seconds = consider(base, *trial);
+      std::vector<Choice> later;
+      if (const int64_t smaller = free.nextMicroBatch(microBatch))
+        later.push_back(free.smallest(order, recompute, smaller, vocabularyBlocks));
+      const double seconds = consider(base, *trial, later);
       if (seconds <= here.seconds * (1 + kNear) || seconds > secondsOfBest() * kHopeless)
         return;
       worse = seconds < before * (1 - kGain) ? 0 : worse + 1;
@@ -307,9 +236,11 @@ private:
     return seconds;
   }
 
-  /// The seconds of a filled plan, which may be the best so far.
-  double consider(const Choice &base, const Trial &baseTrial) {
-    auto [choice, trial] = fill(trials, base, baseTrial, boundOf(baseTrial).seconds);
+  /// The seconds of a filled plan, which may be the best so far. What may be tried next is
+  /// `behind`.
+  double consider(const Choice &base, const Trial &baseTrial,
+                  const std::vector<Choice> &behind = {}) {
+    auto [choice, trial] = fill(trials, base, baseTrial, boundOf(baseTrial).seconds, behind);
     take(choice, *trial, boundOf(baseTrial));
     return trial->seconds;
   }
@@ -333,14 +264,37 @@ private:
       refill(choice);
   }
 
-  /// Whether it fits.
-  bool refill(Choice choice) {
+  /// Nothing of what is free in memory.
+  static Choice emptied(Choice choice) {
     for (auto &[role, shares] : choice.places)
       shares = {};
+    return choice;
+  }
+
+  /// Whether it fits. What may be tried next is `behind`.
+  bool refill(const Choice &full, const std::vector<Choice> &behind = {}) {
+    const Choice choice = emptied(full);
     const Trial &base = trials.run(choice);
     if (base.fits && boundOf(base).seconds < found->trial.seconds * (1 - kGain))
-      consider(choice, base);
+      consider(choice, base, behind);
     return base.fits;
+  }
+
+  /// Tries a change of the best plan for each value, while other threads try it for the next ones.
+  template <typename Value>
+  void tryEach(const std::vector<Value> &values, void (*change)(Choice &, const Value &),
+               llvm::function_ref<void(const Choice &)> use) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      std::vector<Choice> changed;
+      for (const Value &value : llvm::ArrayRef<Value>(values).drop_front(i)) {
+        changed.push_back(found->choice);
+        change(changed.back(), value);
+      }
+      const Choice now = changed.front();
+      changed.erase(changed.begin());
+      trials.prepare(changed);
+      use(now);
+    }
   }
 
   /// Tries each other value of one setting.
@@ -352,28 +306,17 @@ private:
         improveKeep();
       return found->trial.seconds < before * (1 - kGain);
     }
-    for (double delay : delays(found->choice.order)) {
-      Choice choice = found->choice;
-      choice.delay = delay;
-      attempt(choice);
-    }
+    auto attemptIt = [&](const Choice &choice) { attempt(choice); };
+    tryEach<double>(
+        free.delays(found->choice.order),
+        [](Choice &choice, const double &delay) { choice.delay = delay; }, attemptIt);
     if (found->choice.recompute)
       improveKeep();
-    for (int64_t prefetch : prefetches()) {
-      Choice choice = found->choice;
-      choice.prefetch = prefetch;
-      attempt(choice);
-    }
+    tryEach<int64_t>(
+        free.prefetches(),
+        [](Choice &choice, const int64_t &prefetch) { choice.prefetch = prefetch; }, attemptIt);
     improvePlaces();
     return found->trial.seconds < before * (1 - kGain);
-  }
-
-  /// The largest that is smaller; 0: none.
-  int64_t nextMicroBatch(int64_t size) const {
-    for (int64_t smaller : microBatches())
-      if (smaller < size)
-        return smaller;
-    return 0;
   }
 
   /// More layers that keep their activations, then fewer, until that is worse twice. These
@@ -381,7 +324,7 @@ private:
   /// micro-batches.
   void improveKeep() {
     std::vector<int64_t> more, fewer;
-    for (int64_t keep : keeps(found->trial.program)) {
+    for (int64_t keep : free.keeps(found->trial.program)) {
       if (keep > found->choice.keep)
         more.push_back(keep);
       if (keep < found->choice.keep)
@@ -389,12 +332,18 @@ private:
     }
     for (const std::vector<int64_t> &counts : {more, fewer}) {
       int worse = 0;
-      for (int64_t keep : counts) {
+      for (size_t i = 0; i < counts.size(); ++i) {
         const double before = found->trial.seconds;
         Choice choice = found->choice;
-        choice.keep = keep;
-        if (!refill(choice))
-          if (const int64_t smaller = nextMicroBatch(choice.microBatch)) {
+        std::vector<Choice> later;
+        if (i + 1 < counts.size()) {
+          choice.keep = counts[i + 1];
+          later.push_back(emptied(choice));
+          trials.prepare(later);
+        }
+        choice.keep = counts[i];
+        if (!refill(choice, later))
+          if (const int64_t smaller = free.nextMicroBatch(choice.microBatch)) {
             choice.microBatch = smaller;
             refill(choice);
           }
@@ -408,14 +357,18 @@ private:
   /// Moves a tenth of a role to the host's memory, or out of it.
   void improvePlaces() {
     constexpr int kStep = 10;
-    const Choice start = found->choice;
-    for (const auto &[role, shares] : start.places)
-      for (int change : {kStep, -kStep}) {
-        Choice choice = found->choice;
-        Shares &moved = choice.places[role];
-        moved.host = std::clamp(moved.host + change, 0, 100 - moved.device);
-        take(choice, trials.run(choice), found->boundOfOrder);
-      }
+    using Move = std::pair<std::string, int>;
+    std::vector<Move> moves;
+    for (const auto &[role, shares] : found->choice.places)
+      for (int percent : {kStep, -kStep})
+        moves.emplace_back(role, percent);
+    tryEach<Move>(
+        moves,
+        [](Choice &choice, const Move &move) {
+          Shares &moved = choice.places[move.first];
+          moved.host = std::clamp(moved.host + move.second, 0, 100 - moved.device);
+        },
+        [&](const Choice &choice) { take(choice, trials.run(choice), found->boundOfOrder); });
   }
 
   /// Places roles that move nothing, or that the plan lacks, in memory, as a reader expects.
@@ -456,8 +409,8 @@ private:
   Trials &trials;
   const Config config;
   const MachineSettings machine; // for its limits of memory
+  const Free free;
   int64_t vocabularyBlocks;
-  std::function<bool(const std::string &)> isFree;
   std::optional<Found> best, found; // of all orders, and of one
   Limits limits, limitsOfOrder;
   double horizontal = std::numeric_limits<double>::infinity();

@@ -14,8 +14,10 @@
 #include "absl/strings/str_join.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -68,7 +70,15 @@ std::string print(const Placement &place) {
 
 } // namespace
 
+/// How a choice is compiled.
+struct Trials::Way {
+  std::string key;
+  CompileRequest request;
+};
+
 struct Trials::Made {
+  std::once_flag once;
+  bool isAskedFor = false;
   std::unique_ptr<JitProgram> jit;
   Trial trial;
 
@@ -107,7 +117,14 @@ private:
   }
 };
 
-Trials::Trials(const CompileRequest &spec) : request(spec), compiler(/*quiet=*/true) {
+/// More would hold much memory, and a search seldom knows so far ahead what it will ask for.
+static unsigned countOthers() {
+  constexpr unsigned kMost = 8;
+  return std::min(llvm::hardware_concurrency().compute_thread_count() - 1, kMost);
+}
+
+Trials::Trials(const CompileRequest &spec)
+    : request(spec), others(llvm::hardware_concurrency(std::max(countOthers(), 1u))) {
   request.simulate = true;
   request.dump.clear();
   // Standard input can be read only once.
@@ -130,7 +147,10 @@ Trials::Trials(const CompileRequest &spec) : request(spec), compiler(/*quiet=*/t
   settings->machine = result.spec->machine;
 }
 
-Trials::~Trials() = default;
+Trials::~Trials() {
+  ++prepared;
+  others.wait();
+}
 
 bool Trials::isGiven(const std::string &path) const { return llvm::is_contained(given, path); }
 
@@ -202,45 +222,88 @@ std::string Trials::block(const Choice &choice) const {
   return absl::StrCat(text, "  }\n", own, "}\n");
 }
 
-Trials::Made &Trials::make(const Choice &choice, int64_t mostChunks, bool limited) {
+Trials::Way Trials::wayOf(const Choice &choice, int64_t mostChunks, bool limited) const {
   std::vector<std::string> changes = overrides(choice);
   if (!limited)
     for (const char *memory : {"machine.device.memory=none", "machine.host.memory=none"})
       changes.push_back(memory);
-  std::unique_ptr<Made> &found = made[absl::StrCat(absl::StrJoin(changes, "\n"), "\n", mostChunks)];
-  if (!found) {
+  Way way = {absl::StrCat(absl::StrJoin(changes, "\n"), "\n", mostChunks), request};
+  CompileRequest &changed = way.request;
+  llvm::append_range(changed.overrides, changes);
+  changed.mostChunks = mostChunks;
+  // Kernels do not work on chunks, but the number of chunks changes the padding of their weights.
+  changed.kernels = absl::StrCat(choice.microBatch, choice.recompute ? " again" : " saved", " ",
+                                 choice.vocabularyBlocks, " ", mostChunks);
+  for (const std::string &change : choice.changes)
+    if (!llvm::StringRef(change).contains(".memory="))
+      absl::StrAppend(&changed.kernels, " ", change);
+  // Of several kinds of layers, some may have none that keeps its activations.
+  if (choice.keep > 0)
+    absl::StrAppend(&changed.kernels, " and kept", kindsOfLayers > 1 ? choice.keep : 0);
+  return way;
+}
+
+Trials::Made &Trials::entryOf(const Way &way) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<Made> &found = made[way.key];
+  if (!found)
     found = std::make_unique<Made>();
-    CompileRequest changed = request;
-    llvm::append_range(changed.overrides, changes);
-    changed.mostChunks = mostChunks;
-    // Kernels do not work on chunks, but the number of chunks changes the padding of their weights.
-    changed.kernels = absl::StrCat(choice.microBatch, choice.recompute ? " again" : " saved", " ",
-                                   choice.vocabularyBlocks, " ", mostChunks);
-    for (const std::string &change : choice.changes)
-      if (!llvm::StringRef(change).contains(".memory="))
-        absl::StrAppend(&changed.kernels, " ", change);
-    // Of several kinds of layers, some may have none that keeps its activations.
-    if (choice.keep > 0)
-      absl::StrAppend(&changed.kernels, " and kept", kindsOfLayers > 1 ? choice.keep : 0);
-    found->compile(compiler, changed);
-    ++compiled;
-    if (!found->trial.possible && !failure)
-      failure = found->trial.failure;
-  }
   return *found;
 }
 
-const Trial &Trials::run(const Choice &choice) { return make(choice).trial; }
+/// Waits while another thread compiles it.
+void Trials::compile(Made &entry, const Way &way) {
+  std::call_once(entry.once, [&] {
+    std::unique_ptr<Compiler> compiler;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!idle.empty()) {
+        compiler = std::move(idle.back());
+        idle.pop_back();
+      }
+    }
+    if (!compiler)
+      compiler = std::make_unique<Compiler>(/*quiet=*/true, &kernels);
+    entry.compile(*compiler, way.request);
+    const std::lock_guard<std::mutex> lock(mutex);
+    idle.push_back(std::move(compiler));
+  });
+}
+
+const Trial &Trials::make(const Choice &choice, int64_t mostChunks, bool limited) {
+  const Way way = wayOf(choice, mostChunks, limited);
+  Made &entry = entryOf(way);
+  compile(entry, way);
+  if (!std::exchange(entry.isAskedFor, true)) {
+    ++compiled;
+    if (!entry.trial.possible && !failure)
+      failure = entry.trial.failure;
+  }
+  return entry.trial;
+}
+
+void Trials::prepare(const std::vector<Choice> &choices) {
+  const int64_t now = ++prepared;
+  if (countOthers() == 0) // the only core is the caller's
+    return;
+  for (const Choice &choice : choices)
+    others.async([this, now, way = wayOf(choice, kMostChunks, /*limited=*/true)] {
+      if (prepared == now)
+        compile(entryOf(way), way);
+    });
+}
+
+const Trial &Trials::run(const Choice &choice) { return make(choice); }
 
 const Trial &Trials::runUnlimited(const Choice &choice) {
-  return make(choice, kMostChunks, /*limited=*/false).trial;
+  return make(choice, kMostChunks, /*limited=*/false);
 }
 
 const Trial &Trials::runWhole(const Choice &choice) {
   const Trial &trial = run(choice);
   const bool whole = llvm::none_of(trial.program.groups,
                                    [](const Group &group) { return group.chunks >= kMostChunks; });
-  return whole ? trial : make(choice, /*mostChunks=*/0).trial;
+  return whole ? trial : make(choice, /*mostChunks=*/0);
 }
 
 absl::StatusOr<SimulatedRun> Trials::record(const Trial &trial) {

@@ -11,8 +11,12 @@
 #include "runtime/trainer/simulate.h"
 #include "tools/Compiler.h"
 
+#include "llvm/Support/ThreadPool.h"
+
+#include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -57,8 +61,8 @@ struct Trial {
   boa_entry_point step = nullptr; // alive as long as Trials
 };
 
-/// Compiles a spec with other plans, and simulates a few steps of each. One after another, on the
-/// caller's thread.
+/// Compiles a spec with other plans, and simulates a few steps of each. One thread calls. Others
+/// try what it may ask for next.
 class Trials {
 public:
   explicit Trials(const CompileRequest &request);
@@ -71,6 +75,9 @@ public:
 
   /// Remembers choices that were tried.
   const Trial &run(const Choice &choice);
+  /// Other threads try these in their order, in case that `run` is asked for them, and forget those
+  /// of earlier calls. It changes no result and no count.
+  void prepare(const std::vector<Choice> &choices);
   /// On the same machine without limits of memory.
   const Trial &runUnlimited(const Choice &choice);
   /// With the chunks that a run has. A trial has fewer, to be fast, if a group is large.
@@ -88,22 +95,31 @@ public:
 
 private:
   struct Made;
+  struct Way;
   /// A simulation takes as long as its transfers are many. So many chunks are enough for shares
   /// in percent.
   static constexpr int64_t kMostChunks = 64;
-  Made &make(const Choice &choice, int64_t mostChunks = kMostChunks, bool limited = true);
+  Way wayOf(const Choice &choice, int64_t mostChunks, bool limited) const;
+  Made &entryOf(const Way &way);
+  void compile(Made &entry, const Way &way);
+  const Trial &make(const Choice &choice, int64_t mostChunks = kMostChunks, bool limited = true);
   std::vector<std::string> overrides(const Choice &choice) const;
   std::string schedule(const Choice &choice) const;
   Placement place(const Shares &shares) const;
 
   CompileRequest request;
-  Compiler compiler;
   std::optional<Config> settings;
   std::vector<std::string> given, activations;
   int kindsOfLayers = 0;
   std::optional<Failure> failure;
+  int64_t compiled = 0; // of those that were asked for
+
+  KernelStore kernels;
+  std::mutex mutex; // of the next two
   std::map<std::string, std::unique_ptr<Made>> made;
-  int64_t compiled = 0;
+  std::vector<std::unique_ptr<Compiler>> idle;
+  std::atomic<int64_t> prepared = 0; // calls
+  llvm::DefaultThreadPool others;
 };
 
 } // namespace boa
