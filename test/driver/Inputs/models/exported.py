@@ -27,9 +27,9 @@ def loss_of(folder):
 def check(name, tmp):
     spec, state, metrics = tmp / f"{name}.boa", tmp / f"{name}.state", tmp / f"{name}.jsonl"
     boa("import", HERE / name, "-o", spec, "--context", CONTEXT)
-    train = ["train", spec, "--state", state, "--data", HERE / "text.txt", "--quiet", *sets(*ADAMW)]
+    train = ["train", spec, "--state", state, "--data", HERE / "text.txt", "--quiet", *sets("train.weights=f32", *ADAMW)]
     boa(*train, "--weights", HERE / name, "--steps", 1)
-    boa("export", spec, "--state", state, "-o", tmp / name, "--like", HERE / name)
+    boa("export", spec, "--state", state, "-o", tmp / name)
     # The second step begins with what was exported.
     boa(*train, "--resume", "--steps", 2, "--metrics", metrics)
     ours = json.loads(metrics.read_text().splitlines()[-1])["loss"]
