@@ -27,7 +27,7 @@ double writtenBy(const Trial &trial) {
   return bytes;
 }
 
-/// Those that may be placed in memory as a whole. Such a role needs no slots, so it may take less
+/// Roles that may be placed in memory as a whole. Such a role needs no slots, so it may take less
 /// memory than a part of it. Roles with the most traffic for each byte come first.
 std::vector<RoleUse> wholeRoles(const Choice &base, std::vector<RoleUse> roles) {
   auto moved = [](const RoleUse &use) { return (use.read + use.written) / use.bytes; };

@@ -22,7 +22,7 @@ inline constexpr double kNear = 5e-3;
 bool isBetter(const Trial &trial, const Trial &best);
 
 /// Fills what memory `baseTrial` leaves with the roles that gain most; the best of a few trials.
-/// `bound`: seconds that none of them beats. `behind`: what the caller may try next.
+/// `bound`: seconds that none of them beats. `behind`: choices that may come next.
 std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
                                       double bound, const std::vector<Choice> &behind = {});
 

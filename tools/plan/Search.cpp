@@ -264,14 +264,14 @@ private:
       refill(choice);
   }
 
-  /// Nothing of what is free in memory.
+  /// With all roles that are free on SSD.
   static Choice emptied(Choice choice) {
     for (auto &[role, shares] : choice.places)
       shares = {};
     return choice;
   }
 
-  /// Whether it fits. What may be tried next is `behind`.
+  /// Whether it fits. `behind`: choices that may come next.
   bool refill(const Choice &full, const std::vector<Choice> &behind = {}) {
     const Choice choice = emptied(full);
     const Trial &base = trials.run(choice);

@@ -117,7 +117,7 @@ private:
   }
 };
 
-/// More would hold much memory, and a search seldom knows so far ahead what it will ask for.
+/// More would take much memory, and try choices that no search needs.
 static unsigned countOthers() {
   constexpr unsigned kMost = 8;
   return std::min(llvm::hardware_concurrency().compute_thread_count() - 1, kMost);

@@ -61,8 +61,8 @@ struct Trial {
   boa_entry_point step = nullptr; // alive as long as Trials
 };
 
-/// Compiles a spec with other plans, and simulates a few steps of each. One thread calls. Others
-/// try what it may ask for next.
+/// Compiles a spec with other plans, and simulates a few steps of each. One thread calls.
+/// Others try choices in advance.
 class Trials {
 public:
   explicit Trials(const CompileRequest &request);

@@ -30,7 +30,7 @@ def check(name, tmp):
     train = ["train", spec, "--state", state, "--data", HERE / "text.txt", "--quiet", *sets("train.weights=f32", *ADAMW)]
     boa(*train, "--weights", HERE / name, "--steps", 1)
     boa("export", spec, "--state", state, "-o", tmp / name)
-    # The second step begins with what was exported.
+    # The second step begins with the exported weights.
     boa(*train, "--resume", "--steps", 2, "--metrics", metrics)
     ours = json.loads(metrics.read_text().splitlines()[-1])["loss"]
     theirs, _ = loss_of(tmp / name)

@@ -103,7 +103,7 @@ def train(model, parameters, rate, sequence):
 
 def read(name):
     kind = transformers.BertForMaskedLM if name == "bert" else transformers.AutoModelForCausalLM
-    # In f32 first, since a conversion also rounds what is no weight.
+    # Files store several types.
     return kind.from_pretrained(os.path.join(HERE, name), dtype=torch.float32).double().train()
 
 
