@@ -236,8 +236,8 @@ private:
     return seconds;
   }
 
-  /// The seconds of a filled plan, which may be the best so far. What may be tried next is
-  /// `behind`.
+  /// The seconds of a filled plan, which may be the best so far. `behind`: choices that may come
+  /// next.
   double consider(const Choice &base, const Trial &baseTrial,
                   const std::vector<Choice> &behind = {}) {
     auto [choice, trial] = fill(trials, base, baseTrial, boundOf(baseTrial).seconds, behind);
