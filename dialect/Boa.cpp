@@ -378,7 +378,7 @@ std::string getFunctionName(StringRef stage, StageFunction function) {
 void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee, uint64_t repeat,
                     ArrayRef<Attribute> sides) {
   build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides),
-        IntegerAttr(), /*targets=*/false);
+        IntegerAttr(), /*targets=*/false, /*documents=*/false);
 }
 
 static StringRef getStageNameOf(StringRef function) {

@@ -137,7 +137,7 @@ void AtLastOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 /// stages. The last activation that a backward function takes is the gradient of the stage's
 /// result.
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
-                                               ArrayRef<StringRef> sides) {
+                                               ArrayRef<StringRef> sides, bool takesTargets) {
   SmallVector<StringRef> names;
   const bool generates = function == StageFunction::prefill || function == StageFunction::generate;
   size_t activations = 0;
@@ -151,7 +151,10 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
     } else if (func.getArgAttr(i, kCacheAttr)) {
       names.push_back("cache");
     } else if (getElementTypeOrSelf(type).isInteger()) {
-      names.push_back(i == 0 ? "tokens" : generates ? "positions" : "targets");
+      names.push_back(i == 0                   ? "tokens"
+                      : generates              ? "positions"
+                      : takesTargets && i == 1 ? "targets"
+                                               : "document_starts");
     } else {
       names.push_back(activations > 0 && activations <= sides.size() ? sides[activations - 1]
                                                                      : "x");
@@ -178,7 +181,8 @@ void nameArguments(ModuleOp module) {
           module.lookupSymbol<FunctionOpInterface>(getFunctionName(stage.getStageName(), function));
       if (!func || func.isExternal())
         continue;
-      auto names = getArgumentNames(func, function, stage.getSideNames());
+      const bool takesTargets = stage.getTargets() || stage == stages.back();
+      auto names = getArgumentNames(func, function, stage.getSideNames(), takesTargets);
       for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
         Location place = arg.getLoc();
         if (auto named = dyn_cast<NameLoc>(place))

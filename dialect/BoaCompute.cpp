@@ -287,6 +287,9 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
     return op->emitOpError("expected a window of 1 or more keys but found ") << window;
   if (op.getWindow() && !op.getCausal())
     return op->emitOpError("expected causal attention with a window");
+  if (Value starts = op.getDocumentStarts())
+    if (failed(verifyShape(op, "document starts", starts, {batch, time})))
+      return failure();
   return verifyShape(op, "lse", op.getLse(), {batch, heads, time});
 }
 LogicalResult AttentionOp::verify() {

@@ -312,16 +312,24 @@ def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct,
     attends with key/value head h / (heads / kv_heads) (grouped queries). With
     `causal`, row t sees keys 0..t; with `window`, too, only the last of them,
     max(0, t - window + 1)..t. `lse` [batch, heads, time] is the logarithm
-    of each row's sum of exponentials, kept for the gradient. No lowering may
-    materialise [heads, time, time] for a whole micro-batch.
+    of each row's sum of exponentials, kept for the gradient. No lowering may materialise
+    [heads, time, time] for a whole micro-batch.
+    With `document_starts` [batch, time], a row sees only keys of its own document: those of the
+    same start. The start of row t is at most t, and starts do not decrease along a sequence.
+    ```mlir
+    %y, %lse = boa.attention %q, %k, %v documents %document_starts heads 6, 2 causal
+        : (tensor<8x256x384xf32>, tensor<8x256x128xf32>, tensor<8x256x128xf32>,
+           tensor<8x256xi32>) -> (tensor<8x256x384xf32>, tensor<8x6x256xf32>)
+    ```
   }];
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v,
+                       Optional<Boa_Indices>:$document_starts,
                        I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window);
   let results = (outs Boa_Tensor:$y, Boa_Tensor:$lse);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `heads` $heads `,` $kv_heads (`causal` $causal^)? attr-dict
-    `:` functional-type(operands, results)
+    $q `,` $k `,` $v (`documents` $document_starts^)? `heads` $heads `,` $kv_heads
+    (`causal` $causal^)? attr-dict `:` functional-type(operands, results)
   }];
 }
 def Boa_CachedAttentionOp : Boa_ComputeOp<"cached_attention", [Boa_AttentionProduct]> {
@@ -353,13 +361,13 @@ def Boa_CachedAttentionOp : Boa_ComputeOp<"cached_attention", [Boa_AttentionProd
 def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_AttentionProduct]> {
   let summary = "gradients of boa.attention, from its results and dy";
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
-                       Boa_Tensor:$lse, Boa_Tensor:$dy,
+                       Boa_Tensor:$lse, Boa_Tensor:$dy, Optional<Boa_Indices>:$document_starts,
                        I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window);
   let results = (outs Boa_Tensor:$dq, Boa_Tensor:$dk, Boa_Tensor:$dv);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `,` $y `,` $lse `,` $dy `heads` $heads `,` $kv_heads
-    (`causal` $causal^)? attr-dict `:` functional-type(operands, results)
+    $q `,` $k `,` $v `,` $y `,` $lse `,` $dy (`documents` $document_starts^)?
+    `heads` $heads `,` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)
   }];
 }
 

@@ -191,7 +191,8 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     Names the function that computes the stage. Stages run in the order in which
     they stand. The first takes token indices, each other the result of the one
     before it; the last also takes the targets and returns the loss (a scalar). Another
-    stage takes the targets if it says `targets`.
+    stage takes the targets if it says `targets`. A stage that says `documents` takes, behind
+    them, where the document of each token begins in its sequence, [micro_batch, context] i32.
     Then come the side inputs: results of the earlier stages that `takes` lists by
     their functions. All layers of a repeated stage take the same side inputs.
     Arguments of the function after those are parameters, marked `boa.param`.
@@ -214,10 +215,10 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
   let arguments = (ins FlatSymbolRefAttr:$callee,
                        DefaultValuedAttr<Boa_RepeatAttr, "1">:$repeat,
                        OptionalAttr<FlatSymbolRefArrayAttr>:$sides,
-                       OptionalAttr<I64Attr>:$saves, UnitAttr:$targets);
+                       OptionalAttr<I64Attr>:$saves, UnitAttr:$targets, UnitAttr:$documents);
   let assemblyFormat = [{
-    $callee (`repeat` $repeat^)? (`targets` $targets^)? (`takes` $sides^)? (`saves` $saves^)?
-    attr-dict
+    $callee (`repeat` $repeat^)? (`targets` $targets^)? (`documents` $documents^)?
+    (`takes` $sides^)? (`saves` $saves^)? attr-dict
   }];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$callee, "uint64_t":$repeat,
                                  CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$sides)>];

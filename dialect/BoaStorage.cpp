@@ -142,6 +142,7 @@ bool StorageOp::isLiveIn() {
   case Role::targets:
   case Role::loss_gradients:
   case Role::positions:
+  case Role::document_starts:
   case Role::cache:
     return true;
   default:

@@ -112,10 +112,13 @@ void RotaryOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
 }
 
 void AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  auto grad = AttentionGradOp::create(
-      builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(), getQ(), getK(),
-      getV(), getY(), getLse(), results[0], getHeads(), getKvHeads(), getCausal(), getWindowAttr());
+  auto grad = AttentionGradOp::create(builder, getLoc(), getQ().getType(), getK().getType(),
+                                      getV().getType(), getQ(), getK(), getV(), getY(), getLse(),
+                                      results[0], getDocumentStarts(), getHeads(), getKvHeads(),
+                                      getCausal(), getWindowAttr());
   llvm::append_range(operands, grad.getResults());
+  if (getDocumentStarts())
+    operands.push_back(Value());
 }
 
 void EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {

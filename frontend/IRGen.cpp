@@ -289,7 +289,8 @@ private:
     auto attention = AttentionOp::create(
         builder, loc, TypeRange{type, lse}, values[operation.operands[0]],
         values[operation.operands[1]], values[operation.operands[2]],
-        builder.getI64IntegerAttr(operation.heads), builder.getI64IntegerAttr(operation.kvHeads),
+        /*document_starts=*/Value(), builder.getI64IntegerAttr(operation.heads),
+        builder.getI64IntegerAttr(operation.kvHeads),
         operation.causal ? builder.getUnitAttr() : UnitAttr(), optional(operation.window));
     return attention.getY();
   }

@@ -48,6 +48,7 @@ public:
     readCommit();
     checkBatch();
     checkKeep();
+    checkDocumentMask();
     checkObjective();
     checkDelay();
     for (const auto &[path, value] : given)
@@ -135,6 +136,21 @@ private:
                "packed = false";
     }
     return nullptr;
+  }
+
+  /// Attention is within documents where the data are known to have several in a sequence.
+  void checkDocumentMask() {
+    std::string ignored;
+    bool packs = false, tells = train.data.empty();
+    for (const DataSource &source : ParseSources(train.data, ignored)) {
+      packs |= source.is_tokenized() && source.packed;
+      tells |= source.kind != SourceKind::bytes;
+    }
+    const Expr *mask = findGiven(given, "train.document_mask");
+    if (!mask)
+      train.document_mask = packs;
+    else if (train.document_mask && !tells)
+      error(*mask, "a text whose bytes are tokens has no documents: leave document_mask out");
   }
 
   void checkObjective() {

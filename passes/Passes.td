@@ -67,6 +67,21 @@ def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
   }];
 }
 
+def MaskDocuments : BoaPass<"boa-mask-documents"> {
+  let summary = "attention within documents, where several share a sequence";
+  let description = [{
+    With `document_mask` in the training, each stage that has attention takes the starts of
+    documents, and its attention sees only keys of the row's own document:
+
+    ```mlir
+    boa.stage @block_forward repeat 6 documents
+    func.func @block_forward(%x: tensor<8x256x384xf32>, %document_starts: tensor<8x256xi32>, ...) {
+      %y, %lse = boa.attention %q, %k, %v documents %document_starts heads 6, 6 causal ...
+    ```
+    A text that is continued is one document: the pass is of trainings alone.
+  }];
+}
+
 def Differentiate : BoaPass<"boa-differentiate"> {
   let summary = "a backward function beside each forward one";
   let description = [{

@@ -54,6 +54,7 @@ static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options)
     // Before gradients: each block has its own.
     if (options.purpose == Purpose::train) {
       pm.addPass(createBlockVocabulary());
+      pm.addPass(createMaskDocuments());
       pm.addPass(createDifferentiate());
     }
     BuildStepOptions build;

@@ -117,10 +117,10 @@ struct AttentionToCall : OpRewritePattern<AttentionOp> {
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Type y = op.getY().getType(), lse = op.getLse().getType();
-    auto call = kernel::AttentionOp::create(rewriter, loc, TypeRange{y, lse}, op.getQ(), op.getK(),
-                                            op.getV(), emptyTensor(rewriter, loc, y),
-                                            emptyTensor(rewriter, loc, lse), op.getHeads(),
-                                            op.getKvHeads(), op.getCausal(), op.getWindowAttr());
+    auto call = kernel::AttentionOp::create(
+        rewriter, loc, TypeRange{y, lse}, op.getQ(), op.getK(), op.getV(), op.getDocumentStarts(),
+        emptyTensor(rewriter, loc, y), emptyTensor(rewriter, loc, lse), op.getHeads(),
+        op.getKvHeads(), op.getCausal(), op.getWindowAttr());
     rewriter.replaceOp(op, call.getResults());
     return success();
   }
@@ -148,8 +148,8 @@ struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
       inits.push_back(emptyTensor(rewriter, loc, type));
     auto call = kernel::AttentionGradOp::create(
         rewriter, loc, op->getResultTypes(), op.getQ(), op.getK(), op.getV(), op.getY(),
-        op.getLse(), op.getDy(), inits[0], inits[1], inits[2], op.getHeads(), op.getKvHeads(),
-        op.getCausal(), op.getWindowAttr());
+        op.getLse(), op.getDy(), op.getDocumentStarts(), inits[0], inits[1], inits[2],
+        op.getHeads(), op.getKvHeads(), op.getCausal(), op.getWindowAttr());
     rewriter.replaceOp(op, call.getResults());
     return success();
   }

@@ -77,12 +77,14 @@ LogicalResult GemmOp::verify() {
 }
 
 MutableOperandRange GemmOp::getDpsInitsMutable() { return getCMutable(); }
-MutableOperandRange AttentionOp::getDpsInitsMutable() { return MutableOperandRange(*this, 3, 2); }
+MutableOperandRange AttentionOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, getNumOperands() - 2, 2);
+}
 MutableOperandRange CachedAttentionOp::getDpsInitsMutable() {
   return MutableOperandRange(*this, 4, 3);
 }
 MutableOperandRange AttentionGradOp::getDpsInitsMutable() {
-  return MutableOperandRange(*this, 6, 3);
+  return MutableOperandRange(*this, getNumOperands() - 3, 3);
 }
 MutableOperandRange ScatterRowsOp::getDpsInitsMutable() { return getTableMutable(); }
 

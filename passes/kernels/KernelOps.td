@@ -97,12 +97,12 @@ def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
     Of one element type, or of bf16 with lse in f32.
   }];
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
-                       AnyShaped:$y, AnyShaped:$lse,
+                       Optional<AnyShaped>:$document_starts, AnyShaped:$y, AnyShaped:$lse,
                        I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `into` $y `,` $lse attr-dict
+    $q `,` $k `,` $v (`documents` $document_starts^)? `into` $y `,` $lse attr-dict
     `:` functional-type(operands, results)
   }];
 }
@@ -123,12 +123,13 @@ def Kernel_AttentionGradOp : Kernel_LibraryOp<"attention_grad"> {
   let summary = "boa.attention_grad into dq, dk and dv";
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
                        AnyShaped:$y, AnyShaped:$lse, AnyShaped:$dy,
+                       Optional<AnyShaped>:$document_starts,
                        AnyShaped:$dq, AnyShaped:$dk, AnyShaped:$dv,
                        I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `,` $y `,` $lse `,` $dy
+    $q `,` $k `,` $v `,` $y `,` $lse `,` $dy (`documents` $document_starts^)?
     `into` $dq `,` $dk `,` $dv attr-dict `:` functional-type(operands, results)
   }];
 }

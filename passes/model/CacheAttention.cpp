@@ -129,6 +129,8 @@ private:
     if (!op.getCausal())
       return mlir::emitError(op.getLoc())
              << "a text cannot be continued: attention sees later tokens; expected causal";
+    if (op.getDocumentStarts())
+      return op.emitOpError("expected a text of one document");
     if (!op.getLse().use_empty())
       return op.emitOpError("expected no use of lse");
     Value k = mapping.lookup(op.getK()), v = mapping.lookup(op.getV());

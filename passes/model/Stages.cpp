@@ -31,6 +31,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
     Stage &stage = stages.emplace_back(
         Stage{op.getStageName().str(), int64_t(op.getRepeat()), stages.empty(), false});
     stage.targets = op.getTargets();
+    stage.documents = op.getDocuments();
     for (StringRef side : op.getSideNames())
       stage.sides.push_back(numbers.lookup(side));
     numbers[stage.name] = unsigned(stages.size() - 1);

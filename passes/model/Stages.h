@@ -37,6 +37,7 @@ struct Stage {
   int64_t repeat;
   bool first, last;
   bool targets = false;                   // it takes the targets: the last one, or another
+  bool documents = false;                 // it takes the starts of documents
   llvm::SmallVector<unsigned> sides = {}; // the stages whose results are its side inputs
   bool isSide = false;                    // its result is a side input that has a gradient
   bool trains = true;                     // its result depends on a trained parameter

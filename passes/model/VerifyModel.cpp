@@ -100,6 +100,10 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     if ((last || stage.getTargets()) &&
         failed(verifyIndices("targets", func.getArgumentTypes()[1])))
       return failure();
+    if (stage.getDocuments() &&
+        failed(verifyIndices("the starts of documents",
+                             func.getArgumentTypes()[last || stage.getTargets() ? 2 : 1])))
+      return failure();
     WalkResult walked = func.walk([&](Operation *op) {
       LogicalResult result = success();
       if (auto embedding = dyn_cast<EmbeddingOp>(op))
@@ -140,10 +144,16 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
       ++activations;
     const bool targets = last || stage.getTargets();
-    const unsigned plain = targets ? 2 : 1, sides = stage.getSideNames().size();
+    const bool documents = stage.getDocuments();
+    const unsigned plain = 1 + unsigned(targets) + unsigned(documents);
+    const unsigned sides = stage.getSideNames().size();
     if (activations != plain + sides) {
       InFlightDiagnostic diag = stage.emitOpError("expected ");
-      diag << (targets ? "two activations (x, targets)" : "one activation");
+      if (plain == 1)
+        diag << "one activation";
+      else
+        diag << (plain == 2 ? "two" : "three") << " activations (x" << (targets ? ", targets" : "")
+             << (documents ? ", document_starts" : "") << ")";
       if (sides > 0)
         diag << ", and " << sides << " of other stages,";
       return diag << " before the parameters of @" << func.getName() << " but found "

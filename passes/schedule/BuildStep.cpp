@@ -65,6 +65,8 @@ private:
       for (StageFunction function :
            {StageFunction::forward, StageFunction::backward, StageFunction::sum,
             StageFunction::forward_saving, StageFunction::backward_saved}) {
+        if (predict && stage.documents)
+          return module.emitError("cannot predict: expected a text of one document");
         bool made = function != StageFunction::forward;
         if ((made && (predict || !stage.trains)) ||
             (function == StageFunction::sum && !stage.isSide) ||
@@ -118,6 +120,8 @@ private:
       declare(Role::logits, {microBatches}, getSumType(findLoss(last).getLogits().getType()));
     } else {
       declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
+      if (llvm::any_of(stages, [](const Stage &stage) { return stage.documents; }))
+        declare(Role::document_starts, {microBatches}, last.getArgumentTypes()[1]);
       for (Role role : {Role::loss_gradients, Role::loss})
         declare(role, {microBatches}, RankedTensorType::get({}, f32));
     }
@@ -249,13 +253,16 @@ private:
 
   const Stage &before(const Stage &stage) { return stages[&stage - stages.begin() - 1]; }
 
-  /// The activations that an instance takes. Targets stand before the side inputs, if `targets`.
+  /// The activations that an instance takes. Targets, if `targets`, and the starts of documents
+  /// stand before the side inputs.
   SmallVector<Value> readInputs(const Stage &stage, Value layer, Value m, bool targets) {
     SmallVector<Value> inputs;
     inputs.push_back(stage.first ? read(Role::tokens, m)
                                  : read(Role::checkpoints, before(stage).lastResult(), layer, m));
     if (targets)
       inputs.push_back(read(Role::targets, m));
+    if (stage.documents)
+      inputs.push_back(read(Role::document_starts, m));
     for (unsigned side : stage.sides)
       inputs.push_back(read(Role::checkpoints, stages[side].lastResult(), Value(), m));
     return inputs;

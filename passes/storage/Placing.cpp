@@ -36,6 +36,7 @@ const Placement *placeOf(Role role, const PlaceSettings &place) {
   case Role::loss:
   case Role::logits:
   case Role::positions:
+  case Role::document_starts:
   case Role::cache:
     return nullptr;
   }

@@ -22,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -69,8 +70,9 @@ inline constexpr const char *kRoles[] = {
     "loss_gradients", // of the step's loss, by the loss of each micro-batch
     "loss",
     "logits",
-    "positions", // of tokens, in their text
-    "cache",     // keys and values of earlier positions
+    "document_starts", // of each token, the position where its document begins
+    "positions",       // of tokens, in their text
+    "cache",           // keys and values of earlier positions
 };
 
 struct Storage {
@@ -233,6 +235,11 @@ struct Program {
   /// Sequences of a micro-batch, and micro-batches of a step.
   int64_t MicroBatch() const { return SequencesOfMicroBatch(train, plan); }
   int64_t MicroBatches() const { return CountMicroBatches(train, plan); }
+  /// Whether it takes where the documents of a sequence begin.
+  bool TakesDocuments() const {
+    return std::any_of(storages.begin(), storages.end(),
+                       [](const Storage &storage) { return storage.role == "document_starts"; });
+  }
   /// The plan in words, for the start table.
   std::string ScheduleInWords() const;
   /// The traffic of a step that follows `earlier` others directly.

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace boa {
@@ -43,9 +44,9 @@ absl::Status CheckMask(const DataOptions &options) {
 
 DataOptions::DataOptions(const Program &program)
     : data(program.train.data), validate(program.train.validate),
-      objective(program.train.objective), mask_probability(program.train.mask_probability),
-      mask_token(program.train.mask_token), vocab(program.model.vocab),
-      context(program.model.context), micro_batch(program.MicroBatch()),
+      objective(program.train.objective), document_mask(program.train.document_mask),
+      mask_probability(program.train.mask_probability), mask_token(program.train.mask_token),
+      vocab(program.model.vocab), context(program.model.context), micro_batch(program.MicroBatch()),
       micro_batches(program.MicroBatches()), seed(program.train.seed),
       evaluate_every(program.train.evaluate_every),
       evaluate_batches(program.train.evaluate_batches) {}
@@ -106,6 +107,12 @@ absl::StatusOr<Data> Data::Open(const DataOptions &options) {
     for (const Part &part : *parts)
       if (absl::Status status = data.CheckPart(part, parts == &data.validation); !status.ok())
         return status;
+  if (options.document_mask &&
+      std::none_of(data.training.begin(), data.training.end(),
+                   [](const Part &part) { return part.source->TellsDocuments(); }))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "document_mask: nothing tells where the documents of `", data.training[0].source->name(),
+        "` end: tokens(..., end = N) names the token that ends them, and NAME.idx lists them"));
   const absl::int128 validated = absl::int128(options.evaluate_batches) * options.batch();
   data.validated_of = data.validation_mixture.Count(int64_t(std::min(validated, kMostValidated)));
   data.Continue(0, {});
@@ -299,21 +306,20 @@ Data::Sample Data::ValidationSample(int64_t sequence) const {
 //===----------------------------------------------------------------------===//
 
 absl::Status Data::FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
-                                int32_t *targets) const {
+                                int32_t *targets, int32_t *starts) const {
   for (int64_t i = 0; i < options.micro_batch; ++i)
-    if (absl::Status status =
-            FillSequence(SampleOf(step, micro_batch * options.micro_batch + i),
-                         tokens + i * options.context, targets + i * options.context);
+    if (absl::Status status = FillSequence(SampleOf(step, micro_batch * options.micro_batch + i), i,
+                                           tokens, targets, starts);
         !status.ok())
       return status;
   return absl::OkStatus();
 }
 
-absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const {
+absl::Status Data::FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets,
+                                  int32_t *starts) const {
   for (int64_t i = 0; i < options.micro_batch; ++i)
-    if (absl::Status status =
-            FillSequence(ValidationSample(micro_batch * options.micro_batch + i),
-                         tokens + i * options.context, targets + i * options.context);
+    if (absl::Status status = FillSequence(ValidationSample(micro_batch * options.micro_batch + i),
+                                           i, tokens, targets, starts);
         !status.ok())
       return status;
   return absl::OkStatus();
@@ -331,32 +337,46 @@ int64_t Data::WholeSequences() const {
   return all;
 }
 
-absl::Status Data::FillWhole(int64_t first, int32_t *tokens, int32_t *targets) const {
-  for (int64_t i = 0; i < options.micro_batch;
-       ++i, tokens += options.context, targets += options.context) {
+absl::Status Data::FillWhole(int64_t first, int32_t *tokens, int32_t *targets,
+                             int32_t *starts) const {
+  for (int64_t i = 0; i < options.micro_batch; ++i) {
     const int64_t number = first + i;
     int64_t sequence = number;
     auto part = validation.begin();
     while (part != validation.end() && sequence >= WholeSequences(*part))
       sequence -= WholeSequences(*part++);
     if (part == validation.end()) {
-      std::fill_n(tokens, options.context, 0);
-      std::fill_n(targets, options.context, -1);
+      std::fill_n(tokens + i * options.context, options.context, 0);
+      std::fill_n(targets + i * options.context, options.context, -1);
+      if (starts)
+        std::fill_n(starts + i * options.context, options.context, 0);
       continue;
     }
     const int64_t stride = part->source->overlaps() ? options.context : 1;
     const Sample sample = {&*part, part->first + sequence * stride,
                            Hash({kValidationMask, static_cast<uint64_t>(number)})};
-    if (absl::Status status = FillSequence(sample, tokens, targets); !status.ok())
+    if (absl::Status status = FillSequence(sample, i, tokens, targets, starts); !status.ok())
       return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status Data::FillSequence(const Sample &sample, int32_t *tokens, int32_t *targets) const {
+absl::Status Data::FillSequence(const Sample &sample, int64_t i, int32_t *tokens, int32_t *targets,
+                                int32_t *starts) const {
   Window window;
   if (absl::Status status = sample.part->source->Read(sample.window, window); !status.ok())
     return status;
+  tokens += i * options.context;
+  targets += i * options.context;
+  if (starts) {
+    starts += i * options.context;
+    std::fill_n(starts, options.context, 0);
+    for (int64_t begin : window.begins)
+      if (begin < options.context)
+        starts[begin] = int32_t(begin);
+    std::partial_sum(starts, starts + options.context, starts,
+                     [](int32_t before, int32_t here) { return std::max(before, here); });
+  }
   std::copy_n(window.tokens.begin(), options.context, tokens);
   if (options.objective == Objective::masked) {
     MaskTokens(mask, sample.mask, options.context, tokens, targets);

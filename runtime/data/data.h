@@ -47,6 +47,7 @@ namespace boa {
 struct DataOptions {
   std::string data, validate;
   Objective objective = Objective::next_token;
+  bool document_mask = false; // sources tell where documents begin
   double mask_probability = 0.15;
   int64_t mask_token = 0;
   int64_t vocab = 256, context = 0;
@@ -86,18 +87,21 @@ public:
   void Continue(int64_t step, const std::map<std::string, int64_t> &samples);
 
   /// One micro-batch of a training step: [micro_batch, context] each. Targets of -1 do not count.
-  absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens,
-                            int32_t *targets) const;
+  /// `starts`, if not null, are the positions at which the documents of tokens begin.
+  absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens, int32_t *targets,
+                            int32_t *starts = nullptr) const;
   /// One micro-batch of the `evaluate_batches` batches of validation. Every evaluation has the
   /// same sequences. They are spread evenly over the validation part.
-  absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets) const;
+  absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets,
+                              int32_t *starts = nullptr) const;
 
   /// All sequences for validation, in the order of the sources: each of their tokens is in one, but
   /// for those behind the last.
   int64_t WholeSequences() const;
   /// `micro_batch` of them, from `first` on: [micro_batch, context] each. Behind the last, no
   /// target counts.
-  absl::Status FillWhole(int64_t first, int32_t *tokens, int32_t *targets) const;
+  absl::Status FillWhole(int64_t first, int32_t *tokens, int32_t *targets,
+                         int32_t *starts = nullptr) const;
 
   /// The sequences that the steps after `first` up to `last` consume, by the identity of a source.
   std::map<std::string, int64_t> Consumed(int64_t first, int64_t last) const;
@@ -130,7 +134,9 @@ private:
   Sample SampleOf(int64_t step, int64_t sequence) const;
   Sample ValidationSample(int64_t sequence) const;
   int64_t WholeSequences(const Part &) const;
-  absl::Status FillSequence(const Sample &, int32_t *tokens, int32_t *targets) const;
+  /// Sequence i of those that the pointers point to.
+  absl::Status FillSequence(const Sample &, int64_t i, int32_t *tokens, int32_t *targets,
+                            int32_t *starts) const;
 
   DataOptions options;
   MaskOptions mask;

@@ -78,8 +78,10 @@ absl::StatusOr<Shard> Shard::Open(const std::string &path, const std::string &ty
   shard.vocab = vocab;
   if (absl::Status status = shard.Recognise(*file, type); !status.ok())
     return status;
-  if (absl::Status status = shard.FindTargets(); !status.ok())
-    return status;
+  for (auto [kind, marks] :
+       {std::pair(Mark::target, &shard.targeted), std::pair(Mark::begin, &shard.begun)})
+    if (absl::Status status = shard.FindMarks(kind, *marks); !status.ok())
+      return status;
   if (!type.empty() && shard.width != WidthOf(type))
     return RefuseShard(path, "its ", shard.index ? "index" : "header", " says that tokens are ",
                        TypeOf(shard.width), ", but the spec says ", type);
@@ -144,18 +146,18 @@ absl::Status Shard::FindIndex(const InputFile &file) {
   return absl::OkStatus();
 }
 
-absl::Status Shard::FindTargets() {
-  const std::string path = TargetsBeside(name);
-  absl::StatusOr<Targets> found = absl::NotFoundError("");
+absl::Status Shard::FindMarks(Mark kind, std::optional<TokenMarks> &marks) const {
+  const std::string path = MarksBeside(name, kind);
+  absl::StatusOr<TokenMarks> found = absl::NotFoundError("");
   if (!path.empty())
-    found = Targets::Open(path);
+    found = TokenMarks::Open(path, kind);
   if (absl::IsNotFound(found.status()))
     return absl::OkStatus();
   if (!found.ok())
     return found.status();
   if (found->tokens() != count)
-    return Damaged(name, "it has ", count, " tokens, but `", path, "` tells the targets of ",
-                   found->tokens(), "; one of them is of another file");
+    return Damaged(name, "it has ", count, " tokens, but `", path, "` tells of ", found->tokens(),
+                   "; one of them is of another file");
   marks = *std::move(found);
   return absl::OkStatus();
 }
@@ -223,7 +225,7 @@ absl::StatusOr<uint64_t> Shard::Hash(int64_t blocks) const {
     return again.status();
   absl::StatusOr<uint64_t> hash = HashOfFile(open ? *open : *again, kHashBlock, blocks);
   for (const InputFile *beside :
-       {index ? &index->file() : nullptr, marks ? &marks->file() : nullptr}) {
+       {index ? &index->file() : nullptr, targeted ? &targeted->file() : nullptr}) {
     if (!hash.ok() || !beside)
       continue;
     absl::StatusOr<uint64_t> other = HashOfFile(*beside, kHashBlock, blocks);

@@ -22,7 +22,7 @@
 #define BOA_RUNTIME_DATA_SHARD_H
 
 #include "runtime/data/documents.h"
-#include "runtime/data/targets.h"
+#include "runtime/data/token_marks.h"
 #include "runtime/io/input_file.h"
 
 #include "absl/status/status.h"
@@ -45,16 +45,18 @@ public:
   int64_t tokens() const { return count; }
   const std::optional<Documents> &documents() const { return index; }
   /// Nothing: all of its tokens are targets.
-  const std::optional<Targets> &targets() const { return marks; }
+  const std::optional<TokenMarks> &targets() const { return targeted; }
+  /// Nothing: where documents begin is told by an index, or by nothing.
+  const std::optional<TokenMarks> &begins() const { return begun; }
 
   absl::Status Read(int64_t first, int64_t tokens, int32_t *to) const;
-  /// Of the file, of its index and of its targets.
+  /// Of the file, of its index and of its targets. Where only begins are others, targets are, too.
   absl::StatusOr<uint64_t> Hash(int64_t blocks) const;
 
 private:
   absl::Status Recognise(const InputFile &, const std::string &type);
   absl::Status FindIndex(const InputFile &);
-  absl::Status FindTargets();
+  absl::Status FindMarks(Mark, std::optional<TokenMarks> &) const;
   absl::Status CheckRaw(const InputFile &, bool is_type_given);
   absl::Status ReadFrom(const InputFile &, int64_t first, int64_t tokens, int32_t *to) const;
   absl::StatusOr<InputFile> Reopen() const;
@@ -63,7 +65,7 @@ private:
   int64_t width = 2, head = 0, count = 0; // bytes of a token, bytes before the first, tokens
   int64_t bytes = 0, vocab = 0;
   std::optional<Documents> index;
-  std::optional<Targets> marks;
+  std::optional<TokenMarks> targeted, begun;
   std::optional<InputFile> open;
 };
 

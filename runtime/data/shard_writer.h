@@ -17,7 +17,7 @@
 #ifndef BOA_RUNTIME_DATA_SHARD_WRITER_H
 #define BOA_RUNTIME_DATA_SHARD_WRITER_H
 
-#include "runtime/data/targets.h"
+#include "runtime/data/token_marks.h"
 #include "runtime/io/new_file.h"
 
 #include "absl/status/status.h"
@@ -36,23 +36,25 @@ inline constexpr int64_t kMostShardTokens = std::numeric_limits<int32_t>::max();
 
 class ShardWriter {
 public:
-  /// `vocabulary`: one more than the largest token. Targets need a path that ends in .bin.
+  /// `vocabulary`: one more than the largest token. Marks need a path that ends in .bin.
   static absl::StatusOr<ShardWriter> Create(const std::string &path, int64_t vocabulary,
-                                            bool with_targets = false);
+                                            bool with_marks = false);
 
-  /// `targets`: of each token, in a file that has them; otherwise it is not looked at.
-  absl::Status Append(const std::vector<int32_t> &tokens, const std::vector<bool> &targets = {});
+  /// Whether each token is a target, and whether it begins a document, in a file that has marks.
+  /// In another one they are not looked at.
+  absl::Status Append(const std::vector<int32_t> &tokens, const std::vector<bool> &targets = {},
+                      const std::vector<bool> &begins = {});
   absl::Status Finish();
 
   int64_t tokens() const { return count; }
-  int64_t targets() const { return marks ? marks->targets() : count; }
+  int64_t targets() const { return targeted ? targeted->marked() : count; }
 
 private:
-  absl::Status ReplaceTargets();
+  absl::Status ReplaceMarks();
 
   std::string path;
   NewFile file;
-  std::optional<TargetsWriter> marks;
+  std::optional<TokenMarksWriter> targeted, begun;
   bool wide = false;
   int64_t count = 0;
 };

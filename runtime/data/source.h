@@ -33,6 +33,9 @@ struct Window {
   std::vector<int32_t> tokens; // context + 1
   /// Positions whose next token is no target: it begins another document, or is not to be learnt.
   std::vector<int64_t> untargeted;
+  /// Positions below `context` at which a document begins, in any order; the first one needs not
+  /// be among them.
+  std::vector<int64_t> begins;
 };
 
 struct FilePrint {
@@ -55,6 +58,8 @@ public:
   /// Whether a window begins at each token, as in a text. Else each token is in one window.
   virtual bool overlaps() const = 0;
   virtual absl::Status Read(int64_t window, Window &) const = 0;
+  /// Whether Read tells where documents begin. Else all is one document.
+  virtual bool TellsDocuments() const { return false; }
   /// A hash of each file. A resumed run compares them.
   virtual absl::StatusOr<std::vector<FilePrint>> Fingerprints() const = 0;
   /// "3 files of 12,000 tokens".

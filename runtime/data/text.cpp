@@ -40,6 +40,7 @@ public:
       return status;
     to.tokens.assign(bytes.begin(), bytes.end());
     to.untargeted.clear();
+    to.begins.clear();
     return absl::OkStatus();
   }
 

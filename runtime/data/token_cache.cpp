@@ -47,8 +47,8 @@ std::string KeyOf(absl::string_view description) {
 }
 
 absl::Status EntryWriter::Next() {
-  absl::StatusOr<ShardWriter> next = ShardWriter::Create(ShardName(prefix, entry.shards.size()),
-                                                         vocabulary, /*with_targets=*/true);
+  absl::StatusOr<ShardWriter> next =
+      ShardWriter::Create(ShardName(prefix, entry.shards.size()), vocabulary, /*with_marks=*/true);
   if (!next.ok())
     return next.status();
   entry.shards.push_back(ShardName(prefix, entry.shards.size()));
@@ -72,7 +72,9 @@ absl::Status EntryWriter::Append(const std::vector<int32_t> &tokens,
   entry.tokens += count;
   entry.greatest =
       std::max<int64_t>(entry.greatest, *std::max_element(tokens.begin(), tokens.end()));
-  return shard->Append(tokens, targets);
+  std::vector<bool> first(tokens.size());
+  first[0] = std::exchange(begins, false);
+  return shard->Append(tokens, targets, first);
 }
 
 absl::StatusOr<CacheEntry> EntryWriter::Finish() {
@@ -112,6 +114,8 @@ absl::StatusOr<std::optional<CacheEntry>> TokenCache::Find(const std::string &ke
       damage = std::string(shard.status().message());
     else if (!shard->targets())
       damage = "it has lost its targets";
+    else if (!shard->begins())
+      damage = "it has lost where its documents begin";
     else
       tokens += shard->tokens();
   }

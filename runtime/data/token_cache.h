@@ -60,9 +60,12 @@ public:
   EntryWriter(std::string prefix, int64_t vocabulary, int64_t shard_tokens)
       : prefix(std::move(prefix)), vocabulary(vocabulary), shard_tokens(shard_tokens) {}
 
-  /// `targets`: of each token.
+  /// `targets`: of each token. Pieces of one document may come one after another.
   absl::Status Append(const std::vector<int32_t> &tokens, const std::vector<bool> &targets);
-  void EndDocument() { ++entry.documents; }
+  void EndDocument() {
+    ++entry.documents;
+    begins = true;
+  }
   /// Of PREFIX.json. Refuses an entry without tokens.
   absl::StatusOr<CacheEntry> Finish();
 
@@ -72,6 +75,7 @@ private:
   const std::string prefix;
   const int64_t vocabulary, shard_tokens;
   std::optional<ShardWriter> shard;
+  bool begins = true; // the next token begins a document
   CacheEntry entry;
 };
 

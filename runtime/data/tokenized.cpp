@@ -24,7 +24,7 @@ namespace boa {
 namespace {
 
 // Of all that the tokens depend on here: another number makes all of them again.
-constexpr int kCacheVersion = 1;
+constexpr int kCacheVersion = 2;
 constexpr int64_t kGroupBytes = 64 << 20;
 constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;
 constexpr int64_t kLargestTokenizer = 256 << 20; // of a GGUF file, what is behind are weights
@@ -75,10 +75,11 @@ public:
   absl::Status EndDocument() {
     if (!entry || length == 0)
       return absl::OkStatus();
-    entry->EndDocument();
     const auto rest = size_t((multiple - length % multiple) % multiple);
     length = 0;
-    return entry->Append(std::vector<int32_t>(rest), std::vector<bool>(rest));
+    absl::Status status = entry->Append(std::vector<int32_t>(rest), std::vector<bool>(rest));
+    entry->EndDocument();
+    return status;
   }
 
 private:

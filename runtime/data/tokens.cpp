@@ -91,7 +91,7 @@ public:
                                     FormatCount(size()), " tokens");
     int64_t targets = 0;
     for (const Shard &shard : shards)
-      targets += shard.targets() ? shard.targets()->targets() : shard.tokens();
+      targets += shard.targets() ? shard.targets()->marked() : shard.tokens();
     if (targeted)
       absl::StrAppend(&text, ", ", FormatCount(targets), " of them targets");
     if (targeted && windows() < AllWindows())
@@ -104,6 +104,7 @@ public:
     const int64_t window = targeted ? targeted->At(place) : place;
     to.tokens.resize(size_t(context + 1));
     to.untargeted.clear();
+    to.begins.clear();
     const int64_t begin = window * context, end = std::min(begin + context + 1, size());
     if (end == begin + context) { // behind the last one there is no token
       to.tokens[size_t(context)] = 0;
@@ -124,14 +125,23 @@ public:
               FindUntargeted(i, std::max(at, begin + 1), at + count, begin, to.untargeted);
           !status.ok())
         return status;
+      if (absl::Status status = FindBegins(i, at, at + count, begin, to.begins); !status.ok())
+        return status;
       at += count;
     }
     if (source.end < 0)
       return absl::OkStatus();
     for (int64_t i = 0; i < context; ++i)
-      if (to.tokens[size_t(i)] == source.end)
+      if (to.tokens[size_t(i)] == source.end) {
         to.untargeted.push_back(i);
+        to.begins.push_back(i + 1);
+      }
     return absl::OkStatus();
+  }
+  bool TellsDocuments() const override {
+    return source.end >= 0 || std::any_of(shards.begin(), shards.end(), [](const Shard &shard) {
+             return shard.documents() || shard.begins();
+           });
   }
 
   absl::StatusOr<std::vector<FilePrint>> Fingerprints() const override {
@@ -168,6 +178,28 @@ private:
       return status;
     for (int64_t document : found)
       untargeted.push_back(document + begins[shard] - window - 1);
+    return absl::OkStatus();
+  }
+
+  /// Positions in a window of those tokens of a shard that begin documents.
+  absl::Status FindBegins(size_t shard, int64_t first, int64_t end, int64_t window,
+                          std::vector<int64_t> &found) const {
+    const size_t before = found.size();
+    if (const auto &marks = shards[shard].begins()) {
+      std::vector<bool> bits(size_t(end - first));
+      if (absl::Status status = marks->Read(first - begins[shard], bits); !status.ok())
+        return status;
+      for (size_t i = 0; i < bits.size(); ++i)
+        if (bits[i])
+          found.push_back(first - begins[shard] + int64_t(i));
+    } else if (const auto &index = shards[shard].documents()) {
+      if (absl::Status status =
+              index->FindBegins(first - begins[shard], end - begins[shard], found);
+          !status.ok())
+        return status;
+    }
+    for (size_t i = before; i < found.size(); ++i)
+      found[i] += begins[shard] - window;
     return absl::OkStatus();
   }
 
@@ -217,7 +249,7 @@ std::vector<std::string> FindShards(const std::string &pattern) {
   std::vector<std::string> files = FindFiles(pattern);
   const std::vector<std::string> all = files;
   const auto is_beside = [&](const std::string &file) {
-    for (absl::string_view ending : {".idx", ".targets"})
+    for (absl::string_view ending : {".idx", ".targets", ".begins"})
       if (absl::EndsWith(file, ending))
         return std::binary_search(all.begin(), all.end(),
                                   file.substr(0, file.size() - ending.size()) + ".bin");

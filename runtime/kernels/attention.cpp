@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 extern const boa::AttentionTable kAttentionBaseline;
 #ifdef __x86_64__
@@ -102,7 +103,7 @@ void RunTasks(const AttentionArgs<E> &args, Task<E> task, int64_t count, int64_t
 
 template <typename E>
 AttentionArgs<E> Shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
-                       int32_t causal, int64_t window) {
+                       int32_t causal, int64_t window, const int32_t *document_starts) {
   AttentionArgs<E> args{};
   args.batch = batch;
   args.time = time;
@@ -111,9 +112,29 @@ AttentionArgs<E> Shape(int64_t batch, int64_t time, int64_t heads, int64_t kv_he
   args.d = d;
   args.causal = causal != 0;
   args.window = window;
+  args.begins = document_starts;
   args.scale = static_cast<Sum<E>>(1.0 / std::sqrt(static_cast<double>(d)));
   args.log = [](Sum<E> x) { return std::log(x); };
   return args;
+}
+
+/// Of each row, one past the last of its document. Causal rows need none.
+template <typename E> std::vector<int32_t> FindEnds(AttentionArgs<E> &args) {
+  std::vector<int32_t> ends;
+  if (!args.begins || args.causal)
+    return ends;
+  ends.resize(size_t(args.batch * args.time));
+  for (int64_t b = 0; b < args.batch; ++b) {
+    const int32_t *begins = args.begins + b * args.time;
+    int64_t end = args.time;
+    for (int64_t row = args.time - 1; row >= 0; --row) {
+      ends[size_t(b * args.time + row)] = int32_t(end);
+      if (begins[row] == row)
+        end = row;
+    }
+  }
+  args.ends = ends.data();
+  return ends;
 }
 
 template <typename E> int64_t ChunksOf(const AttentionArgs<E> &args) {
@@ -128,6 +149,7 @@ void Forward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_t
   args.v = v, args.ldv = ldv;
   args.y = y, args.ldy = ldy;
   args.lse = lse;
+  const std::vector<int32_t> ends = FindEnds(args);
   RunTasks<E>(args, TasksOf(E()).forward, args.batch * args.heads * ChunksOf(args));
 }
 
@@ -144,6 +166,7 @@ void Backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_
   args.dq = dq, args.lddq = lddq;
   args.dk = dk, args.lddk = lddk;
   args.dv = dv, args.lddv = lddv;
+  const std::vector<int32_t> ends = FindEnds(args);
   const boa::AttentionTasks<E> &tasks = TasksOf(E());
   // Long contexts of few heads: more, smaller tasks, at 7/5 of the products.
   int64_t whole = args.batch * args.kv_heads, threads = boa::Threads();
@@ -163,18 +186,18 @@ void Backward(AttentionArgs<E> args, const E *q, int64_t ldq, const E *k, int64_
 #define BOA_DEFINE_ATTENTION(suffix, E, T)                                                         \
   extern "C" void boa_attention_##suffix(                                                          \
       int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, int32_t causal,     \
-      int64_t window, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v, int64_t ldv,   \
-      E *y, int64_t ldy, T *lse) {                                                                 \
-    Forward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal, window), q, ldq, k, ldk, v, ldv,  \
-               y, ldy, lse);                                                                       \
+      int64_t window, const int32_t *document_starts, const E *q, int64_t ldq, const E *k,         \
+      int64_t ldk, const E *v, int64_t ldv, E *y, int64_t ldy, T *lse) {                           \
+    Forward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal, window, document_starts), q, ldq, \
+               k, ldk, v, ldv, y, ldy, lse);                                                       \
   }                                                                                                \
   extern "C" void boa_attention_grad_##suffix(                                                     \
       int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d, int32_t causal,     \
-      int64_t window, const E *q, int64_t ldq, const E *k, int64_t ldk, const E *v, int64_t ldv,   \
-      const E *y, int64_t ldy, const T *lse, const E *dy, int64_t lddy, E *dq, int64_t lddq,       \
-      E *dk, int64_t lddk, E *dv, int64_t lddv) {                                                  \
-    Backward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal, window), q, ldq, k, ldk, v, ldv, \
-                y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);                              \
+      int64_t window, const int32_t *document_starts, const E *q, int64_t ldq, const E *k,         \
+      int64_t ldk, const E *v, int64_t ldv, const E *y, int64_t ldy, const T *lse, const E *dy,    \
+      int64_t lddy, E *dq, int64_t lddq, E *dk, int64_t lddk, E *dv, int64_t lddv) {               \
+    Backward<E>(Shape<E>(batch, time, heads, kv_heads, d, causal, window, document_starts), q,     \
+                ldq, k, ldk, v, ldv, y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);         \
   }
 
 BOA_DEFINE_ATTENTION(f32, float, float)

@@ -15,7 +15,9 @@
 //
 // Head h reads key/value head h / (heads / kv_heads). Rows may be slices of a
 // wider buffer. causal != 0: row t sees keys 0..t. window != 0: it sees only the last
-// `window` of them. Blocks of keys that no row sees cost nothing. Work is divided over
+// `window` of them. document_starts [batch, time], if not null: a row sees only keys of its
+// document, those of the same start. A start is at most its row and at least the one of the row
+// before. Blocks of keys that no row sees cost nothing. Work is divided over
 // the shared pool; each result has one owner and one order of summation.
 //
 // In the _bf16 form lse is f32, and so are all sums. Each result is rounded once, when it is
@@ -37,37 +39,39 @@ extern "C" {
 #endif
 
 void boa_attention_f32(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
-                       int32_t causal, int64_t window, const float *q, int64_t ldq, const float *k,
-                       int64_t ldk, const float *v, int64_t ldv, float *y, int64_t ldy, float *lse);
+                       int32_t causal, int64_t window, const int32_t *document_starts,
+                       const float *q, int64_t ldq, const float *k, int64_t ldk, const float *v,
+                       int64_t ldv, float *y, int64_t ldy, float *lse);
 void boa_attention_f64(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
-                       int32_t causal, int64_t window, const double *q, int64_t ldq,
-                       const double *k, int64_t ldk, const double *v, int64_t ldv, double *y,
-                       int64_t ldy, double *lse);
+                       int32_t causal, int64_t window, const int32_t *document_starts,
+                       const double *q, int64_t ldq, const double *k, int64_t ldk, const double *v,
+                       int64_t ldv, double *y, int64_t ldy, double *lse);
 void boa_attention_bf16(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
-                        int32_t causal, int64_t window, const uint16_t *q, int64_t ldq,
-                        const uint16_t *k, int64_t ldk, const uint16_t *v, int64_t ldv, uint16_t *y,
-                        int64_t ldy, float *lse);
+                        int32_t causal, int64_t window, const int32_t *document_starts,
+                        const uint16_t *q, int64_t ldq, const uint16_t *k, int64_t ldk,
+                        const uint16_t *v, int64_t ldv, uint16_t *y, int64_t ldy, float *lse);
 
 /// Gradients of q, k, v from those of y; probabilities are computed again from
 /// lse. dq, dk, dv are overwritten.
 void boa_attention_grad_f32(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
-                            int32_t causal, int64_t window, const float *q, int64_t ldq,
-                            const float *k, int64_t ldk, const float *v, int64_t ldv,
-                            const float *y, int64_t ldy, const float *lse, const float *dy,
-                            int64_t lddy, float *dq, int64_t lddq, float *dk, int64_t lddk,
-                            float *dv, int64_t lddv);
+                            int32_t causal, int64_t window, const int32_t *document_starts,
+                            const float *q, int64_t ldq, const float *k, int64_t ldk,
+                            const float *v, int64_t ldv, const float *y, int64_t ldy,
+                            const float *lse, const float *dy, int64_t lddy, float *dq,
+                            int64_t lddq, float *dk, int64_t lddk, float *dv, int64_t lddv);
 void boa_attention_grad_f64(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads, int64_t d,
-                            int32_t causal, int64_t window, const double *q, int64_t ldq,
-                            const double *k, int64_t ldk, const double *v, int64_t ldv,
-                            const double *y, int64_t ldy, const double *lse, const double *dy,
-                            int64_t lddy, double *dq, int64_t lddq, double *dk, int64_t lddk,
-                            double *dv, int64_t lddv);
+                            int32_t causal, int64_t window, const int32_t *document_starts,
+                            const double *q, int64_t ldq, const double *k, int64_t ldk,
+                            const double *v, int64_t ldv, const double *y, int64_t ldy,
+                            const double *lse, const double *dy, int64_t lddy, double *dq,
+                            int64_t lddq, double *dk, int64_t lddk, double *dv, int64_t lddv);
 void boa_attention_grad_bf16(int64_t batch, int64_t time, int64_t heads, int64_t kv_heads,
-                             int64_t d, int32_t causal, int64_t window, const uint16_t *q,
-                             int64_t ldq, const uint16_t *k, int64_t ldk, const uint16_t *v,
-                             int64_t ldv, const uint16_t *y, int64_t ldy, const float *lse,
-                             const uint16_t *dy, int64_t lddy, uint16_t *dq, int64_t lddq,
-                             uint16_t *dk, int64_t lddk, uint16_t *dv, int64_t lddv);
+                             int64_t d, int32_t causal, int64_t window,
+                             const int32_t *document_starts, const uint16_t *q, int64_t ldq,
+                             const uint16_t *k, int64_t ldk, const uint16_t *v, int64_t ldv,
+                             const uint16_t *y, int64_t ldy, const float *lse, const uint16_t *dy,
+                             int64_t lddy, uint16_t *dq, int64_t lddq, uint16_t *dk, int64_t lddk,
+                             uint16_t *dv, int64_t lddv);
 
 #ifdef __cplusplus
 }

@@ -25,9 +25,9 @@
 // Where operands are pairs, p and ds are rounded when they are computed, but the sums of p are
 // not.
 //
-// Blocks above the diagonal, and those before the window, are skipped; inside a diagonal
-// block the products stop near the diagonal. Where a window begins inside a block, what
-// lies before it is masked. Scores are kept in units of log 2: the exponential is
+// Blocks above the diagonal, before the window or of other documents are skipped; inside a
+// diagonal block the products stop near the diagonal. Where a window or a document begins or ends
+// inside a block, what lies beyond is masked. Scores are kept in units of log 2: the exponential is
 // a power of two. `log` is passed in as a function, since this header calls no
 // library code.
 //
@@ -35,6 +35,7 @@
 #ifndef BOA_RUNTIME_KERNELS_ATTENTION_IMPL_H
 #define BOA_RUNTIME_KERNELS_ATTENTION_IMPL_H
 
+#include "runtime/kernels/attention_blocks.h"
 #include "runtime/kernels/attention_range.h"
 #include "runtime/kernels/block_product.h"
 
@@ -45,14 +46,6 @@ namespace {
 constexpr int64_t kFewKeys = kRowBlock;
 
 constexpr double kLog2E = 1.44269504088896340736, kLn2 = 0.69314718055994530942;
-
-/// Takes `count` numbers of U from scratch of T.
-template <typename U, typename T> BOA_INLINE U *Take(T *&scratch, int64_t count) {
-  static_assert(sizeof(U) <= sizeof(T));
-  T *p = scratch;
-  scratch += (count + 15) / 16 * 16;
-  return reinterpret_cast<U *>(p);
-}
 
 /// Columns of a block of results: the real ones, or whole vectors.
 template <typename O, typename E> BOA_INLINE int64_t ColumnsOf(int64_t d) {
@@ -92,7 +85,7 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     PrefetchRows(v + k0 * s.ldv, s.ldv, Lesser(kKeyBlock, s.time - k0), d);
   };
   PrefetchRows(qs, s.ldq, count, d);
-  const int64_t begin = FirstKey(s, first) / kKeyBlock * kKeyBlock;
+  const int64_t begin = FirstKey(s, b, first) / kKeyBlock * kKeyBlock;
   prefetchKeys(begin);
   const Rows<O> q = AlongRows(qs, s.ldq, count, d, Take<O>(scratch, kChunk * Padded<O>(d)));
   T *ySum;
@@ -104,7 +97,7 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
 
   for (int64_t i = 0; i < kChunk; ++i)
     sum[i] = 0, max[i] = -__builtin_inf();
-  const int64_t end = s.causal ? first + count : s.time;
+  const int64_t end = s.causal ? first + count : EndOfKeys(s, b, first + count - 1);
   for (int64_t k0 = begin; k0 < end; k0 += kKeyBlock) {
     const int64_t keys = Lesser(kKeyBlock, s.time - k0);
     const int64_t width = (keys + 2 * L - 1) / (2 * L) * (2 * L);
@@ -114,13 +107,14 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     for (int64_t i0 = 0; i0 < count; i0 += kRowBlock) {
       const int64_t rows = Lesser(kRowBlock, count - i0);
       const int64_t off = first + i0 - k0; // may be negative: nothing is seen
-      const int64_t from = FirstKey(s, first + i0);
-      if ((s.causal && off + rows <= 0) || k0 + keys <= from)
+      const int64_t from = FirstKey(s, b, first + i0);
+      const int64_t to = s.causal ? first + i0 + rows : EndOfKeys(s, b, first + i0 + rows - 1);
+      if (k0 >= to || k0 + keys <= from)
         continue;
       const bool add = k0 > from; // to what earlier keys gave
       const bool diagonal = s.causal && off < keys - 1;
-      const bool few = Seen(s.causal, rows - 1, first + i0, s.time) <= kFewKeys ||
-                       (s.window != 0 && s.window <= kFewKeys);
+      const int64_t seen = Seen(s.causal, rows - 1, first + i0, s.time);
+      const bool few = SeesFew(s, b, first + i0, first + i0 + rows, seen, kFewKeys);
       Multiply<O>(rows, width, d, {q.p + i0 * q.stride, q.stride, 1}, kt, kKeyBlock, scores,
                   kKeyBlock, false, diagonal ? Triangle::Result : Triangle::None, off);
       for (int64_t i1 = 0; i1 < rows; i1 += L) {
@@ -134,10 +128,16 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
           T *row = scores + i * kKeyBlock;
           const int64_t n = Seen(diagonal, i, off, keys);
           const int64_t vectors = (n + L - 1) / L;
-          const int64_t before0 = Lesser(FirstKey(s, first + i0 + i) - k0, n);
+          const int64_t before0 = Lesser(FirstKey(s, b, first + i0 + i) - k0, n);
           for (int64_t j = 0; j < before0; ++j)
             row[j] = -__builtin_inf();
           hidden[i - i1] = before0 == n;
+          if (s.ends) {
+            const int64_t behind = EndOfKeys(s, b, first + i0 + i) - k0;
+            for (int64_t j = behind > 0 ? behind : 0; j < n; ++j)
+              row[j] = -__builtin_inf();
+            hidden[i - i1] |= behind <= 0;
+          }
           T *last = row + (vectors - 1) * L;
           Vec<T> m = FirstOf<T>(Load(last), n - (vectors - 1) * L, -__builtin_inf());
           Store(last, m);
@@ -148,7 +148,8 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
         }
         Store(shrink, Exp2(Load(max + i0 + i1) - Load(now)));
         Store(max + i0 + i1, Load(now));
-        // Of a row that has seen no key yet there is no maximum to be subtracted.
+        // Of a row that has seen no key yet there is no maximum to be subtracted. One that has seen
+        // all of its keys is not changed.
         for (int64_t i = 0; i < L; ++i)
           if (hidden[i])
             now[i] = 0, shrink[i] = 1;
@@ -197,83 +198,6 @@ void ForwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
     lse[i] = max[i] * T(kLn2) + s.log(sum[i]);
 }
 
-/// The dot product of two rows.
-template <typename T, typename E> BOA_INLINE T Dot(const E *a, const E *b, int64_t d) {
-  constexpr int L = Simd<T>::kLanes;
-  Vec<T> dots{};
-  int64_t x = 0;
-  for (; x + L <= d; x += L)
-    dots += LoadAs<T>(a + x) * LoadAs<T>(b + x);
-  T sum = SumLanes<T>(dots);
-  for (; x < d; ++x)
-    sum += OperandAt<T>(a + x, 1) * OperandAt<T>(b + x, 1);
-  return sum;
-}
-
-/// A block of rows of one head, as operands of the backward pass.
-template <typename O, typename E> struct RowBlock {
-  using T = SumOf<O>;
-  int64_t first, count;
-  O *qRoom, *qAcrossRoom, *dyRoom, *dyAcrossRoom;
-  T *delta; // of each row the sum of dy y
-  Rows<O> q, qAcross, dy, dyAcross;
-  const T *lse;
-
-  RowBlock(int64_t d, T *&scratch) {
-    O **rooms[] = {&qRoom, &qAcrossRoom, &dyRoom, &dyAcrossRoom};
-    for (O **room : rooms)
-      *room = Take<O>(scratch, kRowBlock * Padded<O>(d));
-    delta = Take<T>(scratch, kRowBlock);
-  }
-
-  static void Prefetch(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
-    const int64_t at = b * s.time + i0, count = Lesser(kRowBlock, s.time - i0);
-    PrefetchRows(s.q + at * s.ldq + h * s.d, s.ldq, count, s.d);
-    PrefetchRows(s.dy + at * s.lddy + h * s.d, s.lddy, count, s.d);
-    PrefetchRows(s.yIn + at * s.ldy + h * s.d, s.ldy, count, s.d);
-  }
-
-  void Set(const boa::AttentionArgs<E> &s, int64_t b, int64_t h, int64_t i0) {
-    first = i0, count = Lesser(kRowBlock, s.time - i0);
-    const int64_t at = b * s.time + i0;
-    const E *qs = s.q + at * s.ldq + h * s.d, *dys = s.dy + at * s.lddy + h * s.d;
-    const E *ys = s.yIn + at * s.ldy + h * s.d;
-    q = AlongRows(qs, s.ldq, count, s.d, qRoom);
-    dy = AlongRows(dys, s.lddy, count, s.d, dyRoom);
-    if constexpr (kDeep<O> == 1) {
-      qAcross = q, dyAcross = dy;
-    } else {
-      qAcross = AcrossRows(qs, s.ldq, count, s.d, qAcrossRoom);
-      dyAcross = AcrossRows(dys, s.lddy, count, s.d, dyAcrossRoom);
-    }
-    for (int64_t i = 0; i < count; ++i)
-      delta[i] = Dot<T>(dys + i * s.lddy, ys + i * s.ldy, s.d);
-    lse = s.lseIn + (b * s.heads + h) * s.time + i0;
-    Prefetch(s, b, h, Lesser(i0 + kRowBlock, s.time));
-  }
-};
-
-/// A block of keys and values, as operands of the backward pass.
-template <typename O, typename E> struct KeyBlock {
-  int64_t first, count;
-  O *kt, *vt, *kRoom; // [d, keys], [d, keys], [keys, d]
-  Rows<O> k;
-
-  void Take(int64_t d, SumOf<O> *&scratch) {
-    O **rooms[] = {&kt, &vt, &kRoom};
-    for (O **room : rooms)
-      *room = ::Take<O>(scratch, kRowBlock * Padded<O>(d));
-  }
-
-  void Set(const boa::AttentionArgs<E> &s, int64_t b, int64_t kvh, int64_t k0) {
-    first = k0, count = Lesser(kRowBlock, s.time - k0);
-    const E *ks = s.k + (b * s.time + k0) * s.ldk + kvh * s.d;
-    k = AcrossRows(ks, s.ldk, count, s.d, kRoom);
-    Transpose(ks, s.ldk, count, s.d, kt, kRowBlock);
-    Transpose(s.v + (b * s.time + k0) * s.ldv + kvh * s.d, s.ldv, count, s.d, vt, kRowBlock);
-  }
-};
-
 /// p = exp(q k^T scale - lse) and ds = p (dy v^T - delta) scale of a block of rows and one of
 /// keys. Rows have kRowBlock elements, and zeros past the diagonal.
 template <typename O> struct ScoreGradients {
@@ -295,7 +219,8 @@ template <typename O> struct ScoreGradients {
   }
 
   template <typename E>
-  void Set(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows, const KeyBlock<O, E> &keys) {
+  void Set(const boa::AttentionArgs<E> &s, int64_t b, const RowBlock<O, E> &rows,
+           const KeyBlock<O, E> &keys) {
     constexpr int L = kLanes<O>;
     const T scale = s.scale, scale2 = s.scale * T(kLog2E);
     const int64_t width = (keys.count + 2 * L - 1) / (2 * L) * (2 * L);
@@ -305,9 +230,15 @@ template <typename O> struct ScoreGradients {
                 kRowBlock, false, triangle);
     Multiply<O>(rows.count, width, s.d, {rows.dy.p, rows.dy.stride, 1}, keys.vt, kRowBlock, dp,
                 kRowBlock, false, triangle);
-    for (int64_t i = 0; s.window != 0 && i < rows.count; ++i)
-      for (int64_t j = 0; j < Lesser(FirstKey(s, rows.first + i) - keys.first, keys.count); ++j)
+    const auto hide = [&](int64_t i, int64_t from, int64_t to) {
+      for (int64_t j = from > 0 ? from : 0; j < Lesser(to, keys.count); ++j)
         scores[i * kRowBlock + j] = -__builtin_inf(), dp[i * kRowBlock + j] = 0;
+    };
+    for (int64_t i = 0; (s.window != 0 || s.begins) && i < rows.count; ++i) {
+      hide(i, 0, FirstKey(s, b, rows.first + i) - keys.first);
+      if (s.ends)
+        hide(i, EndOfKeys(s, b, rows.first + i) - keys.first, keys.count);
+    }
     for (int64_t i0 = 0; i0 < rows.count; i0 += kDeep<O>) {
       // Rows that are an operand together; a last one alone has zeros beside it.
       const int64_t count = Lesser(kDeep<O>, rows.count - i0);
@@ -349,10 +280,10 @@ template <typename O> struct ScoreGradients {
 
   /// Adds to the gradients of the rows, [rows, d]; those of the first keys set them.
   template <typename E>
-  void AddToRows(const boa::AttentionArgs<E> &s, const RowBlock<O, E> &rows,
+  void AddToRows(const boa::AttentionArgs<E> &s, int64_t b, const RowBlock<O, E> &rows,
                  const KeyBlock<O, E> &keys, T *dq, int64_t stride) const {
     Multiply<O>(rows.count, ColumnsOf<O, E>(s.d), keys.count, {dsAlong, kRowBlock / kDeep<O>, 1},
-                keys.k.p, keys.k.stride, dq, stride, keys.first > FirstKey(s, rows.first),
+                keys.k.p, keys.k.stride, dq, stride, keys.first > FirstKey(s, b, rows.first),
                 diagonal ? Triangle::Lower : Triangle::None);
   }
 };
@@ -413,17 +344,19 @@ void BackwardTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratc
         keys[j].Set(s, b, kvh, k0 + j * kRowBlock);
       for (int64_t h = h0; h < h0 + together; ++h) {
         const QueryGradients<O, E> queries(s, b, h, 0, scratch);
-        const int64_t end = EndOfRows(s, Lesser(k0 + kChunk, s.time));
-        for (int64_t i0 = s.causal ? k0 : 0; i0 < end; i0 += kRowBlock) {
+        const int64_t end = EndOfRows(s, b, Lesser(k0 + kChunk, s.time));
+        for (int64_t i0 = FirstBlock(s, b, k0); i0 < end; i0 += kRowBlock) {
           rows.Set(s, b, h, i0);
-          for (int64_t j = 0; j < blocks && !(s.causal && keys[j].first > i0); ++j) {
-            if (keys[j].first + keys[j].count <= FirstKey(s, i0))
+          const int64_t to = s.causal ? i0 + 1 : EndOfKeys(s, b, i0 + rows.count - 1);
+          for (int64_t j = 0; j < blocks && keys[j].first < to; ++j) {
+            if (keys[j].first + keys[j].count <= FirstKey(s, b, i0))
               continue;
             const int64_t at = j * kRowBlock * wide;
-            const bool first = h == kvh * group && i0 == (s.causal ? keys[j].first : 0);
-            gradients.Set(s, rows, keys[j]);
+            const bool first = h == kvh * group && i0 == FirstBlock(s, b, keys[j].first);
+            gradients.Set(s, b, rows, keys[j]);
             gradients.AddToKeys(s, rows, keys[j], dk + at, dv + at, !first);
-            gradients.AddToRows(s, rows, keys[j], queries.dq + i0 * queries.stride, queries.stride);
+            gradients.AddToRows(s, b, rows, keys[j], queries.dq + i0 * queries.stride,
+                                queries.stride);
           }
         }
       }
@@ -451,9 +384,10 @@ void KeysTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch) {
   T *dv = Take<T>(scratch, kRowBlock * Padded<O>(s.d));
   bool first = true;
   for (int64_t h = kvh * group; h < (kvh + 1) * group; ++h)
-    for (int64_t i0 = s.causal ? k0 : 0; i0 < EndOfRows(s, k0 + keys.count); i0 += kRowBlock) {
+    for (int64_t i0 = FirstBlock(s, b, k0); i0 < EndOfRows(s, b, k0 + keys.count);
+         i0 += kRowBlock) {
       rows.Set(s, b, h, i0);
-      gradients.Set(s, rows, keys);
+      gradients.Set(s, b, rows, keys);
       gradients.AddToKeys(s, rows, keys, dk, dv, !first);
       first = false;
     }
@@ -473,11 +407,11 @@ void QueriesTask(const boa::AttentionArgs<E> &s, int64_t task, SumOf<O> *scratch
   QueryGradients<O, E> queries(s, b, h, first, scratch);
   for (int64_t i0 = first; i0 < last; i0 += kRowBlock) {
     rows.Set(s, b, h, i0);
-    for (int64_t k0 = FirstKey(s, i0) / kRowBlock * kRowBlock; k0 < (s.causal ? i0 + 1 : s.time);
-         k0 += kRowBlock) {
+    const int64_t end = s.causal ? i0 + 1 : EndOfKeys(s, b, i0 + rows.count - 1);
+    for (int64_t k0 = FirstKey(s, b, i0) / kRowBlock * kRowBlock; k0 < end; k0 += kRowBlock) {
       keys.Set(s, b, kvh, k0);
-      gradients.Set(s, rows, keys);
-      gradients.AddToRows(s, rows, keys, queries.dq + (i0 - first) * queries.stride,
+      gradients.Set(s, b, rows, keys);
+      gradients.AddToRows(s, b, rows, keys, queries.dq + (i0 - first) * queries.stride,
                           queries.stride);
     }
   }

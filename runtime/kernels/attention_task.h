@@ -33,6 +33,9 @@ template <typename E> struct AttentionArgs {
   bool causal;
   /// Keys that a row sees; 0: all, or all up to its own.
   int64_t window;
+  /// Of each row [batch, time], where its document begins, and if not causal, one past its end.
+  /// Null: a sequence is one document.
+  const int32_t *begins, *ends;
   T scale;
   const E *q;
   int64_t ldq;

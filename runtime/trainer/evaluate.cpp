@@ -28,6 +28,8 @@ namespace {
 Program WithText(Program program, const std::string &data) {
   if (!data.empty())
     program.train.data = program.train.validate = data;
+  // Of a text that does not tell where its documents begin, each sequence is one.
+  program.train.document_mask = false;
   program.train.evaluate_every = program.train.evaluate_batches = 1;
   return program;
 }
@@ -50,7 +52,7 @@ absl::StatusOr<std::optional<Sum>> Add(const Program &program, const Data &data,
     for (int64_t m = 0; m < program.MicroBatches(); ++m)
       if (absl::Status status =
               data.FillWhole(first + m * program.MicroBatch(), batches.tokens[size_t(m)].data(),
-                             batches.targets[size_t(m)].data());
+                             batches.targets[size_t(m)].data(), batches.StartsOf(m));
           !status.ok())
         return status;
     batches.CountTargets();

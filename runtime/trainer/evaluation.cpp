@@ -28,8 +28,9 @@ absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
   for (int64_t batch = 0; batch < total && !interrupt.interrupted(); ++batch) {
     MicroBatches batches(program);
     for (int64_t m = 0; m < micro_batches; ++m)
-      if (absl::Status status = data.FillValidation(
-              batch * micro_batches + m, batches.tokens[m].data(), batches.targets[m].data());
+      if (absl::Status status =
+              data.FillValidation(batch * micro_batches + m, batches.tokens[m].data(),
+                                  batches.targets[m].data(), batches.StartsOf(m));
           !status.ok())
         return status;
     batches.CountTargets();

@@ -15,6 +15,8 @@ MicroBatches::MicroBatches(const Program &program)
     : tokens(program.MicroBatches(),
              std::vector<int32_t>(program.MicroBatch() * program.model.context)),
       targets(tokens), counts(tokens.size()), loss_gradients(tokens.size()), losses(tokens.size()) {
+  if (program.TakesDocuments())
+    document_starts = tokens;
 }
 
 int64_t MicroBatches::counted() const {

@@ -19,6 +19,10 @@ namespace boa {
 /// micro-batches: each of them has the weight of its targets.
 struct MicroBatches {
   explicit MicroBatches(const Program &);
+  /// Of one micro-batch; null where the program takes none.
+  int32_t *StartsOf(int64_t micro_batch) {
+    return document_starts.empty() ? nullptr : document_starts[size_t(micro_batch)].data();
+  }
   /// Comes after the targets are filled in.
   void CountTargets();
   int64_t counted() const; // targets of all micro-batches
@@ -28,9 +32,11 @@ struct MicroBatches {
   double MeanLoss() const;
 
   std::vector<std::vector<int32_t>> tokens, targets; // [micro_batches][micro_batch * context]
-  std::vector<int64_t> counts;                       // [micro_batches] of targets
-  std::vector<float> loss_gradients;                 // [micro_batches] shares of the counts
-  std::vector<float> losses;                         // [micro_batches] means over their targets
+  /// The same, of a program whose attention is within documents: the positions where they begin.
+  std::vector<std::vector<int32_t>> document_starts;
+  std::vector<int64_t> counts;       // [micro_batches] of targets
+  std::vector<float> loss_gradients; // [micro_batches] shares of the counts
+  std::vector<float> losses;         // [micro_batches] means over their targets
 };
 
 } // namespace boa

@@ -38,8 +38,9 @@ ReadAhead::Batches ReadAhead::Take(int64_t step) {
 ReadAhead::Batches ReadAhead::Read(int64_t step) const {
   auto batches = std::make_unique<MicroBatches>(program);
   for (size_t m = 0; m < batches->losses.size(); ++m)
-    if (absl::Status status = data.FillTraining(step, int64_t(m), batches->tokens[m].data(),
-                                                batches->targets[m].data());
+    if (absl::Status status =
+            data.FillTraining(step, int64_t(m), batches->tokens[m].data(),
+                              batches->targets[m].data(), batches->StartsOf(int64_t(m)));
         !status.ok())
       return status;
   batches->CountTargets();

@@ -99,13 +99,15 @@ absl::Status TrainRequest::Check() {
 }
 
 absl::Status TrainRequest::FindPorts() {
-
   const int64_t token_bytes = changed.MicroBatch() * changed.model.context * sizeof(int32_t);
   for (auto [role, bytes, port] :
        {std::tuple<const char *, int64_t, int32_t *>{"tokens", token_bytes, &found.tokens},
         {"targets", token_bytes, &found.targets},
+        {"document_starts", token_bytes, &found.document_starts},
         {"loss_gradients", sizeof(float), &found.loss_gradients},
         {"loss", sizeof(float), &found.losses}}) {
+    if (port == &found.document_starts && !changed.TakesDocuments())
+      continue;
     absl::StatusOr<int32_t> storage = FindPortOfRole(changed, role, bytes);
     if (!storage.ok())
       return storage.status();

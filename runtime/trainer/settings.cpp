@@ -108,6 +108,8 @@ Settings CollectSettings(const Program &program, const Settings &data) {
   settings.insert(data.begin(), data.end());
   if (t.compute != ComputeType::f32) // which was not said when there was nothing else
     settings["compute"] = WordOf(t.compute);
+  if (program.TakesDocuments()) // which was not said when there was none
+    settings["document_mask"] = "true";
   if (t.objective == Objective::masked) {
     settings["mask_probability"] = Exact(t.mask_probability);
     settings["mask_token"] = absl::StrCat(t.mask_token);

@@ -22,6 +22,8 @@ int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batch
     const int64_t bytes = batches.tokens[m].size() * sizeof(int32_t);
     in.push_back({ports.tokens, int64_t(m), batches.tokens[m].data(), bytes});
     in.push_back({ports.targets, int64_t(m), batches.targets[m].data(), bytes});
+    if (int32_t *starts = batches.StartsOf(int64_t(m)))
+      in.push_back({ports.document_starts, int64_t(m), starts, bytes});
     in.push_back({ports.loss_gradients, int64_t(m), &batches.loss_gradients[m], sizeof(float)});
     out.push_back({ports.losses, int64_t(m), &batches.losses[m], sizeof(float)});
   }

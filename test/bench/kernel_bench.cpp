@@ -109,21 +109,23 @@ void countedGemmNarrow(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, 
   countGemm(boa_gemm_bf16, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
 }
 void countedAttention(int64_t batch, int64_t time, int64_t heads, int64_t kv, int64_t d,
-                      int32_t causal, int64_t window, const float *q, int64_t ldq, const float *k,
-                      int64_t ldk, const float *v, int64_t ldv, float *y, int64_t ldy, float *lse) {
+                      int32_t causal, int64_t window, const int32_t *starts, const float *q,
+                      int64_t ldq, const float *k, int64_t ldk, const float *v, int64_t ldv,
+                      float *y, int64_t ldy, float *lse) {
   timed(attentionSeconds, [&] {
-    boa_attention_f32(batch, time, heads, kv, d, causal, window, q, ldq, k, ldk, v, ldv, y, ldy,
-                      lse);
+    boa_attention_f32(batch, time, heads, kv, d, causal, window, starts, q, ldq, k, ldk, v, ldv, y,
+                      ldy, lse);
   });
 }
 void countedAttentionGrad(int64_t batch, int64_t time, int64_t heads, int64_t kv, int64_t d,
-                          int32_t causal, int64_t window, const float *q, int64_t ldq,
-                          const float *k, int64_t ldk, const float *v, int64_t ldv, const float *y,
-                          int64_t ldy, const float *lse, const float *dy, int64_t lddy, float *dq,
-                          int64_t lddq, float *dk, int64_t lddk, float *dv, int64_t lddv) {
+                          int32_t causal, int64_t window, const int32_t *starts, const float *q,
+                          int64_t ldq, const float *k, int64_t ldk, const float *v, int64_t ldv,
+                          const float *y, int64_t ldy, const float *lse, const float *dy,
+                          int64_t lddy, float *dq, int64_t lddq, float *dk, int64_t lddk, float *dv,
+                          int64_t lddv) {
   timed(attentionSeconds, [&] {
-    boa_attention_grad_f32(batch, time, heads, kv, d, causal, window, q, ldq, k, ldk, v, ldv, y,
-                           ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);
+    boa_attention_grad_f32(batch, time, heads, kv, d, causal, window, starts, q, ldq, k, ldk, v,
+                           ldv, y, ldy, lse, dy, lddy, dq, lddq, dk, lddk, dv, lddv);
   });
 }
 void countedLoop(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data) {

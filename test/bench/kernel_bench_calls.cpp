@@ -158,14 +158,14 @@ public:
 
   template <typename Forward> void forward(Forward call) {
     const T *q = qkv.data(), *k = q + width, *v = k + s.kvHeads * s.d;
-    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, 0, q, stride, k, stride, v, stride, y.data(),
-         width, lse.data());
+    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, 0, nullptr, q, stride, k, stride, v, stride,
+         y.data(), width, lse.data());
   }
   template <typename Backward> void backward(Backward call) {
     const T *q = qkv.data(), *k = q + width, *v = k + s.kvHeads * s.d;
     T *dq = grad.data(), *dk = dq + width, *dv = dk + s.kvHeads * s.d;
-    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, 0, q, stride, k, stride, v, stride, y.data(),
-         width, lse.data(), dy.data(), width, dq, stride, dk, stride, dv, stride);
+    call(s.batch, s.time, s.heads, s.kvHeads, s.d, 1, 0, nullptr, q, stride, k, stride, v, stride,
+         y.data(), width, lse.data(), dy.data(), width, dq, stride, dk, stride, dv, stride);
   }
 
 private:

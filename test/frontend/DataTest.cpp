@@ -40,6 +40,14 @@ TEST(DataTest, SourcesAreTextsForTheRuntime) {
     EXPECT_EQ(read(std::string("data = ") + mix).data,
               "mix(0.7 tokens(\"a\"), 0.3 tokens(\"b\", uint8))");
   EXPECT_EQ(read("data = \"tokens(1).txt\"").data, "./tokens(1).txt");
+  EXPECT_FALSE(read("data = tokens(\"s/*.bin\", end = 0)").document_mask);
+  EXPECT_TRUE(read("data = tokens(\"s/*.bin\", end = 0) document_mask = true").document_mask);
+  EXPECT_EQ(
+      refusal("  data = \"corpus.txt\"\n", "  data = \"a\"\n  document_mask = true\n"),
+      R"(tiny.boa:19:19: error: a text whose bytes are tokens has no documents: leave document_mask out
+  document_mask = true
+                  ^~~~
+)");
 }
 
 // A tokenizer must be there. Its path is relative to the spec, too.
@@ -54,6 +62,12 @@ TEST(DataTest, TextsAndConversationsHaveATokenizer) {
             "mix(0.7 text(\"" + folder + "/*.txt\", tokenizer = \"" + folder +
                 "/t.json\", special = true), 0.3 chat(\"" + folder + "/c\", tokenizer = \"" +
                 folder + "/t.json\", template = \"chatml\", packed = false))");
+  // Attention is within documents where several share a sequence, unless the spec says otherwise.
+  for (auto [rest, mask] : {std::pair("", true), std::pair(", packed = false", false)}) {
+    const std::string data = std::string("data = chat(\"c\", \"t.json\"") + rest + ")";
+    EXPECT_EQ(read(data, folder + "/tiny.boa").document_mask, mask);
+    EXPECT_EQ(read(data + " document_mask = false", folder + "/tiny.boa").document_mask, false);
+  }
   FrontendResult masked = compileTexts(
       {{folder + "/tiny.boa",
         edited("  data = \"corpus.txt\"\n",

@@ -14,7 +14,7 @@
 #include "runtime/data/data.h"
 #include "runtime/data/documents.h"
 #include "runtime/data/records.h"
-#include "runtime/data/targets.h"
+#include "runtime/data/token_marks.h"
 #include "test/fuzz/support.h"
 
 #include <algorithm>
@@ -123,11 +123,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
                       std::is_sorted(begins.begin(), begins.end()),
                   "an index that opens can be searched");
   }
-  if (absl::StatusOr<Targets> targets = Targets::Open(path); targets.ok()) {
-    std::vector<bool> bits(size_t(std::min(targets->tokens(), kMostElements)));
-    fuzz::Require(targets->Read(0, bits).ok() && targets->targets() <= targets->tokens(),
-                  "targets that open can be read");
-  }
+  for (Mark kind : {Mark::target, Mark::begin})
+    if (absl::StatusOr<TokenMarks> marks = TokenMarks::Open(path, kind); marks.ok()) {
+      std::vector<bool> bits(size_t(std::min(marks->tokens(), kMostElements)));
+      fuzz::Require(marks->Read(0, bits).ok() && marks->marked() <= marks->tokens(),
+                    "marks that open can be read");
+    }
   if (absl::StatusOr<InputFile> file = InputFile::Open(path); file.ok())
     fuzz::Require(ReadLines(*file,
                             [](int64_t, absl::string_view line, int64_t) {

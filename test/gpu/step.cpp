@@ -149,6 +149,7 @@ absl::Status Step::Fill() {
       status = place->Allocate(size_t(storage.bytes));
     if (status.ok())
       status = place->Clear(size_t(storage.bytes));
+    // Without documents, a sequence is one that begins at 0, as memory is cleared.
     const bool indices = storage.role == "tokens" || storage.role == "targets";
     if (!status.ok() || (!indices && storage.role != "loss_gradients"))
       continue;

@@ -108,6 +108,12 @@ void addAttention(std::vector<Case> &all) {
   // Windows that begin inside a block of keys, at one, and after the first row of a block.
   all.push_back(makeAttention("attention_window", {1, 70, 2, 1, 6}, /*causal=*/true, 9));
   all.push_back(makeAttention("attention_window_one", {2, 37, 2, 2, 8}, /*causal=*/true, 1));
+  // Documents within a tile, over several, and of one row.
+  for (bool causal : {false, true})
+    all.push_back(makeAttention(std::string("attention_documents") + (causal ? "_causal" : ""),
+                                {2, 70, 2, 1, 6}, causal, /*window=*/0, /*documents=*/30));
+  all.push_back(makeAttention("attention_documents_window", {2, 70, 2, 2, 6}, /*causal=*/true,
+                              /*window=*/9, /*documents=*/40));
   for (bool inverse : {false, true}) {
     std::string x = tensor({2, 5, 24});
     all.push_back({std::string("rotary") + (inverse ? "_inverse" : ""),
@@ -225,6 +231,18 @@ const std::vector<Case> &cases() {
 // What they are given, and what may come of it
 //===----------------------------------------------------------------------===//
 
+/// Of random values, documents of random lengths.
+static Values startDocuments(const Values &random, int64_t time, int64_t longest) {
+  Values starts(random.size());
+  for (size_t first = 0; first < starts.size(); first += size_t(time))
+    for (int64_t start = 0, end = 0; end < time; start = end) {
+      end = start + 1 + int64_t(random[first + size_t(start)]) % longest;
+      for (int64_t row = start; row < std::min(end, time); ++row)
+        starts[first + size_t(row)] = double(start);
+    }
+  return starts;
+}
+
 std::vector<Values> makeArguments(const Case &c, const std::vector<Operand> &operands) {
   std::vector<Values> arguments;
   for (const Operand &operand : operands) {
@@ -240,6 +258,8 @@ std::vector<Values> makeArguments(const Case &c, const std::vector<Operand> &ope
         if (c.ignored && i % 3 == 1)
           values[i] = -1;
       }
+    if (operand.element == "i32" && c.documents != 0)
+      values = startDocuments(values, operand.shape.back(), c.documents);
     arguments.push_back(values);
   }
   return arguments;

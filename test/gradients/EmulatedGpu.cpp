@@ -97,8 +97,8 @@ int32_t attend(boa_queue *, int32_t causal, int64_t batch, int64_t time, int64_t
   if (!hasAttention())
     return 0;
   auto values = [](const void *memory) { return static_cast<const uint16_t *>(memory); };
-  boa_attention_bf16(batch, time, heads, kvHeads, columns, causal, /*window=*/0, values(q), ldq,
-                     values(k), ldk, values(v), ldv, static_cast<uint16_t *>(y), ldy, lse);
+  boa_attention_bf16(batch, time, heads, kvHeads, columns, causal, /*window=*/0, nullptr, values(q),
+                     ldq, values(k), ldk, values(v), ldv, static_cast<uint16_t *>(y), ldy, lse);
   return 1;
 }
 
@@ -114,9 +114,10 @@ int32_t attendGrad(boa_queue *, int32_t causal, int64_t batch, int64_t time, int
     return 0;
   auto values = [](const void *memory) { return static_cast<const uint16_t *>(memory); };
   auto results = [](void *memory) { return static_cast<uint16_t *>(memory); };
-  boa_attention_grad_bf16(batch, time, heads, kvHeads, columns, causal, /*window=*/0, values(q),
-                          ldq, values(k), ldk, values(v), ldv, values(y), ldy, lse, values(dy),
-                          lddy, results(dq), lddq, results(dk), lddk, results(dv), lddv);
+  boa_attention_grad_bf16(batch, time, heads, kvHeads, columns, causal, /*window=*/0, nullptr,
+                          values(q), ldq, values(k), ldk, values(v), ldv, values(y), ldy, lse,
+                          values(dy), lddy, results(dq), lddq, results(dk), lddk, results(dv),
+                          lddv);
   return 1;
 }
 

@@ -178,6 +178,8 @@ void addLarge(std::vector<Case> &all) {
   }
   // Some rows see none of the first keys that their block of rows sees.
   add(makeAttention("attention_large_window", {2, 300, 4, 2, 16}, /*causal=*/true, 130));
+  add(makeAttention("attention_large_documents", {2, 300, 4, 2, 16}, /*causal=*/true, /*window=*/0,
+                    /*documents=*/200));
   add({"gpt_block", gptBlock(2, 70, 48, 3), nullptr});
   // As wide as the example: six columns of a row for each lane.
   add({"gpt_block_192", gptBlock(1, 5, 192, 3), nullptr});

@@ -124,6 +124,13 @@ Reference attention(int64_t heads, int64_t kvHeads, bool causal, int64_t window)
         for (int64_t t = 0; t < time; ++t) {
           int64_t kv = h / (heads / kvHeads), seen = causal ? t + 1 : time;
           int64_t first = window ? std::max<int64_t>(0, seen - window) : 0;
+          auto isOther = [&](int64_t j) {
+            return a.size() > 3 && a[3][size_t(b * time + j)] != a[3][size_t(b * time + t)];
+          };
+          while (isOther(first))
+            ++first;
+          while (isOther(seen - 1))
+            --seen;
           const double *q = &a[0][(b * time + t) * width + h * d];
           Values p(seen);
           double max = -INFINITY, sum = 0;
@@ -232,15 +239,25 @@ Case makeLinear(const std::string &name, std::vector<int64_t> rows, int64_t in, 
   return {name, function(types, op, "%y", y), linear(transpose)};
 }
 
-Case makeAttention(const std::string &name, const AttentionShape &s, bool causal, int64_t window) {
+Case makeAttention(const std::string &name, const AttentionShape &s, bool causal, int64_t window,
+                   int64_t documents) {
   std::string q = tensor({s.batch, s.time, s.heads * s.d});
   std::string k = tensor({s.batch, s.time, s.kvHeads * s.d});
   std::string lse = tensor({s.batch, s.heads, s.time}, "WIDE");
-  std::string op = "  %y, %lse = boa.attention %a0, %a1, %a2 heads " + std::to_string(s.heads) +
+  const std::string starts = tensor({s.batch, s.time}, "i32");
+  std::string op = std::string("  %y, %lse = boa.attention %a0, %a1, %a2") +
+                   (documents ? " documents %a3" : "") + " heads " + std::to_string(s.heads) +
                    ", " + std::to_string(s.kvHeads) + (causal ? " causal" : "") +
                    (window ? " {window = " + std::to_string(window) + " : i64}" : "") + " : (" + q +
-                   ", " + k + ", " + k + ") -> (" + q + ", " + lse + ")";
-  return {name, function({q, k, k}, op, "%y", q), attention(s.heads, s.kvHeads, causal, window)};
+                   ", " + k + ", " + k + (documents ? ", " + starts : "") + ") -> (" + q + ", " +
+                   lse + ")";
+  std::vector<std::string> operands = {q, k, k};
+  if (documents)
+    operands.push_back(starts);
+  Case made = {name, function(operands, op, "%y", q),
+               attention(s.heads, s.kvHeads, causal, window)};
+  made.indices = made.documents = documents;
+  return made;
 }
 
 Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,

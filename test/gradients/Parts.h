@@ -35,6 +35,7 @@ Results rmsNorm(Operands operands, Arguments a);
 /// `scale`, where given, is what becomes of a frequency.
 Reference rotary(int64_t heads, double base, double sign,
                  std::function<double(double)> scale = nullptr);
+/// With a fourth argument, the starts of documents, it is within them.
 Reference attention(int64_t heads, int64_t kvHeads, bool causal, int64_t window = 0);
 Results embedding(Operands operands, Arguments a);
 Results crossEntropy(Operands operands, Arguments a);
@@ -53,7 +54,7 @@ struct AttentionShape {
   int64_t batch, time, heads, kvHeads, d;
 };
 Case makeAttention(const std::string &name, const AttentionShape &shape, bool causal,
-                   int64_t window = 0);
+                   int64_t window = 0, int64_t documents = 0);
 Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,
                    std::vector<int64_t> shape);
 /// The same by two blocks of the table.

@@ -75,10 +75,11 @@ func.func @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.pt
 
 // -----
 
-// What no library takes is not offered: f32, heads that are not of whole 16 bytes, windows.
+// What no library takes is not offered: f32, heads that are not of whole 16 bytes, windows,
+// documents.
 // CHECK-LABEL: func.func @own
 // CHECK-NOT:     kernel.offer_attention
-// CHECK-COUNT-3: kernel.attention
+// CHECK-COUNT-4: kernel.attention
 // EMIT-LABEL:  func.func @own
 // CODE-LABEL:  llvm.func @own
 func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
@@ -97,6 +98,10 @@ func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) at
   // expected-warning @below {{cuDNN is not asked for this attention, which is slower by the program's own kernels: it has a window}}
   kernel.attention %s, %s, %s into %t, %lse {causal, heads = 1 : i64, kv_heads = 1 : i64, window = 4 : i64}
       : (memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x1x8xf32>) -> ()
+  %starts = kernel.view %buffers + 458752 : memref<1x8xi32>
+  // expected-warning @below {{it is within documents, of which several share a sequence; with document_mask = false it is across them}}
+  kernel.attention %s, %s, %s documents %starts into %t, %lse {causal, heads = 1 : i64, kv_heads = 1 : i64}
+      : (memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8xi32>, memref<1x8x16xbf16>, memref<1x1x8xf32>) -> ()
   return
 }
 

@@ -12,6 +12,9 @@ func.func @tensors(%x: tensor<1x8x4xf32>, %w: tensor<4x4xf32>, %l: tensor<1x2x8x
   // CHECK: kernel.attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} {causal, heads = 2 : i64, kv_heads = 2 : i64}
   %1:2 = kernel.attention %x, %x, %x into %x, %l {causal, heads = 2 : i64, kv_heads = 2 : i64}
       : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x2x8xf32>) -> (tensor<1x8x4xf32>, tensor<1x2x8xf32>)
+  // CHECK: kernel.attention %{{.*}}, %{{.*}}, %{{.*}} documents %{{.*}} into %{{.*}}, %{{.*}} {heads = 2 : i64, kv_heads = 2 : i64}
+  %d:2 = kernel.attention %x, %x, %x documents %i into %x, %l {heads = 2 : i64, kv_heads = 2 : i64}
+      : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8xi32>, tensor<1x8x4xf32>, tensor<1x2x8xf32>) -> (tensor<1x8x4xf32>, tensor<1x2x8xf32>)
   // CHECK: kernel.cached_attention %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} into %{{.*}}, %{{.*}}, %{{.*}} {heads = 2 : i64, kv_heads = 2 : i64, window = 3 : i64}
   %c:3 = kernel.cached_attention %x, %x, %x at %i into %x, %x, %x {heads = 2 : i64, kv_heads = 2 : i64, window = 3 : i64}
       : (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8xi32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>)

@@ -746,3 +746,43 @@ module {
   boa.config @model {vocab = 256 : i64}
   boa.config @train {objective = "masked", mask_token = 256 : i64}
 }
+
+// -----
+
+// Starts of documents come behind x and the targets, and are indices.
+
+module {
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op expected three activations (x, targets, document_starts) before the parameters of @b_forward but found 2}}
+  boa.stage @b_forward documents
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.config @train { batch = 2 : i64 }
+  boa.config @plan { micro_batch = 2 : i64 }
+  boa.stage @a_forward
+  // expected-error @below {{'boa.stage' op takes the starts of documents 'tensor<2x4xf32>', but boa.config has micro_batch = 2}}
+  boa.stage @b_forward repeat 3 documents
+  boa.stage @c_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %starts: tensor<2x4xf32>) -> tensor<2x4xf32> {
+    return %x : tensor<2x4xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

@@ -62,8 +62,8 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   }
 };
 
-/// Attention or its gradient: batch, time, heads, kv_heads, d, causal, window, then the
-/// operands in order, of which all but lse are matrices.
+/// Attention or its gradient: batch, time, heads, kv_heads, d, causal, window, the starts of
+/// documents, then the other operands in order, of which all but lse are matrices.
 template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
@@ -77,9 +77,19 @@ template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
     call.addInt(type.getDimSize(2) / op.getHeads());
     call.addInt(op.getCausal(), 32);
     call.addInt(op.getWindow().value_or(0));
+    if (Value starts = op.getDocumentStarts()) {
+      if (!isa<MemRefType>(starts.getType()) ||
+          !cast<MemRefType>(starts.getType()).getLayout().isIdentity())
+        return op.emitOpError("expected starts of documents without gaps");
+      call.addAddress(starts, adaptor.getDocumentStarts());
+    } else {
+      call.addNull();
+    }
     Type element = type.getElementType();
     Type sum = element.isBF16() ? rewriter.getF32Type() : element;
     for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands())) {
+      if (operand == op.getDocumentStarts())
+        continue;
       if (elementOf(operand) != (operand == op.getLse() ? sum : element))
         return op.emitOpError("expected operands of one type, and lse in that of sums");
       if (operand == op.getLse()) {

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Which libraries a machine has is known where the program runs: it has both. Offered is
-// what cuDNN may have kernels for: bf16, heads of whole 16 bytes, rows evenly apart, no window,
-// gradients of which at least one head fits its scratch. Warns of attention in bf16 that is
-// not: it is slower. What else cuDNN wants, the runtime asks it. Assumes kernels on definite
-// memory, and comes after all passes that take them to be straight lines.
+// what cuDNN may have kernels for: bf16, heads of whole 16 bytes, rows evenly apart, no window
+// and no documents, gradients of which at least one head fits its scratch. Warns of attention in
+// bf16 that is not: it is slower. What else cuDNN wants, the runtime asks it. Assumes kernels on
+// definite memory, and comes after all passes that take them to be straight lines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +60,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
   template <typename Op> static void offer(Op op, int64_t scratchBytes) {
     constexpr int64_t kElements = 8; // in 16 bytes
     bool isOffered = scratchBytes > 0 && getColumns(op) % kElements == 0 && !op.getWindow() &&
-                     typeOf(op.getLse()).getElementType().isF32() &&
+                     !op.getDocumentStarts() && typeOf(op.getLse()).getElementType().isF32() &&
                      typeOf(op.getLse()).getLayout().isIdentity();
     for (Value operand : op->getOperands())
       isOffered &= operand == op.getLse() || hasEvenRows(operand);
@@ -87,6 +87,9 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
                                     "the program's own kernels: ";
     if (op.getWindow())
       warning << "it has a window";
+    else if (op.getDocumentStarts())
+      warning << "it is within documents, of which several share a sequence; with document_mask = "
+                 "false it is across them";
     else if (getColumns(op) % 8 != 0)
       warning << "a head has " << getColumns(op) << " columns, which are not whole 16 bytes";
     else if (scratchBytes == 0)

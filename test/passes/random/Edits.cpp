@@ -250,7 +250,8 @@ private:
                                     module.getOps<StorageOp>().end());
     StorageOp storage = random.pick(storages);
     if (storage.getRole() == Role::tokens || storage.getRole() == Role::targets ||
-        storage.getRole() == Role::loss_gradients || storage.getRole() == Role::weights)
+        storage.getRole() == Role::document_starts || storage.getRole() == Role::loss_gradients ||
+        storage.getRole() == Role::weights)
       return false;
     storage.setPersistent(!storage.getPersistent());
     return true;

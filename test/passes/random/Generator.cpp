@@ -185,6 +185,9 @@ private:
     std::vector<std::string> forward{in}, backward, results, sides;
     if (last)
       forward.push_back("tensor<2xi32>");
+    const bool documents = random.chance(0.15);
+    if (documents)
+      forward.push_back("tensor<2xi32>");
     for (size_t side : stage.sides) {
       forward.push_back(stages[side].result);
       sides.push_back("@" + stages[side].name + "_forward");
@@ -232,7 +235,8 @@ private:
           return llvm::is_contained(other.sides, index);
         }))
       declare(name + "_sum", {stage.result, sumType(index)}, {stage.result});
-    functions += formatv("boa.stage @{0}_forward repeat {1}{2}\n", name, stage.repeat,
+    functions += formatv("boa.stage @{0}_forward repeat {1}{2}{3}\n", name, stage.repeat,
+                         documents ? " documents" : "",
                          sides.empty() ? "" : " takes [" + llvm::join(sides, ", ") + "]");
   }
 

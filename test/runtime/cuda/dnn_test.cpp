@@ -190,7 +190,8 @@ TEST_F(DnnTest, ComputesAttention) {
                               dy = widen(Random(s.Rows() * w, 3));
     std::vector<double> y(s.Rows() * w), lse(s.Statistics()), dqkv(s.Rows() * ld);
     boa_attention_f64(s.batch, s.time, s.heads, s.kv_heads, s.columns, s.causal, /*window=*/0,
-                      qkv.data(), ld, &qkv[w], ld, &qkv[w + kw], ld, y.data(), w, lse.data());
+                      nullptr, qkv.data(), ld, &qkv[w], ld, &qkv[w + kw], ld, y.data(), w,
+                      lse.data());
     const std::vector<uint16_t> got = Take(o.y, s.Rows() * w);
     EXPECT_LT(LargestDifference(got, y), 0.02);
     const std::vector<float> statistics = Take(o.lse, s.Statistics());
@@ -198,8 +199,9 @@ TEST_F(DnnTest, ComputesAttention) {
       EXPECT_NEAR(statistics[i], lse[i], 1e-4);
     y = widen(got);
     boa_attention_grad_f64(s.batch, s.time, s.heads, s.kv_heads, s.columns, s.causal, /*window=*/0,
-                           qkv.data(), ld, &qkv[w], ld, &qkv[w + kw], ld, y.data(), w, lse.data(),
-                           dy.data(), w, dqkv.data(), ld, &dqkv[w], ld, &dqkv[w + kw], ld);
+                           nullptr, qkv.data(), ld, &qkv[w], ld, &qkv[w + kw], ld, y.data(), w,
+                           lse.data(), dy.data(), w, dqkv.data(), ld, &dqkv[w], ld, &dqkv[w + kw],
+                           ld);
     EXPECT_LT(LargestDifference(Take(o.dqkv, s.Rows() * ld), dqkv), 0.1);
   }
 }

@@ -72,8 +72,8 @@ protected:
   }
   void Fill(const Data &data, int64_t step) {
     tokens.resize(size_t(options.context));
-    targets = tokens;
-    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+    starts = targets = tokens;
+    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data(), starts.data()).ok());
   }
   std::shared_ptr<const Tokenizer> Opened() {
     return *Tokenizer::Open(scratch.path("tokenizer.json"));
@@ -82,7 +82,7 @@ protected:
   Scratch scratch{FastDirectory()};
   DataOptions options;
   std::string said;
-  Tokens tokens, targets;
+  Tokens tokens, targets, starts; // of a sequence
 };
 
 constexpr char kHello[] = R"({"messages": [{"role": "user", "content": "Hi"}, )"
@@ -177,6 +177,7 @@ TEST_F(TokenizedTest, DocumentsBeginWindows) {
     const std::string text =
         *Decode(Opened(), Tokens(tokens.begin(), tokens.begin() + (end - targets.begin())), false);
     prompts.insert(text);
+    EXPECT_EQ(starts, Tokens(starts.size()));
   }
   EXPECT_EQ(prompts, wanted);
   // A longer document goes on in the next window, and a text is a document, too.
@@ -201,7 +202,8 @@ TEST_F(TokenizedTest, DocumentsBeginWindows) {
   EXPECT_THAT(Error(), HasSubstr("padding would be learnt"));
 }
 
-// Files are documents: no target crosses from one to the next.
+// Files are documents: no target crosses from one to the next, and the tokens behind an end begin
+// where they stand.
 TEST_F(TokenizedTest, FilesOfTextsAreDocuments) {
   std::filesystem::create_directory(scratch.path("t"));
   for (char name : {'a', 'b', 'c'})
@@ -213,9 +215,11 @@ TEST_F(TokenizedTest, FilesOfTextsAreDocuments) {
   int64_t boundaries = 0;
   for (int64_t step = 1; step <= 40; ++step) {
     Fill(data, step);
+    EXPECT_EQ(starts[0], 0);
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
       boundaries += targets[i] < 0;
       EXPECT_EQ(targets[i] < 0, tokens[i] == 1) << i; // <|end|> only stands at ends
+      EXPECT_EQ(starts[i + 1], tokens[i] == 1 ? int32_t(i + 1) : starts[i]);
       if (targets[i] >= 0)
         EXPECT_EQ(targets[i], tokens[i + 1]);
     }

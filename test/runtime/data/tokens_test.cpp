@@ -54,11 +54,13 @@ protected:
   /// Of a step, in order.
   Tokens Firsts(const Data &data, int64_t step) {
     const size_t size = size_t(options.batch() * options.context);
-    tokens.resize(size), targets.resize(size);
+    tokens.resize(size), targets.resize(size), starts.resize(size);
     Tokens firsts;
     for (int64_t m = 0; m < options.micro_batches; ++m) {
       const int64_t at = m * options.micro_batch * options.context;
-      EXPECT_TRUE(data.FillTraining(step, m, tokens.data() + at, targets.data() + at).ok());
+      EXPECT_TRUE(
+          data.FillTraining(step, m, tokens.data() + at, targets.data() + at, starts.data() + at)
+              .ok());
     }
     for (size_t i = 0; i < size; i += size_t(options.context))
       firsts.push_back(tokens[i]);
@@ -67,7 +69,7 @@ protected:
 
   Scratch scratch;
   DataOptions options;
-  Tokens tokens, targets; // of the last step
+  Tokens tokens, targets, starts; // of the last step
 };
 
 TEST_F(TokensTest, EachTokenIsPredictedOnceInAnEpoch) {
@@ -203,6 +205,27 @@ TEST_F(TokensTest, NoLossCrossesTheEndOfADocument) {
   EXPECT_EQ(unpredicted(), (std::set<int32_t>{15, 1000, 1100}));
   options.objective = Objective::masked;
   EXPECT_THAT(Error(), HasSubstr("masked tokens are predicted where they stand"));
+}
+
+// Each token tells where its document begins in its window, and something must tell documents.
+TEST_F(TokensTest, DocumentsBeginWhereTheFilesSay) {
+  options.document_mask = true;
+  options.data = Call("a?.*", ", end = 20");
+  const Data data = Open();
+  std::set<int32_t> begins;
+  for (int64_t step = 1; step <= 31; ++step) {
+    Firsts(data, step);
+    for (size_t i = 0; i < starts.size(); ++i) {
+      const auto position = int32_t(i % size_t(options.context));
+      if (starts[i] != position)
+        EXPECT_EQ(starts[i], starts[i - 1]);
+      else if (position > 0)
+        begins.insert(tokens[i]);
+    }
+  }
+  EXPECT_EQ(begins, (std::set<int32_t>{21, 1001, 1101}));
+  options.data = Call("a1.bin");
+  EXPECT_THAT(Error(), HasSubstr("document_mask: nothing tells where the documents of"));
 }
 
 TEST_F(TokensTest, ErrorsNameTheFile) {

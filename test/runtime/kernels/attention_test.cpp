@@ -21,14 +21,34 @@ struct AttentionShape {
   int64_t batch, time, heads, kvHeads, d;
   bool causal;
   int64_t window = 0;
+  /// Lengths of documents, over and over, in another order in each sequence. None: one document.
+  std::vector<int64_t> documents = {};
 };
 const AttentionShape kShapes[] = {
-    {1, 1, 1, 1, 1, true},        {2, 37, 3, 3, 16, false},      {2, 37, 3, 3, 16, true},
-    {1, 300, 4, 2, 64, false},    {1, 300, 4, 2, 64, true},      {2, 129, 2, 1, 20, true},
-    {1, 65, 2, 1, 5, false},      {1, 128, 2, 2, 32, true},      {1, 520, 1, 1, 24, true},
-    {1, 131, 3, 1, 80, true},     {1, 67, 2, 1, 128, false},     {1, 70, 2, 1, 37, true},
-    {1, 37, 2, 1, 16, true, 1},   {2, 129, 2, 1, 20, true, 50},  {1, 300, 4, 2, 64, true, 64},
-    {1, 300, 3, 3, 24, true, 65}, {1, 700, 1, 1, 16, true, 129}, {1, 530, 2, 1, 8, true, 300},
+    {1, 1, 1, 1, 1, true},
+    {2, 37, 3, 3, 16, false},
+    {2, 37, 3, 3, 16, true},
+    {1, 300, 4, 2, 64, false},
+    {1, 300, 4, 2, 64, true},
+    {2, 129, 2, 1, 20, true},
+    {1, 65, 2, 1, 5, false},
+    {1, 128, 2, 2, 32, true},
+    {1, 520, 1, 1, 24, true},
+    {1, 131, 3, 1, 80, true},
+    {1, 67, 2, 1, 128, false},
+    {1, 70, 2, 1, 37, true},
+    {1, 37, 2, 1, 16, true, 1},
+    {2, 129, 2, 1, 20, true, 50},
+    {1, 300, 4, 2, 64, true, 64},
+    {1, 300, 3, 3, 24, true, 65},
+    {1, 700, 1, 1, 16, true, 129},
+    {1, 530, 2, 1, 8, true, 300},
+    // Documents that begin and end in blocks, fill several, or are one token.
+    {2, 300, 4, 2, 16, true, 0, {1, 70, 128, 3}},
+    {2, 300, 4, 2, 16, false, 0, {1, 70, 128, 3}},
+    {1, 700, 2, 1, 24, true, 50, {20, 64, 190, 7}},
+    {2, 700, 1, 1, 8, false, 0, {290, 1, 260}},
+    {1, 700, 2, 2, 8, true, 0, {699}},
 };
 
 /// q, k, v side by side in rows of one buffer, and so are their gradients. Buffers end
@@ -40,11 +60,20 @@ template <typename E> struct Attention {
   int64_t width, stride, rows;
   std::vector<E> qkv, dy, y, grad;
   std::vector<Sum> lse;
+  std::vector<int32_t> starts; // of documents, or none
 
   explicit Attention(AttentionShape shape)
       : s(shape), width(s.heads * s.d), stride((s.heads + 2 * s.kvHeads) * s.d),
         rows(s.batch * s.time), qkv(random<E>(rows * stride, 1)), dy(random<E>(rows * width, 2)),
-        y(rows * width), grad(rows * stride), lse(s.batch * s.heads * s.time) {}
+        y(rows * width), grad(rows * stride), lse(s.batch * s.heads * s.time) {
+    for (int64_t b = 0; b < s.batch && !s.documents.empty(); ++b)
+      for (size_t at = size_t(b), begin = 0; begin < size_t(s.time); ++at) {
+        const auto length = size_t(s.documents[at % s.documents.size()]);
+        starts.resize(size_t(b * s.time) + std::min(begin + length, size_t(s.time)),
+                      int32_t(begin));
+        begin += length;
+      }
+  }
 
   E *q() { return qkv.data(); }
   E *k() { return q() + width; }
@@ -59,12 +88,13 @@ template <typename E> struct Attention {
       else
         return std::pair(&boa_attention_bf16, &boa_attention_grad_bf16);
     }();
-    forward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, s.window, q(), stride, k(), stride,
-            v(), stride, y.data(), width, lse.data());
+    const int32_t *documents = starts.empty() ? nullptr : starts.data();
+    forward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, s.window, documents, q(), stride,
+            k(), stride, v(), stride, y.data(), width, lse.data());
     E *g = grad.data();
-    backward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, s.window, q(), stride, k(), stride,
-             v(), stride, y.data(), width, lse.data(), dy.data(), width, g, stride, g + width,
-             stride, g + width + s.kvHeads * s.d, stride);
+    backward(s.batch, s.time, s.heads, s.kvHeads, s.d, s.causal, s.window, documents, q(), stride,
+             k(), stride, v(), stride, y.data(), width, lse.data(), dy.data(), width, g, stride,
+             g + width, stride, g + width + s.kvHeads * s.d, stride);
   }
 
   /// What was computed, against the definition in doubles; gradients by it from the y
@@ -77,8 +107,13 @@ template <typename E> struct Attention {
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t t = 0; t < s.time; ++t) {
-          const int64_t end = s.causal ? t + 1 : s.time, at = b * s.time + t;
-          const int64_t first = s.window != 0 ? std::max<int64_t>(0, end - s.window) : 0;
+          int64_t end = s.causal ? t + 1 : s.time, at = b * s.time + t;
+          int64_t first = s.window != 0 ? std::max<int64_t>(0, end - s.window) : 0;
+          if (!starts.empty()) {
+            first = std::max<int64_t>(first, starts[at]);
+            while (starts[b * s.time + end - 1] != starts[at])
+              --end;
+          }
           int64_t qAt = at * stride + h * s.d, yAt = at * width + h * s.d;
           auto kAt = [&](int64_t j) {
             return (b * s.time + j) * stride + width + h / (s.heads / s.kvHeads) * s.d;
@@ -134,7 +169,8 @@ template <typename E> struct Attention {
 template <typename E> void expectAttention(bool narrow = false) {
   for (AttentionShape shape : kShapes) {
     SCOPED_TRACE(testing::Message()
-                 << shape.time << " of " << shape.d << ", window " << shape.window);
+                 << shape.time << " of " << shape.d << ", window " << shape.window << ", "
+                 << shape.documents.size() << " lengths of documents");
     Attention<E> a(shape);
     a.run();
     a.expectDefinition(narrow);

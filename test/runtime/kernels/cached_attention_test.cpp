@@ -68,9 +68,9 @@ template <typename E> struct Cached {
     std::vector<double> wide(qkv.size()), result(y.size()), lse(size_t(s.heads * s.context));
     for (size_t i = 0; i < qkv.size(); ++i)
       wide[i] = value(qkv[i]);
-    boa_attention_f64(1, s.context, s.heads, s.kvHeads, s.d, /*causal=*/1, s.window, wide.data(),
-                      stride, wide.data() + width, stride, wide.data() + width + kvWidth, stride,
-                      result.data(), width, lse.data());
+    boa_attention_f64(1, s.context, s.heads, s.kvHeads, s.d, /*causal=*/1, s.window, nullptr,
+                      wide.data(), stride, wide.data() + width, stride,
+                      wide.data() + width + kvWidth, stride, result.data(), width, lse.data());
     return result;
   }
 };

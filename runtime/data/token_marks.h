@@ -1,15 +1,15 @@
-//===- targets.h - Which tokens of a file are targets -----------*- C++ -*-===//
+//===- token_marks.h - Which tokens of a file are targets -----------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// NAME.targets beside NAME.bin: a bit for each token, 1 if it is to be predicted. All numbers are
-// little-endian.
+// A bit for each token of NAME.bin. In NAME.targets it is 1 if the token is to be predicted, in
+// NAME.begins if a document begins with it. All numbers are little-endian.
 //
-//   "BOATGTS\0", u64 version (1), u64 tokens, u64 targets, u64 XXH3 of the bits
-//   u8 for each eight tokens, the first of them in the lowest bit; bits behind the last are 0
+//   "BOATGTS\0" or "BOABGNS\0", u64 version (1), u64 tokens, u64 of them marked, u64 XXH3 of the
+//   bits u8 for each eight tokens, the first of them in the lowest bit; bits behind the last are 0
 //
 // The first token of a document is no target: nothing of its own document stands before it. Of a
 // conversation only the answers are.
@@ -17,8 +17,8 @@
 // The bits are checked as a whole when the file is opened, and stay in it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_RUNTIME_DATA_TARGETS_H
-#define BOA_RUNTIME_DATA_TARGETS_H
+#ifndef BOA_RUNTIME_DATA_TOKEN_MARKS_H
+#define BOA_RUNTIME_DATA_TOKEN_MARKS_H
 
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
@@ -34,18 +34,21 @@
 
 namespace boa {
 
-/// The name of the file beside NAME.bin; "" if the name has another ending.
-std::string TargetsBeside(const std::string &tokens);
+/// What a bit of 1 says of its token.
+enum class Mark { target, begin };
 
-class Targets {
+/// The name of the file beside NAME.bin; "" if the name has another ending.
+std::string MarksBeside(const std::string &tokens, Mark);
+
+class TokenMarks {
 public:
   /// NotFound if there is no such file.
-  static absl::StatusOr<Targets> Open(const std::string &path);
+  static absl::StatusOr<TokenMarks> Open(const std::string &path, Mark);
 
   int64_t tokens() const { return count; }
-  int64_t targets() const { return marked; }
+  int64_t marked() const { return ones; }
   const InputFile &file() const { return bits; }
-  /// Whether each of the tokens [begin, begin + to.size()) is a target.
+  /// Whether each of the tokens [begin, begin + to.size()) is marked.
   absl::Status Read(int64_t begin, std::vector<bool> &to) const;
   /// Calls with blocks of bits from the first to the last: the token of the first bit, and the
   /// bytes.
@@ -53,32 +56,33 @@ public:
 
 private:
   InputFile bits;
-  int64_t count = 0, marked = 0;
+  int64_t count = 0, ones = 0;
 };
 
 /// Writes such a file; one thread.
-class TargetsWriter {
+class TokenMarksWriter {
 public:
-  static absl::StatusOr<TargetsWriter> Create(const std::string &path);
-  TargetsWriter(TargetsWriter &&) noexcept;
-  TargetsWriter &operator=(TargetsWriter &&) noexcept;
-  ~TargetsWriter();
+  static absl::StatusOr<TokenMarksWriter> Create(const std::string &path, Mark);
+  TokenMarksWriter(TokenMarksWriter &&) noexcept;
+  TokenMarksWriter &operator=(TokenMarksWriter &&) noexcept;
+  ~TokenMarksWriter();
 
-  absl::Status Append(const std::vector<bool> &targets);
-  int64_t targets() const { return marked; }
+  absl::Status Append(const std::vector<bool> &marks);
+  int64_t marked() const { return ones; }
   absl::Status Finish();
 
 private:
   struct Sum;
-  TargetsWriter();
+  explicit TokenMarksWriter(Mark);
   absl::Status Flush();
 
   NewFile file;
   std::unique_ptr<Sum> sum;
+  Mark kind;
   std::vector<uint8_t> bytes; // that are not in the file yet
-  int64_t count = 0, marked = 0;
+  int64_t count = 0, ones = 0;
 };
 
 } // namespace boa
 
-#endif // BOA_RUNTIME_DATA_TARGETS_H
+#endif // BOA_RUNTIME_DATA_TOKEN_MARKS_H

@@ -1,10 +1,10 @@
-//===- targets.cpp - Which tokens of a file are targets -------------------===//
+//===- token_marks.cpp - Which tokens of a file are targets -------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/data/targets.h"
+#include "runtime/data/token_marks.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,13 +19,22 @@
 namespace boa {
 namespace {
 
-constexpr char kTargetsMagic[8] = {'B', 'O', 'A', 'T', 'G', 'T', 'S', 0};
-constexpr uint64_t kTargetsVersion = 1;
-constexpr int64_t kTargetBytesAtOnce = 1 << 20; // bytes that are read or written at once
+/// What tells files of one kind of marks from those of another.
+struct Kind {
+  char magic[8];
+  const char *ending, *name;
+};
+constexpr Kind kKinds[] = {
+    {{'B', 'O', 'A', 'T', 'G', 'T', 'S', 0}, ".targets", "targets of tokens"},
+    {{'B', 'O', 'A', 'B', 'G', 'N', 'S', 0}, ".begins", "beginnings of documents"}};
+const Kind &KindOf(Mark kind) { return kKinds[int(kind)]; }
+
+constexpr uint64_t kMarksVersion = 1;
+constexpr int64_t kMarkBytesAtOnce = 1 << 20; // bytes that are read or written at once
 
 struct Head {
   char magic[8];
-  uint64_t version, tokens, targets, hash;
+  uint64_t version, tokens, marked, hash;
 };
 static_assert(sizeof(Head) == 40);
 
@@ -37,55 +46,55 @@ int CountBits(uint8_t byte) { return __builtin_popcount(byte); }
 
 } // namespace
 
-std::string TargetsBeside(const std::string &tokens) {
+std::string MarksBeside(const std::string &tokens, Mark kind) {
   constexpr absl::string_view kEnding = ".bin";
   return absl::EndsWith(tokens, kEnding)
-             ? absl::StrCat(tokens.substr(0, tokens.size() - kEnding.size()), ".targets")
+             ? absl::StrCat(tokens.substr(0, tokens.size() - kEnding.size()), KindOf(kind).ending)
              : "";
 }
 
-absl::StatusOr<Targets> Targets::Open(const std::string &path) {
+absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok())
     return file.status();
   Head head;
   if (file->size() < int64_t(sizeof head))
-    return Damaged(*file, "it is too short for targets of tokens");
+    return Damaged(*file, "it is too short for ", KindOf(kind).name);
   if (absl::Status status = file->Read(0, &head, sizeof head); !status.ok())
     return status;
-  if (std::memcmp(head.magic, kTargetsMagic, sizeof kTargetsMagic) != 0 ||
-      head.version != kTargetsVersion)
-    return Damaged(*file, "it has no targets of tokens of version ", kTargetsVersion);
+  if (std::memcmp(head.magic, KindOf(kind).magic, sizeof head.magic) != 0 ||
+      head.version != kMarksVersion)
+    return Damaged(*file, "it has no ", KindOf(kind).name, " of version ", kMarksVersion);
   const uint64_t most = uint64_t(file->size() - int64_t(sizeof head)) * 8;
   if (head.tokens > most || (head.tokens + 7) / 8 * 8 != most)
     return Damaged(*file, "it says ", head.tokens, " tokens, but has ", file->size(),
                    " bytes; it is truncated, or damaged");
-  Targets targets;
-  targets.bits = *std::move(file);
-  targets.count = int64_t(head.tokens);
+  TokenMarks marks;
+  marks.bits = *std::move(file);
+  marks.count = int64_t(head.tokens);
   XXH3_state_t sum;
   XXH3_64bits_reset(&sum);
   uint8_t last = 0;
-  absl::Status status = targets.Scan([&](int64_t, const std::vector<uint8_t> &bytes) {
+  absl::Status status = marks.Scan([&](int64_t, const std::vector<uint8_t> &bytes) {
     XXH3_64bits_update(&sum, bytes.data(), bytes.size());
     for (uint8_t byte : bytes)
-      targets.marked += CountBits(byte);
+      marks.ones += CountBits(byte);
     last = bytes.back();
   });
   if (!status.ok())
     return status;
-  if (XXH3_64bits_digest(&sum) != head.hash || targets.marked != int64_t(head.targets) ||
+  if (XXH3_64bits_digest(&sum) != head.hash || marks.ones != int64_t(head.marked) ||
       (head.tokens % 8 != 0 && last >> (head.tokens % 8) != 0))
-    return Damaged(targets.bits, "its bits do not fit their checksum; it is damaged");
-  return targets;
+    return Damaged(marks.bits, "its bits do not fit their checksum; it is damaged");
+  return marks;
 }
 
 absl::Status
-Targets::Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &take) const {
+TokenMarks::Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &take) const {
   std::vector<uint8_t> block;
   const int64_t all = bits.size() - int64_t(sizeof(Head));
-  for (int64_t at = 0; at < all; at += kTargetBytesAtOnce) {
-    block.resize(size_t(std::min(kTargetBytesAtOnce, all - at)));
+  for (int64_t at = 0; at < all; at += kMarkBytesAtOnce) {
+    block.resize(size_t(std::min(kMarkBytesAtOnce, all - at)));
     if (absl::Status status =
             bits.Read(int64_t(sizeof(Head)) + at, block.data(), int64_t(block.size()));
         !status.ok())
@@ -95,7 +104,7 @@ Targets::Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &
   return absl::OkStatus();
 }
 
-absl::Status Targets::Read(int64_t begin, std::vector<bool> &to) const {
+absl::Status TokenMarks::Read(int64_t begin, std::vector<bool> &to) const {
   if (to.empty())
     return absl::OkStatus();
   const int64_t first = begin / 8, end = (begin + int64_t(to.size()) + 7) / 8;
@@ -111,17 +120,19 @@ absl::Status Targets::Read(int64_t begin, std::vector<bool> &to) const {
   return absl::OkStatus();
 }
 
-struct TargetsWriter::Sum {
+struct TokenMarksWriter::Sum {
   XXH3_state_t state;
 };
 
-TargetsWriter::TargetsWriter() : sum(std::make_unique<Sum>()) { XXH3_64bits_reset(&sum->state); }
-TargetsWriter::TargetsWriter(TargetsWriter &&) noexcept = default;
-TargetsWriter &TargetsWriter::operator=(TargetsWriter &&) noexcept = default;
-TargetsWriter::~TargetsWriter() = default;
+TokenMarksWriter::TokenMarksWriter(Mark kind) : sum(std::make_unique<Sum>()), kind(kind) {
+  XXH3_64bits_reset(&sum->state);
+}
+TokenMarksWriter::TokenMarksWriter(TokenMarksWriter &&) noexcept = default;
+TokenMarksWriter &TokenMarksWriter::operator=(TokenMarksWriter &&) noexcept = default;
+TokenMarksWriter::~TokenMarksWriter() = default;
 
-absl::StatusOr<TargetsWriter> TargetsWriter::Create(const std::string &path) {
-  TargetsWriter writer;
+absl::StatusOr<TokenMarksWriter> TokenMarksWriter::Create(const std::string &path, Mark kind) {
+  TokenMarksWriter writer(kind);
   absl::StatusOr<NewFile> file = NewFile::Create(path);
   if (!file.ok())
     return file.status();
@@ -132,34 +143,33 @@ absl::StatusOr<TargetsWriter> TargetsWriter::Create(const std::string &path) {
   return writer;
 }
 
-absl::Status TargetsWriter::Append(const std::vector<bool> &targets) {
-  for (bool is_target : targets) {
+absl::Status TokenMarksWriter::Append(const std::vector<bool> &marks) {
+  for (bool is_marked : marks) {
     if (count % 8 == 0) {
-      if (int64_t(bytes.size()) == kTargetBytesAtOnce)
+      if (int64_t(bytes.size()) == kMarkBytesAtOnce)
         if (absl::Status status = Flush(); !status.ok())
           return status;
       bytes.push_back(0);
     }
-    bytes.back() |= uint8_t(uint8_t(is_target) << (count % 8));
-    marked += is_target;
+    bytes.back() |= uint8_t(uint8_t(is_marked) << (count % 8));
+    ones += is_marked;
     ++count;
   }
   return absl::OkStatus();
 }
 
-absl::Status TargetsWriter::Flush() {
+absl::Status TokenMarksWriter::Flush() {
   XXH3_64bits_update(&sum->state, bytes.data(), bytes.size());
   absl::Status status = file.Append(bytes.data(), int64_t(bytes.size()));
   bytes.clear();
   return status;
 }
 
-absl::Status TargetsWriter::Finish() {
+absl::Status TokenMarksWriter::Finish() {
   if (absl::Status status = Flush(); !status.ok())
     return status;
-  Head head = {
-      {}, kTargetsVersion, uint64_t(count), uint64_t(marked), XXH3_64bits_digest(&sum->state)};
-  std::memcpy(head.magic, kTargetsMagic, sizeof kTargetsMagic);
+  Head head = {{}, kMarksVersion, uint64_t(count), uint64_t(ones), XXH3_64bits_digest(&sum->state)};
+  std::memcpy(head.magic, KindOf(kind).magic, sizeof head.magic);
   absl::Status status = file.Rewrite(0, &head, sizeof head);
   return status.ok() ? file.Publish() : status;
 }
