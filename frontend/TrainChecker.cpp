@@ -159,8 +159,9 @@ private:
       evaluateCount(*token, nullptr, constants, 0, std::max<int64_t>(spec.shape.vocab - 1, 0),
                     "token", context.diagnostics);
     if (const Expr *end = findGiven(given, "train.data.end");
-        end && train.objective == Objective::masked)
-      error(*end, "masked tokens are predicted where they stand: leave end out");
+        end && train.objective == Objective::masked && !train.document_mask)
+      error(*end, "masked tokens are predicted where they stand: leave end out, or add "
+                  "document_mask = true");
     for (auto [path, text] :
          {std::pair("train.data", &train.data), std::pair("train.validate", &train.validate)})
       if (const Expr *data = findGiven(given, path); data && train.objective == Objective::masked)

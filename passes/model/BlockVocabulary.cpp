@@ -316,7 +316,8 @@ private:
     SmallVector<Attribute> sides;
     if (ArrayAttr all = last.getSidesAttr())
       llvm::append_range(sides, all);
-    StageOp::create(builder, last.getLoc(), last.getCallee(), 1, sides);
+    StageOp::create(builder, last.getLoc(), last.getCallee(), 1, sides)
+        .setDocuments(last.getDocuments());
     builder.setInsertionPoint(head);
     auto func = cast<func::FuncOp>(builder.clone(*head));
     func.setName(last.getStageName().str() + ".before");

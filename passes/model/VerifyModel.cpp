@@ -187,6 +187,11 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (auto embedding = dyn_cast<EmbeddingOp>(op);
           embedding && !(first && embedding.getTokens() == func.getArgument(0)))
         return op.emitOpError("expected the tokens that the first stage takes");
+      // Kernels rely on what a trainer gives.
+      if (auto attention = dyn_cast<AttentionOp>(op);
+          attention && attention.getDocumentStarts() &&
+          (!documents || attention.getDocumentStarts() != func.getArgument(plain - 1)))
+        return op.emitOpError("expected the starts of documents that its stage takes");
     }
     if (failed(verifyActivations(func)) || failed(verifyParams(stage, func, activations)) ||
         failed(verifyData(stage, func, first, last)))

@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace boa {
@@ -119,6 +121,7 @@ private:
 
   DataSource ReadSource() {
     DataSource source;
+    flags.clear();
     for (SourceKind kind : kCalls)
       if (source.kind == SourceKind::bytes && TakeWord(CallOf(kind)))
         source.kind = kind;
@@ -174,10 +177,8 @@ private:
       source.tokenizer = ReadString();
     } else if (name == "template" && !is_text && source.form.empty()) {
       source.form = ReadString();
-    } else if (name == "special" && is_text) {
-      source.special = read_flag();
-    } else if (name == "packed") {
-      source.packed = read_flag();
+    } else if ((name == "packed" || (name == "special" && is_text)) && flags.insert(name).second) {
+      (name == "packed" ? source.packed : source.special) = read_flag();
     } else {
       Fail(std::string(CallOf(source.kind)) +
            "(...) takes the arguments files, tokenizer, packed and " +
@@ -188,6 +189,7 @@ private:
   const std::string_view text;
   size_t at = 0;
   std::string message;
+  std::set<std::string> flags; // that the source gave, until now
 };
 
 } // namespace

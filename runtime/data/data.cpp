@@ -44,7 +44,7 @@ absl::Status CheckMask(const DataOptions &options) {
 
 DataOptions::DataOptions(const Program &program)
     : data(program.train.data), validate(program.train.validate),
-      objective(program.train.objective), document_mask(program.train.document_mask),
+      objective(program.train.objective), document_mask(program.TakesDocuments()),
       mask_probability(program.train.mask_probability), mask_token(program.train.mask_token),
       vocab(program.model.vocab), context(program.model.context), micro_batch(program.MicroBatch()),
       micro_batches(program.MicroBatches()), seed(program.train.seed),
@@ -107,16 +107,15 @@ absl::StatusOr<Data> Data::Open(const DataOptions &options) {
     for (const Part &part : *parts)
       if (absl::Status status = data.CheckPart(part, parts == &data.validation); !status.ok())
         return status;
-  if (options.document_mask &&
-      std::none_of(data.training.begin(), data.training.end(),
-                   [](const Part &part) { return part.source->TellsDocuments(); }))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "document_mask: nothing tells where the documents of `", data.training[0].source->name(),
-        "` end: tokens(..., end = N) names the token that ends them, and NAME.idx lists them"));
   const absl::int128 validated = absl::int128(options.evaluate_batches) * options.batch();
   data.validated_of = data.validation_mixture.Count(int64_t(std::min(validated, kMostValidated)));
   data.Continue(0, {});
   return data;
+}
+
+bool Data::TellsDocuments() const {
+  return std::any_of(training.begin(), training.end(),
+                     [](const Part &part) { return part.source->TellsDocuments(); });
 }
 
 absl::Status Data::OpenParts(const std::string &setting, const std::string &text,
@@ -147,7 +146,7 @@ absl::Status Data::OpenParts(const std::string &setting, const std::string &text
 }
 
 absl::Status Data::OpenPart(const DataSource &source, Part &part) {
-  if (source.end >= 0 && options.objective == Objective::masked)
+  if (source.end >= 0 && options.objective == Objective::masked && !options.document_mask)
     return absl::InvalidArgumentError(
         absl::StrCat(FormatSource(source), ": masked tokens are predicted where they stand, so "
                                            "`end` would change nothing; leave it out"));
@@ -159,6 +158,7 @@ absl::Status Data::OpenPart(const DataSource &source, Part &part) {
     return opened.status();
   part.source = *std::move(opened);
   part.packed = source.packed;
+  part.tokenized = source.is_tokenized();
   absl::StatusOr<std::vector<FilePrint>> files = part.source->Fingerprints();
   if (!files.ok())
     return files.status();
@@ -411,6 +411,10 @@ std::string Data::Describe() const {
   for (size_t i = 0; own && i < validation.size(); ++i)
     absl::StrAppend(&text, validation[i].source->name(), ": ", size(validation[i]),
                     part_of(validation[i], true), " to validate\n");
+  if (!options.document_mask && std::any_of(training.begin(), training.end(), [](const Part &part) {
+        return part.tokenized && part.packed;
+      }))
+    text += "note: without document_mask, attention is across the documents of a sequence\n";
   return text;
 }
 

@@ -47,7 +47,7 @@ namespace boa {
 struct DataOptions {
   std::string data, validate;
   Objective objective = Objective::next_token;
-  bool document_mask = false; // sources tell where documents begin
+  bool document_mask = false; // attention is within documents
   double mask_probability = 0.15;
   int64_t mask_token = 0;
   int64_t vocab = 256, context = 0;
@@ -109,6 +109,8 @@ public:
   std::map<std::string, int64_t> TokensOf(int64_t step) const;
   /// The settings that a commit keeps: identities of sources, and the files of each pattern.
   const std::map<std::string, std::string> &facts() const { return settings; }
+  /// Whether a source to train on tells where its documents begin.
+  bool TellsDocuments() const;
   /// The sources and their sizes, a line each.
   std::string Describe() const;
 
@@ -118,6 +120,7 @@ private:
     std::shared_ptr<const Source> source;
     int64_t first = 0, windows = 0;
     bool packed = true;
+    bool tokenized = false; // documents are known
     std::string identity; // "tokens with fingerprint 0123456789abcdef"
   };
   struct Sample {

@@ -80,7 +80,7 @@ absl::StatusOr<Shard> Shard::Open(const std::string &path, const std::string &ty
     return status;
   for (auto [kind, marks] :
        {std::pair(Mark::target, &shard.targeted), std::pair(Mark::begin, &shard.begun)})
-    if (absl::Status status = shard.FindMarks(kind, *marks); !status.ok())
+    if (absl::Status status = shard.FindMarks(kind, stays_open, *marks); !status.ok())
       return status;
   if (!type.empty() && shard.width != WidthOf(type))
     return RefuseShard(path, "its ", shard.index ? "index" : "header", " says that tokens are ",
@@ -146,11 +146,11 @@ absl::Status Shard::FindIndex(const InputFile &file) {
   return absl::OkStatus();
 }
 
-absl::Status Shard::FindMarks(Mark kind, std::optional<TokenMarks> &marks) const {
+absl::Status Shard::FindMarks(Mark kind, bool stays_open, std::optional<TokenMarks> &marks) const {
   const std::string path = MarksBeside(name, kind);
   absl::StatusOr<TokenMarks> found = absl::NotFoundError("");
   if (!path.empty())
-    found = TokenMarks::Open(path, kind);
+    found = TokenMarks::Open(path, kind, stays_open);
   if (absl::IsNotFound(found.status()))
     return absl::OkStatus();
   if (!found.ok())
@@ -224,14 +224,20 @@ absl::StatusOr<uint64_t> Shard::Hash(int64_t blocks) const {
   if (!open && !again.ok())
     return again.status();
   absl::StatusOr<uint64_t> hash = HashOfFile(open ? *open : *again, kHashBlock, blocks);
-  for (const InputFile *beside :
-       {index ? &index->file() : nullptr, targeted ? &targeted->file() : nullptr}) {
-    if (!hash.ok() || !beside)
-      continue;
-    absl::StatusOr<uint64_t> other = HashOfFile(*beside, kHashBlock, blocks);
-    if (!other.ok())
-      return other;
-    hash = Mix(*hash ^ *other);
+  const auto add = [&](const InputFile &beside) {
+    absl::StatusOr<uint64_t> other = HashOfFile(beside, kHashBlock, blocks);
+    hash = hash.ok() && other.ok() ? absl::StatusOr<uint64_t>(Mix(*hash ^ *other))
+                                   : (hash.ok() ? other : hash);
+  };
+  if (index)
+    add(index->file());
+  // Of tokens that were made here, targets tell where documents begin, too.
+  if (const auto &marks = targeted ? targeted : begun) {
+    std::optional<InputFile> room;
+    absl::StatusOr<const InputFile *> beside = marks->File(room);
+    if (!beside.ok())
+      return beside.status();
+    add(**beside);
   }
   return hash;
 }

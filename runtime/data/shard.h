@@ -11,7 +11,8 @@
 //   Megatron  NAME.bin with NAME.idx beside it (documents.h)
 //   raw       tokens alone, as nanoGPT writes them; uint16 unless the type is given
 //
-// NAME.targets beside NAME.bin says which of its tokens are targets (targets.h).
+// NAME.targets beside NAME.bin says which of its tokens are targets, and NAME.begins where
+// documents begin (token_marks.h).
 //
 // Refuses a file whose size does not fit its header or its type, a type that contradicts the
 // header, and files of other kinds. A token outside of the vocabulary is an error when it is read,
@@ -50,13 +51,13 @@ public:
   const std::optional<TokenMarks> &begins() const { return begun; }
 
   absl::Status Read(int64_t first, int64_t tokens, int32_t *to) const;
-  /// Of the file, of its index and of its targets. Where only begins are others, targets are, too.
+  /// Of the file, of its index and of its targets, or without them of its begins.
   absl::StatusOr<uint64_t> Hash(int64_t blocks) const;
 
 private:
   absl::Status Recognise(const InputFile &, const std::string &type);
   absl::Status FindIndex(const InputFile &);
-  absl::Status FindMarks(Mark, std::optional<TokenMarks> &) const;
+  absl::Status FindMarks(Mark, bool stays_open, std::optional<TokenMarks> &) const;
   absl::Status CheckRaw(const InputFile &, bool is_type_given);
   absl::Status ReadFrom(const InputFile &, int64_t first, int64_t tokens, int32_t *to) const;
   absl::StatusOr<InputFile> Reopen() const;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The format of llm.c (shard.h): 16 bits for each token, or 32 for vocabularies of more than
-// 65,536. With targets, NAME.targets stands beside NAME.bin (targets.h). At no instant do tokens
-// stand beside targets of others, or lack the targets that they were written with.
+// 65,536. With marks, NAME.targets and NAME.begins stand beside NAME.bin (token_marks.h). At no
+// instant do tokens stand beside marks of others, or lack the marks that they were written with.
 //
 // A file appears complete, or not at all. Without Finish there is none.
 //

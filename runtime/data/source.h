@@ -31,10 +31,9 @@ namespace boa {
 
 struct Window {
   std::vector<int32_t> tokens; // context + 1
-  /// Positions whose next token is no target: it begins another document, or is not to be learnt.
+  /// Positions whose next token is no target, perhaps some of them twice.
   std::vector<int64_t> untargeted;
-  /// Positions below `context` at which a document begins, in any order; the first one needs not
-  /// be among them.
+  /// Positions at which documents begin, in any order. The first position need not be among them.
   std::vector<int64_t> begins;
 };
 

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A directory of entries. An entry is the tokens and targets of some files, made by one tokenizer
-// in one way: KEY-0.bin, KEY-0.targets and so on (shard.h, targets.h), and KEY.json, which counts
-// them and comes last. Without KEY.json there is no entry. KEY is a hash of all that the tokens
-// depend on.
+// A directory of entries. An entry is the tokens of some files, made by one tokenizer in one way:
+// KEY-0.bin, KEY-0.targets, KEY-0.begins and so on (shard.h), and KEY.json, which counts them and
+// comes last. Without KEY.json there is no entry. KEY is a hash of all that the tokens depend on.
 //
 // An entry that is whole is never changed, so several runs may read one directory. Who makes
 // entries holds the lock of the directory, and removes what killed runs have left. To delete the

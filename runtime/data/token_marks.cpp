@@ -1,4 +1,4 @@
-//===- token_marks.cpp - Which tokens of a file are targets -------------------===//
+//===- token_marks.cpp - A bit for each token of a file --------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,7 +53,7 @@ std::string MarksBeside(const std::string &tokens, Mark kind) {
              : "";
 }
 
-absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind) {
+absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind, bool stays_open) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok())
     return file.status();
@@ -70,7 +70,9 @@ absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind) 
     return Damaged(*file, "it says ", head.tokens, " tokens, but has ", file->size(),
                    " bytes; it is truncated, or damaged");
   TokenMarks marks;
-  marks.bits = *std::move(file);
+  marks.name = path;
+  marks.bytes = file->size();
+  marks.open = *std::move(file);
   marks.count = int64_t(head.tokens);
   XXH3_state_t sum;
   XXH3_64bits_reset(&sum);
@@ -85,18 +87,36 @@ absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind) 
     return status;
   if (XXH3_64bits_digest(&sum) != head.hash || marks.ones != int64_t(head.marked) ||
       (head.tokens % 8 != 0 && last >> (head.tokens % 8) != 0))
-    return Damaged(marks.bits, "its bits do not fit their checksum; it is damaged");
+    return Damaged(*marks.open, "its bits do not fit their checksum; it is damaged");
+  if (!stays_open)
+    marks.open.reset();
   return marks;
+}
+
+absl::StatusOr<const InputFile *> TokenMarks::File(std::optional<InputFile> &room) const {
+  if (open)
+    return &*open;
+  absl::StatusOr<InputFile> again = InputFile::Open(name);
+  if (!again.ok())
+    return again.status();
+  if (again->size() != bytes)
+    return Damaged(*again, "it had ", bytes, " bytes when the run began, and has ", again->size());
+  room = *std::move(again);
+  return &*room;
 }
 
 absl::Status
 TokenMarks::Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &take) const {
+  std::optional<InputFile> room;
+  absl::StatusOr<const InputFile *> file = File(room);
+  if (!file.ok())
+    return file.status();
   std::vector<uint8_t> block;
-  const int64_t all = bits.size() - int64_t(sizeof(Head));
+  const int64_t all = bytes - int64_t(sizeof(Head));
   for (int64_t at = 0; at < all; at += kMarkBytesAtOnce) {
     block.resize(size_t(std::min(kMarkBytesAtOnce, all - at)));
     if (absl::Status status =
-            bits.Read(int64_t(sizeof(Head)) + at, block.data(), int64_t(block.size()));
+            (*file)->Read(int64_t(sizeof(Head)) + at, block.data(), int64_t(block.size()));
         !status.ok())
       return status;
     take(at * 8, block);
@@ -107,15 +127,19 @@ TokenMarks::Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)
 absl::Status TokenMarks::Read(int64_t begin, std::vector<bool> &to) const {
   if (to.empty())
     return absl::OkStatus();
+  std::optional<InputFile> room;
+  absl::StatusOr<const InputFile *> file = File(room);
+  if (!file.ok())
+    return file.status();
   const int64_t first = begin / 8, end = (begin + int64_t(to.size()) + 7) / 8;
-  std::vector<uint8_t> bytes(size_t(end - first));
+  std::vector<uint8_t> block(size_t(end - first));
   if (absl::Status status =
-          bits.Read(int64_t(sizeof(Head)) + first, bytes.data(), int64_t(bytes.size()));
+          (*file)->Read(int64_t(sizeof(Head)) + first, block.data(), int64_t(block.size()));
       !status.ok())
     return status;
   for (size_t i = 0; i < to.size(); ++i) {
     const size_t bit = size_t(begin - first * 8) + i;
-    to[i] = (bytes[bit / 8] >> (bit % 8) & 1) != 0;
+    to[i] = (block[bit / 8] >> (bit % 8) & 1) != 0;
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-//===- token_marks.h - Which tokens of a file are targets -----------*- C++ -*-===//
+//===- token_marks.h - A bit for each token of a file -----------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,8 +8,9 @@
 // A bit for each token of NAME.bin. In NAME.targets it is 1 if the token is to be predicted, in
 // NAME.begins if a document begins with it. All numbers are little-endian.
 //
-//   "BOATGTS\0" or "BOABGNS\0", u64 version (1), u64 tokens, u64 of them marked, u64 XXH3 of the
-//   bits u8 for each eight tokens, the first of them in the lowest bit; bits behind the last are 0
+//   "BOATGTS\0" or "BOABGNS\0", u64 version (1), u64 tokens, u64 marked ones, u64 XXH3 of the bits
+//
+//   u8 for each eight tokens, the first of them in the lowest bit; bits behind the last are 0
 //
 // The first token of a document is no target: nothing of its own document stands before it. Of a
 // conversation only the answers are.
@@ -29,6 +30,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,12 +44,13 @@ std::string MarksBeside(const std::string &tokens, Mark);
 
 class TokenMarks {
 public:
-  /// NotFound if there is no such file.
-  static absl::StatusOr<TokenMarks> Open(const std::string &path, Mark);
+  /// NotFound if there is no such file. `stays_open`: else each read opens it.
+  static absl::StatusOr<TokenMarks> Open(const std::string &path, Mark, bool stays_open = true);
 
   int64_t tokens() const { return count; }
   int64_t marked() const { return ones; }
-  const InputFile &file() const { return bits; }
+  /// The file, which `room` holds if it does not stay open.
+  absl::StatusOr<const InputFile *> File(std::optional<InputFile> &room) const;
   /// Whether each of the tokens [begin, begin + to.size()) is marked.
   absl::Status Read(int64_t begin, std::vector<bool> &to) const;
   /// Calls with blocks of bits from the first to the last: the token of the first bit, and the
@@ -55,8 +58,9 @@ public:
   absl::Status Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &) const;
 
 private:
-  InputFile bits;
-  int64_t count = 0, ones = 0;
+  std::string name;
+  std::optional<InputFile> open;
+  int64_t bytes = 0, count = 0, ones = 0;
 };
 
 /// Writes such a file; one thread.

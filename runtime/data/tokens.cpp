@@ -118,10 +118,6 @@ public:
           !status.ok())
         return status;
       if (absl::Status status =
-              FindEnds(i, std::max(at, begin + 1), at + count, begin, to.untargeted);
-          !status.ok())
-        return status;
-      if (absl::Status status =
               FindUntargeted(i, std::max(at, begin + 1), at + count, begin, to.untargeted);
           !status.ok())
         return status;
@@ -129,13 +125,13 @@ public:
         return status;
       at += count;
     }
-    if (source.end < 0)
-      return absl::OkStatus();
-    for (int64_t i = 0; i < context; ++i)
-      if (to.tokens[size_t(i)] == source.end) {
-        to.untargeted.push_back(i);
+    for (int64_t i = 0; source.end >= 0 && i < context; ++i)
+      if (to.tokens[size_t(i)] == source.end)
         to.begins.push_back(i + 1);
-      }
+    // The first token of a document is no target.
+    for (int64_t position : to.begins)
+      if (position > 0)
+        to.untargeted.push_back(position - 1);
     return absl::OkStatus();
   }
   bool TellsDocuments() const override {
@@ -166,25 +162,10 @@ private:
     return size_t(std::upper_bound(begins.begin(), begins.end(), token) - begins.begin()) - 1;
   }
 
-  /// Positions in a window before those tokens of a shard that begin documents.
-  absl::Status FindEnds(size_t shard, int64_t first, int64_t end, int64_t window,
-                        std::vector<int64_t> &untargeted) const {
-    if (!shards[shard].documents() || first >= end)
-      return absl::OkStatus();
-    std::vector<int64_t> found;
-    if (absl::Status status = shards[shard].documents()->FindBegins(first - begins[shard],
-                                                                    end - begins[shard], found);
-        !status.ok())
-      return status;
-    for (int64_t document : found)
-      untargeted.push_back(document + begins[shard] - window - 1);
-    return absl::OkStatus();
-  }
-
   /// Positions in a window of those tokens of a shard that begin documents.
   absl::Status FindBegins(size_t shard, int64_t first, int64_t end, int64_t window,
-                          std::vector<int64_t> &found) const {
-    const size_t before = found.size();
+                          std::vector<int64_t> &begun) const {
+    std::vector<int64_t> found; // in the shard
     if (const auto &marks = shards[shard].begins()) {
       std::vector<bool> bits(size_t(end - first));
       if (absl::Status status = marks->Read(first - begins[shard], bits); !status.ok())
@@ -198,8 +179,8 @@ private:
           !status.ok())
         return status;
     }
-    for (size_t i = before; i < found.size(); ++i)
-      found[i] += begins[shard] - window;
+    for (int64_t document : found)
+      begun.push_back(document + begins[shard] - window);
     return absl::OkStatus();
   }
 

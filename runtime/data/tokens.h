@@ -13,8 +13,8 @@
 // Documents that are not packed were padded to multiples of the context (tokenized.h), so that each
 // begins a window.
 //
-// Documents end where an index says so, and behind each token `end`. Where a file says which of its
-// tokens are targets (targets.h), windows without a target are left out.
+// Documents end where an index or NAME.begins says so, and behind each token `end`. Where a file
+// says which of its tokens are targets (token_marks.h), windows without a target are left out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_TOKENS_H
@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenShards(const DataSource &,
 /// The files of a pattern, sorted by name, and the error if there is none.
 std::vector<std::string> FindFiles(const std::string &pattern);
 absl::Status NoFile(const std::string &pattern);
-/// The same without what belongs to another file of the pattern: an index or targets.
+/// The same without what belongs to another file of the pattern: an index or marks.
 std::vector<std::string> FindShards(const std::string &pattern);
 
 } // namespace boa

@@ -24,6 +24,8 @@ std::string Committer::ValidatedOn() const {
       absl::StrCat(program.computation.hash, "\n", WordOf(program.train.objective), "\n",
                    program.train.evaluate_batches * program.MicroBatches() * program.MicroBatch(),
                    "\n", program.model.context, "\n");
+  if (program.TakesDocuments())
+    absl::StrAppend(&text, "within documents\n");
   for (const auto &[key, value] : data.facts())
     absl::StrAppend(&text, key, "=", value, "\n");
   return absl::StrFormat("%016x", Checksum(text.data(), int64_t(text.size())));

@@ -28,8 +28,6 @@ namespace {
 Program WithText(Program program, const std::string &data) {
   if (!data.empty())
     program.train.data = program.train.validate = data;
-  // Of a text that does not tell where its documents begin, each sequence is one.
-  program.train.document_mask = false;
   program.train.evaluate_every = program.train.evaluate_batches = 1;
   return program;
 }

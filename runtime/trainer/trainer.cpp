@@ -40,6 +40,11 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<Data> data = OpenData(request, interrupt);
   if (!data.ok())
     return data.status();
+  if (program.TakesDocuments() && !data->TellsDocuments())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "document_mask: nothing tells where the documents of `", program.train.data,
+        "` end. tokens(..., end = N) names the token that ends them, and NAME.idx lists them; "
+        "compiled with document_mask = false, attention is across them"));
   absl::StatusOr<std::unique_ptr<BaseWeights>> base = OpenBase(request);
   if (!base.ok())
     return base.status();

@@ -141,8 +141,9 @@ TEST(DataTest, ErrorsPointAtTheirPlace) {
   validate = "b"
              ^~~
 )");
-  EXPECT_EQ(refused("data = tokens(\"a\", end = 1)\n  objective = masked(token = 2)"),
-            R"(tiny.boa:18:28: error: masked tokens are predicted where they stand: leave end out
+  EXPECT_EQ(
+      refused("data = tokens(\"a\", end = 1)\n  objective = masked(token = 2)"),
+      R"(tiny.boa:18:28: error: masked tokens are predicted where they stand: leave end out, or add document_mask = true
   data = tokens("a", end = 1)
                            ^
 )");

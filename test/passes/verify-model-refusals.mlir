@@ -786,3 +786,23 @@ module {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// No other indices are starts of documents.
+
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward documents
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>, %starts: tensor<2x4xi32>) -> tensor<f32> {
+    // expected-error @below {{'boa.attention' op expected the starts of documents that its stage takes}}
+    %y, %lse = boa.attention %x, %x, %x documents %t heads 2, 2 causal
+        : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4xi32>) -> (tensor<2x4x8xf32>, tensor<2x2x4xf32>)
+    %0 = boa.cross_entropy %y, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

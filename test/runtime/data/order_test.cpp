@@ -112,6 +112,8 @@ TEST(Sources, NameWhatIsWrong) {
            {"mix(0 tokens(\"a\"))", "shares above 0"},
            {"mix(nan tokens(\"a\"))", "shares above 0"},
            {"mix(0.5 \"a\")", "expected tokens(\"FILES\"), text(...) or chat(...) at `\"a\")`"},
+           {"text(\"a\", tokenizer = \"t\", packed = true, packed = false)",
+            "once, but found `packed`"},
            {"mix(", "expected a share"}}) {
     std::string error;
     EXPECT_TRUE(ParseSources(text, error).empty()) << text;
