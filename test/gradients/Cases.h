@@ -19,16 +19,16 @@ using Reference =
 
 struct Case {
   std::string name;
-  std::string text;    // function @f; the element types are ELT and WIDE
-  Reference reference; // plain C++, in doubles; may be null
-  int64_t indices = 0; // i32 arguments are below this
-  /// They are the starts of documents, [batch, time], which have at most so many rows.
-  int64_t documents = 0;
+  std::string text;     // function @f; the element types are ELT and WIDE
+  Reference reference;  // plain C++, in doubles; may be null
+  int64_t indices = 0;  // i32 arguments are below this
   bool ignored = false; // and some of them negative
   bool differentiable = true;
   bool large = false;        // differences along one direction only
   bool huge = false;         // and what is costly is left out
   bool slowEmulated = false; // takes long where a GPU's kernels are emulated
+  /// If not 0, i32 arguments are the starts of documents, [batch, time], of at most so many rows.
+  int64_t documents = 0;
 };
 
 /// For test messages.

@@ -95,7 +95,7 @@ func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
 // Each token is in one document.
 
 func.func @f(%x: tensor<2x4x8xf32>, %starts: tensor<4xi32>) -> tensor<2x4x8xf32> {
-  // expected-error @below {{'boa.attention' op expected document starts of shape [2, 4] but found [4]}}
+  // expected-error @below {{'boa.attention' op expected document starts of shape [2, 4] but found 'tensor<4xi32>'}}
   %0, %1 = boa.attention %x, %x, %x documents %starts heads 4, 4 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4xi32>) -> (tensor<2x4x8xf32>, tensor<2x4x4xf32>)
   return %0 : tensor<2x4x8xf32>
 }
