@@ -121,7 +121,7 @@ private:
     int64_t first = 0, windows = 0;
     bool packed = true;
     bool tokenized = false; // documents are known
-    std::string identity; // "tokens with fingerprint 0123456789abcdef"
+    std::string identity;   // "tokens with fingerprint 0123456789abcdef"
   };
   struct Sample {
     const Part *part = nullptr;
