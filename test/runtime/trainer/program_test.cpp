@@ -299,7 +299,7 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   descriptor["abi"] = 99;
   descriptor.erase("storages");
   EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
-                               "version 99 but this runtime is version 12; compile it again with "
+                               "version 99 but this runtime is version 13; compile it again with "
                                "the `boa` of this runtime");
 }
 
