@@ -315,7 +315,7 @@ def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct,
     of each row's sum of exponentials, kept for the gradient. No lowering may materialise
     [heads, time, time] for a whole micro-batch.
     With `document_starts` [batch, time], a row sees only keys of its own document: those of the
-    same start. Starts do not decrease along a sequence, and the row where a document starts has itself.
+    same start. Starts do not decrease along a sequence. The first row of a document is its own start.
     ```mlir
     %y, %lse = boa.attention %q, %k, %v documents %document_starts heads 6, 2 causal
         : (tensor<8x256x384xf32>, tensor<8x256x128xf32>, tensor<8x256x128xf32>,

@@ -187,7 +187,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (auto embedding = dyn_cast<EmbeddingOp>(op);
           embedding && !(first && embedding.getTokens() == func.getArgument(0)))
         return op.emitOpError("expected the tokens that the first stage takes");
-      // Kernels rely on what a trainer gives.
+      // A trainer gives starts in order, and kernels rely on that.
       if (auto attention = dyn_cast<AttentionOp>(op);
           attention && attention.getDocumentStarts() &&
           (!documents || attention.getDocumentStarts() != func.getArgument(plain - 1)))

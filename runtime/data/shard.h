@@ -47,7 +47,7 @@ public:
   const std::optional<Documents> &documents() const { return index; }
   /// Nothing: all of its tokens are targets.
   const std::optional<TokenMarks> &targets() const { return targeted; }
-  /// Nothing: where documents begin is told by an index, or by nothing.
+  /// Nothing: an index tells where documents begin, or nothing does.
   const std::optional<TokenMarks> &begins() const { return begun; }
 
   absl::Status Read(int64_t first, int64_t tokens, int32_t *to) const;

@@ -19,7 +19,7 @@
 namespace boa {
 namespace {
 
-/// What tells files of one kind of marks from those of another.
+/// The form of the files of one kind of marks.
 struct Kind {
   char magic[8];
   const char *ending, *name;

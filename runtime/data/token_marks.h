@@ -36,7 +36,7 @@
 
 namespace boa {
 
-/// What a bit of 1 says of its token.
+/// The meaning of a bit of 1: its token is a target, or begins a document.
 enum class Mark { target, begin };
 
 /// The name of the file beside NAME.bin; "" if the name has another ending.

@@ -16,9 +16,9 @@
 // Head h reads key/value head h / (heads / kv_heads). Rows may be slices of a
 // wider buffer. causal != 0: row t sees keys 0..t. window != 0: it sees only the last
 // `window` of them. document_starts [batch, time], if not null: a row sees only keys of its
-// document, those of the same start. Starts do not decrease, and the start of a start is itself.
-// Blocks of keys that no row sees cost nothing. Work is divided over the shared pool; each result
-// has one owner and one order of summation.
+// document, those of the same start. Starts do not decrease; the first row of a document is its own
+// start. Blocks of keys that no row sees cost nothing. Work is divided over the shared pool; each
+// result has one owner and one order of summation.
 //
 // In the _bf16 form lse is f32, and so are all sums. Each result is rounded once, when it is
 // complete. Where the processor multiplies bf16 (isa.h), all products are of bf16. Probabilities

@@ -227,7 +227,7 @@ TEST_F(TokensTest, DocumentsBeginWhereTheFilesSay) {
   };
   options.data = Call("a?.*", ", end = 20");
   EXPECT_EQ(begun(), (std::set<int32_t>{21, 1001, 1101}));
-  // Files of one document each, of which several are in one window.
+  // Several files in one window, each with one document.
   for (int i = 0; i < 5; ++i) {
     scratch.Write(absl::StrCat("c", i, ".bin"), Bytes(Range(3000 + 10 * i, 10)));
     scratch.Write(absl::StrCat("c", i, ".idx"), Index({10}));
