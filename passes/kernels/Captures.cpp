@@ -89,7 +89,20 @@ FailureOr<Captures> Captures::get(Region &region) {
   return captures;
 }
 
-FunctionOpInterface boa::findSame(FunctionOpInterface func, ArrayRef<FunctionOpInterface> earlier) {
+/// Of all but the function's name and attributes.
+static llvm::hash_code computeHash(FunctionOpInterface func) {
+  llvm::hash_code hash = hash_value(func.getFunctionType());
+  func.getFunctionBody().walk([&](Operation *op) {
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
+                                                OperationEquivalence::ignoreHashValue,
+                                                OperationEquivalence::IgnoreLocations));
+  });
+  return hash;
+}
+
+FunctionOpInterface DistinctFunctions::find(FunctionOpInterface func) {
+  SmallVectorImpl<FunctionOpInterface> &earlier = byHash[computeHash(func)];
   StringAttr name = func.getNameAttr();
   auto isSame = [&](FunctionOpInterface other) {
     func.setName(other.getNameAttr());
@@ -98,6 +111,8 @@ FunctionOpInterface boa::findSame(FunctionOpInterface func, ArrayRef<FunctionOpI
     func.setName(name);
     return same;
   };
-  auto *same = llvm::find_if(earlier, isSame);
-  return same == earlier.end() ? FunctionOpInterface() : *same;
+  if (auto *same = llvm::find_if(earlier, isSame); same != earlier.end())
+    return *same;
+  earlier.push_back(func);
+  return func;
 }

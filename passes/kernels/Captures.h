@@ -12,6 +12,9 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
+
 namespace boa {
 
 /// Memory that a region uses, and that the function which it becomes is given the address of.
@@ -39,9 +42,23 @@ struct Captures {
   static mlir::FailureOr<Captures> get(mlir::Region &region);
 };
 
-/// Of `earlier` functions, one that is the same as `func` but for its name; else null.
-mlir::FunctionOpInterface findSame(mlir::FunctionOpInterface func,
-                                   llvm::ArrayRef<mlir::FunctionOpInterface> earlier);
+/// Functions of a module of which no two are the same but for their names.
+class DistinctFunctions {
+public:
+  /// Adds `func`. If an earlier one is the same, erases `func` and returns the earlier one.
+  template <typename Function> Function findOrInsert(Function func) {
+    mlir::FunctionOpInterface found = find(func);
+    if (found == func)
+      return func;
+    func.erase();
+    return mlir::cast<Function>(found.getOperation());
+  }
+
+private:
+  mlir::FunctionOpInterface find(mlir::FunctionOpInterface func);
+
+  llvm::DenseMap<llvm::hash_code, mlir::SmallVector<mlir::FunctionOpInterface, 1>> byHash;
+};
 
 } // namespace boa
 

@@ -78,6 +78,33 @@ func.func @same(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // -----
 
+// Kernels share them, too: a backward pass computes a forward pass again by the same code.
+
+// CHECK-LABEL: func.func private @forward_part0
+// CHECK-LABEL: func.func @forward(
+// CHECK:         constant @forward_part0
+// CHECK-NOT:   @backward_
+// CHECK-LABEL: func.func @backward(
+// CHECK:         constant @forward_part0
+func.func @forward(%p: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %p + 0 : memref<16xf32>
+  %zero = arith.constant 0.0 : f32
+  kernel.parallel (%begin, %end) of 16 grain 16 {
+    memref.store %zero, %x[%begin] : memref<16xf32>
+  }
+  return
+}
+func.func @backward(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+  %x = kernel.view %w + 128 : memref<16xf32>
+  %zero = arith.constant 0.0 : f32
+  kernel.parallel (%begin, %end) of 16 grain 16 {
+    memref.store %zero, %x[%begin] : memref<16xf32>
+  }
+  return
+}
+
+// -----
+
 // Arguments are disjoint, as far as LLVM knows: of what a body uses other parts of, too, rows are none
 // by themselves; nor are those of which it uses a part, whose type says where they are.
 

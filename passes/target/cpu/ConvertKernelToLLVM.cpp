@@ -142,7 +142,11 @@ struct ConvertKernelToLLVM : boa::impl::ConvertKernelToLLVMBase<ConvertKernelToL
                    AttentionToCall<kernel::AttentionGradOp>, CachedAttentionToCall>(converter);
     };
     if (failed(convertKernelsToLLVM(getOperation(), addCalls)))
-      signalPassFailure();
+      return signalPassFailure();
+    getOperation().walk([](LLVM::BrOp branch) {
+      if (Attribute annotation = branch->removeDiscardableAttr(kLoopAnnotationAttr))
+        branch.setLoopAnnotationAttr(cast<LLVM::LoopAnnotationAttr>(annotation));
+    });
   }
 };
 

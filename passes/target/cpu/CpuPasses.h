@@ -15,6 +15,9 @@
 
 namespace boa {
 
+/// How LLVM may change a loop: of scf.for, then of the branch that it becomes.
+inline constexpr llvm::StringLiteral kLoopAnnotationAttr = "llvm.loop_annotation";
+
 #define GEN_PASS_DECL
 #include "passes/target/cpu/CpuPasses.h.inc"
 #define GEN_PASS_REGISTRATION

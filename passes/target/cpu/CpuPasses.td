@@ -40,17 +40,29 @@ def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
     Each `kernel.parallel` becomes a call of `boa_rt_parallel_for` with a function
     that loads the addresses it needs and calls the loop itself. The loop's
     function takes every view as a `noalias`, aligned pointer: that is what lets
-    LLVM vectorise it without run-time checks.
+    LLVM vectorise it without run-time checks. Loops that differ in their memory alone
+    share one function, also across kernels.
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect",
       "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def KeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
+  let summary = "forbids LLVM to unroll loops around loops";
+  let description = [{
+    Each copy of an unrolled outer loop would hold all of its inner loops. That doubles
+    the code and the time to compile it, and no step becomes faster. Innermost loops are
+    left to LLVM.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
   let summary = "kernels from memref and kernel ops to the LLVM dialect";
   let description = [{
     Library calls become calls of the runtime's C functions (runtime/kernels),
-    named by element type; rows of operands must be evenly spaced.
+    named by element type; rows of operands must be evenly spaced. Annotations of loops
+    move to the branches that LLVM reads them from.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

@@ -54,6 +54,7 @@ void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows, bool code) {
   each(createCanonicalizerPass());
   each(createCSEPass());
   each(createLoopInvariantCodeMotionPass());
+  each(createKeepOuterLoops());
   each(createSCFToControlFlowPass());
   pm.addPass(createConvertKernelToLLVM());
   pm.addPass(createReconcileUnrealizedCastsPass());

@@ -13,7 +13,8 @@
 //   @k_part0    (data, begin, end): loads the addresses, calls the loop
 //   @k_loop0    (%p0 noalias, %p1 noalias, begin, end): the body
 //
-// Loops of a kernel that do the same with other memory share them.
+// Loops that do the same with other memory share them, also those of other kernels: what a
+// backward pass computes again is the forward pass's code.
 //
 // Assumes that all else that the body uses from outside can be computed again
 // there: constants, globals, and views with static offsets.
@@ -40,14 +41,13 @@ constexpr StringLiteral kParallelFor = "boa_rt_parallel_for";
 
 struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops> {
   void runOnOperation() override {
+    distinct = {};
     SmallVector<func::FuncOp> kernels;
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (func->hasAttr(kKernelAttr))
         kernels.push_back(func);
     for (func::FuncOp func : kernels) {
       SmallVector<kernel::ParallelOp> loops(func.getBody().front().getOps<kernel::ParallelOp>());
-      loopFuncs.clear();
-      partFuncs.clear();
       for (auto [i, loop] : llvm::enumerate(loops))
         if (failed(outline(func, loop, i)))
           return signalPassFailure();
@@ -59,23 +59,13 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     if (failed(captures))
       return failure();
     std::string name = kernel.getSymName().str();
-    func::FuncOp body = reuse(
-        loopFuncs, makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number)));
-    func::FuncOp part = reuse(partFuncs, makePart(kernel, body, captures->memory.size(),
-                                                  name + "_part" + std::to_string(number)));
+    func::FuncOp body = distinct.findOrInsert(
+        makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number)));
+    func::FuncOp part = distinct.findOrInsert(
+        makePart(kernel, body, captures->memory.size(), name + "_part" + std::to_string(number)));
     makeCall(loop, *captures, part);
     loop.erase();
     return success();
-  }
-
-  /// One of the kernel's earlier functions in the place of `func`, if they are the same.
-  static func::FuncOp reuse(SmallVectorImpl<FunctionOpInterface> &earlier, func::FuncOp func) {
-    if (FunctionOpInterface same = findSame(func, earlier)) {
-      func.erase();
-      return cast<func::FuncOp>(same.getOperation());
-    }
-    earlier.push_back(func);
-    return func;
   }
 
   /// The loop itself.
@@ -177,7 +167,7 @@ struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops
     return func;
   }
 
-  SmallVector<FunctionOpInterface> loopFuncs, partFuncs; // of one kernel
+  DistinctFunctions distinct; // loops and parts
 };
 
 } // namespace

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Assumes that temporaries have their place in the workspace, and of a launch one block. On
-// the host a launch may be under a condition. Launches of a kernel that do the same with
-// other memory are of one function.
+// the host a launch may be under a condition. Launches that do the same with other memory
+// are of one function, also those of other kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,6 +88,7 @@ llvm::SmallPtrSet<Value, 4> getShared(gpu::LaunchOp launch) {
 
 struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunches> {
   void runOnOperation() override {
+    distinct = {};
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     device = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), kDeviceModule);
     for (auto func : getOperation().getOps<func::FuncOp>()) {
@@ -95,7 +96,6 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
         continue;
       SmallVector<gpu::LaunchOp> launches;
       func.walk([&](gpu::LaunchOp launch) { launches.push_back(launch); });
-      earlier.clear();
       for (auto [i, launch] : llvm::enumerate(launches))
         if (failed(outline(launch,
                            cuda::DeviceName((func.getSymName() + "_launch" + Twine(i)).str()))))
@@ -126,13 +126,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     FailureOr<Extents> extents = getExtents(launch);
     if (failed(captures) || failed(extents))
       return failure();
-    gpu::GPUFuncOp func = makeFunction(launch, *captures, *extents, name);
-    if (FunctionOpInterface same = findSame(func, earlier)) {
-      func.erase();
-      func = cast<gpu::GPUFuncOp>(same.getOperation());
-    } else {
-      earlier.push_back(func);
-    }
+    gpu::GPUFuncOp func = distinct.findOrInsert(makeFunction(launch, *captures, *extents, name));
 
     OpBuilder builder(launch);
     SmallVector<Value> operands;
@@ -206,7 +200,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
   }
 
   gpu::GPUModuleOp device;
-  SmallVector<FunctionOpInterface> earlier; // of one kernel
+  DistinctFunctions distinct;
 };
 
 } // namespace
