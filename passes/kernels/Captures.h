@@ -42,7 +42,7 @@ struct Captures {
   static mlir::FailureOr<Captures> get(mlir::Region &region);
 };
 
-/// Functions of a module of which no two are the same but for their names.
+/// Functions of a module. No two of them differ only in their names.
 class DistinctFunctions {
 public:
   /// Adds `func`. If an earlier one is the same, erases `func` and returns the earlier one.

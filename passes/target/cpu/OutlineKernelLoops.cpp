@@ -13,8 +13,8 @@
 //   @k_part0    (data, begin, end): loads the addresses, calls the loop
 //   @k_loop0    (%p0 noalias, %p1 noalias, begin, end): the body
 //
-// Loops that do the same with other memory share them, also those of other kernels: what a
-// backward pass computes again is the forward pass's code.
+// Loops that do the same with other memory share them, also those of other kernels. So a backward
+// pass computes a forward pass again by the forward pass's code.
 //
 // Assumes that all else that the body uses from outside can be computed again
 // there: constants, globals, and views with static offsets.
