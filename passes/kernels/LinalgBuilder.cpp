@@ -56,7 +56,7 @@ Value LinalgBuilder::generic(Value init, AffineMap initMap, unsigned rank, Array
           scalars.emplace_back(b, l, arg);
         Value result = body(scalars);
         // The order within a reduction is ours to choose: lanes of a vector.
-        auto flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+        auto flags = arith::FastMathFlags::reassoc;
         if (reduces && kind == Reduction::Sum)
           result = arith::AddFOp::create(b, l, args.back(), result, flags);
         else if (reduces)

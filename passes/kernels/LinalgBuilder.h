@@ -25,8 +25,9 @@ inline mlir::RankedTensorType tensorOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// A scalar in a body under construction. Products and sums may be contracted (fused
-/// multiply-add); nothing else is relaxed.
+/// A scalar in a body under construction. Its arithmetic is strict: LLVM may not contract a product
+/// and a sum, since which ones stand together depends on fusion. So a value that is computed again
+/// has the bits of the one that was saved.
 class Scalar {
 public:
   Scalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value)
@@ -64,7 +65,7 @@ public:
 
 private:
   template <typename Op> Scalar binary(Scalar b) const {
-    return make<Op>(value, b.value, mlir::arith::FastMathFlags::contract);
+    return make<Op>(value, b.value);
   }
   template <typename Op> Scalar unary() const { return make<Op>(value); }
 

@@ -6,7 +6,7 @@
 // CHECK-SAME:    (%[[X:.*]]: tensor<2x3x4xf32>, %[[W:.*]]: tensor<4xf32>)
 // CHECK:         %[[S:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[X]]
 // CHECK:           arith.mulf
-// CHECK:           arith.addf {{.*}} fastmath<reassoc,contract>
+// CHECK:           arith.addf {{.*}} fastmath<reassoc> :
 // CHECK:         %[[R:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel"]} ins(%[[S]]
 // CHECK:           math.sqrt
 // CHECK:         linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel"]} ins(%[[X]], %[[R]], %[[W]]
