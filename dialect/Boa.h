@@ -85,6 +85,8 @@ inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa
 /// On an op of a stage's body: the name by which a plan finds its results, and what the plan says
 /// of them (ActivationSettings).
 inline constexpr llvm::StringLiteral kNameAttr = "boa.name", kActivationAttr = "boa.activation";
+/// On a product in a stage's body: forward uses its result more than once.
+inline constexpr llvm::StringLiteral kSharedAttr = "boa.shared";
 /// On a saved result of a stage's function, and on its storage until --boa-insert-offload: a place
 /// of its own, instead of that of its role.
 inline constexpr llvm::StringLiteral kPlaceAttr = "boa.place";

@@ -51,6 +51,10 @@ def Boa_Dialect : Dialect {
     - `boa.activation = {place = "host"}`: where they live, instead of where `plan.place.saved`
       says. They lie in a storage by themselves then, `@saved.block.q`.
 
+    `boa.shared` on a `boa.linear` says that forward uses the result more than once. Such a
+    product is never accumulated into an addend, also where backward has only one use of it:
+    so both compute the same bits. --boa-differentiate sets it.
+
     The configuration stands first in the module, one setting a line: of the training
     in `boa.config @train` and `@plan`, of the machine in `@machine`. `runtime/abi/settings.def`
     is the table of all settings.

@@ -103,6 +103,10 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     in turn. A value whose `boa.activation` has a place is marked `boa.saved = "NAME"` and
     `boa.place`, for a storage of its own.
 
+    Both functions compute the same bits, whatever is saved. So an addend that only its sum
+    uses is not saved: the sum is, by the addend's plan. And a product that forward uses more
+    than once is marked `boa.shared`, since backward may have only one of these uses.
+
     Of a stage of which only the last layers save (`keep` in the plan), the pass makes both
     backward functions; `@block_backward_saved` is the one that takes `saved`. Then
     `boa.stage` says how many layers save.

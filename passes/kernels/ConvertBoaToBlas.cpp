@@ -69,6 +69,8 @@ struct LinearToGemm : OpRewritePattern<LinearOp> {
   LogicalResult matchAndRewrite(LinearOp op, PatternRewriter &rewriter) const override {
     auto gemm = createGemm(rewriter, op.getLoc(), op.getY().getType(), op.getX(), op.getWeight(),
                            op.getBias(), /*transposeA=*/false, /*transposeB=*/op.getTranspose());
+    if (Attribute shared = op->getAttr(kSharedAttr))
+      gemm->setAttr(kSharedAttr, shared);
     rewriter.replaceOp(op, gemm.getResults());
     return success();
   }
@@ -155,10 +157,11 @@ struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
   }
 };
 
-/// A product or scatter that nothing but its one user needs.
+/// A product or scatter that nothing but its one user needs, in the forward function neither.
 bool isFoldable(Value value) {
   Operation *op = value.getDefiningOp();
-  return value.hasOneUse() && isa_and_nonnull<kernel::GemmOp, kernel::ScatterRowsOp>(op);
+  return value.hasOneUse() && isa_and_nonnull<kernel::GemmOp, kernel::ScatterRowsOp>(op) &&
+         !op->hasAttr(kSharedAttr);
 }
 
 /// add(u, product) and add(product, u), where nothing else uses the product, to
@@ -278,6 +281,7 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
     if (failed(applyPatternsGreedily(getOperation(), std::move(rounding))))
       return signalPassFailure();
     hoistWeightGradients(getOperation());
+    getOperation().walk([](kernel::GemmOp op) { op->removeAttr(kSharedAttr); });
   }
 };
 

@@ -56,6 +56,7 @@ public:
 
   LogicalResult run() {
     isLast = cast<RankedTensorType>(forward.getResultTypes()[0]).getRank() == 0;
+    markSharedProducts(forward);
     createBackward();
     if (failed(differentiateBody()))
       return failure();
@@ -68,6 +69,17 @@ public:
   }
 
 private:
+  /// Tells functions made of `forward`, which may have fewer uses of a product than it has.
+  static void markSharedProducts(func::FuncOp forward) {
+    forward.walk([](LinearOp product) {
+      Value value = product.getY();
+      while (value.hasOneUse() && isa<CastOp>(*value.user_begin()))
+        value = (*value.user_begin())->getResult(0);
+      if (!value.hasOneUse())
+        product->setAttr(kSharedAttr, UnitAttr::get(product.getContext()));
+    });
+  }
+
   /// @NAME_backward with the forward's arguments and the gradient of its result;
   /// its body is a clone of the forward's.
   void createBackward() {
@@ -226,8 +238,9 @@ private:
         isForward.insert(&op);
       }
     }
-    // Values that backward ops need, looking through those that are computed again.
-    llvm::SetVector<Value> saved;
+    // Values that backward ops need, looking through those that are computed again, and the ops
+    // whose plan they follow.
+    llvm::MapVector<Value, Operation *> saved;
     llvm::SmallVector<Value> work;
     for (Operation &op : block.without_terminator())
       if (!isForward.contains(&op))
@@ -238,12 +251,12 @@ private:
       Operation *op = value.getDefiningOp();
       if (!op || !isForward.contains(op))
         continue;
-      if (isComputedAgain(op)) {
-        if (keep.insert(op).second)
-          llvm::append_range(work, op->getOperands());
-      } else {
-        saved.insert(value);
-      }
+      if (!isComputedAgain(op))
+        saved.insert({value, op});
+      else if (Operation *addend = getSavedAddend(op))
+        saved.insert({value, addend});
+      else if (keep.insert(op).second)
+        llvm::append_range(work, op->getOperands());
     }
     SmallVector<Value> ordered;
     for (Operation *op : forwardOps)
@@ -255,7 +268,7 @@ private:
       return success();
     SmallVector<NamedAttrList> marks;
     for (Value value : ordered)
-      marks.push_back(getMark(value));
+      marks.push_back(getMark(saved.lookup(value)));
     createSavingForward(forwardOps, ordered, marks);
     for (Value value : ordered) {
       Value arg = block.addArgument(value.getType(), value.getLoc());
@@ -271,10 +284,27 @@ private:
     return success();
   }
 
-  /// The attributes of a saved value among the results of @NAME_forward_saving. A value with a
-  /// place of its own lies in a storage by its name.
-  static NamedAttrList getMark(Value value) {
-    Operation *op = value.getDefiningOp();
+  /// The addend of a sum, to be saved by the plan, that nothing else uses; null if there is none.
+  /// The sum is saved in its place: it is as large, and nothing needs the addend then. Moreover, a
+  /// product that nothing else uses is accumulated into the other addend, whose bits differ from
+  /// those of a product that is stored and then added.
+  static Operation *getSavedAddend(Operation *sum) {
+    if (!isa<AddOp>(sum))
+      return nullptr;
+    for (Value operand : sum->getOperands()) {
+      while (operand.hasOneUse() && operand.getDefiningOp<CastOp>())
+        operand = operand.getDefiningOp()->getOperand(0);
+      Operation *op = operand.getDefiningOp();
+      if (op && operand.hasOneUse() && !isComputedAgain(op) &&
+          getElementTypeOrSelf(operand) == getElementTypeOrSelf(sum->getResult(0)))
+        return op;
+    }
+    return nullptr;
+  }
+
+  /// The attributes of a value that is saved by the plan of `op`, among the results of
+  /// @NAME_forward_saving. A value with a place of its own lies in a storage by its name.
+  static NamedAttrList getMark(Operation *op) {
     Builder builder(op->getContext());
     NamedAttrList mark;
     if (Attribute place = getOwnPlace(op)) {
