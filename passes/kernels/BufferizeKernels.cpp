@@ -57,13 +57,34 @@ bool isLastUse(Value value, Operation *op) {
   });
 }
 
+/// Whether an op writes an element of its first result where it reads the one of an input.
+bool isWrittenWhereRead(linalg::GenericOp op, OpOperand *input) {
+  OpOperand *init = op.getDpsInitOperand(0);
+  return op.getNumParallelLoops() == op.getNumLoops() &&
+         input->get().getType() == init->get().getType() &&
+         op.getMatchingIndexingMap(input) == op.getMatchingIndexingMap(init);
+}
+
 /// Has elementwise ops write over an operand that nothing needs afterwards: the
-/// workspace of a kernel counts against the memory of the machine.
+/// workspace of a kernel counts against the memory of the machine. Best over what is
+/// accumulated: there the sum belongs.
 void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
   func.walk([&](linalg::GenericOp op) {
     if (op->getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops())
       return;
     OpOperand *init = op.getDpsInitOperand(0);
+    auto reuse = [&](OpOperand *input) {
+      rewriter.modifyOpInPlace(op, [&] { init->set(input->get()); });
+    };
+    auto isDead = [&](OpOperand *input) {
+      return isWrittenWhereRead(op, input) && isLastUse(input->get(), op);
+    };
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      auto accumulator = input->get().getDefiningOp<bufferization::ToTensorOp>();
+      if (accumulator && accumulator.getWritable() && isDead(input) &&
+          init->get().getDefiningOp<tensor::EmptyOp>())
+        return reuse(input);
+    }
     // Results and parts of a whole have their place already.
     auto placed = [](Operation *user) {
       return isa<bufferization::MaterializeInDestinationOp, tensor::InsertSliceOp>(user);
@@ -71,15 +92,76 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
     if (!init->get().getDefiningOp<tensor::EmptyOp>() || llvm::any_of(op->getUsers(), placed))
       return;
     for (OpOperand *input : op.getDpsInputOperands()) {
-      auto producer = input->get().getDefiningOp<DestinationStyleOpInterface>();
-      if (producer && input->get().getType() == init->get().getType() &&
-          op.getMatchingIndexingMap(input) == op.getMatchingIndexingMap(init) &&
-          isLastUse(input->get(), op)) {
-        rewriter.modifyOpInPlace(op, [&] { init->set(input->get()); });
-        return;
-      }
+      if (input->get().getDefiningOp<DestinationStyleOpInterface>() && isDead(input))
+        return reuse(input);
     }
   });
+}
+
+/// Whether all that reads `value`, also as a part or in another shape, stands before `op`.
+bool isReadBefore(Value value, Operation *op) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (user == op || user->getBlock() != op->getBlock() || op->isBeforeInBlock(user))
+      return false;
+    const bool isView =
+        isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp>(
+            user);
+    return !isView || isReadBefore(user->getResult(0), op);
+  });
+}
+
+/// The tensor that an op overwrites or describes for this result; null if it is not known.
+Value getPrevious(OpResult result) {
+  Operation *op = result.getOwner();
+  if (auto writer = dyn_cast<DestinationStyleOpInterface>(op))
+    return writer.getTiedOpOperand(result)->get();
+  if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp>(
+          op))
+    return op->getOperand(0);
+  return {};
+}
+
+/// Computes results where they belong. Upstream takes the memory of a result to be apart from all
+/// other tensors. But what is accumulated lies there: until it is read, nothing else may. And what
+/// the result is written over in turn may be a result of its own: once this one is there, it must
+/// not be read.
+LogicalResult placeResults(RewriterBase &rewriter, func::FuncOp func,
+                           const bufferization::OneShotBufferizationOptions &options) {
+  llvm::DenseMap<Value, Value> arguments; // by their memory
+  func.walk([&](bufferization::ToTensorOp argument) {
+    arguments[argument.getBuffer()] = argument.getResult();
+  });
+  auto isFree = [&](bufferization::MaterializeInDestinationOp end, tensor::EmptyOp empty,
+                    Operation *user) {
+    if (Value argument = arguments.lookup(end.getDest()))
+      for (OpOperand &use : argument.getUses()) {
+        auto generic = dyn_cast<linalg::GenericOp>(user);
+        if (use.getOwner() == user ? !generic || !isWrittenWhereRead(generic, &use)
+                                   : !use.getOwner()->isBeforeInBlock(user))
+          return false;
+      }
+    for (Value value = end.getSource();;) {
+      auto result = dyn_cast<OpResult>(value);
+      value = result ? getPrevious(result) : Value();
+      if (!value)
+        return false;
+      if (value == empty.getResult())
+        return true;
+      if (!isReadBefore(value, end))
+        return false;
+    }
+  };
+  auto extract = [&](RewriterBase &builder, SubsetInsertionOpInterface op, tensor::EmptyOp empty,
+                     Operation *user) -> Value {
+    auto end = dyn_cast<bufferization::MaterializeInDestinationOp>(op.getOperation());
+    if (end && !isFree(end, empty, user))
+      return {};
+    return bufferization::buildSubsetExtraction(builder, op, empty, user);
+  };
+  bufferization::OneShotAnalysisState state(func, options);
+  if (failed(bufferization::analyzeOp(func, state)))
+    return failure();
+  return bufferization::eliminateEmptyTensors(rewriter, func, state, extract);
 }
 
 /// Says how much the constants take that became globals, and the tables: they are planned for.
@@ -109,7 +191,7 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
       unshareInits(rewriter, func);
       reuseDeadOperands(rewriter, func);
       bufferization::BufferizationState state;
-      if (failed(bufferization::eliminateEmptyTensors(rewriter, func)) ||
+      if (failed(placeResults(rewriter, func, options)) ||
           failed(bufferization::runOneShotBufferize(func, options, state)))
         return signalPassFailure();
     }

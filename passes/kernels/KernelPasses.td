@@ -180,8 +180,11 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
   let summary = "one-shot bufferization of a kernel";
   let description = [{
     Upstream's empty-tensor elimination (so that results are computed where they
-    belong) and one-shot bufferization, on kernels only. Elementwise ops write over
-    an operand that is dead after them. Copies that could be saved may be left.
+    belong) and one-shot bufferization, on kernels only. The elimination is not told that
+    an accumulator and its result are one memory, nor that two results are not. So it may
+    not use the place of a result before the accumulator is read, or for another result.
+    Elementwise ops write over an operand that is dead after them. Copies that could be
+    saved may be left.
     Constants become globals; the module says how many bytes they and the tables of its
     kernels take (`boa.constants`).
   }];

@@ -47,6 +47,63 @@ func.func @slices(%qkv: tensor<1x8x12xf32> {boa.buffer = 0 : i32, boa.offset = 0
 
 // -----
 
+// What is accumulated is read by the sum alone, and the sum is where it lies. So nothing that comes
+// before may be there.
+
+// CHECK-LABEL: func.func @sum_of_products
+// CHECK:         %[[P:.*]] = kernel.argument %{{.*}}[3]
+// CHECK:         %[[SUM:.*]] = kernel.view %[[P]] + 0 : memref<3x4xf32>
+// CHECK:         %[[HALF:.*]] = memref.alloc
+// CHECK:         linalg.generic {{.*}} outs(%[[HALF]] :
+// CHECK:           arith.mulf
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[HALF]] {accumulate}
+// CHECK:         linalg.generic {{.*}} ins(%[[SUM]], %[[HALF]] : {{.*}} outs(%[[SUM]] :
+// CHECK:           arith.addf
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[SUM]] {accumulate}
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @sum_of_products(%dy: tensor<3x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+                           %a: tensor<4x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
+                           %b: tensor<4x4xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64},
+                           %sum: tensor<3x4xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64, boa.result = 0 : i32})
+    -> (tensor<3x4xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %half = boa.scale %dy by 5.0e-01 : tensor<3x4xf32>
+  %0 = boa.linear %dy, %a : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %1 = boa.add %half, %0 : tensor<3x4xf32>, tensor<3x4xf32>
+  %2 = boa.linear %dy, %b : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %3 = boa.add %1, %2 : tensor<3x4xf32>, tensor<3x4xf32>
+  %4 = boa.add %sum, %3 : tensor<3x4xf32>, tensor<3x4xf32>
+  return %4 : tensor<3x4xf32>
+}
+
+// -----
+
+// The first result is the second one and a product. It is not computed where the second one lies
+// until that is where it belongs.
+
+// CHECK-LABEL: func.func @result_over_result
+// CHECK-DAG:     %[[P2:.*]] = kernel.argument %{{.*}}[2]
+// CHECK-DAG:     %[[P3:.*]] = kernel.argument %{{.*}}[3]
+// CHECK-DAG:     %[[Y:.*]] = kernel.view %[[P2]] + 0 : memref<3x4xf32>
+// CHECK-DAG:     %[[H:.*]] = kernel.view %[[P3]] + 0 : memref<3x4xf32>
+// CHECK:         linalg.generic {{.*}} outs(%[[H]] :
+// CHECK:           arith.addf
+// CHECK:         linalg.generic {{.*}} ins(%[[H]] : {{.*}} outs(%[[Y]] :
+// CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[Y]] {accumulate}
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @result_over_result(%x: tensor<3x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+                              %w: tensor<4x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64})
+    -> (tensor<3x4xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64},
+        tensor<3x4xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %h = boa.add %x, %x : tensor<3x4xf32>, tensor<3x4xf32>
+  %0 = boa.linear %x, %w : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %y = boa.add %h, %0 : tensor<3x4xf32>, tensor<3x4xf32>
+  return %y, %h : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
 // An elementwise op writes over an operand that nothing needs afterwards.
 
 // CHECK-LABEL: func.func @over_operand
